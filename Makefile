@@ -1,0 +1,59 @@
+# The entry to everything. A new machine needs python3, g++ and make; the rest is installed below.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PACKAGES := ir frontend passes codegen_ascendc runtime
+STAMP := $(VENV)/.installed
+PYTEST := $(BIN)/python -m pytest -n 2 -rs
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## make .venv, install the five packages, build the simulator
+	@$(BIN)/python -m tile_runtime.build_simulator
+
+demo: setup ## set up, then run the five examples on the simulator
+	@for example in examples/0*.py; do echo "== $$example"; $(BIN)/python $$example || exit 1; done
+
+test: setup ## run all tests; skips are listed with their reasons
+	$(PYTEST) tests
+
+check: $(STAMP) ## ruff, mypy --strict, layering
+	$(BIN)/ruff check packages tests $(wildcard examples)
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_layering.py
+
+bench: setup ## measure; the table goes to build/bench.md
+	$(BIN)/tile-ascend bench --output build/bench.md
+
+docs: setup ## check the documents: code blocks run, generated pages are current
+	$(PYTEST) $(wildcard tests/docs tests/test_docs.py)
+
+vendor-check: setup ## type-check emitted sources: HEADERS=<folder of CANN headers>
+ifdef HEADERS
+	TILE_VENDOR_HEADERS=$(HEADERS) $(PYTEST) -m vendor tests
+else
+	@echo "SKIPPED vendor-check: HEADERS is not set; use make vendor-check HEADERS=<folder>"
+endif
+
+sanitize: setup ## simulator tests under address and undefined-behaviour sanitizers
+	TILE_SANITIZE=1 $(PYTEST) tests/runtime/simulator
+
+clean: ## remove everything that was built here, .venv too
+	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache packages/*/build
+	find packages tests -name __pycache__ -prune -exec rm -rf {} + -o -name '*.egg-info' -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "python3 can not make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
+
+# Build tools come first, so that the packages are built with the pinned ones and not in isolation.
+$(STAMP): constraints.txt Makefile $(PACKAGES:%=packages/%/pyproject.toml) packages/runtime/setup.py | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -c constraints.txt setuptools wheel pybind11
+	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation \
+	  $(PACKAGES:%=-e packages/%) pytest pytest-xdist hypothesis mypy ruff
+	@touch $@
+
+.PHONY: help setup demo test check bench docs vendor-check sanitize clean

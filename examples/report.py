@@ -1,0 +1,36 @@
+"""What every example prints: shape, error against torch, compile and run time, the verdict."""
+
+import statistics
+import sys
+import time
+
+import torch
+
+
+def run_and_report(title, build, inputs, expected, tolerance, repeats=3):
+    """Build a kernel, run it, compare; leaves the process with status 1 on a mismatch.
+
+    `tolerance` is the largest allowed error, relative to the largest expected value; 0 asks for
+    equality.
+    """
+    start = time.perf_counter()
+    kernel = build()
+    compile_seconds = time.perf_counter() - start
+    result = kernel(*inputs)
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        kernel(*inputs)
+        times.append(time.perf_counter() - start)
+    error = (result.double() - expected.double()).abs().max().item()
+    scale = expected.double().abs().max().item()
+    how = "cached" if kernel.cached else "cold"
+    print(
+        f"{title}: max error {error:.3g} (largest value {scale:.3g}), "
+        f"{how} compile {compile_seconds:.2f} s, run {statistics.median(times) * 1e3:.2f} ms"
+    )
+    if not torch.isfinite(result.double()).all() or error > tolerance * scale:
+        print(f"MISMATCH: {title}: allowed {tolerance * scale:.3g}")
+        sys.exit(1)
+    print("Kernel Output Match!")
+    return kernel

@@ -1,0 +1,153 @@
+"""Scalar expressions as C++. Division that could see a negative number goes through the device
+header, since C++ truncates where the language rounds down."""
+
+from __future__ import annotations
+
+import math
+
+from tile_ir import Buffer, DType, KernelError, Loc, Memory
+from tile_ir.bounds import interval, simplify
+from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, INT32
+from tile_ir.expr import Binary, Cast, Const, Expr, Load, Select, Unary, Var
+from tile_ir.geometry import strides
+from tile_ir.walk import Ranges
+from tile_codegen_ascendc.cxx_names import cxx_name
+
+# Binding strength as in C++, weakest first.
+_LEVELS = (
+    ("or",), ("and",), ("|",), ("^",), ("&",), ("==", "!="), ("<", "<=", ">", ">="),
+    ("<<", ">>"), ("+", "-"), ("*", "/", "//", "%"),
+)  # fmt: skip
+_LEVEL = {op: i for i, ops in enumerate(_LEVELS) for op in ops}
+_SPELLING = {"or": "||", "and": "&&", "//": "/"}
+_UNARY = len(_LEVELS)
+_ATOM = _UNARY + 1
+
+
+def cxx_expr(expr: Expr, ranges: Ranges, loc: Loc, context: int = 0) -> str:
+    """The expression as C++; `ranges` prove divisions free of negative operands.
+
+    Raises KernelError for functions the scalar unit does not have.
+    """
+    text, level = _Writer(ranges, loc).spell(expr)
+    return f"({text})" if level < context else text
+
+
+def cxx_atom(expr: Expr, ranges: Ranges, loc: Loc) -> str:
+    """The expression, parenthesised unless it is a single word."""
+    return cxx_expr(expr, ranges, loc, _ATOM)
+
+
+def cxx_constant(const: Const) -> str:
+    """A literal of the constant's type."""
+    value, dtype = const.value, const.dtype
+    if dtype is BOOL:
+        return "true" if value else "false"
+    if dtype.is_float:
+        text = _float(float(value))
+        return f"static_cast<{dtype.c_name}>({text})" if dtype in (FLOAT16, BFLOAT16) else text
+    if dtype is INT32:
+        return str(value) if value != -(1 << 31) else "(-2147483647 - 1)"
+    return f"static_cast<{dtype.c_name}>({value})"
+
+
+def _float(value: float) -> str:
+    if math.isfinite(value):
+        return f"{value!r}f"
+    if value != value:
+        return "tile::float_from_bits(0x7FC00000u)"
+    return f"tile::float_from_bits(0x{'7F' if value > 0 else 'FF'}800000u)"
+
+
+class _Writer:
+    def __init__(self, ranges: Ranges, loc: Loc) -> None:
+        self.ranges = ranges
+        self.loc = loc
+
+    def text(self, expr: Expr, context: int) -> str:
+        spelled, level = self.spell(expr)
+        return f"({spelled})" if level < context else spelled
+
+    def spell(self, expr: Expr) -> tuple[str, int]:
+        match expr:
+            case Const():
+                text = cxx_constant(expr)
+                return text, _UNARY if text.startswith("-") else _ATOM
+            case Var(name=name):
+                return cxx_name(name), _ATOM
+            case Binary():
+                return self.binary(expr)
+            case Unary():
+                return self.unary(expr)
+            case Select(condition=c, then=a, orelse=b):
+                return f"{self.text(c, 1)} ? {self.text(a, 0)} : {self.text(b, 0)}", -1
+            case Cast(operand=a, dtype=dtype, bits=bits):
+                how = "tile::bit_cast" if bits else "static_cast"
+                return f"{how}<{dtype.c_name}>({self.text(a, 0)})", _ATOM
+            case Load():
+                return self.load(expr), _ATOM
+        raise AssertionError(f"no C++ for {type(expr).__name__}")
+
+    def binary(self, expr: Binary) -> tuple[str, int]:
+        op, a, b = expr.op, expr.left, expr.right
+        if op in ("min", "max"):
+            name = "tile::minimum" if op == "min" else "tile::maximum"
+            return f"{name}({self.text(a, 0)}, {self.text(b, 0)})", _ATOM
+        if op in ("//", "%") and not self.never_negative(a, b):
+            name = "tile::floor_div" if op == "//" else "tile::floor_mod"
+            return f"{name}({self.text(a, 0)}, {self.text(b, 0)})", _ATOM
+        if expr.dtype in (FLOAT16, BFLOAT16):  # the scalar unit computes these in float
+            spelled = f"{self.widened(a)} {op} {self.widened(b)}"
+            return f"static_cast<{expr.dtype.c_name}>({spelled})", _ATOM
+        level = _LEVEL[op]
+        # Logical and bitwise operators are parenthesised inside each other: compilers warn.
+        inner = _LEVEL["<<"] if op in ("|", "^", "&") else level
+        left, right = self.text(a, max(inner, level)), self.text(b, max(inner, level + 1))
+        return f"{left} {_SPELLING.get(op, op)} {right}", level
+
+    def widened(self, expr: Expr) -> str:
+        return f"static_cast<float>({self.text(expr, 0)})"
+
+    def never_negative(self, a: Expr, b: Expr) -> bool:
+        return interval(a, self.ranges).low >= 0 and interval(b, self.ranges).low > 0
+
+    def unary(self, expr: Unary) -> tuple[str, int]:
+        op, a = expr.op, expr.operand
+        match op:
+            case "-" | "~":
+                return f"{op}{self.text(a, _ATOM)}", _UNARY
+            case "not":
+                return f"!{self.text(a, _ATOM)}", _UNARY
+            case "abs":
+                x = self.text(a, _ATOM)
+                return f"{x} < 0 ? -{x} : {x}", -1
+        raise KernelError(
+            "scalar-function",
+            f"the scalar unit has no {op}",
+            self.loc,
+            "compute it on a ub buffer with T.tile, or in Python if the argument is known",
+        )
+
+    def load(self, load: Load) -> str:
+        name = cxx_name(load.buffer.name)
+        if load.buffer.memory is Memory.VAR:
+            return name
+        return f"{name}.GetValue({self.text(linear_index(load.buffer, load.indices), 0)})"
+
+
+def linear_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
+    """Row-major element offset of an element."""
+    total: Expr = Const(0)
+    for index, step in zip(indices, strides(buffer), strict=True):
+        total = total + index * step
+    return simplify(total)
+
+
+def scalar_as(expr: Expr, dtype: DType, ranges: Ranges, loc: Loc) -> str:
+    """The expression as a C++ value of exactly the given type."""
+    if isinstance(expr, Const):
+        value = float(expr.value) if dtype.is_float else int(expr.value)
+        return cxx_constant(Const(value, dtype)) if dtype is not INT32 else f"{value}"
+    if expr.dtype is dtype:
+        return cxx_expr(expr, ranges, loc)
+    return f"static_cast<{dtype.c_name}>({cxx_expr(expr, ranges, loc)})"

@@ -1,0 +1,36 @@
+"""C++ identifiers for IR names: keywords, our own words and `call` get a trailing underscore."""
+
+from __future__ import annotations
+
+import re
+
+# `call` is the entry symbol: an ahead-of-time build renames it over the whole text, so it must not
+# occur anywhere else (aot.md, section 4).
+RESERVED = frozenset(
+    """
+    alignas alignof and asm auto bool break case catch char class const constexpr continue decltype
+    default delete do double else enum explicit export extern false float for friend goto if inline
+    int long mutable namespace new noexcept not nullptr operator or private protected public
+    register return short signed sizeof static struct switch template this throw true try typedef
+    typename union unsigned using virtual void volatile while xor
+    half bfloat16_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t
+    call main tile AscendC pipe ub l1 l0a l0b l0c fftsAddr blocks stream block_idx T1 T2 printf
+    """.split()
+)
+
+
+def cxx_name(name: str) -> str:
+    """The identifier for an IR name."""
+    return f"{name}_" if name in RESERVED else name
+
+
+def without_entry_word(text: str) -> str:
+    """Free text (a comment, a path) in which the entry symbol is spelt so that it is no word."""
+    return re.sub(r"\bcall\b", "c_all", text)
+
+
+def string_literal(text: str) -> str:
+    """A C++ string; the entry symbol is split in two adjacent literals."""
+    escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+    body = "".join(escapes.get(c, c) for c in text)
+    return '"' + re.sub(r"\bcall\b", 'ca" "ll', body) + '"'

@@ -1,0 +1,140 @@
+// L1 matrices (NZ order) into the operand registers, and the product.
+#ifndef TILE_CUBE_H
+#define TILE_CUBE_H
+
+namespace tile {
+
+constexpr uint32_t kFractalRows = 16;
+constexpr uint32_t kFractalBytes = 512;
+
+// Where a tile starts in an l1 matrix and how large the matrix is stored.
+struct L1Tile {
+    uint32_t stored_rows;
+    uint32_t stored_columns;
+    uint32_t row;
+    uint32_t column;
+};
+
+template <class T>
+__aicore__ inline AscendC::LoadData3DParamsV2<T> plain_image(
+    const L1Tile& tile, uint32_t rows, uint32_t columns, bool transpose)
+{
+    // A matrix is an image one pixel high, `stored_rows` wide, with a 1x1 filter.
+    AscendC::LoadData3DParamsV2<T> params;
+    params.l1H = 1;
+    params.l1W = static_cast<uint16_t>(tile.stored_rows);
+    params.channelSize = static_cast<uint16_t>(tile.stored_columns);
+    params.mExtension = static_cast<uint16_t>(rows);
+    params.kExtension = static_cast<uint16_t>(columns);
+    params.mStartPt = static_cast<uint16_t>(tile.row);
+    params.kStartPt = static_cast<uint16_t>(tile.column);
+    params.strideW = 1;
+    params.strideH = 1;
+    params.filterW = 1;
+    params.filterH = 1;
+    params.dilationFilterW = 1;
+    params.dilationFilterH = 1;
+    params.enTranspose = transpose;
+    params.enSmallK = false;
+    params.padValue = static_cast<T>(0);
+    return params;
+}
+
+// Bytes are transposed in squares of 32 x 32, each two fractals of the register.
+template <class T>
+__aicore__ inline void load_squares(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
+    const L1Tile& tile, uint32_t rows, uint32_t columns, bool squares_along_rows)
+{
+    constexpr uint32_t side = 32;
+    const uint32_t row_squares = ceil_to(rows, side) / side;
+    const uint32_t column_squares = ceil_to(columns, side) / side;
+    const uint32_t pitch = tile.stored_rows / side;
+    const uint32_t first = tile.column / side * pitch + tile.row / side;
+    // l0a runs over the rows of l1 (its k), l0b over the columns (its n).
+    const uint32_t outer = squares_along_rows ? column_squares : row_squares;
+    const uint32_t inner = squares_along_rows ? row_squares : column_squares;
+    for (uint32_t i = 0; i < outer; ++i) {
+        AscendC::LoadData2dTransposeParams params;
+        params.startIndex = static_cast<uint16_t>(first + (squares_along_rows ? i * pitch : i));
+        params.repeatTimes = static_cast<uint8_t>(inner);
+        params.srcStride = static_cast<uint16_t>(squares_along_rows ? 1 : pitch);
+        // In l0a the two fractals of a square are two rows of fractals apart, in l0b neighbours.
+        params.dstGap = static_cast<uint16_t>(squares_along_rows ? 0 : 1);
+        params.dstFracGap = static_cast<uint16_t>(squares_along_rows ? inner - 1 : 0);
+        AscendC::LoadDataWithTranspose(dst[i * inner * side * side], src, params);
+    }
+}
+
+// l0a gets a tile of m rows and k columns; with `transpose` l1 holds it as k rows and m columns.
+template <class T>
+__aicore__ inline void copy_l1_l0a(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
+    L1Tile tile, uint32_t m, uint32_t k, bool transpose, Site site = Site::here())
+{
+    SiteScope scope(site);
+    constexpr uint32_t k0 = kBlockBytes / sizeof(T);
+    if constexpr (sizeof(T) == 1) {
+        if (transpose) {
+            load_squares(dst, src, tile, k, m, true);
+            return;
+        }
+    }
+    const uint32_t columns = transpose ? ceil_to(m, kFractalRows) : ceil_to(k, maximum(k0, kFractalRows));
+    const uint32_t rows = ceil_to(transpose ? k : m, kFractalRows);
+    AscendC::LoadData(dst, src, plain_image<T>(tile, rows, columns, transpose));
+}
+
+// l0b gets a tile of k rows and n columns; with `transpose` l1 holds it as n rows and k columns,
+// which is the order of the register already.
+template <class T>
+__aicore__ inline void copy_l1_l0b(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
+    L1Tile tile, uint32_t k, uint32_t n, bool transpose, Site site = Site::here())
+{
+    SiteScope scope(site);
+    constexpr uint32_t k0 = kBlockBytes / sizeof(T);
+    constexpr uint32_t max_repeats = 255;
+    if (transpose) {
+        const uint32_t row_fractals = ceil_to(n, kFractalRows) / kFractalRows;
+        const uint32_t pitch = tile.stored_rows / kFractalRows;
+        const uint32_t k_fractals = ceil_to(k, maximum(k0, kFractalRows)) / k0;
+        for (uint32_t i = 0; i < k_fractals; ++i) {
+            AscendC::LoadData2DParams params;
+            params.startIndex =
+                static_cast<uint16_t>((tile.column / k0 + i) * pitch + tile.row / kFractalRows);
+            params.repeatTimes = static_cast<uint8_t>(minimum(row_fractals, max_repeats));
+            params.srcStride = 1;
+            params.dstGap = 0;
+            params.ifTranspose = false;
+            AscendC::LoadData(dst[i * row_fractals * (kFractalBytes / sizeof(T))], src, params);
+        }
+        return;
+    }
+    if constexpr (sizeof(T) == 1) {
+        load_squares(dst, src, tile, k, n, false);
+    } else {
+        AscendC::LoadData(
+            dst, src, plain_image<T>(tile, ceil_to(k, kFractalRows), ceil_to(n, kFractalRows), true));
+    }
+}
+
+// c[m, n] (+)= a[m, k] * b[k, n].
+template <class C, class A>
+__aicore__ inline void mma(const AscendC::LocalTensor<C>& c, const AscendC::LocalTensor<A>& a,
+    const AscendC::LocalTensor<A>& b, uint32_t m, uint32_t n, uint32_t k, bool init, Site site = Site::here())
+{
+    SiteScope scope(site);
+    AscendC::MmadParams params;
+    // One row would switch the unit to its vector mode, which reads a in another order.
+    params.m = static_cast<uint16_t>(m == 1 ? kFractalRows : m);
+    params.n = static_cast<uint16_t>(n);
+    params.k = static_cast<uint16_t>(k);
+    params.cmatrixInitVal = init;
+    params.cmatrixSource = false;
+    if constexpr (sizeof(A) == 4) {
+        params.kDirectionAlign = true;  // float tiles are loaded with k in steps of 16
+    }
+    AscendC::Mmad(c, a, b, params);
+}
+
+}  // namespace tile
+
+#endif

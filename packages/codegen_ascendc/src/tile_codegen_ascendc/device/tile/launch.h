@@ -1,0 +1,29 @@
+// Starting a kernel from the host part of the emitted file.
+#ifndef TILE_LAUNCH_H
+#define TILE_LAUNCH_H
+
+#if defined(TILE_SIMULATOR)
+#define TILE_LAUNCH(kernel, blocks, stream, ...) \
+    ((void)(stream), tile_simulator::launch(#kernel, blocks, kernel, __VA_ARGS__, uint64_t(0)))
+#elif defined(ASCENDC_CPU_DEBUG)
+// Type-checking with the vendor's headers: the kernel is an ordinary function.
+#define TILE_LAUNCH(kernel, blocks, stream, ...) \
+    ((void)(stream), (void)(blocks), kernel(__VA_ARGS__, uint64_t(0)))
+typedef void* aclrtStream;
+#else
+#include "acl/acl.h"
+#include "runtime/rt_ffts.h"
+namespace tile {
+inline uint64_t cross_core_address()
+{
+    uint64_t address = 0;
+    uint32_t length = 0;
+    rtGetC2cCtrlAddr(&address, &length);
+    return address;
+}
+}  // namespace tile
+#define TILE_LAUNCH(kernel, blocks, stream, ...) \
+    kernel<<<blocks, nullptr, stream>>>(__VA_ARGS__, tile::cross_core_address())
+#endif
+
+#endif

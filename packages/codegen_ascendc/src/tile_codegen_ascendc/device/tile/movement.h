@@ -1,0 +1,125 @@
+// Tiles between global memory and the chip. Sizes and pitches are in elements.
+#ifndef TILE_MOVEMENT_H
+#define TILE_MOVEMENT_H
+
+namespace tile {
+
+constexpr uint32_t kBlockBytes = 32;
+constexpr uint32_t kMaxBlocksPerCopy = 4095;  // blockCount of DataCopyExtParams
+constexpr uint32_t kMaxNdRows = 16384;        // nValue of Nd2NzParams
+constexpr uint32_t kMaxNdPitch = 65535;       // srcDValue of Nd2NzParams
+
+// Rows of gm into ub; each row starts at a block boundary of ub.
+template <class T>
+__aicore__ inline void copy_gm_ub(const AscendC::LocalTensor<T>& dst, const AscendC::GlobalTensor<T>& src,
+    uint32_t rows, uint32_t columns, int64_t src_pitch, uint32_t dst_pitch, Site site = Site::here())
+{
+    SiteScope scope(site);
+    if (src_pitch == columns && dst_pitch == columns) {  // one run of bytes, whatever its length
+        columns *= rows;
+        src_pitch = dst_pitch = columns;
+        rows = 1;
+    }
+    for (uint32_t row = 0; row < rows; row += kMaxBlocksPerCopy) {
+        const uint32_t count = minimum(rows - row, kMaxBlocksPerCopy);
+        AscendC::DataCopyExtParams params;
+        params.blockCount = static_cast<uint16_t>(count);
+        params.blockLen = static_cast<uint32_t>(columns * sizeof(T));
+        params.srcStride = static_cast<uint32_t>((src_pitch - columns) * sizeof(T));
+        params.dstStride = static_cast<uint32_t>((dst_pitch - columns) * sizeof(T) / kBlockBytes);
+        AscendC::DataCopyPadExtParams<T> padding{false, 0, 0, static_cast<T>(0)};
+        AscendC::DataCopyPad(dst[row * dst_pitch], src[row * src_pitch], params, padding);
+    }
+}
+
+template <class T>
+__aicore__ inline void copy_ub_gm(const AscendC::GlobalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
+    uint32_t rows, uint32_t columns, int64_t dst_pitch, uint32_t src_pitch, Site site = Site::here())
+{
+    SiteScope scope(site);
+    if (src_pitch == columns && dst_pitch == columns) {
+        columns *= rows;
+        src_pitch = dst_pitch = columns;
+        rows = 1;
+    }
+    for (uint32_t row = 0; row < rows; row += kMaxBlocksPerCopy) {
+        const uint32_t count = minimum(rows - row, kMaxBlocksPerCopy);
+        AscendC::DataCopyExtParams params;
+        params.blockCount = static_cast<uint16_t>(count);
+        params.blockLen = static_cast<uint32_t>(columns * sizeof(T));
+        params.srcStride = static_cast<uint32_t>((src_pitch - columns) * sizeof(T) / kBlockBytes);
+        params.dstStride = static_cast<uint32_t>((dst_pitch - columns) * sizeof(T));
+        AscendC::DataCopyPad(dst[row * dst_pitch], src[row * src_pitch], params);
+    }
+}
+
+// Rows of gm into an l1 matrix in NZ order: columns of 32 bytes, `l1_rows` rows each. `dst` is the
+// first element of the tile, at a column that starts such a block.
+template <class T>
+__aicore__ inline void copy_gm_l1(const AscendC::LocalTensor<T>& dst, const AscendC::GlobalTensor<T>& src,
+    uint32_t rows, uint32_t columns, int64_t src_pitch, uint32_t l1_rows, Site site = Site::here())
+{
+    SiteScope scope(site);
+    constexpr uint32_t k0 = kBlockBytes / sizeof(T);
+    // A pitch that does not fit the field goes row by row, where the pitch does not matter.
+    const uint32_t step = src_pitch <= kMaxNdPitch ? kMaxNdRows : 1;
+    for (uint32_t row = 0; row < rows; row += step) {
+        AscendC::Nd2NzParams params;
+        params.ndNum = 1;
+        params.nValue = static_cast<uint16_t>(minimum(rows - row, step));
+        params.dValue = static_cast<uint16_t>(columns);
+        params.srcNdMatrixStride = 0;
+        params.srcDValue = static_cast<uint16_t>(step == 1 ? columns : src_pitch);
+        params.dstNzC0Stride = static_cast<uint16_t>(l1_rows);
+        params.dstNzNStride = 1;
+        params.dstNzMatrixStride = 0;
+        AscendC::DataCopy(dst[row * k0], src[row * src_pitch], params);
+    }
+}
+
+// Zero `bytes` of l1, a multiple of 32.
+template <class T>
+__aicore__ inline void clear_l1(const AscendC::LocalTensor<T>& dst, uint32_t bytes, Site site = Site::here())
+{
+    SiteScope scope(site);
+    constexpr uint32_t max_blocks = 32767;
+    const AscendC::LocalTensor<half> halves = dst.template ReinterpretCast<half>();
+    const uint32_t blocks = bytes / kBlockBytes;
+    for (uint32_t block = 0; block < blocks; block += max_blocks) {
+        AscendC::InitConstValueParams<half> params;
+        params.repeatTimes = 1;
+        params.blockNum = static_cast<uint16_t>(minimum(blocks - block, max_blocks));
+        params.dstGap = 0;
+        params.initValue = static_cast<half>(0.0f);
+        AscendC::InitConstValue(halves[block * (kBlockBytes / sizeof(half))], params);
+    }
+}
+
+// The accumulator tile at `src` (l0c, `l0c_rows` rows per column of fractals) into rows of gm.
+template <class To, class From>
+__aicore__ inline void copy_l0c_gm(const AscendC::GlobalTensor<To>& dst, const AscendC::LocalTensor<From>& src,
+    uint32_t rows, uint32_t columns, int64_t dst_pitch, uint32_t l0c_rows, bool relu, Site site = Site::here())
+{
+    SiteScope scope(site);
+    AscendC::FixpipeParamsV220 params;
+    params.nSize = static_cast<uint16_t>(columns);
+    params.mSize = static_cast<uint16_t>(rows);
+    params.srcStride = static_cast<uint16_t>(l0c_rows);
+    params.dstStride = static_cast<uint32_t>(dst_pitch);
+    params.reluEn = relu;
+    if constexpr (Same<To, half>::value) {
+        params.quantPre = QuantMode_t::F322F16;
+    } else if constexpr (Same<To, bfloat16_t>::value) {
+        params.quantPre = QuantMode_t::F322BF16;
+    } else {
+        params.quantPre = QuantMode_t::NoQuant;
+    }
+    params.ndNum = 1;
+    params.srcNdStride = 0;
+    params.dstNdStride = 0;
+    AscendC::Fixpipe<To, From, AscendC::CFG_ROW_MAJOR>(dst, src, params);
+}
+
+}  // namespace tile
+
+#endif

@@ -1,0 +1,104 @@
+// Vector pieces of more than one instruction. Sizes are in elements.
+#ifndef TILE_VECTOR_H
+#define TILE_VECTOR_H
+
+namespace tile {
+
+constexpr uint32_t kRepeatBytes = 256;
+constexpr uint32_t kMaxRepeats = 255;
+
+// The unsigned type of the same width: moves do not care what the bits mean.
+template <class T>
+struct Bits {
+    using type = typename Choose<sizeof(T) == 4, uint32_t, uint16_t>::type;
+};
+
+template <class T>
+__aicore__ inline AscendC::LocalTensor<typename Bits<T>::type> as_bits(const AscendC::LocalTensor<T>& t)
+{
+    return t.template ReinterpretCast<typename Bits<T>::type>();
+}
+
+// `count` consecutive elements; neither a whole number of blocks nor of repeats is needed.
+template <class T>
+__aicore__ inline void copy_ub_ub(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
+    uint32_t count, Site site = Site::here())
+{
+    SiteScope scope(site);
+    if (count * sizeof(T) % kBlockBytes == 0) {
+        AscendC::DataCopy(dst, src, count);
+        return;
+    }
+    if constexpr (sizeof(T) == 2 || sizeof(T) == 4) {
+        constexpr uint32_t lanes = kRepeatBytes / sizeof(T);
+        const auto to = as_bits(dst);
+        const auto from = as_bits(src);
+        for (uint32_t start = 0; start < count; start += lanes * kMaxRepeats) {
+            const uint32_t left = minimum(count - start, lanes * kMaxRepeats);
+            const uint32_t repeats = left / lanes;
+            if (repeats > 0) {
+                AscendC::Copy(to[start], from[start], static_cast<uint64_t>(lanes),
+                    static_cast<uint8_t>(repeats), {1, 1, 8, 8});
+            }
+            if (left % lanes != 0) {
+                const uint32_t tail = start + repeats * lanes;
+                AscendC::Copy(to[tail], from[tail], static_cast<uint64_t>(left % lanes), 1, {1, 1, 8, 8});
+            }
+        }
+    } else {
+        for (uint32_t i = 0; i < count; ++i) {  // widths the vector unit does not move
+            dst.SetValue(i, src.GetValue(i));
+        }
+    }
+}
+
+// One row repeated over all rows of dst.
+template <class T>
+__aicore__ inline void broadcast_row(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
+    uint32_t rows, uint32_t columns, Site site = Site::here())
+{
+    SiteScope scope(site);
+    constexpr uint32_t lanes = kRepeatBytes / sizeof(T);
+    const uint16_t row_blocks = static_cast<uint16_t>(columns * sizeof(T) / kBlockBytes);
+    const auto to = as_bits(dst);
+    const auto from = as_bits(src);
+    for (uint32_t column = 0; column < columns; column += lanes) {
+        const uint64_t mask = minimum(columns - column, lanes);
+        for (uint32_t row = 0; row < rows; row += kMaxRepeats) {
+            const uint8_t repeats = static_cast<uint8_t>(minimum(rows - row, kMaxRepeats));
+            AscendC::Copy(to[row * columns + column], from[column], mask, repeats, {1, 1, row_blocks, 0});
+        }
+    }
+}
+
+// One value per row repeated across the row. `scratch` holds 32 bytes for each of ceil8(rows) rows.
+template <class T>
+__aicore__ inline void broadcast_column(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
+    const AscendC::LocalTensor<T>& scratch, uint32_t rows, uint32_t columns, Site site = Site::here())
+{
+    SiteScope scope(site);
+    constexpr uint32_t lanes = kRepeatBytes / sizeof(T);
+    constexpr uint32_t block = kBlockBytes / sizeof(T);
+    constexpr uint32_t per_repeat = 8;  // values that Brcb expands at once
+    const uint16_t row_blocks = static_cast<uint16_t>(columns * sizeof(T) / kBlockBytes);
+    const auto to = as_bits(dst);
+    const auto from = as_bits(src);
+    const auto blocks = as_bits(scratch);
+    const uint32_t groups = (rows + per_repeat - 1) / per_repeat;
+    for (uint32_t group = 0; group < groups; group += kMaxRepeats) {
+        const uint8_t repeats = static_cast<uint8_t>(minimum(groups - group, kMaxRepeats));
+        AscendC::Brcb(blocks[group * per_repeat * block], from[group * per_repeat], repeats, {1, 8});
+    }
+    AscendC::PipeBarrier<PIPE_V>();
+    for (uint32_t column = 0; column < columns; column += lanes) {
+        const uint64_t mask = minimum(columns - column, lanes);
+        for (uint32_t row = 0; row < rows; row += kMaxRepeats) {
+            const uint8_t repeats = static_cast<uint8_t>(minimum(rows - row, kMaxRepeats));
+            AscendC::Copy(to[row * columns + column], blocks[row * block], mask, repeats, {1, 0, row_blocks, 1});
+        }
+    }
+}
+
+}  // namespace tile
+
+#endif

@@ -1,0 +1,14 @@
+// What emitted kernels use besides Ascend C itself: multi-instruction pieces that would clutter the
+// kernel text. Compiles with bisheng, with the simulator's kernel_operator.h, and with CANN's.
+#ifndef TILE_DEVICE_H
+#define TILE_DEVICE_H
+
+#include "tile/site.h"
+#include "tile/scalar.h"
+#include "tile/movement.h"
+#include "tile/cube.h"
+#include "tile/vector.h"
+#include "tile/reduce.h"
+#include "tile/launch.h"
+
+#endif

@@ -1,0 +1,246 @@
+"""SYNCED IR to one Ascend C source file.
+
+The kernel part has one block per kind of core; every operation carries the user's line as a trailing
+comment, which is also how reports find it again. The host part is `call` (aot.md, section 7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tile_ir import (
+    Alloc, Break, Buffer, Core, DType, For, Func, If, IRError, KernelError, Let, Loc, Memory, Op,
+    Phase, Region, Section, Store, Target, TileError, While,
+)  # fmt: skip
+from tile_ir.expr import Expr, Load, Var
+from tile_ir.expr import walk as walk_expr
+from tile_ir.footprint import buffer_bytes
+from tile_ir.machine import CORE_OF_MEMORY
+from tile_ir.nodes import Body, LoopKind, Stmt
+from tile_ir.opdef import Effect
+from tile_ir.walk import (
+    Ranges, expressions, launch_ranges, loop_range, walk, walk_with_ranges,
+)  # fmt: skip
+from tile_codegen_ascendc.cxx_expressions import cxx_expr, linear_index, scalar_as
+from tile_codegen_ascendc.cxx_names import cxx_name, without_entry_word
+from tile_codegen_ascendc.templates import render_op, template
+from tile_codegen_ascendc.views import view_op
+
+DEVICE_HEADER_DIR = Path(__file__).with_name("device")
+INDENT = "  "
+
+
+def emit(func: Func, target: Target) -> str:
+    """The Ascend C source of a kernel.
+
+    Raises IRError unless the function is SYNCED, KernelError for what C++ cannot say.
+    """
+    if func.phase is not Phase.SYNCED:
+        raise IRError(
+            "emit-phase", f"only SYNCED functions are emitted, this one is {func.phase.name}",
+            func.loc, "run the whole pipeline first",
+        )  # fmt: skip
+    try:
+        return _Emitter(func, target).text()
+    except TileError as error:
+        raise error.with_sources(func.sources) from None
+
+
+def entry_source(func: Func) -> str:
+    """A second translation unit through which a host process starts the kernel with an array of
+    argument addresses: tensors as pointers, scalars by their type, symbols as int64."""
+    types = [*(_host_type(p) for p in func.params), *("int64_t" for _ in func.symbols)]
+    context = {
+        "entry_declaration": ", ".join([*types, "void*"]),
+        "entry_arguments": ", ".join(f"*static_cast<{t}*>(args[{i}])" for i, t in enumerate(types)),
+    }
+    return template("entry.cpp.jinja").render(func=context)
+
+
+# Scalars cross the host boundary in the types every launcher has; the kernel narrows them again.
+_BOUNDARY_TYPES = {
+    "int8": "int32_t", "int16": "int32_t", "uint8": "int32_t", "uint16": "int32_t",
+    "uint32": "int64_t", "uint64": "int64_t", "float16": "float", "bfloat16": "float",
+}  # fmt: skip
+
+
+def _boundary_type(dtype: DType) -> str:
+    return _BOUNDARY_TYPES.get(dtype.name, dtype.c_name)
+
+
+def _host_type(param: Buffer | Var) -> str:
+    return "uint8_t*" if isinstance(param, Buffer) else _boundary_type(param.dtype)
+
+
+def _parameter_name(param: Buffer | Var) -> str:
+    if isinstance(param, Buffer):
+        return f"{param.name}_handle"
+    narrowed = _boundary_type(param.dtype) != param.dtype.c_name
+    return f"{param.name}_given" if narrowed else cxx_name(param.name)
+
+
+class _Emitter:
+    def __init__(self, func: Func, target: Target) -> None:
+        self.func = func
+        self.target = target
+        self.allocs: dict[Buffer, Alloc] = {a.buffer: a for a in func.launch.allocs}
+        self.sections = [s for s in func.launch.body if isinstance(s, Section)]
+        self.cores = {s.core for s in self.sections}
+
+    def text(self) -> str:
+        func = self.func
+        names = [*map(_parameter_name, func.params), *(cxx_name(s.name) for s in func.symbols)]
+        host = [*map(_host_type, func.params), *("int64_t" for _ in func.symbols)]
+        kernel = [t if t != "uint8_t*" else "GM_ADDR" for t in host]
+        context: dict[str, Any] = {
+            "name": func.name,
+            "display": without_entry_word(func.name),
+            "kernel_parameters": ", ".join([*map(" ".join, zip(kernel, names, strict=True)), "uint64_t fftsAddr"]),
+            "host_parameters": ", ".join([*map(" ".join, zip(host, names, strict=True)), "aclrtStream stream"]),
+            "arguments": "".join(f", {n}" for n in names),
+            "task_type": "KERNEL_TYPE_MIX_AIC_1_1" if func.launch.threads == 1 else (
+                "KERNEL_TYPE_MIX_AIC_1_2"
+            ),
+            "capacity": {m.value: size for m, size in self.target.capacity.items()},
+            "blocks": cxx_expr(func.launch.blocks, launch_ranges(func), func.launch.loc),
+            "tensors": list(self.tensors()),
+            "sections": [self.section(s) for s in self.sections],
+        }
+        return template("kernel.cpp.jinja").render(func=context)
+
+    def tensors(self) -> Iterator[str]:
+        for tensor in self.func.tensors:
+            name, kind = cxx_name(tensor.name), tensor.dtype.c_name
+            yield f"AscendC::GlobalTensor<{kind}> {name};"
+            handle = _parameter_name(tensor)
+            yield f"{name}.SetGlobalBuffer(reinterpret_cast<__gm__ {kind}*>({handle}));"
+        for param in self.func.params:
+            if isinstance(param, Var) and _parameter_name(param) != cxx_name(param.name):
+                kind = param.dtype.c_name
+                given = f"static_cast<{kind}>({_parameter_name(param)})"
+                yield f"const {kind} {cxx_name(param.name)} = {given};"
+
+    def section(self, section: Section) -> dict[str, Any]:
+        launch = self.func.launch
+        lines: list[str] = []
+        used = _names_used(section.body)
+        block, lane = cxx_name(launch.block.name), cxx_name(launch.lane.name)
+        if section.core is Core.CUBE:
+            guard = "ASCEND_IS_AIC"
+            index = "AscendC::GetBlockIdx()"
+            lane_index = "0"
+        else:
+            guard = "ASCEND_IS_AIV"
+            index = "AscendC::GetBlockIdx() / AscendC::GetSubBlockNum()"
+            lane_index = "AscendC::GetSubBlockIdx()"
+        if launch.block.name in used:
+            lines.append(f"const int32_t {block} = static_cast<int32_t>({index});")
+        if launch.lane.name in used:
+            lines.append(f"const int32_t {lane} = static_cast<int32_t>({lane_index});")
+        lines += self.declarations(section.core, used)
+        ranges = launch_ranges(self.func)
+        lines += self.body(section.body, ranges, 0, section.core)
+        return {"guard": guard, "lines": lines}
+
+    def declarations(self, core: Core, used: set[str]) -> Iterator[str]:
+        for alloc in self.func.launch.allocs:
+            b = alloc.buffer
+            if b.name not in used or CORE_OF_MEMORY.get(b.memory, core) is not core:
+                continue
+            kind = b.dtype.c_name
+            if b.memory is Memory.VAR:
+                yield f"{kind} {cxx_name(b.name)} = 0;{_comment(alloc.loc)}"
+                continue
+            elements = -(-buffer_bytes(alloc) // b.dtype.size)
+            view = f"{b.memory.value}.GetWithOffset<{kind}>({elements}, {alloc.address})"
+            yield (
+                f"const AscendC::LocalTensor<{kind}> {cxx_name(b.name)} = {view};"
+                f"{_comment(alloc.loc)}"
+            )
+
+    def body(self, body: Body, ranges: Ranges, depth: int, core: Core) -> list[str]:
+        lines: list[str] = []
+        own = set(map(id, body))
+        for stmt, known in walk_with_ranges(body, ranges):
+            if id(stmt) in own:
+                lines += self.stmt(stmt, known, depth, core)
+        return lines
+
+    def stmt(self, stmt: Stmt, known: Ranges, depth: int, core: Core) -> list[str]:
+        pad, note = INDENT * depth, _comment(stmt.loc)
+
+        def cxx(expr: Expr) -> str:
+            return cxx_expr(expr, known, stmt.loc)
+
+        match stmt:
+            case Op():
+                return [f"{pad}{line}{note}" for line in self.op(stmt, known, core)]
+            case Let(var=var, value=value):
+                kind = var.dtype.c_name
+                return [f"{pad}const {kind} {cxx_name(var.name)} = {scalar_as(value, var.dtype, known, stmt.loc)};{note}"]
+            case Store(buffer=b, indices=indices, value=value):
+                text = scalar_as(value, b.dtype, known, stmt.loc)
+                if b.memory is Memory.VAR:
+                    return [f"{pad}{cxx_name(b.name)} = {text};{note}"]
+                place = cxx(linear_index(b, indices))
+                return [f"{pad}{cxx_name(b.name)}.SetValue({place}, {text});{note}"]
+            case For(var=var, start=start, stop=stop, kind=kind_, body=body):
+                inner = {**known, var: loop_range(stmt, known)}
+                name = cxx_name(var.name)
+                head = f"for ({var.dtype.c_name} {name} = {cxx(start)}; {name} < {cxx(stop)}; ++{name}) {{"
+                unroll = [f"{pad}#pragma GCC unroll 8"] if kind_ is LoopKind.UNROLL else []
+                return [*unroll, f"{pad}{head}{note}", *self.body(body, inner, depth + 1, core), f"{pad}}}"]
+            case While(condition=c, body=body):
+                return [f"{pad}while ({cxx(c)}) {{{note}", *self.body(body, known, depth + 1, core), f"{pad}}}"]
+            case If(condition=c, then=then, orelse=orelse):
+                lines = [f"{pad}if ({cxx(c)}) {{{note}", *self.body(then, known, depth + 1, core)]
+                if orelse:
+                    lines += [f"{pad}}} else {{", *self.body(orelse, known, depth + 1, core)]
+                return [*lines, f"{pad}}}"]
+            case Break():
+                return [f"{pad}break;{note}"]
+        raise KernelError("emit-statement", f"no C++ for {type(stmt).__name__}", stmt.loc)
+
+    def op(self, op: Op, known: Ranges, core: Core) -> list[str]:
+        if op.opdef.effect is Effect.SYNC_ALL:
+            return self.grid_barrier(core)
+        return render_op(view_op(op, known, self.allocs)).splitlines()
+
+    def grid_barrier(self, core: Core) -> list[str]:
+        """All cores of the launch; a kernel that uses one kind of core waits for that kind only."""
+        if len(self.cores) == 2:
+            return ["AscendC::SyncAll<false>();"]
+        if core is Core.VECTOR:
+            return ["AscendC::SyncAll<true>();"]
+        return [
+            "AscendC::PipeBarrier<PIPE_ALL>();",
+            "AscendC::CrossCoreSetFlag<0, PIPE_FIX>(11);",
+            "AscendC::CrossCoreWaitFlag(11);",
+        ]
+
+
+def _comment(loc: Loc) -> str:
+    return f"  // {without_entry_word(loc.file)}:{loc.line}"
+
+
+def _names_used(body: Body) -> set[str]:
+    """Names of scalars and buffers that a body mentions."""
+    names: set[str] = set()
+    for stmt in walk(body):
+        for expr in expressions(stmt):
+            for part in walk_expr(expr):
+                if isinstance(part, Var):
+                    names.add(part.name)
+                elif isinstance(part, Load):
+                    names.add(part.buffer.name)
+        if isinstance(stmt, Op):
+            names.update(o.buffer.name for o in stmt.operands if isinstance(o, Region))
+            for region in (o for o in stmt.operands if isinstance(o, Region)):
+                for dim in region.buffer.shape:
+                    names.update(p.name for p in walk_expr(dim) if isinstance(p, Var))
+        if isinstance(stmt, Store):
+            names.add(stmt.buffer.name)
+    return names
+

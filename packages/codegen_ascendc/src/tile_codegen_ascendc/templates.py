@@ -1,0 +1,75 @@
+"""Loads the Jinja2 templates: one file per family of operations, one macro per operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+
+from tile_ir import Op
+from tile_ir.geometry import transfer_rows
+from tile_ir.ops.reduce import broadcast_axis, kept_results, reduced_axis
+from tile_codegen_ascendc.cxx_names import string_literal
+from tile_codegen_ascendc.views import OpView
+
+TEMPLATE_DIR = Path(__file__).with_name("templates")
+
+
+def _transfer(view: OpView) -> dict[str, str]:
+    """Rows, columns and both pitches of a data movement, in C++."""
+    src, dst = view.src, view.dst
+    views = transfer_rows(src.region, dst.region)
+    assert views is not None, "the verifier has checked the rows"
+    return {
+        "rows": dst.cxx(views[1].rows),
+        "columns": dst.cxx(views[1].columns),
+        "src_pitch": src.cxx(views[0].pitch),
+        "dst_pitch": dst.cxx(views[1].pitch),
+    }
+
+
+def _reduce_work(op: Op) -> dict[str, int]:
+    return {"axis": reduced_axis(op), "kept": kept_results(op)}
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    env = Environment(
+        loader=FileSystemLoader(TEMPLATE_DIR),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # C++ text, not HTML
+    )
+    env.filters["cxx_string"] = string_literal
+    env.globals["transfer"] = _transfer
+    env.globals["reduce_work"] = _reduce_work
+    env.globals["broadcast_axis"] = broadcast_axis
+    return env
+
+
+def template(name: str) -> Template:
+    return _environment().get_template(name)
+
+
+@lru_cache(maxsize=64)
+def _macro(family: str, name: str) -> Callable[..., Any] | None:
+    module = template(f"{family}.jinja").module
+    return getattr(module, name, None)
+
+
+def has_template(family: str, name: str) -> bool:
+    """Whether an operation can be emitted."""
+    return (TEMPLATE_DIR / f"{family}.jinja").exists() and _macro(family, name) is not None
+
+
+def render_op(view: OpView) -> str:
+    """The C++ statements of an operation, one a line."""
+    macro = _macro(view.node.opdef.family, view.node.opdef.name)
+    assert macro is not None, f"no template for {view.node.opdef.name}"
+    return str(macro(view)).strip()
+

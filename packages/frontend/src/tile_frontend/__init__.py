@@ -1,0 +1,33 @@
+"""The tile language for Ascend NPUs: `import tile_frontend as T`.
+
+The names are those of `language.NAMES`; compiling and running (`T.jit`, `T.compile`, ...) belong
+to `tile_runtime`, which is imported when one of them is first used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_frontend.language import NAMES
+from tile_frontend.removed_names import REMOVED
+
+globals().update(NAMES)
+
+HOST_NAMES = (
+    "JITKernel", "PassConfigKey", "Profiler", "TensorSupplyType", "autotune", "cache", "compile",
+    "disable_cache", "do_bench", "enable_cache", "jit",
+)  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in HOST_NAMES:
+        from importlib import import_module
+
+        return getattr(import_module("tile_runtime"), name)
+    if name in REMOVED:
+        raise AttributeError(f"T.{name} does not exist: {REMOVED[name]}")
+    raise AttributeError(f"module 'tile_frontend' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*NAMES, *HOST_NAMES})

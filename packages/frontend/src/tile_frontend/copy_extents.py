@@ -1,0 +1,99 @@
+"""`T.copy`: the two tiles of a copy from buffers, slices and start indices (language.md, 6.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_frontend.calls import build_op
+from tile_frontend.faults import Fault
+from tile_frontend.values import Cell, Pending, Scalar, Tile, View, describe
+from tile_ir import OPS, Region, Slice
+from tile_ir.bounds import simplify
+from tile_ir.expr import Const, Expr, Load
+
+
+def copy(
+    src: Any, dst: Any, enable_relu: Any = False, transpose: Any = False, pad_value: Any = None
+) -> Pending:
+    """Move a tile; the memories of both sides decide how."""
+    a, b = copy_regions(src, dst, bool(transpose) if isinstance(transpose, bool) else False)
+    given = {
+        "src": a, "dst": b, "enable_relu": enable_relu, "transpose": transpose,
+        "pad_value": pad_value,
+    }  # fmt: skip
+    return build_op(OPS["copy"], given, "copy")
+
+
+def copy_regions(src: Any, dst: Any, transpose: bool) -> tuple[Region, Region]:
+    """Full regions of both sides. A start index takes its extents from the other side."""
+    a, b = _side(src, "src"), _side(dst, "dst")
+    match a, b:
+        case Load(), Load():
+            raise Fault(
+                "copy-extent",
+                f"copy: both sides are single elements (`{a.buffer.name}` and `{b.buffer.name}`)",
+                "slice one of them to say how much is copied",
+                "dst",
+            )
+        case Load(), Region():
+            return _from_start(a, b.extents, transpose), b
+        case Region(), Load():
+            return a, _from_start(b, a.extents, transpose)
+        case Region(), Region():
+            if isinstance(src, Tile) and isinstance(dst, Tile) and not transpose:
+                _same_shape(src, dst)
+            return a, b
+    raise AssertionError("a side is a load or a region")
+
+
+def _side(value: Any, name: str) -> Region | Load:
+    match value:
+        case Tile():
+            return Region.whole(value.buffer)
+        case View(region=region):
+            return region
+        case Scalar() if not isinstance(value, Cell):
+            expr = value.expr
+            if isinstance(expr, Load) and expr.indices:
+                return expr
+    raise Fault(
+        "operand-kind",
+        f"copy: {name} is {describe(value)}, expected a buffer, a slice or a start index",
+        argument=name,
+    )
+
+
+def _from_start(start: Load, extents: tuple[Expr, ...], transpose: bool) -> Region:
+    """The trailing extents of the other side, with ones in front where the rank is higher."""
+    if transpose and len(extents) >= 2:
+        extents = (*extents[:-2], extents[-1], extents[-2])
+    rank = len(start.indices)
+    taken = extents[max(len(extents) - rank, 0) :]
+    padded = (*(Const(1) for _ in range(rank - len(taken))), *taken)
+    return Region(
+        start.buffer, tuple(Slice(i, e) for i, e in zip(start.indices, padded, strict=True))
+    )
+
+
+def _same_shape(src: Tile, dst: Tile) -> None:
+    a, b = (tuple(simplify(d) for d in side.dims) for side in (src, dst))
+    if a != b:
+        raise Fault(
+            "shape-mismatch",
+            f"copy: src `{src.name}` is {shape_words(src)}, but dst `{dst.name}` is "
+            f"{shape_words(dst)}",
+            "slice one side, or give a start index, to say which part is copied",
+            "dst",
+        )
+
+
+def shape_words(tile: Tile) -> str:
+    """`[64, n]` for an error message."""
+    return f"[{', '.join(expression_words(d) for d in tile.dims)}]"
+
+
+def expression_words(expr: Expr) -> str:
+    match expr:
+        case Const(value=value):
+            return str(value)
+    return getattr(expr, "name", "?")

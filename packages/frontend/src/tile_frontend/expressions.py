@@ -1,0 +1,396 @@
+"""Evaluating expressions of kernel text: Python values now, runtime values as IR expressions
+(language.md, section 4.3). Faults of what is called get their place here."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import operator
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from tile_frontend import loops
+from tile_frontend.calls import OpFunction
+from tile_frontend.faults import PACKAGE, Fault
+from tile_frontend.removed_names import REMOVED
+from tile_frontend.scalar_functions import And, Not, Or
+from tile_frontend.scope import MISSING, Scope
+from tile_frontend.source import Source, display_name
+from tile_frontend.trace import Trace
+from tile_frontend.values import Scalar, Tile, View, describe
+from tile_ir import KernelError, Loc, did_you_mean
+from tile_ir.expr import ExprError
+
+BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
+    ast.Add: ("+", operator.add), ast.Sub: ("-", operator.sub), ast.Mult: ("*", operator.mul),
+    ast.Div: ("/", operator.truediv), ast.FloorDiv: ("//", operator.floordiv),
+    ast.Mod: ("%", operator.mod), ast.Pow: ("**", operator.pow),
+    ast.LShift: ("<<", operator.lshift), ast.RShift: (">>", operator.rshift),
+    ast.BitAnd: ("&", operator.and_), ast.BitOr: ("|", operator.or_),
+    ast.BitXor: ("^", operator.xor), ast.MatMult: ("@", operator.matmul),
+}  # fmt: skip
+COMPARE: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]] = {
+    ast.Eq: ("==", operator.eq), ast.NotEq: ("!=", operator.ne), ast.Lt: ("<", operator.lt),
+    ast.LtE: ("<=", operator.le), ast.Gt: (">", operator.gt), ast.GtE: (">=", operator.ge),
+    ast.Is: ("is", operator.is_), ast.IsNot: ("is not", operator.is_not),
+    ast.In: ("in", lambda a, b: a in b), ast.NotIn: ("not in", lambda a, b: a not in b),
+}  # fmt: skip
+UNARY: dict[type[ast.unaryop], tuple[str, Callable[[Any], Any]]] = {
+    ast.USub: ("-", operator.neg), ast.UAdd: ("+", operator.pos),
+    ast.Invert: ("~", operator.invert),
+}  # fmt: skip
+
+UNSUPPORTED: dict[type[ast.expr], tuple[str, str]] = {
+    ast.Lambda: ("a lambda", "define a function outside the kernel"),
+    ast.ListComp: ("a list comprehension", "build the list outside the kernel"),
+    ast.SetComp: ("a set comprehension", "build the set outside the kernel"),
+    ast.DictComp: ("a dict comprehension", "build the dict outside the kernel"),
+    ast.GeneratorExp: ("a generator expression", "build the values outside the kernel"),
+    ast.NamedExpr: ("`:=`", "assign on a line of its own"),
+    ast.JoinedStr: ("an f-string", "build the string outside the kernel"),
+    ast.Await: ("`await`", "kernels are not coroutines"),
+    ast.Yield: ("`yield`", "kernels are not generators"),
+    ast.YieldFrom: ("`yield from`", "kernels are not generators"),
+    ast.Starred: ("a starred expression", "write the elements out"),
+}
+
+
+class ExpressionEvaluator:
+    """Evaluates the expressions of one function's text in a scope."""
+
+    def __init__(self, trace: Trace, source: Source, scope: Scope, expansion: int) -> None:
+        self.trace, self.source, self.scope = trace, source, scope
+        self.expansion = expansion
+        trace.add_source(source)
+
+    def fail(
+        self, slug: str, message: str, node: ast.expr | ast.stmt, hint: str | None = None
+    ) -> NoReturn:
+        raise KernelError(slug, message, self.source.loc(node), hint)
+
+    def evaluate(self, node: ast.expr) -> Any:
+        """The value of an expression: a Python value or one of `values`."""
+        method = getattr(self, "_" + type(node).__name__, None)
+        if method is None:
+            what, hint = UNSUPPORTED.get(type(node), (f"`{ast.unparse(node)}`", None))
+            self.fail("unsupported-syntax", f"{what} is not supported in a kernel", node, hint)
+        return method(node)
+
+    def guarded(self, node: ast.expr | ast.stmt, fn: Callable[..., Any], *args: Any) -> Any:
+        """`fn(*args)`, with its faults placed at `node`."""
+        try:
+            return fn(*args)
+        except Fault as fault:
+            self._place(fault, self.source.loc(node))
+        except ExprError as error:
+            self.fail("operand-type", str(error), node)
+
+    def _place(self, fault: Fault, loc: Loc) -> NoReturn:
+        raise KernelError(fault.slug, fault.message, loc, fault.hint) from None
+
+    def _Constant(self, node: ast.Constant) -> Any:
+        if node.value is Ellipsis:
+            self.fail(
+                "unsupported-syntax", "`...` is not supported in a kernel", node,
+                "write one `:` per dimension",
+            )  # fmt: skip
+        return node.value
+
+    def _Name(self, node: ast.Name) -> Any:
+        value = self.scope.find(node.id)
+        if value is MISSING:
+            self._unknown_name(node)
+        # `range` is a runtime loop in kernel text.
+        return loops.serial if value is range else value
+
+    def _unknown_name(self, node: ast.Name) -> NoReturn:
+        dropped = self.scope.dropped_at(node.id)
+        if dropped is not None:
+            self.fail(
+                "unknown-name",
+                f"`{node.id}` was bound inside the block at line {dropped.line} "
+                "and ended with it",
+                node,
+                "bind it before the block, or keep it in a T.alloc_var",
+            )
+        self.fail(
+            "unknown-name", f"`{node.id}` is not defined", node,
+            did_you_mean(node.id, self.scope.names()),
+        )  # fmt: skip
+
+    def _Attribute(self, node: ast.Attribute) -> Any:
+        owner = self.evaluate(node.value)
+        try:
+            return getattr(owner, node.attr)
+        except AttributeError as error:
+            self._unknown_attribute(node, owner, error)
+        except KernelError as error:
+            if error.loc is not None:
+                raise
+            raise KernelError(
+                error.slug, error.message, self.source.attribute_loc(node), error.hint
+            ) from None
+
+    def _unknown_attribute(
+        self, node: ast.Attribute, owner: Any, error: AttributeError
+    ) -> NoReturn:
+        shown = ast.unparse(node)
+        known = [name for name in dir(owner) if not name.startswith("_")]
+        module = getattr(owner, "__name__", "")
+        hint = did_you_mean(node.attr, known)
+        if isinstance(module, str) and module.startswith(PACKAGE):
+            hint = REMOVED.get(node.attr) or hint
+        raise KernelError(
+            "unknown-name", f"`{shown}` is not defined", self.source.attribute_loc(node), hint
+        ) from error
+
+    def _BinOp(self, node: ast.BinOp) -> Any:
+        left, right = self.evaluate(node.left), self.evaluate(node.right)
+        return self.combine(node, *BINARY[type(node.op)], left, right)
+
+    def combine(
+        self, node: ast.expr | ast.stmt, symbol: str, fn: Callable[[Any, Any], Any],
+        left: Any, right: Any,
+    ) -> Any:  # fmt: skip
+        """`left symbol right`, with a clear error where that means nothing."""
+        try:
+            return self.guarded(node, fn, left, right)
+        except (TypeError, ValueError, ArithmeticError) as error:
+            for value in (left, right):
+                if isinstance(value, (Tile, View)):
+                    self.fail(
+                        "operand-type",
+                        f"`{symbol}` does not take {describe(value)}",
+                        node,
+                        "compute on tiles with T.tile operations, or on elements in T.Parallel",
+                    )
+            if isinstance(left, Scalar) or isinstance(right, Scalar):
+                self.fail(
+                    "operand-type",
+                    f"`{symbol}` does not take {describe(left)} and {describe(right)}",
+                    node,
+                )
+            self.fail("python-error", f"{type(error).__name__}: {error}", node)
+
+    def _UnaryOp(self, node: ast.UnaryOp) -> Any:
+        value = self.evaluate(node.operand)
+        if isinstance(node.op, ast.Not):
+            return self.guarded(node, Not, value) if isinstance(value, Scalar) else not value
+        symbol, fn = UNARY[type(node.op)]
+        return self.combine(node, symbol, lambda a, _: fn(a), value, None)
+
+    def _BoolOp(self, node: ast.BoolOp) -> Any:
+        """Python's short circuit as long as the values are Python's, then the IR's operator."""
+        wants_all = isinstance(node.op, ast.And)
+        value = self.evaluate(node.values[0])
+        for following in node.values[1:]:
+            if isinstance(value, Scalar):
+                right = self.evaluate(following)
+                value = self.guarded(node, And if wants_all else Or, value, right)
+            elif bool(value) == wants_all:
+                value = self.evaluate(following)
+        return value
+
+    def _Compare(self, node: ast.Compare) -> Any:
+        left = self.evaluate(node.left)
+        result: Any = None
+        for op, comparator in zip(node.ops, node.comparators, strict=True):
+            right = self.evaluate(comparator)
+            found = self.combine(node, *COMPARE[type(op)], left, right)
+            result = found if result is None else self._both(node, result, found)
+            left = right
+        return result
+
+    def _both(self, node: ast.expr, a: Any, b: Any) -> Any:
+        if isinstance(a, Scalar) or isinstance(b, Scalar):
+            return self.guarded(node, And, a, b)
+        return a and b
+
+    def _IfExp(self, node: ast.IfExp) -> Any:
+        test = self.evaluate(node.test)
+        if isinstance(test, Scalar):
+            self.fail(
+                "runtime-condition",
+                "`a if c else b` chooses while the kernel is traced, but the condition is known "
+                "only when it runs",
+                node.test,
+                "write T.if_then_else(c, a, b)",
+            )
+        return self.evaluate(node.body if test else node.orelse)
+
+    def _Tuple(self, node: ast.Tuple) -> Any:
+        return tuple(self.evaluate(e) for e in node.elts)
+
+    def _List(self, node: ast.List) -> Any:
+        return [self.evaluate(e) for e in node.elts]
+
+    def _Set(self, node: ast.Set) -> Any:
+        return {self.evaluate(e) for e in node.elts}
+
+    def _Dict(self, node: ast.Dict) -> Any:
+        result = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                self.fail("unsupported-syntax", "`**` in a dict is not supported", value)
+            result[self.evaluate(key)] = self.evaluate(value)
+        return result
+
+    def _Slice(self, node: ast.Slice) -> Any:
+        parts = (node.lower, node.upper, node.step)
+        return slice(*(None if p is None else self.evaluate(p) for p in parts))
+
+    def _Subscript(self, node: ast.Subscript) -> Any:
+        owner = self.evaluate(node.value)
+        index = self.evaluate(node.slice)
+        try:
+            return owner[index]
+        except Fault as fault:
+            self._place(fault, self.source.loc(_index_node(node, fault.argument)))
+        except (TypeError, LookupError) as error:
+            if isinstance(owner, View):
+                self.fail(
+                    "operand-kind", f"{describe(owner)} is sliced again", node,
+                    "slice the buffer itself",
+                )  # fmt: skip
+            if isinstance(owner, Scalar):
+                self.fail("operand-kind", f"{describe(owner)} has no elements", node)
+            self.fail("python-error", f"{type(error).__name__}: {error}", node)
+
+    def _Call(self, node: ast.Call) -> Any:
+        function = self.evaluate(node.func)
+        args: list[Any] = []
+        for argument in node.args:
+            if isinstance(argument, ast.Starred):
+                args.extend(self._python_sequence(argument.value))
+            else:
+                args.append(self.evaluate(argument))
+        kwargs: dict[str, Any] = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                self.fail(
+                    "unsupported-syntax", "`**` in a call is not supported in a kernel",
+                    keyword.value, "write the keywords out",
+                )  # fmt: skip
+            kwargs[keyword.arg] = self.evaluate(keyword.value)
+        return self.call(node, function, args, kwargs)
+
+    def _python_sequence(self, node: ast.expr) -> Any:
+        value = self.evaluate(node)
+        if not isinstance(value, (tuple, list)):
+            self.fail("unsupported-syntax", f"`*` does not take {describe(value)}", node)
+        return value
+
+    def call(self, node: ast.Call, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Call something native. Whatever it raises becomes an error of the kernel at this call:
+        the function may be the user's, so any exception can come out of it."""
+        trace = self.trace
+        outer, trace.here = trace.here, self.source.loc(node)
+        try:
+            return self.invoke(function, args, kwargs)
+        except Fault as fault:
+            self._place(fault, self._argument_loc(node, function, fault.argument))
+        except KernelError as error:
+            if error.loc is not None:
+                raise
+            raise KernelError(error.slug, error.message, trace.here, error.hint) from None
+        except ExprError as error:
+            self.fail("operand-type", str(error), node)
+        except Exception as error:
+            self._native_error(node, function, error, args, kwargs)
+        finally:
+            trace.here = outer
+
+    def invoke(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        return function(*args, **kwargs)
+
+    def _argument_loc(self, node: ast.Call, function: Any, argument: str | int | None) -> Loc:
+        """Where the argument a fault names stands in the call, else the call."""
+        if argument is None or not _is_ours(function):
+            return self.source.loc(node)
+        for keyword in node.keywords:
+            if keyword.arg == argument:
+                # The name is to blame when it is unknown, else the value.
+                known = argument in _parameters(function)
+                return self.source.loc(keyword.value if known else keyword)
+        position = argument
+        if isinstance(argument, str):
+            names = _parameters(function)
+            position = names.index(argument) if argument in names else -1
+        assert isinstance(position, int)
+        if 0 <= position < len(node.args):
+            return self.source.loc(node.args[position])
+        return self.source.loc(node)
+
+    def _native_error(
+        self, node: ast.Call, function: Any, error: Exception, args: list[Any],
+        kwargs: dict[str, Any],
+    ) -> NoReturn:  # fmt: skip
+        name = ast.unparse(node.func)
+        if not callable(function):
+            self.fail("not-callable", f"`{name}` is {describe(function)}, not a function", node)
+        for keyword in node.keywords if _is_ours(function) else ():
+            names = _parameters(function)
+            if keyword.arg is not None and keyword.arg not in names:
+                raise KernelError(
+                    "unknown-argument",
+                    f"{name} has no argument `{keyword.arg}`",
+                    self.source.loc(keyword),
+                    did_you_mean(keyword.arg, names) or f"it takes {', '.join(names)}",
+                )
+        mismatch = _signature_problem(function, args, kwargs)
+        if mismatch is not None:
+            self.fail("arity", f"`{name}`: {mismatch}", node)
+        where = _user_line(error)
+        if where is None or _is_ours(function):
+            self.fail("python-error", f"`{name}`: {type(error).__name__}: {error}", node)
+        raise KernelError(
+            "python-error",
+            f"`{name}` raised {type(error).__name__}: {error}",
+            self.source.loc(node),
+            f"it was raised at {where}",
+        ) from error
+
+
+def _index_node(node: ast.Subscript, position: str | int | None) -> ast.expr:
+    """The part of a subscript with a number; slices have a place of their own only from 3.9 on."""
+    if not isinstance(position, int):
+        return node
+    if isinstance(node.slice, ast.Tuple) and position < len(node.slice.elts):
+        return node.slice.elts[position]
+    return node.slice
+
+
+def _is_ours(function: Any) -> bool:
+    module = getattr(function, "__module__", None) or ""
+    return isinstance(function, OpFunction) or module.startswith(PACKAGE)
+
+
+def _parameters(function: Any) -> list[str]:
+    if isinstance(function, OpFunction):
+        return list(function.parameters)
+    return list(inspect.signature(function).parameters)
+
+
+def _signature_problem(function: Any, args: list[Any], kwargs: dict[str, Any]) -> str | None:
+    """Why a function cannot be called with these arguments, if that is so."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # written in C
+        return None
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        return str(error)
+    return None
+
+
+def _user_line(error: Exception) -> str | None:
+    """The innermost line of the user's own code an exception passed through."""
+    where, step = None, error.__traceback__
+    while step is not None:
+        module = step.tb_frame.f_globals.get("__name__", "")
+        if not module.startswith((PACKAGE, "tile_ir")):
+            where = f"{display_name(step.tb_frame.f_code.co_filename)}:{step.tb_lineno}"
+        step = step.tb_next
+    return where
+

@@ -1,0 +1,107 @@
+"""What may stand after `with`: the launch, scopes, and explicit branches. Frames are data; running
+a body inside one is in `frame_bodies`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tile_frontend.conversion import condition
+from tile_frontend.faults import Fault
+from tile_frontend.values import describe, python_number, scalar_expr
+from tile_ir import Core
+from tile_ir.expr import Expr
+from tile_ir.nodes import Body
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFrame:
+    blocks: Expr
+    threads: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeFrame:
+    core: Core
+    letter: str
+
+
+@dataclass(slots=True, eq=False)
+class IfFrame:
+    condition: Expr
+    branches: dict[str, Body] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BranchFrame:
+    """`T.Then()` or `T.Else()`."""
+
+    name: str
+
+
+Frame = KernelFrame | ScopeFrame | IfFrame | BranchFrame
+FRAMES = (KernelFrame, ScopeFrame, IfFrame, BranchFrame)
+
+
+def Kernel(block_num: Any, threads: Any = None, is_npu: bool = True) -> KernelFrame:
+    """Open the launch context: `with T.Kernel(blocks, is_npu=True) as (cid, vid)`."""
+    number = python_number(block_num)
+    blocks = scalar_expr(block_num if number is None else number)
+    if not blocks.dtype.is_integer:
+        raise Fault(
+            "launch-size",
+            f"block_num is {describe(block_num)}, expected an integer",
+            argument="block_num",
+        )
+    if number is not None and number < 1:
+        raise Fault(
+            "launch-size", f"block_num is {number}, expected at least 1", argument="block_num"
+        )
+    if is_npu is not True:
+        raise Fault(
+            "launch-target", f"is_npu is {is_npu!r}, expected True",
+            "kernels here run on an NPU", "is_npu",
+        )  # fmt: skip
+    return KernelFrame(blocks, _threads(threads))
+
+
+def _threads(value: Any) -> int | None:
+    if value is None:
+        return None
+    number = value[0] if isinstance(value, (list, tuple)) and len(value) == 1 else value
+    if isinstance(number, bool) or python_number(number) not in (1, 2):
+        raise Fault(
+            "launch-threads",
+            f"threads is {value!r}, expected 1 or 2",
+            "a launch has one dimension; threads counts the vector cores of a block",
+            "threads",
+        )
+    return int(number)
+
+
+SCOPES = {"C": Core.CUBE, "V": Core.VECTOR}
+
+
+def Scope(name: str) -> ScopeFrame:
+    """Only the cube core ("C") or the vector cores ("V") run the body."""
+    if not isinstance(name, str) or name not in SCOPES:
+        raise Fault(
+            "unknown-scope",
+            f'the scope is {name!r}, expected "C" or "V"',
+            'write T.Scope("C") for the cube core, T.Scope("V") for the vector cores',
+            "name",
+        )
+    return ScopeFrame(SCOPES[name], name)
+
+
+def If(cond: Any) -> IfFrame:
+    """A branch taken at run time: `with T.If(cond), T.Then(): ...`."""
+    return IfFrame(condition(cond))
+
+
+def Then() -> BranchFrame:
+    return BranchFrame("Then")
+
+
+def Else() -> BranchFrame:
+    return BranchFrame("Else")

@@ -1,0 +1,63 @@
+"""The language: every name a script reaches as `T.name`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_frontend import scalar_functions, tile
+from tile_frontend.allocation import (
+    Tensor,
+    alloc_fragment,
+    alloc_L0A,
+    alloc_L0B,
+    alloc_L0C,
+    alloc_L1,
+    alloc_shared,
+    alloc_ub,
+    alloc_var,
+    annotate_address,
+    annotate_layout,
+    make_nz_layout,
+    make_zn_layout,
+)  # fmt: skip
+from tile_frontend.calls import table_functions
+from tile_frontend.control import dump_tensor, func_attr, loop_break
+from tile_frontend.copy_extents import copy
+from tile_frontend.dtype_names import DTYPE_NAMES, DataType
+from tile_frontend.kernel_frames import Else, If, Kernel, Scope, Then
+from tile_frontend.loops import Parallel, Pipelined, grid, serial, unroll
+from tile_frontend.macros import macro
+from tile_frontend.persistent import Persistent
+from tile_frontend.prim_func import prim_func
+from tile_frontend.reduce_arguments import NAMES as REDUCTIONS
+from tile_frontend.reduce_arguments import reduce, reduction
+from tile_ir import OPS
+
+_SCALAR_NAMES = (
+    "And", "Cast", "Not", "Or", "cast", "cdiv", "ceil", "ceildiv", "exp", "floor", "floordiv",
+    "floormod", "if_then_else", "infinity", "log", "next_power_of_2", "reinterpret", "rsqrt",
+    "sqrt", "symbolic", "use_swizzle",
+)  # fmt: skip
+
+NAMES: dict[str, Any] = {
+    **table_functions("", OPS),
+    **DTYPE_NAMES,
+    **{name: getattr(scalar_functions, name) for name in _SCALAR_NAMES},
+    "max": scalar_functions.maximum,
+    "min": scalar_functions.minimum,
+    "abs": scalar_functions.absolute,
+    # The IR evaluates only the chosen side, which is also right for the eager form.
+    "Select": scalar_functions.if_then_else,
+    "prim_func": prim_func, "macro": macro, "tile": tile,
+    "Tensor": Tensor, "Buffer": Tensor, "DataType": DataType,
+    "Kernel": Kernel, "Scope": Scope, "If": If, "Then": Then, "Else": Else,
+    "alloc_ub": alloc_ub, "alloc_L1": alloc_L1, "alloc_L0A": alloc_L0A, "alloc_L0B": alloc_L0B,
+    "alloc_L0C": alloc_L0C, "alloc_shared": alloc_shared, "alloc_fragment": alloc_fragment,
+    "alloc_var": alloc_var,
+    "annotate_address": annotate_address, "annotate_layout": annotate_layout,
+    "make_zn_layout": make_zn_layout, "make_nz_layout": make_nz_layout,
+    "serial": serial, "range": serial, "unroll": unroll, "grid": grid, "Parallel": Parallel,
+    "Pipelined": Pipelined, "Persistent": Persistent, "loop_break": loop_break,
+    "copy": copy, "dump_tensor": dump_tensor, "func_attr": func_attr,
+    "reduce": reduce, **{name: reduction(name) for name in REDUCTIONS},
+}  # fmt: skip

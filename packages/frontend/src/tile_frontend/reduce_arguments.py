@@ -1,0 +1,150 @@
+"""`T.reduce_*`: which part of a buffer is reduced, and into what (language.md, section 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tile_frontend.calls import build_op
+from tile_frontend.faults import Fault
+from tile_frontend.values import Pending, Scalar, Tile, View, describe, python_number, scalar_expr
+from tile_ir import OPS, Region, Slice, did_you_mean
+from tile_ir.bounds import simplify
+from tile_ir.expr import Const, Expr, is_constant
+
+ARGUMENT_OF_OPERAND = {"src": "buffer", "dst": "out"}
+NAMES = tuple(n for n, d in OPS.items() if d.family == "reduce" and d.namespace == "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    clear: Any
+    real_shape: Any
+
+
+def reduction(name: str) -> Callable[..., Pending]:
+    """`T.reduce_sum` and its like."""
+
+    def reduce_along(
+        buffer: Any, out: Any, dim: Any = -1, *compat: Any, clear: Any = True,
+        real_shape: Any = None,
+    ) -> Pending:  # fmt: skip
+        options = _compatible(name, compat, _Options(clear, real_shape))
+        return _build(name, buffer, out, dim, options)
+
+    reduce_along.__name__ = reduce_along.__qualname__ = name
+    reduce_along.__doc__ = OPS[name].doc
+    return reduce_along
+
+
+def reduce(
+    buffer: Any, out: Any, reduce_type: str, dim: Any, real_shape: Any = None, clear: Any = True
+) -> Pending:
+    """The reduction named by `reduce_type`."""
+    if reduce_type not in NAMES:
+        raise Fault(
+            "attribute-value",
+            f"reduce: reduce_type is {describe(reduce_type)}, expected one of {', '.join(NAMES)}",
+            did_you_mean(str(reduce_type), NAMES),
+            "reduce_type",
+        )
+    return _build(reduce_type, buffer, out, dim, _Options(clear, real_shape))
+
+
+def _compatible(name: str, compat: tuple[Any, ...], options: _Options) -> _Options:
+    """Older scripts pass `clear` and `real_shape` by position, in any order."""
+    seen: set[str] = set()
+    for value in compat:
+        if isinstance(value, bool):
+            key, options = "clear", replace(options, clear=value)
+        elif isinstance(value, (list, tuple)) and len(value) == 2:
+            key, options = "real_shape", replace(options, real_shape=value)
+        else:
+            raise Fault(
+                "arity",
+                f"{name}: {describe(value)} follows dim, expected clear or real_shape",
+                "write clear=... or real_shape=[rows, columns]",
+            )
+        if key in seen:
+            raise Fault("arity", f"{name} got `{key}` twice")
+        seen.add(key)
+    return options
+
+
+def _build(name: str, buffer: Any, out: Any, dim: Any, options: _Options) -> Pending:
+    src, dst = _region(name, buffer, "buffer"), _region(name, out, "out")
+    axis = python_number(dim)
+    if isinstance(dim, Scalar) or not isinstance(axis, int) or isinstance(axis, bool):
+        raise Fault(
+            "attribute-type", f"{name}: dim is {describe(dim)}, expected a Python int",
+            argument="dim",
+        )  # fmt: skip
+    narrowed = src
+    if options.real_shape is not None:
+        narrowed = _real(name, src, options.real_shape)
+        dst = _fitting(src, narrowed, dst, axis)
+    if len(src.dims) == 3:  # only the first slot of a three-dimensional buffer is reduced
+        first = Slice(narrowed.dims[0].offset, Const(1))
+        narrowed = Region(src.buffer, (first, *narrowed.dims[1:]))
+    given = {"src": narrowed, "dst": dst, "dim": axis, "clear": options.clear}
+    try:
+        return build_op(OPS[name], given, name)
+    except Fault as fault:
+        if isinstance(fault.argument, str):
+            fault.argument = ARGUMENT_OF_OPERAND.get(fault.argument, fault.argument)
+        raise
+
+
+def _region(name: str, value: Any, argument: str) -> Region:
+    match value:
+        case Tile():
+            return Region.whole(value.buffer)
+        case View(region=region):
+            return region
+    raise Fault(
+        "operand-kind",
+        f"{name}: {argument} is {describe(value)}, expected a buffer or a slice",
+        argument=argument,
+    )
+
+
+def _real(name: str, src: Region, real_shape: Any) -> Region:
+    """The region cut to the real rows and columns, at the pitch of its buffer; 0 keeps a size."""
+    if not isinstance(real_shape, (list, tuple)) or len(real_shape) != 2:
+        raise Fault(
+            "reduce-shape",
+            f"{name}: real_shape is {describe(real_shape)}, expected [rows, columns]",
+            argument="real_shape",
+        )
+    sizes = real_shape[-len(src.dims) :] if len(src.dims) < 2 else real_shape
+    dims = list(src.dims)
+    for position, size in zip(range(-len(sizes), 0), sizes, strict=True):
+        if python_number(size) != 0:
+            dims[position] = Slice(dims[position].offset, _size(name, size))
+    return Region(src.buffer, tuple(dims))
+
+
+def _size(name: str, size: Any) -> Expr:
+    expr = scalar_expr(size)
+    if not expr.dtype.is_integer:
+        raise Fault(
+            "reduce-shape", f"{name}: real_shape holds a {expr.dtype}", argument="real_shape"
+        )
+    return expr
+
+
+def _fitting(src: Region, real: Region, dst: Region, dim: int) -> Region:
+    """`out` may be as long as the buffer; then only its first elements are written."""
+    kept = -1 if len(src.dims) == 1 or dim in (0, -2) else -2
+    if len(src.dims) == 1:
+        return dst
+    full, wanted = src.dims[kept].extent, real.dims[kept].extent
+    if simplify(full) == simplify(wanted):
+        return dst
+    long = [i for i, s in enumerate(dst.dims) if not is_constant(s.extent, 1)]
+    if len(long) != 1 or simplify(dst.dims[long[0]].extent) != simplify(full):
+        return dst
+    dims = list(dst.dims)
+    dims[long[0]] = Slice(dims[long[0]].offset, wanted)
+    return Region(dst.buffer, tuple(dims))

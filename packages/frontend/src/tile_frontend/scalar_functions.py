@@ -1,0 +1,198 @@
+"""Scalar functions of the language (language.md, section 3.17). Python numbers are computed now.
+
+Upstream lets most of them take a `dtype=` that it ignores; scripts pass it, so it is accepted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tile_frontend.conversion import condition
+from tile_frontend.dtype_names import element_type
+from tile_frontend.faults import Fault
+from tile_frontend.values import Scalar, binary_scalar, describe, python_number, scalar_expr, staged
+from tile_ir import expr as ir
+from tile_ir.expr import Const
+
+
+def _both_python(a: Any, b: Any) -> bool:
+    return not isinstance(a, Scalar) and not isinstance(b, Scalar) and None not in (
+        python_number(a), python_number(b)
+    )  # fmt: skip
+
+
+def _divisor(b: Any) -> None:
+    if python_number(b) == 0:
+        raise Fault("division-by-zero", "the divisor is 0", argument="b")
+
+
+def ceildiv(a: Any, b: Any, dtype: Any = None) -> Any:
+    """The quotient of integers rounded up."""
+    _divisor(b)
+    if _both_python(a, b):
+        return -(-a // b)
+    return staged(ir.ceildiv, a, b)
+
+
+def floordiv(a: Any, b: Any, dtype: Any = None) -> Any:
+    _divisor(b)
+    return a // b if _both_python(a, b) else binary_scalar("//", a, b)
+
+
+def floormod(a: Any, b: Any, dtype: Any = None) -> Any:
+    _divisor(b)
+    return a % b if _both_python(a, b) else binary_scalar("%", a, b)
+
+
+def maximum(a: Any, b: Any, dtype: Any = None) -> Any:
+    return max(a, b) if _both_python(a, b) else binary_scalar("max", a, b)
+
+
+def minimum(a: Any, b: Any, dtype: Any = None) -> Any:
+    return min(a, b) if _both_python(a, b) else binary_scalar("min", a, b)
+
+
+def if_then_else(cond: Any, then: Any, orelse: Any, dtype: Any = None) -> Any:
+    """`then` where `cond` holds, else `orelse`; only one of them is evaluated."""
+    if not isinstance(cond, Scalar) and python_number(cond) is not None:
+        return then if cond else orelse
+    test = condition(cond)
+    return staged(lambda a, b: ir.select(test, a, b), then, orelse)
+
+
+def And(a: Any, b: Any, *more: Any) -> Any:
+    return _logical("and", (a, b, *more))
+
+
+def Or(a: Any, b: Any, *more: Any) -> Any:
+    return _logical("or", (a, b, *more))
+
+
+def _logical(op: str, values: tuple[Any, ...]) -> Scalar:
+    total = condition(values[0])
+    for value in values[1:]:
+        total = ir.binary(op, total, condition(value))
+    return Scalar(total)
+
+
+def Not(a: Any) -> Any:
+    return Scalar(ir.unary("not", condition(a)))
+
+
+def _function(name: str, native: Callable[[float], Any]) -> Callable[..., Any]:
+    def apply(x: Any, dtype: Any = None) -> Any:
+        number = None if isinstance(x, Scalar) else python_number(x)
+        if number is None:
+            return staged(lambda e: ir.unary(name, e), x)
+        try:
+            return native(number)
+        except (ValueError, OverflowError) as error:
+            raise Fault("math-domain", f"{name}({number!r}): {error}") from None
+
+    apply.__name__ = apply.__qualname__ = name
+    return apply
+
+
+exp = _function("exp", math.exp)
+log = _function("log", math.log)
+sqrt = _function("sqrt", math.sqrt)
+rsqrt = _function("rsqrt", lambda x: 1.0 / math.sqrt(x))
+absolute = _function("abs", abs)
+floor = _function("floor", math.floor)
+ceil = _function("ceil", math.ceil)
+
+
+def infinity(dtype: Any) -> Scalar:
+    """Positive infinity of a float type."""
+    target = element_type(dtype)
+    if not target.is_float:
+        raise Fault("operand-type", f"{target} has no infinity", argument="dtype")
+    return Scalar(Const(math.inf, target))
+
+
+def cast(value: Any, dtype: Any) -> Scalar:
+    """The value as another type."""
+    target = element_type(dtype)
+    return staged(lambda e: ir.cast(e, target), _typed(value))
+
+
+def Cast(dtype: Any, value: Any) -> Scalar:
+    """`cast` with the type first."""
+    return cast(value, dtype)
+
+
+def _typed(value: Any) -> Any:
+    return value if isinstance(value, Scalar) else Scalar(scalar_expr(value))
+
+
+def reinterpret(dtype: Any, value: Any) -> Scalar:
+    """The bits of the value as another type of the same width."""
+    target = element_type(dtype)
+    expr = scalar_expr(value)
+    if expr.dtype.bits != target.bits:
+        raise Fault(
+            "operand-type",
+            f"{expr.dtype} has {expr.dtype.bits} bits, {target} has {target.bits}",
+            "reinterpret keeps the width: T.cast converts",
+            "value",
+        )
+    return Scalar(expr if expr.dtype == target else ir.Cast(expr, target, True))
+
+
+def symbolic(name: str, dtype: Any = "int32") -> Scalar:
+    """A dimension whose size is known when the kernel is called."""
+    if not isinstance(name, str) or not name.isidentifier():
+        raise Fault(
+            "symbol-name", f"a symbolic dimension is called {describe(name)}, expected a name",
+            argument="name",
+        )  # fmt: skip
+    target = element_type(dtype)
+    if not target.is_integer:
+        raise Fault(
+            "symbol-type", f"`{name}` is {target}, expected an integer type", argument="dtype"
+        )
+    return Scalar(ir.Var(name, target))
+
+
+def use_swizzle(
+    cid: Any, M: Any, N: Any, K: Any, block_M: Any, block_N: Any,
+    off: int = 1, dir: int = 0, in_loop: bool = False,
+) -> Any:  # fmt: skip
+    """Block `cid` of a matrix product remapped for cache reuse: the tile number m * columns + n.
+
+    Tiles are visited in groups of `off` rows (dir 0) or columns (dir 1), every second group
+    backwards; the last group may be smaller, so that each tile is visited once for any size.
+    `K` and `in_loop` do not change the order.
+    """
+    size, direction = python_number(off), python_number(dir)
+    if isinstance(off, Scalar) or not isinstance(size, int) or size < 1:
+        raise Fault(
+            "swizzle-offset", f"off is {describe(off)}, expected a Python int of at least 1",
+            argument="off",
+        )  # fmt: skip
+    if isinstance(dir, Scalar) or direction not in (0, 1):
+        raise Fault("swizzle-offset", f"dir is {describe(dir)}, expected 0 or 1", argument="dir")
+    rows, columns = ceildiv(M, block_M), ceildiv(N, block_N)
+    grouped, across = (rows, columns) if direction == 0 else (columns, rows)
+    group = cid // (size * across)
+    inside = cid - group * size * across
+    width = minimum(size, grouped - group * size)
+    along = group * size + inside % width
+    step = inside // width
+    backwards = group % 2 == 1
+    other = if_then_else(backwards, across - 1 - step, step)
+    m, n = (along, other) if direction == 0 else (other, along)
+    return m * columns + n
+
+
+def next_power_of_2(n: int) -> int:
+    """The smallest power of two that is not below `n`."""
+    return 1 << max(n - 1, 0).bit_length()
+
+
+def cdiv(a: int, b: int) -> int:
+    """The quotient of Python ints rounded up."""
+    return -(-a // b)
+

@@ -1,0 +1,107 @@
+"""Errors as values with a place and a hint, and how they are shown.
+
+Three classes by whose move it is: `KernelError` (the user's source), `IRError` (a broken
+invariant: ours when it follows a pass), `BuildError` (a compiler or device tool). The
+runtime adds `SimulationError`. None of them decides what to do next.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tile_ir.location import Loc
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding: `path:line:col: severity[slug]: message`, the line, a caret, a hint."""
+
+    slug: str
+    message: str
+    loc: Loc | None = None
+    hint: str | None = None
+    severity: str = "error"
+
+    def render(self, sources: Mapping[str, str] | None = None) -> str:
+        """The text a user sees. `sources` maps a file name to its text as it was compiled."""
+        place = f"{self.loc}: " if self.loc else ""
+        lines = [f"{place}{self.severity}[{self.slug}]: {self.message}"]
+        text = _source_line(self.loc, sources)
+        if self.loc is not None and text is not None:
+            stripped = text.lstrip()
+            lead = len(text) - len(stripped)
+            lines.append(f"    {stripped}")
+            lines.append("    " + " " * max(self.loc.column - 1 - lead, 0) + "^")
+        if self.hint:
+            lines.append(f"hint: {self.hint}")
+        return "\n".join(lines)
+
+
+def _source_line(loc: Loc | None, sources: Mapping[str, str] | None) -> str | None:
+    if loc is None or not sources or loc.file not in sources:
+        return None
+    lines = sources[loc.file].splitlines()
+    return lines[loc.line - 1] if 0 < loc.line <= len(lines) else None
+
+
+class TileError(Exception):
+    """Base of every error this compiler raises on purpose."""
+
+    def __init__(
+        self,
+        slug: str,
+        message: str,
+        loc: Loc | None = None,
+        hint: str | None = None,
+        *,
+        sources: Mapping[str, str] | None = None,
+    ) -> None:
+        self.diagnostic = Diagnostic(slug, message, loc, hint)
+        self.sources: Mapping[str, str] = dict(sources or {})
+        super().__init__(self.diagnostic.render(self.sources))
+
+    @property
+    def slug(self) -> str:
+        return self.diagnostic.slug
+
+    @property
+    def message(self) -> str:
+        return self.diagnostic.message
+
+    @property
+    def loc(self) -> Loc | None:
+        return self.diagnostic.loc
+
+    @property
+    def hint(self) -> str | None:
+        return self.diagnostic.hint
+
+    def with_sources(self, sources: Mapping[str, str]) -> TileError:
+        """The same error with the text of the files it names, so that it shows the line."""
+        self.sources = {**sources, **self.sources}
+        self.args = (self.diagnostic.render(self.sources),)
+        return self
+
+
+class KernelError(TileError):
+    """The kernel's source asks for something that is not allowed."""
+
+
+class CallError(KernelError):
+    """A kernel object was handed arguments that do not fit its parameters."""
+
+
+class IRError(TileError):
+    """The IR breaks an invariant of its phase, or its text cannot be read."""
+
+
+class BuildError(TileError):
+    """A compiler or device tool is missing or failed; the message has its output."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    """A hint that names the closest known word, or None when nothing is close."""
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f"did you mean `{close[0]}`?" if close else None

@@ -1,0 +1,480 @@
+"""Scalar expressions: nodes, typing rules and the operators that build them.
+
+Values are frozen and equal by value. Building folds constants and drops neutral elements, no
+more; `simplify` brings integer expressions into a canonical form, `bounds` finds intervals.
+Floor division and remainder follow Python (and the language), not C.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Union
+
+from tile_ir.dtypes import BOOL, FLOAT32, INT32, DType, Kind
+
+if TYPE_CHECKING:
+    from tile_ir.nodes import Buffer
+
+Number = Union[int, float, bool]
+Operable = Union["Expr", int, float, bool]
+
+
+class ExprError(Exception):
+    """An operator was applied to types it has no meaning for; the caller knows the place."""
+
+
+class Expr:
+    """Base of all scalar expressions. Every subclass has a `dtype`."""
+
+    __slots__ = ()
+    dtype: DType
+
+    def __add__(self, other: Operable) -> Expr:
+        return binary("+", self, other)
+
+    def __radd__(self, other: Operable) -> Expr:
+        return binary("+", other, self)
+
+    def __sub__(self, other: Operable) -> Expr:
+        return binary("-", self, other)
+
+    def __rsub__(self, other: Operable) -> Expr:
+        return binary("-", other, self)
+
+    def __mul__(self, other: Operable) -> Expr:
+        return binary("*", self, other)
+
+    def __rmul__(self, other: Operable) -> Expr:
+        return binary("*", other, self)
+
+    def __truediv__(self, other: Operable) -> Expr:
+        return binary("/", self, other)
+
+    def __rtruediv__(self, other: Operable) -> Expr:
+        return binary("/", other, self)
+
+    def __floordiv__(self, other: Operable) -> Expr:
+        return binary("//", self, other)
+
+    def __rfloordiv__(self, other: Operable) -> Expr:
+        return binary("//", other, self)
+
+    def __mod__(self, other: Operable) -> Expr:
+        return binary("%", self, other)
+
+    def __rmod__(self, other: Operable) -> Expr:
+        return binary("%", other, self)
+
+    def __lshift__(self, other: Operable) -> Expr:
+        return binary("<<", self, other)
+
+    def __rlshift__(self, other: Operable) -> Expr:
+        return binary("<<", other, self)
+
+    def __rshift__(self, other: Operable) -> Expr:
+        return binary(">>", self, other)
+
+    def __rrshift__(self, other: Operable) -> Expr:
+        return binary(">>", other, self)
+
+    def __and__(self, other: Operable) -> Expr:
+        return binary("&", self, other)
+
+    def __rand__(self, other: Operable) -> Expr:
+        return binary("&", other, self)
+
+    def __or__(self, other: Operable) -> Expr:
+        return binary("|", self, other)
+
+    def __ror__(self, other: Operable) -> Expr:
+        return binary("|", other, self)
+
+    def __xor__(self, other: Operable) -> Expr:
+        return binary("^", self, other)
+
+    def __rxor__(self, other: Operable) -> Expr:
+        return binary("^", other, self)
+
+    def __lt__(self, other: Operable) -> Expr:
+        return binary("<", self, other)
+
+    def __le__(self, other: Operable) -> Expr:
+        return binary("<=", self, other)
+
+    def __gt__(self, other: Operable) -> Expr:
+        return binary(">", self, other)
+
+    def __ge__(self, other: Operable) -> Expr:
+        return binary(">=", self, other)
+
+    def __neg__(self) -> Expr:
+        return unary("-", self)
+
+    def __invert__(self) -> Expr:
+        return unary("~", self)
+
+    def __abs__(self) -> Expr:
+        return unary("abs", self)
+
+    def __bool__(self) -> bool:
+        raise ExprError("a runtime value has no truth value while the kernel is traced")
+
+
+@dataclass(frozen=True, slots=True)
+class Const(Expr):
+    value: Number
+    dtype: DType = INT32
+
+    def __eq__(self, other: object) -> bool:
+        # 0.0 and -0.0 print differently and mean different things, so they are not equal here.
+        return (
+            isinstance(other, Const)
+            and self.dtype == other.dtype
+            and repr(self.value) == repr(other.value)
+        )
+
+    def __hash__(self) -> int:
+        return hash((repr(self.value), self.dtype))
+
+
+@dataclass(frozen=True, slots=True)
+class Var(Expr):
+    """A named scalar: launch index, loop variable, let, scalar parameter or symbolic dimension.
+    Names are unique in a function."""
+
+    name: str
+    dtype: DType = INT32
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(Expr):
+    op: str
+    left: Expr
+    right: Expr
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Unary(Expr):
+    """`-`, `~`, `not`, or a function of one argument named in `UNARY_FUNCTIONS`."""
+
+    op: str
+    operand: Expr
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Select(Expr):
+    """`then` where `condition` holds, else `orelse`; only the chosen side is evaluated."""
+
+    condition: Expr
+    then: Expr
+    orelse: Expr
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Expr):
+    """Conversion of the value; `bits` keeps the bit pattern instead."""
+
+    operand: Expr
+    dtype: DType
+    bits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Load(Expr):
+    """One element of a buffer, read by the scalar unit; a scalar variable has no indices."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return self.buffer.dtype
+
+
+COMPARISONS = {"<", "<=", ">", ">=", "==", "!="}
+LOGICAL = {"and", "or"}
+BITWISE = {"&", "|", "^", "<<", ">>"}
+
+UNARY_FUNCTIONS: dict[str, Callable[[float], float]] = {
+    "exp": math.exp,
+    "log": math.log,
+    "sqrt": math.sqrt,
+    "rsqrt": lambda x: 1.0 / math.sqrt(x),
+    "abs": abs,
+    "floor": math.floor,
+    "ceil": math.ceil,
+}
+
+
+def as_expr(value: Operable, like: DType | None = None) -> Expr:
+    """A number as a constant; it takes the type `like` when that can hold it."""
+    if isinstance(value, Expr):
+        return value
+    if isinstance(value, bool):
+        return Const(value, BOOL)
+    if isinstance(value, int):
+        if like is not None and like.is_float:
+            return Const(float(value), like)
+        if like is not None and like.is_integer:
+            return Const(value, like)
+        return Const(value, INT32)
+    return Const(float(value), like if like is not None and like.is_float else FLOAT32)
+
+
+def promote(left: DType, right: DType) -> DType:
+    """The type of an operation on two types: float beats integer, wide beats narrow."""
+    if left == right:
+        return left
+    if left.is_float != right.is_float:
+        return left if left.is_float else right
+    if left.kind is Kind.BOOL:
+        return right
+    if right.kind is Kind.BOOL:
+        return left
+    if left.bits != right.bits:
+        return left if left.bits > right.bits else right
+    if left.is_float:
+        return FLOAT32  # float16 with bfloat16
+    return left if left.kind is Kind.UINT else right
+
+
+def wrap(value: Number, dtype: DType) -> Number:
+    """The value as `dtype` holds it (integers wrap; floats are left to the store)."""
+    if dtype.kind is Kind.BOOL:
+        return bool(value)
+    if dtype.is_integer:
+        low, _ = dtype.limits()
+        return (int(value) - low) % (1 << dtype.bits) + low
+    return float(value)
+
+
+_FOLD: dict[str, Callable[[Number, Number], Number]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+    "min": min,
+    "max": max,
+    "<<": lambda a, b: int(a) << int(b),
+    ">>": lambda a, b: int(a) >> int(b),
+    "&": lambda a, b: int(a) & int(b),
+    "|": lambda a, b: int(a) | int(b),
+    "^": lambda a, b: int(a) ^ int(b),
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "and": lambda a, b: bool(a) and bool(b),
+    "or": lambda a, b: bool(a) or bool(b),
+}
+BINARY_OPERATORS = frozenset(_FOLD)
+
+
+def fold(op: str, left: Number, right: Number) -> Number:
+    """The value of `left op right` on Python numbers."""
+    return _FOLD[op](left, right)
+
+
+def binary(op: str, left: Operable, right: Operable) -> Expr:
+    """`left op right` with the language's typing rules.
+
+    Raises ExprError for `/` on two integers and bitwise operators on floats.
+    """
+    a = left if isinstance(left, Expr) else as_expr(left, _type_of(right))
+    b = right if isinstance(right, Expr) else as_expr(right, _type_of(left))
+    if op in LOGICAL:
+        dtype = result = BOOL
+    else:
+        dtype = promote(a.dtype, b.dtype)
+        if dtype.kind is Kind.BOOL and op not in COMPARISONS | {"&", "|", "^"}:
+            dtype = INT32
+        if isinstance(a, Const) and not a.dtype.is_float and dtype.is_float:
+            a = Const(float(a.value), dtype)
+        if isinstance(b, Const) and not b.dtype.is_float and dtype.is_float:
+            b = Const(float(b.value), dtype)
+        if op == "/" and not dtype.is_float:
+            raise ExprError("`/` on two integers is ambiguous: use `//`, or cast one to float")
+        if op in BITWISE and dtype.is_float:
+            raise ExprError(f"`{op}` needs integers, found {a.dtype} and {b.dtype}")
+        result = BOOL if op in COMPARISONS else dtype
+    if isinstance(a, Const) and isinstance(b, Const):
+        if op in ("/", "//", "%") and b.value == 0:
+            if not dtype.is_float:
+                raise ExprError("division by zero")
+        else:
+            return Const(wrap(fold(op, a.value, b.value), result), result)
+    neutral = _neutral(op, a, b, result)
+    return Binary(op, a, b, result) if neutral is None else neutral
+
+
+def _type_of(value: Operable) -> DType | None:
+    return value.dtype if isinstance(value, Expr) else None
+
+
+def _neutral(op: str, a: Expr, b: Expr, dtype: DType) -> Expr | None:
+    """x+0, x*1, x//1 … for integers and booleans; floats keep every operation."""
+    if dtype.is_float:
+        return None
+    left = a.value if isinstance(a, Const) else None
+    right = b.value if isinstance(b, Const) else None
+    found: Expr | None = None
+    match op:
+        case "+":
+            found = b if left == 0 else a if right == 0 else None
+        case "-" | "<<" | ">>":
+            found = a if right == 0 else None
+        case "*":
+            if left == 0 or right == 0:
+                return Const(0, dtype)
+            found = b if left == 1 else a if right == 1 else None
+        case "//":
+            found = a if right == 1 else None
+        case "%":
+            return Const(0, dtype) if right == 1 else None
+        case "and":
+            if left is not None:
+                found = b if left else Const(False, BOOL)
+            elif right is not None:
+                found = a if right else Const(False, BOOL)
+        case "or":
+            if left is not None:
+                found = Const(True, BOOL) if left else b
+            elif right is not None:
+                found = Const(True, BOOL) if right else a
+    return found if found is None or found.dtype == dtype else None
+
+
+def unary(op: str, operand: Operable) -> Expr:
+    """`-x`, `~x`, `not x` or a scalar function."""
+    x = as_expr(operand)
+    if op == "not":
+        return Const(not x.value, BOOL) if isinstance(x, Const) else Unary("not", x, BOOL)
+    if op == "~" and x.dtype.is_float:
+        raise ExprError(f"`~` needs an integer, found {x.dtype}")
+    if isinstance(x, Const):
+        value = x.value
+        if op == "-":
+            return Const(wrap(-value, x.dtype), x.dtype)
+        if op == "~":
+            return Const(wrap(~int(value), x.dtype), x.dtype)
+        if op == "abs":
+            return Const(abs(value), x.dtype)
+    dtype = x.dtype
+    if op in ("exp", "log", "sqrt", "rsqrt") and not dtype.is_float:
+        dtype, x = FLOAT32, cast(x, FLOAT32)
+    return Unary(op, x, dtype)
+
+
+def select(condition: Operable, then: Operable, orelse: Operable) -> Expr:
+    """A conditional expression; a constant condition chooses now."""
+    test = as_expr(condition)
+    a = then if isinstance(then, Expr) else as_expr(then, _type_of(orelse))
+    b = orelse if isinstance(orelse, Expr) else as_expr(orelse, _type_of(then))
+    dtype = promote(a.dtype, b.dtype)
+    if isinstance(test, Const):
+        return cast(a if test.value else b, dtype)
+    return Select(test, cast(a, dtype), cast(b, dtype), dtype)
+
+
+def cast(operand: Operable, dtype: DType) -> Expr:
+    """The value as another type; constants convert now (towards zero for float to integer)."""
+    x = as_expr(operand)
+    if x.dtype == dtype:
+        return x
+    if isinstance(x, Const) and not (
+        dtype.is_integer and isinstance(x.value, float) and not math.isfinite(x.value)
+    ):
+        return Const(wrap(int(x.value) if dtype.is_integer else x.value, dtype), dtype)
+    return Cast(x, dtype)
+
+
+def minimum(left: Operable, right: Operable) -> Expr:
+    return binary("min", left, right)
+
+
+def maximum(left: Operable, right: Operable) -> Expr:
+    return binary("max", left, right)
+
+
+def equal(left: Operable, right: Operable) -> Expr:
+    """`left == right` as an expression (`==` itself compares structures)."""
+    return binary("==", left, right)
+
+
+def not_equal(left: Operable, right: Operable) -> Expr:
+    return binary("!=", left, right)
+
+
+def ceildiv(left: Operable, right: Operable) -> Expr:
+    """The quotient rounded up, as the language's `T.ceildiv`."""
+    a = as_expr(left)
+    return binary("//", a + (as_expr(right, a.dtype) - 1), right)
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """Direct sub-expressions."""
+    match expr:
+        case Binary(left=a, right=b):
+            return (a, b)
+        case Unary(operand=a) | Cast(operand=a):
+            return (a,)
+        case Select(condition=c, then=a, orelse=b):
+            return (c, a, b)
+        case Load(indices=indices):
+            return indices
+    return ()
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """The expression and everything below it."""
+    yield expr
+    for child in children(expr):
+        yield from walk(child)
+
+
+def rebuild(expr: Expr, fn: Callable[[Expr], Expr]) -> Expr:
+    """The expression with `fn` applied to its direct children; itself when nothing changed."""
+    old = children(expr)
+    new = tuple(fn(child) for child in old)
+    if all(a is b for a, b in zip(old, new, strict=True)):
+        return expr
+    match expr:
+        case Binary(op=op):
+            return binary(op, *new)
+        case Unary(op=op):
+            return unary(op, *new)
+        case Select():
+            return select(*new)
+        case Cast(dtype=dtype, bits=bits):
+            return Cast(new[0], dtype, True) if bits else cast(new[0], dtype)
+        case Load(buffer=buffer):
+            return Load(buffer, new)
+    return expr
+
+
+def substitute(expr: Expr, values: dict[Var, Expr]) -> Expr:
+    """The expression with variables replaced."""
+    if isinstance(expr, Var):
+        return values.get(expr, expr)
+    return rebuild(expr, lambda child: substitute(child, values))
+
+
+def is_constant(expr: Expr, value: Number | None = None) -> bool:
+    """Whether it is a constant (equal to `value` if one is given)."""
+    return isinstance(expr, Const) and (value is None or expr.value == value)
+
+
+def constant_value(expr: Expr) -> int | None:
+    """The value of a constant integer expression, else None."""
+    if isinstance(expr, Const) and not isinstance(expr.value, float):
+        return int(expr.value)
+    return None

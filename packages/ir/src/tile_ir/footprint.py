@@ -1,0 +1,54 @@
+"""How many bytes a buffer really takes: fractal memories round matrices up to whole fractals
+(hardware.md, section 2.4; language.md, section 7.2)."""
+
+from __future__ import annotations
+
+import math
+
+from tile_ir.dtypes import DType
+from tile_ir.machine import Layout, Memory
+from tile_ir.nodes import Alloc, Buffer
+
+
+def round_up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple
+
+
+def k0_elements(dtype: DType) -> int:
+    """Elements in the 32 bytes that make a fractal row."""
+    return 32 // dtype.size
+
+
+def matrix_footprint(
+    memory: Memory, dtype: DType, rows: int, columns: int, layout: Layout | None = None
+) -> tuple[int, int]:
+    """Rows and columns as stored. Squares of 16x16 (32x32 for bytes) keep transposed loads of
+    every type inside the buffer."""
+    k0 = k0_elements(dtype)
+    match memory:
+        case Memory.L0C:
+            return round_up(rows, 16), round_up(columns, 16)
+        case Memory.L1 | Memory.L0A | Memory.L0B:
+            square = max(16, k0)
+            return round_up(rows, square), round_up(columns, square)
+    return rows, columns
+
+
+def buffer_bytes(alloc: Alloc) -> int:
+    """Bytes a buffer of static shape takes in its memory."""
+    buffer = alloc.buffer
+    shape = buffer.static_shape()
+    assert shape is not None, f"{buffer.name} must have a static shape"
+    if buffer.memory in (Memory.UB, Memory.VAR):
+        return math.prod(shape) * buffer.dtype.size
+    slots, (rows, columns) = matrix_shape(buffer)
+    rows, columns = matrix_footprint(buffer.memory, buffer.dtype, rows, columns, alloc.layout)
+    return slots * rows * columns * buffer.dtype.size
+
+
+def matrix_shape(buffer: Buffer) -> tuple[int, tuple[int, int]]:
+    """Number of matrices (leading dimensions) and the size of one."""
+    shape = buffer.static_shape()
+    assert shape is not None, f"{buffer.name} must have a static shape"
+    *leading, rows, columns = (1, *shape) if len(shape) < 2 else shape
+    return math.prod(leading), (rows, columns)

@@ -1,0 +1,229 @@
+"""Shapes and strides of regions: what is contiguous, what lies where, how a tile copy matches up.
+
+Pure functions of regions; element counts and offsets are in elements of the buffer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tile_ir.bounds import simplify
+from tile_ir.dtypes import BOOL
+from tile_ir.expr import Const, Expr, binary, constant_value, is_constant, maximum, minimum
+from tile_ir.machine import Memory
+from tile_ir.nodes import Buffer, Region, Slice
+
+
+def strides(buffer: Buffer) -> tuple[Expr, ...]:
+    """Row-major element strides per dimension."""
+    result: list[Expr] = []
+    step: Expr = Const(1)
+    for dim in reversed(buffer.shape):
+        result.append(step)
+        step = step * dim
+    return tuple(reversed(result))
+
+
+def element_offset(region: Region) -> Expr:
+    """Offset of the region's first element from the start of its buffer."""
+    total: Expr = Const(0)
+    for s, step in zip(region.dims, strides(region.buffer), strict=True):
+        total = total + s.offset * step
+    return simplify(total)
+
+
+def element_count(region: Region) -> Expr:
+    """Number of elements of the region."""
+    total: Expr = Const(1)
+    for s in region.dims:
+        total = total * s.extent
+    return simplify(total)
+
+
+def buffer_elements(buffer: Buffer) -> int | None:
+    """Elements of a buffer of static shape."""
+    shape = buffer.static_shape()
+    if shape is None:
+        return None
+    total = 1
+    for d in shape:
+        total *= d
+    return total
+
+
+def active_dims(region: Region) -> tuple[int, ...]:
+    """Dimensions whose extent is not literally one."""
+    return tuple(i for i, s in enumerate(region.dims) if not is_constant(s.extent, 1))
+
+
+def squeezed(region: Region) -> tuple[Expr, ...]:
+    """The extents that are not literally one, in canonical form."""
+    return tuple(simplify(region.dims[i].extent) for i in active_dims(region))
+
+
+def contiguous_suffix(region: Region) -> int:
+    """How many trailing dimensions form one contiguous run of elements, counting a last partial
+    one: for `x[i, 2:4, :]` of a 3-D buffer that is all three, since `i` has extent one."""
+    count, partial = 0, False
+    for s, size in zip(reversed(region.dims), reversed(region.buffer.shape), strict=True):
+        if partial and not is_constant(s.extent, 1):
+            break
+        if s.stride != 1 and not is_constant(s.extent, 1):
+            break
+        if simplify(s.extent) != simplify(size):
+            partial = True
+        count += 1
+    return count
+
+
+def is_contiguous(region: Region) -> bool:
+    """Whether the region's elements lie one after another in its buffer."""
+    return contiguous_suffix(region) == len(region.dims)
+
+
+def same_shape(a: Region, b: Region) -> bool:
+    """Whether two regions have equal extents once extents of one are dropped."""
+    return squeezed(a) == squeezed(b)
+
+
+@dataclass(frozen=True, slots=True)
+class CopyPair:
+    """One dimension of a tile copy: dimension numbers on both sides and the elements that are
+    really there (a tile may hang over the edge of a GM tensor)."""
+
+    src_dim: int
+    dst_dim: int
+    valid: Expr
+
+
+def match_copy(src: Region, dst: Region) -> tuple[CopyPair, ...] | None:
+    """How the dimensions of a tile copy correspond, or None if they cannot.
+
+    The GM side is clamped to the tensor in its last two active dimensions (language.md, section
+    6.2); in every dimension no more is moved than both sides describe.
+    """
+    a, b = list(active_dims(src)), list(active_dims(dst))
+    while len(a) < len(b):
+        if not _add_inactive(a, src):
+            return None
+    while len(b) < len(a):
+        if not _add_inactive(b, dst):
+            return None
+    pairs = []
+    for position, (i, j) in enumerate(zip(a, b, strict=True)):
+        clamped = position >= len(a) - 2
+        valid = minimum(_available(src, i, clamped), _available(dst, j, clamped))
+        pairs.append(CopyPair(i, j, simplify(valid)))
+    return tuple(pairs)
+
+
+def _add_inactive(dims: list[int], region: Region) -> bool:
+    """Add the rightmost unused dimension left of the active ones (else the rightmost unused)."""
+    unused = [i for i in range(len(region.dims)) if i not in dims]
+    if not unused:
+        return False
+    before = [i for i in unused if not dims or i < dims[-1]]
+    dims.append(before[-1] if before else unused[-1])
+    dims.sort()
+    return True
+
+
+def _available(region: Region, dim: int, clamped: bool) -> Expr:
+    s = region.dims[dim]
+    if region.memory is not Memory.GM or not clamped:
+        return simplify(s.extent)
+    room = simplify(region.buffer.shape[dim] - s.offset)
+    size, extent = constant_value(room), constant_value(s.extent)
+    if size is not None and extent is not None:
+        return Const(max(0, min(size, extent)))
+    if is_constant(s.offset, 0) and simplify(s.extent) == simplify(region.buffer.shape[dim]):
+        return simplify(s.extent)
+    return minimum(maximum(room, 0), s.extent)
+
+
+@dataclass(frozen=True, slots=True)
+class Clipped:
+    """A tile copy cut to what exists: the regions really moved, and what is prepared before.
+
+    `fill` is the region that gets `value` first, unless `complete` holds; None if nothing does.
+    `exists` is whether there is anything to move.
+    """
+
+    src: Region
+    dst: Region
+    exists: Expr
+    complete: Expr
+    fill: Region | None
+    value: float
+
+
+def clip_copy(src: Region, dst: Region, pad_value: float | None) -> Clipped:
+    """The effect of `copy` by language.md, section 6.2: cut at the edge of the gm tensor, with the
+    rest of a ub tile padded, and an l1 matrix written from its origin zeroed."""
+    pairs = match_copy(src, dst)
+    assert pairs is not None, "the verifier has checked the shapes"
+    exists: Expr = Const(True, BOOL)
+    complete: Expr = Const(True, BOOL)
+    src_dims, dst_dims = list(src.dims), list(dst.dims)
+    for p in pairs:
+        full = dst.buffer.shape[p.dst_dim] if dst.memory is Memory.L1 else (
+            dst.dims[p.dst_dim].extent
+        )
+        src_dims[p.src_dim] = replace(src.dims[p.src_dim], extent=p.valid)
+        dst_dims[p.dst_dim] = replace(dst.dims[p.dst_dim], extent=p.valid)
+        exists = binary("and", exists, p.valid > 0)
+        complete = binary("and", complete, binary("==", p.valid, simplify(full)))
+    fill: Region | None = None
+    if dst.memory is Memory.UB and src.memory is Memory.GM:
+        fill = dst
+    elif dst.memory is Memory.L1 and all(is_constant(s.offset, 0) for s in dst.dims[-2:]):
+        matrix = tuple(Slice(Const(0), size) for size in dst.buffer.shape[-2:])
+        fill = Region(dst.buffer, (*dst.dims[:-2], *matrix))
+    if is_constant(complete, True):
+        fill = None
+    return Clipped(
+        Region(src.buffer, tuple(src_dims)), Region(dst.buffer, tuple(dst_dims)),
+        exists, complete, fill, pad_value or 0.0,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A tile as rows of consecutive elements, `pitch` elements apart."""
+
+    rows: Expr
+    columns: Expr
+    pitch: Expr
+
+
+def row_view(region: Region) -> Rows:
+    """The last two active dimensions of a region as rows; a contiguous vector is one row."""
+    dims, steps = active_dims(region), strides(region.buffer)
+    slices = region.dims
+    if len(dims) >= 2:
+        row, column = dims[-2], dims[-1]
+        pitch = simplify(steps[row] * slices[row].stride)
+        return Rows(slices[row].extent, slices[column].extent, pitch)
+    if len(dims) == 1 and not is_contiguous(region):
+        pitch = simplify(steps[dims[0]] * slices[dims[0]].stride)
+        return Rows(slices[dims[0]].extent, Const(1), pitch)
+    count = element_count(region)
+    return Rows(Const(1), count, count)
+
+
+def transfer_rows(src: Region, dst: Region) -> tuple[Rows, Rows] | None:
+    """Both sides of a copy as equally many rows of equal length; None if there is no such view."""
+    a, b = row_view(src), row_view(dst)
+    if simplify(a.rows) == simplify(b.rows) and simplify(a.columns) == simplify(b.columns):
+        return a, b
+    # A column on one side against a vector on the other: rows of one element each.
+    if is_constant(a.columns, 1) and is_constant(b.rows, 1):
+        return a, Rows(a.rows, Const(1), Const(1))
+    if is_constant(b.columns, 1) and is_constant(a.rows, 1):
+        return Rows(b.rows, Const(1), Const(1)), b
+    if is_contiguous(src) and is_contiguous(dst):
+        count = element_count(src)
+        one = Rows(Const(1), count, count)
+        return one, one
+    return None
+

@@ -1,0 +1,382 @@
+"""Execution: every block as a cube core and its vector cores, co-routines that stop at waits.
+
+Within a core statements run in textual order, which is one valid schedule of a correct program;
+flags are honoured as assertions (a wait must find its set) and cross-core flags as counters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tile_ir.diagnostics import TileError
+from tile_ir.expr import Expr, Load, Var
+from tile_ir.geometry import strides
+from tile_ir.interpreter.scalars import Unavailable, evaluate
+from tile_ir.interpreter.storage import OutOfBounds, Storage, on_chip_storage
+from tile_ir.lazy import np
+from tile_ir.location import Loc
+from tile_ir.machine import CORE_OF_MEMORY, Core, Memory
+from tile_ir.nodes import (
+    Body, Break, Buffer, For, Func, If, Let, Op, Region, Section, Stmt, Store, While,
+)  # fmt: skip
+from tile_ir.opdef import Effect, core_of
+from tile_ir.target import DEFAULT_TARGET, Target
+from tile_ir.walk import walk_ops
+
+MAX_WHILE_STEPS = 10_000_000
+
+
+class InterpretError(TileError):
+    """The program did something undefined: out of bounds, a wait nobody answers, …"""
+
+
+class _Stop(Exception):
+    """`break` unwinds to the innermost loop."""
+
+
+@dataclass(eq=False)
+class _Core:
+    """One core of a block: its memories, its variables, its flags."""
+
+    kind: Core
+    block: int
+    lane: int
+    storage: dict[Buffer, Storage]
+    variables: dict[Var, Any]
+    flags: set[tuple[str, str, int]] = field(default_factory=set)
+    counters: list[int] = field(default_factory=lambda: [0] * 16)
+    waiting: str = ""
+    progress: int = 0
+    loc: Loc | None = None
+
+    @property
+    def name(self) -> str:
+        return f"block {self.block} " + ("aic" if self.kind is Core.CUBE else f"aiv{self.lane}")
+
+
+Steps = Generator[None, None, None]
+
+
+def interpret(
+    func: Func, arguments: Sequence[Any], *, target: Target = DEFAULT_TARGET
+) -> str:
+    """Run a kernel on NumPy arrays, which it changes in place; returns what it printed.
+
+    `arguments` follow the parameters: an array in stored form for a tensor (bfloat16 as uint16), a
+    number for a scalar. Symbolic dimensions are read off the arrays. Raises InterpretError.
+    """
+    return _Machine(func, arguments, target).run()
+
+
+class _Machine:
+    def __init__(self, func: Func, arguments: Sequence[Any], target: Target) -> None:
+        self.func = func
+        self.target = target
+        self.text: list[str] = []
+        self.globals: dict[Buffer, Storage] = {}
+        self.constants: dict[Var, Any] = {}
+        for param, value in zip(func.params, arguments, strict=True):
+            if isinstance(param, Buffer):
+                flat = value.reshape(-1)
+                assert flat.base is not None or flat is value, "tensor arguments are contiguous"
+                self.globals[param] = Storage(flat, param.dtype, param.name)
+                for dim, size in zip(param.shape, value.shape, strict=False):
+                    if isinstance(dim, Var):
+                        self.constants.setdefault(dim, size)
+            else:
+                self.constants[param] = value
+        self.pairs: dict[tuple[int, int, int], dict[_Core, int]] = {}
+        self.barrier: set[_Core] = set()
+        self.generation = 0
+        self.cores: list[_Core] = []
+
+    def run(self) -> str:
+        launch = self.func.launch
+        blocks = evaluate(launch.blocks, self.constants, self.no_load)
+        grid_wide = any(
+            op.opdef.effect is Effect.SYNC_ALL
+            or op.opdef.effect is Effect.SET_CROSS_FLAG and op.attr("mode") == 0
+            for op in walk_ops(launch.body)
+        )
+        groups = [range(blocks)] if grid_wide else [range(b, b + 1) for b in range(blocks)]
+        for group in groups:
+            self.cores = [core for block in group for core in self.make_cores(block)]
+            self.schedule(self.cores)
+        return "".join(self.text)
+
+    def make_cores(self, block: int) -> Iterator[_Core]:
+        launch = self.func.launch
+        lanes = 2 if launch.threads is None else 1
+        for kind, lane in [(Core.CUBE, 0), *((Core.VECTOR, lane) for lane in range(lanes))]:
+            allocs = [
+                a for a in launch.allocs
+                if CORE_OF_MEMORY.get(a.buffer.memory, kind) is kind
+            ]  # fmt: skip
+            variables = {**self.constants, launch.block: block, launch.lane: lane}
+            storage = {**self.globals, **on_chip_storage(allocs, self.target)}
+            yield _Core(kind, block, lane, storage, variables)
+
+    def schedule(self, cores: list[_Core]) -> None:
+        running = [(core, self.top(core)) for core in cores]
+        while running:
+            still: list[tuple[_Core, Steps]] = []
+            progressed = False
+            for core, steps in running:
+                before = core.progress
+                try:
+                    next(steps)
+                    still.append((core, steps))
+                    progressed = progressed or core.progress != before
+                except StopIteration:
+                    progressed = True
+            if not progressed:
+                waits = "; ".join(f"{core.name} waits for {core.waiting}" for core, _ in still)
+                raise self.error("deadlock", f"no core can go on: {waits}", still[0][0])
+            running = still
+
+    def top(self, core: _Core) -> Steps:
+        yield from self.body(self.func.launch.body, core)
+        if core.flags:
+            src, dst, event = sorted(core.flags)[0]
+            raise self.error(
+                "flag-left-set", f"{core.name}: flag {src} to {dst} {event} is still set", core
+            )
+
+    def error(self, slug: str, message: str, core: _Core) -> InterpretError:
+        return InterpretError(slug, message, core.loc, sources=self.func.sources)
+
+    # Scalars ------------------------------------------------------------------------------------
+
+    def no_load(self, load: Load) -> Any:
+        raise AssertionError("the launch size reads no buffer")
+
+    def value(self, expr: Expr, core: _Core) -> Any:
+        return evaluate(expr, core.variables, lambda load: self.load(load, core))
+
+    def load(self, load: Load, core: _Core) -> Any:
+        if load.buffer not in core.storage:
+            raise Unavailable(load.buffer.name)
+        storage, offset = self.element(load.buffer, load.indices, core)
+        return storage.read(offset, (), ())[()].item()
+
+    def element(
+        self, buffer: Buffer, indices: tuple[Expr, ...], core: _Core
+    ) -> tuple[Storage, int]:
+        offset = 0
+        for index, step in zip(indices, strides(buffer), strict=True):
+            offset += self.value(index, core) * self.value(step, core)
+        return core.storage[buffer], offset
+
+    # Statements ---------------------------------------------------------------------------------
+
+    def body(self, body: Body, core: _Core) -> Steps:
+        for stmt in body:
+            core.loc = stmt.loc
+            try:
+                yield from self.stmt(stmt, core)
+            except OutOfBounds as problem:
+                raise self.error("out-of-bounds", f"{core.name}: {problem}", core) from None
+
+    def stmt(self, stmt: Stmt, core: _Core) -> Steps:
+        match stmt:
+            case Op():
+                if core_of(stmt) in (core.kind, Core.EITHER):
+                    yield from self.op(stmt, core)
+            case Let(var=var, value=value):
+                try:
+                    core.variables[var] = self.value(value, core)
+                except Unavailable:
+                    core.variables[var] = None
+            case Store(buffer=buffer, indices=indices, value=value):
+                if buffer in core.storage:
+                    storage, offset = self.element(buffer, indices, core)
+                    storage.write(offset, (), (), self.value(value, core))
+            case For(var=var, start=start, stop=stop, body=body):
+                for i in range(self.value(start, core), self.value(stop, core)):
+                    core.variables[var] = i
+                    try:
+                        yield from self.body(body, core)
+                    except _Stop:
+                        break
+            case While(condition=condition, body=body):
+                yield from self.while_(condition, body, core)
+            case If(condition=condition, then=then, orelse=orelse):
+                try:
+                    chosen = then if self.value(condition, core) else orelse
+                except Unavailable:
+                    chosen = ()  # a condition on the other core's memory guards its work only
+                yield from self.body(chosen, core)
+            case Section(core=kind, body=body):
+                if kind is core.kind:
+                    yield from self.body(body, core)
+            case Break():
+                raise _Stop
+
+    def while_(self, condition: Expr, body: Body, core: _Core) -> Steps:
+        for _ in range(MAX_WHILE_STEPS):
+            try:
+                if not self.value(condition, core):
+                    return
+            except Unavailable:
+                return
+            try:
+                yield from self.body(body, core)
+            except _Stop:
+                return
+            core.progress += 1
+            yield  # another core may have to change what the condition reads
+        raise self.error("endless-loop", f"{core.name}: this loop does not end", core)
+
+    # Operations ---------------------------------------------------------------------------------
+
+    def op(self, op: Op, core: _Core) -> Steps:
+        match op.opdef.effect:
+            case Effect.DATA:
+                self.data(op, core)
+            case Effect.SET_FLAG:
+                flag = self.flag(op, core)
+                if flag in core.flags:
+                    raise self.error("double-set", f"{core.name}: flag {flag} is set twice", core)
+                core.flags.add(flag)
+            case Effect.WAIT_FLAG:
+                flag = self.flag(op, core)
+                if flag not in core.flags:
+                    raise self.error("wait-without-set", f"{core.name}: flag {flag} is not set", core)
+                core.flags.remove(flag)
+            case Effect.SET_CROSS_FLAG:
+                self.signal(op, core)
+            case Effect.WAIT_CROSS_FLAG:
+                yield from self.await_signal(self.scalar(op, "flag", core), core)
+            case Effect.SYNC_ALL:
+                yield from self.sync_all(core)
+            case Effect.PRINT:
+                self.print(op, core)
+            case Effect.DUMP:
+                region = op.region("buffer")
+                count = self.scalar(op, "size", core)
+                values = self.read(region, core).reshape(-1)[:count]
+                self.text.append(f"dump {op.attr('desc')}: {values.tolist()}\n")
+
+    def scalar(self, op: Op, name: str, core: _Core) -> Any:
+        operand = op.operand(name)
+        assert isinstance(operand, Expr), f"{name} is a scalar"
+        return self.value(operand, core)
+
+    def flag(self, op: Op, core: _Core) -> tuple[str, str, int]:
+        return op.attr("src_pipe"), op.attr("dst_pipe"), self.scalar(op, "event_id", core)
+
+    def window(self, region: Region, core: _Core) -> tuple[int, list[int], list[int]]:
+        offset, extents, steps = 0, [], []
+        for s, step in zip(region.dims, strides(region.buffer), strict=True):
+            unit = self.value(step, core)
+            offset += self.value(s.offset, core) * unit
+            extents.append(max(self.value(s.extent, core), 0))
+            steps.append(unit * s.stride)
+        return offset, extents, steps
+
+    def read(self, region: Region, core: _Core) -> Any:
+        return core.storage[region.buffer].read(*self.window(region, core))
+
+    def write(self, region: Region, values: Any, core: _Core) -> None:
+        core.storage[region.buffer].write(*self.window(region, core), values)
+
+    def data(self, op: Op, core: _Core) -> None:
+        operands = list(op.operands)
+        if op.opdef.clip is not None:
+            clipped = op.opdef.clip(op)
+            if clipped.fill is not None and not self.value(clipped.complete, core):
+                self.write(clipped.fill, np.asarray(clipped.value), core)
+            if not self.value(clipped.exists, core):
+                return
+            operands[:2] = [clipped.src, clipped.dst]
+        values = [self.operand_value(o, core) for o in operands]
+        written = next(
+            i for i, o in enumerate(operands)
+            if isinstance(o, Region) and op.opdef.operand_def(i).access.writes
+        )  # fmt: skip
+        target = operands[written]
+        assert isinstance(target, Region), "found above"
+        shape = values[written].shape
+        if op.opdef.elementwise:
+            count = self.element_limit(op, values, core)
+            values = [
+                v.reshape(-1)[:count] if isinstance(o, Region) else v
+                for o, v in zip(operands, values, strict=True)
+            ]
+            result = np.asarray(op.opdef.meaning(op, *values)).reshape(-1)
+            whole = self.read(target, core).reshape(-1)
+            whole[: result.size] = result.astype(whole.dtype) if (
+                whole.dtype.kind != "f" or target.dtype.name != "bfloat16"
+            ) else result
+            self.write(target, whole.reshape(shape), core)
+            return
+        self.write(target, op.opdef.meaning(op, *values), core)
+
+    def element_limit(self, op: Op, values: list[Any], core: _Core) -> int | None:
+        """The `count` operand of operations that have one."""
+        for definition, operand in zip(op.opdef.operands, op.operands, strict=False):
+            if definition.name == "count" and isinstance(operand, Expr):
+                return int(self.value(operand, core))
+        return None
+
+    def operand_value(self, operand: Any, core: _Core) -> Any:
+        if operand is None:
+            return None
+        if isinstance(operand, Region):
+            return self.read(operand, core)
+        return self.value(operand, core)
+
+    # Between cores ------------------------------------------------------------------------------
+
+    def peers(self, core: _Core) -> list[_Core]:
+        return [c for c in self.cores if c.block == core.block]
+
+    def signal(self, op: Op, core: _Core) -> None:
+        flag, mode = self.scalar(op, "flag", core), op.attr("mode")
+        match mode:
+            case 0:
+                group = [c for c in self.cores if c.kind is core.kind]
+                receivers = group
+            case 1:
+                group = receivers = [c for c in self.peers(core) if c.kind is core.kind]
+            case _:
+                group = [c for c in self.peers(core) if c.kind is core.kind]
+                receivers = [c for c in self.peers(core) if c.kind is not core.kind]
+        key = (mode, flag, -1 if mode == 0 else core.block * 2 + (core.kind is Core.CUBE))
+        sent = self.pairs.setdefault(key, dict.fromkeys(group, 0))
+        sent[core] = sent.get(core, 0) + 1
+        core.progress += 1
+        if all(sent.get(c, 0) > 0 for c in group):
+            for c in group:
+                sent[c] -= 1
+            for c in receivers:
+                c.counters[flag] += 1
+                if c.counters[flag] > 15:
+                    raise self.error(
+                        "cross-flag-overflow", f"{c.name}: flag {flag} is set over 15 times", core
+                    )
+
+    def await_signal(self, flag: int, core: _Core) -> Steps:
+        while core.counters[flag] == 0:
+            core.waiting = f"cross flag {flag} at {core.loc}"
+            yield
+        core.progress += 1
+        core.counters[flag] -= 1
+
+    def sync_all(self, core: _Core) -> Steps:
+        generation = self.generation
+        self.barrier.add(core)
+        core.progress += 1
+        if len(self.barrier) == len(self.cores):
+            self.barrier.clear()
+            self.generation += 1
+        while self.generation == generation:
+            core.waiting = f"sync_all at {core.loc}"
+            yield
+        core.progress += 1
+
+    def print(self, op: Op, core: _Core) -> None:
+        values = tuple(self.operand_value(o, core) for o in op.operands)
+        self.text.append(op.attr("fmt").replace("%ld", "%d").replace("%lld", "%d") % values)

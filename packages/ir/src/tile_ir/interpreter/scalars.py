@@ -1,0 +1,94 @@
+"""Evaluation of scalar expressions: integers wrap and floats round as their types do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tile_ir.dtypes import BOOL, DType
+from tile_ir.expr import (
+    UNARY_FUNCTIONS, Binary, Cast, Const, Expr, Load, Select, Unary, Var, fold, wrap,
+)  # fmt: skip
+from tile_ir.lazy import np
+
+Value = Any
+
+
+class Unavailable(Exception):
+    """The value lives in a memory this core does not have."""
+
+
+def evaluate(expr: Expr, variables: dict[Var, Value], load: Callable[[Load], Value]) -> Value:
+    """The value of an expression. `load` reads an element.
+
+    Raises Unavailable when it depends on another core's memory.
+    """
+    match expr:
+        case Const(value=value):
+            return value
+        case Var():
+            value = variables[expr]
+            if value is None:
+                raise Unavailable(expr.name)
+            return value
+        case Binary(op=op, left=a, right=b, dtype=dtype):
+            x = evaluate(a, variables, load)
+            if op == "and" and not x:
+                return False
+            if op == "or" and x:
+                return True
+            y = evaluate(b, variables, load)
+            return _round(_binary(op, x, y, dtype), dtype)
+        case Unary(op=op, operand=a, dtype=dtype):
+            return _round(_unary(op, evaluate(a, variables, load)), dtype)
+        case Select(condition=c, then=a, orelse=b):
+            return evaluate(a if evaluate(c, variables, load) else b, variables, load)
+        case Cast(operand=a, dtype=dtype, bits=bits):
+            value = evaluate(a, variables, load)
+            return _reinterpret(value, a.dtype, dtype) if bits else _convert(value, dtype)
+        case Load():
+            return load(expr)
+    raise AssertionError(f"no meaning for {type(expr).__name__}")
+
+
+def _binary(op: str, x: Value, y: Value, dtype: DType) -> Value:
+    if op == "/" and y == 0:
+        return math.nan if x == 0 or x != x else math.copysign(math.inf, x) * math.copysign(1, y)
+    return fold(op, x, y)
+
+
+def _unary(op: str, x: Value) -> Value:
+    match op:
+        case "-":
+            return -x
+        case "~":
+            return ~int(x)
+        case "not":
+            return not x
+    try:
+        return UNARY_FUNCTIONS[op](x)
+    except OverflowError:
+        return math.inf
+    except (ValueError, ZeroDivisionError):
+        if op == "log" and x == 0:
+            return -math.inf
+        return math.inf if op == "rsqrt" and x == 0 else math.nan
+
+
+def _round(value: Value, dtype: DType) -> Value:
+    if dtype.is_float:
+        with np.errstate(all="ignore"):
+            return float(np.asarray(value, np.float64).astype(dtype.compute))
+    return wrap(value, dtype)
+
+
+def _convert(value: Value, dtype: DType) -> Value:
+    if dtype.is_integer and isinstance(value, float):
+        return wrap(int(value), dtype) if math.isfinite(value) else 0
+    return bool(value) if dtype is BOOL else _round(value, dtype)
+
+
+def _reinterpret(value: Value, source: DType, dtype: DType) -> Value:
+    raw = np.asarray([value], source.compute).astype(source.storage)
+    return raw.view(dtype.storage)[0].item()

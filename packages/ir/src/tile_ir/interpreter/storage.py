@@ -1,0 +1,72 @@
+"""Byte-accurate memories of the interpreter. Fresh on-chip memory is all ones: NaN in every float
+type. Buffers with an address share bytes as they would on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tile_ir.dtypes import DType, from_bytes, to_bytes
+from tile_ir.footprint import buffer_bytes
+from tile_ir.lazy import np
+from tile_ir.machine import Memory
+from tile_ir.nodes import Alloc, Buffer
+from tile_ir.target import Target
+
+
+class OutOfBounds(Exception):
+    """An access outside a buffer; whoever knows the statement turns it into a diagnostic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Elements of one buffer, flat, in their stored form."""
+
+    elements: Any
+    dtype: DType
+    name: str
+
+    def view(self, offset: int, extents: Sequence[int], steps: Sequence[int]) -> Any:
+        """A strided window; raises OutOfBounds if any element lies outside."""
+        if any(e == 0 for e in extents):
+            return np.empty(tuple(extents), self.elements.dtype)
+        last = offset + sum((e - 1) * s for e, s in zip(extents, steps, strict=True))
+        if offset < 0 or last >= self.elements.size:
+            raise OutOfBounds(
+                f"`{self.name}` has {self.elements.size} elements, "
+                f"but elements {offset} to {last} are accessed"
+            )
+        size = self.elements.itemsize
+        return np.lib.stride_tricks.as_strided(
+            self.elements[offset:], tuple(extents), tuple(s * size for s in steps)
+        )
+
+    def read(self, offset: int, extents: Sequence[int], steps: Sequence[int]) -> Any:
+        return from_bytes(self.view(offset, extents, steps).copy(), self.dtype)
+
+    def write(self, offset: int, extents: Sequence[int], steps: Sequence[int], values: Any) -> None:
+        window = self.view(offset, extents, steps)
+        window[...] = np.broadcast_to(to_bytes(values, self.dtype), window.shape)
+
+
+def on_chip_storage(allocs: Sequence[Alloc], target: Target) -> dict[Buffer, Storage]:
+    """Fresh storage of one core for all its buffers."""
+    memories: dict[Memory, Any] = {}
+    result: dict[Buffer, Storage] = {}
+    for alloc in allocs:
+        buffer = alloc.buffer
+        size = buffer_bytes(alloc)
+        if alloc.address is not None and buffer.memory in target.capacity:
+            if buffer.memory not in memories:
+                memories[buffer.memory] = _fresh(target.capacity[buffer.memory] + 4096)
+            raw = memories[buffer.memory][alloc.address : alloc.address + size]
+        else:
+            raw = _fresh(size)
+        usable = len(raw) // buffer.dtype.size * buffer.dtype.size
+        result[buffer] = Storage(raw[:usable].view(buffer.dtype.storage), buffer.dtype, buffer.name)
+    return result
+
+
+def _fresh(size: int) -> Any:
+    return np.full(size, 0xFF, np.uint8)

@@ -1,0 +1,274 @@
+"""The IR's data: buffers, regions, statements, functions. Declarations only.
+
+Values (regions) are frozen and equal by value; placed nodes are frozen, equal by identity, and
+always know the user's line they come from. A pass builds new nodes; unchanged IR stays the same
+object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum, IntEnum
+from typing import TYPE_CHECKING, Any, Union
+
+from tile_ir.dtypes import DType
+from tile_ir.expr import Const, Expr, Var, constant_value
+from tile_ir.location import Loc
+from tile_ir.machine import Core, Layout, Memory
+
+if TYPE_CHECKING:
+    from tile_ir.opdef import OpDef
+
+
+class Phase(IntEnum):
+    """How far a function has come; `phases` says what each guarantees and forbids."""
+
+    BUILT = 0
+    TYPED = 1
+    LOWERED = 2
+    SPLIT = 3
+    PIPELINED = 4
+    PLANNED = 5
+    SYNCED = 6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Buffer:
+    """A named, row-major block of elements in one memory. A scalar variable has no dimensions."""
+
+    name: str
+    memory: Memory
+    dtype: DType
+    shape: tuple[Expr, ...]
+    loc: Loc
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    def static_shape(self) -> tuple[int, ...] | None:
+        """The shape as numbers, or None if a dimension is symbolic."""
+        sizes = [constant_value(d) for d in self.shape]
+        return None if any(s is None for s in sizes) else tuple(s for s in sizes if s is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """`extent` elements from `offset`, `stride` apart, along one dimension."""
+
+    offset: Expr
+    extent: Expr
+    stride: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A box of a buffer: one slice per dimension."""
+
+    buffer: Buffer
+    dims: tuple[Slice, ...]
+
+    @staticmethod
+    def whole(buffer: Buffer) -> Region:
+        return Region(buffer, tuple(Slice(Const(0), d) for d in buffer.shape))
+
+    @property
+    def offsets(self) -> tuple[Expr, ...]:
+        return tuple(s.offset for s in self.dims)
+
+    @property
+    def extents(self) -> tuple[Expr, ...]:
+        return tuple(s.extent for s in self.dims)
+
+    @property
+    def memory(self) -> Memory:
+        return self.buffer.memory
+
+    @property
+    def dtype(self) -> DType:
+        return self.buffer.dtype
+
+    def static_extents(self) -> tuple[int, ...] | None:
+        sizes = [constant_value(e) for e in self.extents]
+        return None if any(s is None for s in sizes) else tuple(s for s in sizes if s is not None)
+
+    def is_whole(self) -> bool:
+        return all(
+            constant_value(s.offset) == 0 and s.stride == 1 and s.extent == d
+            for s, d in zip(self.dims, self.buffer.shape, strict=True)
+        )
+
+
+Operand = Union[Region, Expr, None]
+AttrValue = Union[int, float, bool, str, None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Op:
+    """One operation of the op table applied to operands."""
+
+    opdef: OpDef
+    operands: tuple[Operand, ...]
+    attrs: tuple[AttrValue, ...]
+    loc: Loc
+
+    def operand(self, name: str) -> Operand:
+        return self.operands[self.opdef.operand_index(name)]
+
+    def region(self, name: str) -> Region:
+        """The operand as a region; the verifier has made sure it is one."""
+        value = self.operand(name)
+        assert isinstance(value, Region), f"{self.opdef.name}.{name} is not a region"
+        return value
+
+    def attr(self, name: str) -> Any:
+        return self.attrs[self.opdef.attr_index(name)]
+
+
+class LoopKind(Enum):
+    SERIAL = "serial"
+    UNROLL = "unroll"
+    PARALLEL = "parallel"
+    PIPELINED = "pipelined"
+    PERSISTENT = "persistent"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class For:
+    """`var` runs over [start, stop) in steps of one."""
+
+    var: Var
+    start: Expr
+    stop: Expr
+    kind: LoopKind
+    body: Body
+    loc: Loc
+    stages: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class While:
+    condition: Expr
+    body: Body
+    loc: Loc
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class If:
+    condition: Expr
+    then: Body
+    orelse: Body
+    loc: Loc
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Let:
+    """An immutable name for a value, visible to the statements after it in its block."""
+
+    var: Var
+    value: Expr
+    loc: Loc
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Store:
+    """Write one element (or a scalar variable, which has no indices) from the scalar unit."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    value: Expr
+    loc: Loc
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Break:
+    """Leave the innermost loop."""
+
+    loc: Loc
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Section:
+    """Statements that only one kind of core runs."""
+
+    core: Core
+    body: Body
+    loc: Loc
+
+
+Stmt = Union[Op, For, While, If, Let, Store, Break, Section]
+Body = tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alloc:
+    """A buffer of the kernel and, once known, its byte address and L1 layout. `scratch` marks what
+    the compiler added; such buffers live for one operation only and may share bytes."""
+
+    buffer: Buffer
+    loc: Loc
+    address: int | None = None
+    layout: Layout | None = None
+    scratch: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Launch:
+    """The kernel body, run by `blocks` cores. `lane` numbers the two vector cores of a block.
+
+    `threads` is None for the two-index form; 1 pairs each cube core with one vector core; 2 leaves
+    the split over both vector cores to the compiler.
+    """
+
+    blocks: Expr
+    block: Var
+    lane: Var
+    threads: int | None
+    allocs: tuple[Alloc, ...]
+    body: Body
+    loc: Loc
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Func:
+    """A kernel: parameters in declaration order (tensors are GM buffers, scalars are variables).
+
+    `sources` maps file names to the text they had when the kernel was traced, for diagnostics; it
+    is not part of the printed form.
+    """
+
+    name: str
+    params: tuple[Buffer | Var, ...]
+    launch: Launch
+    phase: Phase
+    loc: Loc
+    sources: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def tensors(self) -> tuple[Buffer, ...]:
+        return tuple(p for p in self.params if isinstance(p, Buffer))
+
+    @property
+    def symbols(self) -> tuple[Var, ...]:
+        """Symbolic dimensions in order of first appearance (aot.md, section 7)."""
+        from tile_ir.expr import walk
+
+        found: dict[Var, None] = {}
+        scalars = {p for p in self.params if isinstance(p, Var)}
+        for tensor in self.tensors:
+            for dim in tensor.shape:
+                for e in walk(dim):
+                    if isinstance(e, Var) and e not in scalars:
+                        found.setdefault(e)
+        return tuple(found)
+
+    def with_body(self, body: Body, **launch_changes: Any) -> Func:
+        """This function with another body; the same object if nothing changed."""
+        launch = self.launch
+        if body is launch.body and not launch_changes:
+            return self
+        return replace(self, launch=replace(launch, body=body, **launch_changes))
+
+    def at_phase(self, phase: Phase) -> Func:
+        return self if phase == self.phase else replace(self, phase=phase)

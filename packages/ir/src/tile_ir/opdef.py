@@ -1,0 +1,300 @@
+"""The record that holds everything known about one operation, and questions asked of it.
+
+The records themselves stand in `ops/<family>.py`, one family a file. Whoever needs a fact about
+an operation (wrapper, verifier, pass, interpreter, emitter, docs) asks its record; nobody compares
+operation names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from tile_ir.dtypes import DType
+from tile_ir.expr import Expr
+from tile_ir.geometry import Clipped
+from tile_ir.machine import CORE_OF_MEMORY, Core, Memory, Pipe
+from tile_ir.nodes import AttrValue, Op, Operand, Region
+
+
+class Access(Enum):
+    READ = "r"
+    WRITE = "w"
+    READ_WRITE = "rw"
+
+    @property
+    def reads(self) -> bool:
+        return self is not Access.WRITE
+
+    @property
+    def writes(self) -> bool:
+        return self is not Access.READ
+
+
+class Effect(Enum):
+    """What an operation does besides moving data; the interpreter and the passes match on it."""
+
+    DATA = "data"
+    SET_FLAG = "set_flag"
+    WAIT_FLAG = "wait_flag"
+    BARRIER = "barrier"
+    SET_CROSS_FLAG = "set_cross_flag"
+    WAIT_CROSS_FLAG = "wait_cross_flag"
+    SYNC_ALL = "sync_all"
+    PRINT = "print"
+    DUMP = "dump"
+
+
+class Composite(Enum):
+    """Whether the hardware runs the operation as it stands or a pass must take it apart."""
+
+    NO = "no"
+    YES = "yes"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why an operation is not legal, which operand is to blame, and what to do about it."""
+
+    slug: str
+    message: str
+    operand: str | None = None
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OperandDef:
+    """One operand. `memories` empty means it is a scalar; `scalar` means it may be one."""
+
+    name: str
+    access: Access
+    memories: frozenset[Memory] = frozenset()
+    dtypes: tuple[DType, ...] = ()
+    scalar: bool = False
+    optional: bool = False
+    variadic: bool = False
+
+
+class _Required(Enum):
+    REQUIRED = "required"
+
+
+REQUIRED = _Required.REQUIRED
+
+
+@dataclass(frozen=True, slots=True)
+class AttrDef:
+    """A compile-time argument. `choices` lists the legal strings, compared in lower case."""
+
+    name: str
+    type: type
+    default: AttrValue | _Required = REQUIRED
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """Working memory an operation needs: `elements` of `dtype` in `memory`."""
+
+    memory: Memory
+    dtype: DType
+    elements: int
+
+
+Rule = Callable[[Op], Problem | None]
+
+
+def _no_problem(op: Op) -> Problem | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpDef:
+    """One operation.
+
+    `operands` then `attrs` in the order a script passes them; operands named in `hidden` are added
+    by the compiler. `namespace` is where the language has it: `tile` for `T.tile.x`, empty for
+    `T.x`, None for operations that only passes create. `placement` says core and pipe; `meaning`
+    gives the value written, from the values of the operands, in NumPy; `cost` is in cycles.
+    `elementwise` operations treat every region as the same sequence of elements. `clip` is for
+    operations whose regions may hang over the edge of a tensor. `parameters` is
+    the order of arguments in scripts where it differs from operands followed by attributes.
+    """
+
+    name: str
+    family: str
+    doc: str
+    ascend_c: str
+    operands: tuple[OperandDef, ...]
+    placement: Callable[[Op], tuple[Core, Pipe]]
+    meaning: Callable[..., Any]
+    attrs: tuple[AttrDef, ...] = ()
+    namespace: str | None = "tile"
+    effect: Effect = Effect.DATA
+    composite: Composite = Composite.NO
+    elementwise: bool = False
+    may_alias: bool = False
+    dtype_rule: Rule = _no_problem
+    shape_rule: Rule = _no_problem
+    scratch: Callable[[Op], tuple[Scratch, ...]] = lambda op: ()
+    cost: Callable[[Op], float] = lambda op: 1.0
+    hidden: tuple[str, ...] = ()
+    clip: Callable[[Op], Clipped] | None = None
+    parameters: tuple[str, ...] = ()
+
+    def call_order(self) -> tuple[str, ...]:
+        """Names of operands and attributes in the order a script passes them."""
+        names = tuple(o.name for o in self.operands) + tuple(a.name for a in self.attrs)
+        return self.parameters or tuple(n for n in names if n not in self.hidden)
+
+    def operand_index(self, name: str) -> int:
+        for i, o in enumerate(self.operands):
+            if o.name == name:
+                return i
+        raise KeyError(f"{self.name} has no operand {name}")
+
+    def attr_index(self, name: str) -> int:
+        for i, a in enumerate(self.attrs):
+            if a.name == name:
+                return i
+        raise KeyError(f"{self.name} has no attribute {name}")
+
+    def operand_def(self, position: int) -> OperandDef:
+        """The definition of the operand at a position; the last one may repeat."""
+        return self.operands[min(position, len(self.operands) - 1)]
+
+
+def pipe_of(op: Op) -> Pipe:
+    return op.opdef.placement(op)[1]
+
+
+def core_of(op: Op) -> Core:
+    return op.opdef.placement(op)[0]
+
+
+def accesses(op: Op) -> list[tuple[Region, Access]]:
+    """Every region the operation touches, with the direction."""
+    return [
+        (operand, op.opdef.operand_def(i).access)
+        for i, operand in enumerate(op.operands)
+        if isinstance(operand, Region)
+    ]
+
+
+def core_of_region(region: Region) -> Core:
+    return CORE_OF_MEMORY.get(region.memory, Core.EITHER)
+
+
+def words(memories: frozenset[Memory]) -> str:
+    """Memories as a sentence lists them."""
+    names = sorted(m.value for m in memories)
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " or " + names[-1]
+
+
+def check_op(op: Op) -> Problem | None:
+    """The first rule of its record that the operation breaks, or None."""
+    return (
+        _check_operands(op)
+        or _check_attrs(op)
+        or op.opdef.dtype_rule(op)
+        or op.opdef.shape_rule(op)
+    )
+
+
+def _check_operands(op: Op) -> Problem | None:
+    opdef = op.opdef
+    variadic = bool(opdef.operands) and opdef.operands[-1].variadic
+    if len(op.operands) != len(opdef.operands) and not (
+        variadic and len(op.operands) >= len(opdef.operands) - 1
+    ):
+        return Problem(
+            "arity",
+            f"{opdef.name} has {len(opdef.operands)} operands, found {len(op.operands)}",
+        )
+    for i, operand in enumerate(op.operands):
+        problem = _check_operand(opdef, opdef.operand_def(i), operand)
+        if problem:
+            return problem
+    return None
+
+
+def _check_operand(opdef: OpDef, definition: OperandDef, operand: Operand) -> Problem | None:
+    where = f"{opdef.name}: {definition.name}"
+    if operand is None:
+        if definition.optional:
+            return None
+        return Problem("operand-missing", f"{where} is missing", definition.name)
+    if isinstance(operand, Expr):
+        if definition.scalar or not definition.memories:
+            return None
+        return Problem(
+            "operand-kind",
+            f"{where} is a scalar, expected a buffer in {words(definition.memories)}",
+            definition.name,
+        )
+    if not definition.memories:
+        return Problem(
+            "operand-kind",
+            f"{where} is the buffer `{operand.buffer.name}`, expected a scalar",
+            definition.name,
+        )
+    open_memory = operand.memory in (Memory.SHARED, Memory.FRAGMENT)
+    if operand.memory not in definition.memories and not open_memory:
+        return Problem(
+            "operand-memory",
+            f"{where} `{operand.buffer.name}` is in {operand.memory.value}, "
+            f"expected {words(definition.memories)}",
+            definition.name,
+            _memory_hint(operand, definition),
+        )
+    if definition.dtypes and operand.dtype not in definition.dtypes:
+        return Problem(
+            "operand-dtype",
+            f"{where} `{operand.buffer.name}` is {operand.dtype}, expected "
+            + _one_of([d.name for d in definition.dtypes]),
+            definition.name,
+            "cast it with T.tile.cast first",
+        )
+    return None
+
+
+def _memory_hint(operand: Region, definition: OperandDef) -> str | None:
+    if operand.memory is Memory.GM:
+        target = sorted(m.value for m in definition.memories)[0]
+        return f"copy it to {target} with T.copy first"
+    return None
+
+
+def _one_of(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else "one of " + ", ".join(names)
+
+
+def _check_attrs(op: Op) -> Problem | None:
+    opdef = op.opdef
+    if len(op.attrs) != len(opdef.attrs):
+        return Problem("arity", f"{opdef.name} has {len(opdef.attrs)} attributes")
+    for definition, value in zip(opdef.attrs, op.attrs, strict=True):
+        if value is None and definition.default is None:
+            continue
+        legal = isinstance(value, definition.type) or (
+            definition.type is float and isinstance(value, int)
+        )
+        if isinstance(value, bool) and definition.type is not bool:
+            legal = False
+        if not legal:
+            return Problem(
+                "attribute-type",
+                f"{opdef.name}: {definition.name} is {value!r}, "
+                f"expected a Python {definition.type.__name__}",
+                definition.name,
+            )
+        if definition.choices and value not in definition.choices:
+            return Problem(
+                "attribute-value",
+                f"{opdef.name}: {definition.name} is {value!r}, "
+                f"expected {_one_of([repr(c) for c in definition.choices])}",
+                definition.name,
+            )
+    return None

@@ -1,0 +1,14 @@
+"""The op table: every operation the compiler knows, one record each, by family."""
+
+from __future__ import annotations
+
+from tile_ir.opdef import OpDef
+from tile_ir.ops import cast, cube, debug, elementwise, movement, reduce, sync
+
+OPS: dict[str, OpDef] = {
+    opdef.name: opdef
+    for family in (movement, cube, elementwise, cast, reduce, sync, debug)
+    for opdef in family.OPS
+}
+
+__all__ = ["OPS"]

@@ -1,0 +1,183 @@
+"""Type conversion: the legal casts of the vector unit and their rounding modes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_ir.dtypes import DType, from_bytes, to_bytes
+from tile_ir.lazy import np
+from tile_ir.nodes import Op
+from tile_ir.opdef import AttrDef, OpDef, Problem
+from tile_ir.ops.rules import VECTOR, destination, same_size, scalar, source, vector_cost
+
+# Casts the vector unit does in one instruction, with the rounding modes each allows
+# (hardware.md, section 3.7). Anything else must be composed from these.
+_ALL = ("RINT", "FLOOR", "CEIL", "ROUND", "TRUNC")
+CAST_MODES: dict[tuple[str, str], tuple[str, ...]] = {
+    ("int8", "float16"): ("NONE",),
+    ("uint8", "float16"): ("NONE",),
+    ("int16", "float16"): (*_ALL, "NONE"),
+    ("int16", "float32"): ("NONE",),
+    ("float16", "int8"): (*_ALL, "NONE"),
+    ("float16", "uint8"): (*_ALL, "NONE"),
+    ("float16", "int16"): _ALL,
+    ("float16", "int32"): _ALL,
+    ("float16", "float32"): ("NONE",),
+    ("bfloat16", "int32"): _ALL,
+    ("bfloat16", "float32"): ("NONE",),
+    ("int32", "int16"): ("NONE",),
+    ("int32", "float32"): (*_ALL, "NONE"),
+    ("int32", "int64"): ("NONE",),
+    ("float32", "int16"): _ALL,
+    ("float32", "int32"): _ALL,
+    ("float32", "int64"): _ALL,
+    ("float32", "bfloat16"): _ALL,
+    ("float32", "float32"): _ALL,
+    ("float32", "float16"): (*_ALL, "ODD", "NONE"),
+    ("int64", "int32"): ("NONE",),
+    ("int64", "float32"): _ALL,
+}
+
+
+def _cast_pair(op: Op) -> Problem | None:
+    src, dst, mode = op.region("src"), op.region("dst"), op.attr("mode")
+    pair = (src.dtype.name, dst.dtype.name)
+    if pair not in CAST_MODES:
+        return Problem(
+            "cast-pair",
+            f"cast: no instruction converts {pair[0]} to {pair[1]}",
+            "dst",
+            _detour(pair),
+        )
+    legal = tuple(f"cast_{m.lower()}" for m in CAST_MODES[pair])
+    if mode not in legal:
+        return Problem(
+            "cast-mode",
+            f"cast: {pair[0]} to {pair[1]} does not take {mode.upper()}, "
+            f"expected one of {', '.join(m.upper() for m in legal)}",
+            "mode",
+        )
+    return None
+
+
+def _detour(pair: tuple[str, str]) -> str | None:
+    for middle in ("float32", "float16", "int32"):
+        if (pair[0], middle) in CAST_MODES and (middle, pair[1]) in CAST_MODES:
+            return f"cast to {middle} first"
+    return None
+
+
+def round_to_mode(values: Any, mode: str) -> Any:
+    """Integral values by rounding mode (hardware.md, section 3.2)."""
+    match mode:
+        case "cast_rint":
+            return np.rint(values)
+        case "cast_floor":
+            return np.floor(values)
+        case "cast_ceil":
+            return np.ceil(values)
+        case "cast_trunc":
+            return np.trunc(values)
+        case "cast_round":
+            return np.copysign(np.floor(np.abs(values) + 0.5), values)
+    raise AssertionError(f"{mode} does not round to an integer")
+
+
+def convert(values: Any, source_dtype: DType, dtype: DType, mode: str) -> Any:
+    """Values converted between element types as the vector unit does it: to integers with
+    saturation and NaN as 0, to narrower floats with the given rounding."""
+    with np.errstate(all="ignore"):
+        if dtype.is_integer:
+            if source_dtype.is_integer:
+                return np.clip(values, *_range(dtype, source_dtype)).astype(dtype.compute)
+            exact = np.asarray(values, np.float64)
+            low, high = dtype.limits()
+            rounded = np.nan_to_num(
+                round_to_mode(exact, mode if mode != "cast_none" else "cast_rint"),
+                nan=0.0, posinf=np.inf, neginf=-np.inf,
+            )  # fmt: skip
+            result = np.where(rounded >= high, high, 0).astype(dtype.compute)
+            inside = (rounded > low) & (rounded < high)
+            result = np.where(rounded <= low, np.array(low, dtype.compute), result)
+            safe = np.where(inside, rounded, 0.0).astype(np.int64).astype(dtype.compute)
+            return np.where(inside, safe, result)
+        if dtype == source_dtype:
+            return round_to_mode(values, mode) + 0.0  # turns -0 into +0, as documented
+        if dtype.bits < source_dtype.bits or (source_dtype.is_integer and mode != "cast_none"):
+            return narrow(np.asarray(values), dtype, mode)
+        return np.asarray(values).astype(dtype.compute)
+
+
+def _range(dtype: DType, source_dtype: DType) -> tuple[int, int]:
+    low, high = dtype.limits()
+    source_low, source_high = source_dtype.limits()
+    return max(low, source_low), min(high, source_high)
+
+
+def narrow(values: Any, dtype: DType, mode: str) -> Any:
+    """Floats (or integers) as a narrower float type with a directed rounding mode."""
+    exact = np.asarray(values, np.float64)
+    nearest = np.asarray(from_bytes(to_bytes(exact, dtype), dtype), np.float64)
+    if mode in ("cast_rint", "cast_none"):
+        return nearest.astype(dtype.compute)
+    down, up = _neighbours(exact, nearest, dtype)
+    match mode:
+        case "cast_floor":
+            chosen = down
+        case "cast_ceil":
+            chosen = up
+        case "cast_trunc":
+            chosen = np.where(exact >= 0, down, up)
+        case "cast_round":
+            tie = (exact - down) == (up - exact)
+            away = np.where(exact >= 0, up, down)
+            chosen = np.where(tie & (down != up), away, nearest)
+        case _:  # to odd: the neighbour with an odd last bit, unless exact
+            odd_down = np.asarray(to_bytes(down, dtype)).view(np.uint16) & 1
+            chosen = np.where(down == up, nearest, np.where(odd_down == 1, down, up))
+    return np.where(np.isfinite(exact), chosen, nearest).astype(dtype.compute)
+
+
+def _neighbours(exact: Any, nearest: Any, dtype: DType) -> tuple[Any, Any]:
+    """The largest value of `dtype` not above and the smallest not below each number."""
+    below, above = _step(nearest, dtype, -1), _step(nearest, dtype, 1)
+    down = np.where(nearest <= exact, nearest, below)
+    up = np.where(nearest >= exact, nearest, above)
+    return down, up
+
+
+def _step(values: Any, dtype: DType, direction: int) -> Any:
+    """The next representable value up (1) or down (-1)."""
+    bits = np.asarray(to_bytes(values, dtype)).view(np.uint16 if dtype.size == 2 else np.uint32)
+    sign = np.uint64(1) << np.uint64(dtype.bits - 1)
+    wide = bits.astype(np.int64)
+    ordered = np.where(wide & int(sign), -(wide & (int(sign) - 1)), wide) + direction
+    back = np.where(ordered < 0, (-ordered) | int(sign), ordered).astype(bits.dtype)
+    return np.asarray(from_bytes(back.view(dtype.storage), dtype), np.float64)
+
+
+OPS = (
+    OpDef(
+        name="cast",
+        family="cast",
+        doc="convert the elements of src to the type of dst; only the first count if given",
+        ascend_c="Cast",
+        operands=(
+            destination("dst"), source("src"), scalar("count", optional=True),
+        ),
+        attrs=(
+            AttrDef("mode", str, "cast_none",
+                    tuple(f"cast_{m.lower()}" for m in ("NONE", *_ALL, "ODD"))),
+        ),
+        placement=VECTOR,
+        meaning=lambda op, _dst, src, _count: convert(
+            src, op.region("src").dtype, op.region("dst").dtype, op.attr("mode")
+        ),
+        elementwise=True,
+        may_alias=False,
+        dtype_rule=_cast_pair,
+        shape_rule=same_size,
+        parameters=("dst", "src", "mode", "count"),
+        cost=vector_cost(128, 64),
+    ),
+)  # fmt: skip

@@ -1,0 +1,170 @@
+"""Matrix multiplication: the tile-level `gemm_v0` and the single instruction `mma`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT8, INT32
+from tile_ir.expr import Expr
+from tile_ir.lazy import np
+from tile_ir.machine import Core, Pipe
+from tile_ir.nodes import Op
+from tile_ir.opdef import AttrDef, Composite, OpDef, OperandDef, Access, Problem
+from tile_ir.ops.rules import L0A, L0B, L0C, L1, on, shape_text, source, static_matrix, updated
+
+INPUTS = (FLOAT16, BFLOAT16, FLOAT32, INT8)
+ACCUMULATOR = {FLOAT16: FLOAT32, BFLOAT16: FLOAT32, FLOAT32: FLOAT32, INT8: INT32}
+# Elements of k the cube unit takes per step (hardware.md, section 4.1).
+K_PER_STEP = {FLOAT16: 16, BFLOAT16: 16, FLOAT32: 4, INT8: 32}
+
+
+def matrix_sizes(op: Op) -> tuple[int, int, int] | None:
+    """(m, n, k) of a multiplication, or None where a size is not static."""
+    a, b, c = (static_matrix(op.region(name)) for name in ("A", "B", "C"))
+    if a is None or b is None or c is None:
+        return None
+    return c[0], c[1], a[0] if transposes(op)[0] else a[1]
+
+
+def transposes(op: Op) -> tuple[bool, bool]:
+    """Whether A and B are stored transposed; an operation without the attributes has neither."""
+    given = {a.name: v for a, v in zip(op.opdef.attrs, op.attrs, strict=True)}
+    return bool(given.get("transpose_A")), bool(given.get("transpose_B"))
+
+
+def _dtypes(op: Op) -> Problem | None:
+    a, b, c = op.region("A"), op.region("B"), op.region("C")
+    if b.dtype != a.dtype:
+        return Problem(
+            "dtype-mismatch",
+            f"{op.opdef.name}: B `{b.buffer.name}` is {b.dtype}, "
+            f"but A `{a.buffer.name}` is {a.dtype}",
+            "B",
+        )
+    expected = ACCUMULATOR[a.dtype]
+    if c.dtype != expected:
+        return Problem(
+            "dtype-mismatch",
+            f"{op.opdef.name}: C `{c.buffer.name}` is {c.dtype}, "
+            f"but {a.dtype} inputs accumulate in {expected}",
+            "C",
+            f"allocate `{c.buffer.name}` as {expected} and convert in the copy to gm",
+        )
+    return None
+
+
+def _leading_ones(op: Op) -> Problem | None:
+    for name in ("A", "B", "C"):
+        region = op.region(name)
+        extents = region.static_extents()
+        if extents is None or len(extents) < 2 or any(e != 1 for e in extents[:-2]):
+            return Problem(
+                "shape-mismatch",
+                f"{op.opdef.name}: {name} `{region.buffer.name}` has {shape_text(region)}, "
+                "expected one matrix (leading dimensions of 1)",
+                name,
+                "choose a slot: buf[i, :, :]",
+            )
+    return None
+
+
+def _shapes(op: Op) -> Problem | None:
+    problem = _leading_ones(op)
+    if problem:
+        return problem
+    a, b, c = (static_matrix(op.region(name)) for name in ("A", "B", "C"))
+    assert a and b and c, "checked above"
+    transpose_a, transpose_b = transposes(op)
+    m, k = a[::-1] if transpose_a else a
+    k2, n = b[::-1] if transpose_b else b
+    if k != k2:
+        return Problem(
+            "shape-mismatch",
+            f"{op.opdef.name}: A `{op.region('A').buffer.name}` gives k = {k}, "
+            f"but B `{op.region('B').buffer.name}` gives k = {k2}",
+            "B",
+            "A is [m, k] and B is [k, n], unless they are said to be transposed",
+        )
+    if (m, n) != c:
+        return Problem(
+            "shape-mismatch",
+            f"{op.opdef.name}: C `{op.region('C').buffer.name}` is [{c[0]}, {c[1]}], "
+            f"but A and B give [{m}, {n}]",
+            "C",
+        )
+    return None
+
+
+def _multiply(op: Op, a: Any, b: Any, c: Any, init: Any) -> Any:
+    wide = np.int64 if op.region("A").dtype is INT8 else np.float64
+    x = np.asarray(a, wide).reshape(a.shape[-2:])
+    y = np.asarray(b, wide).reshape(b.shape[-2:])
+    transpose_a, transpose_b = transposes(op)
+    x = x.T if transpose_a else x
+    y = y.T if transpose_b else y
+    with np.errstate(all="ignore"):
+        product = (x @ y).reshape(c.shape)
+        return product if init else product + np.asarray(c, wide)
+
+
+def _init_is_bool(op: Op) -> Problem | None:
+    init = op.operand("init")
+    if isinstance(init, Expr) and init.dtype != BOOL:
+        return Problem(
+            "dtype-mismatch",
+            f"{op.opdef.name}: init is {init.dtype}, expected a condition",
+            "init",
+            "write init=(k == 0)",
+        )
+    return None
+
+
+def _cost(op: Op) -> float:
+    sizes = matrix_sizes(op)
+    if sizes is None:
+        return 15.0
+    m, n, k = sizes
+    step = K_PER_STEP[op.region("A").dtype]
+    return 15.0 + -(-m // 16) * -(-n // 16) * -(-k // step)
+
+
+def _problems(op: Op) -> Problem | None:
+    return _dtypes(op) or _init_is_bool(op)
+
+
+def _init() -> OperandDef:
+    return OperandDef("init", Access.READ)
+
+
+GEMM = OpDef(
+    name="gemm_v0",
+    family="cube",
+    doc="C (+)= op(A) @ op(B) on l1 tiles; init overwrites C instead of adding to it",
+    ascend_c="LoadData, Mmad",
+    namespace="",
+    operands=(source("A", L1, *INPUTS), source("B", L1), updated("C", L0C), _init()),
+    attrs=(AttrDef("transpose_A", bool, False), AttrDef("transpose_B", bool, False)),
+    parameters=("A", "B", "C", "transpose_A", "transpose_B", "init"),
+    placement=on(Core.CUBE, Pipe.M),
+    meaning=_multiply,
+    composite=Composite.YES,
+    dtype_rule=_problems,
+    shape_rule=_shapes,
+    cost=_cost,
+)
+
+MMA = OpDef(
+    name="mma",
+    family="cube",
+    doc="C (+)= A @ B on l0 tiles, one instruction; init overwrites C instead of adding to it",
+    ascend_c="Mmad",
+    namespace="",
+    operands=(source("A", L0A, *INPUTS), source("B", L0B), updated("C", L0C), _init()),
+    placement=on(Core.CUBE, Pipe.M),
+    meaning=_multiply,
+    dtype_rule=_problems,
+    shape_rule=_shapes,
+    cost=_cost,
+)
+
+OPS = (GEMM, MMA)

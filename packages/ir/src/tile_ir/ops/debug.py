@@ -1,0 +1,69 @@
+"""Printing from a kernel (hardware.md, section 3.8)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tile_ir.machine import Core, Memory, Pipe
+from tile_ir.nodes import Op
+from tile_ir.opdef import Access, AttrDef, Effect, OpDef, OperandDef, Problem, core_of_region
+from tile_ir.ops.rules import on, regions, scalar
+
+DUMPABLE = frozenset({Memory.GM, Memory.UB, Memory.L1, Memory.L0C})
+DIRECTIVE = re.compile(r"%(%|[-+ 0#]*\d*(?:\.\d+)?(?:l{0,2})[a-zA-Z])")
+CONVERSIONS = "diuxXfFsp"
+
+
+def _format(op: Op) -> Problem | None:
+    directives = [d for d in DIRECTIVE.findall(op.attr("fmt")) if d != "%"]
+    for d in directives:
+        if d[-1] not in CONVERSIONS:
+            return Problem("printf-format", f"printf: %{d} is not supported", "fmt")
+    if len(directives) != len(op.operands):
+        return Problem(
+            "printf-format",
+            f"printf: the format has {len(directives)} directives, "
+            f"found {len(op.operands)} arguments",
+            "fmt",
+        )
+    return None
+
+
+def _nothing(op: Op, *values: Any) -> None:
+    return None
+
+
+def _dump_placement(op: Op) -> tuple[Core, Pipe]:
+    return core_of_region(regions(op)[0][1]), Pipe.S
+
+
+OPS = (
+    OpDef(
+        name="printf",
+        family="debug",
+        doc="print scalars, C style; every core that gets here prints",
+        ascend_c="printf",
+        namespace="",
+        operands=(OperandDef("args", Access.READ, scalar=True, variadic=True),),
+        attrs=(AttrDef("fmt", str),),
+        parameters=("fmt", "args"),
+        placement=on(Core.EITHER, Pipe.S),
+        meaning=_nothing,
+        effect=Effect.PRINT,
+        shape_rule=_format,
+    ),
+    OpDef(
+        name="dump_tensor",
+        family="debug",
+        doc="print the first size elements of a buffer, under the number desc",
+        ascend_c="DumpTensor",
+        namespace="",
+        operands=(OperandDef("buffer", Access.READ, DUMPABLE), scalar("size")),
+        attrs=(AttrDef("desc", int),),
+        parameters=("buffer", "desc", "size"),
+        placement=_dump_placement,
+        meaning=_nothing,
+        effect=Effect.DUMP,
+    ),
+)

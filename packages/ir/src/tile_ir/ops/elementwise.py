@@ -1,0 +1,396 @@
+"""Vector operations element by element: binary, vector with scalar, unary (hardware.md, 3.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tile_ir.dtypes import FLOAT16, FLOAT32, INT32, DType
+from tile_ir.expr import Expr
+from tile_ir.lazy import np
+from tile_ir.machine import Memory
+from tile_ir.nodes import Op
+from tile_ir.opdef import Access, Composite, OpDef, OperandDef, Problem, Scratch
+from tile_ir.ops.rules import (
+    ARITHMETIC, FILLABLE, FLOATS, SHIFTABLE, SHORT_INTEGERS, UB, VECTOR, all_rules, destination,
+    elements_bound, same_dtype, same_size, scalar, scratch_operand, source, updated, vector_cost,
+)  # fmt: skip
+
+def _rounded(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The function in double precision, so that storing rounds once."""
+
+    def meaning(op: Op, *values: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return fn(*(np.asarray(v, dtype=np.float64) for v in values))
+
+    return meaning
+
+
+def _direct(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The function in the element type itself; a scalar is rounded to it first."""
+
+    def meaning(op: Op, *values: Any) -> Any:
+        dtype = next(v.dtype for v in values if isinstance(v, np.ndarray))
+        with np.errstate(all="ignore"):
+            return fn(*(np.asarray(v).astype(dtype) for v in values))
+
+    return meaning
+
+
+def _inputs_after_destination(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Drop the value of a destination that is not read."""
+
+    def meaning(op: Op, _destination: Any, *values: Any) -> Any:
+        return fn(op, *values)
+
+    return meaning
+
+
+def _scalar_type(op: Op) -> Problem | None:
+    """An integer vector takes an integer scalar: a fraction would be lost in silence."""
+    dst = op.region("dst")
+    for i, operand in enumerate(op.operands):
+        definition = op.opdef.operand_def(i)
+        if isinstance(operand, Expr) and definition.scalar | (not definition.memories):
+            if dst.dtype.is_integer and operand.dtype.is_float:
+                return Problem(
+                    "dtype-mismatch",
+                    f"{op.opdef.name}: {definition.name} is a float, but dst "
+                    f"`{dst.buffer.name}` is {dst.dtype}",
+                    definition.name,
+                    "write an integer, or T.cast(value, ...) to say how it rounds",
+                )
+    return None
+
+
+def _vector_or_scalar(name: str) -> OperandDef:
+    return OperandDef(name, Access.READ, UB, scalar=True)
+
+
+def _binary(
+    name: str,
+    fn: Callable[[Any, Any], Any],
+    dtypes: tuple[DType, ...],
+    doc: str,
+    api: str,
+    *,
+    scalar_form: bool = True,
+    rounded: bool = False,
+    rates: tuple[float, float] = (128, 64),
+) -> OpDef:
+    return OpDef(
+        name=name,
+        family="elementwise",
+        doc=doc,
+        ascend_c=api,
+        operands=(
+            destination("dst", UB, *dtypes),
+            source("src0"),
+            _vector_or_scalar("src1") if scalar_form else source("src1"),
+        ),
+        placement=VECTOR,
+        meaning=_inputs_after_destination(_rounded(fn) if rounded else _direct(fn)),
+        elementwise=True,
+        may_alias=True,
+        dtype_rule=all_rules(same_dtype, _scalar_type),
+        shape_rule=same_size,
+        cost=vector_cost(*rates),
+    )
+
+
+def _divide(op: Op, _dst: Any, a: Any, b: Any) -> Any:
+    """A scalar divisor is a multiplication with its reciprocal (language.md, section 3.5)."""
+    with np.errstate(all="ignore"):
+        if isinstance(b, np.ndarray) and b.ndim:
+            return a / b
+        return a * (np.float32(1.0) / np.float32(b)).astype(a.dtype)
+
+
+def _propagating(fn: Callable[[Any, Any], Any], zero_picks_positive: bool) -> Callable[..., Any]:
+    """max and min as the vector unit has them: NaN wins, and signed zeros are ordered."""
+
+    def choose(a: Any, b: Any) -> Any:
+        result = fn(a, b)
+        if np.issubdtype(result.dtype, np.floating):
+            both_zero = (a == 0) & (b == 0)
+            negative = np.signbit(a) & np.signbit(b) if zero_picks_positive else (
+                np.signbit(a) | np.signbit(b)
+            )
+            result = np.where(both_zero, np.copysign(np.zeros_like(result), -1.0 * negative), result)
+            result = np.where(both_zero & ~negative, np.zeros_like(result), result)
+        return result
+
+    return choose
+
+
+BINARY = (
+    _binary("add", lambda a, b: a + b, ARITHMETIC, "dst = src0 + src1", "Add / Adds"),
+    _binary("sub", lambda a, b: a - b, ARITHMETIC, "dst = src0 - src1", "Sub / Adds(-s)"),
+    _binary("mul", lambda a, b: a * b, ARITHMETIC, "dst = src0 * src1", "Mul / Muls"),
+    OpDef(
+        name="div",
+        family="elementwise",
+        doc="dst = src0 / src1; a scalar divisor multiplies by its reciprocal",
+        ascend_c="Div / Muls(1/s)",
+        operands=(destination("dst", UB, *FLOATS), source("src0"), _vector_or_scalar("src1")),
+        placement=VECTOR,
+        meaning=_divide,
+        elementwise=True,
+        may_alias=True,
+        dtype_rule=same_dtype,
+        shape_rule=same_size,
+        cost=vector_cost(32, 32),
+    ),
+    _binary("max", _propagating(lambda a, b: np.maximum(a, b), True), ARITHMETIC,
+            "dst = max(src0, src1); NaN wins, max(0, -0) is 0", "Max / Maxs"),
+    _binary("min", _propagating(lambda a, b: np.minimum(a, b), False), ARITHMETIC,
+            "dst = min(src0, src1); NaN wins, min(0, -0) is -0", "Min / Mins"),
+    _binary("bitwise_and", lambda a, b: a & b, SHORT_INTEGERS,
+            "dst = src0 & src1", "And", scalar_form=False),
+    _binary("bitwise_or", lambda a, b: a | b, SHORT_INTEGERS,
+            "dst = src0 | src1", "Or", scalar_form=False),
+)  # fmt: skip
+
+
+def _xor_scratch(op: Op) -> tuple[Scratch, ...]:
+    dst = op.region("dst")
+    return (Scratch(Memory.UB, dst.dtype, elements_bound(dst)),)
+
+
+XOR = OpDef(
+    name="bitwise_xor",
+    family="elementwise",
+    doc="dst = src0 ^ src1, composed as (src0 | src1) & ~(src0 & src1)",
+    ascend_c="Or, And, Not, And",
+    operands=(
+        destination("dst", UB, *SHORT_INTEGERS), source("src0"), source("src1"), scratch_operand(),
+    ),
+    placement=VECTOR,
+    meaning=lambda op, _dst, a, b, _scratch: a ^ b,
+    elementwise=True,
+    composite=Composite.YES,
+    may_alias=True,
+    dtype_rule=same_dtype,
+    shape_rule=same_size,
+    scratch=_xor_scratch,
+    hidden=("scratch",),
+    cost=vector_cost(32, 16),
+)  # fmt: skip
+
+
+def _multiply_add(op: Op, dst: Any, a: Any, b: Any) -> Any:
+    with np.errstate(all="ignore"):
+        product = np.asarray(a, np.float64) * np.asarray(b, np.float64)
+        return np.asarray(dst, np.float64) + product
+
+
+ACCUMULATING = (
+    OpDef(
+        name="mul_add_dst",
+        family="elementwise",
+        doc="dst = dst + src0 * src1, rounded once",
+        ascend_c="MulAddDst",
+        operands=(updated("dst", UB, *FLOATS), source("src0"), source("src1")),
+        placement=VECTOR,
+        meaning=_multiply_add,
+        elementwise=True,
+        dtype_rule=same_dtype,
+        shape_rule=same_size,
+        cost=vector_cost(64, 32),
+    ),
+    OpDef(
+        name="axpy",
+        family="elementwise",
+        doc="dst = dst + src * scalar, rounded once",
+        ascend_c="Axpy",
+        operands=(updated("dst", UB, *FLOATS), source("src"), scalar("scalar")),
+        placement=VECTOR,
+        meaning=lambda op, dst, a, s: _multiply_add(op, dst, a, np.asarray(s).astype(a.dtype)),
+        elementwise=True,
+        dtype_rule=same_dtype,
+        shape_rule=same_size,
+        cost=vector_cost(128, 64),
+    ),
+)
+
+
+def _vector_scalar(
+    name: str,
+    meaning: Callable[..., Any],
+    dtypes: tuple[DType, ...],
+    doc: str,
+    api: str,
+) -> OpDef:
+    return OpDef(
+        name=name,
+        family="elementwise",
+        doc=doc,
+        ascend_c=api,
+        operands=(destination("dst", UB, *dtypes), source("src"), scalar("scalar")),
+        placement=VECTOR,
+        meaning=_inputs_after_destination(meaning),
+        elementwise=True,
+        may_alias=True,
+        dtype_rule=all_rules(same_dtype, _scalar_type),
+        shape_rule=same_size,
+        cost=vector_cost(128, 64),
+    )
+
+
+def _shift_left(op: Op, a: Any, n: Any) -> Any:
+    return a << np.asarray(n).astype(a.dtype)
+
+
+def _shift_right(op: Op, a: Any, n: Any) -> Any:
+    return a >> np.asarray(n).astype(a.dtype)
+
+
+def _leaky_relu(op: Op, a: Any, s: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return np.where(a >= 0, a, a * np.asarray(s).astype(a.dtype))
+
+
+WITH_SCALAR = (
+    _vector_scalar("leaky_relu", _leaky_relu, FLOATS,
+                   "dst = src where src >= 0, else src * scalar", "LeakyRelu"),
+    _vector_scalar("bitwise_lshift", _shift_left, SHIFTABLE, "dst = src << n", "ShiftLeft"),
+    _vector_scalar("bitwise_rshift", _shift_right, SHIFTABLE,
+                   "dst = src >> n, arithmetic for signed types", "ShiftRight"),
+)  # fmt: skip
+
+
+def _unary(
+    name: str,
+    meaning: Callable[..., Any],
+    dtypes: tuple[DType, ...],
+    doc: str,
+    api: str,
+    rates: tuple[float, float] = (128, 64),
+) -> OpDef:
+    return OpDef(
+        name=name,
+        family="elementwise",
+        doc=doc,
+        ascend_c=api,
+        operands=(destination("dst", UB, *dtypes), source("src")),
+        placement=VECTOR,
+        meaning=_inputs_after_destination(meaning),
+        elementwise=True,
+        may_alias=True,
+        dtype_rule=same_dtype,
+        shape_rule=same_size,
+        cost=vector_cost(*rates),
+    )
+
+
+def _relu(op: Op, a: Any) -> Any:
+    zero = np.zeros_like(a)
+    return np.where(np.isnan(a), a, np.where(a > 0, a, zero)) if a.dtype.kind == "f" else (
+        np.maximum(a, zero)
+    )
+
+
+UNARY = (
+    _unary("exp", _rounded(lambda x: np.exp(x)), FLOATS, "dst = e ** src", "Exp", (32, 32)),
+    _unary("ln", _rounded(lambda x: np.log(x)), FLOATS, "dst = natural logarithm of src", "Ln",
+           (32, 32)),
+    _unary("sqrt", _rounded(lambda x: np.sqrt(x)), FLOATS, "dst = square root of src", "Sqrt",
+           (32, 32)),
+    _unary("rsqrt", _rounded(lambda x: 1.0 / np.sqrt(x)), FLOATS,
+           "dst = 1 / square root of src; an approximation on the device", "Rsqrt"),
+    _unary("reciprocal", _rounded(lambda x: 1.0 / x), FLOATS,
+           "dst = 1 / src; an approximation on the device", "Reciprocal"),
+    _unary("abs", _direct(lambda x: np.abs(x)), FLOATS, "dst = |src|", "Abs"),
+    _unary("relu", _relu, (FLOAT16, INT32, FLOAT32), "dst = max(src, 0); relu(-0) is 0", "Relu"),
+    _unary("bitwise_not", _direct(lambda x: ~x), SHORT_INTEGERS, "dst = ~src", "Not"),
+)  # fmt: skip
+
+
+def _sigmoid_meaning(op: Op, x: Any) -> Any:
+    with np.errstate(all="ignore"):
+        e = np.exp(np.asarray(-x, np.float64)).astype(x.dtype)
+        one = np.ones_like(x)
+        return one / (e + one)
+
+
+def _same_size_scratch(op: Op) -> tuple[Scratch, ...]:
+    src = op.region("src")
+    return (Scratch(Memory.UB, src.dtype, 2 * elements_bound(src)),)
+
+
+def _composed_unary(name: str, meaning: Callable[..., Any], doc: str, api: str) -> OpDef:
+    return OpDef(
+        name=name,
+        family="elementwise",
+        doc=doc,
+        ascend_c=api,
+        operands=(destination("dst", UB, *FLOATS), source("src"), scratch_operand()),
+        placement=VECTOR,
+        meaning=lambda op, _dst, src, _scratch: meaning(op, src),
+        elementwise=True,
+        composite=Composite.YES,
+        may_alias=True,
+        dtype_rule=same_dtype,
+        shape_rule=same_size,
+        scratch=_same_size_scratch,
+        hidden=("scratch",),
+        cost=vector_cost(12, 12),
+    )
+
+
+COMPOSED = (
+    _composed_unary("sigmoid", _sigmoid_meaning, "dst = 1 / (1 + e ** -src)",
+                    "Muls, Exp, Adds, Duplicate, Div"),
+    _composed_unary("silu", lambda op, x: x * _sigmoid_meaning(op, x),
+                    "dst = src * sigmoid(src)", "Muls, Exp, Adds, Duplicate, Div, Mul"),
+)  # fmt: skip
+
+
+def _fill_type(op: Op) -> Problem | None:
+    value = op.operand("value")
+    dst = op.region("dst")
+    if isinstance(value, Expr) and dst.dtype.is_integer and value.dtype.is_float:
+        return Problem(
+            "dtype-mismatch",
+            f"{op.opdef.name}: value is a float, but dst `{dst.buffer.name}` is {dst.dtype}",
+            "value",
+            "write an integer",
+        )
+    return None
+
+
+def _fill(op: Op, dst: Any, value: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return np.full(dst.shape, np.asarray(value).astype(dst.dtype))
+
+
+FILL = (
+    OpDef(
+        name="fill",
+        family="elementwise",
+        doc="every element of dst = value",
+        ascend_c="Duplicate",
+        operands=(destination("dst", UB, *FILLABLE), scalar("value")),
+        placement=VECTOR,
+        meaning=_fill,
+        elementwise=True,
+        may_alias=True,
+        dtype_rule=_fill_type,
+        cost=vector_cost(128, 64),
+    ),
+    OpDef(
+        name="clear",
+        family="elementwise",
+        doc="every element of dst = 0",
+        ascend_c="Duplicate",
+        operands=(destination("dst", UB, *FILLABLE),),
+        placement=VECTOR,
+        meaning=lambda op, dst: np.zeros_like(dst),
+        elementwise=True,
+        may_alias=True,
+        cost=vector_cost(128, 64),
+    ),
+)
+
+
+OPS = (*BINARY, XOR, *ACCUMULATING, *WITH_SCALAR, *UNARY, *COMPOSED, *FILL)

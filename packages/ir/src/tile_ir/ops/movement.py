@@ -1,0 +1,345 @@
+"""Tile copies: the language's `copy` and the single-pipe movements it becomes (hardware.md, 3.3).
+
+`copy` clamps at the edges of GM tensors; the movements below it never do: their regions lie inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT8, INT16, INT32, UINT8, DType
+from tile_ir.expr import Const, constant_value, is_constant
+from tile_ir.geometry import (
+    Clipped, clip_copy, element_count, is_contiguous, match_copy, same_shape, squeezed,
+    transfer_rows,
+)  # fmt: skip
+from tile_ir.lazy import np
+from tile_ir.machine import Core, Memory, Pipe
+from tile_ir.nodes import Op
+from tile_ir.opdef import AttrDef, Composite, OpDef, Problem
+from tile_ir.ops.cast import CAST_MODES, convert
+from tile_ir.ops.rules import (
+    GM, L0A, L0B, L0C, L1, UB, VECTOR, all_rules, destination, on, same_dtype, same_size,
+    shape_text, source, transfer_cost, vector_cost,
+)  # fmt: skip
+
+# Which copies exist, and the pipe and core that run them (language.md, section 3.3 and 6.2).
+DIRECTIONS: dict[tuple[Memory, Memory], tuple[Core, Pipe]] = {
+    (Memory.GM, Memory.UB): (Core.VECTOR, Pipe.MTE2),
+    (Memory.UB, Memory.GM): (Core.VECTOR, Pipe.MTE3),
+    (Memory.UB, Memory.UB): (Core.VECTOR, Pipe.V),
+    (Memory.GM, Memory.L1): (Core.CUBE, Pipe.MTE2),
+    (Memory.L1, Memory.L0A): (Core.CUBE, Pipe.MTE1),
+    (Memory.L1, Memory.L0B): (Core.CUBE, Pipe.MTE1),
+    (Memory.L0C, Memory.GM): (Core.CUBE, Pipe.FIX),
+}
+# Legal only through a GM workspace that the compiler provides.
+THROUGH_WORKSPACE = {(Memory.UB, Memory.L1), (Memory.L0C, Memory.UB)}
+
+# What Fixpipe converts on the way out of L0C (hardware.md, section 3.5).
+FIXPIPE_PAIRS: set[tuple[DType, DType]] = {
+    (FLOAT32, FLOAT32), (FLOAT32, FLOAT16), (FLOAT32, BFLOAT16), (INT32, INT32),
+}  # fmt: skip
+
+ANYWHERE = frozenset(Memory) - {Memory.VAR}
+
+
+def cast_mode_of_copy(source_dtype: DType, dtype: DType) -> str:
+    """Rounding of a UB to UB copy that changes the type (language.md, section 6.2)."""
+    modes = CAST_MODES.get((source_dtype.name, dtype.name), ())
+    return "cast_none" if modes == ("NONE",) else "cast_rint"
+
+
+def _direction(op: Op) -> tuple[Memory, Memory]:
+    return op.region("src").memory, op.region("dst").memory
+
+
+def _copy_placement(op: Op) -> tuple[Core, Pipe]:
+    return DIRECTIONS.get(_direction(op), (Core.EITHER, Pipe.S))
+
+
+def _copy_direction(op: Op) -> Problem | None:
+    src, dst = op.region("src"), op.region("dst")
+    direction = _direction(op)
+    if {Memory.SHARED, Memory.FRAGMENT} & set(direction):
+        return None
+    if direction not in DIRECTIONS and direction not in THROUGH_WORKSPACE:
+        return Problem(
+            "copy-direction",
+            f"copy: there is no path from {src.memory.value} (`{src.buffer.name}`) to "
+            f"{dst.memory.value} (`{dst.buffer.name}`)",
+            "dst",
+            _route(direction),
+        )
+    transpose, relu, pad = op.attr("transpose"), op.attr("enable_relu"), op.attr("pad_value")
+    if transpose and not (src.memory is Memory.L1 and dst.memory in (Memory.L0A, Memory.L0B)):
+        return Problem("copy-option", "copy: transpose is only for l1 to l0a or l0b", "transpose")
+    if relu and direction != (Memory.L0C, Memory.GM):
+        return Problem("copy-option", "copy: enable_relu is only for l0c to gm", "enable_relu")
+    if pad is not None and direction != (Memory.GM, Memory.UB):
+        return Problem("copy-option", "copy: pad_value is only for gm to ub", "pad_value")
+    return None
+
+
+def _route(direction: tuple[Memory, Memory]) -> str | None:
+    match direction:
+        case (Memory.GM, Memory.GM):
+            return "copy through a buffer in ub"
+        case (Memory.GM, Memory.L0A | Memory.L0B):
+            return "copy to l1 first, then to l0a or l0b"
+        case (Memory.L1, Memory.UB | Memory.GM):
+            return "l1 is read by the cube core only; keep a second copy in gm"
+        case (Memory.UB, Memory.L0A | Memory.L0B | Memory.L0C):
+            return "vector results reach the cube core through gm and l1"
+    return None
+
+
+def _copy_dtypes(op: Op) -> Problem | None:
+    src, dst = op.region("src"), op.region("dst")
+    if src.dtype == dst.dtype:
+        return None
+    direction = _direction(op)
+    if direction == (Memory.UB, Memory.UB):
+        if (src.dtype.name, dst.dtype.name) in CAST_MODES:
+            return None
+        hint = "convert in two steps with T.tile.cast"
+    elif direction == (Memory.L0C, Memory.GM):
+        if (src.dtype, dst.dtype) in FIXPIPE_PAIRS:
+            return None
+        hint = "l0c float32 leaves as float32, float16 or bfloat16; int32 as int32"
+    elif {Memory.SHARED, Memory.FRAGMENT} & set(direction):
+        return None
+    else:
+        hint = "copies between gm and chip do not convert: allocate the tile with the same dtype"
+    return Problem(
+        "dtype-mismatch",
+        f"copy: src `{src.buffer.name}` is {src.dtype}, but dst `{dst.buffer.name}` is {dst.dtype}",
+        "dst",
+        hint,
+    )
+
+
+def _copy_shapes(op: Op) -> Problem | None:
+    src, dst = op.region("src"), op.region("dst")
+    mismatch = Problem(
+        "shape-mismatch",
+        f"copy: src `{src.buffer.name}` has {shape_text(src)}, "
+        f"but dst `{dst.buffer.name}` has {shape_text(dst)}",
+        "dst",
+        "slice one side so that both describe the same tile",
+    )
+    if op.attr("transpose"):
+        a, b = squeezed(src), squeezed(dst)
+        return None if a == tuple(reversed(b)) else mismatch
+    if flat_copy(op):
+        return None
+    pairs = match_copy(src, dst)
+    if pairs is None:
+        return mismatch
+    gm_side = Memory.GM in _direction(op)
+    for p in pairs:
+        a, b = src.dims[p.src_dim].extent, dst.dims[p.dst_dim].extent
+        x, y = constant_value(a), constant_value(b)
+        if x is not None and y is not None and x != y and not gm_side:
+            return mismatch
+        if gm_side and x is not None and y is not None and x > y and dst.memory is not Memory.GM:
+            return mismatch
+        if gm_side and x is not None and y is not None and y > x and dst.memory is Memory.GM:
+            return mismatch
+    return None
+
+
+def flat_copy(op: Op) -> bool:
+    """Whether both sides are contiguous runs of equally many elements that lie inside their
+    buffers, so that their ranks do not matter."""
+    src, dst = op.region("src"), op.region("dst")
+    if same_shape(src, dst) or not {Memory.GM, Memory.UB}.issuperset(_direction(op)):
+        return False
+    count = constant_value(element_count(src))
+    inside = all(
+        constant_value(s.offset) is not None
+        and constant_value(size) is not None
+        and (constant_value(s.offset) or 0) + (constant_value(s.extent) or 0)
+        <= (constant_value(size) or 0)
+        or constant_value(s.extent) == 1
+        for r in (src, dst)
+        for s, size in zip(r.dims, r.buffer.shape, strict=True)
+    )
+    return (
+        count is not None
+        and count == constant_value(element_count(dst))
+        and inside
+        and is_contiguous(src)
+        and is_contiguous(dst)
+    )
+
+
+def _moved(op: Op, src: Any, dst: Any) -> Any:
+    """Whole regions, element for element."""
+    return np.reshape(src, np.shape(dst))
+
+
+def _clip(op: Op) -> Clipped:
+    src, dst = op.region("src"), op.region("dst")
+    if flat_copy(op) or op.attr("transpose"):
+        yes = Const(True, BOOL)
+        return Clipped(src, dst, yes, yes, None, 0.0)
+    return clip_copy(src, dst, op.attr("pad_value"))
+
+
+def _copied(op: Op, src: Any, dst: Any) -> Any:
+    source_dtype, dtype = op.region("src").dtype, op.region("dst").dtype
+    values = src.reshape(src.shape[-2:]).T if op.attr("transpose") else src
+    if source_dtype != dtype:
+        values = convert(values, source_dtype, dtype, cast_mode_of_copy(source_dtype, dtype))
+    return _clamped(op, np.reshape(values, np.shape(dst)))
+
+
+def _clamped(op: Op, values: Any) -> Any:
+    """ReLU on request, as Fixpipe applies it."""
+    if not op.attr("enable_relu"):
+        return values
+    return np.where(values > 0, values, np.zeros_like(values))
+
+
+COPY = OpDef(
+    name="copy",
+    family="movement",
+    doc="move a tile between memories; tiles over the edge of a gm tensor are cut, and padded in ub",
+    ascend_c="DataCopyPad, DataCopy (Nd2Nz), LoadData, Fixpipe or Copy, by direction",
+    namespace="",
+    operands=(source("src", ANYWHERE), destination("dst", ANYWHERE)),
+    attrs=(
+        AttrDef("enable_relu", bool, False),
+        AttrDef("transpose", bool, False),
+        AttrDef("pad_value", float, None),
+    ),
+    placement=_copy_placement,
+    meaning=_copied,
+    composite=Composite.YES,
+    clip=_clip,
+    dtype_rule=_copy_dtypes,
+    shape_rule=all_rules(_copy_direction, _copy_shapes),
+    cost=transfer_cost(200, 64),
+)
+
+
+def _aligned_rows(op: Op) -> Problem | None:
+    """The DMA starts every row of UB at a multiple of 32 bytes (hardware.md, section 3.3)."""
+    src, dst = op.region("src"), op.region("dst")
+    local = dst if dst.memory is Memory.UB else src
+    name = local.buffer.name
+    views = transfer_rows(src, dst)
+    if views is None:
+        return Problem(
+            "shape-mismatch",
+            f"copy: `{src.buffer.name}` and `{dst.buffer.name}` do not have the same rows",
+            None,
+            "slice one side so that both describe the same tile",
+        )
+    here = views[1] if local is dst else views[0]
+    there = views[0] if local is dst else views[1]
+    if is_constant(here.rows, 1) or (here.pitch == here.columns and there.pitch == there.columns):
+        return None
+    pitch = constant_value(here.pitch)
+    if pitch is not None and pitch * local.dtype.size % 32:
+        multiple = 32 // local.dtype.size
+        return Problem(
+            "row-alignment",
+            f"copy: rows of `{name}` are {pitch * local.dtype.size} bytes apart, "
+            "but transfers start every row at a multiple of 32 bytes",
+            None,
+            f"give `{name}` a last dimension that is a multiple of {multiple}; "
+            "copies cut at the edge of the gm tensor by themselves",
+        )
+    return None
+
+
+def _movement(
+    name: str,
+    doc: str,
+    api: str,
+    memories: tuple[frozenset[Memory], frozenset[Memory]],
+    placement: Callable[[Op], tuple[Core, Pipe]],
+    rates: tuple[float, float],
+    *,
+    attrs: tuple[AttrDef, ...] = (),
+    meaning: Callable[..., Any] = _moved,
+    dtype_rule: Callable[[Op], Problem | None] = same_dtype,
+    shape_rule: Callable[[Op], Problem | None] = same_size,
+) -> OpDef:
+    return OpDef(
+        name=name,
+        family="movement",
+        doc=doc,
+        ascend_c=api,
+        namespace=None,
+        operands=(source("src", memories[0]), destination("dst", memories[1])),
+        attrs=attrs,
+        placement=placement,
+        meaning=meaning,
+        dtype_rule=dtype_rule,
+        shape_rule=shape_rule,
+        cost=transfer_cost(*rates),
+    )
+
+
+def _load_l0(op: Op, src: Any, dst: Any) -> Any:
+    return src.reshape(src.shape[-2:]).T.reshape(dst.shape) if op.attr("transpose") else (
+        src.reshape(dst.shape)
+    )
+
+
+def _leave_l0c(op: Op, src: Any, dst: Any) -> Any:
+    source_dtype, dtype = op.region("src").dtype, op.region("dst").dtype
+    values = src if source_dtype == dtype else convert(src, source_dtype, dtype, "cast_rint")
+    return _clamped(op, np.reshape(values, np.shape(dst)))
+
+
+TRANSPOSE = (AttrDef("transpose", bool, False),)
+
+MOVEMENTS = (
+    _movement("copy_gm_ub", "gm to ub, rows at any gm pitch", "DataCopyPad", (GM, UB),
+              on(Core.VECTOR, Pipe.MTE2), (200, 58.6), shape_rule=all_rules(same_size, _aligned_rows)),
+    _movement("copy_ub_gm", "ub to gm, rows at any gm pitch", "DataCopyPad", (UB, GM),
+              on(Core.VECTOR, Pipe.MTE3), (200, 109), shape_rule=all_rules(same_size, _aligned_rows)),
+    _movement("copy_gm_l1", "gm rows to an l1 matrix in fractal order", "DataCopy (Nd2Nz)",
+              (GM, L1), on(Core.CUBE, Pipe.MTE2), (200, 78.4)),
+    _movement("copy_l1_l0a", "l1 matrix to the left operand register", "LoadData", (L1, L0A),
+              on(Core.CUBE, Pipe.MTE1), (28, 256), attrs=TRANSPOSE, meaning=_load_l0),
+    _movement("copy_l1_l0b", "l1 matrix to the right operand register", "LoadData", (L1, L0B),
+              on(Core.CUBE, Pipe.MTE1), (28, 128), attrs=TRANSPOSE, meaning=_load_l0),
+    _movement("copy_l0c_gm", "accumulator to gm rows, converting and clamping at zero on request",
+              "Fixpipe", (L0C, GM), on(Core.CUBE, Pipe.FIX), (200, 40.6),
+              attrs=(AttrDef("enable_relu", bool, False),), meaning=_leave_l0c,
+              dtype_rule=_copy_dtypes),
+    OpDef(
+        name="copy_ub_ub",
+        family="movement",
+        elementwise=True,
+        may_alias=True,
+        doc="ub to ub, same type, rows at any pitch of 32 bytes",
+        ascend_c="DataCopy / Copy",
+        namespace=None,
+        operands=(source("src", UB), destination("dst", UB)),
+        placement=VECTOR,
+        meaning=_moved,
+        dtype_rule=same_dtype,
+        shape_rule=same_size,
+        cost=vector_cost(128, 64),
+    ),
+    OpDef(
+        name="clear_l1",
+        family="movement",
+        doc="zero a whole l1 matrix, padding included",
+        ascend_c="InitConstValue",
+        namespace=None,
+        operands=(destination("dst", L1, FLOAT16, BFLOAT16, FLOAT32, INT32, INT8, UINT8, INT16),),
+        placement=on(Core.CUBE, Pipe.MTE2),
+        meaning=lambda op, dst: np.zeros_like(dst),
+        cost=transfer_cost(28, 128),
+    ),
+)  # fmt: skip
+
+OPS = (COPY, *MOVEMENTS)

@@ -1,0 +1,244 @@
+"""Reductions along one axis, and broadcast, its inverse (language.md, sections 3.9 and 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tile_ir.dtypes import FLOAT16, FLOAT32
+from tile_ir.expr import constant_value
+from tile_ir.geometry import is_contiguous
+from tile_ir.lazy import np
+from tile_ir.machine import Memory
+from tile_ir.nodes import Op, Region
+from tile_ir.opdef import AttrDef, OpDef, Problem, Scratch
+from tile_ir.ops.rules import (
+    FILLABLE, FLOATS, UB, VECTOR, all_rules, destination, elements_bound, same_dtype,
+    scratch_operand, shape_text, source, static_matrix, updated, vector_cost,
+)  # fmt: skip
+
+# A vector instruction works on 256 bytes at a time.
+REPEAT_BYTES = 256
+BLOCK_BYTES = 32
+
+
+def reduced_axis(op: Op) -> int:
+    """0 to reduce rows into one row, 1 to reduce columns into one column."""
+    rank = len(op.region("src").dims)
+    return 1 if rank == 1 or op.attr("dim") in (1, -1) else 0
+
+
+def _axis(op: Op) -> Problem | None:
+    src, dim = op.region("src"), op.attr("dim")
+    rank = len(src.dims)
+    legal = (0, -1) if rank == 1 else (0, 1, -1, -2)
+    if rank > 3 or dim not in legal:
+        return Problem(
+            "reduce-axis",
+            f"{op.opdef.name}: dim is {dim} for a buffer of rank {rank}, expected one of "
+            + ", ".join(map(str, legal)),
+            "dim",
+            "dims count the last two axes",
+        )
+    return None
+
+
+def _result_shape(op: Op) -> Problem | None:
+    src, dst = op.region("src"), op.region("dst")
+    size, found = static_matrix(src), dst.static_extents()
+    if size is None or found is None:
+        return Problem("shape-mismatch", f"{op.opdef.name}: shapes must be static", "dst")
+    expected = size[0] if reduced_axis(op) == 1 else size[1]
+    real = [e for e in found if e != 1]
+    if real not in ([expected], []) or (not real and expected != 1):
+        return Problem(
+            "shape-mismatch",
+            f"{op.opdef.name}: dst `{dst.buffer.name}` has {shape_text(dst)}, but reducing "
+            f"`{src.buffer.name}` {list(size)} along dim {op.attr('dim')} gives {expected}",
+            "dst",
+        )
+    if not is_contiguous(dst):
+        return Problem(
+            "shape-mismatch", f"{op.opdef.name}: dst `{dst.buffer.name}` is not contiguous", "dst"
+        )
+    return None
+
+
+def _row_alignment(op: Op) -> Problem | None:
+    """Rows start at multiples of 32 bytes, as the repeat stride counts whole blocks."""
+    src = op.region("src")
+    rows = (static_matrix(src) or (1, 1))[0]
+    pitch = constant_value(src.buffer.shape[-1])
+    if rows > 1 and pitch is not None and pitch * src.dtype.size % BLOCK_BYTES:
+        return Problem(
+            "row-alignment",
+            f"{op.opdef.name}: rows of `{src.buffer.name}` are {pitch * src.dtype.size} bytes "
+            "apart, expected a multiple of 32",
+            "src",
+            f"give it a last dimension that is a multiple of {BLOCK_BYTES // src.dtype.size}",
+        )
+    return None
+
+
+def _matrix(values: Any) -> Any:
+    return values.reshape(-1, values.shape[-1]) if values.ndim != 2 else values
+
+
+def _reduction(
+    name: str, fn: Callable[..., Any], combine: Callable[..., Any], doc: str, sums: bool = False
+) -> OpDef:
+    def meaning(op: Op, src: Any, dst: Any, _scratch: Any) -> Any:
+        with np.errstate(all="ignore"):
+            wide = np.asarray(_matrix(src), np.float64)
+            result = fn(wide, axis=reduced_axis(op)).astype(src.dtype).reshape(dst.shape)
+            return result if op.attr("clear") else combine(dst, result)
+
+    return OpDef(
+        name=name,
+        family="reduce",
+        doc=doc,
+        ascend_c="WholeReduce, BlockReduce and binary folds",
+        namespace="",
+        operands=(source("src", UB, *FLOATS), updated("dst"), scratch_operand()),
+        attrs=(AttrDef("dim", int, -1), AttrDef("clear", bool, True)),
+        hidden=("scratch",),
+        placement=VECTOR,
+        meaning=meaning,
+        dtype_rule=same_dtype,
+        shape_rule=all_rules(_axis, _result_shape, _row_alignment),
+        scratch=lambda op: _reduce_scratch(op, sums),
+        cost=vector_cost(128 / 7, 64 / 7),
+    )
+
+
+def _reduce_scratch(op: Op, sums: bool) -> tuple[Scratch, ...]:
+    """Partial results in float32 elements: 256 bytes for each row folded onto itself; twice that
+    and the row sums where half sums run in float; two float rows where half rows are added up.
+    With clear=False the new results stand in front, until they are combined with the old ones."""
+    src = op.region("src")
+    rows, columns = static_matrix(src) or (1, elements_bound(src))
+    half_sum = sums and src.dtype is FLOAT16
+    if reduced_axis(op) == 1:
+        row = REPEAT_BYTES // FLOAT32.size
+        one_repeat = columns * src.dtype.size <= REPEAT_BYTES
+        work = 2 * rows * row + _blocks(rows) if half_sum else 0 if one_repeat else rows * row
+    else:
+        work = 2 * _blocks(columns) if half_sum else 0
+    kept = 0 if op.attr("clear") else kept_results(op)
+    return (Scratch(Memory.UB, FLOAT32, work + kept),) if work + kept else ()
+
+
+def kept_results(op: Op) -> int:
+    """Elements of scratch in front of the work area that hold results before combination."""
+    rows, columns = static_matrix(op.region("src")) or (1, 1)
+    return 0 if op.attr("clear") else _blocks(rows if reduced_axis(op) == 1 else columns)
+
+
+def _blocks(elements: int) -> int:
+    """Elements rounded up so that 16-bit and 32-bit values both fill whole 32-byte blocks."""
+    return -(-elements // 16) * 16
+
+
+REDUCTIONS = (
+    _reduction("reduce_sum", lambda a, axis: np.sum(a, axis=axis),
+               lambda a, b: a + b, "dst = sum of src along dim; with clear=False added to dst", sums=True),
+    _reduction("reduce_max", lambda a, axis: np.max(a, axis=axis),
+               lambda a, b: np.maximum(a, b), "dst = maximum of src along dim"),
+    _reduction("reduce_min", lambda a, axis: np.min(a, axis=axis),
+               lambda a, b: np.minimum(a, b), "dst = minimum of src along dim"),
+)  # fmt: skip
+
+
+def _axis_of_broadcast(op: Op) -> int | None:
+    """0 to repeat one row downwards, 1 to repeat one column across, 2 for a plain copy."""
+    src, dst = static_matrix_pair(op)
+    if src is None or dst is None:
+        return None
+    axis = op.attr("axis")
+    if axis is None:
+        if src == dst:
+            return 2
+        if len(_extents(op.region("src"))) == 1:
+            return 0 if src[1] == dst[1] else 1
+        return 0 if src[0] == 1 and src[1] == dst[1] else 1
+    return int(axis)
+
+
+def _extents(region: Region) -> tuple[int, ...]:
+    return region.static_extents() or ()
+
+
+def static_matrix_pair(op: Op) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
+    return static_matrix(op.region("src")), static_matrix(op.region("dst"))
+
+
+def broadcast_axis(op: Op) -> int:
+    axis = _axis_of_broadcast(op)
+    assert axis is not None, "the verifier demands static shapes"
+    return axis
+
+
+def _broadcast_shapes(op: Op) -> Problem | None:
+    src, dst = static_matrix_pair(op)
+    if src is None or dst is None:
+        return Problem("shape-mismatch", "broadcast: shapes must be static", "src")
+    axis = _axis_of_broadcast(op)
+    count = src[0] * src[1]
+    expected = {0: dst[1], 1: dst[0], 2: dst[0] * dst[1]}
+    if axis not in expected or count != expected[axis]:
+        return Problem(
+            "shape-mismatch",
+            f"broadcast: src `{op.region('src').buffer.name}` has {shape_text(op.region('src'))}, "
+            f"which does not fit dst `{op.region('dst').buffer.name}` [{dst[0]}, {dst[1]}]"
+            + ("" if op.attr("axis") is None else f" along axis {op.attr('axis')}"),
+            "src",
+            "src is one row of dst (axis 0) or one column (axis 1)",
+        )
+    if dst[0] > 1 and dst[1] * op.region("dst").dtype.size % BLOCK_BYTES:
+        return Problem(
+            "row-alignment",
+            f"broadcast: rows of `{op.region('dst').buffer.name}` are "
+            f"{dst[1] * op.region('dst').dtype.size} bytes, expected a multiple of 32",
+            "dst",
+            f"give it a last dimension that is a multiple of "
+            f"{BLOCK_BYTES // op.region('dst').dtype.size}",
+        )
+    return None
+
+
+def _broadcast(op: Op, dst: Any, src: Any, _scratch: Any) -> Any:
+    rows, columns = (1, *dst.shape)[-2:]
+    axis = broadcast_axis(op)
+    if axis == 2:
+        return src.reshape(dst.shape)
+    grid = src.reshape(1, columns) if axis == 0 else src.reshape(rows, 1)
+    return np.broadcast_to(grid, (rows, columns)).reshape(dst.shape)
+
+
+def _broadcast_scratch(op: Op) -> tuple[Scratch, ...]:
+    """One 32-byte block per row, where a column is repeated across."""
+    _, dst = static_matrix_pair(op)
+    if dst is None or broadcast_axis(op) != 1:
+        return ()
+    dtype = op.region("dst").dtype
+    rows = -(-dst[0] // 8) * 8
+    return (Scratch(Memory.UB, dtype, rows * (BLOCK_BYTES // dtype.size)),)
+
+
+BROADCAST = OpDef(
+    name="broadcast",
+    family="reduce",
+    doc="repeat the row or column src over dst; axis says which where the shapes do not",
+    ascend_c="Brcb, Copy",
+    operands=(destination("dst", UB, *FILLABLE), source("src"), scratch_operand()),
+    attrs=(AttrDef("axis", int, None),),
+    hidden=("scratch",),
+    placement=VECTOR,
+    meaning=_broadcast,
+    dtype_rule=same_dtype,
+    shape_rule=_broadcast_shapes,
+    scratch=_broadcast_scratch,
+    cost=vector_cost(128, 64),
+)
+
+OPS = (*REDUCTIONS, BROADCAST)

@@ -1,0 +1,165 @@
+"""Building blocks of op records: placements, memories, dtype and shape rules, cost rules.
+
+Rates are elements per cycle of hardware.md, section 4.2; starts and drains of section 4.3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from tile_ir.dtypes import BFLOAT16, FLOAT16, FLOAT32, INT16, INT32, UINT16, UINT32, DType
+from tile_ir.expr import Expr, constant_value
+from tile_ir.geometry import buffer_elements, element_count
+from tile_ir.machine import Core, Memory, Pipe
+from tile_ir.nodes import Op, Region
+from tile_ir.opdef import Access, OperandDef, Problem, Rule
+
+GM = frozenset({Memory.GM})
+UB = frozenset({Memory.UB})
+L1 = frozenset({Memory.L1})
+L0A = frozenset({Memory.L0A})
+L0B = frozenset({Memory.L0B})
+L0C = frozenset({Memory.L0C})
+
+FLOATS = (FLOAT16, FLOAT32)
+ARITHMETIC = (INT16, FLOAT16, INT32, FLOAT32)
+SHORT_INTEGERS = (INT16, UINT16)
+SHIFTABLE = (INT16, UINT16, INT32, UINT32)
+FILLABLE = (INT16, UINT16, FLOAT16, BFLOAT16, INT32, UINT32, FLOAT32)
+
+Placement = Callable[[Op], tuple[Core, Pipe]]
+
+
+def on(core: Core, pipe: Pipe) -> Placement:
+    """Always the same core and pipe."""
+    return lambda op: (core, pipe)
+
+
+VECTOR: Placement = on(Core.VECTOR, Pipe.V)
+
+
+def source(name: str, memories: frozenset[Memory] = UB, *dtypes: DType) -> OperandDef:
+    return OperandDef(name, Access.READ, memories, dtypes)
+
+
+def destination(name: str, memories: frozenset[Memory] = UB, *dtypes: DType) -> OperandDef:
+    return OperandDef(name, Access.WRITE, memories, dtypes)
+
+
+def updated(name: str, memories: frozenset[Memory] = UB, *dtypes: DType) -> OperandDef:
+    return OperandDef(name, Access.READ_WRITE, memories, dtypes)
+
+
+def scalar(name: str, optional: bool = False) -> OperandDef:
+    return OperandDef(name, Access.READ, optional=optional)
+
+
+def scratch_operand() -> OperandDef:
+    """Working memory of an operation; absent until lowering gives it a buffer."""
+    return OperandDef("scratch", Access.READ_WRITE, UB, optional=True)
+
+
+def regions(op: Op) -> list[tuple[str, Region]]:
+    """Named region operands, scratch left out."""
+    return [
+        (op.opdef.operand_def(i).name, operand)
+        for i, operand in enumerate(op.operands)
+        if isinstance(operand, Region) and op.opdef.operand_def(i).name != "scratch"
+    ]
+
+
+def same_dtype(op: Op) -> Problem | None:
+    """All regions have the first one's element type."""
+    (first_name, first), *rest = regions(op)
+    for name, region in rest:
+        if region.dtype != first.dtype:
+            return Problem(
+                "dtype-mismatch",
+                f"{op.opdef.name}: {name} `{region.buffer.name}` is {region.dtype}, "
+                f"but {first_name} `{first.buffer.name}` is {first.dtype}",
+                name,
+                "cast one of them with T.tile.cast",
+            )
+    return None
+
+
+def same_size(op: Op) -> Problem | None:
+    """All regions have as many elements as the first, as far as that is known now."""
+    (first_name, first), *rest = regions(op)
+    expected = element_count(first)
+    for name, region in rest:
+        found = element_count(region)
+        a, b = constant_value(expected), constant_value(found)
+        if found != expected and (a is None) == (b is None):
+            return Problem(
+                "shape-mismatch",
+                f"{op.opdef.name}: {name} `{region.buffer.name}` has "
+                f"{shape_text(region)}, but {first_name} `{first.buffer.name}` has "
+                f"{shape_text(first)}",
+                name,
+                "give both operands the same number of elements",
+            )
+    return None
+
+
+def shape_text(region: Region) -> str:
+    """`[64, 128] = 8192 elements` for an error message."""
+    extents = region.static_extents()
+    if extents is None:
+        return "a run-time shape"
+    return f"[{', '.join(map(str, extents))}] = {math.prod(extents)} elements"
+
+
+def all_rules(*rules: Rule) -> Rule:
+    """The first problem any of the rules finds."""
+
+    def combined(op: Op) -> Problem | None:
+        for rule in rules:
+            problem = rule(op)
+            if problem:
+                return problem
+        return None
+
+    return combined
+
+
+def elements_bound(region: Region) -> int:
+    """Most elements the region can have: its extent, or its whole buffer when that is unknown."""
+    return constant_value(element_count(region)) or buffer_elements(region.buffer) or 1
+
+
+def vector_cost(per_cycle_16: float, per_cycle_32: float) -> Callable[[Op], float]:
+    """Cycles of a vector instruction: start 13, drain 10, and elements over the documented rate."""
+
+    def cost(op: Op) -> float:
+        sized = [region for _, region in regions(op)]
+        elements = max(elements_bound(r) for r in sized)
+        wide = max(r.dtype.size for r in sized) > 2
+        return 23 + elements / (per_cycle_32 if wide else per_cycle_16)
+
+    return cost
+
+
+def transfer_cost(start: float, bytes_per_cycle: float) -> Callable[[Op], float]:
+    """Cycles of a data movement instruction."""
+
+    def cost(op: Op) -> float:
+        moved = max(elements_bound(r) * r.dtype.size for _, r in regions(op))
+        return start + moved / bytes_per_cycle
+
+    return cost
+
+
+def static_matrix(region: Region) -> tuple[int, int] | None:
+    """Rows and columns of a region's last two dimensions (a vector is one row)."""
+    extents = region.static_extents()
+    if extents is None:
+        return None
+    return (1, extents[0]) if len(extents) == 1 else (extents[-2], extents[-1])
+
+
+def text(expr: Expr) -> str:
+    """An expression in an error message."""
+    value = constant_value(expr)
+    return "a run-time value" if value is None else str(value)

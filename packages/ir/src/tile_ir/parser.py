@@ -1,0 +1,356 @@
+"""Text to functions: the inverse of `printer`. The grammar stands in `grammar.lark`.
+
+Names resolve as they are read: a scalar or buffer must be defined above its use.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Union
+
+from lark import Lark, Token, Tree
+from lark.exceptions import UnexpectedInput
+
+from tile_ir.diagnostics import IRError, did_you_mean
+from tile_ir.dtypes import BOOL, DTYPES, FLOAT32, INT32, DType, Kind
+from tile_ir.expr import (
+    COMPARISONS, UNARY_FUNCTIONS, Binary, Cast, Const, Expr, Load, Select, Unary, Var, promote,
+)  # fmt: skip
+from tile_ir.location import Loc
+from tile_ir.machine import Core, Layout, Memory
+from tile_ir.nodes import (
+    Alloc, AttrValue, Body, Break, Buffer, For, Func, If, Launch, Let, LoopKind, Op, Operand, Phase,
+    Region, Section, Slice, Stmt, Store, While,
+)  # fmt: skip
+from tile_ir.ops import OPS
+
+Node = Union[Tree[Token], Token]
+
+
+@lru_cache(maxsize=1)
+def _lark() -> Lark:
+    grammar = Path(__file__).with_name("grammar.lark").read_text()
+    return Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=True)
+
+
+def parse(text: str, file: str = "<text>") -> Func:
+    """Read one function.
+
+    Raises IRError at the line and column of the text where it is malformed or names something
+    unknown.
+    """
+    try:
+        tree = _lark().parse(text)
+    except UnexpectedInput as error:
+        found = error.get_context(text).strip().splitlines()[0] if text.strip() else "nothing"
+        raise IRError(
+            "ir-syntax",
+            f"cannot read the ir here: {found}",
+            Loc(file, max(error.line, 1), max(error.column, 1)),
+            "docs/ir.md has the grammar",
+            sources={file: text},
+        ) from None
+    return _Reader(text, file).func(tree)
+
+
+def _children(node: Node) -> list[Node]:
+    assert isinstance(node, Tree)
+    return list(node.children)
+
+
+class _Reader:
+    """Definitions seen so far while the tree is turned into nodes."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self.text = text
+        self.file = file
+        self.files: dict[int, str] = {}
+        self.scalars: dict[str, Var] = {}
+        self.buffers: dict[str, Buffer] = {}
+
+    def fail(self, node: Node, slug: str, message: str, hint: str | None = None) -> IRError:
+        meta: Any = node if isinstance(node, Token) else node.meta
+        loc = Loc(self.file, getattr(meta, "line", 1), getattr(meta, "column", 1))
+        return IRError(slug, message, loc, hint, sources={self.file: self.text})
+
+    def func(self, tree: Tree[Token]) -> Func:
+        nodes = list(tree.children)
+        while isinstance(nodes[0], Tree) and nodes[0].data == "file":
+            number, name = nodes.pop(0).children  # type: ignore[union-attr]
+            self.files[int(str(number))] = json.loads(str(name))
+        name, phase, loc, *rest = nodes
+        params = tuple(self.param(node) for node in rest[:-1])
+        launch = self.launch(rest[-1])
+        return Func(
+            json.loads(str(name)), params, launch, self.word(phase, Phase, upper=True), self.loc(loc)
+        )
+
+    def word(self, node: Node, enum: Any, upper: bool = False) -> Any:
+        text = str(node)
+        members = {m.name if upper else m.value: m for m in enum}
+        key = text.upper() if upper else text
+        if key not in members:
+            raise self.fail(
+                node, "ir-word", f"unknown {enum.__name__.lower()} `{text}`",
+                did_you_mean(key, map(str, members)),
+            )  # fmt: skip
+        return members[key]
+
+    def dtype(self, node: Node) -> DType:
+        if str(node) not in DTYPES:
+            raise self.fail(node, "ir-word", f"unknown type `{node}`", did_you_mean(str(node), DTYPES))
+        return DTYPES[str(node)]
+
+    def loc(self, node: Node) -> Loc:
+        number, line, column = (int(str(t)) for t in _children(node))
+        if number not in self.files:
+            raise self.fail(node, "ir-file", f"file {number} is not declared")
+        return Loc(self.files[number], line, column)
+
+    def define(self, node: Node, dtype: DType) -> Var:
+        var = Var(str(node)[1:], dtype)
+        self.scalars[var.name] = var
+        return var
+
+    def param(self, node: Node) -> Buffer | Var:
+        assert isinstance(node, Tree)
+        if node.data == "scalar":
+            name, dtype = node.children
+            return self.define(name, self.dtype(dtype))
+        name, dtype, shape, loc = node.children
+        return self.buffer(name, Memory.GM, self.dtype(dtype), shape, self.loc(loc))
+
+    def buffer(self, name: Node, memory: Memory, dtype: DType, shape: Node, loc: Loc) -> Buffer:
+        dims = tuple(self.shape_dim(d) for d in _children(shape) if d is not None)
+        key = str(name)[1:]
+        if key in self.buffers:
+            raise self.fail(name, "ir-name", f"buffer `{key}` is declared twice")
+        self.buffers[key] = Buffer(key, memory, dtype, dims, loc)
+        return self.buffers[key]
+
+    def shape_dim(self, node: Node) -> Expr:
+        """A dimension; an unknown scalar in it is a symbolic dimension, declared by its use."""
+        for token in [node] if isinstance(node, Token) else node.scan_values(lambda _: True):
+            if token.type == "SCALAR" and token[1:] not in self.scalars:
+                self.define(token, INT32)
+        return self.expr(node)
+
+    def launch(self, node: Node) -> Launch:
+        blocks, block, lane, threads, loc, *rest = _children(node)
+        extent = self.expr(blocks)
+        block_var, lane_var = self.define(block, INT32), self.define(lane, INT32)
+        allocs = tuple(self.alloc(n) for n in rest if isinstance(n, Tree) and n.data == "alloc")
+        stmts = [n for n in rest if not (isinstance(n, Tree) and n.data == "alloc")]
+        return Launch(
+            extent, block_var, lane_var, None if str(threads) == "any" else int(str(threads)),
+            allocs, self.body(stmts), self.loc(loc),
+        )  # fmt: skip
+
+    def alloc(self, node: Node) -> Alloc:
+        name, memory, dtype, shape, *placements, loc = _children(node)
+        place = self.loc(loc)
+        buffer = self.buffer(name, self.word(memory, Memory), self.dtype(dtype), shape, place)
+        address: int | None = None
+        layout: Layout | None = None
+        scratch = False
+        for p in placements:
+            assert isinstance(p, Tree)
+            match p.data:
+                case "address":
+                    address = int(str(p.children[0]))
+                case "layout":
+                    layout = self.word(p.children[0], Layout)
+                case "scratch":
+                    scratch = True
+        return Alloc(buffer, place, address, layout, scratch)
+
+    def body(self, nodes: Sequence[Node]) -> Body:
+        return tuple(self.stmt(n) for n in nodes)
+
+    def block(self, node: Node) -> Body:
+        return self.body(_children(node))
+
+    def stmt(self, node: Node) -> Stmt:
+        assert isinstance(node, Tree)
+        parts = list(node.children)
+        match node.data:
+            case "let":
+                name, dtype, value, loc = parts
+                bound = self.expr(value)
+                return Let(self.define(name, self.dtype(dtype)), bound, self.loc(loc))
+            case "for_":
+                name, dtype, kind, start, stop, *rest = parts
+                first, last = self.expr(start), self.expr(stop)
+                var = self.define(name, self.dtype(dtype))
+                stages = int(str(_children(rest[0])[0])) if len(rest) == 3 else 0
+                place, body = self.loc(rest[-2]), self.block(rest[-1])
+                return For(var, first, last, self.word(kind, LoopKind), body, place, stages)
+            case "while_":
+                return While(self.expr(parts[0]), self.block(parts[2]), self.loc(parts[1]))
+            case "if_":
+                orelse = self.block(parts[3]) if parts[3] is not None else ()
+                return If(self.expr(parts[0]), self.block(parts[2]), orelse, self.loc(parts[1]))
+            case "section":
+                return Section(self.word(parts[0], Core), self.block(parts[2]), self.loc(parts[1]))
+            case "store":
+                name, *indices, value, loc = parts
+                places = tuple(self.expr(i) for i in indices if i is not None)
+                return Store(self.find(name), places, self.expr(value), self.loc(loc))
+            case "break_":
+                return Break(self.loc(parts[0]))
+        return self.op(node)
+
+    def op(self, node: Tree[Token]) -> Op:
+        name, *operands, attrs, loc = node.children
+        if str(name) not in OPS:
+            raise self.fail(
+                name, "unknown-op", f"unknown operation `{name}`", did_you_mean(str(name), OPS)
+            )
+        opdef = OPS[str(name)]
+        given = {}
+        for attr in _children(attrs) if attrs is not None else []:
+            key, value = _children(attr)
+            if str(key) not in {a.name for a in opdef.attrs}:
+                raise self.fail(attr, "unknown-attribute", f"{opdef.name} has no attribute `{key}`")
+            given[str(key)] = self.value(value)
+        missing = [a.name for a in opdef.attrs if a.name not in given]
+        if missing:
+            raise self.fail(node, "missing-attribute", f"{opdef.name} lacks `{missing[0]}`")
+        values = tuple(
+            float(given[a.name])  # type: ignore[arg-type]
+            if a.type is float and isinstance(given[a.name], int)
+            else given[a.name]
+            for a in opdef.attrs
+        )
+        return Op(
+            opdef, tuple(self.operand(o) for o in operands if o is not None), values, self.loc(loc)
+        )
+
+    def value(self, node: Node) -> AttrValue:
+        assert isinstance(node, Tree)
+        text = str(node.children[0])
+        if node.data == "string":
+            return str(json.loads(text))
+        if node.data == "word":
+            words: dict[str, AttrValue] = {"true": True, "false": False, "none": None}
+            if text not in words:
+                raise self.fail(node, "ir-word", f"unknown attribute value `{text}`")
+            return words[text]
+        return int(text) if text.lstrip("-").isdigit() else float(text)
+
+    def operand(self, node: Node) -> Operand:
+        if isinstance(node, Tree):
+            match node.data:
+                case "whole":
+                    return Region.whole(self.find(node.children[0]))
+                case "none":
+                    return None
+                case "region":
+                    name, *slices = node.children
+                    buffer = self.find(name)
+                    if len(slices) != buffer.rank:
+                        raise self.fail(node, "ir-rank", f"`{buffer.name}` has rank {buffer.rank}")
+                    return Region(buffer, tuple(self.slice(s) for s in slices))
+        return self.expr(node)
+
+    def slice(self, node: Node) -> Slice:
+        offset, extent, step = _children(node)
+        stride = 1 if step is None else int(str(step))
+        return Slice(self.expr(offset), self.expr(extent), stride)
+
+    def find(self, node: Node) -> Buffer:
+        name = str(node)[1:]
+        if name not in self.buffers:
+            raise self.fail(
+                node, "ir-name", f"unknown buffer `{name}`", did_you_mean(name, self.buffers)
+            )
+        return self.buffers[name]
+
+    def expr(self, node: Node) -> Expr:
+        assert isinstance(node, Tree)
+        parts = list(node.children)
+        match node.data:
+            case "var":
+                name = str(parts[0])[1:]
+                if name not in self.scalars:
+                    raise self.fail(
+                        parts[0], "ir-name", f"unknown scalar `{name}`",
+                        did_you_mean(name, self.scalars),
+                    )  # fmt: skip
+                return self.scalars[name]
+            case "constant":
+                return _constant(str(parts[0]))
+            case "load":
+                name_token, *indices = parts
+                places = tuple(self.expr(i) for i in indices if i is not None)
+                return Load(self.find(name_token), places)
+            case "or_" | "and_":
+                word = str(node.data)[:-1]
+                return Binary(word, self.expr(parts[0]), self.expr(parts[1]), BOOL)
+            case "not_":
+                return Unary("not", self.expr(parts[0]), BOOL)
+            case "binary" | "compare":
+                a, b = self.expr(parts[0]), self.expr(parts[2])
+                return _binary(str(parts[1]), a, b)
+            case "minus":
+                if str(parts[0]) != "-":
+                    raise self.fail(node, "ir-syntax", "unary + is not part of the ir")
+                inner = self.expr(parts[1])
+                negative = isinstance(inner, Const) and _is_bare_constant(parts[1])
+                if negative and isinstance(inner, Const):
+                    return Const(-inner.value, inner.dtype)
+                return Unary("-", inner, inner.dtype)
+            case "invert":
+                inner = self.expr(parts[0])
+                return Unary("~", inner, inner.dtype)
+            case "convert":
+                # The keyword is anonymous, so it is read from the text.
+                word = self.text[node.meta.start_pos : node.meta.start_pos + 4]
+                return Cast(self.expr(parts[1]), self.dtype(parts[0]), word == "bits")
+            case "function":
+                return self.function(node)
+        raise self.fail(node, "ir-syntax", f"`{node.data}` is not an expression")
+
+    def function(self, node: Tree[Token]) -> Expr:
+        name, *args = node.children
+        values = [self.expr(a) for a in args]
+        word = str(name)
+        if word in ("min", "max") and len(values) == 2:
+            return _binary(word, values[0], values[1])
+        if word == "select" and len(values) == 3:
+            return Select(values[0], values[1], values[2], values[1].dtype)
+        if word in UNARY_FUNCTIONS and len(values) == 1:
+            return Unary(word, values[0], values[0].dtype)
+        known = ("min", "max", "select", *UNARY_FUNCTIONS)
+        raise self.fail(
+            node, "ir-function", f"no function `{word}` of {len(values)} arguments",
+            did_you_mean(word, known),
+        )  # fmt: skip
+
+
+def _is_bare_constant(node: Node) -> bool:
+    """Whether `-` stands directly before a number: parentheses leave a gap in the positions."""
+    return isinstance(node, Tree) and node.data == "constant"
+
+
+def _binary(op: str, a: Expr, b: Expr) -> Expr:
+    if op in COMPARISONS:
+        return Binary(op, a, b, BOOL)
+    dtype = promote(a.dtype, b.dtype)
+    if dtype.kind is Kind.BOOL and op not in ("&", "|", "^"):
+        dtype = INT32
+    return Binary(op, a, b, dtype)
+
+
+def _constant(text: str) -> Const:
+    body, _, suffix = text.partition(":")
+    if body in ("true", "false"):
+        return Const(body == "true", BOOL)
+    if suffix and DTYPES[suffix].is_float:
+        return Const(float(body), DTYPES[suffix])
+    if body.isdigit():
+        return Const(int(body), DTYPES[suffix] if suffix else INT32)
+    return Const(float(body), FLOAT32)

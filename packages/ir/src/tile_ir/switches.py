@@ -1,0 +1,100 @@
+"""Every switch of the project in one typed table. Each is an environment variable `TILE_…` and a
+`with override(name=value):`; passes never read them, the driver and the runtime do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """One switch: its type is the type of its default; `choices` limits a string."""
+
+    name: str
+    default: Any
+    doc: str
+    choices: tuple[str, ...] = ()
+
+    @property
+    def variable(self) -> str:
+        return f"TILE_{self.name.upper()}"
+
+
+SWITCHES: dict[str, Switch] = {
+    s.name: s
+    for s in (
+        Switch("cache_dir", "", "folder of compiled kernels; empty means ~/.cache/tile-ascend"),
+        Switch("cache", True, "reuse compiled kernels from disk"),
+        Switch("check", "device", "what the simulator checks", ("off", "device", "strict")),
+        Switch("threads", 0, "host threads of the simulator; 0 means one per core"),
+        Switch("seed", 0, "order in which the simulator schedules cores"),
+        Switch("soc", "Ascend910B2", "chip to compile for, a row of the SoC table"),
+        Switch("backend", "auto", "where kernels run", ("auto", "simulator", "npu")),
+        Switch("dump_ir", "", "folder that receives the IR after every pass"),
+        Switch("stop_after", "", "name of the last pass to run"),
+        Switch("skip", "", "names of passes to leave out, separated by commas"),
+        Switch("debug", 0, "1 prints passes and times, 2 also the IR after each changed pass"),
+        Switch("keep_cpp", False, "keep the emitted source beside the cache entry"),
+        Switch("strict_calls", False, "reject surplus arguments and static shapes that differ"),
+        Switch("cxx", "", "host C++ compiler; empty means $CXX, then g++, then clang++"),
+    )
+}
+
+_overrides: ContextVar[dict[str, Any]] = ContextVar("tile_switches", default={})  # noqa: B039
+
+
+class SwitchError(ValueError):
+    """A switch that does not exist, or a value it cannot take."""
+
+
+def _parse(switch: Switch, text: str) -> Any:
+    if isinstance(switch.default, bool):
+        if text.lower() in ("1", "true", "yes", "on"):
+            return True
+        if text.lower() in ("0", "false", "no", "off", ""):
+            return False
+        raise SwitchError(f"{switch.variable}={text!r}: expected 0 or 1")
+    if isinstance(switch.default, int):
+        try:
+            return int(text)
+        except ValueError:
+            raise SwitchError(f"{switch.variable}={text!r}: expected a number") from None
+    if switch.choices and text not in switch.choices:
+        raise SwitchError(f"{switch.variable}={text!r}: expected one of {switch.choices}")
+    return text
+
+
+def switch(name: str) -> Any:
+    """The value of a switch now: an override, else the environment, else the default."""
+    overrides = _overrides.get()
+    if name in overrides:
+        return overrides[name]
+    definition = SWITCHES[name]
+    text = os.environ.get(definition.variable)
+    return definition.default if text is None else _parse(definition, text)
+
+
+@contextmanager
+def override(**values: Any) -> Iterator[None]:
+    """Set switches for the duration of a block.
+
+    Raises SwitchError for an unknown name or a value of the wrong type.
+    """
+    for name, value in values.items():
+        if name not in SWITCHES:
+            raise SwitchError(f"no switch is called {name!r}: {', '.join(SWITCHES)}")
+        definition = SWITCHES[name]
+        if not isinstance(value, type(definition.default)):
+            raise SwitchError(f"{name}={value!r}: expected {type(definition.default).__name__}")
+        if definition.choices and value not in definition.choices:
+            raise SwitchError(f"{name}={value!r}: expected one of {definition.choices}")
+    token = _overrides.set({**_overrides.get(), **values})
+    try:
+        yield
+    finally:
+        _overrides.reset(token)

@@ -1,0 +1,295 @@
+"""Every invariant of the IR, in one place. Run after every pass; it is cheap.
+
+Always:
+  names     buffers and scalars are defined once, before use, in an enclosing block
+  tensors   parameters are in gm; allocations are not, and have a static shape
+  operands  each operation satisfies its record (memories, types, shapes, attributes)
+  accesses  element loads and stores have one index per dimension; constants are in range;
+            regions have one slice per dimension, and constant slices of on-chip buffers fit
+  loops     `break` stands in a loop; only tensors' shapes name symbolic dimensions
+  sections  do not nest; an operation in a section can run on that core
+By phase (table in `phases`):
+  open memories, compiler-owned lanes, composite operations, loop kinds, sections, addresses,
+  contiguous vector operands with 32-byte aligned starts
+Not checked here: overlap of live buffers (`check_memory`), order between pipes (`check_sync`),
+anything that depends on run-time values (the simulator).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tile_ir.bounds import linear_form
+from tile_ir.diagnostics import Diagnostic, IRError
+from tile_ir.expr import Expr, Load, Var, constant_value, walk
+from tile_ir.footprint import buffer_bytes
+from tile_ir.geometry import element_offset, is_contiguous
+from tile_ir.location import Loc
+from tile_ir.machine import Core, Memory
+from tile_ir.nodes import (
+    Body, Break, Buffer, For, Func, If, Let, LoopKind, Op, Phase, Region, Section, Stmt, Store,
+    While,
+)  # fmt: skip
+from tile_ir.opdef import Composite, Effect, check_op, core_of
+from tile_ir.phases import PHASES, PhaseRule
+from tile_ir.target import DEFAULT_TARGET, Target
+from tile_ir.walk import expressions
+
+
+def verify(func: Func, target: Target = DEFAULT_TARGET) -> None:
+    """Raise IRError at the first broken invariant."""
+    for problem in problems(func, target):
+        raise IRError(
+            problem.slug, problem.message, problem.loc, problem.hint, sources=func.sources
+        )
+
+
+def problems(func: Func, target: Target = DEFAULT_TARGET) -> Iterator[Diagnostic]:
+    """Every broken invariant, in textual order."""
+    yield from _Verifier(func, target).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """What a statement sees: defined scalars, the enclosing section, whether a loop is open."""
+
+    scalars: frozenset[str]
+    core: Core | None = None
+    in_loop: bool = False
+
+
+class _Verifier:
+    def __init__(self, func: Func, target: Target) -> None:
+        self.func = func
+        self.target = target
+        self.rule: PhaseRule = PHASES[func.phase]
+        self.buffers: dict[Buffer, None] = {}
+        self.names: set[str] = set()
+
+    def run(self) -> Iterator[Diagnostic]:
+        func = self.func
+        for tensor in func.tensors:
+            yield from self.declare(tensor)
+            if tensor.memory is not Memory.GM:
+                yield Diagnostic("tensor-memory", f"`{tensor.name}` must be in gm", tensor.loc)
+        scalars = {p.name for p in func.params if isinstance(p, Var)}
+        scalars |= {s.name for s in func.symbols}
+        launch = func.launch
+        yield from self.expression(launch.blocks, _Scope(frozenset(scalars)), launch.loc)
+        scalars |= {launch.block.name, launch.lane.name}
+        if launch.threads == 2 and not self.rule.compiler_lanes:
+            yield Diagnostic(
+                "phase-lanes", "the split over two vector cores is still open", launch.loc
+            )
+        for alloc in launch.allocs:
+            yield from self.declare(alloc.buffer)
+            yield from self.allocation(alloc.buffer, alloc.address, alloc.loc)
+            if alloc.address is not None and alloc.buffer.static_shape() is not None:
+                yield from self.placement(alloc.buffer, alloc.address, buffer_bytes(alloc))
+        yield from self.body(launch.body, _Scope(frozenset(scalars)))
+
+    def declare(self, buffer: Buffer) -> Iterator[Diagnostic]:
+        if buffer.name in self.names:
+            yield Diagnostic("name-twice", f"buffer `{buffer.name}` is declared twice", buffer.loc)
+        self.names.add(buffer.name)
+        self.buffers[buffer] = None
+
+    def allocation(self, buffer: Buffer, address: int | None, loc: Loc) -> Iterator[Diagnostic]:
+        if buffer.memory is Memory.GM:
+            yield Diagnostic("alloc-memory", f"`{buffer.name}` cannot be allocated in gm", loc)
+        if buffer.static_shape() is None:
+            yield Diagnostic(
+                "alloc-shape", f"the shape of `{buffer.name}` must be known at compile time", loc
+            )
+        if buffer.memory in (Memory.SHARED, Memory.FRAGMENT) and not self.rule.open_memories:
+            yield Diagnostic("phase-memory", f"the memory of `{buffer.name}` is still open", loc)
+        needs_address = self.rule.addresses_required and buffer.memory is not Memory.VAR
+        if needs_address and address is None:
+            yield Diagnostic("phase-address", f"`{buffer.name}` has no address", loc)
+
+    def placement(self, buffer: Buffer, address: int, size: int) -> Iterator[Diagnostic]:
+        if buffer.memory not in self.target.capacity:
+            return
+        capacity = self.target.capacity[buffer.memory]
+        alignment = self.target.alignment[buffer.memory]
+        if address % alignment:
+            yield Diagnostic(
+                "address-alignment",
+                f"`{buffer.name}` is at {address} in {buffer.memory.value}, "
+                f"expected a multiple of {alignment}",
+                buffer.loc,
+            )
+        if address < 0 or address + size > capacity:
+            yield Diagnostic(
+                "address-range",
+                f"`{buffer.name}` takes bytes {address} to {address + size} of "
+                f"{buffer.memory.value}, which has {capacity}",
+                buffer.loc,
+            )
+
+    def body(self, body: Body, scope: _Scope) -> Iterator[Diagnostic]:
+        for stmt in body:
+            for expr in expressions(stmt):
+                yield from self.expression(expr, scope, stmt.loc)
+            yield from self.stmt(stmt, scope)
+            if isinstance(stmt, Let):
+                if stmt.var.name in scope.scalars:
+                    yield Diagnostic(
+                        "name-twice", f"scalar `{stmt.var.name}` is defined twice", stmt.loc
+                    )
+                scope = _Scope(scope.scalars | {stmt.var.name}, scope.core, scope.in_loop)
+
+    def stmt(self, stmt: Stmt, scope: _Scope) -> Iterator[Diagnostic]:
+        match stmt:
+            case Op():
+                yield from self.op(stmt, scope)
+            case For(var=var, kind=kind, body=body):
+                yield from self.loop_kind(kind, stmt)
+                if var.name in scope.scalars:
+                    yield Diagnostic("name-twice", f"scalar `{var.name}` is defined twice", stmt.loc)
+                yield from self.body(body, _Scope(scope.scalars | {var.name}, scope.core, True))
+            case While(body=body):
+                yield from self.body(body, _Scope(scope.scalars, scope.core, True))
+            case If(then=then, orelse=orelse):
+                yield from self.body(then, scope)
+                yield from self.body(orelse, scope)
+            case Section(core=core, body=body):
+                if scope.core is not None:
+                    yield Diagnostic("section-nested", "a scope stands inside a scope", stmt.loc)
+                if core is Core.EITHER:
+                    yield Diagnostic("section-core", "a section names one core", stmt.loc)
+                yield from self.body(body, _Scope(scope.scalars, core, scope.in_loop))
+            case Break():
+                if not scope.in_loop:
+                    yield Diagnostic("break-outside", "break stands outside a loop", stmt.loc)
+            case Store(buffer=buffer, indices=indices):
+                yield from self.element(buffer, indices, stmt.loc)
+                if buffer.memory not in (Memory.GM, Memory.UB, Memory.L1, Memory.VAR):
+                    yield Diagnostic(
+                        "scalar-access",
+                        f"the scalar unit cannot write `{buffer.name}` in {buffer.memory.value}",
+                        stmt.loc,
+                    )
+
+    def loop_kind(self, kind: LoopKind, stmt: For) -> Iterator[Diagnostic]:
+        if kind not in self.rule.loop_kinds:
+            yield Diagnostic("phase-loop", f"a {kind.value} loop is still here", stmt.loc)
+
+    def op(self, op: Op, scope: _Scope) -> Iterator[Diagnostic]:
+        for operand in op.operands:
+            if isinstance(operand, Region):
+                yield from self.region(operand, op.loc)
+        problem = check_op(op)
+        if problem:
+            yield Diagnostic(problem.slug, problem.message, op.loc, problem.hint)
+            return
+        if op.opdef.composite is Composite.YES and not self.rule.composites:
+            yield Diagnostic("phase-composite", f"{op.opdef.name} is not lowered", op.loc)
+        core = core_of(op)
+        if scope.core is not None and Core.EITHER not in (core, scope.core) and core != scope.core:
+            yield Diagnostic(
+                "section-core",
+                f"{op.opdef.name} runs on the {core.value} core, "
+                f"but stands in a {scope.core.value} section",
+                op.loc,
+                f'move it to a T.Scope("{"C" if core is Core.CUBE else "V"}")',
+            )
+        if scope.core is None and not self.rule.unsectioned:
+            yield Diagnostic("phase-section", f"{op.opdef.name} stands in no section", op.loc)
+        if self.func.phase >= Phase.LOWERED and op.opdef.effect is Effect.DATA:
+            yield from self.machine_form(op)
+
+    def machine_form(self, op: Op) -> Iterator[Diagnostic]:
+        """Vector operands run through consecutive elements from a 32-byte boundary."""
+        for operand in op.operands:
+            if not isinstance(operand, Region) or operand.memory is not Memory.UB:
+                continue
+            if op.opdef.elementwise and not is_contiguous(operand):
+                yield Diagnostic(
+                    "strided-operand",
+                    f"{op.opdef.name}: `{operand.buffer.name}` is not contiguous", op.loc,
+                )  # fmt: skip
+            misaligned = misalignment(operand, self.target)
+            if misaligned is not None:
+                yield Diagnostic(
+                    "operand-alignment",
+                    f"{op.opdef.name}: `{operand.buffer.name}` is used from byte {misaligned}, "
+                    f"expected a multiple of {self.target.block_bytes}",
+                    op.loc,
+                    "start slices of ub buffers at multiples of 32 bytes",
+                )
+
+    def region(self, region: Region, loc: Loc) -> Iterator[Diagnostic]:
+        buffer = region.buffer
+        if buffer not in self.buffers:
+            yield Diagnostic("name-unknown", f"buffer `{buffer.name}` is not declared", loc)
+        if len(region.dims) != buffer.rank:
+            yield Diagnostic(
+                "rank-mismatch",
+                f"`{buffer.name}` has {buffer.rank} dimensions, found {len(region.dims)} slices",
+                loc,
+            )
+            return
+        for dim, (s, size) in enumerate(zip(region.dims, buffer.shape, strict=True)):
+            offset, extent, limit = map(constant_value, (s.offset, s.extent, size))
+            if offset is not None and offset < 0 or extent is not None and extent < 0:
+                yield Diagnostic(
+                    "slice-range", f"dimension {dim} of `{buffer.name}` starts below zero", loc
+                )
+            elif buffer.memory is not Memory.GM and None not in (offset, extent, limit):
+                last = (offset or 0) + ((extent or 0) - 1) * s.stride + 1
+                if last > (limit or 0):
+                    yield Diagnostic(
+                        "slice-range",
+                        f"dimension {dim} of `{buffer.name}` has {limit} elements, "
+                        f"but the slice ends at {last}",
+                        loc,
+                    )
+
+    def element(
+        self, buffer: Buffer, indices: tuple[Expr, ...], loc: Loc
+    ) -> Iterator[Diagnostic]:
+        if buffer not in self.buffers:
+            yield Diagnostic("name-unknown", f"buffer `{buffer.name}` is not declared", loc)
+        if len(indices) != buffer.rank:
+            yield Diagnostic(
+                "rank-mismatch",
+                f"`{buffer.name}` has {buffer.rank} dimensions, found {len(indices)} indices",
+                loc,
+            )
+            return
+        for dim, (index, size) in enumerate(zip(indices, buffer.shape, strict=True)):
+            i, limit = constant_value(index), constant_value(size)
+            if i is not None and (i < 0 or limit is not None and i >= limit):
+                yield Diagnostic(
+                    "index-range",
+                    f"index {i} is outside dimension {dim} of `{buffer.name}`, "
+                    f"which has {limit if limit is not None else 'run-time'} elements",
+                    loc,
+                )
+
+    def expression(self, expr: Expr, scope: _Scope, loc: Loc) -> Iterator[Diagnostic]:
+        for part in walk(expr):
+            if isinstance(part, Var) and part.name not in scope.scalars:
+                yield Diagnostic("name-unknown", f"scalar `{part.name}` is not defined here", loc)
+            elif isinstance(part, Load):
+                yield from self.element(part.buffer, part.indices, loc)
+                if part.buffer.memory in (Memory.L0A, Memory.L0B, Memory.L0C):
+                    yield Diagnostic(
+                        "scalar-access",
+                        f"the scalar unit cannot read `{part.buffer.name}` in "
+                        f"{part.buffer.memory.value}",
+                        loc,
+                    )
+
+
+def misalignment(region: Region, target: Target) -> int | None:
+    """The byte at which a UB region starts if that is surely no multiple of a block, else None."""
+    terms, constant = linear_form(element_offset(region))
+    size, block = region.dtype.size, target.block_bytes
+    if all(factor * size % block == 0 for factor in terms.values()):
+        start = constant * size
+        return start if start % block else None
+    return None
+

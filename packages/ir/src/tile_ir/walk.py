@@ -1,0 +1,194 @@
+"""Going over a function's statements: visiting, rewriting, and the facts loops give about
+variables. Rewriting keeps every object that did not change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from tile_ir.bounds import Interval, interval
+from tile_ir.expr import Expr, Load, Var, rebuild
+from tile_ir.expr import walk as walk_expr
+from tile_ir.nodes import (
+    Body, Buffer, For, Func, If, Let, Op, Operand, Region, Section, Slice, Stmt, Store, While,
+)  # fmt: skip
+
+Ranges = dict[Var, Interval]
+
+
+def bodies(stmt: Stmt) -> tuple[Body, ...]:
+    """The statement lists directly inside a statement."""
+    match stmt:
+        case For(body=body) | While(body=body) | Section(body=body):
+            return (body,)
+        case If(then=then, orelse=orelse):
+            return (then, orelse)
+    return ()
+
+
+def with_bodies(stmt: Stmt, new: tuple[Body, ...]) -> Stmt:
+    """The statement around other statement lists; itself if they are the same objects."""
+    if all(a is b for a, b in zip(bodies(stmt), new, strict=True)):
+        return stmt
+    match stmt:
+        case For() | While() | Section():
+            return replace(stmt, body=new[0])
+        case If():
+            return replace(stmt, then=new[0], orelse=new[1])
+    return stmt
+
+
+def walk(body: Body) -> Iterator[Stmt]:
+    """Every statement, outer before inner, in textual order."""
+    for stmt in body:
+        yield stmt
+        for inner in bodies(stmt):
+            yield from walk(inner)
+
+
+def walk_ops(body: Body) -> Iterator[Op]:
+    for stmt in walk(body):
+        if isinstance(stmt, Op):
+            yield stmt
+
+
+def expressions(stmt: Stmt) -> Iterator[Expr]:
+    """The scalar expressions written in a statement itself, region bounds included."""
+    match stmt:
+        case Op(operands=operands):
+            for operand in operands:
+                if isinstance(operand, Region):
+                    for s in operand.dims:
+                        yield from (s.offset, s.extent)
+                elif operand is not None:
+                    yield operand
+        case For(start=start, stop=stop):
+            yield from (start, stop)
+        case While(condition=c) | If(condition=c):
+            yield c
+        case Let(value=v):
+            yield v
+        case Store(indices=indices, value=v):
+            yield from (*indices, v)
+
+
+def loads(stmt: Stmt) -> Iterator[Load]:
+    """Element loads in a statement's own expressions."""
+    for e in expressions(stmt):
+        for part in walk_expr(e):
+            if isinstance(part, Load):
+                yield part
+
+
+Rewrite = Callable[[Stmt], "Stmt | Body"]
+
+
+def rewrite(body: Body, fn: Rewrite) -> Body:
+    """Inner statements first, then `fn` on each statement; it may give back several or none."""
+    result: list[Stmt] = []
+    changed = False
+    for stmt in body:
+        inner = with_bodies(stmt, tuple(rewrite(b, fn) for b in bodies(stmt)))
+        new = fn(inner)
+        if isinstance(new, tuple):
+            result.extend(new)
+            changed = True
+        else:
+            result.append(new)
+            changed = changed or new is not stmt
+    return tuple(result) if changed else body
+
+
+def map_expressions(body: Body, fn: Callable[[Expr], Expr]) -> Body:
+    """Every scalar expression replaced by `fn` of it."""
+    return rewrite(body, lambda stmt: map_own_expressions(stmt, fn))
+
+
+def map_own_expressions(stmt: Stmt, fn: Callable[[Expr], Expr]) -> Stmt:
+    match stmt:
+        case Op(operands=operands):
+            new = tuple(_map_operand(o, fn) for o in operands)
+            return stmt if _same(operands, new) else replace(stmt, operands=new)
+        case For(start=a, stop=b):
+            x, y = fn(a), fn(b)
+            return stmt if x is a and y is b else replace(stmt, start=x, stop=y)
+        case While(condition=c) | If(condition=c):
+            x = fn(c)
+            return stmt if x is c else replace(stmt, condition=x)
+        case Let(value=v):
+            x = fn(v)
+            return stmt if x is v else replace(stmt, value=x)
+        case Store(indices=indices, value=v):
+            places, x = tuple(fn(i) for i in indices), fn(v)
+            if x is v and _same(indices, places):
+                return stmt
+            return replace(stmt, indices=places, value=x)
+    return stmt
+
+
+def _same(old: tuple[object, ...], new: tuple[object, ...]) -> bool:
+    return all(a is b for a, b in zip(old, new, strict=True))
+
+
+def _map_operand(operand: Operand, fn: Callable[[Expr], Expr]) -> Operand:
+    if operand is None:
+        return None
+    if isinstance(operand, Region):
+        dims = tuple(_map_slice(s, fn) for s in operand.dims)
+        return operand if _same(operand.dims, dims) else Region(operand.buffer, dims)
+    return fn(operand)
+
+
+def _map_slice(s: Slice, fn: Callable[[Expr], Expr]) -> Slice:
+    offset, extent = fn(s.offset), fn(s.extent)
+    if offset is s.offset and extent is s.extent:
+        return s
+    return Slice(offset, extent, s.stride)
+
+
+def replace_in(expr: Expr, fn: Callable[[Expr], Expr | None]) -> Expr:
+    """The expression with every part for which `fn` gives an answer replaced by it."""
+    found = fn(expr)
+    return found if found is not None else rebuild(expr, lambda child: replace_in(child, fn))
+
+
+def buffers(func: Func) -> tuple[Buffer, ...]:
+    """All buffers of a function: tensors, then allocations."""
+    return (*func.tensors, *(a.buffer for a in func.launch.allocs))
+
+
+def launch_ranges(func: Func) -> Ranges:
+    """What is known of launch indices and symbolic dimensions everywhere in the body."""
+    ranges: Ranges = {symbol: Interval(0, float("inf")) for symbol in func.symbols}
+    blocks = interval(func.launch.blocks, ranges)
+    ranges[func.launch.block] = Interval(0, blocks.high - 1)
+    ranges[func.launch.lane] = Interval(0, 1 if func.launch.threads is None else 0)
+    return ranges
+
+
+def loop_range(loop: For, ranges: Ranges) -> Interval:
+    """The interval of a loop variable while the body runs."""
+    low, high = interval(loop.start, ranges), interval(loop.stop, ranges)
+    return Interval(low.low, max(high.high - 1, low.low))
+
+
+def walk_with_ranges(body: Body, ranges: Ranges) -> Iterator[tuple[Stmt, Ranges]]:
+    """Every statement with the intervals of the variables visible to it."""
+    known = dict(ranges)
+    for stmt in body:
+        yield stmt, known
+        match stmt:
+            case Let(var=var, value=value) if var.dtype.is_integer:
+                known = {**known, var: interval(value, known)}
+            case For(var=var):
+                yield from walk_with_ranges(stmt.body, {**known, var: loop_range(stmt, known)})
+            case _:
+                for inner in bodies(stmt):
+                    yield from walk_with_ranges(inner, known)
+
+
+__all__ = [
+    "Ranges", "bodies", "buffers", "expressions", "launch_ranges", "loads",
+    "loop_range", "map_expressions", "map_own_expressions", "replace_in", "rewrite", "walk",
+    "walk_ops", "walk_with_ranges", "with_bodies",
+]  # fmt: skip

@@ -1,0 +1,60 @@
+"""Takes the flags and barriers of the source as they are, after checking that they are legal."""
+
+from __future__ import annotations
+
+from tile_ir import Core, Func, KernelError, Op, Phase, Section, Target
+from tile_ir.bounds import interval
+from tile_ir.expr import Expr
+from tile_ir.nodes import Body
+from tile_ir.opdef import Effect
+from tile_ir.ops.sync import CUBE_FLAG_PAIRS, VECTOR_FLAG_PAIRS
+from tile_ir.walk import Ranges, launch_ranges, walk_with_ranges
+from tile_passes.passdef import ir_pass
+
+
+@ir_pass(needs=Phase.PLANNED, gives=Phase.SYNCED)
+def accept_manual_sync(func: Func, target: Target) -> Func:
+    """Check every hand-written flag against the core it runs on and the ids there are.
+
+    Needs: PLANNED. Gives: SYNCED. Idea: interval of each id. Limits: whether the flags suffice is
+    for the simulator to find out.
+    """
+    ranges = launch_ranges(func)
+    for stmt in func.launch.body:
+        if isinstance(stmt, Section):
+            _check(stmt.body, stmt.core, ranges, target)
+    return func
+
+
+def _check(body: Body, core: Core, ranges: Ranges, target: Target) -> None:
+    legal = CUBE_FLAG_PAIRS if core is Core.CUBE else VECTOR_FLAG_PAIRS
+    for stmt, known in walk_with_ranges(body, ranges):
+        if not isinstance(stmt, Op):
+            continue
+        match stmt.opdef.effect:
+            case Effect.SET_FLAG | Effect.WAIT_FLAG:
+                pair = (stmt.attr("src_pipe"), stmt.attr("dst_pipe"))
+                if pair not in legal:
+                    raise KernelError(
+                        "flag-pair",
+                        f"{stmt.opdef.name}: a {core.value} core has no flag from {pair[0]} to "
+                        f"{pair[1]}",
+                        stmt.loc,
+                        "move it to the scope of the other core",
+                    )
+                _check_id(stmt, "event_id", target.events_per_pair, known)
+            case Effect.SET_CROSS_FLAG | Effect.WAIT_CROSS_FLAG:
+                _check_id(stmt, "flag", target.cross_flags, known)
+
+
+def _check_id(op: Op, name: str, count: int, known: Ranges) -> None:
+    value = op.operand(name)
+    assert isinstance(value, Expr), f"{name} is a scalar"
+    found = interval(value, known)
+    if found.low >= count or found.high < 0:
+        raise KernelError(
+            "flag-id",
+            f"{op.opdef.name}: {name} is {found.low:g} to {found.high:g}, "
+            f"expected 0 to {count - 1}",
+            op.loc,
+        )

@@ -1,0 +1,33 @@
+"""Decides the memory of `alloc_shared` and `alloc_fragment` buffers."""
+
+from __future__ import annotations
+
+from tile_ir import Func, KernelError, Memory, Phase, Target
+from tile_passes.passdef import ir_pass
+
+
+@ir_pass(needs=Phase.BUILT, gives=Phase.TYPED)
+def infer_memory(func: Func, target: Target) -> Func:
+    """Give every open buffer a memory.
+
+    Needs: BUILT. Gives: TYPED. Limits: inference is not here yet, so open buffers and
+    compiler-split lanes are errors at their line.
+    """
+    for alloc in func.launch.allocs:
+        if alloc.buffer.memory in (Memory.SHARED, Memory.FRAGMENT):
+            raise KernelError(
+                "not-lowered-yet",
+                f"`{alloc.buffer.name}` is a {alloc.buffer.memory.value} buffer: "
+                "memory inference is not available yet",
+                alloc.loc,
+                "name the memory: T.alloc_ub, T.alloc_L1, T.alloc_L0C",
+            )
+    if func.launch.threads == 2:
+        raise KernelError(
+            "not-lowered-yet",
+            "threads=2 leaves the split over both vector cores to the compiler, "
+            "which is not available yet",
+            func.launch.loc,
+            "use the two-index form: with T.Kernel(n, is_npu=True) as (cid, vid)",
+        )
+    return func

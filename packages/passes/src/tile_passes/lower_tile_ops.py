@@ -1,0 +1,70 @@
+"""Takes tile operations apart into operations the hardware runs on one pipe."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tile_ir import Composite, For, Func, Op, Phase, Target
+from tile_ir.machine import Memory
+from tile_ir.nodes import Body, LoopKind, Stmt
+from tile_ir.walk import Ranges, bodies, launch_ranges, loop_range, walk_with_ranges, with_bodies
+from tile_passes.lowering import LOWERINGS
+from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.vector import lower_vector_op
+from tile_passes.passdef import ir_pass
+
+
+@ir_pass(needs=Phase.TYPED, gives=Phase.LOWERED)
+def lower_tile_ops(func: Func, target: Target) -> Func:
+    """Replace every composite operation, strided vector operand and tail copy.
+
+    Needs: TYPED. Gives: LOWERED. Idea: one rule per composite (`lowering/`), driven by the op
+    table; order inside a composite is kept by its own flags and barriers. Limits: pipelined loops
+    become serial ones.
+    """
+    builder = Builder.for_func(func, target)
+    body = _body(func.launch.body, launch_ranges(func), builder)
+    if body is func.launch.body:
+        return func
+    launch = replace(func.launch, body=body, allocs=(*func.launch.allocs, *builder.allocs))
+    return replace(func, launch=launch)
+
+
+def _body(body: Body, ranges: Ranges, builder: Builder) -> Body:
+    result: list[Stmt] = []
+    changed = False
+    known = ranges
+    for stmt, here in _direct(body, ranges):
+        known = here
+        pieces = _stmt(stmt, known, builder)
+        changed = changed or len(pieces) != 1 or pieces[0] is not stmt
+        result.extend(pieces)
+    return tuple(result) if changed else body
+
+
+def _direct(body: Body, ranges: Ranges) -> list[tuple[Stmt, Ranges]]:
+    """The statements of this block only, each with what is known before it."""
+    own = set(map(id, body))
+    return [(s, known) for s, known in walk_with_ranges(body, ranges) if id(s) in own]
+
+
+def _stmt(stmt: Stmt, known: Ranges, builder: Builder) -> Body:
+    match stmt:
+        case Op():
+            return _op(stmt, known, builder)
+        case For(var=var, kind=kind):
+            inner = _body(stmt.body, {**known, var: loop_range(stmt, known)}, builder)
+            serial = LoopKind.UNROLL if kind is LoopKind.UNROLL else LoopKind.SERIAL
+            if inner is stmt.body and kind is serial and not stmt.stages:
+                return (stmt,)
+            return (replace(stmt, body=inner, kind=serial, stages=0),)
+    return (with_bodies(stmt, tuple(_body(b, known, builder) for b in bodies(stmt))),)
+
+
+def _op(op: Op, known: Ranges, builder: Builder) -> Body:
+    if op.opdef.composite is Composite.YES:
+        return LOWERINGS[op.opdef.name](op, known, builder)
+    on_vector = any(r.memory is Memory.UB for r in builder.regions(op))
+    if on_vector:
+        return lower_vector_op(op, known, builder)
+    return (op,)

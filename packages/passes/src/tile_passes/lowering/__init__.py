@@ -1,0 +1,24 @@
+"""One lowering rule per composite operation of the op table, found by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tile_ir.nodes import Body, Op
+from tile_ir.walk import Ranges
+from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.composed import lower_sigmoid, lower_silu, lower_xor
+from tile_passes.lowering.copies import lower_copy
+from tile_passes.lowering.gemm import lower_gemm
+
+Lowering = Callable[[Op, Ranges, Builder], Body]
+
+LOWERINGS: dict[str, Lowering] = {
+    "copy": lower_copy,
+    "gemm_v0": lower_gemm,
+    "sigmoid": lower_sigmoid,
+    "silu": lower_silu,
+    "bitwise_xor": lower_xor,
+}
+
+__all__ = ["LOWERINGS", "Lowering"]

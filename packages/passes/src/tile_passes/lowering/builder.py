@@ -1,0 +1,143 @@
+"""What lowering rules build with: fresh names, scratch buffers, free event ids, sync statements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from tile_ir import OPS, Alloc, Buffer, Func, KernelError, Loc, Memory, Op, Region, Slice, Target
+from tile_ir.bounds import interval
+from tile_ir.dtypes import DType
+from tile_ir.expr import Const, Expr, Var
+from tile_ir.footprint import buffer_bytes
+from tile_ir.nodes import AttrValue, Operand
+from tile_ir.opdef import Effect, check_op
+from tile_ir.walk import expressions, launch_ranges, walk_with_ranges
+from tile_ir.walk import walk as walk_body
+
+Pair = tuple[str, str]
+
+
+@dataclass(eq=False)
+class Builder:
+    """Collects what lowering adds to one function. Names never clash with the user's."""
+
+    target: Target
+    names: set[str]
+    used_events: dict[Pair, set[int]]
+    user_bytes: dict[Memory, int]
+    allocs: list[Alloc] = field(default_factory=list)
+    shared: dict[tuple[str, Memory, DType], Alloc] = field(default_factory=dict)
+
+    @staticmethod
+    def for_func(func: Func, target: Target) -> Builder:
+        names = {b.name for b in func.tensors} | {a.buffer.name for a in func.launch.allocs}
+        for stmt in walk_body(func.launch.body):
+            for e in expressions(stmt):
+                names |= {e.name} if isinstance(e, Var) else set()
+            for attribute in ("var",):
+                var = getattr(stmt, attribute, None)
+                names |= {var.name} if isinstance(var, Var) else set()
+        names |= {func.launch.block.name, func.launch.lane.name, *(s.name for s in func.symbols)}
+        used: dict[Pair, set[int]] = {}
+        for stmt, known in walk_with_ranges(func.launch.body, launch_ranges(func)):
+            if isinstance(stmt, Op) and stmt.opdef.effect in (Effect.SET_FLAG, Effect.WAIT_FLAG):
+                value = stmt.operand("event_id")
+                assert isinstance(value, Expr), "event ids are scalars"
+                found = interval(value, known)
+                low = int(max(found.low, 0))
+                high = int(min(found.high, target.events_per_pair - 1))
+                pair = (stmt.attr("src_pipe"), stmt.attr("dst_pipe"))
+                used.setdefault(pair, set()).update(range(low, high + 1))
+        taken: dict[Memory, int] = {}
+        for a in func.launch.allocs:
+            if a.buffer.static_shape() is not None and a.buffer.memory in target.capacity:
+                end = buffer_bytes(a) + (taken.get(a.buffer.memory, 0) if a.address is None else 0)
+                taken[a.buffer.memory] = max(end, taken.get(a.buffer.memory, 0))
+        return Builder(target, names, used, taken)
+
+    def fresh(self, name: str) -> str:
+        """The name, with a number behind it if it is taken."""
+        result, number = name, 0
+        while result in self.names:
+            number += 1
+            result = f"{name}_{number}"
+        self.names.add(result)
+        return result
+
+    def scalar(self, name: str) -> Var:
+        return Var(self.fresh(name))
+
+    def scratch(
+        self, name: str, memory: Memory, dtype: DType, shape: Sequence[int], loc: Loc
+    ) -> Buffer:
+        """A buffer of the compiler's own; one that fits is used again, since every operation is
+        done with its scratch before the next one starts."""
+        size = 1
+        for d in shape:
+            size *= d
+        buffer = Buffer(
+            self.fresh(name), memory, dtype, tuple(Const(d) for d in shape), loc
+        )
+        self.allocs.append(Alloc(buffer, loc, scratch=True))
+        return buffer
+
+    def flat_scratch(self, name: str, memory: Memory, dtype: DType, size: int, loc: Loc) -> Region:
+        """The first `size` elements of a one-dimensional scratch buffer shared by all operations
+        that ask for this name and type."""
+        key = (name, memory, dtype)
+        old = self.shared.get(key)
+        if old is not None and (old.buffer.static_shape() or (0,))[0] >= size:
+            return Region(old.buffer, (Slice(Const(0), Const(size)),))
+        buffer = self.scratch(name, memory, dtype, (size,), loc)
+        self.shared[key] = self.allocs[-1]
+        return Region.whole(buffer)
+
+    def with_scratch(self, op: Op) -> Op:
+        """The operation with a buffer for the scratch its record asks for."""
+        needs = op.opdef.scratch(op)
+        if not needs or op.operand("scratch") is not None:
+            return op
+        (need,) = needs
+        region = self.flat_scratch("scratch", need.memory, need.dtype, need.elements, op.loc)
+        index = op.opdef.operand_index("scratch")
+        operands = (*op.operands[:index], region, *op.operands[index + 1 :])
+        return replace(op, operands=operands)
+
+    def events(self, pair: Pair, count: int, back: Pair | None = None) -> int | None:
+        """First of `count` consecutive event ids that no flag of the user's has on this pair (nor
+        on `back`), or None. The two highest ids are the vendor's (hardware.md, 1.4): last choice."""
+        taken = self.used_events.get(pair, set()) | (
+            self.used_events.get(back, set()) if back else set()
+        )
+        last = self.target.events_per_pair - count
+        for first in sorted(range(last + 1), key=lambda i: (i + count > 6, -i)):
+            if not taken & set(range(first, first + count)):
+                return first
+        return None
+
+    def regions(self, op: Op) -> Iterator[Region]:
+        return (o for o in op.operands if isinstance(o, Region))
+
+    def op(
+        self, name: str, operands: tuple[Operand, ...], loc: Loc, *attrs: AttrValue
+    ) -> Op:
+        """An operation, checked against its record: what the hardware cannot do is the user's to
+        change, at the user's line."""
+        result = Op(OPS[name], operands, attrs, loc)
+        problem = check_op(result)
+        if problem:
+            raise KernelError(problem.slug, problem.message, loc, problem.hint)
+        return result
+
+    def barrier(self, pipe: str, loc: Loc) -> Op:
+        return self.op("pipe_barrier", (), loc, pipe)
+
+    def barrier_all(self, loc: Loc) -> Op:
+        return self.op("barrier_all", (), loc)
+
+    def flag(self, pair: Pair, event: Expr, loc: Loc) -> Op:
+        return self.op("set_flag", (event,), loc, *pair)
+
+    def wait(self, pair: Pair, event: Expr, loc: Loc) -> Op:
+        return self.op("wait_flag", (event,), loc, *pair)

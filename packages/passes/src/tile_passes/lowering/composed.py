@@ -1,0 +1,86 @@
+"""Elementwise composites: sequences of vector instructions with barriers between dependent ones."""
+
+from __future__ import annotations
+
+from tile_ir import Op, Region, Slice
+from tile_ir.expr import Const
+from tile_ir.geometry import buffer_elements, element_count
+from tile_ir.nodes import Body, Operand, Stmt
+from tile_ir.walk import Ranges
+from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.vector import lower_vector_op
+
+
+def _sequence(
+    steps: list[tuple[str, tuple[Operand, ...]]], op: Op, known: Ranges, builder: Builder
+) -> Body:
+    """The steps, each lowered, each ordered after the one before."""
+    result: list[Stmt] = [builder.barrier("v", op.loc)]
+    for i, (name, operands) in enumerate(steps):
+        if i:
+            result.append(builder.barrier("v", op.loc))
+        result.extend(lower_vector_op(builder.op(name, operands, op.loc), known, builder))
+    return tuple(result)
+
+
+def _halves(op: Op, like: Region) -> tuple[Region, Region]:
+    """The two halves of the scratch buffer, each as large as the operand."""
+    scratch = op.region("scratch")
+    half = (buffer_elements(scratch.buffer) or 0) // 2
+    count = element_count(like)
+    return (
+        Region(scratch.buffer, (Slice(Const(0), count),)),
+        Region(scratch.buffer, (Slice(Const(half), count),)),
+    )
+
+
+def lower_sigmoid(op: Op, known: Ranges, builder: Builder) -> Body:
+    """1 / (1 + e**-x); a true division, since the reciprocal instruction is an approximation."""
+    op = builder.with_scratch(op)
+    src, dst = op.region("src"), op.region("dst")
+    e, one = _halves(op, src)
+    return _sequence(
+        [
+            ("mul", (e, src, Const(-1.0, src.dtype))),
+            ("exp", (e, e)),
+            ("add", (e, e, Const(1.0, src.dtype))),
+            ("fill", (one, Const(1.0, src.dtype))),
+            ("div", (dst, one, e)),
+        ],
+        op, known, builder,
+    )  # fmt: skip
+
+
+def lower_silu(op: Op, known: Ranges, builder: Builder) -> Body:
+    """x * sigmoid(x); safe in place, as the sigmoid goes to scratch."""
+    op = builder.with_scratch(op)
+    src, dst = op.region("src"), op.region("dst")
+    e, one = _halves(op, src)
+    return _sequence(
+        [
+            ("mul", (e, src, Const(-1.0, src.dtype))),
+            ("exp", (e, e)),
+            ("add", (e, e, Const(1.0, src.dtype))),
+            ("fill", (one, Const(1.0, src.dtype))),
+            ("div", (e, one, e)),
+            ("mul", (dst, src, e)),
+        ],
+        op, known, builder,
+    )  # fmt: skip
+
+
+def lower_xor(op: Op, known: Ranges, builder: Builder) -> Body:
+    """(a | b) & ~(a & b)."""
+    op = builder.with_scratch(op)
+    dst, a, b = op.region("dst"), op.region("src0"), op.region("src1")
+    scratch = op.region("scratch")
+    both = Region(scratch.buffer, (Slice(Const(0), element_count(a)),))
+    return _sequence(
+        [
+            ("bitwise_and", (both, a, b)),
+            ("bitwise_not", (both, both)),
+            ("bitwise_or", (dst, a, b)),
+            ("bitwise_and", (dst, dst, both)),
+        ],
+        op, known, builder,
+    )  # fmt: skip

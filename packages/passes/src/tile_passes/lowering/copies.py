@@ -1,0 +1,150 @@
+"""Tile copies: cut at the edge of the tensor, padded, and handed to the pipe of their direction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tile_ir import For, If, KernelError, Memory, Op, Region, Slice
+from tile_ir.bounds import linear_form, narrow, simplify
+from tile_ir.expr import Const, Expr, Var, is_constant, unary
+from tile_ir.footprint import k0_elements
+from tile_ir.geometry import Clipped, active_dims, is_contiguous
+from tile_ir.nodes import Body, LoopKind, Stmt
+from tile_ir.ops.movement import DIRECTIONS, cast_mode_of_copy
+from tile_ir.walk import Ranges
+from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.vector import lower_vector_op
+
+# The single-pipe operation of each direction.
+_MOVEMENT = {
+    (Memory.GM, Memory.UB): "copy_gm_ub",
+    (Memory.UB, Memory.GM): "copy_ub_gm",
+    (Memory.GM, Memory.L1): "copy_gm_l1",
+    (Memory.L1, Memory.L0A): "copy_l1_l0a",
+    (Memory.L1, Memory.L0B): "copy_l1_l0b",
+    (Memory.L0C, Memory.GM): "copy_l0c_gm",
+}
+
+
+def lower_copy(op: Op, known: Ranges, builder: Builder) -> Body:
+    """Language.md, section 6.2, direction by direction."""
+    src, dst = op.region("src"), op.region("dst")
+    direction = (src.memory, dst.memory)
+    if direction not in DIRECTIONS:
+        raise KernelError(
+            "not-lowered-yet",
+            f"copy from {src.memory.value} to {dst.memory.value} goes through a gm workspace, "
+            "which the compiler does not plan yet",
+            op.loc,
+            "declare a workspace tensor and copy to it, then from it on the other core",
+        )
+    if direction == (Memory.UB, Memory.UB):
+        return _within_ub(op, src, dst, known, builder)
+    assert op.opdef.clip is not None, "copy clips"
+    clipped = _narrowed(op.opdef.clip(op), known)
+    move = _rows(op, clipped, known, builder)
+    body: list[Stmt] = list(_prepare(op, clipped, known, builder))
+    if is_constant(clipped.exists, False):
+        return tuple(body)
+    if is_constant(clipped.exists, True):
+        body.extend(move)
+    else:
+        body.append(If(clipped.exists, move, (), op.loc))
+    return tuple(body)
+
+
+def _narrowed(c: Clipped, known: Ranges) -> Clipped:
+    def region(r: Region) -> Region:
+        dims = tuple(
+            replace(s, offset=simplify(s.offset), extent=narrow(s.extent, known)) for s in r.dims
+        )
+        return Region(r.buffer, dims)
+
+    exists, complete = narrow(c.exists, known), narrow(c.complete, known)
+    fill = None if is_constant(complete, True) else c.fill
+    return Clipped(region(c.src), region(c.dst), exists, complete, fill, c.value)
+
+
+def _prepare(op: Op, c: Clipped, known: Ranges, builder: Builder) -> Body:
+    """What the tile holds where nothing is moved: pad value in ub, zeros in l1."""
+    if c.fill is None:
+        return ()
+    if c.fill.memory is Memory.L1:
+        steps: Body = (
+            builder.op("clear_l1", (c.fill,), op.loc),
+            builder.barrier("mte2", op.loc),
+        )
+    else:
+        fill = builder.op("fill", (c.fill, Const(c.value) if not c.fill.dtype.is_integer else
+                                   Const(int(c.value), c.fill.dtype)), op.loc)  # fmt: skip
+        # The vector pipe writes what the load pipe is about to write: order it with everything.
+        steps = (
+            builder.barrier_all(op.loc),
+            *lower_vector_op(fill, known, builder),
+            builder.barrier_all(op.loc),
+        )
+    if is_constant(c.complete, False):
+        return steps
+    return (If(unary("not", c.complete), steps, (), op.loc),)
+
+
+def _rows(op: Op, c: Clipped, known: Ranges, builder: Builder) -> Body:
+    """The movement itself; dimensions beyond the last two become loops."""
+    src, dst = c.src, c.dst
+    a, b = active_dims(src), active_dims(dst)
+    outer: list[tuple[Var, Expr]] = []
+    while max(len(a), len(b)) > 2 and len(a) == len(b):
+        if is_contiguous(src) and is_contiguous(dst) and src.memory is not Memory.L0C:
+            break
+        var = builder.scalar("outer")
+        outer.append((var, src.dims[a[0]].extent))
+        src, dst = _fixed(src, a[0], var), _fixed(dst, b[0], var)
+        a, b = a[1:], b[1:]
+    _check_fractals(op, src, dst)
+    attrs = {
+        (Memory.L1, Memory.L0A): (op.attr("transpose"),),
+        (Memory.L1, Memory.L0B): (op.attr("transpose"),),
+        (Memory.L0C, Memory.GM): (op.attr("enable_relu"),),
+    }.get((src.memory, dst.memory), ())
+    name = _MOVEMENT[src.memory, dst.memory]
+    body: Body = (builder.op(name, (src, dst), op.loc, *attrs),)
+    for var, extent in reversed(outer):
+        body = (For(var, Const(0), extent, LoopKind.SERIAL, body, op.loc),)
+    return body
+
+
+def _fixed(region: Region, dim: int, var: Var) -> Region:
+    dims = list(region.dims)
+    dims[dim] = Slice(simplify(dims[dim].offset + var * dims[dim].stride), Const(1))
+    return Region(region.buffer, tuple(dims))
+
+
+def _check_fractals(op: Op, src: Region, dst: Region) -> None:
+    """Matrices in l1 and l0 are cut at fractals: 16 rows, 32 bytes (16 columns of l0c)."""
+    for region in (src, dst):
+        if region.memory in (Memory.GM, Memory.UB) or len(region.dims) < 2:
+            continue
+        columns = 16 if region.memory is Memory.L0C else k0_elements(region.dtype)
+        # Rows of one fractal column lie one after another, so only l0 loads need whole fractals.
+        rows = 16 if src.memory is Memory.L1 else 1
+        for s, unit, what in zip(region.dims[-2:], (rows, columns), ("row", "column"), strict=True):
+            terms, constant = linear_form(s.offset)
+            if constant % unit and all(f % unit == 0 for f in terms.values()):
+                raise KernelError(
+                    "fractal-alignment",
+                    f"copy: `{region.buffer.name}` starts at {what} {constant}, "
+                    f"expected a multiple of {unit}",
+                    op.loc,
+                    f"matrices in {region.memory.value} are cut at multiples of {unit} {what}s",
+                )
+
+
+def _within_ub(op: Op, src: Region, dst: Region, known: Ranges, builder: Builder) -> Body:
+    if src.dtype != dst.dtype:
+        mode = cast_mode_of_copy(src.dtype, dst.dtype)
+        cast = builder.op("cast", (dst, src, None), op.loc, mode)
+        return lower_vector_op(cast, known, builder)
+    moved = builder.op("copy_ub_ub", (src, dst), op.loc)
+    return lower_vector_op(moved, known, builder)
+
+

@@ -1,0 +1,154 @@
+"""`gemm_v0`: an l1 product as l0 tiles along k, loads of the next tile under the product of this.
+
+The sequence orders itself against everything the cube core did before and does after, so that a
+script needs no flags around it (language.md, section 3.4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tile_ir import Buffer, For, KernelError, Memory, Op, Region, Slice
+from tile_ir.bounds import simplify
+from tile_ir.dtypes import INT8
+from tile_ir.expr import Const, Expr, binary, equal
+from tile_ir.footprint import round_up
+from tile_ir.machine import Memory as M
+from tile_ir.nodes import Body, LoopKind, Stmt
+from tile_ir.ops.cube import matrix_sizes
+from tile_ir.walk import Ranges
+from tile_passes.lowering.builder import Builder, Pair
+
+LOAD_FREE: Pair = ("m", "mte1")
+LOAD_DONE: Pair = ("mte1", "m")
+# One tile of k is at most this many elements: longer ones gain nothing but wait longer to start.
+LONGEST_TILE = 128
+# Below this many accumulator fractals, products on one tile need a barrier (hardware.md, 3.4).
+FRACTALS_WITHOUT_BARRIER = 10
+
+
+@dataclass(frozen=True, slots=True)
+class _Tiling:
+    """`k0` elements of k per tile, `slots` tiles in flight, `steps` full tiles and a `tail`."""
+
+    m: int
+    n: int
+    k0: int
+    slots: int
+    steps: int
+    tail: int
+
+
+def lower_gemm(op: Op, known: Ranges, builder: Builder) -> Body:
+    """Split k into tiles that fit l0a and l0b, twice if possible, and pipeline loads and products."""
+    sizes = matrix_sizes(op)
+    assert sizes is not None, "the verifier demands static shapes"
+    t = _tiling(op, sizes, builder)
+    return _Gemm(op, t, builder).build()
+
+
+def _tiling(op: Op, sizes: tuple[int, int, int], builder: Builder) -> _Tiling:
+    m, n, k = sizes
+    dtype = op.region("A").dtype
+    unit = 32 if dtype is INT8 else 16
+    rows, columns = round_up(m, unit), round_up(n, unit)
+    room = {
+        memory: builder.target.capacity[memory] - builder.user_bytes.get(memory, 0)
+        for memory in (M.L0A, M.L0B)
+    }
+    for slots in (2, 1):
+        fits = min(
+            room[M.L0A] // (slots * rows * dtype.size), room[M.L0B] // (slots * columns * dtype.size)
+        )
+        k0 = min(fits // unit * unit, LONGEST_TILE, round_up(k, unit))
+        if k0 > 0:
+            return _Tiling(m, n, k0, slots, k // k0, k % k0)
+    raise KernelError(
+        "memory-overflow",
+        f"gemm_v0: a tile of {m} rows and {n} columns does not fit l0a ({room[M.L0A]} bytes free) "
+        f"and l0b ({room[M.L0B]} bytes free)",
+        op.loc,
+        "use smaller M and N tiles, or free the l0 buffers of your own",
+    )
+
+
+class _Gemm:
+    def __init__(self, op: Op, tiling: _Tiling, builder: Builder) -> None:
+        self.op, self.t, self.b, self.loc = op, tiling, builder, op.loc
+        t, dtype = tiling, op.region("A").dtype
+        self.l0a = builder.scratch("gemm_a", Memory.L0A, dtype, (t.slots, t.m, t.k0), op.loc)
+        self.l0b = builder.scratch("gemm_b", Memory.L0B, dtype, (t.slots, t.k0, t.n), op.loc)
+        self.event = builder.events(LOAD_FREE, t.slots, LOAD_DONE)
+
+    def build(self) -> Body:
+        t = self.t
+        tiles = t.steps + (t.tail > 0)
+        used = min(t.slots, tiles)
+        body: list[Stmt] = [*self.order("mte2", "mte1"), *self.order("fix", "m")]
+        body += self.slot_flags(used, release=True)
+        if t.steps == 1:
+            body += self.tile(Const(0), Const(0), Const(0), t.k0)
+        elif t.steps:
+            i = self.b.scalar("kt")
+            step = self.tile(i, i * t.k0, i % t.slots, t.k0)
+            body.append(For(i, Const(0), Const(t.steps), LoopKind.SERIAL, step, self.loc))
+        if t.tail:
+            slot = Const(t.steps % t.slots)
+            body += self.tile(Const(t.steps), Const(t.steps * t.k0), slot, t.tail)
+        body += self.slot_flags(used, release=False)
+        return (*body, *self.order("mte1", "mte2"), *self.order("m", "fix"))
+
+    def order(self, src: str, dst: str) -> Body:
+        """Everything before on one pipe is done before anything after on the other."""
+        event = self.b.events((src, dst), 1)
+        if event is None:
+            return (self.b.barrier_all(self.loc),)
+        e = Const(event)
+        return (self.b.flag((src, dst), e, self.loc), self.b.wait((src, dst), e, self.loc))
+
+    def slot_flags(self, used: int, release: bool) -> list[Stmt]:
+        """Before the loop every slot is free; after it every slot has been given back."""
+        if self.event is None:
+            return []
+        make = self.b.flag if release else self.b.wait
+        return [make(LOAD_FREE, Const(self.event + s), self.loc) for s in range(used)]
+
+    def tile(self, index: Expr, k: Expr, slot: Expr, size: int) -> Body:
+        op, b, loc = self.op, self.b, self.loc
+        transpose_a, transpose_b = op.attr("transpose_A"), op.attr("transpose_B")
+        a = _part(op.region("A"), -2 if transpose_a else -1, k, size)
+        w = _part(op.region("B"), -1 if transpose_b else -2, k, size)
+        dst_a, dst_b = _slot(self.l0a, slot, -1, size), _slot(self.l0b, slot, -2, size)
+        init = op.operand("init")
+        assert isinstance(init, Expr), "checked by the record"
+        first = binary("and", init, equal(index, 0))
+        loads: Body = (
+            b.op("copy_l1_l0a", (a, dst_a), loc, transpose_a),
+            b.op("copy_l1_l0b", (w, dst_b), loc, transpose_b),
+        )
+        product = b.op("mma", (dst_a, dst_b, op.region("C"), first), loc)
+        small = round_up(self.t.m, 16) * round_up(self.t.n, 16) // 256 < FRACTALS_WITHOUT_BARRIER
+        fence: Body = (b.barrier("m", loc),) if small else ()
+        if self.event is None:
+            # No event ids are left for this pair: nothing overlaps, but nothing collides either.
+            every = b.barrier_all(loc)
+            return (every, *loads, b.barrier_all(loc), *fence, product, b.barrier_all(loc))
+        event = simplify(slot + self.event)
+        return (
+            b.wait(LOAD_FREE, event, loc), *loads, b.flag(LOAD_DONE, event, loc),
+            b.wait(LOAD_DONE, event, loc), *fence, product, b.flag(LOAD_FREE, event, loc),
+        )  # fmt: skip
+
+
+def _part(region: Region, dim: int, start: Expr, size: int) -> Region:
+    """`size` elements from `start` along one of the last two dimensions."""
+    dims = list(region.dims)
+    dims[dim] = Slice(simplify(dims[dim].offset + start), Const(size))
+    return Region(region.buffer, tuple(dims))
+
+
+def _slot(buffer: Buffer, slot: Expr, dim: int, size: int) -> Region:
+    dims = list(Region.whole(buffer).dims)
+    dims[0] = Slice(slot, Const(1))
+    dims[dim] = Slice(Const(0), Const(size))
+    return Region(buffer, tuple(dims))

@@ -1,0 +1,37 @@
+"""What a pass is: a plain function from function to function, with the phases it needs and gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tile_ir import Func, Phase, Target
+
+PassFunction = Callable[[Func, Target], Func]
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One pass. `gives` is None when the phase stays; `optional` ones may be skipped."""
+
+    name: str
+    run: PassFunction
+    needs: Phase
+    gives: Phase | None
+    optional: bool
+
+    @property
+    def summary(self) -> str:
+        """First line of the pass's docstring."""
+        return (self.run.__doc__ or "").strip().splitlines()[0]
+
+
+def ir_pass(
+    needs: Phase, gives: Phase | None = None, optional: bool = False
+) -> Callable[[PassFunction], Pass]:
+    """Make a pass of a function; it is called by the name of the function."""
+
+    def decorate(fn: PassFunction) -> Pass:
+        return Pass(fn.__name__, fn, needs, gives, optional)
+
+    return decorate

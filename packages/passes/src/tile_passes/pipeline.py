@@ -1,0 +1,41 @@
+"""The order of passes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tile_ir import Func, IRError, Target, did_you_mean
+from tile_passes.accept_manual_sync import accept_manual_sync
+from tile_passes.driver import PassOptions, PassResult, run_passes
+from tile_passes.infer_memory import infer_memory
+from tile_passes.lower_tile_ops import lower_tile_ops
+from tile_passes.passdef import Pass
+from tile_passes.plan_memory import plan_memory
+from tile_passes.remove_dead import remove_dead
+from tile_passes.simplify import simplify
+from tile_passes.split_cube_vector import split_cube_vector
+
+PIPELINE: tuple[Pass, ...] = (
+    infer_memory,
+    lower_tile_ops,
+    split_cube_vector,
+    simplify,
+    remove_dead,
+    plan_memory,
+    accept_manual_sync,
+)
+PASSES: dict[str, Pass] = {p.name: p for p in PIPELINE}
+
+
+def run_pipeline(func: Func, target: Target, options: PassOptions | None = None) -> PassResult:
+    """From a traced kernel to IR that can be emitted."""
+    return run_passes(func, PIPELINE, target, options)
+
+
+def apply_passes(func: Func, names: Sequence[str], target: Target) -> Func:
+    """Run named passes on any function, as `tile-ascend opt` does."""
+    for name in names:
+        if name not in PASSES:
+            raise IRError("unknown-pass", f"no pass is called `{name}`", None,
+                          did_you_mean(name, PASSES) or f"passes: {', '.join(PASSES)}")  # fmt: skip
+    return run_passes(func, [PASSES[n] for n in names], target).func

@@ -1,0 +1,119 @@
+"""Turns one mixed body into one section for the cube core and one for the vector cores."""
+
+from __future__ import annotations
+
+from tile_ir import Core, Func, If, KernelError, Let, Op, Phase, Section, Store, Target, While
+from tile_ir.expr import Expr, Load, Var, walk
+from tile_ir.machine import CORE_OF_MEMORY, Memory
+from tile_ir.nodes import Body, Stmt
+from tile_ir.opdef import Effect, core_of
+from tile_ir.walk import bodies, expressions, with_bodies
+from tile_ir.walk import walk as walk_body
+from tile_passes.passdef import ir_pass
+
+
+@ir_pass(needs=Phase.LOWERED, gives=Phase.SPLIT)
+def split_cube_vector(func: Func, target: Target) -> Func:
+    """Copy the body once per kind of core and keep in each copy what that core runs.
+
+    Needs: LOWERED. Gives: SPLIT. Idea: an operation runs where its memories are; what has no core
+    of its own (barriers, cross-core flags, prints, scalar variables) stays in both copies; control
+    flow that guards nothing goes. Limits: a scalar store to gm outside any scope is done by the
+    vector cores if they do anything, else by the cube core.
+    """
+    body = func.launch.body
+    vector_works = any(_works(s, Core.VECTOR) for s in _outside(body, Core.VECTOR))
+    sections: list[Stmt] = []
+    for core in (Core.CUBE, Core.VECTOR):
+        kept = _keep(body, core, vector_works)
+        if any(_is_work(s) for s in walk_body(kept)):
+            _check_values(kept, core)
+            sections.append(Section(core, kept, func.launch.loc))
+    return func.with_body(tuple(sections))
+
+
+def _outside(body: Body, core: Core) -> list[Stmt]:
+    """All statements that a core may see: those of the other core's sections are left out."""
+    result: list[Stmt] = []
+    for stmt in body:
+        if isinstance(stmt, Section) and stmt.core is not core:
+            continue
+        result.append(stmt)
+        for inner in bodies(stmt):
+            result.extend(_outside(inner, core))
+    return result
+
+
+def _works(stmt: Stmt, core: Core) -> bool:
+    return isinstance(stmt, Op) and core_of(stmt) is core or (
+        isinstance(stmt, Store) and CORE_OF_MEMORY.get(stmt.buffer.memory) is core
+    )
+
+
+def _is_work(stmt: Stmt) -> bool:
+    """Whether a section with only this statement is worth running."""
+    match stmt:
+        case Op():
+            return stmt.opdef.effect is not Effect.BARRIER
+        case Store(buffer=buffer):
+            return buffer.memory is not Memory.VAR
+        case While():
+            return True
+    return False
+
+
+def _keep(body: Body, core: Core, vector_works: bool) -> Body:
+    result: list[Stmt] = []
+    for stmt in body:
+        match stmt:
+            case Op():
+                if core_of(stmt) in (core, Core.EITHER):
+                    result.append(stmt)
+            case Store(buffer=buffer):
+                if buffer.memory is Memory.VAR or _store_core(stmt, core, vector_works) is core:
+                    result.append(stmt)
+            case Section(core=owner, body=inner):
+                if owner is core:
+                    result.extend(_keep(inner, core, core is Core.VECTOR))  # in a scope, gm stores are its own
+            case _:
+                inner_bodies = tuple(_keep(b, core, vector_works) for b in bodies(stmt))
+                if not inner_bodies or any(inner_bodies):
+                    result.append(with_bodies(stmt, inner_bodies))
+    return tuple(result)
+
+
+def _store_core(stmt: Store, core: Core, vector_works: bool) -> Core:
+    if stmt.buffer.memory is Memory.GM:
+        return Core.VECTOR if vector_works else Core.CUBE
+    return CORE_OF_MEMORY.get(stmt.buffer.memory, core)
+
+
+def _check_values(body: Body, core: Core) -> None:
+    """No kept statement may depend on a value only the other core can read."""
+    foreign: dict[Var, Stmt] = {}
+
+    def is_foreign(expr: Expr) -> bool:
+        return any(
+            (isinstance(p, Var) and p in foreign)
+            or (
+                isinstance(p, Load)
+                and CORE_OF_MEMORY.get(p.buffer.memory, core) is not core
+            )
+            for p in walk(expr)
+        )
+
+    for stmt in walk_body(body):
+        if not any(is_foreign(e) for e in expressions(stmt)):
+            continue
+        if isinstance(stmt, Let):
+            foreign[stmt.var] = stmt
+        elif isinstance(stmt, If) and not any(_is_work(s) for s in walk_body((stmt,))):
+            continue
+        else:
+            raise KernelError(
+                "foreign-value",
+                f"this statement runs on the {core.value} core, but uses a value that only the "
+                f"{'cube' if core is Core.VECTOR else 'vector'} core can read",
+                stmt.loc,
+                "pass the value through gm with a cross-core flag",
+            )

@@ -1,0 +1,106 @@
+"""Where kernels run: the interface of a back end, and the choice between simulator and NPU."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+
+from tile_ir import BuildError, Func, Target
+from tile_ir.switches import switch
+from tile_runtime.bind_arguments import Bound
+from tile_runtime.signature import Signature
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFiles:
+    """Files of a compiled kernel, all in one folder."""
+
+    folder: Path
+
+    @property
+    def source(self) -> Path:
+        return self.folder / "kernel.cpp"
+
+    @property
+    def entry(self) -> Path:
+        return self.folder / "entry.cpp"
+
+    @property
+    def library(self) -> Path:
+        return self.folder / "kernel.so"
+
+    @property
+    def lowered(self) -> Path:
+        return self.folder / "kernel.tir"
+
+
+class Launch(Protocol):
+    """Runs a loaded kernel once: the simulator to its end, an NPU until it is queued."""
+
+    def __call__(self, call: Bound, stream: Any) -> None: ...
+
+
+class Backend(Protocol):
+    """Compiles and loads kernels for one kind of device. `device_type` is torch's word for it."""
+
+    name: str
+    device_type: str
+
+    def identity(self) -> str:
+        """Everything besides the sources that decides what `compile` makes."""
+
+    def compile(self, sources: Sequence[Path], output: Path) -> None:
+        """Make a shared object. BuildError if the compiler is missing or fails."""
+
+    def load(
+        self, files: KernelFiles, signature: Signature, func: Func, target: Target
+    ) -> Launch:
+        """Load a shared object. BuildError if it can not be loaded."""
+
+
+def current_backend() -> Backend:
+    """The back end the switch `backend` chooses; `auto` is the NPU if there is one.
+
+    Raises BuildError when an NPU is asked for and there is none.
+    """
+    wanted = switch("backend")
+    if wanted == "simulator" or (wanted == "auto" and not npu_available()):
+        from tile_runtime.simulator_backend import SimulatorBackend
+
+        return SimulatorBackend()
+    problem = npu_problem()
+    if problem is not None:
+        raise BuildError(
+            "no-npu",
+            f"the switch backend asks for an npu, but {problem}",
+            hint="unset TILE_BACKEND or set it to simulator",
+        )
+    from tile_runtime.npu_backend import NpuBackend
+
+    return NpuBackend()
+
+
+def npu_available() -> bool:
+    """Whether torch_npu is installed and sees a device."""
+    return npu_problem() is None
+
+
+@functools.lru_cache(maxsize=1)
+def npu_problem() -> str | None:
+    """Why no NPU can be used, or None if one can."""
+    if find_spec("torch_npu") is None:
+        return "torch_npu is not installed"
+    import torch
+
+    try:
+        import torch_npu  # noqa: F401
+    except (ImportError, OSError, RuntimeError) as error:
+        return f"torch_npu can not be imported: {error}"
+    npu = getattr(torch, "npu", None)
+    if npu is None or not npu.is_available():
+        return "torch_npu sees no device"
+    return None

@@ -1,0 +1,228 @@
+"""Measurements of this compiler on this machine: one function a row, medians of repeated runs.
+
+Rows that need a kernel take it from the examples, whose factories are decorated with `T.jit`.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import io
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from tile_ir import KernelError, did_you_mean, parse
+from tile_ir.switches import override
+from tile_runtime.build import Timings
+from tile_runtime.jit_compile import compile
+from tile_runtime.kernel import JITKernel, watch_kernels
+
+# Medians of at least this many runs, whatever a row takes.
+RUNS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table: the median and spread of `runs` measurements in `unit`."""
+
+    name: str
+    median: float
+    low: float
+    high: float
+    unit: str
+    runs: int
+    note: str = ""
+
+
+class Examples:
+    """The kernels to measure: those the examples make when they run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._kernels: list[tuple[str, JITKernel]] | None = None
+
+    def kernels(self) -> list[tuple[str, JITKernel]]:
+        """Every kernel, under `example.kernel`; the examples run when it is first asked."""
+        if self._kernels is None:
+            found: dict[str, JITKernel] = {}
+            for path in sorted(self.folder.glob("0*.py")):
+                module = _import(path)
+                with watch_kernels() as kernels, redirect_stdout(io.StringIO()):
+                    module.main()
+                for kernel in kernels:
+                    found.setdefault(f"{path.stem}.{kernel.prim_func.name}", kernel)
+            self._kernels = list(found.items())
+        return self._kernels
+
+
+Measurement = Callable[[Examples], "list[Row]"]
+
+
+def summary(name: str, seconds: Sequence[float], unit: str, note: str = "") -> Row:
+    """The row of measurements given in seconds; `unit` is s, ms or us."""
+    scale = {"s": 1.0, "ms": 1e3, "us": 1e6}[unit]
+    values = [s * scale for s in seconds]
+    return Row(
+        name, statistics.median(values), min(values), max(values), unit, len(values), note
+    )
+
+
+def repeat(run: Callable[[], object], times: int = RUNS) -> list[float]:
+    """Seconds of each of `times` runs."""
+    seconds = []
+    for _ in range(times):
+        start = time.perf_counter()
+        run()
+        seconds.append(time.perf_counter() - start)
+    return seconds
+
+
+def import_frontend(examples: Examples) -> list[Row]:
+    """`import tile_frontend` in a fresh process, without the start of Python itself."""
+    code = (
+        "import time; t = time.perf_counter(); import tile_frontend; "
+        "print(time.perf_counter() - t)"
+    )
+    command = [sys.executable, "-c", code]
+    seconds = [
+        float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        for _ in range(RUNS + 2)
+    ]
+    return [summary("import tile_frontend", seconds, "ms", "fresh process, limit 150 ms")]
+
+
+def cold_compile(examples: Examples) -> list[Row]:
+    """Every step of building each example's kernels with an empty cache."""
+    rows = []
+    for name, kernel in examples.kernels():
+        trace = repeat(kernel.retrace) if kernel.retrace else []
+        built = [_build_anew(kernel) for _ in range(RUNS)]
+        rows += [summary(f"{name}: trace", trace, "ms")] if trace else []
+        rows.append(summary(f"{name}: lower and emit", [t.lower + t.emit for t in built], "ms"))
+        rows.append(summary(f"{name}: host compiler", [t.compile for t in built], "ms"))
+    return rows
+
+
+def cached_reload(examples: Examples) -> list[Row]:
+    """From a traced function to a kernel that can be called, everything on disk."""
+    rows = []
+    for name, kernel in examples.kernels():
+        with _empty_cache():
+            compile(kernel.prim_func)
+            seconds = repeat(functools.partial(compile, kernel.prim_func), 4 * RUNS)
+        rows.append(summary(f"{name}: cached reload", seconds, "ms", "limit 10 ms"))
+    return rows
+
+
+def call_overhead(examples: Examples) -> list[Row]:
+    """A call of a cached kernel that does nothing, with one and with three tensors."""
+    calls = 2000
+    rows = []
+    for tensors in (1, 3):
+        with _empty_cache():
+            kernel = _no_op_kernel(tensors)
+            call = functools.partial(kernel, *(torch.zeros(16) for _ in range(tensors)))
+
+            def many(call: Callable[[], Any] = call) -> None:
+                for _ in range(calls):
+                    call()
+
+            many()
+            seconds = [s / calls for s in repeat(many, 2 * RUNS)]
+        label = f"call of a no-op kernel, {tensors} tensor{'s' * (tensors > 1)}"
+        rows.append(summary(label, seconds, "us", "limit 15 us"))
+    return rows
+
+
+ROWS: dict[str, Measurement] = {
+    row.__name__: row for row in (import_frontend, cold_compile, cached_reload, call_overhead)
+}
+
+
+def measure_rows(names: Sequence[str], folder: Path) -> list[Row]:
+    """The named rows, or all; KernelError for a name there is none of."""
+    for name in names:
+        if name not in ROWS:
+            raise KernelError(
+                "no-such-row",
+                f"no row is called {name!r}",
+                hint=did_you_mean(name, ROWS) or f"rows: {', '.join(ROWS)}",
+            )
+    examples = Examples(folder)
+    rows: list[Row] = []
+    for name in names or ROWS:
+        print(f"measuring {name} ...", file=sys.stderr)
+        rows += ROWS[name](examples)
+    return rows
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The rows in Markdown, with the machine they were measured on."""
+    lines = [
+        f"{_cpu_name()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
+        f"{platform.system()} {platform.machine()}",
+        "",
+        "| what | median | least | most | unit | runs | note |",
+        "|---|---:|---:|---:|---|---:|---|",
+    ]
+    lines += [
+        f"| {r.name} | {r.median:.3g} | {r.low:.3g} | {r.high:.3g} | {r.unit} | {r.runs} "
+        f"| {r.note} |"
+        for r in rows
+    ]
+    return "\n".join(lines)
+
+
+def _cpu_name() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _import(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None, "a .py file has a loader"
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@contextmanager
+def _empty_cache() -> Iterator[None]:
+    """A kernel cache that holds nothing and goes away again."""
+    with tempfile.TemporaryDirectory(prefix="tile-bench-") as folder, override(cache_dir=folder):
+        yield
+
+
+def _build_anew(kernel: JITKernel) -> Timings:
+    with _empty_cache():
+        return compile(kernel.prim_func).timings
+
+
+def _no_op_kernel(tensors: int) -> JITKernel:
+    """A kernel that takes tensors and has an empty body."""
+    params = "\n".join(f"  tensor $t{i} : float32[16] @0:1:1" for i in range(tensors))
+    text = (
+        f'file 0 "no_op.py"\nfunc "no_op" phase built @0:1:1 {{\n{params}\n'
+        "  launch blocks(1) %cid %vid threads any @0:1:1 {\n  }\n}\n"
+    )
+    return compile(parse(text))

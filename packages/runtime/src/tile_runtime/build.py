@@ -1,0 +1,253 @@
+"""From a traced function to files on disk and a function that launches them.
+
+Everything a build depends on is in its key (see `cache_key`); on a hit nothing is lowered, emitted
+or compiled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import tile_codegen_ascendc
+from tile_ir import BuildError, Func, Phase, Target, TileError, print_func
+from tile_ir.switches import switch
+from tile_passes import PassOptions, PassResult, run_pipeline
+from tile_runtime.backend import Backend, KernelFiles, Launch
+from tile_runtime.cache import META, KernelCache, get_cache_dir
+from tile_runtime.fingerprint import cpu_features, sources_digest
+from tile_runtime.signature import Signature, signature_of
+
+# Raise it when the meaning of a file in an entry changes.
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Seconds per step; 0 for a step that was not needed. `cached`: the kernel was on disk."""
+
+    trace: float = 0.0
+    lower: float = 0.0
+    emit: float = 0.0
+    compile: float = 0.0
+    load: float = 0.0
+    cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What to build, and for what."""
+
+    func: Func
+    target: Target
+    options: PassOptions
+    backend: Backend
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A loaded kernel. `lowered` is None when it came from the cache. `owner` keeps the folder of
+    a kernel that is not in the cache."""
+
+    files: KernelFiles
+    signature: Signature
+    launch: Launch
+    timings: Timings
+    lowered: Func | None = None
+    owner: Any = field(default=None, repr=False)
+
+
+def build(job: Job) -> Built:
+    """Compile and load a function, or load what an earlier build left in the cache.
+
+    Raises KernelError or IRError from the passes, BuildError from compilers.
+    """
+    with _sources_attached(job.func):
+        if not switch("cache"):
+            return _build_uncached(job)
+        cache = KernelCache(get_cache_dir())
+        key = cache_key(job)
+        # A dump or a trace of the passes is wanted for its own sake: run them.
+        if not (switch("dump_ir") or switch("debug")):
+            found = cache.lookup(key)
+            if found is not None:
+                built = _load_entry(job, found)
+                if built is not None:
+                    return built
+                cache.discard(key)
+        return _build_into_cache(job, cache, key)
+
+
+def cache_key(job: Job) -> str:
+    """Hash of the printed function and everything else that decides what is compiled and run."""
+    parts = (
+        str(SCHEMA),
+        print_func(job.func),
+        repr(job.target),
+        repr(_of_result(job.options)),
+        job.backend.name,
+        job.backend.identity(),
+        cpu_features(),
+        sources_digest(),
+    )
+    digest = hashlib.sha256()
+    for part in parts:
+        encoded = part.encode()
+        digest.update(len(encoded).to_bytes(8, "little"))
+        digest.update(encoded)
+    return digest.hexdigest()
+
+
+def _of_result(options: PassOptions) -> PassOptions:
+    """The options without those that change only what is reported."""
+    return replace(options, dump_dir=None, after_each=None)
+
+
+def _load_entry(job: Job, folder: Path) -> Built | None:
+    """The kernel of a cache entry, or None if its files are damaged."""
+    started = time.perf_counter()
+    files = KernelFiles(folder)
+    try:
+        meta = json.loads((folder / META).read_text())
+        signature = Signature.from_json(meta["signature"])
+        launch = job.backend.load(files, signature, job.func, job.target)
+    except (OSError, ValueError, KeyError, TypeError, BuildError):
+        return None
+    return Built(
+        files, signature, launch, Timings(load=time.perf_counter() - started, cached=True)
+    )
+
+
+def _build_into_cache(job: Job, cache: KernelCache, key: str) -> Built:
+    steps = _Steps(job)
+
+    def fill(folder: Path) -> None:
+        try:
+            steps.write(folder)
+        except BuildError as error:
+            source = KernelFiles(folder).source
+            if not source.is_file():
+                raise
+            kept = cache.keep_failed(f"{job.func.name}-{key[:12]}", source)
+            raise BuildError(
+                error.slug, f"{error.message}\nsource: {kept}", error.loc, error.hint
+            ) from None
+
+    folder = cache.publish(key, fill)
+    if switch("keep_cpp"):
+        _keep_source(cache, job, folder)
+    return steps.load(folder, None)
+
+
+def _build_uncached(job: Job) -> Built:
+    owner = tempfile.TemporaryDirectory(prefix="tile-ascend-")
+    folder = Path(owner.name)
+    steps = _Steps(job)
+    try:
+        steps.write(folder)
+    except BuildError as error:
+        source = KernelFiles(folder).source
+        if not source.is_file():
+            raise
+        kept = KernelCache(get_cache_dir()).keep_failed(job.func.name, source)
+        raise BuildError(
+            error.slug, f"{error.message}\nsource: {kept}", error.loc, error.hint
+        ) from None
+    if switch("keep_cpp"):
+        _keep_source(KernelCache(get_cache_dir()), job, folder)
+    return steps.load(folder, owner)
+
+
+class _Steps:
+    """The steps of one build, with their times."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.timings = Timings()
+        self.lowered: Func | None = None
+        self.signature: Signature | None = None
+
+    def write(self, folder: Path) -> None:
+        """Lower, emit and compile into the folder; `meta.json` comes last."""
+        job, files = self.job, KernelFiles(folder)
+        clock = _Clock()
+        result = run_pipeline(job.func, job.target, job.options)
+        if switch("debug"):
+            _print_times(result)
+        lowered = result.func
+        if lowered.phase is not Phase.SYNCED:
+            raise BuildError(
+                "unfinished-pipeline",
+                f"the passes stopped at phase {lowered.phase.name.lower()}; "
+                "only a finished kernel can run",
+                job.func.loc,
+                "unset TILE_STOP_AFTER and TILE_SKIP",
+            )
+        lower = clock.lap()
+        self.lowered = lowered
+        self.signature = signature_of(lowered, len(job.func.params))
+        files.source.write_text(tile_codegen_ascendc.emit(lowered, job.target))
+        files.entry.write_text(tile_codegen_ascendc.entry_source(lowered))
+        files.lowered.write_text(print_func(lowered))
+        emit = clock.lap()
+        job.backend.compile((files.source, files.entry), files.library)
+        self.timings = Timings(lower=lower, emit=emit, compile=clock.lap())
+        meta = {
+            "schema": SCHEMA,
+            "signature": self.signature.to_json(),
+            "target": job.target.name,
+            "options": repr(_of_result(job.options)),
+            "backend": job.backend.name,
+            "compiler": job.backend.identity(),
+        }
+        (folder / META).write_text(json.dumps(meta, indent=2) + "\n")
+
+    def load(self, folder: Path, owner: Any) -> Built:
+        clock = _Clock()
+        files = KernelFiles(folder)
+        assert self.signature is not None, "write() ran"
+        launch = self.job.backend.load(files, self.signature, self.job.func, self.job.target)
+        timings = replace(self.timings, load=clock.lap())
+        return Built(files, self.signature, launch, timings, self.lowered, owner)
+
+
+class _Clock:
+    """A stop watch: seconds since the last lap."""
+
+    def __init__(self) -> None:
+        self._last = time.perf_counter()
+
+    def lap(self) -> float:
+        now = time.perf_counter()
+        seconds, self._last = now - self._last, now
+        return seconds
+
+
+def _print_times(result: PassResult) -> None:
+    for record in result.records:
+        note = "" if record.changed else "  (no change)"
+        print(f"{record.seconds * 1e3:8.2f} ms  {record.name}{note}", file=sys.stderr)
+
+
+def _keep_source(cache: KernelCache, job: Job, folder: Path) -> None:
+    kept = cache.root / "kept"
+    kept.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(KernelFiles(folder).source, kept / f"{job.func.name}.cpp")
+
+
+@contextmanager
+def _sources_attached(func: Func) -> Iterator[None]:
+    """Errors that name a place in the kernel show its line."""
+    try:
+        yield
+    except TileError as error:
+        raise error.with_sources(func.sources) from error.__cause__

@@ -1,0 +1,150 @@
+"""`tile-ascend doctor`: what works here, and how to mend what does not."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tile_ir import BuildError
+
+# Oldest compilers the simulator is written for.
+OLDEST = {"g++": 11, "clang++": 14}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at. `needed`: without it kernels can not run on the simulator."""
+
+    name: str
+    works: bool
+    detail: str
+    fix: str | None = None
+    needed: bool = True
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser("doctor", help="check this machine and say how to mend it")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print all findings; 1 if kernels can not run on the simulator."""
+    broken = False
+    for check in CHECKS:
+        finding = check()
+        mark = "ok     " if finding.works else "BROKEN " if finding.needed else "absent "
+        print(f"{mark} {finding.name:<18} {finding.detail}")
+        if not finding.works and finding.fix:
+            print(f"{'':<8}{'':<18}  fix: {finding.fix}")
+        broken |= finding.needed and not finding.works
+    print("kernels can not run here" if broken else "kernels run here on the simulator")
+    return int(broken)
+
+
+def check_python() -> Finding:
+    found = platform.python_version()
+    return Finding(
+        "Python", sys.version_info >= (3, 10), f"{found} ({sys.executable})",
+        "install Python 3.10 or newer",
+    )  # fmt: skip
+
+
+def check_compiler() -> Finding:
+    from tile_runtime.compile_host import find_compiler
+
+    try:
+        words = find_compiler()
+    except BuildError as error:
+        return Finding("C++ compiler", False, error.message, error.hint)
+    done = subprocess.run([*words, "-dumpfullversion"], capture_output=True, text=True)
+    version = done.stdout.strip()
+    if done.returncode != 0 or not version:
+        return Finding("C++ compiler", False, f"{words[0]} does not run", "reinstall it")
+    kind = "clang++" if "clang" in os.path.basename(words[0]) else "g++"
+    major = version.partition(".")[0]
+    works = not major.isdigit() or int(major) >= OLDEST[kind]
+    return Finding(
+        "C++ compiler", works, f"{' '.join(words)} {version}",
+        f"install {kind} {OLDEST[kind]} or newer",
+    )  # fmt: skip
+
+
+def check_simulator() -> Finding:
+    from tile_runtime.native import simulator_library
+
+    return _built("simulator", simulator_library)
+
+
+def check_launcher() -> Finding:
+    from tile_runtime.native import launcher, launcher_library
+
+    finding = _built("launcher", launcher_library)
+    if not finding.works:
+        return finding
+    try:
+        launcher()
+    except (ImportError, RuntimeError) as error:
+        return Finding("launcher", False, f"{finding.detail} can not be loaded: {error}",
+                       "remove the file; it is built anew")  # fmt: skip
+    return finding
+
+
+def _built(name: str, library: Callable[[], Path]) -> Finding:
+    """Whether a native part is there, building it if need be."""
+    try:
+        return Finding(name, True, str(library()))
+    except BuildError as error:
+        return Finding(name, False, error.message, error.hint)
+
+
+def check_torch() -> Finding:
+    fix = "pip install torch -c constraints.txt"
+    try:
+        import torch
+    except (ImportError, OSError) as error:
+        return Finding("torch", False, str(error), fix)
+    return Finding("torch", True, torch.__version__, fix)
+
+
+def check_npu() -> Finding:
+    try:
+        from tile_runtime.backend import npu_problem
+    except ImportError as error:
+        return Finding("NPU", False, str(error), None, needed=False)
+    problem = npu_problem()
+    return Finding(
+        "NPU", problem is None, problem or "torch_npu sees a device",
+        "to run on a device: pip install 'tile-runtime[npu]' and CANN", needed=False,
+    )  # fmt: skip
+
+
+def check_cache() -> Finding:
+    from tile_runtime.cache import KernelCache, get_cache_dir
+
+    cache = KernelCache(get_cache_dir())
+    try:
+        cache.scratch().rmdir()
+    except BuildError as error:
+        return Finding("cache", False, error.message, error.hint)
+    size = cache.size()
+    return Finding(
+        "cache", True, f"{cache.root}: {size.kernels} kernels, {size.bytes / 1e6:.1f} MB"
+    )
+
+
+CHECKS: tuple[Callable[[], Finding], ...] = (
+    check_python,
+    check_compiler,
+    check_torch,
+    check_simulator,
+    check_launcher,
+    check_cache,
+    check_npu,
+)

@@ -1,0 +1,95 @@
+"""A kernel named on the command line: a `.tir` file, `-`, or `script.py:name`."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tile_ir import Func, KernelError, did_you_mean, parse
+
+
+def read_ir(name: str) -> Func:
+    """The function in a file of textual IR; `-` is standard input."""
+    if name == "-":
+        return parse(sys.stdin.read(), "<stdin>")
+    return parse(Path(name).read_text(), name)
+
+
+def read_kernel(name: str) -> Func:
+    """The function a command line names.
+
+    Raises KernelError if the script has no such function or it gives no kernel.
+    """
+    script, colon, attribute = name.rpartition(":")
+    if not colon or not script.endswith(".py"):
+        if name.endswith(".py"):
+            raise KernelError(
+                "no-kernel-name", f"{name} is a script", hint=f"name its kernel: {name}:kernel"
+            )
+        return read_ir(name)
+    module = _load(Path(script))
+    if not hasattr(module, attribute):
+        names = [n for n, v in vars(module).items() if callable(v) or isinstance(v, Func)]
+        raise KernelError(
+            "no-such-kernel",
+            f"{script} has no `{attribute}`",
+            hint=did_you_mean(attribute, names),
+        )
+    return _func_of(getattr(module, attribute), name)
+
+
+def _func_of(value: Any, name: str) -> Func:
+    if isinstance(value, Func):
+        return value
+    # The factory itself, not its jit wrapper: nothing needs to be compiled.
+    factory = inspect.unwrap(value) if callable(value) else None
+    if factory is None:
+        raise KernelError("no-such-kernel", f"{name} is a {type(value).__name__}")
+    required = [
+        p.name
+        for p in inspect.signature(factory).parameters.values()
+        if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    ]
+    if required:
+        raise KernelError(
+            "kernel-arguments",
+            f"{name} needs arguments: {', '.join(required)}",
+            hint="give them defaults, or name a function without arguments that calls it",
+        )
+    result = factory()
+    func = result if isinstance(result, Func) else getattr(result, "prim_func", None)
+    if not isinstance(func, Func):
+        raise KernelError(
+            "no-such-kernel", f"{name} returned a {type(result).__name__}, expected a prim_func"
+        )
+    return func
+
+
+def _load(script: Path) -> ModuleType:
+    """The script as a module; its folder is importable, as when Python runs it."""
+    if not script.is_file():
+        raise FileNotFoundError(f"no such file: {script}")
+    spec = importlib.util.spec_from_file_location(script.stem, script)
+    assert spec is not None and spec.loader is not None, "a .py file has a loader"
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[script.stem] = module
+    sys.path.insert(0, str(script.resolve().parent))
+    spec.loader.exec_module(module)
+    return module
+
+
+def target_named(name: str) -> Any:
+    """A chip by name, for `--target`. Raises KernelError for an unknown one."""
+    from tile_ir import TARGETS
+
+    if name not in TARGETS:
+        raise KernelError(
+            "soc",
+            f"no chip is called {name!r}",
+            hint=did_you_mean(name, TARGETS) or f"one of {', '.join(TARGETS)}",
+        )
+    return TARGETS[name]

@@ -1,0 +1,139 @@
+"""`tile-ascend ops`: the op table as a person reads it."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+from tile_ir import (
+    OPS,
+    Buffer,
+    Core,
+    KernelError,
+    Loc,
+    Memory,
+    Op,
+    OpDef,
+    Pipe,
+    Region,
+    did_you_mean,
+)
+from tile_ir.dtypes import FLOAT32
+from tile_ir.expr import Const
+from tile_ir.opdef import REQUIRED, AttrDef, OperandDef
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser("ops", help="list the operations, or tell all about one")
+    parser.add_argument("name", nargs="?", help="an operation")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.name is None:
+        print(_table())
+        return 0
+    name = options.name.removeprefix("T.").removeprefix("tile.")
+    if name not in OPS:
+        raise KernelError(
+            "unknown-op", f"no operation is called `{options.name}`", hint=did_you_mean(name, OPS)
+        )
+    print(_page(OPS[name]))
+    return 0
+
+
+def language_name(opdef: OpDef) -> str:
+    """How a script calls it: `T.tile.add`, `T.copy`, or the bare name if only passes make it."""
+    if opdef.namespace is None:
+        return opdef.name
+    return "T." + ".".join(filter(None, (opdef.namespace, opdef.name)))
+
+
+def _table() -> str:
+    rows = [("operation", "core", "pipe", "Ascend C", "what it does")]
+    for o in OPS.values():
+        cores, pipes = zip(*placements(o), strict=True)
+        core, pipe = _words(c.value for c in cores), _words(p.value for p in pipes)
+        rows.append((language_name(o), core, pipe, o.ascend_c, o.doc))
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    return "\n".join(
+        "  ".join([*(cell.ljust(w) for cell, w in zip(row[:4], widths, strict=True)), row[4]])
+        for row in rows
+    )
+
+
+def placements(opdef: OpDef) -> list[tuple[Core, Pipe]]:
+    """Every core and pipe the operation can run on, over the memories its operands may be in."""
+    loc = Loc("<ops>", 1, 1)
+    attrs = [a.choices or (_sample(a),) for a in opdef.attrs]
+    choices: list[list[Memory | None]] = [
+        [m for m in Memory if m in o.memories] or [None] for o in opdef.operands
+    ]
+    found: dict[tuple[Core, Pipe], None] = {}
+    for memories, values in itertools.product(
+        itertools.product(*choices), itertools.product(*attrs)
+    ):
+        operands = tuple(
+            Const(0)
+            if memory is None
+            else Region.whole(Buffer("x", memory, FLOAT32, (Const(16), Const(16)), loc))
+            for memory in memories
+        )
+        found.setdefault(opdef.placement(Op(opdef, operands, values, loc)))
+    # What no pipe runs is left to the scalar unit, which says nothing if a pipe does run it.
+    on_pipes = [p for p in found if p != (Core.EITHER, Pipe.S)]
+    return on_pipes or list(found)
+
+
+def _sample(a: AttrDef) -> Any:
+    """Some legal value of an attribute without choices."""
+    return a.type() if a.default is REQUIRED else a.default
+
+
+def _words(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(names))
+
+
+def _page(opdef: OpDef) -> str:
+    arguments = ", ".join(opdef.call_order())
+    lines = [
+        f"{language_name(opdef)}({arguments})",
+        f"  {opdef.doc}",
+        f"  family {opdef.family}, Ascend C: {opdef.ascend_c or 'none'}",
+        "  runs on " + ", ".join(f"{c.value} ({p.value})" for c, p in placements(opdef)),
+    ]
+    lines += [f"  operand {_operand(o, o.name in opdef.hidden)}" for o in opdef.operands]
+    lines += [f"  attribute {_attribute(a)}" for a in opdef.attrs]
+    facts = [
+        text
+        for text, holds in (
+            ("elementwise", opdef.elementwise),
+            ("the destination may be a source", opdef.may_alias),
+            ("taken apart by lower_tile_ops", opdef.composite.value == "yes"),
+            ("made by passes only", opdef.namespace is None),
+        )
+        if holds
+    ]
+    return "\n".join([*lines, *([f"  {'; '.join(facts)}"] if facts else [])])
+
+
+def _operand(o: OperandDef, hidden: bool) -> str:
+    access = {"r": "read", "w": "written", "rw": "read and written"}[o.access.value]
+    if o.memories:
+        order = [m.value for m in Memory if m in o.memories]
+        where = "in " + " or ".join(order) + (" or a scalar" if o.scalar else "")
+    else:
+        where = "a scalar"
+    dtypes = f": {', '.join(d.name for d in o.dtypes)}" if o.dtypes else ""
+    marks = [w for w, on in (("optional", o.optional), ("repeats", o.variadic)) if on]
+    marks += ["added by the compiler"] if hidden else []
+    return f"{o.name}: {access}, {where}{dtypes}" + (f" ({', '.join(marks)})" if marks else "")
+
+
+def _attribute(a: AttrDef) -> str:
+    text = f"{a.name}: {a.type.__name__}"
+    if a.choices:
+        text += " of " + ", ".join(repr(c) for c in a.choices)
+    return text + ("" if a.default is REQUIRED else f", default {a.default!r}")

@@ -1,0 +1,273 @@
+"""`jit` and `compile`: from a Python function to a kernel object (language.md, section 13.1)."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias, overload
+
+from tile_ir import TARGETS, Func, KernelError, Target, TileError, did_you_mean, print_func
+from tile_ir.switches import switch
+from tile_runtime.backend import current_backend
+from tile_runtime.build import Job, build
+from tile_runtime.kernel import JITKernel, announce
+from tile_runtime.pass_configs import pass_options
+from tile_runtime.signature import resolve_indices
+
+Indices: TypeAlias = "int | Sequence[int] | None"
+Factory: TypeAlias = Callable[..., Any]
+# Switches that decide what a factory's kernel is; a memoised kernel holds under their values only.
+_MEMO_SWITCHES = ("soc", "backend", "skip", "stop_after", "dump_ir", "debug", "cache_dir")
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """Arguments `jit` and `compile` share."""
+
+    out_idx: Indices = None
+    workspace_idx: Indices = None
+    target: str = "auto"
+    platform: str = "auto"
+    execution_backend: str = "cython"
+    verbose: bool = False
+    pass_configs: Mapping[Any, Any] | None = None
+    debug_root_path: str | os.PathLike[str] | None = None
+
+
+@overload
+def jit(func: Factory) -> Factory: ...
+
+
+@overload
+def jit(
+    func: None = None,
+    *,
+    out_idx: Indices = None,
+    workspace_idx: Indices = None,
+    target: str = "auto",
+    target_host: str | None = None,
+    platform: str = "auto",
+    execution_backend: str = "cython",
+    verbose: bool = False,
+    pass_configs: Mapping[Any, Any] | None = None,
+    debug_root_path: str | os.PathLike[str] | None = None,
+) -> Callable[[Factory], Factory]: ...
+
+
+def jit(
+    func: Factory | None = None,
+    *,
+    out_idx: Indices = None,
+    workspace_idx: Indices = None,
+    target: str = "auto",
+    target_host: str | None = None,
+    platform: str = "auto",
+    execution_backend: str = "cython",
+    verbose: bool = False,
+    pass_configs: Mapping[Any, Any] | None = None,
+    debug_root_path: str | os.PathLike[str] | None = None,
+) -> Any:
+    """Make a function that returns a prim_func return its compiled kernel.
+
+    The kernel is built when the factory is called, once per arguments, which must be hashable.
+    The host target is always this machine.
+    """
+    options = CompileOptions(
+        out_idx, workspace_idx, target, platform, execution_backend, verbose, pass_configs,
+        debug_root_path,
+    )  # fmt: skip
+    return _decorate(func, options) if func is not None else lambda f: _decorate(f, options)
+
+
+def compile(
+    prim_func: Func,
+    out_idx: Indices = None,
+    execution_backend: str = "cython",
+    target: str = "auto",
+    target_host: str | None = None,
+    platform: str = "auto",
+    verbose: bool = False,
+    pass_configs: Mapping[Any, Any] | None = None,
+    workspace_idx: Indices = None,
+) -> JITKernel:
+    """The kernel object of a finished prim_func.
+
+    Raises KernelError for a mistake in the kernel or the arguments, BuildError from compilers.
+    """
+    options = CompileOptions(
+        out_idx, workspace_idx, target, platform, execution_backend, verbose, pass_configs
+    )
+    return compile_func(prim_func, options)
+
+
+def compile_func(
+    prim_func: Func,
+    options: CompileOptions,
+    trace_seconds: float = 0.0,
+    retrace: Callable[[], Func] | None = None,
+) -> JITKernel:
+    """`compile` with its arguments in one value, and what the kernel object keeps of tracing."""
+    if not isinstance(prim_func, Func):
+        raise KernelError(
+            "not-a-prim-func",
+            f"expected a prim_func, found {type(prim_func).__name__}",
+            hint="a factory ends with `return` and the function under @T.prim_func",
+        )
+    count = len(prim_func.params)
+    outputs = resolve_indices(options.out_idx, count, "out_idx", prim_func)
+    workspaces = resolve_indices(options.workspace_idx, count, "workspace_idx", prim_func)
+    both = sorted(set(outputs) & set(workspaces))
+    if both:
+        raise KernelError(
+            "out-index",
+            f"parameter {both[0]} of `{prim_func.name}` is in out_idx and in workspace_idx",
+            prim_func.loc,
+            sources=prim_func.sources,
+        )
+    target = resolve_target(options)
+    backend = current_backend()
+    job = Job(prim_func, target, pass_options(options.pass_configs), backend)
+    built = build(job)
+    timings = replace(built.timings, trace=trace_seconds)
+    kernel = JITKernel(
+        prim_func, target, built, outputs, workspaces, backend.device_type, timings, retrace
+    )
+    announce(kernel)
+    if options.verbose:
+        _print_timings(kernel)
+    if options.debug_root_path is not None:
+        _dump(kernel, Path(options.debug_root_path))
+    return kernel
+
+
+def resolve_target(options: CompileOptions) -> Target:
+    """The chip to compile for: the switch `soc`, or the first of the platform's family.
+
+    Raises KernelError for what this compiler does not make.
+    """
+    if options.target not in ("auto", "ascendc"):
+        raise KernelError(
+            "target",
+            f"target {options.target!r} is not supported, expected 'auto' or 'ascendc'",
+            hint="leave target out: the emitted source is Ascend C",
+        )
+    if options.execution_backend != "cython":
+        raise KernelError(
+            "execution-backend",
+            f"execution_backend {options.execution_backend!r} is not supported, "
+            "expected 'cython'",
+            hint="leave it out; TILE_BACKEND chooses between simulator and npu",
+        )
+    soc = switch("soc")
+    if soc not in TARGETS:
+        raise KernelError(
+            "soc",
+            f"the switch soc is {soc!r}, which is not in the chip table",
+            hint=did_you_mean(soc, TARGETS) or f"one of {', '.join(TARGETS)}",
+        )
+    target = TARGETS[soc]
+    if options.platform in ("auto", target.architecture):
+        return target
+    for candidate in TARGETS.values():
+        if candidate.architecture == options.platform:
+            return candidate
+    families = sorted({t.architecture for t in TARGETS.values()})
+    raise KernelError(
+        "platform",
+        f"platform {options.platform!r} is not supported, "
+        f"expected 'auto', {' or '.join(repr(f) for f in families)}",
+    )
+
+
+def _decorate(factory: Factory, options: CompileOptions) -> Factory:
+    if isinstance(factory, Func):
+        raise KernelError(
+            "jit-prim-func",
+            f"`{factory.name}` is a prim_func; jit decorates the function that returns it",
+            factory.loc,
+            "remove jit and call compile(prim_func, ...), or wrap the prim_func in a function",
+            sources=factory.sources,
+        )
+    if not callable(factory):
+        raise KernelError(
+            "jit-factory", f"jit decorates a function, found {type(factory).__name__}"
+        )
+    kernels: dict[Any, JITKernel] = {}
+
+    def impl(*args: Any, **kwargs: Any) -> JITKernel:
+        """Trace and compile, without the memo."""
+        started = time.perf_counter()
+        retrace = functools.partial(factory, *args, **kwargs)
+        func = retrace()
+        return compile_func(func, options, time.perf_counter() - started, retrace)
+
+    @functools.wraps(factory)
+    def wrapper(*args: Any, **kwargs: Any) -> JITKernel:
+        key = _memo_key(factory, args, kwargs)
+        kernel = kernels.get(key)
+        if kernel is None:
+            try:
+                kernel = impl(*args, **kwargs)
+            except TileError as error:
+                # The frames of the compiler mean nothing to the author of the kernel.
+                raise error.with_traceback(None) from None
+            kernels[key] = kernel
+        return kernel
+
+    wrapper.__jit_impl__ = impl  # type: ignore[attr-defined]
+    return wrapper
+
+
+def _memo_key(factory: Factory, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Equal for calls that make the same kernel. 1, 1.0 and True are equal but not the same."""
+    named = sorted(kwargs.items())
+    key = (
+        args,
+        tuple(type(a) for a in args),
+        tuple(named),
+        tuple(type(value) for _, value in named),
+        tuple(switch(name) for name in _MEMO_SWITCHES),
+    )
+    try:
+        hash(key)
+    except TypeError:
+        name = getattr(factory, "__name__", "the factory")
+        culprits = [*enumerate(args, 1), *named]
+        where, value = next((w, v) for w, v in culprits if not _hashable(v))
+        raise KernelError(
+            "jit-argument",
+            f"argument {where} of `{name}` is a {type(value).__name__}, which can not be hashed",
+            hint="kernels are remembered by their arguments: pass a tuple, a number or a string",
+        ) from None
+    return key
+
+
+def _hashable(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _print_timings(kernel: JITKernel) -> None:
+    t = kernel.timings
+    steps = {"trace": t.trace, "lower": t.lower, "emit": t.emit, "compile": t.compile,
+             "load": t.load}  # fmt: skip
+    text = ", ".join(f"{name} {seconds * 1e3:.1f} ms" for name, seconds in steps.items())
+    note = " (from the cache)" if t.cached else ""
+    print(f"{kernel.prim_func.name}: {text}{note}", file=sys.stderr)
+
+
+def _dump(kernel: JITKernel, folder: Path) -> None:
+    """The emitted source, and the function as traced and after all passes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    name = kernel.prim_func.name
+    (folder / f"{name}.cpp").write_text(kernel.get_kernel_source())
+    (folder / f"{name}.tir").write_text(print_func(kernel.prim_func))
+    (folder / f"{name}.lowered.tir").write_text(print_func(kernel.lowered))

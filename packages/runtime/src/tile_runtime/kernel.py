@@ -1,0 +1,115 @@
+"""The kernel object a script calls (language.md, section 13.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cached_property
+from typing import Any
+
+from tile_ir import Func, Target, parse
+from tile_runtime.bind_arguments import ArgumentBinder
+from tile_runtime.build import Built, Timings
+from tile_runtime.signature import Param
+
+
+class JITKernel:
+    """A compiled kernel: call it with its inputs, get its outputs.
+
+    `out_idx` and `workspace_idx` are positions in `prim_func.params`, never negative. `retrace`
+    makes `prim_func` anew, for a kernel that a factory made.
+    """
+
+    def __init__(
+        self,
+        prim_func: Func,
+        target: Target,
+        built: Built,
+        out_idx: tuple[int, ...],
+        workspace_idx: tuple[int, ...],
+        device_type: str,
+        timings: Timings,
+        retrace: Callable[[], Func] | None = None,
+    ) -> None:
+        self.prim_func = prim_func
+        self.target = target
+        self.out_idx = list(out_idx)
+        self.workspace_idx = list(workspace_idx)
+        self.timings = timings
+        self.retrace = retrace
+        self._built = built
+        self._launch = built.launch
+        self._bind = ArgumentBinder(
+            built.signature, out_idx, workspace_idx, device_type, prim_func
+        ).bind
+        self._returns_one = len(out_idx) == 1
+
+    def __call__(self, *inputs: Any, stream: Any = None) -> Any:
+        """Run the kernel. Inputs fill the parameters that are neither outputs nor workspaces.
+
+        Returns the output, or a list of them if there is not exactly one. Raises CallError when
+        the arguments do not fit and SimulationError when the simulator finds a fault.
+        """
+        call = self._bind(inputs)
+        self._launch(call, stream)
+        return call.outputs[0] if self._returns_one else call.outputs
+
+    def get_kernel_source(self) -> str:
+        """The Ascend C source, device and host part."""
+        return self._built.files.source.read_text()
+
+    def get_host_source(self) -> str:
+        """The source that unpacks arguments for the kernel's `call`."""
+        return self._built.files.entry.read_text()
+
+    @property
+    def params(self) -> list[Param]:
+        """Parameters of the compiled kernel, workspaces added by the compiler at the end."""
+        return list(self._built.signature.params)
+
+    @property
+    def cached(self) -> bool:
+        """Whether the kernel was on disk already."""
+        return self.timings.cached
+
+    @property
+    def libpath(self) -> str:
+        """The shared object."""
+        return str(self._built.files.library)
+
+    @property
+    def srcpath(self) -> str:
+        """The Ascend C source on disk."""
+        return str(self._built.files.source)
+
+    @cached_property
+    def lowered(self) -> Func:
+        """The function after all passes."""
+        if self._built.lowered is not None:
+            return self._built.lowered
+        path = self._built.files.lowered
+        return parse(path.read_text(), str(path))
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.prim_func.name} for {self.target.name} at {self.libpath}>"
+
+
+_watchers: ContextVar[tuple[list[JITKernel], ...]] = ContextVar("tile_watchers", default=())
+
+
+@contextmanager
+def watch_kernels() -> Iterator[list[JITKernel]]:
+    """A list of the kernels that are built while the block runs, filled as they are."""
+    seen: list[JITKernel] = []
+    token = _watchers.set((*_watchers.get(), seen))
+    try:
+        yield seen
+    finally:
+        _watchers.reset(token)
+
+
+def announce(kernel: JITKernel) -> None:
+    """Tell those who watch about a new kernel."""
+    for seen in _watchers.get():
+        seen.append(kernel)

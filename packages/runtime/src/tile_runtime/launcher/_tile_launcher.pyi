@@ -1,0 +1,56 @@
+"""Runs compiled kernels on the simulator."""
+
+from collections.abc import Sequence
+
+CHECKS_OFF: int
+CHECKS_DEVICE: int
+
+def load_simulator(path: str) -> None:
+    """Loads libtile_simulator.so for the whole process; later calls do nothing."""
+
+class LaunchError:
+    """The first error of a launch: lowest block, then core."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def file(self) -> str: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def block(self) -> int: ...
+    @property
+    def core(self) -> str: ...
+    @property
+    def api(self) -> str: ...
+
+class Kernel:
+    """A loaded kernel library; closed when the object dies.
+
+    `kinds` names the kind of every argument: 'ptr', 'i32', 'i64', 'f32', 'f64' or 'bool'.
+    """
+
+    def __init__(
+        self, path: str, entry_symbol: str, kinds: Sequence[str], names: Sequence[str] = ...
+    ) -> None: ...
+    def set_options(
+        self,
+        *,
+        checks: int = ...,
+        threads: int = ...,
+        seed: int = ...,
+        cube_cores: int = ...,
+        vector_cores: int = ...,
+    ) -> None:
+        """Options of later runs of this kernel. threads = 0 means all host threads."""
+
+    def run(
+        self, values: tuple[float, ...], byte_sizes: tuple[int, ...] | None = None
+    ) -> tuple[LaunchError | None, str]:
+        """Runs the kernel on the given values (pointers as integers).
+
+        `byte_sizes` gives the size of the buffer behind every pointer (ignored for scalars). Without it no GM
+        buffer is registered, and every GM access is an error.
+        """

@@ -1,0 +1,241 @@
+// Python module _tile_launcher: runs compiled kernels on the simulator.
+//
+// A kernel library exports `extern "C" void tile_entry(void** args, void* stream)`; args[i] points at the value of the
+// i-th argument. The signature is given once, so that a call only stores values and enters the library.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "library.h"
+
+namespace py = pybind11;
+
+namespace tile_launcher {
+namespace {
+
+std::unique_ptr<Simulator> simulator;
+
+void load_simulator(const std::string& path)
+{
+    if (simulator == nullptr) {
+        simulator = std::make_unique<Simulator>(path);
+    }
+}
+
+struct LaunchError {
+    std::string kind;
+    std::string text;
+    std::string file;
+    uint32_t line = 0;
+    uint32_t block = 0;
+    std::string core;
+    std::string api;
+
+    std::string repr() const
+    {
+        return "LaunchError(kind='" + kind + "', file='" + file + "', line=" + std::to_string(line) + ", block=" +
+               std::to_string(block) + ", core='" + core + "', api='" + api + "', text='" + text + "')";
+    }
+};
+
+enum class Kind { pointer, i32, i64, f32, f64, boolean };
+
+Kind kind_of(const std::string& name)
+{
+    static const std::pair<const char*, Kind> kinds[] = {{"ptr", Kind::pointer}, {"i32", Kind::i32},
+        {"i64", Kind::i64}, {"f32", Kind::f32}, {"f64", Kind::f64}, {"bool", Kind::boolean}};
+    for (const auto& entry : kinds) {
+        if (name == entry.first) {
+            return entry.second;
+        }
+    }
+    throw std::invalid_argument("argument kind '" + name + "' is none of ptr, i32, i64, f32, f64, bool");
+}
+
+// Room for one argument value of any kind.
+union Value {
+    void* pointer;
+    int32_t i32;
+    int64_t i64;
+    float f32;
+    double f64;
+    bool boolean;
+};
+
+int64_t integer(PyObject* object)
+{
+    const long long value = PyLong_AsLongLong(object);
+    if (value == -1 && PyErr_Occurred() != nullptr) {
+        throw py::error_already_set();
+    }
+    return value;
+}
+
+double real(PyObject* object)
+{
+    const double value = PyFloat_AsDouble(object);
+    if (value == -1.0 && PyErr_Occurred() != nullptr) {
+        throw py::error_already_set();
+    }
+    return value;
+}
+
+Value value_of(Kind kind, PyObject* object)
+{
+    Value value{};
+    switch (kind) {
+        case Kind::pointer:
+            value.pointer = reinterpret_cast<void*>(static_cast<uintptr_t>(PyLong_AsUnsignedLongLong(object)));
+            if (PyErr_Occurred() != nullptr) {
+                throw py::error_already_set();
+            }
+            break;
+        case Kind::i32: {
+            const int64_t wide = integer(object);
+            if (wide < INT32_MIN || wide > INT32_MAX) {
+                throw std::out_of_range("value " + std::to_string(wide) + " does not fit into a 32-bit argument");
+            }
+            value.i32 = static_cast<int32_t>(wide);
+            break;
+        }
+        case Kind::i64:
+            value.i64 = integer(object);
+            break;
+        case Kind::f32:
+            value.f32 = static_cast<float>(real(object));
+            break;
+        case Kind::f64:
+            value.f64 = real(object);
+            break;
+        case Kind::boolean: {
+            const int truth = PyObject_IsTrue(object);
+            if (truth < 0) {
+                throw py::error_already_set();
+            }
+            value.boolean = truth != 0;
+            break;
+        }
+    }
+    return value;
+}
+
+class Kernel {
+public:
+    using Entry = void(void**, void*);
+
+    Kernel(const std::string& path, const std::string& symbol, const std::vector<std::string>& kinds,
+        std::vector<std::string> names)
+        : library_(path, RTLD_NOW | RTLD_LOCAL), entry_(library_.find<Entry>(symbol)), names_(std::move(names))
+    {
+        if (simulator == nullptr) {
+            throw std::runtime_error("load_simulator must be called before a kernel is opened");
+        }
+        for (const std::string& kind : kinds) {
+            kinds_.push_back(kind_of(kind));
+        }
+        names_.resize(kinds_.size(), "?");
+        simulator->default_options(&options_);
+    }
+
+    void set_options(uint32_t checks, uint32_t threads, uint64_t seed, uint32_t cube_cores, uint32_t vector_cores)
+    {
+        options_ = TileOptions{checks, threads, seed, cube_cores, vector_cores};
+    }
+
+    // Runs the kernel; returns (error or None, printed text).
+    std::pair<std::optional<LaunchError>, std::string> run(const py::tuple& values,
+        const std::optional<py::tuple>& byte_sizes)
+    {
+        const size_t count = kinds_.size();
+        if (values.size() != count) {
+            throw std::invalid_argument(
+                "the kernel takes " + std::to_string(count) + " arguments, but got " + std::to_string(values.size()));
+        }
+        if (byte_sizes && byte_sizes->size() != count) {
+            throw std::invalid_argument("byte_sizes must have one entry per argument");
+        }
+        constexpr size_t small = 32;
+        Value small_values[small];
+        void* small_pointers[small];
+        TileBuffer small_buffers[small];
+        std::vector<Value> many_values(count > small ? count : 0);
+        std::vector<void*> many_pointers(count > small ? count : 0);
+        std::vector<TileBuffer> many_buffers(count > small ? count : 0);
+        Value* stored = count > small ? many_values.data() : small_values;
+        void** arguments = count > small ? many_pointers.data() : small_pointers;
+        TileBuffer* buffers = count > small ? many_buffers.data() : small_buffers;
+        size_t buffer_count = 0;
+        for (size_t i = 0; i < count; ++i) {
+            stored[i] = value_of(kinds_[i], PyTuple_GET_ITEM(values.ptr(), static_cast<Py_ssize_t>(i)));
+            arguments[i] = &stored[i];
+            if (kinds_[i] == Kind::pointer && byte_sizes) {
+                const int64_t bytes = integer(PyTuple_GET_ITEM(byte_sizes->ptr(), static_cast<Py_ssize_t>(i)));
+                buffers[buffer_count++] = {stored[i].pointer, static_cast<uint64_t>(bytes), names_[i].c_str()};
+            }
+        }
+        return call(arguments, buffers, buffer_count);
+    }
+
+private:
+    std::pair<std::optional<LaunchError>, std::string> call(void** arguments, const TileBuffer* buffers, size_t count)
+    {
+        std::pair<std::optional<LaunchError>, std::string> result;
+        const py::gil_scoped_release release;
+        simulator->clear();
+        simulator->set_buffers(buffers, count);
+        simulator->set_options(&options_);
+        try {
+            entry_(arguments, nullptr);
+        } catch (...) {
+            result.first = LaunchError{"exception", "the host part of the kernel threw a C++ exception", "", 0, 0, "", ""};
+        }
+        if (const TileError* error = simulator->error()) {
+            result.first = LaunchError{
+                error->kind, error->text, error->file, error->line, error->block, error->core, error->api};
+        }
+        size_t length = 0;
+        const char* text = simulator->output(&length);
+        result.second.assign(text, length);
+        return result;
+    }
+
+    Library library_;
+    Entry* entry_;
+    std::vector<Kind> kinds_;
+    std::vector<std::string> names_;
+    TileOptions options_;
+};
+
+}  // namespace
+}  // namespace tile_launcher
+
+PYBIND11_MODULE(_tile_launcher, module)
+{
+    using namespace tile_launcher;
+    module.doc() = "Runs compiled kernels on the simulator.";
+    module.attr("CHECKS_OFF") = static_cast<int>(TILE_CHECKS_OFF);
+    module.attr("CHECKS_DEVICE") = static_cast<int>(TILE_CHECKS_DEVICE);
+    module.def("load_simulator", &load_simulator, py::arg("path"));
+
+    py::class_<LaunchError>(module, "LaunchError")
+        .def_readonly("kind", &LaunchError::kind)
+        .def_readonly("text", &LaunchError::text)
+        .def_readonly("file", &LaunchError::file)
+        .def_readonly("line", &LaunchError::line)
+        .def_readonly("block", &LaunchError::block)
+        .def_readonly("core", &LaunchError::core)
+        .def_readonly("api", &LaunchError::api)
+        .def("__repr__", &LaunchError::repr);
+
+    py::class_<Kernel>(module, "Kernel")
+        .def(py::init<const std::string&, const std::string&, const std::vector<std::string>&, std::vector<std::string>>(),
+            py::arg("path"), py::arg("entry_symbol"), py::arg("kinds"), py::arg("names") = std::vector<std::string>())
+        .def("set_options", &Kernel::set_options, py::kw_only(), py::arg("checks") = int(TILE_CHECKS_DEVICE),
+            py::arg("threads") = 0, py::arg("seed") = 0, py::arg("cube_cores") = 24, py::arg("vector_cores") = 48)
+        .def("run", &Kernel::run, py::arg("values"), py::arg("byte_sizes") = py::none());
+}

@@ -1,0 +1,73 @@
+"""The simulator library and the launcher extension: prebuilt in the package, or built when needed.
+
+An installed package may hold both, built by `setup.py` for the machine it was installed on; on any
+other CPU, and in a source checkout, they are built into the cache at first use.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from tile_ir import BuildError
+from tile_runtime import build_simulator as builder
+from tile_runtime.fingerprint import cpu_digest
+
+PREBUILT = Path(__file__).parent / "prebuilt"
+
+
+def simulator_library() -> Path:
+    """Path of libtile_simulator.so. BuildError if it has to be built and can not."""
+    return _prebuilt("libtile_simulator.so") or _built(builder.build_simulator)
+
+
+def launcher_library() -> Path:
+    """Path of the extension module. BuildError if it has to be built and can not."""
+    return _prebuilt("_tile_launcher*.so") or _built(builder.build_launcher)
+
+
+@lru_cache(maxsize=1)
+def launcher() -> Any:
+    """The module `_tile_launcher`, with the simulator loaded.
+
+    Raises BuildError if one of the two has to be built and can not.
+    """
+    library = simulator_library()
+    path = launcher_library()
+    spec = importlib.util.spec_from_file_location("_tile_launcher", path)
+    assert spec is not None and spec.loader is not None, "an extension module has a loader"
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.load_simulator(str(library))
+    return module
+
+
+def _prebuilt(pattern: str) -> Path | None:
+    """The file in the installed package, if it was built for this CPU."""
+    found = sorted(PREBUILT.glob(pattern))
+    if not found or (PREBUILT / "cpu").read_text() != cpu_digest():
+        return None
+    return found[0]
+
+
+def _built(build: Callable[[], Path]) -> Path:
+    try:
+        return build()
+    except builder.CompilerMissing as error:
+        raise BuildError(
+            "no-compiler",
+            str(error),
+            hint="install one: `apt-get install g++` (Debian, Ubuntu) or `dnf install gcc-c++` "
+            "(Fedora, openEuler)",
+        ) from None
+    except builder.SimulatorBuildError as error:
+        raise BuildError("simulator-build", f"the simulator does not compile\n{error}") from None
+    except OSError as error:
+        raise BuildError(
+            "cache-folder",
+            f"the simulator can not be stored: {error}",
+            hint="set TILE_CACHE_DIR to a folder that can be written",
+        ) from None

@@ -1,0 +1,105 @@
+"""What `pass_configs` of a script means, and how it becomes options of the pipeline."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+import warnings
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from tile_ir import Func, KernelError, print_func
+from tile_ir.switches import switch
+from tile_passes import PASSES, Pass, PassOptions
+
+
+class PassConfigKey(str, Enum):
+    """Keys of `pass_configs`; a member and its string mean the same (language.md, section 14)."""
+
+    TL_ASCEND_AUTO_SYNC = "tl.ascend_auto_sync"
+    TL_ASCEND_MEMORY_PLANNING = "tl.ascend_memory_planning"
+    TL_ASCEND_AUTO_CV_COMBINE = "tl.ascend_auto_cv_combine"
+    TL_ASCEND_AUTO_CV_SYNC = "tl.ascend_auto_cross_core_sync"
+    TL_SIMPLIFY = "tl.Simplify"
+    TL_DYNAMIC_ALIGNMENT = "tl.dynamic_alignment"
+    TL_DISABLE_DYNAMIC_TAIL_SPLIT = "tl.disable_dynamic_tail_split"
+    TL_DISABLE_WARP_SPECIALIZED = "tl.disable_warp_specialized"
+    TL_CONFIG_INDEX_BITWIDTH = "tl.config_index_bitwidth"
+    TL_DISABLE_TMA_LOWER = "tl.disable_tma_lower"
+    TL_DISABLE_SAFE_MEMORY_ACCESS = "tl.disable_safe_memory_legalize"
+    TL_DEBUG_MERGE_SHARED_MEMORY_ALLOCATIONS = "tl.debug_merge_shared_memory_allocations"
+    TIR_ENABLE_EQUIV_TERMS_IN_CSE = "tir.enable_equiv_terms_in_cse_tir"
+    TIR_DISABLE_CSE = "tir.disable_cse_tir"
+    TIR_SIMPLIFY = "tir.Simplify"
+    TIR_DISABLE_STORAGE_REWRITE = "tir.disable_storage_rewrite"
+    TIR_DISABLE_VECTORIZE = "tir.disable_vectorize"
+    TIR_USE_ASYNC_COPY = "tir.use_async_copy"
+    TIR_ENABLE_DEBUG = "tir.enable_debug"
+    TIR_MERGE_STATIC_SMEM = "tir.merge_static_smem"
+    TIR_ADD_LOWER_PASS = "tir.add_lower_pass"
+    TIR_NOALIAS = "tir.noalias"
+    CUDA_KERNELS_OUTPUT_DIR = "cuda.kernels_output_dir"
+
+
+# The pass a key switches off when it is False; without the key the pipeline decides. The other keys
+# concern other hardware or another compiler and are accepted without effect.
+_PASS_OF_KEY = {
+    PassConfigKey.TL_ASCEND_AUTO_SYNC: "insert_sync",
+    PassConfigKey.TL_ASCEND_AUTO_CV_SYNC: "insert_cross_core_sync",
+}
+_SWITCHES = frozenset(
+    {
+        PassConfigKey.TL_ASCEND_AUTO_SYNC,
+        PassConfigKey.TL_ASCEND_MEMORY_PLANNING,
+        PassConfigKey.TL_ASCEND_AUTO_CV_COMBINE,
+        PassConfigKey.TL_ASCEND_AUTO_CV_SYNC,
+    }
+)
+
+
+def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
+    """Options of the pipeline from a script's `pass_configs` and the switches.
+
+    Warns about a key that does not exist; raises KernelError for a value of the wrong type.
+    """
+    skip = [name.strip() for name in switch("skip").split(",") if name.strip()]
+    for key, value in (pass_configs or {}).items():
+        known = _known_key(key)
+        if known not in _SWITCHES:
+            continue
+        if not isinstance(value, bool):
+            raise KernelError(
+                "pass-config", f"pass config {_text(key)!r} is {value!r}, expected True or False"
+            )
+        name = _PASS_OF_KEY.get(known) if not value else None
+        if name in PASSES and PASSES[name].optional:
+            skip.append(name)
+    dump = switch("dump_ir")
+    return PassOptions(
+        skip=tuple(skip),
+        stop_after=switch("stop_after") or None,
+        dump_dir=Path(dump) if dump else None,
+        after_each=_print_changed if switch("debug") >= 2 else None,
+    )
+
+
+def _print_changed(done: Pass, func: Func, changed: bool) -> None:
+    if changed:
+        print(f"# after {done.name}\n{print_func(func)}", file=sys.stderr)
+
+
+def _text(key: object) -> object:
+    return key.value if isinstance(key, Enum) else key
+
+
+def _known_key(key: object) -> PassConfigKey | None:
+    text = _text(key)
+    try:
+        return PassConfigKey(text)
+    except ValueError:
+        close = difflib.get_close_matches(str(text), [k.value for k in PassConfigKey], n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        warnings.warn(f"pass config {text!r} is unknown and ignored{hint}", stacklevel=4)
+        return None

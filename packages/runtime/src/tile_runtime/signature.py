@@ -1,0 +1,186 @@
+"""What a compiled kernel takes: tensors, scalars, symbols, and where workspaces were added.
+
+A signature is all that calling a kernel needs to know about it, so a cache entry keeps it as
+JSON and a cached kernel is called without lowering or parsing anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from tile_ir import DTYPES, Buffer, DType, Func, IRError, KernelError
+from tile_ir.expr import Binary, Cast, Const, Expr, Select, Unary, Var, fold
+
+# A size of a tensor: a number, the name of a symbol or scalar, or [operator, left, right].
+Dim: TypeAlias = "int | str | list[Any]"
+
+
+@dataclass(frozen=True, slots=True)
+class TensorParam:
+    name: str
+    dtype: DType
+    dims: tuple[Dim, ...]
+
+    @property
+    def shape_text(self) -> str:
+        """The declared shape as the user wrote it, near enough: `(N, (N + 1) // 2)`."""
+        inner = ", ".join(dim_text(d) for d in self.dims)
+        return f"({inner},)" if len(self.dims) == 1 else f"({inner})"
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarParam:
+    name: str
+    dtype: DType
+
+
+Param: TypeAlias = TensorParam | ScalarParam
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Parameters in the order of the lowered kernel; the first `declared` are the user's, the
+    rest are workspaces the compiler added. `symbols` are in the order `call` takes them."""
+
+    name: str
+    params: tuple[Param, ...]
+    symbols: tuple[str, ...]
+    declared: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "params": [_param_to_json(p) for p in self.params],
+            "symbols": list(self.symbols),
+            "declared": self.declared,
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Signature:
+        """The inverse of `to_json`; KeyError or TypeError for anything else."""
+        return Signature(
+            data["name"],
+            tuple(_param_from_json(p) for p in data["params"]),
+            tuple(data["symbols"]),
+            data["declared"],
+        )
+
+
+def signature_of(lowered: Func, declared: int) -> Signature:
+    """The signature of a lowered kernel whose source declares `declared` parameters."""
+    params: list[Param] = []
+    for param in lowered.params:
+        if isinstance(param, Buffer):
+            dims = tuple(_dim(d, param) for d in param.shape)
+            params.append(TensorParam(param.name, param.dtype, dims))
+        else:
+            params.append(ScalarParam(param.name, param.dtype))
+    symbols = tuple(s.name for s in lowered.symbols)
+    return Signature(lowered.name, tuple(params), symbols, declared)
+
+
+def resolve_indices(
+    indices: int | Sequence[int] | None, count: int, what: str, func: Func
+) -> tuple[int, ...]:
+    """Positions named by `out_idx` or `workspace_idx`; negatives count from the end of the
+    declared parameters.
+
+    Raises KernelError if one is out of range, repeated, or not the position of a tensor.
+    """
+    if indices is None:
+        return ()
+    wanted = [indices] if isinstance(indices, int) else list(indices)
+    resolved: list[int] = []
+    for index in wanted:
+        position = index + count if index < 0 else index
+        if not 0 <= position < count:
+            raise KernelError(
+                "out-index",
+                f"{what} {index}: kernel `{func.name}` has {count} parameters",
+                func.loc,
+                f"use a position from {-count} to {count - 1}",
+                sources=func.sources,
+            )
+        if position in resolved:
+            raise KernelError(
+                "out-index",
+                f"{what} names parameter {position} of `{func.name}` twice",
+                func.loc,
+                sources=func.sources,
+            )
+        param = func.params[position]
+        if not isinstance(param, Buffer):
+            raise KernelError(
+                "out-index",
+                f"{what} {index} is the scalar `{param.name}`, expected a tensor",
+                func.loc,
+                sources=func.sources,
+            )
+        resolved.append(position)
+    return tuple(resolved)
+
+
+def evaluate(dim: Dim, values: Mapping[str, int]) -> int:
+    """The size when the symbols have these values. KeyError names an unbound symbol."""
+    if isinstance(dim, int):
+        return dim
+    if isinstance(dim, str):
+        return values[dim]
+    op, left, right = dim
+    return int(fold(op, evaluate(left, values), evaluate(right, values)))
+
+
+def names_in(dim: Dim) -> set[str]:
+    """Symbols and scalars a size depends on."""
+    if isinstance(dim, str):
+        return {dim}
+    return set() if isinstance(dim, int) else names_in(dim[1]) | names_in(dim[2])
+
+
+def dim_text(dim: Dim) -> str:
+    """A size as a sentence shows it."""
+    if not isinstance(dim, list):
+        return str(dim)
+    op, left, right = (x if isinstance(x, str) else dim_text(x) for x in dim)
+    if op in ("min", "max"):
+        return f"{op}({left}, {right})"
+    left, right = (
+        f"({text})" if isinstance(side, list) and side[0] not in ("min", "max") else text
+        for side, text in zip(dim[1:], (left, right), strict=True)
+    )
+    return f"{left} {op} {right}"
+
+
+def _dim(expr: Expr, tensor: Buffer) -> Dim:
+    match expr:
+        case Const(value=value):
+            return int(value)
+        case Var(name=name):
+            return name
+        case Binary(op=op, left=left, right=right):
+            return [op, _dim(left, tensor), _dim(right, tensor)]
+        case Cast(operand=operand):
+            return _dim(operand, tensor)
+        case Unary() | Select() | Expr():
+            raise IRError(
+                "shape-expression",
+                f"the shape of `{tensor.name}` has a size that only the device can evaluate",
+                tensor.loc,
+                "use constants, symbols, and arithmetic on them",
+            )
+
+
+def _param_to_json(param: Param) -> dict[str, Any]:
+    data: dict[str, Any] = {"name": param.name, "dtype": param.dtype.name}
+    if isinstance(param, TensorParam):
+        data["dims"] = list(param.dims)
+    return data
+
+
+def _param_from_json(data: Mapping[str, Any]) -> Param:
+    dtype = DTYPES[data["dtype"]]
+    if "dims" in data:
+        return TensorParam(data["name"], dtype, tuple(data["dims"]))
+    return ScalarParam(data["name"], dtype)

@@ -1,0 +1,102 @@
+"""Faults the simulator finds, told at the user's Python line and at the C++ line.
+
+The emitter ends the line of every operation with a comment `// <file>.py:<line>`, so the way back
+is read from the source that ran.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from tile_ir import Func, Loc, TileError
+
+_COMMENT = re.compile(r"//\s*(?P<file>\S.*?\.py):(?P<line>\d+)(?::(?P<column>\d+))?\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What the simulator reports: which rule was broken, by which call of which core."""
+
+    kind: str
+    text: str
+    file: str
+    line: int
+    block: int
+    core: str
+    api: str
+
+
+class SimulationError(TileError):
+    """The kernel broke a rule of the device while it was simulated.
+
+    `fault` has the place in the C++ source, `loc` the one in Python.
+    """
+
+    def __init__(
+        self,
+        fault: Fault,
+        message: str,
+        loc: Loc | None,
+        hint: str | None,
+        sources: Mapping[str, str],
+    ) -> None:
+        super().__init__(fault.kind, message, loc, hint, sources=sources)
+        self.fault = fault
+
+
+def simulation_error(fault: Fault, source: Path, func: Func) -> SimulationError:
+    """The error for a fault of the kernel whose emitted C++ is in `source`."""
+    lines = source.read_text().splitlines() if source.is_file() else []
+    loc = python_place(lines, fault.line, func) if _same_file(fault.file, source) else None
+    text = _with_python_places(fault.text, source, lines, func)
+    place = f"{fault.file}:{fault.line}" if fault.file else "no C++ line"
+    message = f"{text} ({fault.api}, block {fault.block}, {fault.core}, {place})"
+    return SimulationError(fault, message, loc or func.loc, None, func.sources)
+
+
+def python_place(lines: list[str], number: int, func: Func) -> Loc | None:
+    """The Python line the emitted line came from: its own comment, or that of the nearest line
+    above it, as one operation may take several lines of C++."""
+    for index in range(min(number, len(lines)) - 1, -1, -1):
+        match = _COMMENT.search(lines[index])
+        if match:
+            file = _known_file(match["file"], func)
+            line = int(match["line"])
+            column = int(match["column"] or _first_column(file, line, func))
+            return Loc(file, line, column)
+        if lines[index].startswith("}"):
+            return None  # the function above is another one
+    return None
+
+
+def _with_python_places(text: str, source: Path, lines: list[str], func: Func) -> str:
+    """The text with the Python line after every C++ line it mentions."""
+
+    def told(match: re.Match[str]) -> str:
+        loc = python_place(lines, int(match["line"]), func)
+        return match[0] if loc is None else f"{match[0]} [{loc.file}:{loc.line}]"
+
+    name = re.escape(source.name)
+    return re.sub(rf"\S*{name}:(?P<line>\d+)", told, text)
+
+
+def _same_file(reported: str, source: Path) -> bool:
+    return PurePath(reported).name == source.name
+
+
+def _known_file(name: str, func: Func) -> str:
+    """The key of `func.sources` a comment means, which may show the last part of a path only."""
+    if name in func.sources:
+        return name
+    ending = [f for f in func.sources if PurePath(f).name == PurePath(name).name]
+    return ending[0] if len(ending) == 1 else name
+
+
+def _first_column(file: str, line: int, func: Func) -> int:
+    lines = func.sources.get(file, "").splitlines()
+    if not 0 < line <= len(lines):
+        return 1
+    return len(lines[line - 1]) - len(lines[line - 1].lstrip()) + 1

@@ -1,0 +1,145 @@
+// GlobalTensor and LocalTensor: typed views of GM and of a core's local memories.
+#pragma once
+
+#include "operand.h"
+
+namespace tile_simulator {
+
+uint8_t* local_pointer(LocalOperand tensor, uint64_t offset, uint32_t bytes, Use use);
+void local_load(LocalOperand tensor, uint64_t offset, uint32_t bytes, void* value, Use use);
+void local_store(LocalOperand tensor, uint64_t offset, uint32_t bytes, const void* value, Use use);
+void global_load(uint64_t address, uint32_t bytes, void* value, Use use);
+void global_store(uint64_t address, uint32_t bytes, const void* value, Use use);
+uint8_t* global_pointer(uint64_t address, uint32_t bytes, Use use);
+
+}  // namespace tile_simulator
+
+namespace AscendC {
+
+using tile_simulator::Where;
+using TBufHandle = uint8_t*;
+
+// Placement of a local tensor, with the field names of the device headers (kernels set it through SetAddr).
+struct TBuffAddr {
+    uint32_t dataLen = 0;
+    uint32_t bufferAddr = 0;
+    TBufHandle bufferHandle = nullptr;
+    uint8_t logicPos = 0;
+};
+
+template <class T>
+class LocalTensor {
+public:
+    using PrimType = T;
+
+    LocalTensor() = default;
+    LocalTensor(TPosition position, uint32_t address, uint32_t elements)
+    {
+        address_.logicPos = static_cast<uint8_t>(position);
+        address_.bufferAddr = address;
+        address_.dataLen = elements * static_cast<uint32_t>(sizeof(T));
+    }
+    explicit LocalTensor(const TBuffAddr& address) : address_(address) {}
+
+    void SetAddr(const TBuffAddr& address) { address_ = address; }
+    T GetValue(const uint32_t index, Where at = Where::here()) const
+    {
+        T value;
+        tile_simulator::local_load(operand(), uint64_t(index) * sizeof(T), sizeof(T), &value, {"GetValue", at});
+        return value;
+    }
+    template <class V>
+    void SetValue(const uint32_t index, const V value, Where at = Where::here()) const
+    {
+        const T typed = static_cast<T>(value);
+        tile_simulator::local_store(operand(), uint64_t(index) * sizeof(T), sizeof(T), &typed, {"SetValue", at});
+    }
+    T& operator()(const uint32_t index, Where at = Where::here()) const
+    {
+        return *reinterpret_cast<T*>(
+            tile_simulator::local_pointer(operand(), uint64_t(index) * sizeof(T), sizeof(T), {"operator()", at}));
+    }
+    T* GetPhyAddr(const uint32_t index = 0, Where at = Where::here()) const
+    {
+        return reinterpret_cast<T*>(
+            tile_simulator::local_pointer(operand(), uint64_t(index) * sizeof(T), 0, {"GetPhyAddr", at}));
+    }
+    LocalTensor operator[](const uint32_t elements) const
+    {
+        LocalTensor result = *this;
+        const uint32_t bytes = elements * static_cast<uint32_t>(sizeof(T));
+        result.address_.bufferAddr += bytes;
+        result.address_.dataLen = bytes < address_.dataLen ? address_.dataLen - bytes : 0;
+        return result;
+    }
+    template <class U>
+    LocalTensor<U> ReinterpretCast() const
+    {
+        return LocalTensor<U>(address_);
+    }
+    int32_t GetPosition() const { return address_.logicPos; }
+    void SetSize(const uint32_t elements) { address_.dataLen = elements * static_cast<uint32_t>(sizeof(T)); }
+    uint32_t GetSize() const { return address_.dataLen / static_cast<uint32_t>(sizeof(T)); }
+    uint32_t GetLength() const { return address_.dataLen; }
+
+    tile_simulator::LocalOperand operand() const
+    {
+        return {address_.bufferAddr, address_.logicPos, tile_simulator::type_code<T>::value};
+    }
+
+    TBuffAddr address_;
+};
+
+template <class T>
+class GlobalTensor {
+public:
+    using PrimType = T;
+
+    void SetGlobalBuffer(__gm__ T* buffer, uint64_t elements = 0)
+    {
+        address_ = buffer;
+        bufferSize_ = elements;
+    }
+    __gm__ T* GetPhyAddr(const uint64_t elements = 0) const { return reinterpret_cast<T*>(byte_address(elements)); }
+    T GetValue(const uint64_t index, Where at = Where::here()) const
+    {
+        T value;
+        tile_simulator::global_load(byte_address(index), sizeof(T), &value, {"GetValue", at});
+        return value;
+    }
+    void SetValue(const uint64_t index, T value, Where at = Where::here())
+    {
+        tile_simulator::global_store(byte_address(index), sizeof(T), &value, {"SetValue", at});
+    }
+    __gm__ T& operator()(const uint64_t index, Where at = Where::here()) const
+    {
+        return *reinterpret_cast<T*>(
+            tile_simulator::global_pointer(byte_address(index), sizeof(T), {"operator()", at}));
+    }
+    GlobalTensor operator[](const uint64_t elements) const
+    {
+        GlobalTensor result = *this;
+        result.address_ = reinterpret_cast<T*>(byte_address(elements));
+        result.bufferSize_ = elements < bufferSize_ ? bufferSize_ - elements : 0;
+        return result;
+    }
+    uint64_t GetSize() const { return bufferSize_; }
+    template <CacheRwMode mode = CacheRwMode::RW>
+    void SetL2CacheHint(CacheMode)
+    {
+    }
+
+    tile_simulator::GlobalOperand operand() const
+    {
+        return {reinterpret_cast<uint64_t>(address_), tile_simulator::type_code<T>::value};
+    }
+
+    T* address_ = nullptr;
+    uint64_t bufferSize_ = 0;
+
+private:
+    // Integer arithmetic: an offset outside the array must reach the bounds check, not be undefined behaviour.
+    uint64_t byte_address(uint64_t index) const { return reinterpret_cast<uint64_t>(address_) + index * sizeof(T); }
+};
+
+}  // namespace AscendC

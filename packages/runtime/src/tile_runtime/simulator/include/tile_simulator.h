@@ -1,0 +1,71 @@
+// C interface of libtile_simulator.so for launchers, and the launch entry for host stubs of kernels.
+//
+// A launcher registers the GM buffers and options of the next launch for its own host thread, calls the host stub
+// of a kernel (which calls tile_simulator::launch), and then fetches the error and the printed text.
+#pragma once
+
+// Tells device headers that they are compiled for this simulator.
+#define TILE_SIMULATOR 1
+
+#include <cstddef>
+#include <cstdint>
+
+extern "C" {
+
+// One GM allocation the kernel may access. The name appears in error texts; it must outlive the launch.
+struct TileBuffer {
+    const void* base;
+    uint64_t bytes;
+    const char* name;
+};
+
+enum TileChecks : uint32_t {
+    TILE_CHECKS_OFF = 0,     // only what protects the process: accesses outside memories and buffers
+    TILE_CHECKS_DEVICE = 1,  // everything the device documentation demands
+};
+
+struct TileOptions {
+    uint32_t checks;        // TileChecks
+    uint32_t threads;       // host threads for blocks; 0 = all
+    uint64_t seed;          // 0 = natural order; otherwise permutes blocks and cores
+    uint32_t cube_cores;    // AICs of the SoC (24 on 910B1)
+    uint32_t vector_cores;  // AIVs of the SoC (48 on 910B1)
+};
+
+// The first error of a launch (lowest block and core). Strings live until the next launch of this host thread.
+struct TileError {
+    const char* kind;  // slug: out-of-bounds, misaligned, bad-argument, deadlock, flag-..., ...
+    const char* text;
+    const char* file;  // C++ position of the call in the kernel
+    uint32_t line;
+    uint32_t block;
+    const char* core;  // aic, aiv0, aiv1
+    const char* api;
+};
+
+void tile_simulator_default_options(TileOptions* options);
+// Both apply to later launches of the calling host thread, until set again.
+void tile_simulator_set_buffers(const TileBuffer* buffers, size_t count);
+void tile_simulator_set_options(const TileOptions* options);
+// Runs `blocks` blocks of `entry(closure)` on every core that takes part; returns 0, or 1 with an error to fetch.
+int tile_simulator_run(const char* kernel_name, uint32_t blocks, void (*entry)(void*), void* closure);
+// What the latest launches of this thread left: the first error since the last clear (or null) and all text
+// printed by kernels, in block order.
+const TileError* tile_simulator_error(void);
+const char* tile_simulator_output(size_t* length);
+void tile_simulator_clear(void);
+}
+
+namespace tile_simulator {
+
+// Runs a kernel function as `kernel<<<blocks, ...>>>(args...)` would on a device, and returns when it is done.
+// Arguments are converted to the parameter types with a C cast, as uint8_t* handles become typed pointers.
+template <class... P, class... A>
+inline void launch(const char* kernel_name, uint32_t blocks, void (*kernel)(P...), A... args)
+{
+    static_assert(sizeof...(P) == sizeof...(A), "launch: the number of arguments differs from the kernel's parameters");
+    auto body = [&] { kernel((P)args...); };
+    tile_simulator_run(kernel_name, blocks, [](void* closure) { (*static_cast<decltype(body)*>(closure))(); }, &body);
+}
+
+}  // namespace tile_simulator

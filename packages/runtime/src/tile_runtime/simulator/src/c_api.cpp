@@ -1,0 +1,105 @@
+// The C interface: per-thread settings, the pool of host threads, and what a launch leaves behind.
+#include <algorithm>
+#include <thread>
+
+#include "launch.h"
+#include "thread_pool.h"
+
+namespace tile_simulator {
+namespace {
+
+struct Session {
+    GlobalBuffers buffers;
+    TileOptions options;
+    bool failed = false;
+    Fault fault;
+    TileError error;
+    std::string output;
+
+    Session() { tile_simulator_default_options(&options); }
+};
+
+Session& session()
+{
+    static thread_local Session instance;
+    return instance;
+}
+
+uint32_t host_threads()
+{
+    static const uint32_t count = std::max(1u, std::thread::hardware_concurrency());
+    return count;
+}
+
+}  // namespace
+}  // namespace tile_simulator
+
+using namespace tile_simulator;
+
+extern "C" {
+
+void tile_simulator_default_options(TileOptions* options)
+{
+    // Core counts of Ascend910B1 (hardware.md 2.1).
+    *options = TileOptions{TILE_CHECKS_DEVICE, 0, 0, 24, 48};
+}
+
+void tile_simulator_set_buffers(const TileBuffer* buffers, size_t count) { session().buffers.assign(buffers, count); }
+
+void tile_simulator_set_options(const TileOptions* options) { session().options = *options; }
+
+int tile_simulator_run(const char* kernel_name, uint32_t blocks, void (*entry)(void*), void* closure)
+{
+    Session& now = session();
+    if (now.failed) {
+        return 1;  // an earlier launch of the same host stub failed: its results cannot be used
+    }
+    if (blocks == 0 || blocks > 65535) {
+        now.failed = true;
+        now.fault = Fault{};
+        now.fault.kind = "bad-argument";
+        now.fault.text = text_of("kernel %s is launched with %u blocks, but must have 1..65535", kernel_name, blocks);
+        now.fault.api = "launch";
+        return 1;
+    }
+    Launch launch(blocks, entry, closure, now.buffers, now.options);
+    const uint32_t threads = std::min(blocks, now.options.threads == 0 ? host_threads() : now.options.threads);
+    launch.add_worker();
+    if (threads <= 1) {
+        launch.work();
+    } else {
+        ThreadPool::instance().run(launch, threads - 1);
+    }
+    now.output += launch.collect_output();
+    if (launch.failed()) {
+        now.failed = true;
+        now.fault = std::move(launch.fault());
+        return 1;
+    }
+    return 0;
+}
+
+const TileError* tile_simulator_error(void)
+{
+    Session& now = session();
+    if (!now.failed) {
+        return nullptr;
+    }
+    const Fault& fault = now.fault;
+    now.error = TileError{fault.kind.c_str(), fault.text.c_str(), fault.file.c_str(), fault.line, fault.block,
+        fault.core.c_str(), fault.api.c_str()};
+    return &now.error;
+}
+
+const char* tile_simulator_output(size_t* length)
+{
+    *length = session().output.size();
+    return session().output.c_str();
+}
+
+void tile_simulator_clear(void)
+{
+    session().failed = false;
+    session().output.clear();
+}
+}

@@ -1,0 +1,100 @@
+// State of one simulated core: an AIC or an AIV of a block.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "ascend_c/atomic.h"
+#include "ascend_c/pipe_buffers.h"
+#include "coroutine.h"
+#include "fault.h"
+#include "memory.h"
+
+namespace tile_simulator {
+
+class Block;
+class Launch;
+
+enum class CoreKind : uint8_t { aic, aiv };
+
+// Pipes in the order of the flag table.
+enum class Pipe : uint8_t { s, v, m, mte1, mte2, mte3, fix };
+constexpr int pipe_count = 7;
+extern const char* const pipe_names[pipe_count];
+
+constexpr int event_ids = 8;
+constexpr int cross_flags = 16;
+constexpr uint32_t cross_flag_limit = 15;
+
+struct MaskRegister {
+    bool counter = false;
+    uint64_t low = ~uint64_t(0);
+    uint64_t high = ~uint64_t(0);
+};
+
+struct Flag {
+    bool set = false;
+    Where at{};
+};
+
+struct CrossFlag {
+    uint32_t count = 0;
+    uint32_t rounds_seen = 0;  // completed grid-wide rounds already counted
+    uint32_t rounds_set = 0;   // grid-wide sets of this core
+};
+
+class Core {
+public:
+    Core(Block& block, CoreKind kind, uint32_t sub);
+
+    // Back to the state of a core at kernel start.
+    void begin();
+
+    LocalMemory& memory(Memory which) { return memories[static_cast<int>(which)]; }
+    bool has(Memory which) const { return memories[static_cast<int>(which)].data() != nullptr; }
+    bool is_vector() const { return kind == CoreKind::aiv; }
+    std::string name() const { return kind == CoreKind::aic ? "aic" : (sub == 0 ? "aiv0" : "aiv1"); }
+    bool checks_device() const { return device_checks; }
+    bool stopped() const;
+
+    Block& block;
+    const CoreKind kind;
+    const uint32_t sub;
+
+    LocalMemory memories[memory_count];
+    MaskRegister mask;
+    AtomicKind atomic = AtomicKind::none;
+    DataType atomic_type = DataType::other;
+    float dequantization_scale = 1.0f;
+    uint64_t compare_mask[2] = {0, 0};
+    uint32_t feature_matrix[2] = {0, 0};  // height, width for 3D loads
+    uint8_t feature_pads[4] = {0, 0, 0, 0};
+    Flag flags[pipe_count][pipe_count][event_ids];
+    bool flags_used = false;
+    CrossFlag cross[cross_flags];
+
+    // Where the core waits for a cross-core flag; waiting_id < 0 when it does not.
+    int waiting_id = -1;
+    Use waiting_use{};
+
+    // An error found where none may be thrown (a destructor); raised at the next instruction or at the end.
+    bool has_pending = false;
+    Fault pending;
+
+    // Set by SiteScope: the place in the kernel that stands for whatever the core does now.
+    Where site{};
+
+    bool takes_part = true;
+    bool device_checks = true;
+    uint64_t instructions = 0;
+    std::string output;
+    Coroutine coroutine;
+};
+
+// The core whose co-routine runs on this thread, or null outside a launch.
+extern thread_local Core* current_core __attribute__((tls_model("initial-exec")));
+
+// The running core; an API used outside a kernel is a FaultError.
+Core& core_of(Use use);
+
+}  // namespace tile_simulator

@@ -1,0 +1,52 @@
+// A co-routine with its own stack. Cores of a block switch between each other only where one waits.
+#pragma once
+
+#include <cstddef>
+
+#if !(defined(__x86_64__) || defined(__aarch64__))
+#include <ucontext.h>
+#define TILE_SIMULATOR_UCONTEXT 1
+#endif
+
+namespace tile_simulator {
+
+class Coroutine {
+public:
+    Coroutine() = default;
+    ~Coroutine();
+    Coroutine(const Coroutine&) = delete;
+    Coroutine& operator=(const Coroutine&) = delete;
+
+    // Prepares `body(argument)`; it runs at the first resume.
+    void start(void (*body)(void*), void* argument);
+    // Runs until the body suspends or returns. Called by the scheduler.
+    void resume();
+    // Gives control back to the scheduler. Called inside the body.
+    void suspend();
+    bool finished() const { return finished_; }
+
+private:
+    static void enter(Coroutine* self);
+    void make_stack();
+    void run_body();
+
+    void* stack_ = nullptr;
+    size_t stack_bytes_ = 0;
+    void (*body_)(void*) = nullptr;
+    void* argument_ = nullptr;
+    bool finished_ = true;
+#ifdef TILE_SIMULATOR_UCONTEXT
+    ucontext_t own_context_;
+    ucontext_t scheduler_context_;
+#else
+    void* own_stack_pointer_ = nullptr;
+    void* scheduler_stack_pointer_ = nullptr;
+#endif
+    // Address sanitizer: fake stacks and the scheduler's stack, see sanitizer/common_interface_defs.h.
+    void* own_fake_stack_ = nullptr;
+    void* scheduler_fake_stack_ = nullptr;
+    const void* scheduler_stack_ = nullptr;
+    size_t scheduler_stack_bytes_ = 0;
+};
+
+}  // namespace tile_simulator

@@ -1,0 +1,136 @@
+// printf, PRINTF and DumpTensor: text per core, given out in block order after the launch.
+#include "ascend_c/debug_print.h"
+
+#include <cstdio>
+#include <cstring>
+
+#include "instruction.h"
+#include "launch.h"
+
+namespace tile_simulator {
+namespace {
+
+void append_number(std::string& text, const std::string& spec, char conversion, const PrintArgument& argument)
+{
+    char buffer[512];
+    const bool real = std::strchr("fFeEgGaA", conversion) != nullptr;
+    const bool is_real = argument.kind == PrintArgument::floating;
+    if (real) {
+        snprintf(buffer, sizeof(buffer), (spec + conversion).c_str(),
+            is_real ? argument.f : static_cast<double>(argument.i));
+    } else if (conversion == 'c') {
+        snprintf(buffer, sizeof(buffer), (spec + conversion).c_str(), static_cast<int>(argument.i));
+    } else {
+        const long long value = is_real ? static_cast<long long>(argument.f) : argument.i;
+        snprintf(buffer, sizeof(buffer), (spec + "ll" + conversion).c_str(), value);
+    }
+    text += buffer;
+}
+
+// The value of element `i` as text.
+std::string element_text(DataType type, const uint8_t* data, uint32_t i)
+{
+    switch (type) {
+        case DataType::f32: {
+            float value;
+            std::memcpy(&value, data + 4 * i, 4);
+            return text_of("%f", value);
+        }
+        case DataType::f16:
+        case DataType::bf16: {
+            uint16_t bits;
+            std::memcpy(&bits, data + 2 * i, 2);
+            return text_of("%f", type == DataType::f16 ? half_bits_to_float(bits) : bfloat16_bits_to_float(bits));
+        }
+        default: {
+            const uint32_t size = size_of(type);
+            uint64_t value = 0;
+            std::memcpy(&value, data + size * i, size);
+            const bool is_signed = type == DataType::i8 || type == DataType::i16 || type == DataType::i32 ||
+                                   type == DataType::i64;
+            if (is_signed && size < 8) {
+                const uint32_t shift = 64 - 8 * size;
+                return text_of("%lld", static_cast<long long>(static_cast<int64_t>(value << shift) >> shift));
+            }
+            return is_signed ? text_of("%lld", static_cast<long long>(value))
+                             : text_of("%llu", static_cast<unsigned long long>(value));
+        }
+    }
+}
+
+void dump(Core& core, const char* place, DataType type, const uint8_t* data, uint32_t description, uint32_t elements)
+{
+    core.output += text_of("[%s of block %u] DumpTensor desc=%u, %s, %s, %u elements: [", core.name().c_str(),
+        core.block.index(), description, place, name_of(type), elements);
+    for (uint32_t i = 0; i < elements; ++i) {
+        core.output += (i == 0 ? "" : ", ") + element_text(type, data, i);
+    }
+    core.output += "]\n";
+}
+
+}  // namespace
+
+void print(const char* format, const PrintArgument* arguments, uint32_t count)
+{
+    Core& core = core_of({"printf", {"", 0}});
+    std::string& text = core.output;
+    uint32_t next = 0;
+    for (const char* at = format; *at != 0;) {
+        if (*at != '%') {
+            text += *at++;
+            continue;
+        }
+        if (at[1] == '%') {
+            text += '%';
+            at += 2;
+            continue;
+        }
+        std::string spec(1, *at++);
+        while (*at != 0 && std::strchr("-+ #0123456789.", *at) != nullptr) {
+            spec += *at++;
+        }
+        while (*at != 0 && std::strchr("hljzt", *at) != nullptr) {
+            ++at;
+        }
+        const char conversion = *at;
+        if (conversion == 0 || next >= count) {
+            text += spec;
+            continue;
+        }
+        ++at;
+        const PrintArgument& argument = arguments[next++];
+        if (conversion == 's' && argument.kind == PrintArgument::pointer) {
+            text += static_cast<const char*>(argument.p);
+        } else if (conversion == 'p' || argument.kind == PrintArgument::pointer) {
+            text += text_of("%p", argument.p);
+        } else if (std::strchr("diuxXocfFeEgGaA", conversion) != nullptr) {
+            append_number(text, spec, conversion, argument);
+        }
+    }
+}
+
+void dump_local(LocalOperand tensor, uint32_t description, uint32_t elements, Use use)
+{
+    Core& core = core_of(use);
+    const Memory memory = memory_of(tensor.position);
+    if (!core.has(memory)) {
+        return;
+    }
+    Instruction instruction(core, Pipe::s, use);
+    const int operand = instruction.local(
+        "tensor", false, memory, Region::bytes(tensor.address, uint64_t(elements) * size_of(tensor.type)), 0);
+    instruction.issue();
+    dump(core, name_of(memory), tensor.type, instruction.data(operand), description, elements);
+}
+
+void dump_global(GlobalOperand tensor, uint32_t description, uint32_t elements, Use use)
+{
+    Core& core = core_of(use);
+    Instruction instruction(core, Pipe::s, use);
+    const int operand = instruction.global(
+        "tensor", false, Region::bytes(tensor.address, uint64_t(elements) * size_of(tensor.type)));
+    instruction.issue();
+    dump(core, "GM", tensor.type, instruction.data(operand), description, elements);
+}
+
+}  // namespace tile_simulator

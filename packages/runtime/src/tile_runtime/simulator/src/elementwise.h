@@ -1,0 +1,138 @@
+// Building element-wise kernels from scalar functions, for every data type.
+#pragma once
+
+#include <cstring>
+
+#include "number_arrays.h"
+#include "vector_engine.h"
+
+namespace tile_simulator {
+
+// Loops whose iterations are independent even where the compiler cannot see it: sources and destination coincide
+// exactly or not at all (run_elementwise takes partial overlap elsewhere).
+#if defined(__clang__)
+#define TILE_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define TILE_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+struct ScalarContext {
+    float f;
+    int64_t i;
+};
+
+inline const ScalarContext& scalar_in(const void* context) { return *static_cast<const ScalarContext*>(context); }
+
+// Op::apply(a, b, old, scalar) on a type that the host computes directly.
+template <class T, class Op, int sources>
+void direct_kernel(uint8_t* const* operands, size_t count, const void* context)
+{
+    T* dst = reinterpret_cast<T*>(operands[0]);
+    const T* a = reinterpret_cast<const T*>(operands[1]);
+    const T* b = sources > 1 ? reinterpret_cast<const T*>(operands[2]) : a;
+    const ScalarContext scalar = context != nullptr ? scalar_in(context) : ScalarContext{0.0f, 0};
+    TILE_INDEPENDENT
+    for (size_t i = 0; i < count; ++i) {
+        dst[i] = static_cast<T>(Op::apply(a[i], b[i], dst[i], scalar));
+    }
+}
+
+constexpr size_t half_chunk = 256;
+
+// The same on half, computed in float and rounded once.
+template <class Op, int sources>
+void half_kernel(uint8_t* const* operands, size_t count, const void* context)
+{
+    uint16_t* dst = reinterpret_cast<uint16_t*>(operands[0]);
+    const uint16_t* a = reinterpret_cast<const uint16_t*>(operands[1]);
+    const uint16_t* b = sources > 1 ? reinterpret_cast<const uint16_t*>(operands[2]) : a;
+    const ScalarContext scalar = context != nullptr ? scalar_in(context) : ScalarContext{0.0f, 0};
+    alignas(64) float fa[half_chunk];
+    alignas(64) float fb[half_chunk];
+    alignas(64) float fd[half_chunk];
+    for (size_t start = 0; start < count; start += half_chunk) {
+        const size_t n = count - start < half_chunk ? count - start : half_chunk;
+        half_to_float(a + start, fa, n);
+        if (sources > 1) {
+            half_to_float(b + start, fb, n);
+        }
+        if (Op::reads_destination) {
+            half_to_float(dst + start, fd, n);
+        }
+        const float* right = sources > 1 ? fb : fa;
+        TILE_INDEPENDENT
+        for (size_t i = 0; i < n; ++i) {
+            fd[i] = Op::apply(fa[i], right[i], fd[i], scalar);
+        }
+        float_to_half(fd, dst + start, n);
+    }
+}
+
+// half sources, float destination.
+template <class Op, int sources>
+void half_to_float_kernel(uint8_t* const* operands, size_t count, const void* context)
+{
+    float* dst = reinterpret_cast<float*>(operands[0]);
+    const uint16_t* a = reinterpret_cast<const uint16_t*>(operands[1]);
+    const uint16_t* b = sources > 1 ? reinterpret_cast<const uint16_t*>(operands[2]) : a;
+    const ScalarContext scalar = context != nullptr ? scalar_in(context) : ScalarContext{0.0f, 0};
+    alignas(64) float fa[half_chunk];
+    alignas(64) float fb[half_chunk];
+    for (size_t start = 0; start < count; start += half_chunk) {
+        const size_t n = count - start < half_chunk ? count - start : half_chunk;
+        half_to_float(a + start, fa, n);
+        if (sources > 1) {
+            half_to_float(b + start, fb, n);
+        }
+        const float* right = sources > 1 ? fb : fa;
+        float* out = dst + start;
+        TILE_INDEPENDENT
+        for (size_t i = 0; i < n; ++i) {
+            out[i] = Op::apply(fa[i], right[i], out[i], scalar);
+        }
+    }
+}
+
+struct PlainOp {
+    static constexpr bool reads_destination = false;
+};
+struct UpdateOp {
+    static constexpr bool reads_destination = true;
+};
+
+// max and min as IEEE maximum and minimum: NaN wins, and -0 < +0 (hardware.md 3.6, edge values).
+inline float maximum(float a, float b)
+{
+    const float equal = float_of_bits(bits_of_float(a) & bits_of_float(b));
+    const float ordered = a > b ? a : b;
+    return a == b ? equal : (a != a || b != b) ? a + b : ordered;
+}
+inline float minimum(float a, float b)
+{
+    const float equal = float_of_bits(bits_of_float(a) | bits_of_float(b));
+    const float ordered = a < b ? a : b;
+    return a == b ? equal : (a != a || b != b) ? a + b : ordered;
+}
+inline float rectify(float x) { return x <= 0.0f ? 0.0f : x; }
+
+template <class T, class = std::enable_if_t<std::is_integral_v<T>>>
+T maximum(T a, T b)
+{
+    return a > b ? a : b;
+}
+template <class T, class = std::enable_if_t<std::is_integral_v<T>>>
+T minimum(T a, T b)
+{
+    return a < b ? a : b;
+}
+template <class T, class = std::enable_if_t<std::is_integral_v<T>>>
+T rectify(T x)
+{
+    return x > 0 ? x : T(0);
+}
+
+// Wrapping integer arithmetic; float arithmetic as it is.
+template <class T>
+using wrapping = std::conditional_t<std::is_integral_v<T>, uint32_t, T>;
+
+}  // namespace tile_simulator

@@ -1,0 +1,42 @@
+// Errors of a simulated kernel, and how they leave a core.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "ascend_c/operand.h"
+
+namespace tile_simulator {
+
+// One error, as the launcher reports it.
+struct Fault {
+    std::string kind;
+    std::string text;
+    std::string file;
+    uint32_t line = 0;
+    uint32_t block = 0;
+    std::string core;
+    std::string api;
+};
+
+// Thrown at the instruction that is wrong; caught at the entry of the core's co-routine.
+struct FaultError {
+    Fault fault;
+};
+
+// Thrown to unwind a core whose launch has been stopped by an error elsewhere.
+struct Stopped {};
+
+// Thrown in a core that goes on after KERNEL_TASK_TYPE_DEFAULT said it takes no part.
+struct NotTakingPart {};
+
+[[noreturn]] void raise(const char* kind, Use use, std::string text);
+
+// printf into a string.
+[[gnu::format(printf, 1, 2)]] std::string text_of(const char* format, ...);
+
+const char* name_of(DataType type);
+uint32_t size_of(DataType type);
+
+}  // namespace tile_simulator

@@ -1,0 +1,121 @@
+#include "instruction.h"
+
+#include "launch.h"
+
+namespace tile_simulator {
+
+int Instruction::local(const char* name, bool write, Memory memory, const Region& region, uint32_t alignment)
+{
+    operands[count] = {name, memory, write, alignment, region, nullptr};
+    return count++;
+}
+
+int Instruction::global(const char* name, bool write, const Region& region)
+{
+    operands[count] = {name, Memory::gm, write, 0, region, nullptr};
+    return count++;
+}
+
+void Instruction::issue()
+{
+    if (core.stopped()) {
+        throw Stopped{};
+    }
+    if (!core.takes_part) {
+        throw NotTakingPart{};
+    }
+    if (core.has_pending) {
+        core.has_pending = false;
+        throw FaultError{core.pending};
+    }
+    ++core.instructions;
+    for (int i = 0; i < count; ++i) {
+        Operand& operand = operands[i];
+        const uint64_t end = operand.region.end();
+        if (operand.memory == Memory::gm) {
+            require_global(core, operand.name, operand.write, operand.region.start, end, use);
+            operand.data = reinterpret_cast<uint8_t*>(operand.region.start);
+            continue;
+        }
+        LocalMemory& memory = core.memory(operand.memory);
+        if (end > memory.bytes()) {
+            raise("out-of-bounds", use,
+                text_of("%s: %s covers bytes [%llu, %llu) of %s, which has %u bytes", use.api, operand.name,
+                    static_cast<unsigned long long>(operand.region.start), static_cast<unsigned long long>(end),
+                    name_of(operand.memory), memory.bytes()));
+        }
+        if (core.device_checks && operand.alignment > 1 && operand.region.start % operand.alignment != 0) {
+            raise("misaligned", use,
+                text_of("%s: %s starts at byte %llu of %s, which must be a multiple of %u", use.api, operand.name,
+                    static_cast<unsigned long long>(operand.region.start), name_of(operand.memory),
+                    operand.alignment));
+        }
+        if (operand.write) {
+            memory.mark_written(end);
+        }
+        operand.data = memory.data() + operand.region.start;
+    }
+}
+
+Memory memory_for(Core& core, LocalOperand tensor, const char* operand, Use use)
+{
+    const Memory memory = memory_of(tensor.position);
+    if (memory == Memory::none || memory == Memory::gm) {
+        raise("bad-argument", use,
+            text_of("%s: %s has no local position (%u): the tensor was never allocated", use.api, operand,
+                tensor.position));
+    }
+    if (!core.has(memory)) {
+        raise("bad-argument", use,
+            text_of("%s: %s is in %s, which an %s core does not have", use.api, operand, name_of(memory),
+                core.is_vector() ? "AIV" : "AIC"));
+    }
+    return memory;
+}
+
+void require_memory(LocalOperand tensor, Memory expected, const char* operand, Use use)
+{
+    const Memory memory = memory_of(tensor.position);
+    if (memory != expected) {
+        raise("bad-argument", use,
+            text_of("%s: %s is in %s, but must be in %s", use.api, operand,
+                memory == Memory::none ? "no local memory" : name_of(memory), name_of(expected)));
+    }
+}
+
+void require_range(const Core& core, const char* parameter, int64_t value, int64_t low, int64_t high, Use use)
+{
+    if (core.device_checks && (value < low || value > high)) {
+        raise("bad-argument", use,
+            text_of("%s: %s is %lld, but must be %lld..%lld", use.api, parameter, static_cast<long long>(value),
+                static_cast<long long>(low), static_cast<long long>(high)));
+    }
+}
+
+void raise_type(Use use, const char* operand, DataType found, const char* required)
+{
+    raise("bad-argument", use,
+        text_of("%s: the data type of %s is %s, but must be %s", use.api, operand, name_of(found), required));
+}
+
+void require_global(Core& core, const char* operand, bool write, uint64_t begin, uint64_t end, Use use)
+{
+    const GlobalBuffers& buffers = core.block.launch().buffers();
+    const GlobalBuffer* buffer = buffers.find(begin);
+    const char* verb = write ? "writes" : "reads";
+    if (buffer == nullptr) {
+        raise("out-of-bounds", use,
+            text_of("%s: %s %s %llu bytes of GM at 0x%llx, which lies in no buffer of this launch%s", use.api, operand,
+                verb, static_cast<unsigned long long>(end - begin), static_cast<unsigned long long>(begin),
+                buffers.nearest_text(begin).c_str()));
+    }
+    if (end < begin || end > buffer->end) {
+        raise("out-of-bounds", use,
+            text_of("%s: %s %s bytes [%llu, %llu) of GM buffer '%s', which has %llu bytes", use.api, operand, verb,
+                static_cast<unsigned long long>(begin - buffer->begin),
+                static_cast<unsigned long long>(end - buffer->begin), buffer->name.c_str(),
+                static_cast<unsigned long long>(buffer->end - buffer->begin)));
+    }
+}
+
+}  // namespace tile_simulator

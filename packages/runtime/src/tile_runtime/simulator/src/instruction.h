@@ -1,0 +1,73 @@
+// The one place every API passes through: what it is, on which pipe, from where, and which bytes it touches.
+//
+// Instruction collects the operands; issue() checks them. Later checks (order of accesses, timing) hang off issue().
+#pragma once
+
+#include <cstdint>
+
+#include "core.h"
+
+namespace tile_simulator {
+
+// Byte runs of one operand: `run` bytes, `inner` times `inner_stride` apart, all that `outer` times.
+struct Region {
+    uint64_t start = 0;
+    uint64_t run = 0;
+    uint64_t inner = 1;
+    uint64_t inner_stride = 0;
+    uint64_t outer = 1;
+    uint64_t outer_stride = 0;
+
+    uint64_t end() const { return start + (outer - 1) * outer_stride + (inner - 1) * inner_stride + run; }
+    static Region bytes(uint64_t start, uint64_t length) { return {start, length, 1, 0, 1, 0}; }
+    static Region strided(uint64_t start, uint64_t run, uint64_t count, uint64_t stride)
+    {
+        return {start, run, count, stride, 1, 0};
+    }
+};
+
+struct Operand {
+    const char* name;  // as in the API's documentation: dst, src, src0, ...
+    Memory memory;
+    bool write;
+    uint32_t alignment;  // of the start; 0 when checked elsewhere
+    Region region;
+    uint8_t* data;  // host address of region.start, filled by issue()
+};
+
+class Instruction {
+public:
+    Instruction(Core& core, Pipe pipe, Use use) : core(core), pipe(pipe), use(use) {}
+
+    // Adds an operand and returns its index. A local operand must live in one of the memories the caller expects.
+    int local(const char* name, bool write, Memory memory, const Region& region, uint32_t alignment);
+    int global(const char* name, bool write, const Region& region);
+
+    // Checks every operand (bounds always, alignment at device level) and fills the host addresses.
+    void issue();
+    uint8_t* data(int operand) const { return operands[operand].data; }
+
+    Core& core;
+    const Pipe pipe;
+    const Use use;
+    static constexpr int capacity = 8;
+    Operand operands[capacity];
+    int count = 0;
+};
+
+// True if the running core executes instructions of this kind; the other kind's APIs do nothing on it.
+inline bool runs_here(const Core& core, CoreKind kind) { return core.kind == kind; }
+
+// Memory of a local operand; an unknown position or a memory this core lacks is an error.
+Memory memory_for(Core& core, LocalOperand tensor, const char* operand, Use use);
+// The same, and it must be `expected`.
+void require_memory(LocalOperand tensor, Memory expected, const char* operand, Use use);
+
+// Argument checks of device level: `value` must lie in [low, high].
+void require_range(const Core& core, const char* parameter, int64_t value, int64_t low, int64_t high, Use use);
+[[noreturn]] void raise_type(Use use, const char* operand, DataType found, const char* required);
+
+// The GM buffer an access lies in; raises out-of-bounds otherwise.
+void require_global(Core& core, const char* operand, bool write, uint64_t begin, uint64_t end, Use use);
+
+}  // namespace tile_simulator

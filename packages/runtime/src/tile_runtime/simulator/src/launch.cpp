@@ -1,0 +1,325 @@
+#include "launch.h"
+
+#include <algorithm>
+
+#include "sync_state.h"
+
+namespace tile_simulator {
+namespace {
+
+// Idle blocks of this host thread, kept with their memories and stacks for the next launch.
+constexpr size_t idle_blocks_kept = 32;
+thread_local std::vector<std::unique_ptr<Block>> idle_blocks;
+
+std::unique_ptr<Block> acquire_block()
+{
+    if (idle_blocks.empty()) {
+        return std::make_unique<Block>();
+    }
+    std::unique_ptr<Block> block = std::move(idle_blocks.back());
+    idle_blocks.pop_back();
+    return block;
+}
+
+void release_block(std::unique_ptr<Block> block)
+{
+    if (idle_blocks.size() < idle_blocks_kept) {
+        idle_blocks.push_back(std::move(block));
+    }
+}
+
+// A bijection of [0, count) that depends on the seed: i -> (i * step + shift) mod count with step coprime to count.
+uint32_t permuted(uint32_t i, uint32_t count, uint64_t seed)
+{
+    if (seed == 0 || count < 2) {
+        return i;
+    }
+    uint64_t step = seed % count | 1u;
+    const auto gcd = [](uint64_t a, uint64_t b) {
+        while (b != 0) {
+            const uint64_t rest = a % b;
+            a = b;
+            b = rest;
+        }
+        return a;
+    };
+    while (gcd(step, count) != 1) {
+        ++step;
+    }
+    return static_cast<uint32_t>((i * step + seed / count) % count);
+}
+
+}  // namespace
+
+void GlobalBuffers::assign(const TileBuffer* buffers, size_t count)
+{
+    sorted_.resize(count);
+    for (size_t i = 0; i < count; ++i) {
+        sorted_[i].begin = reinterpret_cast<uint64_t>(buffers[i].base);
+        sorted_[i].end = sorted_[i].begin + buffers[i].bytes;
+        sorted_[i].name.assign(buffers[i].name != nullptr ? buffers[i].name : "?");
+    }
+    if (count > 1) {
+        std::sort(sorted_.begin(), sorted_.end(),
+            [](const GlobalBuffer& a, const GlobalBuffer& b) { return a.begin < b.begin; });
+    }
+}
+
+const GlobalBuffer* GlobalBuffers::find(uint64_t address) const
+{
+    auto after = std::upper_bound(sorted_.begin(), sorted_.end(), address,
+        [](uint64_t value, const GlobalBuffer& buffer) { return value < buffer.begin; });
+    // Several buffers may start at or below the address (views of one allocation): take the one reaching furthest.
+    const GlobalBuffer* best = nullptr;
+    while (after != sorted_.begin()) {
+        --after;
+        if (address < after->end && (best == nullptr || after->end > best->end)) {
+            best = &*after;
+        }
+    }
+    return best;
+}
+
+std::string GlobalBuffers::nearest_text(uint64_t address) const
+{
+    const GlobalBuffer* nearest = nullptr;
+    uint64_t distance = ~uint64_t(0);
+    for (const GlobalBuffer& buffer : sorted_) {
+        const uint64_t gap = address >= buffer.end ? address - buffer.end : buffer.begin - address;
+        if (gap < distance) {
+            distance = gap;
+            nearest = &buffer;
+        }
+    }
+    if (nearest == nullptr) {
+        return " (no buffer is registered)";
+    }
+    return text_of(" (%llu bytes %s '%s', which has %llu bytes)", static_cast<unsigned long long>(distance),
+        address >= nearest->end ? "after the end of" : "before the start of", nearest->name.c_str(),
+        static_cast<unsigned long long>(nearest->end - nearest->begin));
+}
+
+Launch::Launch(uint32_t blocks, void (*entry)(void*), void* closure, const GlobalBuffers& buffers,
+    const TileOptions& options)
+    : blocks_(blocks), entry_(entry), closure_(closure), buffers_(buffers), options_(options)
+{
+}
+
+KernelShape Launch::shape() const
+{
+    const uint32_t packed = shape_.load(std::memory_order_acquire);
+    KernelShape shape;
+    if (packed != 0) {
+        shape.known = true;
+        shape.aic = packed & 3u;
+        shape.aiv = (packed >> 2) & 3u;
+        shape.scheduler = (packed & 16u) != 0;
+    }
+    return shape;
+}
+
+void Launch::set_shape(const KernelShape& shape)
+{
+    shape_.store(shape.aic | shape.aiv << 2 | (shape.scheduler ? 16u : 0u) | 32u, std::memory_order_release);
+}
+
+uint32_t Launch::participants(CoreKind kind) const
+{
+    const KernelShape now = shape();
+    return blocks_ * (kind == CoreKind::aic ? now.aic : now.aiv);
+}
+
+void Launch::arrive(CoreKind kind, int id, uint32_t round)
+{
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<uint32_t>& arrivals = arrivals_[int(kind)][id];
+    if (arrivals.size() <= round) {
+        arrivals.resize(round + 1, 0);
+    }
+    if (++arrivals[round] == participants(kind)) {
+        rounds_[int(kind)][id].store(round + 1, std::memory_order_release);
+        version_.fetch_add(1, std::memory_order_release);
+        idle_ = 0;
+        changed_.notify_all();
+    }
+}
+
+void Launch::report(const Core& core, Fault fault)
+{
+    fault.block = core.block.index();
+    fault.core = core.name();
+    const uint64_t rank = uint64_t(fault.block) * 4 + (core.is_vector() ? core.sub + 1 : 0);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!failed_ || rank < fault_rank_) {
+        failed_ = true;
+        fault_rank_ = rank;
+        fault_ = std::move(fault);
+    }
+    stop_.store(true);
+    idle_ = 0;
+    changed_.notify_all();
+}
+
+void Launch::save_output(const Core& core)
+{
+    const std::lock_guard<std::mutex> lock(mutex_);
+    output_.emplace_back(uint64_t(core.block.index()) * 4 + (core.is_vector() ? core.sub + 1 : 0), core.output);
+}
+
+std::string Launch::collect_output()
+{
+    std::sort(output_.begin(), output_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::string all;
+    for (const auto& entry : output_) {
+        all += entry.second;
+    }
+    return all;
+}
+
+bool Launch::take_block(uint32_t& index)
+{
+    const uint32_t next = next_block_.fetch_add(1, std::memory_order_relaxed);
+    if (next >= blocks_) {
+        next_block_.store(blocks_, std::memory_order_relaxed);
+        return false;
+    }
+    index = permuted(next, blocks_, options_.seed);
+    return true;
+}
+
+void Launch::add_worker()
+{
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++workers_;
+}
+
+bool Launch::wait_for_others(uint64_t seen)
+{
+    std::unique_lock<std::mutex> lock(mutex_);
+    const auto changed = [&] { return version_.load(std::memory_order_acquire) != seen || stop_.load() || deadlock_; };
+    if (!changed()) {
+        if (++idle_ == workers_) {
+            deadlock_ = true;
+        } else {
+            changed_.wait(lock, changed);
+        }
+    }
+    return stop_.load() || !deadlock_;
+}
+
+void Launch::report_deadlock(const std::vector<Block*>& blocks)
+{
+    std::vector<Block*> ordered = blocks;
+    std::sort(ordered.begin(), ordered.end(), [](const Block* a, const Block* b) { return a->index() < b->index(); });
+    const Core* first = nullptr;
+    std::string list;
+    int waiting = 0;
+    for (Block* block : ordered) {
+        for (int i = 0; i < Block::core_count; ++i) {
+            const Core& core = block->core(i);
+            if (core.coroutine.finished() || core.waiting_id < 0) {
+                continue;
+            }
+            if (first == nullptr) {
+                first = &core;
+            }
+            if (++waiting <= 6) {
+                list += text_of("%s block %u %s waits for cross-core flag %d at %s:%u", waiting > 1 ? ";" : "",
+                    block->index(), core.name().c_str(), core.waiting_id, core.waiting_use.at.file,
+                    core.waiting_use.at.line);
+            }
+        }
+    }
+    if (first == nullptr) {
+        return;
+    }
+    if (waiting > 6) {
+        list += text_of("; and %d more cores wait", waiting - 6);
+    }
+    Fault fault;
+    fault.kind = "deadlock";
+    fault.text = "no core can go on:" + list;
+    fault.file = first->waiting_use.at.file;
+    fault.line = first->waiting_use.at.line;
+    fault.api = first->waiting_use.api;
+    report(*first, std::move(fault));
+}
+
+void Launch::retire(Block& block)
+{
+    if (!stopped() && options_.checks >= TILE_CHECKS_DEVICE) {
+        check_cross_flags_at_exit(block);
+    }
+    for (int i = 0; i < Block::core_count; ++i) {
+        if (!block.core(i).output.empty()) {
+            save_output(block.core(i));
+        }
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    all_live_.erase(std::find(all_live_.begin(), all_live_.end(), &block));
+}
+
+void Launch::work()
+{
+    std::vector<std::unique_ptr<Block>> live;
+    for (;;) {
+        const uint64_t seen = version_.load(std::memory_order_acquire);
+        bool any = false;
+        for (size_t i = 0; i < live.size();) {
+            any = live[i]->step() || any;
+            if (live[i]->finished()) {
+                retire(*live[i]);
+                release_block(std::move(live[i]));
+                live.erase(live.begin() + static_cast<std::ptrdiff_t>(i));
+                any = true;
+            } else {
+                ++i;
+            }
+        }
+        if (any) {
+            continue;
+        }
+        Block* stuck = nullptr;
+        for (const auto& block : live) {
+            if (!block->grid_wait_possible() && !stopped()) {
+                stuck = block.get();
+                break;
+            }
+        }
+        // A block whose cores wait only for each other will never go on, whatever other blocks do.
+        if (stuck != nullptr && version_.load(std::memory_order_acquire) == seen) {
+            report_deadlock({stuck});
+            continue;
+        }
+        uint32_t index = 0;
+        if (!stopped() && take_block(index)) {
+            std::unique_ptr<Block> block = acquire_block();
+            block->begin(*this, index);
+            {
+                const std::lock_guard<std::mutex> lock(mutex_);
+                all_live_.push_back(block.get());
+            }
+            live.push_back(std::move(block));
+            continue;
+        }
+        if (live.empty()) {
+            break;
+        }
+        if (!wait_for_others(seen)) {
+            std::vector<Block*> blocks;
+            {
+                const std::lock_guard<std::mutex> lock(mutex_);
+                blocks = all_live_;
+            }
+            report_deadlock(blocks);
+        }
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    --workers_;
+    if (workers_ > 0 && idle_ == workers_ && !stop_.load()) {
+        deadlock_ = true;
+        changed_.notify_all();
+    }
+}
+
+}  // namespace tile_simulator

@@ -1,0 +1,165 @@
+// LoadData 3D v2: the matrix that img2col makes of an NC1HWC0 feature map, cut out and laid out as fractals.
+//
+// Row (m) is an output position of the filter, column (k) is (c1, filter position, c0). With l1H = 1, l1W = m and a
+// 1x1 filter it is a plain copy of an NZ matrix [k/C0][m][C0].
+#include <cstring>
+
+#include "ascend_c/load_data.h"
+#include "instruction.h"
+
+namespace tile_simulator {
+namespace {
+
+constexpr uint64_t fractal_bytes = 512;
+
+struct Geometry {
+    Load3d p;
+    uint32_t size;        // bytes per element
+    uint32_t c0;          // elements of 32 B
+    uint32_t out_w;
+    uint32_t out_h;
+    const uint8_t* source;
+
+    // 32 B of the img2col matrix at row m, column block kb, or null where the filter lies in the padding.
+    const uint8_t* block(uint32_t m, uint32_t kb) const
+    {
+        const uint32_t filter = p.filter_w * p.filter_h;
+        const uint32_t c1 = kb / filter;
+        const uint32_t fh = kb % filter / p.filter_w;
+        const uint32_t fw = kb % p.filter_w;
+        const int64_t h = int64_t(m / out_w) * p.stride_h + int64_t(fh) * p.dilation_h - p.pads[2];
+        const int64_t w = int64_t(m % out_w) * p.stride_w + int64_t(fw) * p.dilation_w - p.pads[0];
+        if (h < 0 || w < 0 || h >= p.height || w >= p.width) {
+            return nullptr;
+        }
+        return source + ((uint64_t(c1) * p.height + uint64_t(h)) * p.width + uint64_t(w)) * 32;
+    }
+
+    void element(uint32_t m, uint32_t k, uint8_t* out) const
+    {
+        const uint8_t* from = block(m, k / c0);
+        std::memcpy(out, from == nullptr ? reinterpret_cast<const uint8_t*>(&p.pad_bits) : from + (k % c0) * size, size);
+    }
+};
+
+uint32_t round_up(uint32_t value, uint32_t unit) { return (value + unit - 1) / unit * unit; }
+
+void check(const Core& core, const Load3d& p, uint32_t c0, Use use)
+{
+    require_range(core, "l1H", p.height, 1, 32767, use);
+    require_range(core, "l1W", p.width, 1, 32767, use);
+    require_range(core, "channelSize", p.channels, 1, 65535, use);
+    require_range(core, "strideW", p.stride_w, 1, 63, use);
+    require_range(core, "strideH", p.stride_h, 1, 63, use);
+    require_range(core, "filterW", p.filter_w, 1, 511, use);
+    require_range(core, "filterH", p.filter_h, 1, 511, use);
+    require_range(core, "dilationFilterW", p.dilation_w, 1, 255, use);
+    require_range(core, "dilationFilterH", p.dilation_h, 1, 255, use);
+    if (!core.device_checks) {
+        return;
+    }
+    if (p.m_start % 16 != 0) {
+        raise("bad-argument", use, text_of("%s: mStartPt is %u, but must be a multiple of 16", use.api, p.m_start));
+    }
+    if (p.k_start % c0 != 0) {
+        raise("bad-argument", use, text_of("%s: kStartPt is %u, but must be a multiple of %u", use.api, p.k_start, c0));
+    }
+}
+
+}  // namespace
+
+void load_3d(LocalOperand dst, LocalOperand src, const Load3d& params, Use use)
+{
+    Core& core = core_of(use);
+    const Memory memory = memory_of(dst.position);
+    if (memory != Memory::l0a && memory != Memory::l0b) {
+        raise("bad-argument", use, text_of("%s: dst must be in L0A or L0B", use.api));
+    }
+    if (!core.has(memory)) {
+        return;
+    }
+    require_memory(src, Memory::l1, "src", use);
+    Geometry g = {params, size_of(dst.type), 32 / size_of(dst.type), 0, 0, nullptr};
+    if (!params.set_matrix) {
+        g.p.height = core.feature_matrix[0];
+        g.p.width = core.feature_matrix[1];
+        std::memcpy(g.p.pads, core.feature_pads, 4);
+    }
+    check(core, g.p, g.c0, use);
+    // L1 to L0B always transposes (hardware.md 3.3).
+    const bool transposed = memory == Memory::l0b || g.p.transpose;
+    if (g.size > 4 || (transposed && g.size == 1)) {
+        raise_type(use, "dst", dst.type, transposed ? "a 16- or 32-bit type" : "an 8-, 16- or 32-bit type");
+    }
+    if (g.p.m_extension == 0 || g.p.k_extension == 0) {
+        return;
+    }
+    const int64_t span_h = int64_t(g.p.height) + g.p.pads[2] + g.p.pads[3] - (int64_t(g.p.filter_h) - 1) * g.p.dilation_h - 1;
+    const int64_t span_w = int64_t(g.p.width) + g.p.pads[0] + g.p.pads[1] - (int64_t(g.p.filter_w) - 1) * g.p.dilation_w - 1;
+    if (span_h < 0 || span_w < 0) {
+        raise("bad-argument", use, text_of("%s: the filter is larger than the padded feature map", use.api));
+    }
+    g.out_h = static_cast<uint32_t>(span_h / g.p.stride_h) + 1;
+    g.out_w = static_cast<uint32_t>(span_w / g.p.stride_w) + 1;
+    const uint32_t rows = g.out_h * g.out_w;
+    const uint32_t columns = round_up(g.p.channels, g.c0) * g.p.filter_w * g.p.filter_h;
+    const uint32_t m_limit = round_up(rows, 16);
+    if (g.p.m_start + g.p.m_extension > m_limit || g.p.k_start + g.p.k_extension > round_up(columns, 16)) {
+        raise("bad-argument", use,
+            text_of("%s: rows %u+%u and columns %u+%u leave the %u x %u matrix of the feature map", use.api, g.p.m_start,
+                g.p.m_extension, g.p.k_start, g.p.k_extension, rows, columns));
+    }
+
+    // 32-bit transposed loads work on 16x16 squares, so both extents become multiples of 16.
+    const uint32_t m_blocks = (g.p.m_extension + 15) / 16;
+    const uint32_t k_unit = g.size == 4 && transposed ? 16 : g.c0;
+    const uint32_t k_padded = round_up(g.p.k_extension, k_unit);
+    const uint64_t bytes = uint64_t(m_blocks) * 16 * k_padded * g.size;
+    const uint64_t map_bytes = uint64_t(round_up(g.p.channels, g.c0) / g.c0) * g.p.height * g.p.width * 32;
+    Instruction instruction(core, Pipe::mte1, use);
+    const int to = instruction.local("dst", true, memory, Region::bytes(dst.address, bytes), 512);
+    const int from = instruction.local("src", false, Memory::l1, Region::bytes(src.address, map_bytes), 32);
+    instruction.issue();
+    g.source = instruction.data(from);
+    uint8_t* target = instruction.data(to);
+
+    const auto inside = [&](uint32_t m, uint32_t k) { return m < rows && k < columns; };
+    if (!transposed) {  // fractals [m/16][k/c0][16][c0]
+        const uint32_t k_blocks = k_padded / g.c0;
+        for (uint32_t mb = 0; mb < m_blocks; ++mb) {
+            for (uint32_t kb = 0; kb < k_blocks; ++kb) {
+                uint8_t* fractal = target + (uint64_t(mb) * k_blocks + kb) * fractal_bytes;
+                for (uint32_t r = 0; r < 16; ++r) {
+                    const uint32_t m = g.p.m_start + mb * 16 + r;
+                    const uint8_t* block = inside(m, g.p.k_start + kb * g.c0) ? g.block(m, g.p.k_start / g.c0 + kb) : nullptr;
+                    if (block != nullptr) {
+                        std::memcpy(fractal + r * 32, block, 32);
+                    } else {
+                        for (uint32_t at = 0; at < 32; at += g.size) {
+                            std::memcpy(fractal + r * 32 + at, &g.p.pad_bits, g.size);
+                        }
+                    }
+                }
+            }
+        }
+        return;
+    }
+    // Transposed. L0A: A = matrix^T, fractals [k/16][m/c0][16 k][c0 m]. L0B: B = matrix with m as its reduction
+    // dimension, fractals [m/c0][k/16][16 k][c0 m].
+    const uint32_t m_columns = m_blocks * 16 / g.c0;
+    const uint32_t k_rows = round_up(k_padded, 16) / 16;
+    for (uint32_t k = 0; k < g.p.k_extension; ++k) {
+        for (uint32_t m = 0; m < m_blocks * 16; ++m) {
+            const uint64_t fractal = memory == Memory::l0a ? uint64_t(k / 16) * m_columns + m / g.c0
+                                                           : uint64_t(m / g.c0) * k_rows + k / 16;
+            uint8_t* out = target + fractal * fractal_bytes + (k % 16) * 32 + (m % g.c0) * g.size;
+            if (inside(g.p.m_start + m, g.p.k_start + k)) {
+                g.element(g.p.m_start + m, g.p.k_start + k, out);
+            } else {
+                std::memcpy(out, &g.p.pad_bits, g.size);
+            }
+        }
+    }
+}
+
+}  // namespace tile_simulator

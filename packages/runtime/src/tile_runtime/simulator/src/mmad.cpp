@@ -1,0 +1,287 @@
+// Mmad (hardware.md 3.4). Operands are unpacked from their fractals into float panels: exact for every input type.
+// f32 accumulates in fp32 along k; int8 is exact, since 512 products of two int8 stay below 2^24.
+#include "ascend_c/mmad.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "instruction.h"
+#include "matrix_kernel.h"
+#include "number_arrays.h"
+
+namespace tile_simulator {
+namespace {
+
+constexpr size_t fractal_bytes = 512;
+constexpr size_t exact_int8_k = 512;
+
+size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
+
+struct Shape {
+    size_t m, n, k;
+    size_t k0;          // elements of 32 B
+    size_t k_blocks;    // fractals along k as laid out in L0A and L0B
+    size_t k_used;      // k rounded up to k0: columns that are unpacked
+    size_t m_padded, n_blocks;
+    DataType type;
+    bool vector_a;      // m = 1: A is a plain vector (GEMV)
+};
+
+// Elements of one fractal as floats, in storage order.
+void widen(DataType type, const uint8_t* source, float* target, size_t count)
+{
+    switch (type) {
+        case DataType::f16:
+            return half_to_float(reinterpret_cast<const uint16_t*>(source), target, count);
+        case DataType::bf16:
+            return bfloat16_to_float(reinterpret_cast<const uint16_t*>(source), target, count);
+        case DataType::f32:
+            std::memcpy(target, source, count * sizeof(float));
+            return;
+        default: {
+            const int8_t* values = reinterpret_cast<const int8_t*>(source);
+            for (size_t i = 0; i < count; ++i) {
+                target[i] = static_cast<float>(values[i]);
+            }
+        }
+    }
+}
+
+// A to panels [m / tile_rows][k][tile_rows]; rows beyond m are zero.
+void pack_a(const Shape& s, const uint8_t* source, float* panels)
+{
+    if (s.vector_a) {
+        std::vector<float> values(s.k);
+        widen(s.type, source, values.data(), s.k);
+        std::memset(panels, 0, s.k_used * tile_rows * sizeof(float));
+        for (size_t k = 0; k < s.k; ++k) {
+            panels[k * tile_rows] = values[k];
+        }
+        return;
+    }
+    alignas(64) float fractal[16 * 32];
+    for (size_t mb = 0; mb < s.m_padded / 16; ++mb) {
+        for (size_t kb = 0; kb < s.k_used / s.k0; ++kb) {
+            widen(s.type, source + (mb * s.k_blocks + kb) * fractal_bytes, fractal, 16 * s.k0);
+            for (size_t part = 0; part < 16; part += tile_rows) {
+                float* out = panels + ((mb * 16 + part) * s.k_used) + kb * s.k0 * tile_rows;
+                const size_t valid = s.m - mb * 16 > part ? std::min(tile_rows, s.m - mb * 16 - part) : 0;
+                for (size_t r = 0; r < tile_rows; ++r) {
+                    const float* row = fractal + (part + r) * s.k0;
+                    for (size_t k = 0; k < s.k0; ++k) {
+                        out[k * tile_rows + r] = r < valid ? row[k] : 0.0f;
+                    }
+                }
+            }
+        }
+    }
+}
+
+// B to panels [n / 16][k][16].
+void pack_b(const Shape& s, const uint8_t* source, float* panels)
+{
+    alignas(64) float fractal[16 * 32];
+    for (size_t kb = 0; kb < s.k_used / s.k0; ++kb) {
+        for (size_t nb = 0; nb < s.n_blocks; ++nb) {
+            widen(s.type, source + (kb * s.n_blocks + nb) * fractal_bytes, fractal, 16 * s.k0);
+            float* out = panels + (nb * s.k_used + kb * s.k0) * block_width;
+            for (size_t k = 0; k < s.k0; ++k) {
+                for (size_t n = 0; n < 16; ++n) {
+                    out[k * block_width + n] = fractal[n * s.k0 + k];
+                }
+            }
+        }
+    }
+}
+
+struct Panels {
+    std::vector<float> a;
+    std::vector<float> b;
+};
+
+Panels& panels_for(const Shape& s)
+{
+    static thread_local Panels panels;
+    const size_t a = round_up(s.m_padded, 16) * s.k_used;
+    const size_t b = s.n_blocks * block_width * s.k_used;
+    if (panels.a.size() < a) {
+        panels.a.resize(a);
+    }
+    if (panels.b.size() < b) {
+        panels.b.resize(b);
+    }
+    return panels;
+}
+
+int32_t saturated_sum(int32_t a, int64_t b)
+{
+    const int64_t sum = a + b;
+    return static_cast<int32_t>(std::max<int64_t>(INT32_MIN, std::min<int64_t>(INT32_MAX, sum)));
+}
+
+// One register tile of c through a buffer: only valid rows and columns are written; used at edges and for integers.
+template <class T>
+void edge_tile(const Shape& s, const Panels& panels, T* c, size_t row, size_t block, bool start_from_c)
+{
+    alignas(64) float tile[tile_rows * block_width];
+    const size_t rows = std::min(tile_rows, s.m - row);
+    const size_t columns = std::min(block_width, s.n - block * block_width);
+    T* out = c + (block * s.m_padded + row) * block_width;
+    const float* a = panels.a.data() + row * s.k_used;
+    const float* b = panels.b.data() + block * s.k_used * block_width;
+    if constexpr (std::is_same_v<T, float>) {
+        for (size_t i = 0; i < tile_rows * block_width; ++i) {
+            tile[i] = start_from_c && i < rows * block_width ? out[i] : 0.0f;
+        }
+        multiply_tile(a, b, 0, s.k, tile, 0, 1, true);
+        for (size_t r = 0; r < rows; ++r) {
+            std::memcpy(out + r * block_width, tile + r * block_width, columns * sizeof(float));
+        }
+    } else {
+        for (size_t k = 0; k < s.k; k += exact_int8_k) {
+            multiply_tile(a + k * tile_rows, b + k * block_width, 0, std::min(exact_int8_k, s.k - k), tile, 0, 1, false);
+            for (size_t r = 0; r < rows; ++r) {
+                for (size_t j = 0; j < columns; ++j) {
+                    T& sum = out[r * block_width + j];
+                    const int32_t start = start_from_c || k > 0 ? sum : 0;
+                    sum = saturated_sum(start, static_cast<int64_t>(tile[r * block_width + j]));
+                }
+            }
+        }
+    }
+}
+
+void multiply(const Shape& s, const Panels& panels, float* c, bool start_from_c)
+{
+    const size_t full_blocks = s.n / block_width;
+    const size_t full_rows = s.m / tile_rows * tile_rows;
+    const size_t c_step = s.m_padded * block_width;
+    const size_t b_step = s.k_used * block_width;
+    size_t block = 0;
+    while (block < s.n_blocks) {
+        const size_t blocks = block + tile_blocks <= full_blocks ? tile_blocks : 1;
+        const bool whole = block + blocks <= full_blocks;
+        for (size_t row = 0; row < s.m; row += tile_rows) {
+            if (whole && row < full_rows) {
+                multiply_tile(panels.a.data() + row * s.k_used, panels.b.data() + block * b_step, b_step, s.k,
+                    c + block * c_step + row * block_width, c_step, blocks, start_from_c);
+            } else {
+                for (size_t i = 0; i < blocks; ++i) {
+                    edge_tile(s, panels, c, row, block + i, start_from_c);
+                }
+            }
+        }
+        block += blocks;
+    }
+}
+
+void multiply(const Shape& s, const Panels& panels, int32_t* c, bool start_from_c)
+{
+    for (size_t block = 0; block < s.n_blocks; ++block) {
+        for (size_t row = 0; row < s.m; row += tile_rows) {
+            edge_tile(s, panels, c, row, block, start_from_c);
+        }
+    }
+}
+
+void check_types(LocalOperand c, LocalOperand a, LocalOperand b, Use use)
+{
+    const bool floating = c.type == DataType::f32 &&
+                          (a.type == DataType::f16 || a.type == DataType::bf16 || a.type == DataType::f32);
+    const bool integer = c.type == DataType::i32 && a.type == DataType::i8;
+    if (a.type != b.type || !(floating || integer)) {
+        raise("bad-argument", use,
+            text_of("%s: %s times %s into %s does not exist on 910B; legal are half, bfloat16 or float into float, and "
+                    "int8 into int32",
+                use.api, name_of(a.type), name_of(b.type), name_of(c.type)));
+    }
+}
+
+// Fills the rows of c with the bias.
+void spread_bias(const Shape& s, const uint8_t* bias, uint8_t* c)
+{
+    for (size_t block = 0; block < s.n_blocks; ++block) {
+        const size_t columns = std::min(block_width, s.n - block * block_width);
+        for (size_t row = 0; row < s.m; ++row) {
+            std::memcpy(c + ((block * s.m_padded + row) * block_width) * 4, bias + block * block_width * 4, columns * 4);
+        }
+    }
+}
+
+void run(LocalOperand c, LocalOperand a, LocalOperand b, const LocalOperand* bias, const AscendC::MmadParams& p,
+    Use use)
+{
+    Core& core = core_of(use);
+    if (!runs_here(core, CoreKind::aic)) {
+        return;
+    }
+    check_types(c, a, b, use);
+    require_memory(c, Memory::l0c, "dst", use);
+    require_memory(a, Memory::l0a, "fm", use);
+    require_memory(b, Memory::l0b, "filter", use);
+    require_range(core, "m", p.m, 0, 4095, use);
+    require_range(core, "n", p.n, 0, 4095, use);
+    require_range(core, "k", p.k, 0, 4095, use);
+    if (bias == nullptr && p.cmatrixSource && !p.cmatrixInitVal) {
+        raise("bad-argument", use, text_of("%s: cmatrixSource = true needs the form with a bias tensor", use.api));
+    }
+    if (p.m == 0 || p.n == 0 || p.k == 0) {
+        return;
+    }
+    Shape s{};
+    s.m = p.m, s.n = p.n, s.k = p.k;
+    s.type = a.type;
+    s.k0 = 32 / size_of(a.type);
+    s.k_used = round_up(s.k, s.k0);
+    // kDirectionAlign pads K of f32 operands to 16 (the vendor's page on K alignment).
+    s.k_blocks = (a.type == DataType::f32 && p.kDirectionAlign ? round_up(s.k, 16) : s.k_used) / s.k0;
+    s.m_padded = round_up(s.m, 16);
+    s.n_blocks = (s.n + 15) / 16;
+    s.vector_a = s.m == 1;
+
+    Instruction instruction(core, Pipe::m, use);
+    const size_t a_bytes = s.vector_a ? s.k * size_of(a.type)
+                                      : ((s.m_padded / 16 - 1) * s.k_blocks + s.k_used / s.k0) * fractal_bytes;
+    const int in_a = instruction.local("fm", false, Memory::l0a, Region::bytes(a.address, a_bytes), 512);
+    const int in_b = instruction.local("filter", false, Memory::l0b,
+        Region::bytes(b.address, s.k_used / s.k0 * s.n_blocks * fractal_bytes), 512);
+    const int out = instruction.local("dst", true, Memory::l0c,
+        Region::strided(c.address, s.m * 64, s.n_blocks, s.m_padded * 64), 1024);
+    int in_bias = -1;
+    if (bias != nullptr) {
+        require_memory(*bias, Memory::bias, "bias", use);
+        in_bias = instruction.local("bias", false, Memory::bias, Region::bytes(bias->address, s.n * 4), 64);
+    } else if (!p.cmatrixInitVal) {
+        instruction.local("dst", false, Memory::l0c, instruction.operands[out].region, 0);
+    }
+    instruction.issue();
+
+    Panels& panels = panels_for(s);
+    pack_a(s, instruction.data(in_a), panels.a.data());
+    pack_b(s, instruction.data(in_b), panels.b.data());
+    if (bias != nullptr) {
+        spread_bias(s, instruction.data(in_bias), instruction.data(out));
+    }
+    const bool start_from_c = bias != nullptr || !p.cmatrixInitVal;
+    if (c.type == DataType::f32) {
+        multiply(s, panels, reinterpret_cast<float*>(instruction.data(out)), start_from_c);
+    } else {
+        multiply(s, panels, reinterpret_cast<int32_t*>(instruction.data(out)), start_from_c);
+    }
+}
+
+}  // namespace
+
+void mmad(LocalOperand c, LocalOperand a, LocalOperand b, const AscendC::MmadParams& params, Use use)
+{
+    run(c, a, b, nullptr, params, use);
+}
+
+void mmad_with_bias(LocalOperand c, LocalOperand a, LocalOperand b, LocalOperand bias,
+    const AscendC::MmadParams& params, Use use)
+{
+    run(c, a, b, &bias, params, use);
+}
+
+}  // namespace tile_simulator

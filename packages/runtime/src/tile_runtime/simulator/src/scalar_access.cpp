@@ -1,0 +1,217 @@
+// Scalar access to tensors, buffers of a TPipe, and core state that APIs read and set: PIPE_S.
+#include <cstring>
+
+#include "ascend_c/pipe_buffers.h"
+#include "ascend_c/sync.h"
+#include "ascend_c/system_variables.h"
+#include "ascend_c/tensor.h"
+#include "ascend_c/vector_cast.h"
+#include "ascend_c/vector_mask.h"
+#include "ascend_c/load_data.h"
+#include "instruction.h"
+#include "launch.h"
+
+namespace tile_simulator {
+namespace {
+
+uint8_t* access_local(Core& core, LocalOperand tensor, uint64_t offset, uint32_t bytes, bool write, Use use)
+{
+    const Memory memory = memory_for(core, tensor, "the tensor", use);
+    Instruction instruction(core, Pipe::s, use);
+    const int operand =
+        instruction.local("the element", write, memory, Region::bytes(tensor.address + offset, bytes), bytes);
+    instruction.issue();
+    return instruction.data(operand);
+}
+
+}  // namespace
+
+uint8_t* local_pointer(LocalOperand tensor, uint64_t offset, uint32_t bytes, Use use)
+{
+    // The caller may write through the reference, and beyond it: the whole memory counts as written.
+    Core& core = core_of(use);
+    uint8_t* pointer = access_local(core, tensor, offset, bytes, true, use);
+    LocalMemory& memory = core.memory(memory_of(tensor.position));
+    memory.mark_written(memory.bytes());
+    return pointer;
+}
+
+void local_load(LocalOperand tensor, uint64_t offset, uint32_t bytes, void* value, Use use)
+{
+    std::memcpy(value, access_local(core_of(use), tensor, offset, bytes, false, use), bytes);
+}
+
+void local_store(LocalOperand tensor, uint64_t offset, uint32_t bytes, const void* value, Use use)
+{
+    std::memcpy(access_local(core_of(use), tensor, offset, bytes, true, use), value, bytes);
+}
+
+uint8_t* global_pointer(uint64_t address, uint32_t bytes, Use use)
+{
+    Instruction instruction(core_of(use), Pipe::s, use);
+    const int operand = instruction.global("the element", true, Region::bytes(address, bytes));
+    instruction.issue();
+    return instruction.data(operand);
+}
+
+void global_load(uint64_t address, uint32_t bytes, void* value, Use use)
+{
+    Instruction instruction(core_of(use), Pipe::s, use);
+    const int operand = instruction.global("the element", false, Region::bytes(address, bytes));
+    instruction.issue();
+    std::memcpy(value, instruction.data(operand), bytes);
+}
+
+void global_store(uint64_t address, uint32_t bytes, const void* value, Use use)
+{
+    std::memcpy(global_pointer(address, bytes, use), value, bytes);
+}
+
+void reset_core_state()
+{
+    Core& core = core_of({"InitSocState", {"", 0}});
+    core.mask = MaskRegister{};
+    core.atomic = AtomicKind::none;
+    core.feature_matrix[0] = core.feature_matrix[1] = 0;
+}
+
+// A TPipe on an AIC presets M_MTE1 flags 0..2 and waits for them at its end (hardware.md 1.4; kernel_tpipe_impl.h).
+constexpr int preset_flags = 3;
+
+void pipe_create(PipeState& state)
+{
+    const Use use = {"TPipe", {"(set by the TPipe)", 0}};
+    Core& core = core_of(use);
+    state = PipeState{};
+    reset_core_state();
+    if (!core.is_vector()) {
+        for (int id = 0; id < preset_flags; ++id) {
+            set_flag(AscendC::HardEvent::M_MTE1, id, use);
+        }
+    }
+    state.live = true;
+}
+
+void pipe_destroy(PipeState& state) noexcept
+{
+    if (!state.live || current_core == nullptr) {
+        return;
+    }
+    state.live = false;
+    Core& core = *current_core;
+    if (core.is_vector() || core.stopped()) {
+        return;
+    }
+    for (int id = 0; id < preset_flags; ++id) {
+        Flag& flag = core.flags[int(Pipe::m)][int(Pipe::mte1)][id];
+        if (!flag.set && core.device_checks && !core.has_pending) {
+            core.has_pending = true;
+            core.pending = Fault{};
+            core.pending.kind = "flag-wait-without-set";
+            core.pending.text = text_of("the TPipe waits for flag M_MTE1 id %d at its end, which is not set: a TPipe "
+                                        "presets ids 0..2 of M_MTE1, so a kernel must use ids 3..7",
+                id);
+            core.pending.api = "TPipe";
+        }
+        flag.set = false;
+    }
+}
+
+void pipe_reset(PipeState& state)
+{
+    for (uint32_t& next : state.next) {
+        next = 0;
+    }
+}
+
+uint32_t pipe_allocate(PipeState& state, uint8_t position, uint32_t bytes, Use use)
+{
+    const Memory memory = memory_of(position);
+    if (memory == Memory::none || memory == Memory::gm) {
+        raise("bad-argument", use, text_of("%s: position %u is no local memory", use.api, position));
+    }
+    uint32_t& next = state.next[int(memory)];
+    const uint32_t address = next;
+    if (uint64_t(address) + bytes > memory_bytes[int(memory)]) {
+        raise("out-of-bounds", use,
+            text_of("%s: %u bytes after the %u already allocated do not fit into %s, which has %u bytes", use.api, bytes,
+                address, name_of(memory), memory_bytes[int(memory)]));
+    }
+    next += bytes;
+    return address;
+}
+
+void check_buffer_range(uint64_t offset, uint64_t bytes, uint32_t length, Use use)
+{
+    if (offset + bytes > length) {
+        raise("out-of-bounds", use,
+            text_of("%s: bytes [%llu, %llu) of a buffer of %u bytes", use.api, static_cast<unsigned long long>(offset),
+                static_cast<unsigned long long>(offset + bytes), length));
+    }
+}
+
+void set_mask_counter(bool counter) { core_of({"SetMaskCount", {"", 0}}).mask.counter = counter; }
+
+void set_mask_bits(uint64_t high, uint64_t low)
+{
+    Core& core = core_of({"SetVectorMask", {"", 0}});
+    core.mask.high = high;
+    core.mask.low = low;
+}
+
+void set_mask_lanes(int64_t lanes, uint32_t element_size, bool counter, Use use)
+{
+    Core& core = core_of(use);
+    if (counter) {
+        require_range(core, "len", lanes, 0, 0x7fffffff, use);
+        core.mask.high = 0;
+        core.mask.low = static_cast<uint64_t>(lanes);
+        return;
+    }
+    require_range(core, "len", lanes, 0, element_size >= 8 ? 32 : element_size >= 4 ? 64 : 128, use);
+    core.mask.low = lanes >= 64 ? ~uint64_t(0) : (uint64_t(1) << lanes) - 1;
+    core.mask.high = lanes >= 128 ? ~uint64_t(0) : lanes > 64 ? (uint64_t(1) << (lanes - 64)) - 1 : 0;
+}
+
+void set_atomic(AtomicKind kind, DataType type)
+{
+    Core& core = core_of({"SetAtomic", {"", 0}});
+    core.atomic = kind;
+    core.atomic_type = type;
+}
+
+void set_dequantization_scale(float scale) { core_of({"SetDeqScale", {"", 0}}).dequantization_scale = scale; }
+
+void set_feature_matrix(uint32_t height, uint32_t width, const uint8_t pads[4])
+{
+    Core& core = core_of({"SetFmatrix", {"", 0}});
+    core.feature_matrix[0] = height;
+    core.feature_matrix[1] = width;
+    std::memcpy(core.feature_pads, pads, 4);
+}
+
+int32_t core_type() { return current_core == nullptr ? 0 : current_core->is_vector() ? 2 : 1; }
+
+int64_t block_index()
+{
+    const Core& core = core_of({"GetBlockIdx", {"", 0}});
+    const int64_t block = core.block.index();
+    return core.is_vector() ? block * core.block.launch().shape().aiv + core.sub : block;
+}
+
+int64_t block_count() { return core_of({"GetBlockNum", {"", 0}}).block.launch().blocks(); }
+
+int64_t sub_block_index() { return core_of({"GetSubBlockIdx", {"", 0}}).sub; }
+
+int64_t sub_block_count()
+{
+    const uint32_t aivs = core_of({"GetSubBlockNum", {"", 0}}).block.launch().shape().aiv;
+    return aivs == 0 ? 1 : aivs;
+}
+
+// No clock is modelled here: the count of instructions issued so far, which only grows.
+int64_t system_cycle() { return static_cast<int64_t>(core_of({"GetSystemCycle", {"", 0}}).instructions); }
+
+void trap(Use use) { raise("trap", use, "the kernel called Trap"); }
+
+}  // namespace tile_simulator

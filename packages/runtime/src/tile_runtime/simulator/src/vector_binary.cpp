@@ -1,0 +1,150 @@
+// Add, Sub, Mul, Div, Max, Min, And, Or, AddRelu, SubRelu, FusedMulAdd(Relu), MulAddDst.
+#include "ascend_c/vector_binary.h"
+
+#include "elementwise.h"
+
+namespace tile_simulator {
+namespace {
+
+using Context = ScalarContext;
+
+struct AddOp : PlainOp {
+    template <class T> static T apply(T a, T b, T, const Context&) { return T(wrapping<T>(a) + wrapping<T>(b)); }
+};
+struct SubOp : PlainOp {
+    template <class T> static T apply(T a, T b, T, const Context&) { return T(wrapping<T>(a) - wrapping<T>(b)); }
+};
+struct MulOp : PlainOp {
+    template <class T> static T apply(T a, T b, T, const Context&) { return T(wrapping<T>(a) * wrapping<T>(b)); }
+};
+struct DivOp : PlainOp {
+    static float apply(float a, float b, float, const Context&) { return a / b; }
+};
+struct MaxOp : PlainOp {
+    template <class T> static T apply(T a, T b, T, const Context&) { return maximum(a, b); }
+};
+struct MinOp : PlainOp {
+    template <class T> static T apply(T a, T b, T, const Context&) { return minimum(a, b); }
+};
+struct AndOp : PlainOp {
+    static uint16_t apply(uint16_t a, uint16_t b, uint16_t, const Context&) { return uint16_t(a & b); }
+};
+struct OrOp : PlainOp {
+    static uint16_t apply(uint16_t a, uint16_t b, uint16_t, const Context&) { return uint16_t(a | b); }
+};
+struct AddReluOp : PlainOp {
+    template <class T> static T apply(T a, T b, T, const Context&)
+    {
+        return rectify(T(wrapping<T>(a) + wrapping<T>(b)));
+    }
+};
+struct SubReluOp : PlainOp {
+    template <class T> static T apply(T a, T b, T, const Context&)
+    {
+        return rectify(T(wrapping<T>(a) - wrapping<T>(b)));
+    }
+};
+// Whether the device rounds the product is not published; one rounding here.
+struct FusedMulAddOp : UpdateOp {
+    static float apply(float a, float b, float old, const Context&) { return fused(a, old, b); }
+};
+struct FusedMulAddReluOp : UpdateOp {
+    static float apply(float a, float b, float old, const Context&) { return rectify(fused(a, old, b)); }
+};
+struct MulAddDstOp : UpdateOp {
+    static float apply(float a, float b, float old, const Context&) { return fused(a, b, old); }
+};
+
+template <class Op>
+VectorKernel floating(DataType type)
+{
+    return type == DataType::f32   ? &direct_kernel<float, Op, 2>
+           : type == DataType::f16 ? &half_kernel<Op, 2>
+                                   : nullptr;
+}
+
+template <class Op>
+VectorKernel arithmetic(DataType type)
+{
+    return type == DataType::i16   ? &direct_kernel<int16_t, Op, 2>
+           : type == DataType::i32 ? &direct_kernel<int32_t, Op, 2>
+                                   : floating<Op>(type);
+}
+
+template <class Op>
+VectorKernel bitwise(DataType type)
+{
+    return type == DataType::i16 || type == DataType::u16 ? &direct_kernel<uint16_t, Op, 2> : nullptr;
+}
+
+template <class Op>
+VectorKernel mixed_kernel(DataType dst, DataType src)
+{
+    if (dst == DataType::f32 && src == DataType::f16) {
+        return &half_to_float_kernel<Op, 2>;
+    }
+    return dst == src ? floating<Op>(dst) : nullptr;
+}
+
+VectorKernel kernel_of(BinaryOp op, DataType dst, DataType src)
+{
+    if (op == BinaryOp::mul_add_dst) {
+        return mixed_kernel<MulAddDstOp>(dst, src);
+    }
+    if (dst != src) {
+        return nullptr;
+    }
+    switch (op) {
+        case BinaryOp::add:
+            return arithmetic<AddOp>(dst);
+        case BinaryOp::sub:
+            return arithmetic<SubOp>(dst);
+        case BinaryOp::mul:
+            return arithmetic<MulOp>(dst);
+        case BinaryOp::div:
+            return floating<DivOp>(dst);
+        case BinaryOp::max:
+            return arithmetic<MaxOp>(dst);
+        case BinaryOp::min:
+            return arithmetic<MinOp>(dst);
+        case BinaryOp::bit_and:
+            return bitwise<AndOp>(dst);
+        case BinaryOp::bit_or:
+            return bitwise<OrOp>(dst);
+        case BinaryOp::add_relu:
+            return dst == DataType::i32 ? nullptr : arithmetic<AddReluOp>(dst);
+        case BinaryOp::sub_relu:
+            return dst == DataType::i32 ? nullptr : arithmetic<SubReluOp>(dst);
+        case BinaryOp::fused_mul_add:
+            return floating<FusedMulAddOp>(dst);
+        case BinaryOp::fused_mul_add_relu:
+            return floating<FusedMulAddReluOp>(dst);
+        default:
+            return nullptr;
+    }
+}
+
+}  // namespace
+
+void vector_binary(BinaryOp op, LocalOperand dst, LocalOperand src0, LocalOperand src1, const VectorForm& form,
+    const AscendC::BinaryRepeatParams& p, Use use)
+{
+    Core& core = core_of(use);
+    if (!runs_here(core, CoreKind::aiv)) {
+        return;
+    }
+    const VectorKernel kernel = kernel_of(op, dst.type, src0.type);
+    if (kernel == nullptr) {
+        raise("bad-argument", use,
+            text_of("%s: dst %s with sources %s is not supported on 910B", use.api, name_of(dst.type),
+                name_of(src0.type)));
+    }
+    const VectorOperand operands[3] = {
+        {"dst", dst, size_of(dst.type), p.dstBlkStride, p.dstRepStride, 255},
+        {"src0", src0, size_of(src0.type), p.src0BlkStride, p.src0RepStride, 255},
+        {"src1", src1, size_of(src1.type), p.src1BlkStride, p.src1RepStride, 255},
+    };
+    run_elementwise(core, operands, 3, form, kernel, nullptr, use);
+}
+
+}  // namespace tile_simulator

@@ -1,0 +1,53 @@
+// How a vector instruction walks its operands: repeats of 256 B, blocks of 32 B, strides and masks (hardware.md 3.6).
+#pragma once
+
+#include "instruction.h"
+
+namespace tile_simulator {
+
+// A kernel computes `count` consecutive elements: operands[0] is the destination, the others the sources.
+// The destination holds its old contents, for operations that read it.
+using VectorKernel = void (*)(uint8_t* const* operands, size_t count, const void* context);
+
+struct VectorOperand {
+    const char* name;
+    LocalOperand tensor;
+    uint32_t size;           // bytes per element
+    int64_t block_stride;    // in 32 B
+    int64_t repeat_stride;   // in 32 B
+    int64_t repeat_limit;    // largest legal repeat stride
+};
+
+// Lanes of an instruction after the form and the mask register are resolved.
+struct Lanes {
+    bool nothing = false;      // count, mask or repeat 0: no operation
+    bool contiguous = false;   // the first `total` elements, no strides
+    bool counter = false;      // `total` elements in repeats of `per_repeat`, the last one shorter
+    uint64_t total = 0;
+    uint32_t per_repeat = 0;
+    uint64_t repeats = 0;
+    uint64_t mask[2] = {0, 0};
+    uint32_t top = 0;          // highest active lane + 1
+    bool prefix = true;        // exactly the lanes below `top` are active
+
+    uint32_t active(uint64_t repeat) const
+    {
+        return counter && (repeat + 1) * per_repeat > total ? static_cast<uint32_t>(total - repeat * per_repeat) : top;
+    }
+    bool lane(uint32_t i) const { return (mask[i >> 6] >> (i & 63u) & 1u) != 0; }
+};
+
+// Resolves the form against the mask register (and updates the register as the API would).
+Lanes resolve_lanes(Core& core, const VectorForm& form, uint32_t widest_element, Use use);
+
+// Adds an operand of every repeat to the instruction; returns the index of its first region.
+int add_vector_operand(Instruction& instruction, const VectorOperand& operand, bool write, const Lanes& lanes);
+
+// Copies the blocks of one repeat of an operand to or from a contiguous buffer.
+void gather_repeat(const uint8_t* base, const VectorOperand& operand, uint64_t repeat, uint32_t lanes, uint8_t* buffer);
+
+// The whole instruction for element-wise operations: operands[0] is written, the others read.
+void run_elementwise(Core& core, const VectorOperand* operands, int count, const VectorForm& form, VectorKernel kernel,
+    const void* context, Use use);
+
+}  // namespace tile_simulator

@@ -1,0 +1,273 @@
+// Compare, CompareScalar, Select (hardware.md 3.7).
+//
+// Comparison results are bits, packed little-endian, one per element; any NaN gives 0, also for NE.
+#include "ascend_c/vector_select.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "number_arrays.h"
+#include "vector_engine.h"
+
+namespace tile_simulator {
+namespace {
+
+using AscendC::BinaryRepeatParams;
+using AscendC::CMPMODE;
+using AscendC::SELMODE;
+
+constexpr uint32_t max_lanes = 128;
+
+bool holds(CMPMODE mode, float a, float b)
+{
+    switch (mode) {
+        case CMPMODE::LT:
+            return a < b;
+        case CMPMODE::GT:
+            return a > b;
+        case CMPMODE::EQ:
+            return a == b;
+        case CMPMODE::LE:
+            return a <= b;
+        case CMPMODE::GE:
+            return a >= b;
+        default:
+            return a < b || a > b;
+    }
+}
+
+// Lane values of one repeat. int32 is compared exactly: only equality is legal, so its bits are kept.
+struct Row {
+    float values[max_lanes];
+    uint32_t words[max_lanes];
+};
+
+void load_row(DataType type, const uint8_t* elements, uint32_t lanes, Row& row)
+{
+    if (type == DataType::f16) {
+        half_to_float(reinterpret_cast<const uint16_t*>(elements), row.values, lanes);
+    } else {
+        std::memcpy(row.words, elements, lanes * 4);
+        std::memcpy(row.values, elements, lanes * 4);
+    }
+}
+
+void check_compare(const LocalOperand& src, CMPMODE mode, Use use)
+{
+    if (src.type == DataType::i32 && mode != CMPMODE::EQ) {
+        raise("bad-argument", use, text_of("%s: int32 supports CMPMODE::EQ only", use.api));
+    }
+    if (src.type != DataType::i32 && src.type != DataType::f16 && src.type != DataType::f32) {
+        raise_type(use, "src0", src.type, "half, float or int32");
+    }
+}
+
+bool compare_lane(DataType type, CMPMODE mode, const Row& a, const Row& b, uint32_t lane)
+{
+    return type == DataType::i32 ? a.words[lane] == b.words[lane] : holds(mode, a.values[lane], b.values[lane]);
+}
+
+void scalar_row(Scalar scalar, Row& row)
+{
+    for (uint32_t i = 0; i < max_lanes; ++i) {
+        row.values[i] = static_cast<float>(scalar.value);
+        row.words[i] = static_cast<uint32_t>(scalar.bits);
+    }
+}
+
+// The walk of a count form: whole repeats, contiguous.
+Lanes walk_of(Core& core, const VectorForm& form, uint32_t size, Use use)
+{
+    Lanes lanes = resolve_lanes(core, form, size, use);
+    if (lanes.contiguous) {
+        lanes.contiguous = false;
+        lanes.counter = true;
+        lanes.repeats = (lanes.total + lanes.per_repeat - 1) / lanes.per_repeat;
+        lanes.top = static_cast<uint32_t>(lanes.total < lanes.per_repeat ? lanes.total : lanes.per_repeat);
+    }
+    return lanes;
+}
+
+}  // namespace
+
+void vector_compare(LocalOperand dst, LocalOperand src0, const TensorOrScalar& src1, CMPMODE mode,
+    const VectorForm& form, const BinaryRepeatParams& p, Use use)
+{
+    Core& core = core_of(use);
+    if (!runs_here(core, CoreKind::aiv)) {
+        return;
+    }
+    check_compare(src0, mode, use);
+    require_memory(dst, Memory::ub, "dst", use);
+    const uint32_t size = size_of(src0.type);
+    if (form.kind == VectorForm::count && core.device_checks && form.repeats * int64_t(size) % 256 != 0) {
+        raise("bad-argument", use,
+            text_of("%s: count is %lld elements of %u bytes, but must fill whole repeats of 256 bytes", use.api,
+                static_cast<long long>(form.repeats), size));
+    }
+    // The mask has no effect on Compare: every lane of a repeat is compared.
+    VectorForm whole = form;
+    if (form.kind == VectorForm::lanes || form.kind == VectorForm::bits) {
+        whole.kind = VectorForm::lanes;
+        whole.mask[0] = 256 / size;
+    }
+    const Lanes lanes = walk_of(core, whole, size, use);
+    Instruction instruction(core, Pipe::v, use);
+    if (lanes.nothing) {
+        instruction.issue();
+        return;
+    }
+    const VectorOperand left = {"src0", src0, size, p.src0BlkStride, p.src0RepStride, 255};
+    const VectorOperand right = {"src1", src1.tensor != nullptr ? *src1.tensor : src0, size, p.src1BlkStride,
+        p.src1RepStride, 255};
+    const uint64_t repeat_bytes = lanes.per_repeat / 8;
+    const int to = instruction.local(
+        "dst", true, Memory::ub, Region::bytes(dst.address, lanes.repeats * repeat_bytes), 32);
+    const int in0 = add_vector_operand(instruction, left, false, lanes);
+    const int in1 = src1.tensor != nullptr ? add_vector_operand(instruction, right, false, lanes) : -1;
+    instruction.issue();
+    Row a;
+    Row b;
+    scalar_row(src1.scalar, b);
+    alignas(64) uint8_t elements[256];
+    for (uint64_t repeat = 0; repeat < lanes.repeats; ++repeat) {
+        gather_repeat(instruction.data(in0), left, repeat, lanes.active(repeat), elements);
+        load_row(src0.type, elements, lanes.active(repeat), a);
+        if (in1 >= 0) {
+            gather_repeat(instruction.data(in1), right, repeat, lanes.active(repeat), elements);
+            load_row(src0.type, elements, lanes.active(repeat), b);
+        }
+        uint8_t bits[max_lanes / 8] = {};
+        for (uint32_t lane = 0; lane < lanes.active(repeat); ++lane) {
+            bits[lane / 8] |= static_cast<uint8_t>(compare_lane(src0.type, mode, a, b, lane) << (lane % 8));
+        }
+        std::memcpy(instruction.data(to) + repeat * repeat_bytes, bits, repeat_bytes);
+    }
+}
+
+void vector_compare_to_register(LocalOperand src0, LocalOperand src1, CMPMODE mode, const VectorForm& form,
+    const BinaryRepeatParams& p, Use use)
+{
+    Core& core = core_of(use);
+    if (!runs_here(core, CoreKind::aiv)) {
+        return;
+    }
+    check_compare(src0, mode, use);
+    const uint32_t size = size_of(src0.type);
+    const Lanes lanes = resolve_lanes(core, form, size, use);
+    Instruction instruction(core, Pipe::v, use);
+    if (lanes.nothing) {
+        instruction.issue();
+        return;
+    }
+    const VectorOperand left = {"src0", src0, size, p.src0BlkStride, p.src0RepStride, 255};
+    const VectorOperand right = {"src1", src1, size, p.src1BlkStride, p.src1RepStride, 255};
+    const int in0 = add_vector_operand(instruction, left, false, lanes);
+    const int in1 = add_vector_operand(instruction, right, false, lanes);
+    instruction.issue();
+    Row a;
+    Row b;
+    alignas(64) uint8_t elements[256];
+    gather_repeat(instruction.data(in0), left, 0, lanes.top, elements);
+    load_row(src0.type, elements, lanes.top, a);
+    gather_repeat(instruction.data(in1), right, 0, lanes.top, elements);
+    load_row(src0.type, elements, lanes.top, b);
+    for (uint32_t lane = 0; lane < lanes.top; ++lane) {
+        if (lanes.lane(lane)) {
+            const uint64_t bit = uint64_t(1) << (lane % 64);
+            uint64_t& word = core.compare_mask[lane / 64];
+            word = compare_lane(src0.type, mode, a, b, lane) ? word | bit : word & ~bit;
+        }
+    }
+}
+
+// Mode 0: bits of the compare mask register, the same for every repeat (the selMask tensor is not read).
+// Mode 1: bits from a tensor, other side a scalar. Mode 2: bits from a tensor, other side a tensor.
+void vector_select(LocalOperand dst, LocalOperand bits, LocalOperand src0, const TensorOrScalar& src1, SELMODE mode,
+    const VectorForm& form, const BinaryRepeatParams& p, Use use)
+{
+    Core& core = core_of(use);
+    if (!runs_here(core, CoreKind::aiv)) {
+        return;
+    }
+    if ((mode == SELMODE::VSEL_TENSOR_SCALAR_MODE) != (src1.tensor == nullptr)) {
+        raise("bad-argument", use,
+            text_of("%s: VSEL_TENSOR_SCALAR_MODE takes a scalar src1, the other modes a tensor", use.api));
+    }
+    const uint32_t size = size_of(src0.type);
+    if (mode == SELMODE::VSEL_CMPMASK_SPR && form.kind == VectorForm::count && core.device_checks &&
+        form.repeats > int64_t(256 / size)) {
+        raise("bad-argument", use,
+            text_of("%s: VSEL_CMPMASK_SPR selects at most one repeat (%u elements) in the count form, count is %lld",
+                use.api, 256 / size, static_cast<long long>(form.repeats)));
+    }
+    const Lanes lanes = walk_of(core, form, size, use);
+    Instruction instruction(core, Pipe::v, use);
+    if (lanes.nothing) {
+        instruction.issue();
+        return;
+    }
+    const VectorOperand target = {"dst", dst, size, p.dstBlkStride, p.dstRepStride, 255};
+    const VectorOperand left = {"src0", src0, size, p.src0BlkStride, p.src0RepStride, 255};
+    const VectorOperand right = {"src1", src1.tensor != nullptr ? *src1.tensor : src0, size, p.src1BlkStride,
+        p.src1RepStride, 255};
+    const bool from_tensor = mode != SELMODE::VSEL_CMPMASK_SPR;
+    const uint64_t repeat_bytes = lanes.per_repeat / 8;
+    const int to = add_vector_operand(instruction, target, true, lanes);
+    const int in0 = add_vector_operand(instruction, left, false, lanes);
+    const int in1 = src1.tensor != nullptr ? add_vector_operand(instruction, right, false, lanes) : -1;
+    int mask = -1;
+    if (from_tensor) {
+        require_memory(bits, Memory::ub, "selMask", use);
+        const uint64_t last = lanes.active(lanes.repeats - 1);
+        mask = instruction.local("selMask", false, Memory::ub,
+            Region::bytes(bits.address, (lanes.repeats - 1) * repeat_bytes + (last + 7) / 8), 32);
+    }
+    instruction.issue();
+    alignas(64) uint8_t a[256];
+    alignas(64) uint8_t b[256];
+    for (uint32_t lane = 0; lane < lanes.per_repeat; ++lane) {
+        std::memcpy(b + lane * size, &src1.scalar.bits, size);
+    }
+    for (uint64_t repeat = 0; repeat < lanes.repeats; ++repeat) {
+        const uint32_t active = lanes.active(repeat);
+        gather_repeat(instruction.data(in0), left, repeat, active, a);
+        if (in1 >= 0) {
+            gather_repeat(instruction.data(in1), right, repeat, active, b);
+        }
+        uint64_t chosen[2] = {core.compare_mask[0], core.compare_mask[1]};
+        if (from_tensor) {
+            chosen[0] = chosen[1] = 0;
+            std::memcpy(chosen, instruction.data(mask) + repeat * repeat_bytes, (active + 7) / 8);
+        }
+        for (uint32_t lane = 0; lane < active; ++lane) {
+            if (lanes.prefix || lanes.lane(lane)) {
+                const bool first = (chosen[lane / 64] >> (lane % 64) & 1u) != 0;
+                const uint32_t per_block = 32 / size;
+                uint8_t* out = instruction.data(to) + repeat * p.dstRepStride * 32ull +
+                               (lane / per_block) * uint64_t(p.dstBlkStride) * 32 + (lane % per_block) * size;
+                std::memcpy(out, (first ? a : b) + lane * size, size);
+            }
+        }
+    }
+}
+
+void move_compare_mask(LocalOperand tensor, bool to_register, Use use)
+{
+    Core& core = core_of(use);
+    if (!runs_here(core, CoreKind::aiv)) {
+        return;
+    }
+    require_memory(tensor, Memory::ub, "the tensor", use);
+    Instruction instruction(core, Pipe::v, use);
+    const int operand =
+        instruction.local("the tensor", !to_register, Memory::ub, Region::bytes(tensor.address, 16), 16);
+    instruction.issue();
+    if (to_register) {
+        std::memcpy(core.compare_mask, instruction.data(operand), 16);
+    } else {
+        std::memcpy(instruction.data(operand), core.compare_mask, 16);
+    }
+}
+
+}  // namespace tile_simulator

@@ -1,0 +1,98 @@
+"""Kernels on this machine: compiled by the host compiler, run by the simulator."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import tile_codegen_ascendc
+from tile_ir import BuildError, Func, KernelError, Target
+from tile_ir.switches import switch
+from tile_runtime.backend import KernelFiles, Launch
+from tile_runtime.bind_arguments import Bound
+from tile_runtime.build_simulator import include_directory
+from tile_runtime.compile_host import FLAGS, find_compiler, host_command, run_compiler
+from tile_runtime.fingerprint import compiler_identity
+from tile_runtime.native import launcher
+from tile_runtime.signature import Signature, TensorParam
+from tile_runtime.simulation_error import Fault, simulation_error
+
+# How the launcher stores a scalar; the entry reads the low bytes of it (both hosts are little
+# endian), and 16-bit floats travel as float.
+_KINDS = {
+    "int8": "i32", "int16": "i32", "int32": "i32", "int64": "i64", "uint8": "i32",
+    "uint16": "i32", "uint32": "i64", "uint64": "i64", "bool": "bool",
+    "float16": "f32", "bfloat16": "f32", "float32": "f32", "float64": "f64",
+}  # fmt: skip
+
+
+class SimulatorBackend:
+    """The simulator in this process."""
+
+    name = "simulator"
+    device_type = "cpu"
+
+    def identity(self) -> str:
+        words = find_compiler()
+        return " ".join([compiler_identity(words[0]), *words[1:], *FLAGS])
+
+    def compile(self, sources: Sequence[Path], output: Path) -> None:
+        includes = [include_directory(), Path(tile_codegen_ascendc.DEVICE_HEADER_DIR)]
+        run_compiler(host_command(find_compiler(), sources, output, includes), sources[0].name)
+
+    def load(
+        self, files: KernelFiles, signature: Signature, func: Func, target: Target
+    ) -> Launch:
+        kinds = [
+            "ptr" if isinstance(p, TensorParam) else _KINDS[p.dtype.name]
+            for p in signature.params
+        ]
+        kinds += ["i64"] * len(signature.symbols)
+        names = [*(p.name for p in signature.params), *signature.symbols]
+        try:
+            kernel = launcher().Kernel(str(files.library), "tile_entry", kinds, names)
+        except RuntimeError as error:
+            raise BuildError("kernel-load", str(error)) from None
+        return SimulatorLaunch(kernel, files.source, func, target)
+
+
+class SimulatorLaunch:
+    """Runs one loaded kernel; what it prints goes to standard output."""
+
+    def __init__(self, kernel: Any, source: Path, func: Func, target: Target) -> None:
+        self._run = kernel.run
+        self._set_options = kernel.set_options
+        self._source = source
+        self._func = func
+        self._target = target
+        self._settings: tuple[Any, ...] | None = None
+
+    def __call__(self, call: Bound, stream: Any) -> None:
+        """Run to the end. Raises SimulationError for the first fault found."""
+        settings = (switch("check"), switch("threads"), switch("seed"))
+        if settings != self._settings:
+            self._apply(*settings)
+            self._settings = settings
+        error, text = self._run(call.values, call.sizes)
+        if text:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        if error is not None:
+            fault = Fault(
+                error.kind, error.text, error.file, error.line, error.block, error.core, error.api
+            )
+            raise simulation_error(fault, self._source, self._func)
+
+    def _apply(self, check: str, threads: int, seed: int) -> None:
+        checks = getattr(launcher(), f"CHECKS_{check.upper()}", None)
+        if checks is None:
+            raise KernelError("check-level", f"this simulator has no check level {check!r}")
+        self._set_options(
+            checks=checks,
+            threads=threads,
+            seed=seed,
+            cube_cores=self._target.cube_cores,
+            vector_cores=self._target.vector_cores,
+        )

@@ -1,0 +1,248 @@
+# ruff: noqa
+"""Indices, slices and operators that do not fit."""
+
+import tile_frontend as T
+
+TABLE = [1, 2, 3]
+SIZE = 5
+
+
+def too_few_indices():
+    @T.prim_func
+    def k(A: T.Tensor((4, 16), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            A[0] = 1
+          # ^ rank-mismatch: `A` has 2 dimensions, found 1 index | give one index or slice per dimension; `:` takes a whole one
+
+
+def too_many_indices():
+    @T.prim_func
+    def k(A: T.Tensor((4,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            a = T.alloc_ub((4,), "int32")
+            T.copy(A, a[0:2, 0])
+            #         ^ rank-mismatch: `a` has 1 dimension, found 2 indices | give one index or slice per dimension; `:` takes a whole one
+
+
+def negative_index():
+    @T.prim_func
+    def k(A: T.Tensor((4, 16), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            A[0, -1] = 1
+            #    ^ index-range: index 1 of `A` is -1 | indices do not count from the end here
+
+
+def index_past_the_end():
+    @T.prim_func
+    def k(A: T.Tensor((4, 16), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            a = T.alloc_ub((4, 16), "int32")
+            a[4, 0] = 1
+            # ^ index-range: index 0 of `a` is 4, but the dimension has 4 elements
+
+
+def element_of_a_tensor_past_the_end():
+    @T.prim_func
+    def k(A: T.Tensor((4, 16), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            x = A[0, 16] + 1
+            #   ^ index-range: index 1 of `A` is 16, but the dimension has 16 elements
+
+
+def slice_past_the_end():
+    @T.prim_func
+    def k(A: T.Tensor((4, 16), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            a = T.alloc_ub((4, 16), "int32")
+            T.tile.fill(a[2, 0:17], 0)
+            #                ^ index-range: slice 1 of `a` ends at 17, but the dimension has 16 elements
+
+
+def negative_slice():
+    @T.prim_func
+    def k(A: T.Tensor((4, 16), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            a = T.alloc_ub((4, 16), "int32")
+            T.tile.fill(a[2, :-1], 0)
+            #                ^ index-range: index 1 of `a` is -1 | indices do not count from the end here
+
+
+def empty_slice():
+    @T.prim_func
+    def k(A: T.Tensor((4, 16), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            a = T.alloc_ub((4, 16), "int32")
+            T.tile.fill(a[2, 8:8], 0)
+            #                ^ empty-slice: slice 1 of `a` has 0 elements | the stop of a slice is after its start
+
+
+def slice_with_a_step():
+    @T.prim_func
+    def k(A: T.Tensor((4, 16), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            a = T.alloc_ub((4, 16), "int32")
+            T.tile.fill(a[0, ::2], 0)
+            #                ^ slice-step: a slice of `a` has a step | slices take every element: copy or compute whole runs
+
+
+def float_index():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32"), x: T.float32):
+        with T.Kernel(1) as (cid, vid):
+            A[x] = 1
+            # ^ index-type: index 0 of `A` is float32, expected an integer | convert it with T.cast(x, "int32")
+
+
+def string_index():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            A["x"] = 1
+            # ^ index-type: index 0 of `A` is the string 'x', expected an integer
+
+
+def slice_of_a_slice():
+    @T.prim_func
+    def k(A: T.Tensor((4, 16), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            row = A[0, :]
+            A[0, 0] = row[0]
+            #         ^ operand-kind: a slice of `A` is sliced again | slice the buffer itself
+
+
+def slice_assigned():
+    @T.prim_func
+    def k(A: T.Tensor((4, 16), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            A[0, :] = 0
+          # ^ slice-store: a slice of `A` is assigned | write T.tile.fill, T.copy or another tile operation; single elements can be set
+
+
+def buffer_stored():
+    @T.prim_func
+    def k(A: T.Tensor((4,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            a = T.alloc_ub((4,), "int32")
+            A[0] = a
+            #      ^ operand-kind: the buffer `a` is stored in one element | copy tiles with T.copy
+
+
+def fraction_stored():
+    @T.prim_func
+    def k(A: T.Tensor((4,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            A[0] = 0.5
+            #      ^ dtype-mismatch: 0.5 is stored in an element of type int32 | write an integer, or T.cast(value, ...) to say how it rounds
+
+
+def division_of_integers():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            A[0] = 1 + cid / 2
+            #          ^ operand-type: `/` on two integers is ambiguous: use `//`, or cast one to float
+
+
+def bits_of_a_float():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32"), x: T.float32):
+        with T.Kernel(1) as (cid, vid):
+            A[0] = cid + (x & 1)
+            #             ^ operand-type: `&` needs integers, found float32 and float32
+
+
+def arithmetic_on_buffers():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            a = T.alloc_ub((16,), "int32")
+            a = a + 1
+            #   ^ operand-type: `+` does not take the buffer `a` | compute on tiles with T.tile operations, or on elements in T.Parallel
+
+
+def power_of_a_runtime_value():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            A[0] = cid ** 2
+            #      ^ operand-type: `**` does not take a runtime int32 and the Python number 2
+
+
+def python_division_by_zero():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            A[0] = cid + SIZE // (SIZE - 5)
+            #            ^ python-error: ZeroDivisionError: integer division or modulo by zero
+
+
+def runtime_index_into_a_list():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            A[0] = TABLE[cid]
+            #      ^ runtime-value: a runtime value is used where a Python number is needed | only values known outside the kernel can size or choose things; convert with T.cast
+
+
+def python_index_error():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            A[0] = TABLE[7]
+            #      ^ python-error: IndexError: list index out of range
+
+
+def python_min_of_runtime_values():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            A[0] = min(cid, 3)
+            #      ^ runtime-condition: a runtime value has no truth value while the kernel is traced | choose at run time with `if`, T.if_then_else or T.And / T.Or
+
+
+def python_float_of_a_runtime_value():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            A[0] = float(cid)
+            #      ^ runtime-value: a runtime value is used where a Python number is needed | only values known outside the kernel can size or choose things; convert with T.cast
+
+
+def wrong_count_unpacked():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            a, b = TABLE
+          # ^ unpacking: 3 values for 2 names
+
+
+def number_unpacked():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            a, b = cid
+          # ^ unpacking: a runtime int32 is not a tuple
+
+
+def reinterpret_of_another_width():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            A[0] = T.reinterpret("float16", cid)
+            #                               ^ operand-type: int32 has 32 bits, float16 has 16 | reinterpret keeps the width: T.cast converts
+
+
+def infinity_of_an_integer():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            A[0] = T.infinity("int32")
+            #                 ^ operand-type: int32 has no infinity
+
+
+def column_counts_characters_not_bytes():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            A[0] = SIZE + len("größe") + nothing_like_it
+            #                            ^ unknown-name: `nothing_like_it` is not defined

@@ -1,0 +1,217 @@
+# ruff: noqa
+"""Names that mean nothing, or mean two things."""
+
+import tile_frontend as T
+
+
+class E:
+    FREE = 0
+
+
+m = T.symbolic("m")
+
+
+def unknown_variable():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            A[0] = cis
+            #      ^ unknown-name: `cis` is not defined | did you mean `cid`?
+
+
+def unknown_variable_without_a_near_name():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            A[0] = qqqzzz
+            #      ^ unknown-name: `qqqzzz` is not defined
+
+
+def unknown_operation():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            T.copi(A, A)
+            # ^ unknown-name: `T.copi` is not defined | did you mean `copy`?
+
+
+def unknown_tile_operation():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            T.tile.reciprocall(A, A)
+            #      ^ unknown-name: `T.tile.reciprocall` is not defined | did you mean `reciprocal`?
+
+
+def unknown_attribute_on_a_second_line():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            A[0] = cid + (
+                E.FRE
+                # ^ unknown-name: `E.FRE` is not defined | did you mean `FREE`?
+            )
+
+
+def removed_alloc_local():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            a = T.alloc_local((16,), "int32")
+            #     ^ unknown-name: `T.alloc_local` is not defined | allocate with T.alloc_ub, or T.alloc_var for one scalar
+
+
+def removed_gemm():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            T.gemm(A, A, A)
+            # ^ unknown-name: `T.gemm` is not defined | write T.gemm_v0(A, B, C, init=...)
+
+
+def gone_after_its_block():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            for i in range(4):
+                x = i
+            A[0] = x
+            #      ^ unknown-name: `x` was bound inside the block at line 77 and ended with it | bind it before the block, or keep it in a T.alloc_var
+
+
+def gone_after_a_scope():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            with T.Scope("V"):
+                a = T.alloc_ub((16,), "float32")
+            with T.Scope("V"):
+                T.copy(A, a)
+                #         ^ unknown-name: `a` was bound inside the block at line 87 and ended with it | bind it before the block, or keep it in a T.alloc_var
+
+
+def buffer_name_twice():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            a = T.alloc_ub((16,), "float32")
+            b = T.alloc_ub((16,), "float32")
+            a = T.alloc_ub((16,), "float32")
+          # ^ duplicate-buffer: `a` names two buffers: one at line 97, another at line 99 | give each buffer of a kernel its own name
+
+
+def buffer_named_like_a_parameter():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            A = T.alloc_ub((16,), "float32")
+          # ^ duplicate-buffer: `A` names two buffers: one at line 105, another at line 107 | give each buffer of a kernel its own name
+
+
+def buffer_name_twice_in_a_macro():
+    @T.macro
+    def twice():
+        t = T.alloc_ub((16,), "float32")
+        t = T.alloc_ub((16,), "float32")
+      # ^ duplicate-buffer: `t` names two buffers: one at line 114, another at line 115 | give each buffer of a kernel its own name
+
+    @T.prim_func
+    def k(A: T.Tensor((16,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            twice()
+
+
+def symbol_in_no_shape():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "float32")):
+        with T.Kernel(m) as (cid, vid):
+        #             ^ unbound-symbol: the symbolic dimension `m` is in no parameter's shape | a symbol takes its value from a tensor: use it in a T.Tensor shape
+            pass
+
+
+def parameter_named_like_a_symbol():
+    @T.prim_func
+    def k(m: T.Tensor((m,), "float32")):
+    #     ^ symbol-name: parameter `m` has the name of a symbolic dimension
+        with T.Kernel(1) as (cid, vid):
+            pass
+
+
+def string_assigned():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            mode = "CAST_NONE"
+          # ^ not-assignable: `mode` is set to the string 'CAST_NONE' | a kernel names numbers and buffers: define it outside the kernel
+
+
+def operation_assigned():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            x = T.barrier_all()
+          # ^ no-value: the operation `barrier_all` has no value | write it on a line of its own
+
+
+def operation_not_called():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            T.barrier_all
+          # ^ not-called: `T.barrier_all` is not called | add the parentheses
+
+
+def operation_lost_in_a_helper():
+    def helper():
+        T.barrier_all()
+
+    @T.prim_func
+    def k(A: T.Tensor((16,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            helper()
+          # ^ operation-lost: the operation `barrier_all` is called, but its result is not emitted | a helper returns the operation to its caller; to emit several, use @T.macro
+
+
+def number_called():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            E.FREE(1)
+          # ^ not-callable: `E.FREE` is the Python number 0, not a function
+
+
+def wrong_arguments_of_a_macro():
+    @T.macro
+    def twice(a, b):
+        pass
+
+    @T.prim_func
+    def k(A: T.Tensor((16,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            twice(1)
+          # ^ arity: macro `twice`: missing a required argument: 'b'
+
+
+def endless_macro():
+    @T.macro
+    def again():
+        again()
+      # ^ macro-recursion: macro `again` expands without end
+        # here
+
+    @T.prim_func
+    def k(A: T.Tensor((16,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            again()
+
+
+def mistake_inside_a_macro():
+    @T.macro
+    def inner(a):
+        T.tile.addd(a, a, 1.0)
+        #      ^ unknown-name: `T.tile.addd` is not defined | did you mean `add`?
+
+    @T.prim_func
+    def k(A: T.Tensor((16,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            inner(A)

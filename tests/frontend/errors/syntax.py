@@ -1,0 +1,244 @@
+# ruff: noqa
+"""Python that kernels do not have."""
+
+import tile_frontend as T
+
+
+def break_statement():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            for i in range(4):
+                break
+              # ^ unsupported-syntax: `break` is not supported in a kernel | write T.loop_break()
+
+
+def continue_statement():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            for i in range(4):
+                continue
+              # ^ unsupported-syntax: `continue` is not supported in a kernel | put the rest of the body in an `if`
+
+
+def try_statement():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            try:
+          # ^ unsupported-syntax: `try` is not supported in a kernel
+                A[0] = 1
+            finally:
+                pass
+
+
+def return_value():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            return cid
+          # ^ unsupported-syntax: `return` of a value is not supported in a kernel | write results to a buffer that is passed in
+
+
+def nested_function():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            def f():
+          # ^ unsupported-syntax: a nested function is not supported in a kernel | define it outside, with @T.macro or without
+                pass
+
+
+def lambda_expression():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            A[0] = (lambda: 1)()
+            #       ^ unsupported-syntax: a lambda is not supported in a kernel | define a function outside the kernel
+
+
+def list_comprehension():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            x = [i for i in range(4)]
+            #   ^ unsupported-syntax: a list comprehension is not supported in a kernel | build the list outside the kernel
+
+
+def dict_comprehension():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            x = {i: i for i in (1, 2)}
+            #   ^ unsupported-syntax: a dict comprehension is not supported in a kernel | build the dict outside the kernel
+
+
+def generator():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            A[0] = sum(i for i in (1, 2))
+            #         ^ unsupported-syntax: a generator expression is not supported in a kernel | build the values outside the kernel
+
+
+def walrus():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            A[0] = (n := 3)
+            #       ^ unsupported-syntax: `:=` is not supported in a kernel | assign on a line of its own
+
+
+def f_string():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            T.printf(f"{1}")
+            #        ^ unsupported-syntax: an f-string is not supported in a kernel | build the string outside the kernel
+
+
+def iteration_over_a_list():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            for i in [1, 2, 3]:
+            #        ^ not-a-loop: a kernel cannot iterate over a Python list | loop with range, T.serial, T.unroll, T.grid, T.Parallel, T.Pipelined or T.Persistent
+                A[i] = 1
+
+
+def iteration_with_enumerate():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            for i in enumerate((1, 2)):
+            #        ^ not-a-loop: a kernel cannot iterate over a Python enumerate | loop with range, T.serial, T.unroll, T.grid, T.Parallel, T.Pipelined or T.Persistent
+                A[i] = 1
+
+
+def loop_with_else():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            for i in range(4):
+          # ^ unsupported-syntax: `else` of a loop is not supported
+                A[i] = 1
+            else:
+                A[0] = 1
+
+
+def loop_with_step():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            for i in range(0, 8, 2):
+            #                    ^ loop-step: a loop has a step | loop over the count and multiply inside
+                A[i] = 1
+
+
+def import_statement():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            import math
+          # ^ unsupported-syntax: `import` is not supported in a kernel | import at the top of the file
+
+
+def delete_statement():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            del cid
+          # ^ unsupported-syntax: `del` is not supported in a kernel
+
+
+def raise_statement():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            raise ValueError
+          # ^ unsupported-syntax: `raise` is not supported in a kernel
+
+
+def match_statement():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            match 1:
+          # ^ unsupported-syntax: `match` is not supported in a kernel | write if / elif / else
+                case 1:
+                    A[0] = 1
+
+
+def attribute_assignment():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            A.name = 1
+          # ^ unsupported-syntax: this target is not supported in a kernel | assign to names and elements
+
+
+def starred_target():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            a, *b = (1, 2, 3)
+            #  ^ unsupported-syntax: a starred target is not supported in a kernel | assign to names and elements
+
+
+def with_a_number():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            with cid:
+            #    ^ not-a-frame: `with` does not take a runtime int32 | it takes T.Kernel, T.Scope, T.If, T.Then or T.Else
+                pass
+
+
+def failed_assertion():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            assert A.shape[0] == 17, "wrong size"
+          # ^ assertion: `A.shape[0] == 17` does not hold: wrong size
+
+
+def runtime_assertion():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            assert cid == 0
+          # ^ unsupported-syntax: `assert` of a runtime condition is not supported | check it before the kernel is called
+
+
+def runtime_ternary():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            A[0] = 1 if cid == 0 else 2
+            #           ^ runtime-condition: `a if c else b` chooses while the kernel is traced, but the condition is known only when it runs | write T.if_then_else(c, a, b)
+
+
+def ellipsis_index():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            A[...] = 1
+            # ^ unsupported-syntax: `...` is not supported in a kernel | write one `:` per dimension
+
+
+def double_star_call():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            T.barrier_all(**{})
+            #               ^ unsupported-syntax: `**` in a call is not supported in a kernel | write the keywords out
+
+
+def constant_while():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            while True:
+            #     ^ loop-condition: the condition of `while` is the Python number True, expected a runtime condition | a loop with a known count is `for i in T.serial(n)`
+                A[0] = 1

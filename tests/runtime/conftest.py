@@ -1,0 +1,33 @@
+"""Fixtures for kernels whose Ascend C is written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hand_written import SAXPY, SAXPY_CPP, SAXPY_PYTHON, HandWritten, entry_for, func_of
+
+import tile_codegen_ascendc
+from tile_ir import Func
+from tile_runtime import build
+
+
+@pytest.fixture
+def hand_written(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], HandWritten]:
+    """Make every kernel compile to the given C++ from now on."""
+
+    def install(source: str) -> HandWritten:
+        stand_in = HandWritten(source)
+        monkeypatch.setattr(build, "run_pipeline", stand_in.run_pipeline)
+        monkeypatch.setattr(tile_codegen_ascendc, "emit", stand_in.emit)
+        monkeypatch.setattr(tile_codegen_ascendc, "entry_source", entry_for)
+        return stand_in
+
+    return install
+
+
+@pytest.fixture
+def saxpy(hand_written: Callable[[str], HandWritten]) -> Func:
+    """C = s * A + B, whose body is in SAXPY_CPP."""
+    hand_written(SAXPY_CPP)
+    return func_of(SAXPY, saxpy=SAXPY_PYTHON)

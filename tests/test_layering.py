@@ -1,0 +1,179 @@
+"""Who may import whom (design, section 2), names and sizes of files, and other rules of the house.
+
+A rule is changed here, in a commit of its own, with the reason.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ROOT / "packages"
+
+# import name: what its modules may import besides themselves and the standard library.
+MAY_IMPORT = {
+    "tile_ir": {"numpy", "lark"},
+    "tile_frontend": {"tile_ir"},
+    "tile_passes": {"tile_ir", "networkx"},
+    "tile_codegen_ascendc": {"tile_ir", "jinja2"},
+    "tile_runtime": {
+        "tile_ir", "tile_frontend", "tile_passes", "tile_codegen_ascendc", "numpy", "torch",
+        "torch_npu", "pybind11",
+    },
+}  # fmt: skip
+FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
+LONGEST = 400
+# Files that may be longer, with the reason.
+LONG = {
+    "packages/ir/src/tile_ir/expr.py": "nodes, typing rules and operators of one small language",
+}
+# `import tile_frontend` must stay below 0.15 s, so it may not load any of these.
+HEAVY = ("torch", "networkx", "numpy", "lark", "jinja2")
+
+
+def modules() -> list[Path]:
+    """Every Python file of the packages, setup scripts aside."""
+    return sorted(p for p in PACKAGES.glob("*/src/**/*.py") if "build" not in p.parts)
+
+
+def package_of(path: Path) -> str:
+    return path.relative_to(PACKAGES).parts[2]
+
+
+def place(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def imported(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Top-level names of every import, wherever it stands, with its line; the names handed to
+    `import_module` too, and not what is imported for type checkers only."""
+    for_types = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
+    for node in ast.walk(tree):
+        if id(node) in for_types:
+            continue
+        if isinstance(node, ast.Import):
+            yield from ((alias.name.split(".")[0], node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield ("" if node.level else (node.module or "").split(".")[0]), node.lineno
+        elif isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
+            name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+            argument = node.args[0] if node.args else None
+            if name == "import_module" and isinstance(argument, ast.Constant):
+                yield str(argument.value).split(".")[0], node.lineno
+
+
+def test_there_are_packages_to_look_at() -> None:
+    assert {package_of(p) for p in modules()} == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_package_imports_only_what_it_may(package: str) -> None:
+    allowed = MAY_IMPORT[package] | {package} | set(sys.stdlib_module_names)
+    # T.jit and friends are the runtime's, loaded when a script first uses one (design, 2).
+    lazily = {("tile_frontend", "__init__.py", "tile_runtime")}
+    wrong = [
+        f"{place(path)}:{line} imports {name or 'a relative module'}"
+        for path in modules()
+        if package_of(path) == package
+        for name, line in imported(ast.parse(path.read_text()))
+        if name not in allowed and (package, path.name, name) not in lazily
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_importing_the_frontend_loads_nothing_heavy() -> None:
+    source = ";".join(
+        [f"import sys; sys.path[:0] = {[str(p) for p in PACKAGES.glob('*/src')]}",
+         "import tile_frontend",
+         f"print([m for m in {HEAVY} if m in sys.modules])"]
+    )  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"
+
+
+def test_file_names_say_what_is_inside() -> None:
+    wrong = [place(p) for p in PACKAGES.glob("*/src/**/*") if p.stem.lower() in FORBIDDEN_NAMES]
+    assert not wrong, f"find a name that says what lives there: {wrong}"
+
+
+def test_files_fit_one_sitting() -> None:
+    sizes = {place(p): len(p.read_text().splitlines()) for p in modules()}
+    wrong = {name: n for name, n in sizes.items() if n > LONGEST and name not in LONG}
+    assert not wrong, f"over {LONGEST} lines; split them, or list them in LONG with a reason"
+
+
+def test_the_list_of_long_files_is_current() -> None:
+    for name in LONG:
+        path = ROOT / name
+        assert path.is_file(), f"{name} is gone; take it off LONG"
+        assert len(path.read_text().splitlines()) > LONGEST, f"{name} is short now"
+
+
+def op_name_comparisons(tree: ast.Module) -> list[int]:
+    """Lines that compare the name of an operation: `op.opdef.name == "add"`, in either order,
+    also with `in`, `!=` and `match`."""
+
+    def is_op_name(node: ast.expr) -> bool:
+        return (
+            isinstance(node, ast.Attribute)
+            and node.attr == "name"
+            and (
+                (isinstance(node.value, ast.Attribute) and node.value.attr == "opdef")
+                or (isinstance(node.value, ast.Name) and node.value.id in ("op", "opdef"))
+            )
+        )
+
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            # A look-up in a table of names, `name in TABLE`, is not a comparison with one name.
+            if any(is_op_name(s) for s in sides) and any(
+                isinstance(s, (ast.Constant, ast.Tuple, ast.Set, ast.List)) for s in sides
+            ):
+                found.append(node.lineno)
+        elif isinstance(node, ast.Match) and is_op_name(node.subject):
+            found.append(node.lineno)
+    return found
+
+
+@pytest.mark.parametrize("package", ["tile_passes", "tile_codegen_ascendc"])
+def test_nobody_compares_op_names(package: str) -> None:
+    wrong = [
+        f"{place(path)}:{line}"
+        for path in modules()
+        if package_of(path) == package
+        for line in op_name_comparisons(ast.parse(path.read_text()))
+    ]
+    assert not wrong, f"ask the op's record instead of its name: {wrong}"
+
+
+def test_the_op_name_rule_sees_comparisons() -> None:
+    bad = 'if op.opdef.name == "add": pass\nif "x" != op.name: pass\nif op.name in ("a", "b"): 1\n'
+    good = "if pass_.name == other.name: pass\nif op.opdef.effect is Effect.DATA: pass\n"
+    assert op_name_comparisons(ast.parse(bad)) == [1, 2, 3]
+    assert op_name_comparisons(ast.parse(good)) == []
+
+
+def test_no_bare_exception_handlers() -> None:
+    wrong = [
+        f"{place(path)}:{node.lineno}"
+        for path in modules()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ExceptHandler)
+        and (node.type is None or getattr(node.type, "id", "") in ("Exception", "BaseException"))
+    ]
+    assert not wrong, f"name the exceptions that can happen: {wrong}"
