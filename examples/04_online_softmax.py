@@ -90,7 +90,8 @@ def online_softmax(M, N, rows, block_N, dtype):
 
 def main():
     torch.manual_seed(0)
-    tolerances = {"float32": 1e-6, "float16": 1e-3, "bfloat16": 8e-3}
+    # Float: e ** (x - max) is off by the rounding of the difference, about an ulp of the largest x.
+    tolerances = {"float32": 4e-6, "float16": 1e-3, "bfloat16": 8e-3}
     for M, N, rows, block_N in ((34, 130, 16, 64), (1024, 4096, 16, 512)):
         for dtype, tolerance in tolerances.items():
             x = torch.randn(M, N).to(getattr(torch, dtype)) * 3

@@ -13,7 +13,7 @@ from tile_ir.footprint import k0_elements, matrix_footprint, matrix_shape
 from tile_ir.geometry import element_count, element_offset
 from tile_ir.dtypes import FLOAT32 as FLOAT
 from tile_ir.walk import Ranges
-from tile_codegen_ascendc.cxx_expressions import cxx_expr, scalar_as
+from tile_codegen_ascendc.cxx_expressions import cxx_constant, cxx_expr, scalar_as
 from tile_codegen_ascendc.cxx_names import cxx_name
 
 FRACTAL_MEMORIES = (Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C)
@@ -56,6 +56,13 @@ class RegionView:
     @cached_property
     def count(self) -> str:
         return self.cxx(element_count(self.region))
+
+    def pad_argument(self, value: float) -> str:
+        """The pad value as a further argument, where it is not the default zero."""
+        if value == 0:
+            return ""
+        dtype = self.region.dtype
+        return ", " + cxx_constant(Const(int(value) if dtype.is_integer else value, dtype))
 
     @property
     def last_pitch(self) -> str:

@@ -9,9 +9,14 @@ from dataclasses import dataclass, replace
 
 from tile_ir.bounds import simplify
 from tile_ir.dtypes import BOOL
-from tile_ir.expr import Const, Expr, binary, constant_value, is_constant, maximum, minimum
+from tile_ir.expr import (
+    Const, Expr, binary, ceildiv, constant_value, is_constant, maximum, minimum,
+)  # fmt: skip
 from tile_ir.machine import Memory
 from tile_ir.nodes import Buffer, Region, Slice
+
+
+BLOCK_BYTES = 32
 
 
 def strides(buffer: Buffer) -> tuple[Expr, ...]:
@@ -146,7 +151,9 @@ class Clipped:
     """A tile copy cut to what exists: the regions really moved, and what is prepared before.
 
     `fill` is the region that gets `value` first, unless `complete` holds; None if nothing does.
-    `exists` is whether there is anything to move.
+    `exists` is whether there is anything to move. `spill` is what the movement overwrites with
+    `value` besides its destination: the DMA writes whole blocks of ub, so the rest of the last
+    block of each row is lost (hardware.md, section 3.3).
     """
 
     src: Region
@@ -155,6 +162,7 @@ class Clipped:
     complete: Expr
     fill: Region | None
     value: float
+    spill: Region | None = None
 
 
 def clip_copy(src: Region, dst: Region, pad_value: float | None) -> Clipped:
@@ -181,10 +189,26 @@ def clip_copy(src: Region, dst: Region, pad_value: float | None) -> Clipped:
         fill = Region(dst.buffer, (*dst.dims[:-2], *matrix))
     if is_constant(complete, True):
         fill = None
-    return Clipped(
-        Region(src.buffer, tuple(src_dims)), Region(dst.buffer, tuple(dst_dims)),
-        exists, complete, fill, pad_value or 0.0,
-    )  # fmt: skip
+    kept, moved = Region(src.buffer, tuple(src_dims)), Region(dst.buffer, tuple(dst_dims))
+    return Clipped(kept, moved, exists, complete, fill, pad_value or 0.0, spill_of_load(src, moved))
+
+
+def spill_of_load(src: Region, dst: Region) -> Region | None:
+    """The destination of a load into ub, rows rounded up to whole blocks; None if it has those."""
+    if src.memory is not Memory.GM or dst.memory is not Memory.UB:
+        return None
+    dims = active_dims(dst) or (len(dst.dims) - 1,)
+    last, per_block = dst.dims[dims[-1]], BLOCK_BYTES // dst.dtype.size
+    if per_block < 2 or dims[-1] != len(dst.dims) - 1:
+        return None
+    size = constant_value(last.extent)
+    if size is not None and size % per_block == 0:
+        return None
+    room = dst.buffer.shape[dims[-1]] - last.offset
+    widened = minimum(ceildiv(last.extent, per_block) * per_block, room)
+    slices = list(dst.dims)
+    slices[dims[-1]] = replace(last, extent=simplify(widened))
+    return Region(dst.buffer, tuple(slices))
 
 
 @dataclass(frozen=True, slots=True)

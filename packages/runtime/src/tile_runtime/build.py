@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import sys
 import tempfile
 import time
@@ -131,40 +130,41 @@ def _build_into_cache(job: Job, cache: KernelCache, key: str) -> Built:
     steps = _Steps(job)
 
     def fill(folder: Path) -> None:
-        try:
+        with _failed_source_kept(job, cache, folder):
             steps.write(folder)
-        except BuildError as error:
-            source = KernelFiles(folder).source
-            if not source.is_file():
-                raise
-            kept = cache.keep_failed(f"{job.func.name}-{key[:12]}", source)
-            raise BuildError(
-                error.slug, f"{error.message}\nsource: {kept}", error.loc, error.hint
-            ) from None
 
     folder = cache.publish(key, fill)
     if switch("keep_cpp"):
-        _keep_source(cache, job, folder)
+        cache.keep_source("kept", job.func.name, KernelFiles(folder).source)
     return steps.load(folder, None)
 
 
 def _build_uncached(job: Job) -> Built:
     owner = tempfile.TemporaryDirectory(prefix="tile-ascend-")
     folder = Path(owner.name)
+    cache = KernelCache(get_cache_dir())
     steps = _Steps(job)
-    try:
+    with _failed_source_kept(job, cache, folder):
         steps.write(folder)
+    if switch("keep_cpp"):
+        cache.keep_source("kept", job.func.name, KernelFiles(folder).source)
+    return steps.load(folder, owner)
+
+
+@contextmanager
+def _failed_source_kept(job: Job, cache: KernelCache, folder: Path) -> Iterator[None]:
+    """A source that does not compile outlives its folder, and the error names where it is."""
+    try:
+        yield
     except BuildError as error:
         source = KernelFiles(folder).source
         if not source.is_file():
             raise
-        kept = KernelCache(get_cache_dir()).keep_failed(job.func.name, source)
+        kept = cache.keep_source("failed", job.func.name, source)
+        message = error.message.replace(str(source), str(kept))
         raise BuildError(
-            error.slug, f"{error.message}\nsource: {kept}", error.loc, error.hint
+            error.slug, f"{message}\nsource: {kept}", error.loc, error.hint
         ) from None
-    if switch("keep_cpp"):
-        _keep_source(KernelCache(get_cache_dir()), job, folder)
-    return steps.load(folder, owner)
 
 
 class _Steps:
@@ -236,12 +236,6 @@ def _print_times(result: PassResult) -> None:
     for record in result.records:
         note = "" if record.changed else "  (no change)"
         print(f"{record.seconds * 1e3:8.2f} ms  {record.name}{note}", file=sys.stderr)
-
-
-def _keep_source(cache: KernelCache, job: Job, folder: Path) -> None:
-    kept = cache.root / "kept"
-    kept.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(KernelFiles(folder).source, kept / f"{job.func.name}.cpp")
 
 
 @contextmanager

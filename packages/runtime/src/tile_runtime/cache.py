@@ -7,6 +7,7 @@ kernel at once both succeed. Entries are never changed.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import tempfile
@@ -69,11 +70,12 @@ class KernelCache:
         except OSError as error:
             raise _unwritable(self.root, error) from None
 
-    def keep_failed(self, name: str, source: Path) -> Path:
-        """Keep a source that did not compile, outside the entries; the path is for a message."""
-        folder = self.root / "failed"
+    def keep_source(self, reason: str, name: str, source: Path) -> Path:
+        """A copy of a source outside the entries, under `reason/name-<hash>.cpp`."""
+        folder = self.root / reason
         folder.mkdir(parents=True, exist_ok=True)
-        return Path(shutil.copyfile(source, folder / f"{name}.cpp"))
+        digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
+        return Path(shutil.copyfile(source, folder / f"{name}-{digest}.cpp"))
 
     def discard(self, key: str) -> None:
         """Remove an entry that can not be read."""
@@ -82,7 +84,8 @@ class KernelCache:
     def clear(self) -> None:
         """Remove all entries. Kernels that are loaded keep working."""
         self._remove(self.kernels)
-        self._remove(self.root / "failed")
+        for reason in ("failed", "kept"):
+            self._remove(self.root / reason)
 
     def size(self) -> CacheSize:
         files = [f.stat().st_size for f in self.kernels.rglob("*") if f.is_file()]

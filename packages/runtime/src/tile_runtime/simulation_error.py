@@ -52,7 +52,9 @@ def simulation_error(fault: Fault, source: Path, func: Func) -> SimulationError:
     lines = source.read_text().splitlines() if source.is_file() else []
     loc = python_place(lines, fault.line, func) if _same_file(fault.file, source) else None
     text = _with_python_places(fault.text, source, lines, func)
-    place = f"{fault.file}:{fault.line}" if fault.file else "no C++ line"
+    # The library was compiled in a folder that has been renamed since.
+    file = source if _same_file(fault.file, source) else fault.file
+    place = f"{file}:{fault.line}" if fault.file else "no C++ line"
     message = f"{text} ({fault.api}, block {fault.block}, {fault.core}, {place})"
     return SimulationError(fault, message, loc or func.loc, None, func.sources)
 
@@ -77,7 +79,8 @@ def _with_python_places(text: str, source: Path, lines: list[str], func: Func) -
 
     def told(match: re.Match[str]) -> str:
         loc = python_place(lines, int(match["line"]), func)
-        return match[0] if loc is None else f"{match[0]} [{loc.file}:{loc.line}]"
+        place = f"{source}:{match['line']}"
+        return place if loc is None else f"{place} [{loc.file}:{loc.line}]"
 
     name = re.escape(source.name)
     return re.sub(rf"\S*{name}:(?P<line>\d+)", told, text)

@@ -290,6 +290,8 @@ class _Machine:
                 self.write(clipped.fill, np.asarray(clipped.value), core)
             if not self.value(clipped.exists, core):
                 return
+            if clipped.spill is not None:
+                self.write(clipped.spill, np.asarray(clipped.value), core)
             operands[:2] = [clipped.src, clipped.dst]
         values = [self.operand_value(o, core) for o in operands]
         written = next(

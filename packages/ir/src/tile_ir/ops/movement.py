@@ -12,7 +12,7 @@ from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT8, INT16, INT32,
 from tile_ir.expr import Const, constant_value, is_constant
 from tile_ir.geometry import (
     Clipped, clip_copy, element_count, is_contiguous, match_copy, same_shape, squeezed,
-    transfer_rows,
+    spill_of_load, transfer_rows,
 )  # fmt: skip
 from tile_ir.lazy import np
 from tile_ir.machine import Core, Memory, Pipe
@@ -268,10 +268,12 @@ def _movement(
     meaning: Callable[..., Any] = _moved,
     dtype_rule: Callable[[Op], Problem | None] = same_dtype,
     shape_rule: Callable[[Op], Problem | None] = same_size,
+    clip: Callable[[Op], Clipped] | None = None,
 ) -> OpDef:
     return OpDef(
         name=name,
         family="movement",
+        clip=clip,
         doc=doc,
         ascend_c=api,
         namespace=None,
@@ -297,11 +299,20 @@ def _leave_l0c(op: Op, src: Any, dst: Any) -> Any:
     return _clamped(op, np.reshape(values, np.shape(dst)))
 
 
+def _load_clip(op: Op) -> Clipped:
+    src, dst = op.region("src"), op.region("dst")
+    yes = Const(True, BOOL)
+    spill = spill_of_load(src, dst)
+    return Clipped(src, dst, yes, yes, None, op.attr("pad_value"), spill)
+
+
 TRANSPOSE = (AttrDef("transpose", bool, False),)
 
 MOVEMENTS = (
-    _movement("copy_gm_ub", "gm to ub, rows at any gm pitch", "DataCopyPad", (GM, UB),
-              on(Core.VECTOR, Pipe.MTE2), (200, 58.6), shape_rule=all_rules(same_size, _aligned_rows)),
+    _movement("copy_gm_ub", "gm to ub, rows at any gm pitch; pads the last block of each row",
+              "DataCopyPad", (GM, UB), on(Core.VECTOR, Pipe.MTE2), (200, 58.6),
+              attrs=(AttrDef("pad_value", float, 0.0),), clip=_load_clip,
+              shape_rule=all_rules(same_size, _aligned_rows)),
     _movement("copy_ub_gm", "ub to gm, rows at any gm pitch", "DataCopyPad", (UB, GM),
               on(Core.VECTOR, Pipe.MTE3), (200, 109), shape_rule=all_rules(same_size, _aligned_rows)),
     _movement("copy_gm_l1", "gm rows to an l1 matrix in fractal order", "DataCopy (Nd2Nz)",

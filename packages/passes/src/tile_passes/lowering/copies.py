@@ -62,7 +62,9 @@ def _narrowed(c: Clipped, known: Ranges) -> Clipped:
 
     exists, complete = narrow(c.exists, known), narrow(c.complete, known)
     fill = None if is_constant(complete, True) else c.fill
-    return Clipped(region(c.src), region(c.dst), exists, complete, fill, c.value)
+    return replace(
+        c, src=region(c.src), dst=region(c.dst), exists=exists, complete=complete, fill=fill
+    )
 
 
 def _prepare(op: Op, c: Clipped, known: Ranges, builder: Builder) -> Body:
@@ -75,8 +77,8 @@ def _prepare(op: Op, c: Clipped, known: Ranges, builder: Builder) -> Body:
             builder.barrier("mte2", op.loc),
         )
     else:
-        fill = builder.op("fill", (c.fill, Const(c.value) if not c.fill.dtype.is_integer else
-                                   Const(int(c.value), c.fill.dtype)), op.loc)  # fmt: skip
+        value = int(c.value) if c.fill.dtype.is_integer else c.value
+        fill = builder.op("fill", (c.fill, Const(value, c.fill.dtype)), op.loc)
         # The vector pipe writes what the load pipe is about to write: order it with everything.
         steps = (
             builder.barrier_all(op.loc),
@@ -102,6 +104,7 @@ def _rows(op: Op, c: Clipped, known: Ranges, builder: Builder) -> Body:
         a, b = a[1:], b[1:]
     _check_fractals(op, src, dst)
     attrs = {
+        (Memory.GM, Memory.UB): (float(c.value),),
         (Memory.L1, Memory.L0A): (op.attr("transpose"),),
         (Memory.L1, Memory.L0B): (op.attr("transpose"),),
         (Memory.L0C, Memory.GM): (op.attr("enable_relu"),),

@@ -9,10 +9,12 @@ constexpr uint32_t kMaxBlocksPerCopy = 4095;  // blockCount of DataCopyExtParams
 constexpr uint32_t kMaxNdRows = 16384;        // nValue of Nd2NzParams
 constexpr uint32_t kMaxNdPitch = 65535;       // srcDValue of Nd2NzParams
 
-// Rows of gm into ub; each row starts at a block boundary of ub.
+// Rows of gm into ub; each row starts at a block boundary of ub, and what is left of its last block
+// becomes `pad`.
 template <class T>
 __aicore__ inline void copy_gm_ub(const AscendC::LocalTensor<T>& dst, const AscendC::GlobalTensor<T>& src,
-    uint32_t rows, uint32_t columns, int64_t src_pitch, uint32_t dst_pitch, Site site = Site::here())
+    uint32_t rows, uint32_t columns, int64_t src_pitch, uint32_t dst_pitch, T pad = static_cast<T>(0),
+    Site site = Site::here())
 {
     SiteScope scope(site);
     if (src_pitch == columns && dst_pitch == columns) {  // one run of bytes, whatever its length
@@ -27,7 +29,9 @@ __aicore__ inline void copy_gm_ub(const AscendC::LocalTensor<T>& dst, const Asce
         params.blockLen = static_cast<uint32_t>(columns * sizeof(T));
         params.srcStride = static_cast<uint32_t>((src_pitch - columns) * sizeof(T));
         params.dstStride = static_cast<uint32_t>((dst_pitch - columns) * sizeof(T) / kBlockBytes);
-        AscendC::DataCopyPadExtParams<T> padding{false, 0, 0, static_cast<T>(0)};
+        const uint32_t used = columns * sizeof(T) % kBlockBytes;
+        const uint8_t missing = used == 0 ? 0 : static_cast<uint8_t>((kBlockBytes - used) / sizeof(T));
+        AscendC::DataCopyPadExtParams<T> padding{true, 0, missing, pad};
         AscendC::DataCopyPad(dst[row * dst_pitch], src[row * src_pitch], params, padding);
     }
 }

@@ -1,0 +1,104 @@
+"""Compilers that are missing or fail, and back ends that are not there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tile_ir import BuildError, Func
+from tile_ir.switches import override
+from tile_runtime import compile
+from tile_runtime.compile_device import device_command, find_device_compiler
+from tile_runtime.compile_host import find_compiler, host_command, run_compiler
+
+
+def script(path: Path, body: str) -> str:
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_no_compiler(saxpy: Func, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    with pytest.raises(BuildError) as error:
+        compile(saxpy)
+    assert str(error.value) == (
+        "error[no-compiler]: no C++ compiler found (looked for g++, clang++)\n"
+        "hint: install one: `apt-get install g++` (Debian, Ubuntu) or `dnf install gcc-c++` "
+        "(Fedora, openEuler); Xcode on macOS is not supported"
+    )
+
+
+def test_the_compiler_is_chosen_by_switch_then_cxx_then_path(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    mine = script(tmp_path / "mine", "exit 0")
+    clang = script(tmp_path / "clang++", "exit 0")
+    monkeypatch.setenv("CXX", f"{mine} -m64")
+    assert find_compiler() == (mine, "-m64")
+    with override(cxx=clang):
+        assert find_compiler() == (clang,)
+    with override(cxx="/no/such/c++"), pytest.raises(BuildError, match="looked for /no/such/c"):
+        find_compiler()
+    monkeypatch.delenv("CXX")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_compiler() == ("clang++",)
+
+
+def test_the_command_line() -> None:
+    command = host_command(("g++",), [Path("a.cpp"), Path("b.cpp")], Path("k.so"), [Path("inc")])
+    assert command == [
+        "g++", "-std=c++17", "-O2", "-fPIC", "-shared", "-pipe", "-Iinc", "a.cpp", "b.cpp",
+        "-o", "k.so",
+    ]  # fmt: skip
+
+
+def test_a_compiler_that_fails_shows_its_output(tmp_path: Path) -> None:
+    failing = script(tmp_path / "cc", "for i in $(seq 1 100); do echo line $i >&2; done; exit 3")
+    with pytest.raises(BuildError) as error:
+        run_compiler([failing, "x.cpp"], "x.cpp")
+    text = error.value.message.splitlines()
+    assert text[0] == f"{failing} failed with exit code 3 on x.cpp"
+    assert text[1] == "line 1" and text[61] == "... 40 more lines"
+    assert text[62] == f"command: {failing} x.cpp"
+
+
+def test_a_compiler_that_is_killed(tmp_path: Path) -> None:
+    with pytest.raises(BuildError, match="was killed by signal 9 on x"):
+        run_compiler([script(tmp_path / "cc", "kill -9 $$")], "x")
+
+
+def test_no_npu(saxpy: Func) -> None:
+    with override(backend="npu"), pytest.raises(BuildError) as error:
+        compile(saxpy)
+    assert error.value.slug == "no-npu"
+    assert "torch_npu is not installed" in error.value.message
+    assert error.value.hint == "unset TILE_BACKEND or set it to simulator"
+
+
+def test_bisheng_is_found_below_cann(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ASCEND_HOME_PATH", str(tmp_path))
+    monkeypatch.setenv("PATH", os.fspath(tmp_path / "nothing"))
+    with pytest.raises(BuildError) as error:
+        find_device_compiler()
+    assert error.value.slug == "no-device-compiler"
+    (tmp_path / "bin").mkdir()
+    bisheng = script(tmp_path / "bin" / "bisheng", "exit 0")
+    assert find_device_compiler() == bisheng
+
+
+def test_the_device_command_line() -> None:
+    command = device_command(
+        "bisheng", [Path("k.cpp"), Path("e.cpp")], Path("k.so"), [Path("hdr")], Path("/cann")
+    )
+    assert command == [
+        "bisheng", "--npu-arch=dav-2201", "-O2", "-std=c++17", "-xasc",
+        "-I/cann/include", "-I/cann/include/experiment/msprof",
+        "-I/cann/include/experiment/runtime", "-I/cann/pkg_inc", "-I/cann/pkg_inc/runtime",
+        "-I/cann/pkg_inc/profiling", "-Ihdr", "-L/cann/lib64",
+        "-Wno-macro-redefined", "-Wno-ignored-attributes", "-Wno-non-c-typedef-for-linkage",
+        "-lruntime", "-lascendcl", "-lm", "-ltiling_api", "-lplatform", "-lc_sec", "-ldl",
+        "-fPIC", "--shared", "k.cpp", "e.cpp", "-o", "k.so",
+    ]  # fmt: skip

@@ -1,0 +1,278 @@
+"""The kernel cache: what is reused, what is not, and what failures and kills leave behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from hand_written import SAXPY, SAXPY_CPP, SAXPY_PYTHON, HandWritten, func_of
+from tile_ir import BuildError, Func
+from tile_ir.switches import override, switch
+from tile_runtime import JITKernel, cache, compile
+from tile_runtime.cache import KernelCache
+from tile_runtime.fingerprint import compiler_identity, cpu_features, sources_digest
+
+A, B = torch.arange(8.0), torch.ones(8)
+
+
+def entries() -> list[Path]:
+    return sorted((Path(switch("cache_dir")) / "kernels").glob("*"))
+
+
+def check(kernel: JITKernel) -> None:
+    assert torch.equal(kernel(A, B, 3.0), 3 * A + B)
+
+
+def test_a_kernel_is_compiled_once(saxpy: Func, hand_written: Callable[[str], HandWritten]) -> None:
+    stand_in = hand_written(SAXPY_CPP)
+    first, second = compile(saxpy, out_idx=2), compile(saxpy, out_idx=2)
+    assert (first.cached, second.cached, stand_in.emitted) == (False, True, 1)
+    assert first.timings.compile > 0 and second.timings.compile == 0
+    check(first)
+    check(second)
+    (entry,) = entries()
+    assert sorted(p.name for p in entry.iterdir()) == [
+        "entry.cpp", "kernel.cpp", "kernel.so", "kernel.tir", "meta.json",
+    ]  # fmt: skip
+    assert json.loads((entry / "meta.json").read_text())["signature"]["symbols"] == ["N"]
+
+
+def test_a_cached_kernel_knows_all_a_new_one_knows(saxpy: Func) -> None:
+    first, second = compile(saxpy, out_idx=2), compile(saxpy, out_idx=2)
+    assert first.params == second.params and first.libpath == second.libpath
+    assert first.get_kernel_source() == second.get_kernel_source() == SAXPY_CPP
+    assert first.get_host_source() == second.get_host_source()
+    assert first.lowered.phase == second.lowered.phase
+    assert [p.name for p in second.lowered.params] == ["A", "B", "C", "s"]
+
+
+def test_reload_takes_under_ten_milliseconds(saxpy: Func) -> None:
+    compile(saxpy, out_idx=2)
+    seconds = []
+    for _ in range(5):
+        start = time.perf_counter()
+        compile(saxpy, out_idx=2)
+        seconds.append(time.perf_counter() - start)
+    assert sorted(seconds)[2] < 0.010
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"soc": "Ascend910_9391"},
+        {"skip": "simplify"},
+    ],
+    ids=str,
+)
+def test_what_changes_the_key(saxpy: Func, change: dict[str, str]) -> None:
+    compile(saxpy)
+    with override(**change):
+        assert not compile(saxpy).cached
+    assert compile(saxpy).cached
+    assert len(entries()) == 2
+
+
+def test_another_compiler_is_another_key(saxpy: Func, tmp_path: Path) -> None:
+    compile(saxpy)
+    wrapper = tmp_path / "my-g++"
+    wrapper.write_text('#!/bin/sh\nexec g++ "$@"\n')
+    wrapper.chmod(0o755)
+    with override(cxx=str(wrapper)):
+        assert not compile(saxpy).cached
+
+
+def test_the_printed_function_is_part_of_the_key(saxpy: Func) -> None:
+    compile(saxpy)
+    moved = func_of(SAXPY.replace("@0:3:1", "@0:4:1"), saxpy=SAXPY_PYTHON)
+    assert not compile(moved).cached
+    assert compile(replace(saxpy)).cached
+
+
+def test_a_failing_compiler_leaves_no_entry(
+    saxpy: Func, hand_written: Callable[[str], HandWritten]
+) -> None:
+    hand_written(SAXPY_CPP.replace("// FAULT", "this is no C++;"))
+    with pytest.raises(BuildError) as error:
+        compile(saxpy)
+    assert entries() == []
+    assert list((Path(switch("cache_dir")) / "building").iterdir()) == []
+    kept = Path(error.value.message.rpartition("source: ")[2])
+    assert "this is no C++;" in kept.read_text()
+    assert kept.parent.name == "failed"
+    assert f"{kept}:15:" in error.value.message
+    hand_written(SAXPY_CPP)
+    check(compile(saxpy, out_idx=2))
+
+
+@pytest.mark.parametrize("damage", ["meta.json", "kernel.so", "no kernel.so", "no meta.json"])
+def test_a_damaged_entry_is_made_anew(saxpy: Func, damage: str) -> None:
+    compile(saxpy)
+    (entry,) = entries()
+    path = entry / damage.removeprefix("no ")
+    # The library stays mapped in this process, so its file is replaced and not overwritten.
+    path.unlink()
+    if not damage.startswith("no "):
+        path.write_bytes(b"{")
+    kernel = compile(saxpy, out_idx=2)
+    assert not kernel.cached
+    check(kernel)
+    assert compile(saxpy).cached
+
+
+def test_without_the_cache_nothing_is_kept(saxpy: Func) -> None:
+    with override(cache=False):
+        first, second = compile(saxpy, out_idx=2), compile(saxpy, out_idx=2)
+    assert not first.cached and not second.cached and entries() == []
+    check(first)
+    folder = Path(first.libpath).parent
+    assert folder.is_dir()
+    del first
+    assert not folder.exists()
+    check(second)
+
+
+def test_switching_the_cache_for_the_process(
+    saxpy: Func, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TILE_CACHE", "1")
+    cache.disable_cache()
+    assert not compile(saxpy).cached and entries() == []
+    cache.enable_cache()
+    compile(saxpy)
+    assert compile(saxpy).cached and len(entries()) == 1
+    cache.clear_cache()
+    assert entries() == []
+    assert not compile(saxpy).cached
+    # A `with override` of a test or a script wins over the process.
+    monkeypatch.setenv("TILE_CACHE_DIR", "elsewhere")
+    cache.set_cache_dir(tmp_path)
+    assert os.environ["TILE_CACHE_DIR"] == str(tmp_path)
+    assert cache.get_cache_dir() == Path(switch("cache_dir")) != tmp_path
+    with override(cache_dir=""):
+        assert cache.get_cache_dir() == Path.home() / ".cache" / "tile-ascend"
+
+
+def test_a_loaded_kernel_survives_clearing(saxpy: Func) -> None:
+    kernel = compile(saxpy, out_idx=2)
+    cache.clear_cache()
+    check(kernel)
+    again = compile(saxpy, out_idx=2)
+    check(again)
+    check(kernel)
+
+
+def test_a_cache_that_can_not_be_written(saxpy: Func, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with override(cache_dir=str(blocked)), pytest.raises(BuildError) as error:
+        compile(saxpy)
+    assert error.value.slug == "cache-folder"
+    assert error.value.message.startswith(f"the kernel cache {blocked} can not be written: ")
+    assert error.value.hint == "set TILE_CACHE_DIR to a folder that can"
+
+
+CHILD = """
+import sys
+sys.path[:0] = {path!r}
+from hand_written import *
+from tile_runtime import build, compile
+import tile_codegen_ascendc, torch
+from tile_ir.switches import override
+stand_in = HandWritten(SAXPY_CPP)
+build.run_pipeline = stand_in.run_pipeline
+tile_codegen_ascendc.emit = stand_in.emit
+tile_codegen_ascendc.entry_source = entry_for
+with override(cache_dir={cache!r}):
+    kernel = compile(func_of(SAXPY), out_idx=2)
+    print(kernel(torch.ones(2), torch.ones(2), 1.0).tolist(), flush=True)
+"""
+
+
+def child(**environment: str) -> subprocess.Popen[str]:
+    path = [str(Path(__file__).parent), *sys.path]
+    source = CHILD.format(path=path, cache=switch("cache_dir"))
+    return subprocess.Popen(
+        [sys.executable, "-c", source],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **environment},
+    )
+
+
+def test_a_kill_during_compilation_leaves_no_entry(saxpy: Func, tmp_path: Path) -> None:
+    slow, started = tmp_path / "slow-g++", tmp_path / "started"
+    slow.write_text(f"#!/bin/sh\n: > {started}\nexec sleep 60\n")
+    slow.chmod(0o755)
+    process = child(TILE_CXX=str(slow))
+    deadline = time.monotonic() + 60
+    while not started.exists():
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < deadline, "the compiler was not started"
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert entries() == []
+    check(compile(saxpy, out_idx=2))
+    assert len(entries()) == 1
+
+
+def test_processes_that_compile_the_same_kernel_at_once() -> None:
+    processes = [child() for _ in range(3)]
+    for process in processes:
+        output, errors = process.communicate(timeout=120)
+        assert output == "[2.0, 2.0]\n", errors
+    assert len(entries()) == 1
+
+
+def test_threads_that_compile_the_same_kernel_at_once(saxpy: Func) -> None:
+    kernels: list[JITKernel] = []
+    folder = switch("cache_dir")
+
+    def work() -> None:
+        with override(cache_dir=folder):
+            kernels.append(compile(saxpy, out_idx=2))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(kernels) == 4 and len(entries()) == 1
+    for kernel in kernels:
+        check(kernel)
+
+
+def test_stale_builds_are_removed(tmp_path: Path) -> None:
+    stale = tmp_path / "building" / "old"
+    stale.mkdir(parents=True)
+    fresh = tmp_path / "building" / "new"
+    fresh.mkdir()
+    long_ago = time.time() - cache.STALE_SECONDS - 1
+    os.utime(stale, (long_ago, long_ago))
+    KernelCache(tmp_path).scratch()
+    assert fresh.exists() and not stale.exists()
+
+
+def test_sizes(saxpy: Func) -> None:
+    store = KernelCache(cache.get_cache_dir())
+    assert store.size() == cache.CacheSize(0, 0)
+    compile(saxpy)
+    size = store.size()
+    assert size.kernels == 1 and size.bytes > 10_000
+
+
+def test_fingerprints_are_stable_and_say_something() -> None:
+    assert sources_digest() == sources_digest() and len(sources_digest()) == 64
+    assert "g++" in compiler_identity("g++") and compiler_identity("no-such") == "no-such"
+    assert cpu_features().splitlines()[0] == os.uname().machine

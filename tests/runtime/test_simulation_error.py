@@ -1,0 +1,94 @@
+"""A fault of the simulator is told at the user's Python line and at the C++ line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from hand_written import SAXPY, SAXPY_CPP, SAXPY_PYTHON, HandWritten, func_of
+from tile_ir import Func
+from tile_ir.switches import override
+from tile_runtime import Fault, SimulationError, compile
+from tile_runtime.simulation_error import python_place, simulation_error
+
+OUT_OF_BOUNDS = SAXPY_CPP.replace("// FAULT", "c.SetValue(N + 100, 1.0f); // saxpy.py:10")
+
+
+def test_out_of_bounds(saxpy: Func, hand_written: Callable[[str], HandWritten]) -> None:
+    hand_written(OUT_OF_BOUNDS)
+    kernel = compile(saxpy, out_idx=2)
+    with pytest.raises(SimulationError) as caught:
+        kernel(torch.ones(4), torch.ones(4), 1.0)
+    error = caught.value
+    assert error.slug == error.fault.kind == "out-of-bounds"
+    assert error.loc is not None and (error.loc.file, error.loc.line) == ("saxpy.py", 10)
+    lines = str(error).splitlines()
+    assert lines[0].startswith("saxpy.py:10:9: error[out-of-bounds]: ")
+    assert lines[0].endswith(f"{kernel.srcpath}:15)")
+    assert lines[1:3] == ["    T.copy(a_ub, C)", "    ^"]
+    # The kernel can be called again; the fault of one call is not that of the next.
+    with override(check="off"), pytest.raises(SimulationError):
+        kernel(torch.ones(4), torch.ones(4), 1.0)
+
+
+def test_printed_text_goes_to_standard_output(
+    saxpy: Func, hand_written: Callable[[str], HandWritten], capsys: pytest.CaptureFixture[str]
+) -> None:
+    hand_written(SAXPY_CPP.replace("// FAULT", 'AscendC::printf("N is %d\\n", int(N));'))
+    compile(saxpy, out_idx=2)(torch.ones(4), torch.ones(4), 1.0)
+    assert capsys.readouterr().out == "N is 4\n"
+
+
+def fault(text: str = "bad", file: str = "kernel.cpp", line: int = 1) -> Fault:
+    return Fault("race", text, file, line, 3, "aiv1", "DataCopy")
+
+
+LINES = [
+    "void kernel() {",
+    "    Add(x,  // saxpy.py:9",
+    "        y);",
+    "    Sub(x); // saxpy.py:10",
+    "    Mul(x); // /home/me/saxpy.py:8:13",
+    "}",
+    "void other() {",
+    "    Exp(x);",
+]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (2, ("saxpy.py", 9, 9)),
+        (3, ("saxpy.py", 9, 9)),
+        (4, ("saxpy.py", 10, 9)),
+        (5, ("saxpy.py", 8, 13)),
+        (8, None),
+        (1, None),
+        (99, None),
+        (0, None),
+    ],
+)
+def test_the_way_from_cxx_to_python(line: int, expected: tuple[str, int, int] | None) -> None:
+    found = python_place(LINES, line, func_of(SAXPY, saxpy=SAXPY_PYTHON))
+    assert (found and (found.file, found.line, found.column)) == expected
+
+
+def test_every_place_in_the_text_is_told(tmp_path: Path) -> None:
+    source = tmp_path / "kernel.cpp"
+    source.write_text("\n".join(LINES))
+    text = f"write at {source}:4 and read at {source}:2 are not ordered"
+    error = simulation_error(
+        fault(text, str(source), 4), source, func_of(SAXPY, saxpy=SAXPY_PYTHON)
+    )
+    assert error.message == (
+        f"write at {source}:4 [saxpy.py:10] and read at {source}:2 [saxpy.py:9] are not ordered "
+        f"(DataCopy, block 3, aiv1, {source}:4)"
+    )
+
+
+def test_a_fault_outside_the_kernel_is_told_at_the_function(tmp_path: Path) -> None:
+    f = func_of(SAXPY, saxpy=SAXPY_PYTHON)
+    error = simulation_error(fault(file="tile_device.h", line=7), tmp_path / "kernel.cpp", f)
+    assert error.loc == f.loc and "tile_device.h:7" in error.message
