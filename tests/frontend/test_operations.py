@@ -35,9 +35,9 @@ def test_arguments_by_position_and_by_keyword(show):
         "add($a, $a, $b)",
         "mul($a, $a, 2)",
         "mul($a, $a, %s * 2.0)",
-        "max($a, $a, -inf)",
+        "max($a, $a, -inf:float32)",
         "axpy($a, $b, 0.5)",
-        "broadcast($a, $b) {axis=none}",
+        "broadcast($a, $b, none) {axis=none}",
         "sub($a, $a, $b)",
     ]
 

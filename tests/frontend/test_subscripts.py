@@ -26,7 +26,7 @@ def test_slices_become_regions_with_simple_extents(show):
         "}",
         "fill($u[0:+1, 32:+32, 0:+64], 0.0)",
         "fill($u[%cid + 1:+1, 8:+1, 0:+%n], 0.0)",
-        "fill($u[0:+1, 0:+1, %n:+(64 - %n)], 0.0)",
+        "fill($u[0:+1, 0:+1, %n:+64 - %n], 0.0)",
     ]
 
 

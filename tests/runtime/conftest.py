@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hand_written import SAXPY, SAXPY_CPP, SAXPY_PYTHON, HandWritten, entry_for, func_of
 
 import tile_codegen_ascendc
+from hand_written import SAXPY, SAXPY_CPP, SAXPY_PYTHON, HandWritten, entry_for, func_of
 from tile_ir import Func
 from tile_runtime import build
 

@@ -52,6 +52,9 @@ extern "C" void call(uint8_t* A_handle, uint8_t* B_handle, uint8_t* C_handle, fl
 }
 """
 
+# Where tests put something wrong into SAXPY_CPP.
+FAULT_LINE = SAXPY_CPP[: SAXPY_CPP.index("// FAULT")].count("\n") + 1
+
 
 def entry_for(func: Func) -> str:
     """What `entry_source` of the emitter gives, for any signature."""

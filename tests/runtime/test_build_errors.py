@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from tile_ir import BuildError, Func
 from tile_ir.switches import override
 from tile_runtime import compile

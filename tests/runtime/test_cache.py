@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from hand_written import SAXPY, SAXPY_CPP, SAXPY_PYTHON, HandWritten, func_of
+
+from hand_written import FAULT_LINE, SAXPY, SAXPY_CPP, SAXPY_PYTHON, HandWritten, func_of
 from tile_ir import BuildError, Func
 from tile_ir.switches import override, switch
 from tile_runtime import JITKernel, cache, compile
@@ -109,7 +110,7 @@ def test_a_failing_compiler_leaves_no_entry(
     kept = Path(error.value.message.rpartition("source: ")[2])
     assert "this is no C++;" in kept.read_text()
     assert kept.parent.name == "failed"
-    assert f"{kept}:15:" in error.value.message
+    assert f"{kept}:{FAULT_LINE}:" in error.value.message
     hand_written(SAXPY_CPP)
     check(compile(saxpy, out_idx=2))
 

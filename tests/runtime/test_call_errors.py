@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 import torch
-from test_call_protocol import binder, func
 
+from test_call_protocol import binder, func
 from tile_ir import CallError, KernelError
 from tile_ir.switches import override
 from tile_runtime.signature import resolve_indices

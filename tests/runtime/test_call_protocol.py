@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hand_written import func_of
 
+from hand_written import func_of
 from tile_ir import CallError, Func
 from tile_ir.switches import override
 from tile_runtime.bind_arguments import ArgumentBinder

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from hand_written import SAXPY, SAXPY_CPP, SAXPY_PYTHON, HandWritten, func_of
+
+from hand_written import FAULT_LINE, SAXPY, SAXPY_CPP, SAXPY_PYTHON, HandWritten, func_of
 from tile_ir import Func
 from tile_ir.switches import override
 from tile_runtime import Fault, SimulationError, compile
@@ -26,7 +27,7 @@ def test_out_of_bounds(saxpy: Func, hand_written: Callable[[str], HandWritten]) 
     assert error.loc is not None and (error.loc.file, error.loc.line) == ("saxpy.py", 10)
     lines = str(error).splitlines()
     assert lines[0].startswith("saxpy.py:10:9: error[out-of-bounds]: ")
-    assert lines[0].endswith(f"{kernel.srcpath}:15)")
+    assert lines[0].endswith(f"{kernel.srcpath}:{FAULT_LINE})")
     assert lines[1:3] == ["    T.copy(a_ub, C)", "    ^"]
     # The kernel can be called again; the fault of one call is not that of the next.
     with override(check="off"), pytest.raises(SimulationError):

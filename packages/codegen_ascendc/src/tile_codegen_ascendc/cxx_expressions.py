@@ -5,19 +5,27 @@ from __future__ import annotations
 
 import math
 
+from tile_codegen_ascendc.cxx_names import cxx_name
 from tile_ir import Buffer, DType, KernelError, Loc, Memory
 from tile_ir.bounds import interval, simplify
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, INT32
 from tile_ir.expr import Binary, Cast, Const, Expr, Load, Select, Unary, Var
 from tile_ir.geometry import strides
 from tile_ir.walk import Ranges
-from tile_codegen_ascendc.cxx_names import cxx_name
 
 # Binding strength as in C++, weakest first.
 _LEVELS = (
-    ("or",), ("and",), ("|",), ("^",), ("&",), ("==", "!="), ("<", "<=", ">", ">="),
-    ("<<", ">>"), ("+", "-"), ("*", "/", "//", "%"),
-)  # fmt: skip
+    ("or",),
+    ("and",),
+    ("|",),
+    ("^",),
+    ("&",),
+    ("==", "!="),
+    ("<", "<=", ">", ">="),
+    ("<<", ">>"),
+    ("+", "-"),
+    ("*", "/", "//", "%"),
+)
 _LEVEL = {op: i for i, ops in enumerate(_LEVELS) for op in ops}
 _SPELLING = {"or": "||", "and": "&&", "//": "/"}
 _UNARY = len(_LEVELS)

@@ -1,7 +1,7 @@
 """SYNCED IR to one Ascend C source file.
 
-The kernel part has one block per kind of core; every operation carries the user's line as a trailing
-comment, which is also how reports find it again. The host part is `call` (aot.md, section 7).
+The kernel part has one block per kind of core; every operation carries the user's line as a
+trailing comment, by which reports find it again. The host part is `call` (aot.md, section 7).
 """
 
 from __future__ import annotations
@@ -10,10 +10,33 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tile_codegen_ascendc.cxx_expressions import cxx_expr, linear_index, scalar_as
+from tile_codegen_ascendc.cxx_names import cxx_name, without_entry_word
+from tile_codegen_ascendc.templates import render_op, template
+from tile_codegen_ascendc.views import view_op
 from tile_ir import (
-    Alloc, Break, Buffer, Core, DType, For, Func, If, IRError, KernelError, Let, Loc, Memory, Op,
-    Phase, Region, Section, Store, Target, TileError, While,
-)  # fmt: skip
+    Alloc,
+    Break,
+    Buffer,
+    Core,
+    DType,
+    For,
+    Func,
+    If,
+    IRError,
+    KernelError,
+    Let,
+    Loc,
+    Memory,
+    Op,
+    Phase,
+    Region,
+    Section,
+    Store,
+    Target,
+    TileError,
+    While,
+)
 from tile_ir.expr import Expr, Load, Var
 from tile_ir.expr import walk as walk_expr
 from tile_ir.footprint import buffer_bytes
@@ -21,12 +44,13 @@ from tile_ir.machine import CORE_OF_MEMORY
 from tile_ir.nodes import Body, LoopKind, Stmt
 from tile_ir.opdef import Effect
 from tile_ir.walk import (
-    Ranges, expressions, launch_ranges, loop_range, walk, walk_with_ranges,
-)  # fmt: skip
-from tile_codegen_ascendc.cxx_expressions import cxx_expr, linear_index, scalar_as
-from tile_codegen_ascendc.cxx_names import cxx_name, without_entry_word
-from tile_codegen_ascendc.templates import render_op, template
-from tile_codegen_ascendc.views import view_op
+    Ranges,
+    expressions,
+    launch_ranges,
+    loop_range,
+    walk,
+    walk_with_ranges,
+)
 
 DEVICE_HEADER_DIR = Path(__file__).with_name("device")
 INDENT = "  "
@@ -39,9 +63,11 @@ def emit(func: Func, target: Target) -> str:
     """
     if func.phase is not Phase.SYNCED:
         raise IRError(
-            "emit-phase", f"only SYNCED functions are emitted, this one is {func.phase.name}",
-            func.loc, "run the whole pipeline first",
-        )  # fmt: skip
+            "emit-phase",
+            f"only SYNCED functions are emitted, this one is {func.phase.name}",
+            func.loc,
+            "run the whole pipeline first",
+        )
     try:
         return _Emitter(func, target).text()
     except TileError as error:
@@ -61,9 +87,15 @@ def entry_source(func: Func) -> str:
 
 # Scalars cross the host boundary in the types every launcher has; the kernel narrows them again.
 _BOUNDARY_TYPES = {
-    "int8": "int32_t", "int16": "int32_t", "uint8": "int32_t", "uint16": "int32_t",
-    "uint32": "int64_t", "uint64": "int64_t", "float16": "float", "bfloat16": "float",
-}  # fmt: skip
+    "int8": "int32_t",
+    "int16": "int32_t",
+    "uint8": "int32_t",
+    "uint16": "int32_t",
+    "uint32": "int64_t",
+    "uint64": "int64_t",
+    "float16": "float",
+    "bfloat16": "float",
+}
 
 
 def _boundary_type(dtype: DType) -> str:
@@ -97,12 +129,16 @@ class _Emitter:
         context: dict[str, Any] = {
             "name": func.name,
             "display": without_entry_word(func.name),
-            "kernel_parameters": ", ".join([*map(" ".join, zip(kernel, names, strict=True)), "uint64_t fftsAddr"]),
-            "host_parameters": ", ".join([*map(" ".join, zip(host, names, strict=True)), "aclrtStream stream"]),
-            "arguments": "".join(f", {n}" for n in names),
-            "task_type": "KERNEL_TYPE_MIX_AIC_1_1" if func.launch.threads == 1 else (
-                "KERNEL_TYPE_MIX_AIC_1_2"
+            "kernel_parameters": ", ".join(
+                [*map(" ".join, zip(kernel, names, strict=True)), "uint64_t fftsAddr"]
             ),
+            "host_parameters": ", ".join(
+                [*map(" ".join, zip(host, names, strict=True)), "aclrtStream stream"]
+            ),
+            "arguments": "".join(f", {n}" for n in names),
+            "task_type": "KERNEL_TYPE_MIX_AIC_1_1"
+            if func.launch.threads == 1
+            else ("KERNEL_TYPE_MIX_AIC_1_2"),
             "capacity": {m.value: size for m, size in self.target.capacity.items()},
             "blocks": cxx_expr(func.launch.blocks, launch_ranges(func), func.launch.loc),
             "tensors": list(self.tensors()),
@@ -178,8 +214,8 @@ class _Emitter:
             case Op():
                 return [f"{pad}{line}{note}" for line in self.op(stmt, known, core)]
             case Let(var=var, value=value):
-                kind = var.dtype.c_name
-                return [f"{pad}const {kind} {cxx_name(var.name)} = {scalar_as(value, var.dtype, known, stmt.loc)};{note}"]
+                text = scalar_as(value, var.dtype, known, stmt.loc)
+                return [f"{pad}const {var.dtype.c_name} {cxx_name(var.name)} = {text};{note}"]
             case Store(buffer=b, indices=indices, value=value):
                 text = scalar_as(value, b.dtype, known, stmt.loc)
                 if b.memory is Memory.VAR:
@@ -189,11 +225,21 @@ class _Emitter:
             case For(var=var, start=start, stop=stop, kind=kind_, body=body):
                 inner = {**known, var: loop_range(stmt, known)}
                 name = cxx_name(var.name)
-                head = f"for ({var.dtype.c_name} {name} = {cxx(start)}; {name} < {cxx(stop)}; ++{name}) {{"
+                start_text = f"{var.dtype.c_name} {name} = {cxx(start)}"
+                head = f"for ({start_text}; {name} < {cxx(stop)}; ++{name}) {{"
                 unroll = [f"{pad}#pragma GCC unroll 8"] if kind_ is LoopKind.UNROLL else []
-                return [*unroll, f"{pad}{head}{note}", *self.body(body, inner, depth + 1, core), f"{pad}}}"]
+                return [
+                    *unroll,
+                    f"{pad}{head}{note}",
+                    *self.body(body, inner, depth + 1, core),
+                    f"{pad}}}",
+                ]
             case While(condition=c, body=body):
-                return [f"{pad}while ({cxx(c)}) {{{note}", *self.body(body, known, depth + 1, core), f"{pad}}}"]
+                return [
+                    f"{pad}while ({cxx(c)}) {{{note}",
+                    *self.body(body, known, depth + 1, core),
+                    f"{pad}}}",
+                ]
             case If(condition=c, then=then, orelse=orelse):
                 lines = [f"{pad}if ({cxx(c)}) {{{note}", *self.body(then, known, depth + 1, core)]
                 if orelse:
@@ -243,4 +289,3 @@ def _names_used(body: Body) -> set[str]:
         if isinstance(stmt, Store):
             names.add(stmt.buffer.name)
     return names
-

@@ -9,11 +9,11 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
+from tile_codegen_ascendc.cxx_names import string_literal
+from tile_codegen_ascendc.views import OpView
 from tile_ir import Op
 from tile_ir.geometry import transfer_rows
 from tile_ir.ops.reduce import broadcast_axis, kept_results, reduced_axis
-from tile_codegen_ascendc.cxx_names import string_literal
-from tile_codegen_ascendc.views import OpView
 
 TEMPLATE_DIR = Path(__file__).with_name("templates")
 
@@ -72,4 +72,3 @@ def render_op(view: OpView) -> str:
     macro = _macro(view.node.opdef.family, view.node.opdef.name)
     assert macro is not None, f"no template for {view.node.opdef.name}"
     return str(macro(view)).strip()
-

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from tile_codegen_ascendc.cxx_expressions import cxx_constant, cxx_expr, scalar_as
+from tile_codegen_ascendc.cxx_names import cxx_name
 from tile_ir import Alloc, Buffer, DType, Layout, Memory, Op, Region
 from tile_ir.bounds import simplify
+from tile_ir.dtypes import FLOAT32 as FLOAT
 from tile_ir.expr import Const, Expr, constant_value
 from tile_ir.footprint import k0_elements, matrix_footprint, matrix_shape
 from tile_ir.geometry import element_count, element_offset
-from tile_ir.dtypes import FLOAT32 as FLOAT
 from tile_ir.walk import Ranges
-from tile_codegen_ascendc.cxx_expressions import cxx_constant, cxx_expr, scalar_as
-from tile_codegen_ascendc.cxx_names import cxx_name
 
 FRACTAL_MEMORIES = (Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C)
 
@@ -42,8 +42,10 @@ class RegionView:
 
     @cached_property
     def ref(self) -> str:
-        offset = self._fractal_offset() if self.buffer.memory in FRACTAL_MEMORIES else (
-            element_offset(self.region)
+        offset = (
+            self._fractal_offset()
+            if self.buffer.memory in FRACTAL_MEMORIES
+            else (element_offset(self.region))
         )
         return self.name if constant_value(offset) == 0 else f"{self.name}[{self.cxx(offset)}]"
 
@@ -76,7 +78,9 @@ class RegionView:
         """Static rows and columns of the last two dimensions."""
         found = self.region.static_extents()
         if found is None:
-            rows, columns = (constant_value(e) for e in ((Const(1),) * 2 + self.region.extents)[-2:])
+            rows, columns = (
+                constant_value(e) for e in ((Const(1),) * 2 + self.region.extents)[-2:]
+            )
             return rows or 0, columns or 0
         return (1, found[-1]) if len(found) == 1 else (found[-2], found[-1])
 
@@ -92,9 +96,7 @@ class RegionView:
     def stored(self) -> tuple[int, int]:
         """Rows and columns of the whole matrix as it lies in memory."""
         _, (rows, columns) = matrix_shape(self.buffer)
-        return matrix_footprint(
-            self.buffer.memory, self.buffer.dtype, rows, columns, self._layout
-        )
+        return matrix_footprint(self.buffer.memory, self.buffer.dtype, rows, columns, self._layout)
 
     @property
     def stored_bytes(self) -> int:
@@ -196,4 +198,3 @@ def view_op(op: Op, ranges: Ranges, allocs: dict[Buffer, Alloc]) -> OpView:
         operands.setdefault(definition.name, [])
     attrs = {a.name: v for a, v in zip(op.opdef.attrs, op.attrs, strict=True)}
     return OpView(op, operands, attrs)
-

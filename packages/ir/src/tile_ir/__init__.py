@@ -5,15 +5,35 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tile_ir.diagnostics import (
-    BuildError, CallError, Diagnostic, IRError, KernelError, TileError, did_you_mean,
-)  # fmt: skip
+    BuildError,
+    CallError,
+    Diagnostic,
+    IRError,
+    KernelError,
+    TileError,
+    did_you_mean,
+)
 from tile_ir.dtypes import DTYPES, DType, dtype_of
 from tile_ir.location import Loc
 from tile_ir.machine import Core, Layout, Memory, Pipe
 from tile_ir.nodes import (
-    Alloc, Break, Buffer, For, Func, If, Launch, Let, LoopKind, Op, Phase, Region, Section, Slice,
-    Store, While,
-)  # fmt: skip
+    Alloc,
+    Break,
+    Buffer,
+    For,
+    Func,
+    If,
+    Launch,
+    Let,
+    LoopKind,
+    Op,
+    Phase,
+    Region,
+    Section,
+    Slice,
+    Store,
+    While,
+)
 from tile_ir.opdef import Access, Composite, Effect, OpDef, Problem, check_op
 from tile_ir.ops import OPS
 from tile_ir.target import DEFAULT_TARGET, TARGETS, Target
@@ -42,10 +62,49 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "DEFAULT_TARGET", "DTYPES", "OPS", "TARGETS", "Access", "Alloc", "Break", "Buffer",
-    "BuildError", "CallError", "Composite", "Core", "DType", "Diagnostic", "Effect", "For", "Func",
-    "IRError", "If", "KernelError", "Launch", "Layout", "Let", "Loc", "LoopKind", "Memory", "Op",
-    "OpDef", "Phase", "Pipe", "Problem", "Region", "Section", "Slice", "Store", "Target",
-    "TileError", "While", "check_op", "did_you_mean", "dtype_of", "interpret", "parse",
-    "print_func", "verify",
-]  # fmt: skip
+    "DEFAULT_TARGET",
+    "DTYPES",
+    "OPS",
+    "TARGETS",
+    "Access",
+    "Alloc",
+    "Break",
+    "Buffer",
+    "BuildError",
+    "CallError",
+    "Composite",
+    "Core",
+    "DType",
+    "Diagnostic",
+    "Effect",
+    "For",
+    "Func",
+    "IRError",
+    "If",
+    "KernelError",
+    "Launch",
+    "Layout",
+    "Let",
+    "Loc",
+    "LoopKind",
+    "Memory",
+    "Op",
+    "OpDef",
+    "Phase",
+    "Pipe",
+    "Problem",
+    "Region",
+    "Section",
+    "Slice",
+    "Store",
+    "Target",
+    "TileError",
+    "While",
+    "check_op",
+    "did_you_mean",
+    "dtype_of",
+    "interpret",
+    "parse",
+    "print_func",
+    "verify",
+]

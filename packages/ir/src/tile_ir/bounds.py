@@ -12,8 +12,18 @@ from functools import lru_cache
 
 from tile_ir.dtypes import BOOL
 from tile_ir.expr import (
-    Binary, Cast, Const, Expr, Load, Select, Unary, Var, binary, children, rebuild,
-)  # fmt: skip
+    Binary,
+    Cast,
+    Const,
+    Expr,
+    Load,
+    Select,
+    Unary,
+    Var,
+    binary,
+    children,
+    rebuild,
+)
 
 INF = float("inf")
 
@@ -189,7 +199,7 @@ def _combine(op: str, a: Interval, b: Interval) -> Interval:
         case "//" if b.low == b.high and 0 < b.low < INF:
             return Interval(_floordiv(a.low, b.low), _floordiv(a.high, b.low))
         case "%" if b.low == b.high and 0 < b.low < INF:
-            if 0 <= a.low and a.high < b.low:
+            if a.low >= 0 and a.high < b.low:
                 return a
             return Interval(0, b.low - 1)
         case "%" if b.low > 0:

@@ -88,10 +88,21 @@ BOOL = DType("bool", Kind.BOOL, 8, "bool")
 DTYPES: dict[str, DType] = {
     d.name: d
     for d in (
-        FLOAT16, BFLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64,
-        UINT8, UINT16, UINT32, UINT64, BOOL,
+        FLOAT16,
+        BFLOAT16,
+        FLOAT32,
+        FLOAT64,
+        INT8,
+        INT16,
+        INT32,
+        INT64,
+        UINT8,
+        UINT16,
+        UINT32,
+        UINT64,
+        BOOL,
     )
-}  # fmt: skip
+}
 
 # Spellings the language accepts besides the names above (language.md, section 2).
 ALIASES = {"float": "float32", "half": "float16", "int": "int32", "double": "float64"}

@@ -31,5 +31,3 @@ def _equal(a: object, b: object, buffers: dict[int, Buffer]) -> bool:
             if f.name != "sources"
         )
     return repr(a) == repr(b) if isinstance(a, float) else a == b
-
-

@@ -17,8 +17,8 @@ from tile_ir.dtypes import BOOL, FLOAT32, INT32, DType, Kind
 if TYPE_CHECKING:
     from tile_ir.nodes import Buffer
 
-Number = Union[int, float, bool]
-Operable = Union["Expr", int, float, bool]
+Number = int | float | bool
+Operable = Union["Expr", int, float, bool]  # noqa: UP007 (evaluated before Expr exists)
 
 
 class ExprError(Exception):

@@ -10,11 +10,17 @@ from dataclasses import dataclass, replace
 from tile_ir.bounds import simplify
 from tile_ir.dtypes import BOOL
 from tile_ir.expr import (
-    Const, Expr, binary, ceildiv, constant_value, is_constant, maximum, minimum,
-)  # fmt: skip
+    Const,
+    Expr,
+    binary,
+    ceildiv,
+    constant_value,
+    is_constant,
+    maximum,
+    minimum,
+)
 from tile_ir.machine import Memory
 from tile_ir.nodes import Buffer, Region, Slice
-
 
 BLOCK_BYTES = 32
 
@@ -174,8 +180,8 @@ def clip_copy(src: Region, dst: Region, pad_value: float | None) -> Clipped:
     complete: Expr = Const(True, BOOL)
     src_dims, dst_dims = list(src.dims), list(dst.dims)
     for p in pairs:
-        full = dst.buffer.shape[p.dst_dim] if dst.memory is Memory.L1 else (
-            dst.dims[p.dst_dim].extent
+        full = (
+            dst.buffer.shape[p.dst_dim] if dst.memory is Memory.L1 else (dst.dims[p.dst_dim].extent)
         )
         src_dims[p.src_dim] = replace(src.dims[p.src_dim], extent=p.valid)
         dst_dims[p.dst_dim] = replace(dst.dims[p.dst_dim], extent=p.valid)
@@ -250,4 +256,3 @@ def transfer_rows(src: Region, dst: Region) -> tuple[Rows, Rows] | None:
         one = Rows(Const(1), count, count)
         return one, one
     return None
-

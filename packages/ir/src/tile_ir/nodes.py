@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any
 
 from tile_ir.dtypes import DType
 from tile_ir.expr import Const, Expr, Var, constant_value
@@ -100,8 +100,8 @@ class Region:
         )
 
 
-Operand = Union[Region, Expr, None]
-AttrValue = Union[int, float, bool, str, None]
+Operand = Region | Expr | None
+AttrValue = int | float | bool | str | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,7 +197,7 @@ class Section:
     loc: Loc
 
 
-Stmt = Union[Op, For, While, If, Let, Store, Break, Section]
+Stmt = Op | For | While | If | Let | Store | Break | Section
 Body = tuple[Stmt, ...]
 
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Union
+from typing import Any
 
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput
@@ -17,17 +17,45 @@ from lark.exceptions import UnexpectedInput
 from tile_ir.diagnostics import IRError, did_you_mean
 from tile_ir.dtypes import BOOL, DTYPES, FLOAT32, INT32, DType, Kind
 from tile_ir.expr import (
-    COMPARISONS, UNARY_FUNCTIONS, Binary, Cast, Const, Expr, Load, Select, Unary, Var, promote,
-)  # fmt: skip
+    COMPARISONS,
+    UNARY_FUNCTIONS,
+    Binary,
+    Cast,
+    Const,
+    Expr,
+    Load,
+    Select,
+    Unary,
+    Var,
+    promote,
+)
 from tile_ir.location import Loc
 from tile_ir.machine import Core, Layout, Memory
 from tile_ir.nodes import (
-    Alloc, AttrValue, Body, Break, Buffer, For, Func, If, Launch, Let, LoopKind, Op, Operand, Phase,
-    Region, Section, Slice, Stmt, Store, While,
-)  # fmt: skip
+    Alloc,
+    AttrValue,
+    Body,
+    Break,
+    Buffer,
+    For,
+    Func,
+    If,
+    Launch,
+    Let,
+    LoopKind,
+    Op,
+    Operand,
+    Phase,
+    Region,
+    Section,
+    Slice,
+    Stmt,
+    Store,
+    While,
+)
 from tile_ir.ops import OPS
 
-Node = Union[Tree[Token], Token]
+Node = Tree[Token] | Token
 
 
 @lru_cache(maxsize=1)
@@ -85,7 +113,11 @@ class _Reader:
         params = tuple(self.param(node) for node in rest[:-1])
         launch = self.launch(rest[-1])
         return Func(
-            json.loads(str(name)), params, launch, self.word(phase, Phase, upper=True), self.loc(loc)
+            json.loads(str(name)),
+            params,
+            launch,
+            self.word(phase, Phase, upper=True),
+            self.loc(loc),
         )
 
     def word(self, node: Node, enum: Any, upper: bool = False) -> Any:
@@ -94,14 +126,18 @@ class _Reader:
         key = text.upper() if upper else text
         if key not in members:
             raise self.fail(
-                node, "ir-word", f"unknown {enum.__name__.lower()} `{text}`",
+                node,
+                "ir-word",
+                f"unknown {enum.__name__.lower()} `{text}`",
                 did_you_mean(key, map(str, members)),
-            )  # fmt: skip
+            )
         return members[key]
 
     def dtype(self, node: Node) -> DType:
         if str(node) not in DTYPES:
-            raise self.fail(node, "ir-word", f"unknown type `{node}`", did_you_mean(str(node), DTYPES))
+            raise self.fail(
+                node, "ir-word", f"unknown type `{node}`", did_you_mean(str(node), DTYPES)
+            )
         return DTYPES[str(node)]
 
     def loc(self, node: Node) -> Loc:
@@ -145,9 +181,14 @@ class _Reader:
         allocs = tuple(self.alloc(n) for n in rest if isinstance(n, Tree) and n.data == "alloc")
         stmts = [n for n in rest if not (isinstance(n, Tree) and n.data == "alloc")]
         return Launch(
-            extent, block_var, lane_var, None if str(threads) == "any" else int(str(threads)),
-            allocs, self.body(stmts), self.loc(loc),
-        )  # fmt: skip
+            extent,
+            block_var,
+            lane_var,
+            None if str(threads) == "any" else int(str(threads)),
+            allocs,
+            self.body(stmts),
+            self.loc(loc),
+        )
 
     def alloc(self, node: Node) -> Alloc:
         name, memory, dtype, shape, *placements, loc = _children(node)
@@ -277,9 +318,11 @@ class _Reader:
                 name = str(parts[0])[1:]
                 if name not in self.scalars:
                     raise self.fail(
-                        parts[0], "ir-name", f"unknown scalar `{name}`",
+                        parts[0],
+                        "ir-name",
+                        f"unknown scalar `{name}`",
                         did_you_mean(name, self.scalars),
-                    )  # fmt: skip
+                    )
                 return self.scalars[name]
             case "constant":
                 return _constant(str(parts[0]))
@@ -326,9 +369,11 @@ class _Reader:
             return Unary(word, values[0], values[0].dtype)
         known = ("min", "max", "select", *UNARY_FUNCTIONS)
         raise self.fail(
-            node, "ir-function", f"no function `{word}` of {len(values)} arguments",
+            node,
+            "ir-function",
+            f"no function `{word}` of {len(values)} arguments",
             did_you_mean(word, known),
-        )  # fmt: skip
+        )
 
 
 def _is_bare_constant(node: Node) -> bool:

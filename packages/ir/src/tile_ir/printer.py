@@ -9,15 +9,37 @@ from tile_ir.dtypes import BOOL, FLOAT32, INT32
 from tile_ir.expr import Binary, Cast, Const, Expr, Load, Select, Unary, Var
 from tile_ir.location import Loc
 from tile_ir.nodes import (
-    Alloc, AttrValue, Body, Break, Buffer, For, Func, If, Let, Op, Operand, Region, Section, Stmt,
-    Store, While,
-)  # fmt: skip
+    Alloc,
+    AttrValue,
+    Body,
+    Break,
+    Buffer,
+    For,
+    Func,
+    If,
+    Let,
+    Op,
+    Operand,
+    Region,
+    Section,
+    Stmt,
+    Store,
+    While,
+)
 
 # Binding strength per operator, weakest first; the grammar has the same ladder.
 _LADDER = (
-    ("or",), ("and",), ("not",), ("<", "<=", ">", ">=", "==", "!="), ("|",), ("^",), ("&",),
-    ("<<", ">>"), ("+", "-"), ("*", "/", "//", "%"),
-)  # fmt: skip
+    ("or",),
+    ("and",),
+    ("not",),
+    ("<", "<=", ">", ">=", "==", "!="),
+    ("|",),
+    ("^",),
+    ("&",),
+    ("<<", ">>"),
+    ("+", "-"),
+    ("*", "/", "//", "%"),
+)
 PRECEDENCE = {op: level for level, ops in enumerate(_LADDER) for op in ops}
 _COMPARISON = PRECEDENCE["<"]
 _UNARY = len(_LADDER)
@@ -117,7 +139,8 @@ class _Printer:
     def text(self) -> str:
         func, launch = self.func, self.func.launch
         self.line(
-            0, f"func {json.dumps(func.name)} phase {func.phase.name.lower()} {self.at(func.loc)} {{"
+            0,
+            f"func {json.dumps(func.name)} phase {func.phase.name.lower()} {self.at(func.loc)} {{",
         )
         for param in func.params:
             if isinstance(param, Buffer):

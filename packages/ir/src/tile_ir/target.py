@@ -55,12 +55,8 @@ _ALIGNMENT = {
 _MIB = 1 << 20
 
 
-def _soc(
-    name: str, cube_cores: int, clock: int, hbm: int | None, l2: int, family: str
-) -> Target:
-    return Target(
-        name, family, cube_cores, 2 * cube_cores, clock, hbm, l2, _CAPACITY, _ALIGNMENT
-    )
+def _soc(name: str, cube_cores: int, clock: int, hbm: int | None, l2: int, family: str) -> Target:
+    return Target(name, family, cube_cores, 2 * cube_cores, clock, hbm, l2, _CAPACITY, _ALIGNMENT)
 
 
 TARGETS: dict[str, Target] = {

@@ -28,9 +28,22 @@ from tile_ir.geometry import element_offset, is_contiguous
 from tile_ir.location import Loc
 from tile_ir.machine import Core, Memory
 from tile_ir.nodes import (
-    Body, Break, Buffer, For, Func, If, Let, LoopKind, Op, Phase, Region, Section, Stmt, Store,
+    Body,
+    Break,
+    Buffer,
+    For,
+    Func,
+    If,
+    Let,
+    LoopKind,
+    Op,
+    Phase,
+    Region,
+    Section,
+    Stmt,
+    Store,
     While,
-)  # fmt: skip
+)
 from tile_ir.opdef import Composite, Effect, check_op, core_of
 from tile_ir.phases import PHASES, PhaseRule
 from tile_ir.target import DEFAULT_TARGET, Target
@@ -147,7 +160,9 @@ class _Verifier:
             case For(var=var, kind=kind, body=body):
                 yield from self.loop_kind(kind, stmt)
                 if var.name in scope.scalars:
-                    yield Diagnostic("name-twice", f"scalar `{var.name}` is defined twice", stmt.loc)
+                    yield Diagnostic(
+                        "name-twice", f"scalar `{var.name}` is defined twice", stmt.loc
+                    )
                 yield from self.body(body, _Scope(scope.scalars | {var.name}, scope.core, True))
             case While(body=body):
                 yield from self.body(body, _Scope(scope.scalars, scope.core, True))
@@ -208,8 +223,9 @@ class _Verifier:
             if op.opdef.elementwise and not is_contiguous(operand):
                 yield Diagnostic(
                     "strided-operand",
-                    f"{op.opdef.name}: `{operand.buffer.name}` is not contiguous", op.loc,
-                )  # fmt: skip
+                    f"{op.opdef.name}: `{operand.buffer.name}` is not contiguous",
+                    op.loc,
+                )
             misaligned = misalignment(operand, self.target)
             if misaligned is not None:
                 yield Diagnostic(
@@ -233,7 +249,7 @@ class _Verifier:
             return
         for dim, (s, size) in enumerate(zip(region.dims, buffer.shape, strict=True)):
             offset, extent, limit = map(constant_value, (s.offset, s.extent, size))
-            if offset is not None and offset < 0 or extent is not None and extent < 0:
+            if (offset is not None and offset < 0) or (extent is not None and extent < 0):
                 yield Diagnostic(
                     "slice-range", f"dimension {dim} of `{buffer.name}` starts below zero", loc
                 )
@@ -247,9 +263,7 @@ class _Verifier:
                         loc,
                     )
 
-    def element(
-        self, buffer: Buffer, indices: tuple[Expr, ...], loc: Loc
-    ) -> Iterator[Diagnostic]:
+    def element(self, buffer: Buffer, indices: tuple[Expr, ...], loc: Loc) -> Iterator[Diagnostic]:
         if buffer not in self.buffers:
             yield Diagnostic("name-unknown", f"buffer `{buffer.name}` is not declared", loc)
         if len(indices) != buffer.rank:
@@ -261,7 +275,7 @@ class _Verifier:
             return
         for dim, (index, size) in enumerate(zip(indices, buffer.shape, strict=True)):
             i, limit = constant_value(index), constant_value(size)
-            if i is not None and (i < 0 or limit is not None and i >= limit):
+            if i is not None and (i < 0 or (limit is not None and i >= limit)):
                 yield Diagnostic(
                     "index-range",
                     f"index {i} is outside dimension {dim} of `{buffer.name}`, "
@@ -292,4 +306,3 @@ def misalignment(region: Region, target: Target) -> int | None:
         start = constant * size
         return start if start % block else None
     return None
-

@@ -10,8 +10,21 @@ from tile_ir.bounds import Interval, interval
 from tile_ir.expr import Expr, Load, Var, rebuild
 from tile_ir.expr import walk as walk_expr
 from tile_ir.nodes import (
-    Body, Buffer, For, Func, If, Let, Op, Operand, Region, Section, Slice, Stmt, Store, While,
-)  # fmt: skip
+    Body,
+    Buffer,
+    For,
+    Func,
+    If,
+    Let,
+    Op,
+    Operand,
+    Region,
+    Section,
+    Slice,
+    Stmt,
+    Store,
+    While,
+)
 
 Ranges = dict[Var, Interval]
 
@@ -188,7 +201,19 @@ def walk_with_ranges(body: Body, ranges: Ranges) -> Iterator[tuple[Stmt, Ranges]
 
 
 __all__ = [
-    "Ranges", "bodies", "buffers", "expressions", "launch_ranges", "loads",
-    "loop_range", "map_expressions", "map_own_expressions", "replace_in", "rewrite", "walk",
-    "walk_ops", "walk_with_ranges", "with_bodies",
-]  # fmt: skip
+    "Ranges",
+    "bodies",
+    "buffers",
+    "expressions",
+    "launch_ranges",
+    "loads",
+    "loop_range",
+    "map_expressions",
+    "map_own_expressions",
+    "replace_in",
+    "rewrite",
+    "walk",
+    "walk_ops",
+    "walk_with_ranges",
+    "with_bodies",
+]

@@ -5,6 +5,13 @@ from tile_passes.passdef import Pass
 from tile_passes.pipeline import PASSES, PIPELINE, apply_passes, run_pipeline
 
 __all__ = [
-    "PASSES", "PIPELINE", "Pass", "PassOptions", "PassRecord", "PassResult", "apply_passes",
-    "run_passes", "run_pipeline",
-]  # fmt: skip
+    "PASSES",
+    "PIPELINE",
+    "Pass",
+    "PassOptions",
+    "PassRecord",
+    "PassResult",
+    "apply_passes",
+    "run_passes",
+    "run_pipeline",
+]

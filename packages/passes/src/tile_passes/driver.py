@@ -68,8 +68,12 @@ def _check_names(passes: Sequence[Pass], options: PassOptions) -> None:
     names = [p.name for p in passes]
     for wanted in (*options.skip, *filter(None, [options.stop_after])):
         if wanted not in names:
-            raise IRError("unknown-pass", f"no pass is called `{wanted}`", None,
-                          did_you_mean(wanted, names) or f"passes: {', '.join(names)}")  # fmt: skip
+            raise IRError(
+                "unknown-pass",
+                f"no pass is called `{wanted}`",
+                None,
+                did_you_mean(wanted, names) or f"passes: {', '.join(names)}",
+            )
     for p in passes:
         if p.name in options.skip and not p.optional:
             raise IRError("pass-required", f"pass `{p.name}` cannot be skipped")

@@ -1,4 +1,4 @@
-"""What a pass is: a plain function from function to function, with the phases it needs and gives."""
+"""What a pass is: a plain function from function to function, and the phases it connects."""
 
 from __future__ import annotations
 

@@ -36,6 +36,10 @@ def apply_passes(func: Func, names: Sequence[str], target: Target) -> Func:
     """Run named passes on any function, as `tile-ascend opt` does."""
     for name in names:
         if name not in PASSES:
-            raise IRError("unknown-pass", f"no pass is called `{name}`", None,
-                          did_you_mean(name, PASSES) or f"passes: {', '.join(PASSES)}")  # fmt: skip
+            raise IRError(
+                "unknown-pass",
+                f"no pass is called `{name}`",
+                None,
+                did_you_mean(name, PASSES) or f"passes: {', '.join(PASSES)}",
+            )
     return run_passes(func, [PASSES[n] for n in names], target).func

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from tile_ir import For, Func, If, Let, Phase, Target
 from tile_ir.bounds import interval, narrow
 from tile_ir.expr import Const, Expr
 from tile_ir.nodes import Body, Stmt
 from tile_ir.walk import (
-    Ranges, bodies, launch_ranges, loop_range, map_own_expressions, with_bodies,
-)  # fmt: skip
+    Ranges,
+    bodies,
+    launch_ranges,
+    loop_range,
+    map_own_expressions,
+    with_bodies,
+)
 from tile_passes.passdef import ir_pass
 
 
@@ -29,7 +35,7 @@ def _body(body: Body, ranges: Ranges) -> Body:
     known = dict(ranges)
     changed = False
     for stmt in body:
-        new = map_own_expressions(stmt, lambda e: _narrowed(e, known))
+        new = map_own_expressions(stmt, partial(_narrowed, ranges=known))
         pieces = _pieces(new, known)
         changed = changed or len(pieces) != 1 or pieces[0] is not stmt
         result.extend(pieces)

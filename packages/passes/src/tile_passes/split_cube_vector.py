@@ -45,7 +45,7 @@ def _outside(body: Body, core: Core) -> list[Stmt]:
 
 
 def _works(stmt: Stmt, core: Core) -> bool:
-    return isinstance(stmt, Op) and core_of(stmt) is core or (
+    return (isinstance(stmt, Op) and core_of(stmt) is core) or (
         isinstance(stmt, Store) and CORE_OF_MEMORY.get(stmt.buffer.memory) is core
     )
 
@@ -74,7 +74,9 @@ def _keep(body: Body, core: Core, vector_works: bool) -> Body:
                     result.append(stmt)
             case Section(core=owner, body=inner):
                 if owner is core:
-                    result.extend(_keep(inner, core, core is Core.VECTOR))  # in a scope, gm stores are its own
+                    result.extend(
+                        _keep(inner, core, core is Core.VECTOR)
+                    )  # in a scope, gm stores are its own
             case _:
                 inner_bodies = tuple(_keep(b, core, vector_works) for b in bodies(stmt))
                 if not inner_bodies or any(inner_bodies):
@@ -95,10 +97,7 @@ def _check_values(body: Body, core: Core) -> None:
     def is_foreign(expr: Expr) -> bool:
         return any(
             (isinstance(p, Var) and p in foreign)
-            or (
-                isinstance(p, Load)
-                and CORE_OF_MEMORY.get(p.buffer.memory, core) is not core
-            )
+            or (isinstance(p, Load) and CORE_OF_MEMORY.get(p.buffer.memory, core) is not core)
             for p in walk(expr)
         )
 

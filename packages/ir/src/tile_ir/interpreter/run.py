@@ -17,10 +17,22 @@ from tile_ir.interpreter.scalars import Unavailable, evaluate
 from tile_ir.interpreter.storage import OutOfBounds, Storage, on_chip_storage
 from tile_ir.lazy import np
 from tile_ir.location import Loc
-from tile_ir.machine import CORE_OF_MEMORY, Core, Memory
+from tile_ir.machine import CORE_OF_MEMORY, Core
 from tile_ir.nodes import (
-    Body, Break, Buffer, For, Func, If, Let, Op, Region, Section, Stmt, Store, While,
-)  # fmt: skip
+    Body,
+    Break,
+    Buffer,
+    For,
+    Func,
+    If,
+    Let,
+    Op,
+    Region,
+    Section,
+    Stmt,
+    Store,
+    While,
+)
 from tile_ir.opdef import Effect, core_of
 from tile_ir.target import DEFAULT_TARGET, Target
 from tile_ir.walk import walk_ops
@@ -59,9 +71,7 @@ class _Core:
 Steps = Generator[None, None, None]
 
 
-def interpret(
-    func: Func, arguments: Sequence[Any], *, target: Target = DEFAULT_TARGET
-) -> str:
+def interpret(func: Func, arguments: Sequence[Any], *, target: Target = DEFAULT_TARGET) -> str:
     """Run a kernel on NumPy arrays, which it changes in place; returns what it printed.
 
     `arguments` follow the parameters: an array in stored form for a tensor (bfloat16 as uint16), a
@@ -97,7 +107,7 @@ class _Machine:
         blocks = evaluate(launch.blocks, self.constants, self.no_load)
         grid_wide = any(
             op.opdef.effect is Effect.SYNC_ALL
-            or op.opdef.effect is Effect.SET_CROSS_FLAG and op.attr("mode") == 0
+            or (op.opdef.effect is Effect.SET_CROSS_FLAG and op.attr("mode") == 0)
             for op in walk_ops(launch.body)
         )
         groups = [range(blocks)] if grid_wide else [range(b, b + 1) for b in range(blocks)]
@@ -110,10 +120,7 @@ class _Machine:
         launch = self.func.launch
         lanes = 2 if launch.threads is None else 1
         for kind, lane in [(Core.CUBE, 0), *((Core.VECTOR, lane) for lane in range(lanes))]:
-            allocs = [
-                a for a in launch.allocs
-                if CORE_OF_MEMORY.get(a.buffer.memory, kind) is kind
-            ]  # fmt: skip
+            allocs = [a for a in launch.allocs if CORE_OF_MEMORY.get(a.buffer.memory, kind) is kind]
             variables = {**self.constants, launch.block: block, launch.lane: lane}
             storage = {**self.globals, **on_chip_storage(allocs, self.target)}
             yield _Core(kind, block, lane, storage, variables)
@@ -193,26 +200,31 @@ class _Machine:
                 if buffer in core.storage:
                     storage, offset = self.element(buffer, indices, core)
                     storage.write(offset, (), (), self.value(value, core))
-            case For(var=var, start=start, stop=stop, body=body):
-                for i in range(self.value(start, core), self.value(stop, core)):
-                    core.variables[var] = i
-                    try:
-                        yield from self.body(body, core)
-                    except _Stop:
-                        break
+            case For():
+                yield from self.for_(stmt, core)
             case While(condition=condition, body=body):
                 yield from self.while_(condition, body, core)
-            case If(condition=condition, then=then, orelse=orelse):
-                try:
-                    chosen = then if self.value(condition, core) else orelse
-                except Unavailable:
-                    chosen = ()  # a condition on the other core's memory guards its work only
-                yield from self.body(chosen, core)
+            case If():
+                yield from self.body(self.branch(stmt, core), core)
             case Section(core=kind, body=body):
                 if kind is core.kind:
                     yield from self.body(body, core)
             case Break():
                 raise _Stop
+
+    def for_(self, loop: For, core: _Core) -> Steps:
+        for i in range(self.value(loop.start, core), self.value(loop.stop, core)):
+            core.variables[loop.var] = i
+            try:
+                yield from self.body(loop.body, core)
+            except _Stop:
+                return
+
+    def branch(self, stmt: If, core: _Core) -> Body:
+        try:
+            return stmt.then if self.value(stmt.condition, core) else stmt.orelse
+        except Unavailable:
+            return ()  # a condition on the other core's memory guards its work only
 
     def while_(self, condition: Expr, body: Body, core: _Core) -> Steps:
         for _ in range(MAX_WHILE_STEPS):
@@ -243,7 +255,9 @@ class _Machine:
             case Effect.WAIT_FLAG:
                 flag = self.flag(op, core)
                 if flag not in core.flags:
-                    raise self.error("wait-without-set", f"{core.name}: flag {flag} is not set", core)
+                    raise self.error(
+                        "wait-without-set", f"{core.name}: flag {flag} is not set", core
+                    )
                 core.flags.remove(flag)
             case Effect.SET_CROSS_FLAG:
                 self.signal(op, core)
@@ -295,9 +309,10 @@ class _Machine:
             operands[:2] = [clipped.src, clipped.dst]
         values = [self.operand_value(o, core) for o in operands]
         written = next(
-            i for i, o in enumerate(operands)
+            i
+            for i, o in enumerate(operands)
             if isinstance(o, Region) and op.opdef.operand_def(i).access.writes
-        )  # fmt: skip
+        )
         target = operands[written]
         assert isinstance(target, Region), "found above"
         shape = values[written].shape
@@ -309,9 +324,11 @@ class _Machine:
             ]
             result = np.asarray(op.opdef.meaning(op, *values)).reshape(-1)
             whole = self.read(target, core).reshape(-1)
-            whole[: result.size] = result.astype(whole.dtype) if (
-                whole.dtype.kind != "f" or target.dtype.name != "bfloat16"
-            ) else result
+            whole[: result.size] = (
+                result.astype(whole.dtype)
+                if (whole.dtype.kind != "f" or target.dtype.name != "bfloat16")
+                else result
+            )
             self.write(target, whole.reshape(shape), core)
             return
         self.write(target, op.opdef.meaning(op, *values), core)

@@ -8,8 +8,18 @@ from typing import Any
 
 from tile_ir.dtypes import BOOL, DType
 from tile_ir.expr import (
-    UNARY_FUNCTIONS, Binary, Cast, Const, Expr, Load, Select, Unary, Var, fold, wrap,
-)  # fmt: skip
+    UNARY_FUNCTIONS,
+    Binary,
+    Cast,
+    Const,
+    Expr,
+    Load,
+    Select,
+    Unary,
+    Var,
+    fold,
+    wrap,
+)
 from tile_ir.lazy import np
 
 Value = Any

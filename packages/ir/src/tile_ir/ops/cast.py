@@ -94,8 +94,10 @@ def convert(values: Any, source_dtype: DType, dtype: DType, mode: str) -> Any:
             low, high = dtype.limits()
             rounded = np.nan_to_num(
                 round_to_mode(exact, mode if mode != "cast_none" else "cast_rint"),
-                nan=0.0, posinf=np.inf, neginf=-np.inf,
-            )  # fmt: skip
+                nan=0.0,
+                posinf=np.inf,
+                neginf=-np.inf,
+            )
             result = np.where(rounded >= high, high, 0).astype(dtype.compute)
             inside = (rounded > low) & (rounded < high)
             result = np.where(rounded <= low, np.array(low, dtype.compute), result)
@@ -163,11 +165,14 @@ OPS = (
         doc="convert the elements of src to the type of dst; only the first count if given",
         ascend_c="Cast",
         operands=(
-            destination("dst"), source("src"), scalar("count", optional=True),
+            destination("dst"),
+            source("src"),
+            scalar("count", optional=True),
         ),
         attrs=(
-            AttrDef("mode", str, "cast_none",
-                    tuple(f"cast_{m.lower()}" for m in ("NONE", *_ALL, "ODD"))),
+            AttrDef(
+                "mode", str, "cast_none", tuple(f"cast_{m.lower()}" for m in ("NONE", *_ALL, "ODD"))
+            ),
         ),
         placement=VECTOR,
         meaning=lambda op, _dst, src, _count: convert(
@@ -180,4 +185,4 @@ OPS = (
         parameters=("dst", "src", "mode", "count"),
         cost=vector_cost(128, 64),
     ),
-)  # fmt: skip
+)

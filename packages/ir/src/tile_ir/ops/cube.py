@@ -9,7 +9,7 @@ from tile_ir.expr import Expr
 from tile_ir.lazy import np
 from tile_ir.machine import Core, Pipe
 from tile_ir.nodes import Op
-from tile_ir.opdef import AttrDef, Composite, OpDef, OperandDef, Access, Problem
+from tile_ir.opdef import Access, AttrDef, Composite, OpDef, OperandDef, Problem
 from tile_ir.ops.rules import L0A, L0B, L0C, L1, on, shape_text, source, static_matrix, updated
 
 INPUTS = (FLOAT16, BFLOAT16, FLOAT32, INT8)

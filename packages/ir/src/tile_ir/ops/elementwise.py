@@ -12,9 +12,25 @@ from tile_ir.machine import Memory
 from tile_ir.nodes import Op
 from tile_ir.opdef import Access, Composite, OpDef, OperandDef, Problem, Scratch
 from tile_ir.ops.rules import (
-    ARITHMETIC, FILLABLE, FLOATS, SHIFTABLE, SHORT_INTEGERS, UB, VECTOR, all_rules, destination,
-    elements_bound, same_dtype, same_size, scalar, scratch_operand, source, updated, vector_cost,
-)  # fmt: skip
+    ARITHMETIC,
+    FILLABLE,
+    FLOATS,
+    SHIFTABLE,
+    SHORT_INTEGERS,
+    UB,
+    VECTOR,
+    all_rules,
+    destination,
+    elements_bound,
+    same_dtype,
+    same_size,
+    scalar,
+    scratch_operand,
+    source,
+    updated,
+    vector_cost,
+)
+
 
 def _rounded(fn: Callable[..., Any]) -> Callable[..., Any]:
     """The function in double precision, so that storing rounds once."""
@@ -51,15 +67,16 @@ def _scalar_type(op: Op) -> Problem | None:
     dst = op.region("dst")
     for i, operand in enumerate(op.operands):
         definition = op.opdef.operand_def(i)
-        if isinstance(operand, Expr) and definition.scalar | (not definition.memories):
-            if dst.dtype.is_integer and operand.dtype.is_float:
-                return Problem(
-                    "dtype-mismatch",
-                    f"{op.opdef.name}: {definition.name} is a float, but dst "
-                    f"`{dst.buffer.name}` is {dst.dtype}",
-                    definition.name,
-                    "write an integer, or T.cast(value, ...) to say how it rounds",
-                )
+        takes_scalar = definition.scalar or not definition.memories
+        fraction = isinstance(operand, Expr) and operand.dtype.is_float
+        if takes_scalar and fraction and dst.dtype.is_integer:
+            return Problem(
+                "dtype-mismatch",
+                f"{op.opdef.name}: {definition.name} is a float, but dst "
+                f"`{dst.buffer.name}` is {dst.dtype}",
+                definition.name,
+                "write an integer, or T.cast(value, ...) to say how it rounds",
+            )
     return None
 
 
@@ -113,10 +130,14 @@ def _propagating(fn: Callable[[Any, Any], Any], zero_picks_positive: bool) -> Ca
         result = fn(a, b)
         if np.issubdtype(result.dtype, np.floating):
             both_zero = (a == 0) & (b == 0)
-            negative = np.signbit(a) & np.signbit(b) if zero_picks_positive else (
-                np.signbit(a) | np.signbit(b)
+            negative = (
+                np.signbit(a) & np.signbit(b)
+                if zero_picks_positive
+                else (np.signbit(a) | np.signbit(b))
             )
-            result = np.where(both_zero, np.copysign(np.zeros_like(result), -1.0 * negative), result)
+            result = np.where(
+                both_zero, np.copysign(np.zeros_like(result), -1.0 * negative), result
+            )
             result = np.where(both_zero & ~negative, np.zeros_like(result), result)
         return result
 
@@ -141,15 +162,37 @@ BINARY = (
         shape_rule=same_size,
         cost=vector_cost(32, 32),
     ),
-    _binary("max", _propagating(lambda a, b: np.maximum(a, b), True), ARITHMETIC,
-            "dst = max(src0, src1); NaN wins, max(0, -0) is 0", "Max / Maxs"),
-    _binary("min", _propagating(lambda a, b: np.minimum(a, b), False), ARITHMETIC,
-            "dst = min(src0, src1); NaN wins, min(0, -0) is -0", "Min / Mins"),
-    _binary("bitwise_and", lambda a, b: a & b, SHORT_INTEGERS,
-            "dst = src0 & src1", "And", scalar_form=False),
-    _binary("bitwise_or", lambda a, b: a | b, SHORT_INTEGERS,
-            "dst = src0 | src1", "Or", scalar_form=False),
-)  # fmt: skip
+    _binary(
+        "max",
+        _propagating(lambda a, b: np.maximum(a, b), True),
+        ARITHMETIC,
+        "dst = max(src0, src1); NaN wins, max(0, -0) is 0",
+        "Max / Maxs",
+    ),
+    _binary(
+        "min",
+        _propagating(lambda a, b: np.minimum(a, b), False),
+        ARITHMETIC,
+        "dst = min(src0, src1); NaN wins, min(0, -0) is -0",
+        "Min / Mins",
+    ),
+    _binary(
+        "bitwise_and",
+        lambda a, b: a & b,
+        SHORT_INTEGERS,
+        "dst = src0 & src1",
+        "And",
+        scalar_form=False,
+    ),
+    _binary(
+        "bitwise_or",
+        lambda a, b: a | b,
+        SHORT_INTEGERS,
+        "dst = src0 | src1",
+        "Or",
+        scalar_form=False,
+    ),
+)
 
 
 def _xor_scratch(op: Op) -> tuple[Scratch, ...]:
@@ -163,7 +206,10 @@ XOR = OpDef(
     doc="dst = src0 ^ src1, composed as (src0 | src1) & ~(src0 & src1)",
     ascend_c="Or, And, Not, And",
     operands=(
-        destination("dst", UB, *SHORT_INTEGERS), source("src0"), source("src1"), scratch_operand(),
+        destination("dst", UB, *SHORT_INTEGERS),
+        source("src0"),
+        source("src1"),
+        scratch_operand(),
     ),
     placement=VECTOR,
     meaning=lambda op, _dst, a, b, _scratch: a ^ b,
@@ -175,7 +221,7 @@ XOR = OpDef(
     scratch=_xor_scratch,
     hidden=("scratch",),
     cost=vector_cost(32, 16),
-)  # fmt: skip
+)
 
 
 def _multiply_add(op: Op, dst: Any, a: Any, b: Any) -> Any:
@@ -251,12 +297,22 @@ def _leaky_relu(op: Op, a: Any, s: Any) -> Any:
 
 
 WITH_SCALAR = (
-    _vector_scalar("leaky_relu", _leaky_relu, FLOATS,
-                   "dst = src where src >= 0, else src * scalar", "LeakyRelu"),
+    _vector_scalar(
+        "leaky_relu",
+        _leaky_relu,
+        FLOATS,
+        "dst = src where src >= 0, else src * scalar",
+        "LeakyRelu",
+    ),
     _vector_scalar("bitwise_lshift", _shift_left, SHIFTABLE, "dst = src << n", "ShiftLeft"),
-    _vector_scalar("bitwise_rshift", _shift_right, SHIFTABLE,
-                   "dst = src >> n, arithmetic for signed types", "ShiftRight"),
-)  # fmt: skip
+    _vector_scalar(
+        "bitwise_rshift",
+        _shift_right,
+        SHIFTABLE,
+        "dst = src >> n, arithmetic for signed types",
+        "ShiftRight",
+    ),
+)
 
 
 def _unary(
@@ -285,25 +341,44 @@ def _unary(
 
 def _relu(op: Op, a: Any) -> Any:
     zero = np.zeros_like(a)
-    return np.where(np.isnan(a), a, np.where(a > 0, a, zero)) if a.dtype.kind == "f" else (
-        np.maximum(a, zero)
+    return (
+        np.where(np.isnan(a), a, np.where(a > 0, a, zero))
+        if a.dtype.kind == "f"
+        else (np.maximum(a, zero))
     )
 
 
 UNARY = (
     _unary("exp", _rounded(lambda x: np.exp(x)), FLOATS, "dst = e ** src", "Exp", (32, 32)),
-    _unary("ln", _rounded(lambda x: np.log(x)), FLOATS, "dst = natural logarithm of src", "Ln",
-           (32, 32)),
-    _unary("sqrt", _rounded(lambda x: np.sqrt(x)), FLOATS, "dst = square root of src", "Sqrt",
-           (32, 32)),
-    _unary("rsqrt", _rounded(lambda x: 1.0 / np.sqrt(x)), FLOATS,
-           "dst = 1 / square root of src; an approximation on the device", "Rsqrt"),
-    _unary("reciprocal", _rounded(lambda x: 1.0 / x), FLOATS,
-           "dst = 1 / src; an approximation on the device", "Reciprocal"),
+    _unary(
+        "ln",
+        _rounded(lambda x: np.log(x)),
+        FLOATS,
+        "dst = natural logarithm of src",
+        "Ln",
+        (32, 32),
+    ),
+    _unary(
+        "sqrt", _rounded(lambda x: np.sqrt(x)), FLOATS, "dst = square root of src", "Sqrt", (32, 32)
+    ),
+    _unary(
+        "rsqrt",
+        _rounded(lambda x: 1.0 / np.sqrt(x)),
+        FLOATS,
+        "dst = 1 / square root of src; an approximation on the device",
+        "Rsqrt",
+    ),
+    _unary(
+        "reciprocal",
+        _rounded(lambda x: 1.0 / x),
+        FLOATS,
+        "dst = 1 / src; an approximation on the device",
+        "Reciprocal",
+    ),
     _unary("abs", _direct(lambda x: np.abs(x)), FLOATS, "dst = |src|", "Abs"),
     _unary("relu", _relu, (FLOAT16, INT32, FLOAT32), "dst = max(src, 0); relu(-0) is 0", "Relu"),
     _unary("bitwise_not", _direct(lambda x: ~x), SHORT_INTEGERS, "dst = ~src", "Not"),
-)  # fmt: skip
+)
 
 
 def _sigmoid_meaning(op: Op, x: Any) -> Any:
@@ -339,11 +414,16 @@ def _composed_unary(name: str, meaning: Callable[..., Any], doc: str, api: str) 
 
 
 COMPOSED = (
-    _composed_unary("sigmoid", _sigmoid_meaning, "dst = 1 / (1 + e ** -src)",
-                    "Muls, Exp, Adds, Duplicate, Div"),
-    _composed_unary("silu", lambda op, x: x * _sigmoid_meaning(op, x),
-                    "dst = src * sigmoid(src)", "Muls, Exp, Adds, Duplicate, Div, Mul"),
-)  # fmt: skip
+    _composed_unary(
+        "sigmoid", _sigmoid_meaning, "dst = 1 / (1 + e ** -src)", "Muls, Exp, Adds, Duplicate, Div"
+    ),
+    _composed_unary(
+        "silu",
+        lambda op, x: x * _sigmoid_meaning(op, x),
+        "dst = src * sigmoid(src)",
+        "Muls, Exp, Adds, Duplicate, Div, Mul",
+    ),
+)
 
 
 def _fill_type(op: Op) -> Problem | None:

@@ -11,18 +11,39 @@ from typing import Any
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT8, INT16, INT32, UINT8, DType
 from tile_ir.expr import Const, constant_value, is_constant
 from tile_ir.geometry import (
-    Clipped, clip_copy, element_count, is_contiguous, match_copy, same_shape, squeezed,
-    spill_of_load, transfer_rows,
-)  # fmt: skip
+    Clipped,
+    clip_copy,
+    element_count,
+    is_contiguous,
+    match_copy,
+    same_shape,
+    spill_of_load,
+    squeezed,
+    transfer_rows,
+)
 from tile_ir.lazy import np
 from tile_ir.machine import Core, Memory, Pipe
 from tile_ir.nodes import Op
 from tile_ir.opdef import AttrDef, Composite, OpDef, Problem
 from tile_ir.ops.cast import CAST_MODES, convert
 from tile_ir.ops.rules import (
-    GM, L0A, L0B, L0C, L1, UB, VECTOR, all_rules, destination, on, same_dtype, same_size,
-    shape_text, source, transfer_cost, vector_cost,
-)  # fmt: skip
+    GM,
+    L0A,
+    L0B,
+    L0C,
+    L1,
+    UB,
+    VECTOR,
+    all_rules,
+    destination,
+    on,
+    same_dtype,
+    same_size,
+    shape_text,
+    source,
+    transfer_cost,
+    vector_cost,
+)
 
 # Which copies exist, and the pipe and core that run them (language.md, section 3.3 and 6.2).
 DIRECTIONS: dict[tuple[Memory, Memory], tuple[Core, Pipe]] = {
@@ -39,8 +60,11 @@ THROUGH_WORKSPACE = {(Memory.UB, Memory.L1), (Memory.L0C, Memory.UB)}
 
 # What Fixpipe converts on the way out of L0C (hardware.md, section 3.5).
 FIXPIPE_PAIRS: set[tuple[DType, DType]] = {
-    (FLOAT32, FLOAT32), (FLOAT32, FLOAT16), (FLOAT32, BFLOAT16), (INT32, INT32),
-}  # fmt: skip
+    (FLOAT32, FLOAT32),
+    (FLOAT32, FLOAT16),
+    (FLOAT32, BFLOAT16),
+    (INT32, INT32),
+}
 
 ANYWHERE = frozenset(Memory) - {Memory.VAR}
 
@@ -130,22 +154,20 @@ def _copy_shapes(op: Op) -> Problem | None:
         "slice one side so that both describe the same tile",
     )
     if op.attr("transpose"):
-        a, b = squeezed(src), squeezed(dst)
-        return None if a == tuple(reversed(b)) else mismatch
+        return None if squeezed(src) == tuple(reversed(squeezed(dst))) else mismatch
     if flat_copy(op):
         return None
     pairs = match_copy(src, dst)
     if pairs is None:
         return mismatch
-    gm_side = Memory.GM in _direction(op)
     for p in pairs:
-        a, b = src.dims[p.src_dim].extent, dst.dims[p.dst_dim].extent
-        x, y = constant_value(a), constant_value(b)
-        if x is not None and y is not None and x != y and not gm_side:
-            return mismatch
-        if gm_side and x is not None and y is not None and x > y and dst.memory is not Memory.GM:
-            return mismatch
-        if gm_side and x is not None and y is not None and y > x and dst.memory is Memory.GM:
+        x = constant_value(src.dims[p.src_dim].extent)
+        y = constant_value(dst.dims[p.dst_dim].extent)
+        if x is None or y is None or x == y:
+            continue
+        # Only a gm side may describe less than the tile: the rest of the tile is padding.
+        smaller = src if x < y else dst
+        if smaller.memory is not Memory.GM:
             return mismatch
     return None
 
@@ -158,10 +180,12 @@ def flat_copy(op: Op) -> bool:
         return False
     count = constant_value(element_count(src))
     inside = all(
-        constant_value(s.offset) is not None
-        and constant_value(size) is not None
-        and (constant_value(s.offset) or 0) + (constant_value(s.extent) or 0)
-        <= (constant_value(size) or 0)
+        (
+            constant_value(s.offset) is not None
+            and constant_value(size) is not None
+            and (constant_value(s.offset) or 0) + (constant_value(s.extent) or 0)
+            <= (constant_value(size) or 0)
+        )
         or constant_value(s.extent) == 1
         for r in (src, dst)
         for s, size in zip(r.dims, r.buffer.shape, strict=True)
@@ -206,7 +230,7 @@ def _clamped(op: Op, values: Any) -> Any:
 COPY = OpDef(
     name="copy",
     family="movement",
-    doc="move a tile between memories; tiles over the edge of a gm tensor are cut, and padded in ub",
+    doc="move a tile between memories; what hangs over a gm tensor is cut, and padded in ub",
     ascend_c="DataCopyPad, DataCopy (Nd2Nz), LoadData, Fixpipe or Copy, by direction",
     namespace="",
     operands=(source("src", ANYWHERE), destination("dst", ANYWHERE)),
@@ -288,8 +312,10 @@ def _movement(
 
 
 def _load_l0(op: Op, src: Any, dst: Any) -> Any:
-    return src.reshape(src.shape[-2:]).T.reshape(dst.shape) if op.attr("transpose") else (
-        src.reshape(dst.shape)
+    return (
+        src.reshape(src.shape[-2:]).T.reshape(dst.shape)
+        if op.attr("transpose")
+        else (src.reshape(dst.shape))
     )
 
 
@@ -309,22 +335,65 @@ def _load_clip(op: Op) -> Clipped:
 TRANSPOSE = (AttrDef("transpose", bool, False),)
 
 MOVEMENTS = (
-    _movement("copy_gm_ub", "gm to ub, rows at any gm pitch; pads the last block of each row",
-              "DataCopyPad", (GM, UB), on(Core.VECTOR, Pipe.MTE2), (200, 58.6),
-              attrs=(AttrDef("pad_value", float, 0.0),), clip=_load_clip,
-              shape_rule=all_rules(same_size, _aligned_rows)),
-    _movement("copy_ub_gm", "ub to gm, rows at any gm pitch", "DataCopyPad", (UB, GM),
-              on(Core.VECTOR, Pipe.MTE3), (200, 109), shape_rule=all_rules(same_size, _aligned_rows)),
-    _movement("copy_gm_l1", "gm rows to an l1 matrix in fractal order", "DataCopy (Nd2Nz)",
-              (GM, L1), on(Core.CUBE, Pipe.MTE2), (200, 78.4)),
-    _movement("copy_l1_l0a", "l1 matrix to the left operand register", "LoadData", (L1, L0A),
-              on(Core.CUBE, Pipe.MTE1), (28, 256), attrs=TRANSPOSE, meaning=_load_l0),
-    _movement("copy_l1_l0b", "l1 matrix to the right operand register", "LoadData", (L1, L0B),
-              on(Core.CUBE, Pipe.MTE1), (28, 128), attrs=TRANSPOSE, meaning=_load_l0),
-    _movement("copy_l0c_gm", "accumulator to gm rows, converting and clamping at zero on request",
-              "Fixpipe", (L0C, GM), on(Core.CUBE, Pipe.FIX), (200, 40.6),
-              attrs=(AttrDef("enable_relu", bool, False),), meaning=_leave_l0c,
-              dtype_rule=_copy_dtypes),
+    _movement(
+        "copy_gm_ub",
+        "gm to ub, rows at any gm pitch; pads the last block of each row",
+        "DataCopyPad",
+        (GM, UB),
+        on(Core.VECTOR, Pipe.MTE2),
+        (200, 58.6),
+        attrs=(AttrDef("pad_value", float, 0.0),),
+        clip=_load_clip,
+        shape_rule=all_rules(same_size, _aligned_rows),
+    ),
+    _movement(
+        "copy_ub_gm",
+        "ub to gm, rows at any gm pitch",
+        "DataCopyPad",
+        (UB, GM),
+        on(Core.VECTOR, Pipe.MTE3),
+        (200, 109),
+        shape_rule=all_rules(same_size, _aligned_rows),
+    ),
+    _movement(
+        "copy_gm_l1",
+        "gm rows to an l1 matrix in fractal order",
+        "DataCopy (Nd2Nz)",
+        (GM, L1),
+        on(Core.CUBE, Pipe.MTE2),
+        (200, 78.4),
+    ),
+    _movement(
+        "copy_l1_l0a",
+        "l1 matrix to the left operand register",
+        "LoadData",
+        (L1, L0A),
+        on(Core.CUBE, Pipe.MTE1),
+        (28, 256),
+        attrs=TRANSPOSE,
+        meaning=_load_l0,
+    ),
+    _movement(
+        "copy_l1_l0b",
+        "l1 matrix to the right operand register",
+        "LoadData",
+        (L1, L0B),
+        on(Core.CUBE, Pipe.MTE1),
+        (28, 128),
+        attrs=TRANSPOSE,
+        meaning=_load_l0,
+    ),
+    _movement(
+        "copy_l0c_gm",
+        "accumulator to gm rows, converting and clamping at zero on request",
+        "Fixpipe",
+        (L0C, GM),
+        on(Core.CUBE, Pipe.FIX),
+        (200, 40.6),
+        attrs=(AttrDef("enable_relu", bool, False),),
+        meaning=_leave_l0c,
+        dtype_rule=_copy_dtypes,
+    ),
     OpDef(
         name="copy_ub_ub",
         family="movement",
@@ -351,6 +420,6 @@ MOVEMENTS = (
         meaning=lambda op, dst: np.zeros_like(dst),
         cost=transfer_cost(28, 128),
     ),
-)  # fmt: skip
+)
 
 OPS = (COPY, *MOVEMENTS)

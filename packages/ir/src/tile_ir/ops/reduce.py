@@ -13,9 +13,21 @@ from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
 from tile_ir.opdef import AttrDef, OpDef, Problem, Scratch
 from tile_ir.ops.rules import (
-    FILLABLE, FLOATS, UB, VECTOR, all_rules, destination, elements_bound, same_dtype,
-    scratch_operand, shape_text, source, static_matrix, updated, vector_cost,
-)  # fmt: skip
+    FILLABLE,
+    FLOATS,
+    UB,
+    VECTOR,
+    all_rules,
+    destination,
+    elements_bound,
+    same_dtype,
+    scratch_operand,
+    shape_text,
+    source,
+    static_matrix,
+    updated,
+    vector_cost,
+)
 
 # A vector instruction works on 256 bytes at a time.
 REPEAT_BYTES = 256
@@ -140,13 +152,26 @@ def _blocks(elements: int) -> int:
 
 
 REDUCTIONS = (
-    _reduction("reduce_sum", lambda a, axis: np.sum(a, axis=axis),
-               lambda a, b: a + b, "dst = sum of src along dim; with clear=False added to dst", sums=True),
-    _reduction("reduce_max", lambda a, axis: np.max(a, axis=axis),
-               lambda a, b: np.maximum(a, b), "dst = maximum of src along dim"),
-    _reduction("reduce_min", lambda a, axis: np.min(a, axis=axis),
-               lambda a, b: np.minimum(a, b), "dst = minimum of src along dim"),
-)  # fmt: skip
+    _reduction(
+        "reduce_sum",
+        lambda a, axis: np.sum(a, axis=axis),
+        lambda a, b: a + b,
+        "dst = sum of src along dim; with clear=False added to dst",
+        sums=True,
+    ),
+    _reduction(
+        "reduce_max",
+        lambda a, axis: np.max(a, axis=axis),
+        lambda a, b: np.maximum(a, b),
+        "dst = maximum of src along dim",
+    ),
+    _reduction(
+        "reduce_min",
+        lambda a, axis: np.min(a, axis=axis),
+        lambda a, b: np.minimum(a, b),
+        "dst = minimum of src along dim",
+    ),
+)
 
 
 def _axis_of_broadcast(op: Op) -> int | None:

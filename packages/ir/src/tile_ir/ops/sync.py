@@ -17,13 +17,31 @@ PIPES = tuple(p.value for p in Pipe if p is not Pipe.ALL)
 CUBE_FLAG_PAIRS = {
     (a, b)
     for a, b in (
-        ("m", "mte1"), ("mte1", "m"), ("m", "mte2"), ("mte2", "m"), ("m", "fix"), ("fix", "m"),
-        ("mte1", "mte2"), ("mte2", "mte1"), ("mte1", "mte3"), ("mte3", "mte1"), ("mte1", "fix"),
-        ("fix", "mte1"), ("mte2", "mte3"), ("mte3", "mte2"), ("s", "mte2"), ("mte2", "s"),
-        ("s", "mte3"), ("mte3", "s"), ("fix", "s"), ("m", "s"), ("mte2", "fix"), ("fix", "mte2"),
+        ("m", "mte1"),
+        ("mte1", "m"),
+        ("m", "mte2"),
+        ("mte2", "m"),
+        ("m", "fix"),
+        ("fix", "m"),
+        ("mte1", "mte2"),
+        ("mte2", "mte1"),
+        ("mte1", "mte3"),
+        ("mte3", "mte1"),
+        ("mte1", "fix"),
+        ("fix", "mte1"),
+        ("mte2", "mte3"),
+        ("mte3", "mte2"),
+        ("s", "mte2"),
+        ("mte2", "s"),
+        ("s", "mte3"),
+        ("mte3", "s"),
+        ("fix", "s"),
+        ("m", "s"),
+        ("mte2", "fix"),
+        ("fix", "mte2"),
         ("fix", "mte3"),
     )
-}  # fmt: skip
+}
 VECTOR_PIPES = tuple(p.value for p in PIPES_OF_CORE[Core.VECTOR])
 VECTOR_FLAG_PAIRS = {(a, b) for a in VECTOR_PIPES for b in VECTOR_PIPES if a != b}
 
@@ -92,8 +110,11 @@ def _flag(name: str, effect: Effect, doc: str, api: str) -> OpDef:
 
 
 PIPE_CORES = {
-    "v": Core.VECTOR, "m": Core.CUBE, "mte1": Core.CUBE, "fix": Core.CUBE,
-}  # fmt: skip
+    "v": Core.VECTOR,
+    "m": Core.CUBE,
+    "mte1": Core.CUBE,
+    "fix": Core.CUBE,
+}
 
 
 def _barrier_core(op: Op) -> tuple[Core, Pipe]:
@@ -116,10 +137,18 @@ def _set_cross_flag(op: Op) -> Problem | None:
 
 
 OPS = (
-    _flag("set_flag", Effect.SET_FLAG,
-          "raise a flag once earlier work of src_pipe is complete", "SetFlag"),
-    _flag("wait_flag", Effect.WAIT_FLAG,
-          "hold dst_pipe until the flag is raised, then lower it", "WaitFlag"),
+    _flag(
+        "set_flag",
+        Effect.SET_FLAG,
+        "raise a flag once earlier work of src_pipe is complete",
+        "SetFlag",
+    ),
+    _flag(
+        "wait_flag",
+        Effect.WAIT_FLAG,
+        "hold dst_pipe until the flag is raised, then lower it",
+        "WaitFlag",
+    ),
     OpDef(
         name="pipe_barrier",
         family="sync",
@@ -127,9 +156,7 @@ OPS = (
         ascend_c="PipeBarrier",
         namespace="",
         operands=(),
-        attrs=(
-            AttrDef("pipe", str, choices=(*(p for p in PIPES if p != "s"), "all")),
-        ),
+        attrs=(AttrDef("pipe", str, choices=(*(p for p in PIPES if p != "s"), "all")),),
         placement=_barrier_core,
         meaning=_nothing,
         effect=Effect.BARRIER,
@@ -186,4 +213,4 @@ OPS = (
         meaning=_nothing,
         effect=Effect.SYNC_ALL,
     ),
-)  # fmt: skip
+)

@@ -76,9 +76,7 @@ class Builder:
         size = 1
         for d in shape:
             size *= d
-        buffer = Buffer(
-            self.fresh(name), memory, dtype, tuple(Const(d) for d in shape), loc
-        )
+        buffer = Buffer(self.fresh(name), memory, dtype, tuple(Const(d) for d in shape), loc)
         self.allocs.append(Alloc(buffer, loc, scratch=True))
         return buffer
 
@@ -106,7 +104,7 @@ class Builder:
 
     def events(self, pair: Pair, count: int, back: Pair | None = None) -> int | None:
         """First of `count` consecutive event ids that no flag of the user's has on this pair (nor
-        on `back`), or None. The two highest ids are the vendor's (hardware.md, 1.4): last choice."""
+        on `back`), or None. The two highest ids are the vendor's (hardware.md, 1.4)."""
         taken = self.used_events.get(pair, set()) | (
             self.used_events.get(back, set()) if back else set()
         )
@@ -119,9 +117,7 @@ class Builder:
     def regions(self, op: Op) -> Iterator[Region]:
         return (o for o in op.operands if isinstance(o, Region))
 
-    def op(
-        self, name: str, operands: tuple[Operand, ...], loc: Loc, *attrs: AttrValue
-    ) -> Op:
+    def op(self, name: str, operands: tuple[Operand, ...], loc: Loc, *attrs: AttrValue) -> Op:
         """An operation, checked against its record: what the hardware cannot do is the user's to
         change, at the user's line."""
         result = Op(OPS[name], operands, attrs, loc)

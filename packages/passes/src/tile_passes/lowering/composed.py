@@ -47,8 +47,10 @@ def lower_sigmoid(op: Op, known: Ranges, builder: Builder) -> Body:
             ("fill", (one, Const(1.0, src.dtype))),
             ("div", (dst, one, e)),
         ],
-        op, known, builder,
-    )  # fmt: skip
+        op,
+        known,
+        builder,
+    )
 
 
 def lower_silu(op: Op, known: Ranges, builder: Builder) -> Body:
@@ -65,8 +67,10 @@ def lower_silu(op: Op, known: Ranges, builder: Builder) -> Body:
             ("div", (e, one, e)),
             ("mul", (dst, src, e)),
         ],
-        op, known, builder,
-    )  # fmt: skip
+        op,
+        known,
+        builder,
+    )
 
 
 def lower_xor(op: Op, known: Ranges, builder: Builder) -> Body:
@@ -82,5 +86,7 @@ def lower_xor(op: Op, known: Ranges, builder: Builder) -> Body:
             ("bitwise_or", (dst, a, b)),
             ("bitwise_and", (dst, dst, both)),
         ],
-        op, known, builder,
-    )  # fmt: skip
+        op,
+        known,
+        builder,
+    )

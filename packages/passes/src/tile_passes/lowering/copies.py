@@ -149,5 +149,3 @@ def _within_ub(op: Op, src: Region, dst: Region, known: Ranges, builder: Builder
         return lower_vector_op(cast, known, builder)
     moved = builder.op("copy_ub_ub", (src, dst), op.loc)
     return lower_vector_op(moved, known, builder)
-
-

@@ -40,7 +40,7 @@ class _Tiling:
 
 
 def lower_gemm(op: Op, known: Ranges, builder: Builder) -> Body:
-    """Split k into tiles that fit l0a and l0b, twice if possible, and pipeline loads and products."""
+    """Split k into tiles that fit l0a and l0b, twice if possible; overlap loads and products."""
     sizes = matrix_sizes(op)
     assert sizes is not None, "the verifier demands static shapes"
     t = _tiling(op, sizes, builder)
@@ -58,7 +58,8 @@ def _tiling(op: Op, sizes: tuple[int, int, int], builder: Builder) -> _Tiling:
     }
     for slots in (2, 1):
         fits = min(
-            room[M.L0A] // (slots * rows * dtype.size), room[M.L0B] // (slots * columns * dtype.size)
+            room[M.L0A] // (slots * rows * dtype.size),
+            room[M.L0B] // (slots * columns * dtype.size),
         )
         k0 = min(fits // unit * unit, LONGEST_TILE, round_up(k, unit))
         if k0 > 0:
@@ -135,9 +136,14 @@ class _Gemm:
             return (every, *loads, b.barrier_all(loc), *fence, product, b.barrier_all(loc))
         event = simplify(slot + self.event)
         return (
-            b.wait(LOAD_FREE, event, loc), *loads, b.flag(LOAD_DONE, event, loc),
-            b.wait(LOAD_DONE, event, loc), *fence, product, b.flag(LOAD_FREE, event, loc),
-        )  # fmt: skip
+            b.wait(LOAD_FREE, event, loc),
+            *loads,
+            b.flag(LOAD_DONE, event, loc),
+            b.wait(LOAD_DONE, event, loc),
+            *fence,
+            product,
+            b.flag(LOAD_FREE, event, loc),
+        )
 
 
 def _part(region: Region, dim: int, start: Expr, size: int) -> Region:

@@ -63,9 +63,7 @@ def _rows(op: Op, builder: Builder) -> Body:
         m for m in range(rank, -1, -1) if all(is_contiguous(_inner(r, m)) for r in regions)
     )
     variables = [builder.scalar("row") for _ in range(rank - inner)]
-    operands = tuple(
-        _at_row(o, variables) if isinstance(o, Region) else o for o in op.operands
-    )
+    operands = tuple(_at_row(o, variables) if isinstance(o, Region) else o for o in op.operands)
     for before, after in zip(op.operands, operands, strict=True):
         if isinstance(before, Region) and isinstance(after, Region):
             _check_alignment(op, after, builder)
@@ -80,9 +78,7 @@ def _rows(op: Op, builder: Builder) -> Body:
 def _inner(region: Region, count: int) -> Region:
     """The region with only its last `count` active dimensions left."""
     fixed = active_dims(region)[: len(active_dims(region)) - count]
-    dims = tuple(
-        Slice(s.offset, Const(1)) if i in fixed else s for i, s in enumerate(region.dims)
-    )
+    dims = tuple(Slice(s.offset, Const(1)) if i in fixed else s for i, s in enumerate(region.dims))
     return Region(region.buffer, dims)
 
 
@@ -105,8 +101,10 @@ def _check_alignment(op: Op, region: Region, builder: Builder) -> None:
     odd_pitch = [f for f in terms.values() if f * size % block]
     if start is None and not (odd_pitch and _is_row_step(region, odd_pitch[0])):
         return
-    found = f"starts at byte {start}" if start is not None else (
-        f"has rows {odd_pitch[0] * size} bytes apart"
+    found = (
+        f"starts at byte {start}"
+        if start is not None
+        else (f"has rows {odd_pitch[0] * size} bytes apart")
     )
     raise KernelError(
         "operand-alignment",

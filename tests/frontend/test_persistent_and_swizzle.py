@@ -1,0 +1,99 @@
+"""Orders of tiles: each visits every tile once (language.md, sections 3.4 and 10.3)."""
+
+import itertools
+
+import tile_frontend as T
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tile_frontend.persistent import tile_coordinates
+from tile_ir.expr import Const, constant_value
+
+sizes = st.integers(1, 9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(domain=st.lists(sizes, min_size=1, max_size=3), group=st.integers(1, 10))
+def test_persistent_is_a_bijection_for_every_group_size(domain, group):
+    total = 1
+    for extent in domain:
+        total *= extent
+    extents = [Const(extent) for extent in domain]
+    seen = {
+        tuple(constant_value(c) for c in tile_coordinates(extents, group, Const(tile)))
+        for tile in range(total)
+    }
+    assert seen == set(itertools.product(*(range(extent) for extent in domain)))
+
+
+def test_persistent_visits_column_panels_the_column_fastest():
+    extents = [Const(3), Const(4)]
+    order = [
+        tuple(constant_value(c) for c in tile_coordinates(extents, 2, Const(tile)))
+        for tile in range(12)
+    ]
+    assert order == [
+        (0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1),
+        (0, 2), (0, 3), (1, 2), (1, 3), (2, 2), (2, 3),
+    ]  # fmt: skip
+
+
+def test_persistent_guards_only_a_last_wave_that_is_not_full(show):
+    @T.prim_func
+    def full(A: T.Tensor((4, 16), "int32")):
+        with T.Kernel(8) as (cid, vid):
+            for i, j in T.Persistent([4, 16], 8, cid):
+                A[i, j] = 1
+
+    @T.prim_func
+    def partial(A: T.Tensor((4, 15), "int32")):
+        with T.Kernel(8) as (cid, vid):
+            for i, j in T.Persistent([4, 15], 8, cid, group_size=15):
+                A[i, j] = 1
+
+    assert show(full) == [
+        "for %wave: int32 in serial(0, 8) {",
+        "  let %tile: int32 = %wave * 8 + %cid",
+        "  let %i: int32 = %tile % 32 // 8",
+        "  let %j: int32 = %tile // 32 * 8 + %tile % 32 % 8",
+        "  $A[%i, %j] = 1",
+        "}",
+    ]
+    assert show(partial) == [
+        "for %wave: int32 in serial(0, 8) {",
+        "  let %tile: int32 = %wave * 8 + %cid",
+        "  if %tile < 60 {",
+        "    let %i: int32 = %tile // 15",
+        "    let %j: int32 = %tile % 15",
+        "    $A[%i, %j] = 1",
+        "  }",
+        "}",
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=sizes, columns=sizes, off=st.integers(1, 10), direction=st.integers(0, 1),
+    ragged=st.integers(0, 15),
+)  # fmt: skip
+def test_swizzle_is_a_bijection(rows, columns, off, direction, ragged):
+    m, n = rows * 16 - ragged, columns * 32 - ragged
+    seen = {T.use_swizzle(c, m, n, 64, 16, 32, off, direction) for c in range(rows * columns)}
+    assert seen == set(range(rows * columns))
+
+
+def test_swizzle_visits_groups_of_rows_there_and_back():
+    order = [T.use_swizzle(c, 64, 48, 64, 16, 16, off=2) for c in range(12)]
+    assert [divmod(tile, 3) for tile in order] == [
+        (0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2),
+        (2, 2), (3, 2), (2, 1), (3, 1), (2, 0), (3, 0),
+    ]  # fmt: skip
+
+
+def test_swizzle_of_a_runtime_block(show):
+    @T.prim_func
+    def k(A: T.Tensor((64,), "int32")):
+        with T.Kernel(16) as (cid, vid):
+            tile = T.use_swizzle(cid, 64, 64, 64, 16, 16, off=2)
+            A[tile // 4] = tile % 4
+
+    assert show(k)[0].startswith("let %tile: int32 = (%cid // 8 * 2 + ")
