@@ -29,9 +29,15 @@ MAY_IMPORT = {
 }  # fmt: skip
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
 LONGEST = 400
-# Files that may be longer, with the reason.
+# Op records are data: a family stays in one file (style, 3.2).
+RECORDS = "packages/ir/src/tile_ir/ops/"
+# Other files that may be longer, with the reason.
 LONG = {
     "packages/ir/src/tile_ir/expr.py": "nodes, typing rules and operators of one small language",
+}
+# Where any exception may come out of what is called, with the reason.
+CATCHES_ALL = {
+    "packages/frontend/src/tile_frontend/expressions.py": "calls functions of the user's script",
 }
 # `import tile_frontend` must stay below 0.15 s, so it may not load any of these.
 HEAVY = ("torch", "networkx", "numpy", "lark", "jinja2")
@@ -112,7 +118,8 @@ def test_file_names_say_what_is_inside() -> None:
 def test_files_fit_one_sitting() -> None:
     sizes = {place(p): len(p.read_text().splitlines()) for p in modules()}
     wrong = {name: n for name, n in sizes.items() if n > LONGEST and name not in LONG}
-    assert not wrong, f"over {LONGEST} lines; split them, or list them in LONG with a reason"
+    wrong = {name: n for name, n in wrong.items() if not name.startswith(RECORDS)}
+    assert not wrong, f"over {LONGEST} lines: {wrong}; split them, or list them in LONG"
 
 
 def test_the_list_of_long_files_is_current() -> None:
@@ -172,6 +179,7 @@ def test_no_bare_exception_handlers() -> None:
     wrong = [
         f"{place(path)}:{node.lineno}"
         for path in modules()
+        if place(path) not in CATCHES_ALL
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ExceptHandler)
         and (node.type is None or getattr(node.type, "id", "") in ("Exception", "BaseException"))

@@ -1,7 +1,7 @@
 """Compiles many small kernels as one translation unit and runs them on the simulator.
 
-A test module makes one KernelSet, adds kernels to it at import, and calls them: the set is compiled at the first
-call, in one go, since the compiler's start-up is most of the cost of a small kernel.
+A test module makes one KernelSet, adds kernels to it at import, and calls them: the set is compiled
+at the first call, in one go, since the compiler's start-up is most of the cost of a small kernel.
 """
 
 from __future__ import annotations
@@ -25,10 +25,17 @@ import pytest
 _RUNTIME = Path(__file__).resolve().parents[3] / "packages" / "runtime" / "src" / "tile_runtime"
 
 
+# With TILE_TEST_SANITIZE=1 simulator and kernels carry the address and undefined-behaviour sanitizers;
+# LD_PRELOAD libasan.so (`g++ -print-file-name=libasan.so`) with ASAN_OPTIONS=detect_leaks=0.
+SANITIZE = os.environ.get("TILE_TEST_SANITIZE") == "1"
+
+
 @lru_cache(maxsize=1)
 def builder() -> ModuleType:
     """build_simulator.py, loaded by path: it needs nothing of the package."""
-    spec = importlib.util.spec_from_file_location("build_simulator", _RUNTIME / "build_simulator.py")
+    spec = importlib.util.spec_from_file_location(
+        "build_simulator", _RUNTIME / "build_simulator.py"
+    )
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
@@ -48,7 +55,7 @@ def launcher() -> Any:
         module = importlib.util.module_from_spec(spec)
         sys.modules["_tile_launcher"] = module
         spec.loader.exec_module(module)
-    module.load_simulator(str(builder().build_simulator()))
+    module.load_simulator(str(builder().build_simulator(sanitize=SANITIZE)))
     return module
 
 
@@ -60,7 +67,14 @@ class SimulatorError(Exception):
         self.fault = fault
 
 
-_KINDS = {"GM_ADDR": "ptr", "int32_t": "i32", "uint32_t": "i32", "int64_t": "i64", "float": "f32", "bool": "bool"}
+_KINDS = {
+    "GM_ADDR": "ptr",
+    "int32_t": "i32",
+    "uint32_t": "i32",
+    "int64_t": "i64",
+    "float": "f32",
+    "bool": "bool",
+}
 
 
 @dataclass
@@ -68,6 +82,18 @@ class _Kernel:
     name: str
     parameters: list[tuple[str, str]]
     body: str
+
+
+def _entry(kernel: _Kernel) -> str:
+    """The host stub the launcher calls; the number of blocks is one argument more."""
+    types = [{"GM_ADDR": "uint8_t*"}.get(t, t) for t, _ in kernel.parameters] + ["uint32_t"]
+    *values, blocks = (f"*({t}*)args[{i}]" for i, t in enumerate(types))
+    arguments = ", ".join([f'"{kernel.name}"', blocks, kernel.name, *values])
+    return (
+        'extern "C" __attribute__((visibility("default")))\n'
+        f"void run_{kernel.name}(void** args, void*)\n"
+        f"{{\n    tile_simulator::launch({arguments});\n}}"
+    )
 
 
 class KernelSet:
@@ -79,7 +105,9 @@ class KernelSet:
         self._library: Path | None = None
         self._opened: dict[str, Any] = {}
 
-    def add(self, name: str, parameters: str, body: str, kind: str | None = "KERNEL_TYPE_AIV_ONLY") -> str:
+    def add(
+        self, name: str, parameters: str, body: str, kind: str | None = "KERNEL_TYPE_AIV_ONLY"
+    ) -> str:
         """Adds a kernel with the given parameter list; `kind` None leaves the default MIX 1:2."""
         assert name not in self._kernels, name
         split = [tuple(p.split()) for p in parameters.split(",") if p.strip()]
@@ -88,19 +116,14 @@ class KernelSet:
         return name
 
     def source(self, entries: bool = True) -> str:
-        """The whole translation unit; without `entries` it is plain device code, as a vendor compiler sees it."""
+        """The whole translation unit; without `entries` only device code, for a vendor."""
         parts = ['#include "kernel_operator.h"', "using namespace AscendC;", self._prelude]
-        for k in self._kernels.values():
-            declared = ", ".join(f"{t} {n}" for t, n in k.parameters)
-            parts.append(f'extern "C" __global__ __aicore__ void {k.name}({declared})\n{{\n{k.body}\n}}')
+        for kernel in self._kernels.values():
+            declared = ", ".join(f"{t} {n}" for t, n in kernel.parameters)
+            head = f'extern "C" __global__ __aicore__ void {kernel.name}({declared})'
+            parts.append(f"{head}\n{{\n{kernel.body}\n}}")
             if entries:
-                types = {"GM_ADDR": "uint8_t*"}
-                values = "".join(f", *({types.get(t, t)}*)args[{i}]" for i, (t, _) in enumerate(k.parameters))
-                parts.append(
-                    f'extern "C" __attribute__((visibility("default"))) void run_{k.name}(void** args, void*)\n'
-                    f"{{\n    tile_simulator::launch(\"{k.name}\", *(uint32_t*)args[{len(k.parameters)}], {k.name}"
-                    f"{values});\n}}"
-                )
+                parts.append(_entry(kernel))
         return "\n".join(parts) + "\n"
 
     def library(self) -> Path:
@@ -109,14 +132,24 @@ class KernelSet:
             text = self.source()
             folder = Path(tempfile.gettempdir()) / f"tile-simulator-tests-{os.getuid()}"
             folder.mkdir(exist_ok=True)
-            headers = b"".join(p.read_bytes() for p in sorted(builder().include_directory().rglob("*.h")))
-            key = hashlib.sha256(text.encode() + headers).hexdigest()[:16]
+            headers = b"".join(
+                p.read_bytes() for p in sorted(builder().include_directory().rglob("*.h"))
+            )
+            key = hashlib.sha256(bytes([SANITIZE]) + text.encode() + headers).hexdigest()[:16]
             target = folder / f"{key}.so"
             if not target.exists():
                 (folder / f"{key}.cpp").write_text(text)
                 scratch = folder / f"{key}.{os.getpid()}.tmp"
-                flags = [f for f in builder().kernel_flags() if f != "-O2"]
-                command = [builder().find_compiler(), *flags, "-O1", "-shared", f"{folder / key}.cpp", "-o", str(scratch)]
+                flags = [f for f in builder().kernel_flags(sanitize=SANITIZE) if f != "-O2"]
+                command = [
+                    builder().find_compiler(),
+                    *flags,
+                    "-O1",
+                    "-shared",
+                    f"{folder / key}.cpp",
+                    "-o",
+                    str(scratch),
+                ]
                 result = subprocess.run(command, capture_output=True, text=True, check=False)
                 assert result.returncode == 0, result.stderr[:8000]
                 os.replace(scratch, target)
@@ -147,13 +180,19 @@ class KernelSet:
         return caught.value.fault
 
     def vendor_check(self) -> None:
-        """Type-checks the kernels with CANN's own headers (hardware.md 6), if TILE_CANN_HEADERS names a checkout."""
+        """Type-checks the kernels with CANN's headers, if TILE_CANN_HEADERS names a checkout."""
         root = os.environ.get("TILE_CANN_HEADERS")
         if not root:
             pytest.skip("TILE_CANN_HEADERS is not set: CANN's headers are not at hand")
         ascendc = f"{root}/aarch64-linux/ascendc/include"
         cpulib = f"{root}/tools/tikicpulib/lib/include"
-        defines = ["__CCE_AICORE__=220", "__DAV_C220__", "__CCE_KT_TEST__=1", "ASCENDC_CPU_DEBUG=1", "ASCENDC_DEBUG=1"]
+        defines = [
+            "__CCE_AICORE__=220",
+            "__DAV_C220__",
+            "__CCE_KT_TEST__=1",
+            "ASCENDC_CPU_DEBUG=1",
+            "ASCENDC_DEBUG=1",
+        ]
         includes = [
             cpulib,
             *(f"{ascendc}/basic_api{x}" for x in ("", "/impl", "/interface")),
@@ -164,7 +203,12 @@ class KernelSet:
             path = Path(folder) / "kernels.cpp"
             path.write_text(self.source(entries=False))
             command = ["g++", "-std=c++17", "-fsyntax-only", "-w", *(f"-D{d}" for d in defines)]
-            command += ["-include", f"{cpulib}/tikicpulib.h", *(f"-I{i}" for i in includes), str(path)]
+            command += [
+                "-include",
+                f"{cpulib}/tikicpulib.h",
+                *(f"-I{i}" for i in includes),
+                str(path),
+            ]
             result = subprocess.run(command, capture_output=True, text=True, check=False)
         errors = re.findall(r".*error:.*", result.stderr)
         assert result.returncode == 0, "\n".join(errors[:20]) or result.stderr[:4000]

@@ -1,5 +1,6 @@
 """Cube path: Nd2Nz, LoadData, Mmad and Fixpipe against NumPy, and the loads alone against reference models."""
 
+# ruff: noqa: E501  (C++ text)
 from __future__ import annotations
 
 import itertools
@@ -213,7 +214,9 @@ for _t, _o, _quant in (
         None,
     )
 OTHER = "GM_ADDR a, GM_ADDR b, GM_ADDR c, int32_t m, int32_t n, int32_t k, bool tb"
-KERNELS.add("gemm_f32", OTHER, "gemm_other<float, float, 8>(a, b, c, m, n, k, tb);", "KERNEL_TYPE_AIC_ONLY")
+KERNELS.add(
+    "gemm_f32", OTHER, "gemm_other<float, float, 8>(a, b, c, m, n, k, tb);", "KERNEL_TYPE_AIC_ONLY"
+)
 KERNELS.add("gemm_i8", OTHER, "gemm_other<int8_t, int32_t, 32>(a, b, c, m, n, k, tb);", None)
 
 SHAPES = [(16, 16, 16), (128, 256, 64), (33, 17, 50), (2, 3, 5), (127, 65, 31), (64, 16, 128)]
@@ -253,7 +256,9 @@ def test_gemm_16_bit(kind: str, ta: bool, tb: bool, shape: tuple[int, int, int])
     KERNELS.run(f"gemm_{kind}_{kind}", *stored, narrow, m, n, k, ta, tb, False, False)
     expected = decode(encode(exact.astype(F32)))
     actual = from_bf16(narrow) if kind == "bfloat16_t" else narrow.view(F16).astype(F32)
-    np.testing.assert_allclose(actual, expected, rtol=1e-2 if kind == "bfloat16_t" else 2e-3, atol=1e-3)
+    np.testing.assert_allclose(
+        actual, expected, rtol=1e-2 if kind == "bfloat16_t" else 2e-3, atol=1e-3
+    )
 
 
 @pytest.mark.parametrize("tb", [True, False])
@@ -267,7 +272,9 @@ def test_gemm_float(tb: bool, shape: tuple[int, int, int]) -> None:
 
 
 @pytest.mark.parametrize("tb", [True, False])
-@pytest.mark.parametrize("shape", [(16, 32, 32), (128, 128, 256), (33, 17, 50), (64, 32, 1024), (5, 96, 64)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(16, 32, 32), (128, 128, 256), (33, 17, 50), (64, 32, 1024), (5, 96, 64)], ids=str
+)
 def test_gemm_int8_is_exact(tb: bool, shape: tuple[int, int, int]) -> None:
     m, n, k = shape
     rng = np.random.default_rng(5)
@@ -314,7 +321,9 @@ def test_gemv(k: int) -> None:
     b = matrix((n, k), 7).astype(F16)
     c = np.zeros(n, F32)
     KERNELS.run("gemv", a, b, c, n, k)
-    np.testing.assert_allclose(c, a[:k].astype(np.float64) @ b.T.astype(np.float64), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        c, a[:k].astype(np.float64) @ b.T.astype(np.float64), rtol=1e-5, atol=1e-5
+    )
 
 
 FIXPIPE = """
@@ -344,24 +353,71 @@ def fixpipe(name: str, s: str, acc: str, d: str, statement: str) -> None:
     KERNELS.add(name, "GM_ADDR a, GM_ADDR c", types + FIXPIPE + statement, "KERNEL_TYPE_AIC_ONLY")
 
 
-fixpipe("clip", "half", "float", "float", "f.nSize = 19; f.mSize = 21; f.dstStride = 40; Fixpipe(gc, cl0, f);")
-fixpipe("atomic", "half", "float", "float",
-        "SetAtomicAdd<float>(); Fixpipe(gc, cl0, f); PipeBarrier<PIPE_FIX>(); Fixpipe(gc, cl0, f); SetAtomicNone();")
-fixpipe("nz", "half", "float", "float", "f.dstStride = 32 * 16 * 4 / 32; Fixpipe<float, float, CFG_NZ>(gc, cl0, f);")
-fixpipe("split", "half", "float", "float",
-        "f.dstStride = 32 * 8 * 4 / 32; f.isChannelSplit = true; Fixpipe<float, float, CFG_NZ>(gc, cl0, f);")
-fixpipe("int_half", "int8_t", "int32_t", "half",
-        "f.quantPre = QuantMode_t::DEQF16; f.deqScalar = 0x3c800000; Fixpipe(gc, cl0, f);")  # 1/64
-fixpipe("int_byte", "int8_t", "int32_t", "int8_t",
-        "f.quantPre = QuantMode_t::REQ8; f.deqScalar = 0x3c800000; Fixpipe(gc, cl0, f);")
-fixpipe("float_byte", "half", "float", "uint8_t",
-        "f.quantPre = QuantMode_t::QF322B8_PRE; f.deqScalar = 0x42000000; Fixpipe(gc, cl0, f);")  # 32
-fixpipe("many", "half", "float", "float",
-        "f.nSize = 16; f.mSize = 32; f.ndNum = 2; f.srcNdStride = 2; f.dstNdStride = 600; f.dstStride = 17; Fixpipe(gc, cl0, f);")
-fixpipe("to_l1", "half", "float", "float",
-        "f.quantPre = QuantMode_t::F322F16; f.dstStride = 32; Fixpipe<half, float, CFG_NZ>(al1, cl0, f); "
-        "SetFlag<HardEvent::FIX_MTE3>(0); WaitFlag<HardEvent::FIX_MTE3>(0); "
-        "GlobalTensor<half> gh; gh.SetGlobalBuffer((__gm__ half*)c); DataCopy(gh, al1, 1024);")
+fixpipe(
+    "clip",
+    "half",
+    "float",
+    "float",
+    "f.nSize = 19; f.mSize = 21; f.dstStride = 40; Fixpipe(gc, cl0, f);",
+)
+fixpipe(
+    "atomic",
+    "half",
+    "float",
+    "float",
+    "SetAtomicAdd<float>(); Fixpipe(gc, cl0, f); PipeBarrier<PIPE_FIX>(); Fixpipe(gc, cl0, f); SetAtomicNone();",
+)
+fixpipe(
+    "nz",
+    "half",
+    "float",
+    "float",
+    "f.dstStride = 32 * 16 * 4 / 32; Fixpipe<float, float, CFG_NZ>(gc, cl0, f);",
+)
+fixpipe(
+    "split",
+    "half",
+    "float",
+    "float",
+    "f.dstStride = 32 * 8 * 4 / 32; f.isChannelSplit = true; Fixpipe<float, float, CFG_NZ>(gc, cl0, f);",
+)
+fixpipe(
+    "int_half",
+    "int8_t",
+    "int32_t",
+    "half",
+    "f.quantPre = QuantMode_t::DEQF16; f.deqScalar = 0x3c800000; Fixpipe(gc, cl0, f);",
+)  # 1/64
+fixpipe(
+    "int_byte",
+    "int8_t",
+    "int32_t",
+    "int8_t",
+    "f.quantPre = QuantMode_t::REQ8; f.deqScalar = 0x3c800000; Fixpipe(gc, cl0, f);",
+)
+fixpipe(
+    "float_byte",
+    "half",
+    "float",
+    "uint8_t",
+    "f.quantPre = QuantMode_t::QF322B8_PRE; f.deqScalar = 0x42000000; Fixpipe(gc, cl0, f);",
+)  # 32
+fixpipe(
+    "many",
+    "half",
+    "float",
+    "float",
+    "f.nSize = 16; f.mSize = 32; f.ndNum = 2; f.srcNdStride = 2; f.dstNdStride = 600; f.dstStride = 17; Fixpipe(gc, cl0, f);",
+)
+fixpipe(
+    "to_l1",
+    "half",
+    "float",
+    "float",
+    "f.quantPre = QuantMode_t::F322F16; f.dstStride = 32; Fixpipe<half, float, CFG_NZ>(al1, cl0, f); "
+    "SetFlag<HardEvent::FIX_MTE3>(0); WaitFlag<HardEvent::FIX_MTE3>(0); "
+    "GlobalTensor<half> gh; gh.SetGlobalBuffer((__gm__ half*)c); DataCopy(gh, al1, 1024);",
+)
 
 
 def fixpipe_inputs(dtype: Any) -> tuple[Any, Any]:
@@ -431,17 +487,49 @@ def load(name: str, t: str, position: str, size: int, statement: str) -> None:
 
 TYPES = {1: ("int8_t", np.uint8), 2: ("half", U16), 4: ("float", U32)}
 for _size, (_t, _) in TYPES.items():
-    load(f"load2d_{_size}", _t, "A2", 8192 // _size,
-         "LoadData2DParams p; p.startIndex = 3; p.repeatTimes = 5; p.srcStride = 2; p.dstGap = 1; LoadData(dst, src, p);")
-    load(f"load2d_down_{_size}", _t, "B2", 8192 // _size,
-         "LoadData2DParams p; p.startIndex = 20; p.repeatTimes = 5; p.srcStride = 3; p.addrMode = 1; LoadData(dst, src, p);")
-    load(f"transposed_{_size}", _t, "B2", 16384 // _size,
-         "LoadDataWithTranspose(dst, src, LoadData2dTransposeParams(2, 3, 2, 3, 1, 0));")
-load("load2d_turn", "half", "A2", 4096, "LoadData2DParams p; p.repeatTimes = 5; p.srcStride = 2; p.ifTranspose = true; LoadData(dst, src, p);")
-load("fill", "half", "A2", 4096, "InitConstValue(dst, InitConstValueParams<half>(3, 2, 1, (half)1.5f));")
-load("fill_l1", "half", "A2", 4096,
-     "InitConstValue(src, InitConstValueParams<half>(3, 5, 2, (half)2.0f)); PipeBarrier<PIPE_ALL>(); "
-     "LoadData2DParams p; p.repeatTimes = 16; p.srcStride = 1; LoadData(dst, src, p);")
+    load(
+        f"load2d_{_size}",
+        _t,
+        "A2",
+        8192 // _size,
+        "LoadData2DParams p; p.startIndex = 3; p.repeatTimes = 5; p.srcStride = 2; p.dstGap = 1; LoadData(dst, src, p);",
+    )
+    load(
+        f"load2d_down_{_size}",
+        _t,
+        "B2",
+        8192 // _size,
+        "LoadData2DParams p; p.startIndex = 20; p.repeatTimes = 5; p.srcStride = 3; p.addrMode = 1; LoadData(dst, src, p);",
+    )
+    load(
+        f"transposed_{_size}",
+        _t,
+        "B2",
+        16384 // _size,
+        "LoadDataWithTranspose(dst, src, LoadData2dTransposeParams(2, 3, 2, 3, 1, 0));",
+    )
+load(
+    "load2d_turn",
+    "half",
+    "A2",
+    4096,
+    "LoadData2DParams p; p.repeatTimes = 5; p.srcStride = 2; p.ifTranspose = true; LoadData(dst, src, p);",
+)
+load(
+    "fill",
+    "half",
+    "A2",
+    4096,
+    "InitConstValue(dst, InitConstValueParams<half>(3, 2, 1, (half)1.5f));",
+)
+load(
+    "fill_l1",
+    "half",
+    "A2",
+    4096,
+    "InitConstValue(src, InitConstValueParams<half>(3, 5, 2, (half)2.0f)); PipeBarrier<PIPE_ALL>(); "
+    "LoadData2DParams p; p.repeatTimes = 16; p.srcStride = 1; LoadData(dst, src, p);",
+)
 
 
 def fresh(dtype: Any, count: int) -> Any:
@@ -463,11 +551,15 @@ def test_load_2d(size: int) -> None:
     dst, src = run_load(f"load2d_{size}", dtype, 8192 // size)
     expected = fresh(dtype, 8192 // size)
     for i in range(5):
-        expected[i * 2 * fractal : (i * 2 + 1) * fractal] = src[(3 + 2 * i) * fractal : (4 + 2 * i) * fractal]
+        expected[i * 2 * fractal : (i * 2 + 1) * fractal] = src[
+            (3 + 2 * i) * fractal : (4 + 2 * i) * fractal
+        ]
     np.testing.assert_array_equal(dst, expected)
     dst, src = run_load(f"load2d_down_{size}", dtype, 8192 // size)
     for i in range(5):
-        np.testing.assert_array_equal(dst[i * fractal :][:fractal], src[(20 - 3 * i) * fractal :][:fractal])
+        np.testing.assert_array_equal(
+            dst[i * fractal :][:fractal], src[(20 - 3 * i) * fractal :][:fractal]
+        )
 
 
 def test_load_2d_transposes_fractals() -> None:
@@ -520,7 +612,13 @@ THREE_D = """
     LoadData(dst, src, p);
 """
 for _size, (_t, _) in TYPES.items():
-    load(f"im2col_{_size}", _t, "A2", 32768 // _size, THREE_D.format(t=_t, c0=32 // _size, turn="false"))
+    load(
+        f"im2col_{_size}",
+        _t,
+        "A2",
+        32768 // _size,
+        THREE_D.format(t=_t, c0=32 // _size, turn="false"),
+    )
 load("im2col_turn_2", "half", "A2", 16384, THREE_D.format(t="half", c0=16, turn="true"))
 load("im2col_b_2", "half", "B2", 16384, THREE_D.format(t="half", c0=16, turn="false"))
 

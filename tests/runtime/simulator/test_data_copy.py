@@ -1,5 +1,6 @@
 """DataCopy, DataCopyPad, Nd2Nz, atomics and scalar access."""
 
+# ruff: noqa: E501  (C++ text)
 from __future__ import annotations
 
 from typing import Any
@@ -32,7 +33,9 @@ TYPES = {"int8_t": np.uint8, "half": np.uint16, "float": np.uint32, "int64_t": n
 
 
 def copy_in(name: str, t: str, statement: str) -> None:
-    KERNELS.add(f"{name}_{t}", "GM_ADDR d, GM_ADDR s", f"using T = {t};\n{START}\n{statement}\n{END}")
+    KERNELS.add(
+        f"{name}_{t}", "GM_ADDR d, GM_ADDR s", f"using T = {t};\n{START}\n{statement}\n{END}"
+    )
 
 
 def copy_out(name: str, t: str, statement: str) -> None:
@@ -50,18 +53,40 @@ for _t in TYPES:
     _n = "sizeof(T)"
     copy_in("count", _t, "DataCopy(ub, gs[3], 1001);")
     copy_in("strided", _t, "DataCopy(ub, gs, DataCopyParams(5, 2, 3, 1));")
-    copy_in("pad", _t, f"DataCopyPad(ub, gs[1], DataCopyExtParams(4, 7 * {_n}, 5 * {_n}, 2, 0), "
-                       "DataCopyPadExtParams<T>(true, 2, 3, (T)0));")
-    copy_in("nopad", _t, f"DataCopyPad(ub, gs[1], DataCopyExtParams(4, 7 * {_n}, 5 * {_n}, 2, 0), "
-                         "DataCopyPadExtParams<T>(false, 0, 0, (T)0));")
+    copy_in(
+        "pad",
+        _t,
+        f"DataCopyPad(ub, gs[1], DataCopyExtParams(4, 7 * {_n}, 5 * {_n}, 2, 0), "
+        "DataCopyPadExtParams<T>(true, 2, 3, (T)0));",
+    )
+    copy_in(
+        "nopad",
+        _t,
+        f"DataCopyPad(ub, gs[1], DataCopyExtParams(4, 7 * {_n}, 5 * {_n}, 2, 0), "
+        "DataCopyPadExtParams<T>(false, 0, 0, (T)0));",
+    )
     copy_out("out", _t, "DataCopy(gd, ub, DataCopyParams(5, 2, 3, 1));")
-    copy_out("outpad", _t, f"DataCopyPad(gd[3], ub, DataCopyExtParams(4, 7 * {_n}, 2, 5 * {_n}, 0));")
-    copy_out("local", _t, "SetFlag<HardEvent::MTE2_V>(0); WaitFlag<HardEvent::MTE2_V>(0); "
-                          "DataCopy(ub[2048], ub, DataCopyParams(5, 2, 3, 1)); "
-                          "SetFlag<HardEvent::V_MTE3>(0); WaitFlag<HardEvent::V_MTE3>(0); DataCopy(gd, ub, 4096);")
-copy_in("short", "float", "DataCopyPad(ub, gs[1], DataCopyParams(2, 20, 4, 0), DataCopyPadParams(true, 1, 2, 0x40400000));")
-copy_in("nothing", "float", "DataCopy(ub, gs, 7); DataCopy(ub, gs, DataCopyParams(0, 4, 0, 0)); "
-                            "DataCopyPad(ub, gs, DataCopyExtParams(1, 0, 0, 0, 0), DataCopyPadExtParams<T>());")
+    copy_out(
+        "outpad", _t, f"DataCopyPad(gd[3], ub, DataCopyExtParams(4, 7 * {_n}, 2, 5 * {_n}, 0));"
+    )
+    copy_out(
+        "local",
+        _t,
+        "SetFlag<HardEvent::MTE2_V>(0); WaitFlag<HardEvent::MTE2_V>(0); "
+        "DataCopy(ub[2048], ub, DataCopyParams(5, 2, 3, 1)); "
+        "SetFlag<HardEvent::V_MTE3>(0); WaitFlag<HardEvent::V_MTE3>(0); DataCopy(gd, ub, 4096);",
+    )
+copy_in(
+    "short",
+    "float",
+    "DataCopyPad(ub, gs[1], DataCopyParams(2, 20, 4, 0), DataCopyPadParams(true, 1, 2, 0x40400000));",
+)
+copy_in(
+    "nothing",
+    "float",
+    "DataCopy(ub, gs, 7); DataCopy(ub, gs, DataCopyParams(0, 4, 0, 0)); "
+    "DataCopyPad(ub, gs, DataCopyExtParams(1, 0, 0, 0, 0), DataCopyPadExtParams<T>());",
+)
 FILL = 9
 
 
@@ -146,13 +171,18 @@ def test_copy_out_and_local(t: str) -> None:
 
 
 for _t in ("float", "half", "int8_t"):
-    KERNELS.add(f"nz_{_t}", "GM_ADDR d, GM_ADDR s", f"""using T = {_t};
+    KERNELS.add(
+        f"nz_{_t}",
+        "GM_ADDR d, GM_ADDR s",
+        f"""using T = {_t};
     TPipe pipe; TBuf<TPosition::A1> l1; pipe.InitBuffer(l1, 65536); LocalTensor<T> a = l1.Get<T>();
     GlobalTensor<T> gd; gd.SetGlobalBuffer((__gm__ T*)d); GlobalTensor<T> gs; gs.SetGlobalBuffer((__gm__ T*)s);
     DataCopy(a, gd, 8192);
     DataCopy(a, gs, Nd2NzParams(2, 5, 37, 300, 41, 7, 1, 2048));
     SetFlag<HardEvent::MTE2_MTE3>(0); WaitFlag<HardEvent::MTE2_MTE3>(0);
-    DataCopy(gd, a, 8192);""", "KERNEL_TYPE_AIC_ONLY")
+    DataCopy(gd, a, 8192);""",
+        "KERNEL_TYPE_AIC_ONLY",
+    )
 
 
 @pytest.mark.parametrize("t", ["float", "half", "int8_t"])
@@ -173,15 +203,25 @@ def test_nd_to_nz(t: str) -> None:
     np.testing.assert_array_equal(d, expected)
 
 
-ATOMIC = {"int8_t": np.int8, "int16_t": np.int16, "half": np.float16, "int32_t": np.int32, "float": np.float32}
+ATOMIC = {
+    "int8_t": np.int8,
+    "int16_t": np.int16,
+    "half": np.float16,
+    "int32_t": np.int32,
+    "float": np.float32,
+}
 for _t in [*ATOMIC, "bfloat16_t"]:
     for _op in ("Add", "Max", "Min"):
-        KERNELS.add(f"atomic_{_op}_{_t}", "GM_ADDR d, GM_ADDR s", f"""using T = {_t};
+        KERNELS.add(
+            f"atomic_{_op}_{_t}",
+            "GM_ADDR d, GM_ADDR s",
+            f"""using T = {_t};
         TPipe pipe; TBuf<TPosition::VECCALC> buffer; LocalTensor<T> ub = whole_ub<T>(pipe, buffer);
         GlobalTensor<T> gd; gd.SetGlobalBuffer((__gm__ T*)d); GlobalTensor<T> gs; gs.SetGlobalBuffer((__gm__ T*)s);
         DataCopy(ub, gs, 256); SetFlag<HardEvent::MTE2_MTE3>(0); WaitFlag<HardEvent::MTE2_MTE3>(0);
         SetAtomic{_op}<T>(); DataCopyPad(gd[1], ub, DataCopyExtParams(1, 100 * sizeof(T), 0, 0, 0)); SetAtomicNone();
-        PipeBarrier<PIPE_MTE3>(); DataCopyPad(gd[200], ub, DataCopyExtParams(1, 10 * sizeof(T), 0, 0, 0));""")
+        PipeBarrier<PIPE_MTE3>(); DataCopyPad(gd[200], ub, DataCopyExtParams(1, 10 * sizeof(T), 0, 0, 0));""",
+        )
 
 
 @pytest.mark.parametrize("t", ATOMIC)
@@ -205,7 +245,10 @@ def test_atomic_add_of_bfloat16() -> None:
     assert (d[1:101] == 0x4100).all()  # 8.0
 
 
-KERNELS.add("scalars", "GM_ADDR d, GM_ADDR s", """
+KERNELS.add(
+    "scalars",
+    "GM_ADDR d, GM_ADDR s",
+    """
     TPipe pipe; TBuf<TPosition::VECCALC> buffer; LocalTensor<half> ub = whole_ub<half>(pipe, buffer);
     GlobalTensor<half> gs; gs.SetGlobalBuffer((__gm__ half*)s, 64);
     GlobalTensor<float> gd; gd.SetGlobalBuffer((__gm__ float*)d);
@@ -217,7 +260,8 @@ KERNELS.add("scalars", "GM_ADDR d, GM_ADDR s", """
     gd.SetValue(32, (float)gs.GetSize()); gd.SetValue(33, (float)ub.GetSize()); gd.SetValue(34, (float)ub[100].GetSize());
     gd(35) = (float)(ub.GetValue(0) + ub.GetValue(1));
     DataCacheCleanAndInvalid<float, CacheLine::ENTIRE_DATA_CACHE, DcciDst::CACHELINE_OUT>(gd);
-""")
+""",
+)
 
 
 def test_scalar_access() -> None:
@@ -230,9 +274,13 @@ def test_scalar_access() -> None:
     np.testing.assert_array_equal(d[32:36], [64, 32768, 32668, 1])
 
 
-KERNELS.add("fresh", "GM_ADDR d, GM_ADDR s", f"using T = half;\n{START.replace('DataCopy(ub, gd, 4096);', '')} if (GetBlockIdx() == 0) "
-            "{ SetFlag<HardEvent::S_V>(0); WaitFlag<HardEvent::S_V>(0); Duplicate(ub, (half)1, 4096); "
-            "SetFlag<HardEvent::V_MTE3>(0); WaitFlag<HardEvent::V_MTE3>(0); } else { DataCopy(gd, ub, 4096); }")
+KERNELS.add(
+    "fresh",
+    "GM_ADDR d, GM_ADDR s",
+    f"using T = half;\n{START.replace('DataCopy(ub, gd, 4096);', '')} if (GetBlockIdx() == 0) "
+    "{ SetFlag<HardEvent::S_V>(0); WaitFlag<HardEvent::S_V>(0); Duplicate(ub, (half)1, 4096); "
+    "SetFlag<HardEvent::V_MTE3>(0); WaitFlag<HardEvent::V_MTE3>(0); } else { DataCopy(gd, ub, 4096); }",
+)
 
 
 def test_every_block_starts_with_memory_full_of_nan() -> None:

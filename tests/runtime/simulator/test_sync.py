@@ -1,5 +1,6 @@
 """Launch, block indices, kernel types, cross-core flags, SyncAll, printf, and what a launch reports."""
 
+# ruff: noqa: E501  (C++ text)
 from __future__ import annotations
 
 import itertools
@@ -26,11 +27,17 @@ WRITE = """
 """
 
 for _type in ("AIV_ONLY", "AIC_ONLY", "MIX_AIV_1_0", "MIX_AIC_1_0", "MIX_AIC_1_1", "MIX_AIC_1_2"):
-    KERNELS.add(f"index_{_type}", "GM_ADDR d", WRITE + """
+    KERNELS.add(
+        f"index_{_type}",
+        "GM_ADDR d",
+        WRITE
+        + """
     int32_t at = ((is_aiv() ? 1 : 0) * 64 + GetBlockIdx()) * 4;
     g.SetValue(at, 1); g.SetValue(at + 1, (int32_t)GetBlockNum()); g.SetValue(at + 2, (int32_t)GetSubBlockIdx());
     g.SetValue(at + 3, (int32_t)GetSubBlockNum());
-    """, f"KERNEL_TYPE_{_type}")
+    """,
+        f"KERNEL_TYPE_{_type}",
+    )
 SHAPES = {"AIV_ONLY": (0, 1), "AIC_ONLY": (1, 0), "MIX_AIV_1_0": (0, 1), "MIX_AIC_1_0": (1, 0), "MIX_AIC_1_1": (1, 1),
           "MIX_AIC_1_2": (1, 2)}  # fmt: skip
 
@@ -50,7 +57,11 @@ def test_cores_and_indices_of_every_kernel_type(kind: str) -> None:
 
 
 # The AIC hands a number to both AIVs, each answers, the AIC adds: 20 rounds, with credit in both directions.
-KERNELS.add("ping_pong", "GM_ADDR d", WRITE + """
+KERNELS.add(
+    "ping_pong",
+    "GM_ADDR d",
+    WRITE
+    + """
     for (int32_t i = 0; i < 20; ++i) {
         if ASCEND_IS_AIC {
             g.SetValue(GetBlockIdx() * 4, i);
@@ -66,17 +77,29 @@ KERNELS.add("ping_pong", "GM_ADDR d", WRITE + """
             CrossCoreSetFlag<2, PIPE_MTE3>(4);
         }
     }
-""", None)
-KERNELS.add("pair", "GM_ADDR d", WRITE + """
+""",
+    None,
+)
+KERNELS.add(
+    "pair",
+    "GM_ADDR d",
+    WRITE
+    + """
     if ASCEND_IS_AIV {
         g.SetValue(GetBlockIdx(), (int32_t)GetBlockIdx() + 1);
         CrossCoreSetFlag<1, PIPE_MTE3>(5);
         CrossCoreWaitFlag(5);
         g.SetValue(64 + GetBlockIdx(), g.GetValue(GetBlockIdx() ^ 1));
     }
-""", None)
+""",
+    None,
+)
 for _only, _kind in (("true", "KERNEL_TYPE_MIX_AIV_1_0"), ("false", "KERNEL_TYPE_MIX_AIC_1_2")):
-    KERNELS.add(f"all_{_only}", "GM_ADDR d", WRITE + f"""
+    KERNELS.add(
+        f"all_{_only}",
+        "GM_ADDR d",
+        WRITE
+        + f"""
     int32_t cores = GetBlockNum() * GetSubBlockNum();
     for (int32_t round = 0; round < 3; ++round) {{
         if ASCEND_IS_AIV {{ g.SetValue(round * 64 + GetBlockIdx(), 1); }}
@@ -86,7 +109,9 @@ for _only, _kind in (("true", "KERNEL_TYPE_MIX_AIV_1_0"), ("false", "KERNEL_TYPE
         if ASCEND_IS_AIV {{ g.SetValue(256 + round * 64 + GetBlockIdx(), sum); }}
         if ASCEND_IS_AIC {{ g.SetValue(512 + round * 64 + GetBlockIdx(), sum); }}
     }}
-    """, _kind)
+    """,
+        _kind,
+    )
 
 
 @pytest.mark.parametrize(("threads", "seed"), list(itertools.product([1, 2, 0], [0, 1, 77])))
@@ -110,18 +135,38 @@ def test_sync_all_over_more_blocks_than_threads(threads: int, seed: int) -> None
     assert (d[512:704].reshape(3, 64)[:, :17] == 34).all()
 
 
-KERNELS.add("never", "GM_ADDR d", "if ASCEND_IS_AIC { CrossCoreWaitFlag(7); } if ASCEND_IS_AIV { CrossCoreWaitFlag(6); }", None)
-KERNELS.add("half_set", "GM_ADDR d", """
+KERNELS.add(
+    "never",
+    "GM_ADDR d",
+    "if ASCEND_IS_AIC { CrossCoreWaitFlag(7); } if ASCEND_IS_AIV { CrossCoreWaitFlag(6); }",
+    None,
+)
+KERNELS.add(
+    "half_set",
+    "GM_ADDR d",
+    """
     if ASCEND_IS_AIV { if (GetSubBlockIdx() == 0) { CrossCoreSetFlag<2, PIPE_MTE3>(2); } }
     if ASCEND_IS_AIC { CrossCoreWaitFlag(2); }
-""", None)
-KERNELS.add("missing_block", "GM_ADDR d", """
+""",
+    None,
+)
+KERNELS.add(
+    "missing_block",
+    "GM_ADDR d",
+    """
     if (GetBlockIdx() != 3) { CrossCoreSetFlag<0, PIPE_MTE3>(1); CrossCoreWaitFlag(1); }
-""", "KERNEL_TYPE_MIX_AIV_1_0")
-KERNELS.add("overflow", "GM_ADDR d", """
+""",
+    "KERNEL_TYPE_MIX_AIV_1_0",
+)
+KERNELS.add(
+    "overflow",
+    "GM_ADDR d",
+    """
     if ASCEND_IS_AIC { for (int32_t i = 0; i < 16; ++i) { CrossCoreSetFlag<2, PIPE_FIX>(1); } }
     if ASCEND_IS_AIV { for (int32_t i = 0; i < 16; ++i) { CrossCoreWaitFlag(1); } }
-""", None)
+""",
+    None,
+)
 KERNELS.add("left", "GM_ADDR d", "if ASCEND_IS_AIC { CrossCoreSetFlag<2, PIPE_FIX>(1); }", None)
 KERNELS.add("no_scheduler", "GM_ADDR d", "SyncAll();", "KERNEL_TYPE_AIV_ONLY")
 
@@ -132,7 +177,11 @@ def test_deadlocks_are_reported(threads: int) -> None:
     fault = KERNELS.fault("never", d, blocks=3, threads=threads)
     assert fault.kind == "deadlock" and fault.api == "CrossCoreWaitFlag"
     assert fault.core == "aic" and fault.line > 0
-    for words in ("aic waits for cross-core flag 7 at", "aiv0 waits for cross-core flag 6", "aiv1 waits for"):
+    for words in (
+        "aic waits for cross-core flag 7 at",
+        "aiv0 waits for cross-core flag 6",
+        "aiv1 waits for",
+    ):
         assert words in fault.text
     fault = KERNELS.fault("half_set", d, blocks=2, threads=threads)
     assert fault.kind == "deadlock" and "aic waits for cross-core flag 2" in fault.text
@@ -158,14 +207,23 @@ def test_counters_of_cross_core_flags() -> None:
     KERNELS.run("left", d, checks=launcher().CHECKS_OFF)
 
 
-KERNELS.add("print", "GM_ADDR d, int32_t n", """
+KERNELS.add(
+    "print",
+    "GM_ADDR d, int32_t n",
+    """
     if ASCEND_IS_AIV { PRINTF("block %d n=%d %5.2f %x %s|%%|%ld\\n", (int32_t)GetBlockIdx(), n, 1.5f, 255, "text", (int64_t)-3); }
-""", None)
-KERNELS.add("dump", "GM_ADDR d", """
+""",
+    None,
+)
+KERNELS.add(
+    "dump",
+    "GM_ADDR d",
+    """
     TPipe pipe; TBuf<TPosition::VECCALC> b; pipe.InitBuffer(b, 256); LocalTensor<half> x = b.Get<half>();
     Duplicate(x, (half)1.5f, 128); DumpTensor(x, 7, 3);
     GlobalTensor<int32_t> g; g.SetGlobalBuffer((__gm__ int32_t*)d); DumpTensor(g, 8, 2);
-""")
+""",
+)
 
 
 def test_printed_text_comes_in_block_order() -> None:
@@ -179,10 +237,14 @@ def test_printed_text_comes_in_block_order() -> None:
 
 
 KERNELS.add("empty", "GM_ADDR d", "")
-KERNELS.add("types", "GM_ADDR d, int32_t i, int64_t l, float f, bool b", """
+KERNELS.add(
+    "types",
+    "GM_ADDR d, int32_t i, int64_t l, float f, bool b",
+    """
     GlobalTensor<float> g; g.SetGlobalBuffer((__gm__ float*)d);
     g.SetValue(0, (float)i); g.SetValue(1, (float)l); g.SetValue(2, f); g.SetValue(3, b ? 1.0f : 0.0f);
-""")
+""",
+)
 
 
 def test_arguments_of_every_kind() -> None:

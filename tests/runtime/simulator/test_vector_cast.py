@@ -1,5 +1,6 @@
 """Cast: every legal pair and mode, exhaustively for 16-bit types; scalar conversions of half and bfloat16_t."""
 
+# ruff: noqa: E501  (C++ text)
 from __future__ import annotations
 
 import ctypes
@@ -40,7 +41,15 @@ __aicore__ inline void cast_all(GM_ADDR d, GM_ADDR s, RoundMode mode)
 
 NONE, RINT, FLOOR, CEIL, ROUND, TRUNC, ODD = range(7)
 RFCAT = (RINT, FLOOR, CEIL, ROUND, TRUNC)
-MODE_NAMES = ("CAST_NONE", "CAST_RINT", "CAST_FLOOR", "CAST_CEIL", "CAST_ROUND", "CAST_TRUNC", "CAST_ODD")
+MODE_NAMES = (
+    "CAST_NONE",
+    "CAST_RINT",
+    "CAST_FLOOR",
+    "CAST_CEIL",
+    "CAST_ROUND",
+    "CAST_TRUNC",
+    "CAST_ODD",
+)
 CPP = {
     "i8": "int8_t", "u8": "uint8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t", "f16": "half",
     "bf16": "bfloat16_t", "f32": "float",
@@ -58,11 +67,21 @@ PAIRS: list[tuple[str, str, tuple[int, ...]]] = [
     ("f32", "i64", RFCAT), ("f32", "bf16", RFCAT), ("f32", "f32", RFCAT), ("f32", "f16", (*RFCAT, ODD, NONE)),
     ("i64", "i32", (NONE,)), ("i64", "f32", RFCAT),
 ]  # fmt: skip
-ILLEGAL = [("f16", "bf16"), ("bf16", "f16"), ("f32", "i8"), ("f32", "u8"), ("i8", "i32"), ("i8", "f32"), ("bf16", "i16")]
+ILLEGAL = [
+    ("f16", "bf16"),
+    ("bf16", "f16"),
+    ("f32", "i8"),
+    ("f32", "u8"),
+    ("i8", "i32"),
+    ("i8", "f32"),
+    ("bf16", "i16"),
+]
 
 for _s, _d, _ in PAIRS:
     KERNELS.add(
-        f"cast_{_s}_{_d}", "GM_ADDR d, GM_ADDR s, int32_t mode", f"cast_all<{CPP[_d]}, {CPP[_s]}>(d, s, (RoundMode)mode);"
+        f"cast_{_s}_{_d}",
+        "GM_ADDR d, GM_ADDR s, int32_t mode",
+        f"cast_all<{CPP[_d]}, {CPP[_s]}>(d, s, (RoundMode)mode);",
     )
 HOST = KernelSet(
     """
@@ -122,8 +141,13 @@ def sources(kind: str) -> Any:
         small = rng.uniform(-70000, 70000, 30000).astype(np.float32)
         # Values half-way between two halves, and one step to either side.
         halves = rng.integers(0, 0x7BFF, 20000).astype(np.uint16)
-        ties = (halves.view(np.float16).astype(np.float32) + (halves + 1).astype(np.uint16).view(np.float16)) / 2
-        near = np.concatenate([ties, np.nextafter(ties, np.float32(9e9)), -np.nextafter(ties, np.float32(0))])
+        ties = (
+            halves.view(np.float16).astype(np.float32)
+            + (halves + 1).astype(np.uint16).view(np.float16)
+        ) / 2
+        near = np.concatenate(
+            [ties, np.nextafter(ties, np.float32(9e9)), -np.nextafter(ties, np.float32(0))]
+        )
         values = np.concatenate([special, bits, small, near]).astype(np.float32)
     else:
         limits = np.iinfo(NUMPY[kind])
@@ -194,7 +218,9 @@ def expected_for(values: Any, source: str, target: str, mode: int) -> Any:
         nearest = lambda v: v.astype(np.float16).view(np.uint16)  # noqa: E731
         bits = to_narrow(exact.astype(np.float64), mode, decode, nearest).astype(np.uint16)
         result = np.where(np.signbit(exact), bits | 0x8000, bits).astype(np.uint16).view(np.float16)
-        return np.where(np.isfinite(exact) & (np.abs(exact) < 65520), result, exact.astype(np.float16))
+        return np.where(
+            np.isfinite(exact) & (np.abs(exact) < 65520), result, exact.astype(np.float16)
+        )
     if mode in (NONE, RINT):
         return f32_to_bf16(exact)
     decode = lambda bits: bf16_to_f32(bits.astype(np.uint16)).astype(np.longdouble)  # noqa: E731
@@ -207,7 +233,9 @@ def expected_for(values: Any, source: str, target: str, mode: int) -> Any:
 CASES = [(s, d, mode) for s, d, modes in PAIRS for mode in modes]
 
 
-@pytest.mark.parametrize(("source", "target", "mode"), CASES, ids=[f"{s}-{d}-{MODE_NAMES[m]}" for s, d, m in CASES])
+@pytest.mark.parametrize(
+    ("source", "target", "mode"), CASES, ids=[f"{s}-{d}-{MODE_NAMES[m]}" for s, d, m in CASES]
+)
 def test_cast(source: str, target: str, mode: int) -> None:
     values = sources(source)
     result = np.zeros(values.size, NUMPY[target])
@@ -258,7 +286,9 @@ def test_scalar_half_and_bfloat16_exhaustively() -> None:
         np.testing.assert_array_equal(bf16_to_f32(out_b), bf16_to_f32(f32_to_bf16(values)))
     ordered = ~np.isnan(values)
     with np.errstate(all="ignore"):
-        np.testing.assert_array_equal(out_h[ordered], values[ordered].astype(np.float16).view(np.uint16))
+        np.testing.assert_array_equal(
+            out_h[ordered], values[ordered].astype(np.float16).view(np.uint16)
+        )
 
 
 def test_vendor_headers() -> None:

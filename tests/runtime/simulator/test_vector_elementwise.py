@@ -1,5 +1,6 @@
 """Element-wise vector APIs: every operation, data type and form against NumPy."""
 
+# ruff: noqa: E501  (C++ text)
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -160,7 +161,9 @@ def inputs(api: str, dtype: Any) -> list[Any]:
             arrays[1] = np.abs(arrays[1]) + dtype(0.001)
         return arrays
     limits = np.iinfo(dtype)
-    return [rng.integers(limits.min, limits.max, count, dtype=dtype, endpoint=True) for _ in range(3)]
+    return [
+        rng.integers(limits.min, limits.max, count, dtype=dtype, endpoint=True) for _ in range(3)
+    ]
 
 
 def check(actual: Any, expected: Any) -> None:
@@ -168,7 +171,9 @@ def check(actual: Any, expected: Any) -> None:
         # Rounded once from double: one ulp of room for the device-like single rounding of other widths.
         ulp = np.spacing(np.abs(expected))
         difference = np.abs(actual.astype(np.float64) - expected.astype(np.float64))
-        bad = ~((actual == expected) | (difference <= ulp) | (np.isnan(actual) & np.isnan(expected)))
+        bad = ~(
+            (actual == expected) | (difference <= ulp) | (np.isnan(actual) & np.isnan(expected))
+        )
         assert not bad.any(), (np.flatnonzero(bad)[:5], actual[bad][:5], expected[bad][:5])
     else:
         np.testing.assert_array_equal(actual, expected)
@@ -176,7 +181,9 @@ def check(actual: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize("form", ["count", "mask", "bits"])
 @pytest.mark.parametrize(
-    ("api", "dtype", "function", "sources"), CASES, ids=[f"{c[0]}-{np.dtype(c[1]).name}" for c in CASES]
+    ("api", "dtype", "function", "sources"),
+    CASES,
+    ids=[f"{c[0]}-{np.dtype(c[1]).name}" for c in CASES],
 )
 def test_elementwise(api: str, dtype: Any, function: Function, sources: int, form: str) -> None:
     dst, a, b = inputs(api, dtype)
@@ -202,23 +209,49 @@ def one(name: str, d: str, s: str, statement: str) -> str:
 
 
 one("axpy_mixed", "float", "half", "Axpy(dst, src0, (half)1.5f, 1003);")
-one("axpy_mixed_strided", "float", "half", "Axpy(dst, src0, (half)1.5f, (uint64_t)40, 4, {1, 1, 8, 4});")
+one(
+    "axpy_mixed_strided",
+    "float",
+    "half",
+    "Axpy(dst, src0, (half)1.5f, (uint64_t)40, 4, {1, 1, 8, 4});",
+)
 one("muladd_mixed", "float", "half", "MulAddDst(dst, src0, src1, 1003);")
 one("accumulate", "float", "float", "Add(dst, src0, dst, (uint64_t)64, 10, {1, 1, 1, 0, 8, 0});")
 one("in_place", "float", "float", "Add(dst, dst, dst, 1003); Exp(dst, dst, 1003);")
-one("counter", "float", "float",
+one(
+    "counter",
+    "float",
+    "float",
     "SetMaskCount(); SetVectorMask<float, MaskMode::COUNTER>(0, 1003); "
     "Add<float, false>(dst, src0, src1, MASK_PLACEHOLDER, 1, {1, 1, 1, 8, 8, 8}); "
-    "Add<float, false>(dst[2048], src0, src1, MASK_PLACEHOLDER, 1, {2, 1, 1, 16, 8, 8}); SetMaskNorm(); ResetMask();")
-one("preset", "float", "float",
+    "Add<float, false>(dst[2048], src0, src1, MASK_PLACEHOLDER, 1, {2, 1, 1, 16, 8, 8}); SetMaskNorm(); ResetMask();",
+)
+one(
+    "preset",
+    "float",
+    "float",
     "SetVectorMask<float>(0, 0xff00ull); Mul<float, false>(dst, src0, src1, MASK_PLACEHOLDER, 3, {1, 1, 1, 8, 8, 8}); "
-    "SetVectorMask<float>(7); Mul<float, false>(dst[1024], src0, src1, MASK_PLACEHOLDER, 3, {1, 1, 1, 8, 8, 8});")
-one("round_shift", "int32_t", "int32_t", "ShiftRight(dst, src0, (int32_t)3, (uint64_t)64, 4, {1, 1, 8, 8}, true);")
-one("nothing", "float", "float",
-    "Add(dst, src0, src1, 0); Add(dst, src0, src1, (uint64_t)64, 0, {1, 1, 1, 8, 8, 8}); Exp(dst, src0, 0);")
-one("edges", "float", "float",
+    "SetVectorMask<float>(7); Mul<float, false>(dst[1024], src0, src1, MASK_PLACEHOLDER, 3, {1, 1, 1, 8, 8, 8});",
+)
+one(
+    "round_shift",
+    "int32_t",
+    "int32_t",
+    "ShiftRight(dst, src0, (int32_t)3, (uint64_t)64, 4, {1, 1, 8, 8}, true);",
+)
+one(
+    "nothing",
+    "float",
+    "float",
+    "Add(dst, src0, src1, 0); Add(dst, src0, src1, (uint64_t)64, 0, {1, 1, 1, 8, 8, 8}); Exp(dst, src0, 0);",
+)
+one(
+    "edges",
+    "float",
+    "float",
     "Exp(dst, src0, 64); Ln(dst[64], src0, 64); Rsqrt(dst[128], src0, 64); Reciprocal(dst[192], src0, 64); "
-    "Max(dst[256], src0, src1, 64); Min(dst[320], src0, src1, 64); Relu(dst[384], src0, 64); Sqrt(dst[448], src0, 64);")
+    "Max(dst[256], src0, src1, 64); Min(dst[320], src0, src1, 64); Relu(dst[384], src0, 64); Sqrt(dst[448], src0, 64);",
+)
 one("exp_all", "float", "float", "Exp(dst, src0, 6144);")
 one("ln_all", "float", "float", "Ln(dst, src0, 6144);")
 
@@ -229,14 +262,24 @@ def test_half_sources_into_float() -> None:
     start = rng.uniform(-2, 2, BYTES // 4).astype(F32)
     dst = start.copy()
     KERNELS.run("axpy_mixed", dst, a, b)
-    check(dst[:1003], (start[:1003].astype(np.float64) + a[:1003].astype(np.float64) * 1.5).astype(F32))
+    check(
+        dst[:1003],
+        (start[:1003].astype(np.float64) + a[:1003].astype(np.float64) * 1.5).astype(F32),
+    )
     np.testing.assert_array_equal(dst[1003:], start[1003:])
     dst = start.copy()
     KERNELS.run("muladd_mixed", dst, a, b)
     check(dst[:1003], (start[:1003] + a[:1003].astype(np.float64) * b[:1003]).astype(F32))
     dst = start.copy()
     expected = start.copy()
-    apply(lambda o, x: (o + x.astype(np.float64) * 1.5).astype(F32), expected, [a], 40, 4, (Strides(1, 8), Strides(1, 4)))
+    apply(
+        lambda o, x: (o + x.astype(np.float64) * 1.5).astype(F32),
+        expected,
+        [a],
+        40,
+        4,
+        (Strides(1, 8), Strides(1, 4)),
+    )
     KERNELS.run("axpy_mixed_strided", dst, a, b)
     check(dst, expected)
 

@@ -1,5 +1,6 @@
 """Duplicate, Copy, Brcb, reductions, Compare and Select against NumPy."""
 
+# ruff: noqa: E501  (C++ text)
 from __future__ import annotations
 
 from typing import Any
@@ -7,7 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 from kernel_set import KernelSet
-from test_vector_elementwise import BITS, BYTES, CPP, F16, F32, I32, PRELUDE, U16, U32, bits_for, full
+from test_vector_elementwise import (
+    BITS,
+    BYTES,
+    CPP,
+    F16,
+    F32,
+    I32,
+    PRELUDE,
+    U16,
+    U32,
+    bits_for,
+    full,
+)
 from vector_model import Strides, apply, mask_bits
 
 KERNELS = KernelSet(PRELUDE)
@@ -35,7 +48,12 @@ for _type, _cpp in FILL_TYPES.items():
     _n = full(U16 if _type == "bf16" else _type)
     _mask = MASK.format(*(BITS if _n == 128 else (BITS[0], 0)))
     one(f"duplicate_{_cpp}", _cpp, _cpp, f"Duplicate(dst, ({_cpp})5, 1003);")
-    one(f"duplicate_mask_{_cpp}", _cpp, _cpp, f"Duplicate(dst, ({_cpp})5, (uint64_t){_n - 5}, 6, 2, 20);")
+    one(
+        f"duplicate_mask_{_cpp}",
+        _cpp,
+        _cpp,
+        f"Duplicate(dst, ({_cpp})5, (uint64_t){_n - 5}, 6, 2, 20);",
+    )
     one(f"duplicate_bits_{_cpp}", _cpp, _cpp, f"{_mask} Duplicate(dst, ({_cpp})5, mask, 6, 2, 20);")
     one(f"copy_{_cpp}", _cpp, _cpp, f"Copy(dst, src0, (uint64_t){_n - 5}, 6, {{2, 1, 20, 10}});")
     one(f"copy_bits_{_cpp}", _cpp, _cpp, f"{_mask} Copy(dst, src0, mask, 6, {{1, 3, 9, 11}});")
@@ -54,7 +72,9 @@ def test_duplicate_copy_brcb(dtype: Any) -> None:
         dst, expected = start.copy(), start.copy()
         function(expected)
         KERNELS.run(f"{name}_{cpp}", dst, a, a)
-        np.testing.assert_array_equal(dst.view(f"u{dst.itemsize}"), expected.view(f"u{dst.itemsize}"))
+        np.testing.assert_array_equal(
+            dst.view(f"u{dst.itemsize}"), expected.view(f"u{dst.itemsize}")
+        )
 
     fill = lambda old: np.full_like(old, value)  # noqa: E731
     expect("duplicate", lambda e: e.__setitem__(slice(1003), value))
@@ -62,7 +82,10 @@ def test_duplicate_copy_brcb(dtype: Any) -> None:
     expect("duplicate_bits", lambda e: apply(fill, e, [], bits_for(stored), 6, (Strides(2, 20),)))
     take = lambda old, x: x  # noqa: E731
     expect("copy", lambda e: apply(take, e, [a], n - 5, 6, (Strides(2, 20), Strides(1, 10))))
-    expect("copy_bits", lambda e: apply(take, e, [a], bits_for(stored), 6, (Strides(1, 9), Strides(3, 11))))
+    expect(
+        "copy_bits",
+        lambda e: apply(take, e, [a], bits_for(stored), 6, (Strides(1, 9), Strides(3, 11))),
+    )
 
     def brcb(expected: Any) -> None:
         per = 32 // expected.itemsize
@@ -79,15 +102,34 @@ for _type in (F16, F32):
     _mask = MASK.format(*bits_for(_type))
     for _op in ("Sum", "Max", "Min"):
         _order = {"Sum": ""}.get(_op, ", ReduceOrder::ORDER_ONLY_VALUE")
-        one(f"Whole{_op}_{_cpp}", _cpp, _cpp, f"WholeReduce{_op}(dst, src0, {_n - 5}, 6, 2, 1, 9{_order});")
-        one(f"Whole{_op}_bits_{_cpp}", _cpp, _cpp, f"{_mask} WholeReduce{_op}(dst, src0, mask, 6, 2, 1, 9{_order});")
+        one(
+            f"Whole{_op}_{_cpp}",
+            _cpp,
+            _cpp,
+            f"WholeReduce{_op}(dst, src0, {_n - 5}, 6, 2, 1, 9{_order});",
+        )
+        one(
+            f"Whole{_op}_bits_{_cpp}",
+            _cpp,
+            _cpp,
+            f"{_mask} WholeReduce{_op}(dst, src0, mask, 6, 2, 1, 9{_order});",
+        )
         one(f"Block{_op}_{_cpp}", _cpp, _cpp, f"BlockReduce{_op}(dst, src0, 6, {_n}, 1, 1, 9);")
-        one(f"Block{_op}_bits_{_cpp}", _cpp, _cpp, f"{_mask} BlockReduce{_op}(dst, src0, 6, mask, 2, 1, 9);")
+        one(
+            f"Block{_op}_bits_{_cpp}",
+            _cpp,
+            _cpp,
+            f"{_mask} BlockReduce{_op}(dst, src0, 6, mask, 2, 1, 9);",
+        )
     one(f"Pair_{_cpp}", _cpp, _cpp, f"PairReduceSum(dst, src0, 6, {_n}, 1, 1, 8);")
     one(f"Repeat_{_cpp}", _cpp, _cpp, f"RepeatReduceSum(dst, src0, 6, {_n - 5}, 1, 1, 1, 8);")
     for _order in ("VALUE_INDEX", "INDEX_VALUE", "ONLY_INDEX"):
-        one(f"MaxOrder_{_order}_{_cpp}", _cpp, _cpp,
-            f"WholeReduceMax(dst, src0, {_n}, 6, 1, 1, 8, ReduceOrder::ORDER_{_order});")
+        one(
+            f"MaxOrder_{_order}_{_cpp}",
+            _cpp,
+            _cpp,
+            f"WholeReduceMax(dst, src0, {_n}, 6, 1, 1, 8, ReduceOrder::ORDER_{_order});",
+        )
 
 
 def tree(values: Any) -> Any:
@@ -157,27 +199,59 @@ def test_pair_and_repeat_sum_and_orders(dtype: Any) -> None:
     np.testing.assert_array_equal(dst.view(U32)[:6], rows.argmax(1))
 
 
-MODES = {"LT": np.less, "GT": np.greater, "EQ": np.equal, "LE": np.less_equal, "GE": np.greater_equal, "NE": None}
+MODES = {
+    "LT": np.less,
+    "GT": np.greater,
+    "EQ": np.equal,
+    "LE": np.less_equal,
+    "GE": np.greater_equal,
+    "NE": None,
+}
 for _type in (F16, F32):
     _cpp, _n = CPP[_type], full(_type)
     for _mode in MODES:
-        one(f"compare_{_mode}_{_cpp}", "uint8_t", _cpp, f"Compare(dst, src0, src1, CMPMODE::{_mode}, {6 * _n});")
-        one(f"scalar_{_mode}_{_cpp}", "uint8_t", _cpp,
-            f"CompareScalar(dst, src0, ({_cpp})0.5f, CMPMODE::{_mode}, {6 * _n});")
-    one(f"compare_repeat_{_cpp}", "uint8_t", _cpp,
-        f"Compare(dst, src0, src1, CMPMODE::LT, (uint64_t){_n}, 4, {{1, 1, 1, 8, 9, 10}});")
-    one(f"select_tensor_{_cpp}", _cpp, _cpp,
+        one(
+            f"compare_{_mode}_{_cpp}",
+            "uint8_t",
+            _cpp,
+            f"Compare(dst, src0, src1, CMPMODE::{_mode}, {6 * _n});",
+        )
+        one(
+            f"scalar_{_mode}_{_cpp}",
+            "uint8_t",
+            _cpp,
+            f"CompareScalar(dst, src0, ({_cpp})0.5f, CMPMODE::{_mode}, {6 * _n});",
+        )
+    one(
+        f"compare_repeat_{_cpp}",
+        "uint8_t",
+        _cpp,
+        f"Compare(dst, src0, src1, CMPMODE::LT, (uint64_t){_n}, 4, {{1, 1, 1, 8, 9, 10}});",
+    )
+    one(
+        f"select_tensor_{_cpp}",
+        _cpp,
+        _cpp,
         "LocalTensor<uint8_t> bits = src1.template ReinterpretCast<uint8_t>(); "
         f"Compare(bits, src0, src1[{_n * 12}], CMPMODE::LT, {6 * _n}); PipeBarrier<PIPE_V>(); "
-        f"Select(dst, bits, src0, src1[{_n * 12}], SELMODE::VSEL_TENSOR_TENSOR_MODE, {6 * _n - 3});")
-    one(f"select_scalar_{_cpp}", _cpp, _cpp,
+        f"Select(dst, bits, src0, src1[{_n * 12}], SELMODE::VSEL_TENSOR_TENSOR_MODE, {6 * _n - 3});",
+    )
+    one(
+        f"select_scalar_{_cpp}",
+        _cpp,
+        _cpp,
         "LocalTensor<uint8_t> bits = src1.template ReinterpretCast<uint8_t>(); "
         f"CompareScalar(bits, src0, ({_cpp})0.0f, CMPMODE::GE, {6 * _n}); PipeBarrier<PIPE_V>(); "
-        f"Select(dst, bits, src0, ({_cpp})0.0f, SELMODE::VSEL_TENSOR_SCALAR_MODE, {6 * _n});")
-    one(f"select_register_{_cpp}", _cpp, _cpp,
+        f"Select(dst, bits, src0, ({_cpp})0.0f, SELMODE::VSEL_TENSOR_SCALAR_MODE, {6 * _n});",
+    )
+    one(
+        f"select_register_{_cpp}",
+        _cpp,
+        _cpp,
         f"Compare(src0, src1, CMPMODE::GT, (uint64_t){_n}, {{1, 1, 1, 8, 8, 8}}); PipeBarrier<PIPE_V>(); "
         "LocalTensor<uint8_t> bits = dst.template ReinterpretCast<uint8_t>(); "
-        f"Select(dst, bits, src0, src1, SELMODE::VSEL_CMPMASK_SPR, (uint64_t){_n}, 3, {{1, 1, 1, 8, 8, 8}});")
+        f"Select(dst, bits, src0, src1, SELMODE::VSEL_CMPMASK_SPR, (uint64_t){_n}, 3, {{1, 1, 1, 8, 8, 8}});",
+    )
 one("compare_int", "uint8_t", "int32_t", "Compare(dst, src0, src1, CMPMODE::EQ, 384);")
 
 
@@ -199,7 +273,11 @@ def test_compare_and_select(dtype: Any) -> None:
         KERNELS.run(f"compare_{mode}_{cpp}", dst, a, b)
         np.testing.assert_array_equal(dst[: count // 8], packed(expected))
         scalar = dtype(0.5)
-        expected = function(a[:count], scalar) if function else (a[:count] != scalar) & ~np.isnan(a[:count])
+        expected = (
+            function(a[:count], scalar)
+            if function
+            else (a[:count] != scalar) & ~np.isnan(a[:count])
+        )
         KERNELS.run(f"scalar_{mode}_{cpp}", dst, a, b)
         np.testing.assert_array_equal(dst[: count // 8], packed(expected))
     dst = np.zeros(BYTES, np.uint8)

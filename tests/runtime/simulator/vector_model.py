@@ -1,4 +1,4 @@
-"""How a vector instruction walks memory, element by element, in NumPy: the reference for strides and masks."""
+"""How a vector instruction walks memory, element by element: strides and masks in NumPy."""
 
 from __future__ import annotations
 
@@ -50,7 +50,15 @@ def apply(
     for repeat in range(repeats):
         out = positions(strides[0], dst.itemsize, lanes, repeat)
         inputs = [
-            source[[p for p, on in zip(positions(s, source.itemsize, lanes, repeat), active, strict=True) if on]]
+            source[
+                [
+                    p
+                    for p, on in zip(
+                        positions(s, source.itemsize, lanes, repeat), active, strict=True
+                    )
+                    if on
+                ]
+            ]
             for source, s in zip(sources, strides[1:], strict=True)
         ]
         chosen = [p for p, on in zip(out, active, strict=True) if on]

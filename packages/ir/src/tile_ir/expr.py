@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tile_ir.nodes import Buffer
 
 Number = int | float | bool
-Operable = Union["Expr", int, float, bool]  # noqa: UP007 (evaluated before Expr exists)
+Operable = Union["Expr", int, float, bool]
 
 
 class ExprError(Exception):

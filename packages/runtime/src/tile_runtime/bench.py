@@ -6,7 +6,6 @@ Rows that need a kernel take it from the examples, whose factories are decorated
 from __future__ import annotations
 
 import functools
-import importlib.util
 import io
 import os
 import platform
@@ -19,7 +18,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -29,6 +27,7 @@ from tile_ir.switches import override
 from tile_runtime.build import Timings
 from tile_runtime.jit_compile import compile
 from tile_runtime.kernel import JITKernel, watch_kernels
+from tile_runtime.script_module import load_script
 
 # Medians of at least this many runs, whatever a row takes.
 RUNS = 5
@@ -59,7 +58,7 @@ class Examples:
         if self._kernels is None:
             found: dict[str, JITKernel] = {}
             for path in sorted(self.folder.glob("0*.py")):
-                module = _import(path)
+                module = load_script(path)
                 with watch_kernels() as kernels, redirect_stdout(io.StringIO()):
                     module.main()
                 for kernel in kernels:
@@ -195,15 +194,6 @@ def _cpu_name() -> str:
     except OSError:
         pass
     return platform.processor() or platform.machine()
-
-
-def _import(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None, "a .py file has a loader"
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """Builds libtile_simulator.so and the launcher extension for this host.
 
-Only the standard library is used, so that a setup script can run this file before anything is installed. Results lie
-in a cache folder under a hash of sources, compiler, flags and CPU features: a change of any of them builds anew, and
-a build for one CPU is never loaded on another.
+Only the standard library is used, so that a setup script can run this file before anything is
+installed. Results lie in a cache folder under a hash of sources, compiler, flags and CPU features:
+a change of any of them builds anew, and a build for one CPU is never loaded on another.
 """
 
 from __future__ import annotations
@@ -26,9 +26,15 @@ _HERE = Path(__file__).resolve().parent
 _SIMULATOR = _HERE / "simulator"
 _LAUNCHER = _HERE / "launcher"
 
-# -fno-math-errno and -fno-trapping-math let the vector loops vectorise; values are not changed by either.
+# -fno-math-errno and -fno-trapping-math let the vector loops vectorise; neither changes a value.
 _OPTIMISED = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast")
-_SANITIZED = ("-O1", "-g", "-march=native", "-fsanitize=address,undefined", "-fno-omit-frame-pointer")
+_SANITIZED = (
+    "-O1",
+    "-g",
+    "-march=native",
+    "-fsanitize=address,undefined",
+    "-fno-omit-frame-pointer",
+)
 _COMMON = ("-std=c++17", "-fPIC", "-Wall", "-Wextra", "-Werror", "-pthread")
 
 
@@ -52,11 +58,15 @@ def find_compiler() -> str:
         path = shutil.which(name)
         if path:
             return path
-    what = f"$CXX is {wanted!r}, which is not an executable" if wanted else "neither g++ nor clang++ is installed"
+    what = (
+        f"$CXX is {wanted!r}, which is not an executable"
+        if wanted
+        else "neither g++ nor clang++ is installed"
+    )
     raise CompilerMissing(
         f"the simulator needs a C++17 compiler, but {what}. "
-        "Install one (Debian/Ubuntu: `apt-get install g++`, Fedora: `dnf install gcc-c++`, Alpine: `apk add g++`) "
-        "or set CXX to its path."
+        "Install one (Debian/Ubuntu: `apt-get install g++`, Fedora: `dnf install gcc-c++`, "
+        "Alpine: `apk add g++`) or set CXX to its path."
     )
 
 
@@ -73,7 +83,7 @@ def default_cache_dir() -> Path:
 
 
 def build_simulator(cache_dir: Path | None = None, sanitize: bool = False) -> Path:
-    """Returns the path of libtile_simulator.so, building it if the cache has none for these sources and this host."""
+    """Returns the path of libtile_simulator.so; builds it if the cache has none for this host."""
     flags = (*_COMMON, *(_SANITIZED if sanitize else _OPTIMISED))
     sources = sorted((_SIMULATOR / "src").glob("*.cpp"))
     watched = sorted(path for path in _SIMULATOR.rglob("*") if path.suffix in (".h", ".cpp"))
@@ -82,7 +92,7 @@ def build_simulator(cache_dir: Path | None = None, sanitize: bool = False) -> Pa
 
 
 def build_launcher(cache_dir: Path | None = None) -> Path:
-    """Returns the path of the launcher extension module, building it if needed. Needs pybind11's headers."""
+    """Returns the path of the launcher extension; builds it if needed, with pybind11's headers."""
     name = "_tile_launcher" + str(sysconfig.get_config_var("EXT_SUFFIX"))
     sources = sorted(_LAUNCHER.glob("*.cpp"))
     watched = [*sources, *sorted(_LAUNCHER.glob("*.h")), include_directory() / "tile_simulator.h"]
@@ -101,7 +111,9 @@ def _pybind11_include() -> str:
     try:
         import pybind11
     except ImportError as error:
-        raise SimulatorBuildError("building the launcher needs pybind11: `pip install pybind11`") from error
+        raise SimulatorBuildError(
+            "building the launcher needs pybind11: `pip install pybind11`"
+        ) from error
     return str(pybind11.get_include())
 
 
@@ -132,7 +144,11 @@ def _build(
 
 
 def _compile_and_link(
-    compiler: str, sources: Sequence[Path], flags: Sequence[str], includes: Sequence[str], target: Path
+    compiler: str,
+    sources: Sequence[Path],
+    flags: Sequence[str],
+    includes: Sequence[str],
+    target: Path,
 ) -> None:
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as scratch:
 

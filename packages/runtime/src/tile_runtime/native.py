@@ -7,6 +7,7 @@ other CPU, and in a source checkout, they are built into the cache at first use.
 from __future__ import annotations
 
 import importlib.util
+import sysconfig
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 from tile_ir import BuildError
 from tile_runtime import build_simulator as builder
+from tile_runtime.ctypes_launcher import CtypesLauncher
 from tile_runtime.fingerprint import cpu_digest
 
 PREBUILT = Path(__file__).parent / "prebuilt"
@@ -31,11 +33,14 @@ def launcher_library() -> Path:
 
 @lru_cache(maxsize=1)
 def launcher() -> Any:
-    """The module `_tile_launcher`, with the simulator loaded.
+    """The module `_tile_launcher` with the simulator loaded, or its stand-in where Python's
+    headers are missing.
 
-    Raises BuildError if one of the two has to be built and can not.
+    Raises BuildError if something has to be built and can not.
     """
     library = simulator_library()
+    if not launcher_can_be_compiled():
+        return CtypesLauncher(library)
     path = launcher_library()
     spec = importlib.util.spec_from_file_location("_tile_launcher", path)
     assert spec is not None and spec.loader is not None, "an extension module has a loader"
@@ -43,6 +48,13 @@ def launcher() -> Any:
     spec.loader.exec_module(module)
     module.load_simulator(str(library))
     return module
+
+
+def launcher_can_be_compiled() -> bool:
+    """Whether the extension is there or Python's headers are."""
+    if _prebuilt("_tile_launcher*.so") is not None:
+        return True
+    return Path(sysconfig.get_path("include"), "Python.h").is_file()
 
 
 def _prebuilt(pattern: str) -> Path | None:

@@ -324,11 +324,8 @@ class _Machine:
             ]
             result = np.asarray(op.opdef.meaning(op, *values)).reshape(-1)
             whole = self.read(target, core).reshape(-1)
-            whole[: result.size] = (
-                result.astype(whole.dtype)
-                if (whole.dtype.kind != "f" or target.dtype.name != "bfloat16")
-                else result
-            )
+            with np.errstate(all="ignore"):
+                whole[: result.size] = result.astype(whole.dtype)
             self.write(target, whole.reshape(shape), core)
             return
         self.write(target, op.opdef.meaning(op, *values), core)

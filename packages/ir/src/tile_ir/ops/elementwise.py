@@ -9,7 +9,7 @@ from tile_ir.dtypes import FLOAT16, FLOAT32, INT32, DType
 from tile_ir.expr import Expr
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
-from tile_ir.nodes import Op
+from tile_ir.nodes import Op, Region
 from tile_ir.opdef import Access, Composite, OpDef, OperandDef, Problem, Scratch
 from tile_ir.ops.rules import (
     ARITHMETIC,
@@ -388,9 +388,19 @@ def _sigmoid_meaning(op: Op, x: Any) -> Any:
         return one / (e + one)
 
 
+def _silu_meaning(op: Op, x: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return x * _sigmoid_meaning(op, x)
+
+
+def half_of_scratch(src: Region) -> int:
+    """Elements of one of the two scratch halves: whole blocks of 16-bit and 32-bit types."""
+    return -(-elements_bound(src) // 16) * 16
+
+
 def _same_size_scratch(op: Op) -> tuple[Scratch, ...]:
     src = op.region("src")
-    return (Scratch(Memory.UB, src.dtype, 2 * elements_bound(src)),)
+    return (Scratch(Memory.UB, src.dtype, 2 * half_of_scratch(src)),)
 
 
 def _composed_unary(name: str, meaning: Callable[..., Any], doc: str, api: str) -> OpDef:
@@ -419,7 +429,7 @@ COMPOSED = (
     ),
     _composed_unary(
         "silu",
-        lambda op, x: x * _sigmoid_meaning(op, x),
+        _silu_meaning,
         "dst = src * sigmoid(src)",
         "Muls, Exp, Adds, Duplicate, Div, Mul",
     ),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tile_ir import Op, Region, Slice
 from tile_ir.expr import Const
-from tile_ir.geometry import buffer_elements, element_count
+from tile_ir.geometry import element_count
 from tile_ir.nodes import Body, Operand, Stmt
+from tile_ir.ops.elementwise import half_of_scratch
 from tile_ir.walk import Ranges
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.vector import lower_vector_op
@@ -26,7 +27,7 @@ def _sequence(
 def _halves(op: Op, like: Region) -> tuple[Region, Region]:
     """The two halves of the scratch buffer, each as large as the operand."""
     scratch = op.region("scratch")
-    half = (buffer_elements(scratch.buffer) or 0) // 2
+    half = half_of_scratch(like)
     count = element_count(like)
     return (
         Region(scratch.buffer, (Slice(Const(0), count),)),

@@ -10,7 +10,7 @@ from tile_ir.bounds import linear_form, simplify
 from tile_ir.expr import Const, Expr, Load, Var, constant_value, walk
 from tile_ir.geometry import active_dims, element_offset, is_contiguous, squeezed
 from tile_ir.machine import Memory
-from tile_ir.nodes import Body, LoopKind, Operand, Stmt
+from tile_ir.nodes import Body, LoopKind
 from tile_ir.verifier import misalignment
 from tile_ir.walk import Ranges
 from tile_passes.lowering.builder import Builder
@@ -44,7 +44,8 @@ def _rows(op: Op, builder: Builder) -> Body:
         for r in regions:
             _check_alignment(op, r, builder)
         return (op,)
-    shapes = {squeezed(r) for r in regions}
+    # Contiguous vectors may stand beside strided matrices: they are walked in step.
+    shapes = {squeezed(r) for r in regions if not _is_vector(r)}
     has_count = any(
         d.name == "count" and o is not None
         for d, o in zip(op.opdef.operands, op.operands, strict=False)
@@ -58,21 +59,35 @@ def _rows(op: Op, builder: Builder) -> Body:
             op.loc,
             "slice the operands alike, or copy the slice to a buffer of its own",
         )
-    rank = len(shapes.pop())
+    shape = shapes.pop()
+    matrices = [r for r in regions if not _is_vector(r)]
     inner = next(
-        m for m in range(rank, -1, -1) if all(is_contiguous(_inner(r, m)) for r in regions)
+        m for m in range(len(shape), -1, -1) if all(is_contiguous(_inner(r, m)) for r in matrices)
     )
-    variables = [builder.scalar("row") for _ in range(rank - inner)]
-    operands = tuple(_at_row(o, variables) if isinstance(o, Region) else o for o in op.operands)
+    outer, per_row = shape[: len(shape) - inner], _product(shape[len(shape) - inner :])
+    variables = [builder.scalar("row") for _ in outer]
+    operands = tuple(
+        _at_row(o, variables, outer, per_row) if isinstance(o, Region) else o for o in op.operands
+    )
     for before, after in zip(op.operands, operands, strict=True):
         if isinstance(before, Region) and isinstance(after, Region):
             _check_alignment(op, after, builder)
     body: Body = (replace(op, operands=operands),)
-    for depth in range(rank - inner - 1, -1, -1):
-        extent = squeezed(regions[0])[depth]
-        loop: Stmt = For(variables[depth], Const(0), extent, LoopKind.SERIAL, body, op.loc)
-        body = (loop,)
+    for var, extent in zip(reversed(variables), reversed(outer), strict=True):
+        body = (For(var, Const(0), extent, LoopKind.SERIAL, body, op.loc),)
     return body
+
+
+def _is_vector(region: Region) -> bool:
+    """A contiguous region of a one-dimensional buffer: its elements can be cut into rows."""
+    return region.buffer.rank == 1 and is_contiguous(region)
+
+
+def _product(extents: tuple[Expr, ...]) -> Expr:
+    total: Expr = Const(1)
+    for e in extents:
+        total = total * e
+    return simplify(total)
 
 
 def _inner(region: Region, count: int) -> Region:
@@ -82,13 +97,19 @@ def _inner(region: Region, count: int) -> Region:
     return Region(region.buffer, dims)
 
 
-def _at_row(operand: Operand, variables: list[Var]) -> Operand:
-    assert isinstance(operand, Region), "checked by the caller"
-    dims = list(operand.dims)
-    for position, var in zip(active_dims(operand), variables, strict=False):
+def _at_row(region: Region, variables: list[Var], outer: tuple[Expr, ...], per_row: Expr) -> Region:
+    """The part of an operand that belongs to one row."""
+    if _is_vector(region):
+        index: Expr = Const(0)
+        for var, extent in zip(variables, outer, strict=True):
+            index = index * extent + var
+        start = simplify(region.dims[0].offset + index * per_row)
+        return Region(region.buffer, (Slice(start, per_row),))
+    dims = list(region.dims)
+    for position, var in zip(active_dims(region), variables, strict=False):
         s = dims[position]
         dims[position] = Slice(simplify(s.offset + var * s.stride), Const(1))
-    return Region(operand.buffer, tuple(dims))
+    return Region(region.buffer, tuple(dims))
 
 
 def _check_alignment(op: Op, region: Region, builder: Builder) -> None:
@@ -116,6 +137,8 @@ def _check_alignment(op: Op, region: Region, builder: Builder) -> None:
 
 def _is_row_step(region: Region, factor: int) -> bool:
     """Whether the odd factor is the pitch of a dimension, so that some row is surely misaligned."""
+    if region.buffer.rank == 1:
+        return True  # the rows of a vector that is walked in step with a matrix
     step = 1
     for dim in reversed(region.buffer.shape):
         if step == factor and step > 1:

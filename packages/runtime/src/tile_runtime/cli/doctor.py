@@ -83,8 +83,13 @@ def check_simulator() -> Finding:
 
 
 def check_launcher() -> Finding:
-    from tile_runtime.native import launcher, launcher_library
+    from tile_runtime.native import launcher, launcher_can_be_compiled, launcher_library
 
+    if not launcher_can_be_compiled():
+        return Finding(
+            "launcher", False, "Python.h is missing, so calls go through ctypes, slower",
+            "apt-get install python3-dev, or dnf install python3-devel", needed=False,
+        )  # fmt: skip
     finding = _built("launcher", launcher_library)
     if not finding.works:
         return finding

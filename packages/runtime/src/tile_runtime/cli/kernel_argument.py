@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from tile_ir import Func, KernelError, did_you_mean, parse
+from tile_ir import TARGETS, Func, KernelError, Target, did_you_mean, parse
+from tile_runtime.script_module import load_script
 
 
 def read_ir(name: str) -> Func:
@@ -31,7 +30,7 @@ def read_kernel(name: str) -> Func:
                 "no-kernel-name", f"{name} is a script", hint=f"name its kernel: {name}:kernel"
             )
         return read_ir(name)
-    module = _load(Path(script))
+    module = load_script(Path(script))
     if not hasattr(module, attribute):
         names = [n for n, v in vars(module).items() if callable(v) or isinstance(v, Func)]
         raise KernelError(
@@ -69,23 +68,8 @@ def _func_of(value: Any, name: str) -> Func:
     return func
 
 
-def _load(script: Path) -> ModuleType:
-    """The script as a module; its folder is importable, as when Python runs it."""
-    if not script.is_file():
-        raise FileNotFoundError(f"no such file: {script}")
-    spec = importlib.util.spec_from_file_location(script.stem, script)
-    assert spec is not None and spec.loader is not None, "a .py file has a loader"
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[script.stem] = module
-    sys.path.insert(0, str(script.resolve().parent))
-    spec.loader.exec_module(module)
-    return module
-
-
-def target_named(name: str) -> Any:
+def target_named(name: str) -> Target:
     """A chip by name, for `--target`. Raises KernelError for an unknown one."""
-    from tile_ir import TARGETS
-
     if name not in TARGETS:
         raise KernelError(
             "soc",

@@ -51,6 +51,6 @@ class Kernel:
     ) -> tuple[LaunchError | None, str]:
         """Runs the kernel on the given values (pointers as integers).
 
-        `byte_sizes` gives the size of the buffer behind every pointer (ignored for scalars). Without it no GM
-        buffer is registered, and every GM access is an error.
+        `byte_sizes` gives the size of the buffer behind every pointer (ignored for scalars).
+        Without it no GM buffer is registered, and every GM access is an error.
         """

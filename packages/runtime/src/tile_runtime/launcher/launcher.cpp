@@ -38,8 +38,8 @@ struct LaunchError {
 
     std::string repr() const
     {
-        return "LaunchError(kind='" + kind + "', file='" + file + "', line=" + std::to_string(line) + ", block=" +
-               std::to_string(block) + ", core='" + core + "', api='" + api + "', text='" + text + "')";
+        return "LaunchError(kind='" + kind + "', file='" + file + "', line=" + std::to_string(line) +
+               ", block=" + std::to_string(block) + ", core='" + core + "', api='" + api + "', text='" + text + "')";
     }
 };
 
@@ -47,8 +47,8 @@ enum class Kind { pointer, i32, i64, f32, f64, boolean };
 
 Kind kind_of(const std::string& name)
 {
-    static const std::pair<const char*, Kind> kinds[] = {{"ptr", Kind::pointer}, {"i32", Kind::i32},
-        {"i64", Kind::i64}, {"f32", Kind::f32}, {"f64", Kind::f64}, {"bool", Kind::boolean}};
+    static const std::pair<const char*, Kind> kinds[] = {{"ptr", Kind::pointer}, {"i32", Kind::i32}, {"i64", Kind::i64},
+        {"f32", Kind::f32}, {"f64", Kind::f64}, {"bool", Kind::boolean}};
     for (const auto& entry : kinds) {
         if (name == entry.first) {
             return entry.second;
@@ -148,8 +148,8 @@ public:
     }
 
     // Runs the kernel; returns (error or None, printed text).
-    std::pair<std::optional<LaunchError>, std::string> run(const py::tuple& values,
-        const std::optional<py::tuple>& byte_sizes)
+    std::pair<std::optional<LaunchError>, std::string> run(
+        const py::tuple& values, const std::optional<py::tuple>& byte_sizes)
     {
         const size_t count = kinds_.size();
         if (values.size() != count) {
@@ -192,11 +192,12 @@ private:
         try {
             entry_(arguments, nullptr);
         } catch (...) {
-            result.first = LaunchError{"exception", "the host part of the kernel threw a C++ exception", "", 0, 0, "", ""};
+            result.first =
+                LaunchError{"exception", "the host part of the kernel threw a C++ exception", "", 0, 0, "", ""};
         }
         if (const TileError* error = simulator->error()) {
-            result.first = LaunchError{
-                error->kind, error->text, error->file, error->line, error->block, error->core, error->api};
+            result.first =
+                LaunchError{error->kind, error->text, error->file, error->line, error->block, error->core, error->api};
         }
         size_t length = 0;
         const char* text = simulator->output(&length);
@@ -233,7 +234,8 @@ PYBIND11_MODULE(_tile_launcher, module)
         .def("__repr__", &LaunchError::repr);
 
     py::class_<Kernel>(module, "Kernel")
-        .def(py::init<const std::string&, const std::string&, const std::vector<std::string>&, std::vector<std::string>>(),
+        .def(py::init<const std::string&, const std::string&, const std::vector<std::string>&,
+                 std::vector<std::string>>(),
             py::arg("path"), py::arg("entry_symbol"), py::arg("kinds"), py::arg("names") = std::vector<std::string>())
         .def("set_options", &Kernel::set_options, py::kw_only(), py::arg("checks") = int(TILE_CHECKS_DEVICE),
             py::arg("threads") = 0, py::arg("seed") = 0, py::arg("cube_cores") = 24, py::arg("vector_cores") = 48)

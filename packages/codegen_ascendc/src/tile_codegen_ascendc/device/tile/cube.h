@@ -53,7 +53,15 @@ __aicore__ inline void load_squares(const AscendC::LocalTensor<T>& dst, const As
     // l0a runs over the rows of l1 (its k), l0b over the columns (its n).
     const uint32_t outer = squares_along_rows ? column_squares : row_squares;
     const uint32_t inner = squares_along_rows ? row_squares : column_squares;
+    // The product counts fractals of 16 columns. Where that is an odd number, the second fractal of the last
+    // square is one too many: it lands where the next row of squares starts, which then overwrites it.
+    const uint32_t columns_stored = ceil_to(columns, kFractalRows);
+    const uint32_t step = squares_along_rows ? inner * side * side : columns_stored * side;
+    const bool overwrites = !squares_along_rows && columns_stored % side != 0;
     for (uint32_t i = 0; i < outer; ++i) {
+        if (overwrites && i != 0) {
+            AscendC::PipeBarrier<PIPE_MTE1>();
+        }
         AscendC::LoadData2dTransposeParams params;
         params.startIndex = static_cast<uint16_t>(first + (squares_along_rows ? i * pitch : i));
         params.repeatTimes = static_cast<uint8_t>(inner);
@@ -61,7 +69,7 @@ __aicore__ inline void load_squares(const AscendC::LocalTensor<T>& dst, const As
         // In l0a the two fractals of a square are two rows of fractals apart, in l0b neighbours.
         params.dstGap = static_cast<uint16_t>(squares_along_rows ? 0 : 1);
         params.dstFracGap = static_cast<uint16_t>(squares_along_rows ? inner - 1 : 0);
-        AscendC::LoadDataWithTranspose(dst[i * inner * side * side], src, params);
+        AscendC::LoadDataWithTranspose(dst[i * step], src, params);
     }
 }
 

@@ -44,9 +44,15 @@ void tile_simulator_default_options(TileOptions* options)
     *options = TileOptions{TILE_CHECKS_DEVICE, 0, 0, 24, 48};
 }
 
-void tile_simulator_set_buffers(const TileBuffer* buffers, size_t count) { session().buffers.assign(buffers, count); }
+void tile_simulator_set_buffers(const TileBuffer* buffers, size_t count)
+{
+    session().buffers.assign(buffers, count);
+}
 
-void tile_simulator_set_options(const TileOptions* options) { session().options = *options; }
+void tile_simulator_set_options(const TileOptions* options)
+{
+    session().options = *options;
+}
 
 int tile_simulator_run(const char* kernel_name, uint32_t blocks, void (*entry)(void*), void* closure)
 {

@@ -78,6 +78,9 @@ SiteScope::~SiteScope()
     }
 }
 
-bool Core::stopped() const { return block.launch().stopped(); }
+bool Core::stopped() const
+{
+    return block.launch().stopped();
+}
 
 }  // namespace tile_simulator

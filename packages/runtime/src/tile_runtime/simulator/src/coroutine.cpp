@@ -159,7 +159,8 @@ void Coroutine::start(void (*body)(void*), void* argument)
     const uintptr_t self = reinterpret_cast<uintptr_t>(this);
     makecontext(&own_context_, reinterpret_cast<void (*)()>(+[](unsigned high, unsigned low) {
         enter(reinterpret_cast<Coroutine*>((uintptr_t(high) << 16 << 16) | uintptr_t(low)));
-    }), 2, unsigned(self >> 16 >> 16), unsigned(self & 0xffffffffu));
+    }),
+        2, unsigned(self >> 16 >> 16), unsigned(self & 0xffffffffu));
 #else
     // A frame as tile_simulator_switch leaves it, returning into tile_simulator_start.
     uintptr_t* top = reinterpret_cast<uintptr_t*>(static_cast<char*>(stack_) + stack_bytes_ - 64);
@@ -177,8 +178,8 @@ void Coroutine::start(void (*body)(void*), void* argument)
 #else
     uintptr_t* frame = top - 20;
     std::memset(frame, 0, 20 * sizeof(uintptr_t));
-    frame[0] = reinterpret_cast<uintptr_t>(&Coroutine::enter);  // x19
-    frame[1] = reinterpret_cast<uintptr_t>(this);               // x20
+    frame[0] = reinterpret_cast<uintptr_t>(&Coroutine::enter);       // x19
+    frame[1] = reinterpret_cast<uintptr_t>(this);                    // x20
     frame[11] = reinterpret_cast<uintptr_t>(&tile_simulator_start);  // x30
 #endif
     own_stack_pointer_ = frame;

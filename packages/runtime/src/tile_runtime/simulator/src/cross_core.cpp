@@ -73,7 +73,7 @@ void set_grid_wide(Core& core, int id, Use use)
 void set_paired(Core& core, int id, uint32_t mode, uint32_t aivs, Use use)
 {
     Block& block = core.block;
-    uint32_t(&sets)[2][cross_flags] = block.pair_sets[mode - 1];
+    uint32_t (&sets)[2][cross_flags] = block.pair_sets[mode - 1];
     ++sets[core.sub][id];
     const uint32_t complete = aivs == 1 ? sets[0][id] : std::min(sets[0][id], sets[1][id]);
     if (complete == 0) {
@@ -160,8 +160,9 @@ void check_cross_flags_at_exit(Block& block)
             }
             Fault fault;
             fault.kind = "flag-left-set";
-            fault.text = text_of("cross-core counter %d is still %u when the kernel ends: every set must be matched by "
-                                 "a CrossCoreWaitFlag(%d) on this core",
+            fault.text = text_of(
+                "cross-core counter %d is still %u when the kernel ends: every set must be matched by "
+                "a CrossCoreWaitFlag(%d) on this core",
                 id, core.cross[id].count, id);
             fault.api = "CrossCoreSetFlag";
             block.launch().report(core, std::move(fault));

@@ -11,7 +11,10 @@ namespace {
 
 constexpr uint64_t block_bytes = 32;
 
-uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
+uint64_t round_up(uint64_t value, uint64_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
 
 // Memory of a DMA operand, or none if the memory belongs to the other kind of core: then the call does nothing here.
 Memory dma_memory(const Core& core, LocalOperand tensor, const char* operand, Use use)
@@ -118,7 +121,8 @@ void copy_local(LocalOperand dst, LocalOperand src, const AscendC::DataCopyParam
     Core& core = core_of(use);
     check_params(core, p, use);
     const uint64_t run = p.blockLen * block_bytes;
-    local_runs(core, dst, src, run, p.blockCount, run + p.srcStride * block_bytes, run + p.dstStride * block_bytes, use);
+    local_runs(
+        core, dst, src, run, p.blockCount, run + p.srcStride * block_bytes, run + p.dstStride * block_bytes, use);
 }
 
 // The count forms move whole 32 B blocks: the length is rounded down.
@@ -155,8 +159,8 @@ void check_pad_params(const Core& core, const AscendC::DataCopyExtParams& p, Dat
 
 }  // namespace
 
-void copy_in_padded(LocalOperand dst, GlobalOperand src, const AscendC::DataCopyExtParams& p, const Padding& padding,
-    Use use)
+void copy_in_padded(
+    LocalOperand dst, GlobalOperand src, const AscendC::DataCopyExtParams& p, const Padding& padding, Use use)
 {
     Core& core = core_of(use);
     const Memory memory = dma_memory(core, dst, "dst", use);

@@ -46,8 +46,8 @@ std::string element_text(DataType type, const uint8_t* data, uint32_t i)
             const uint32_t size = size_of(type);
             uint64_t value = 0;
             std::memcpy(&value, data + size * i, size);
-            const bool is_signed = type == DataType::i8 || type == DataType::i16 || type == DataType::i32 ||
-                                   type == DataType::i64;
+            const bool is_signed =
+                type == DataType::i8 || type == DataType::i16 || type == DataType::i32 || type == DataType::i64;
             if (is_signed && size < 8) {
                 const uint32_t shift = 64 - 8 * size;
                 return text_of("%lld", static_cast<long long>(static_cast<int64_t>(value << shift) >> shift));
@@ -127,8 +127,8 @@ void dump_global(GlobalOperand tensor, uint32_t description, uint32_t elements, 
 {
     Core& core = core_of(use);
     Instruction instruction(core, Pipe::s, use);
-    const int operand = instruction.global(
-        "tensor", false, Region::bytes(tensor.address, uint64_t(elements) * size_of(tensor.type)));
+    const int operand =
+        instruction.global("tensor", false, Region::bytes(tensor.address, uint64_t(elements) * size_of(tensor.type)));
     instruction.issue();
     dump(core, "GM", tensor.type, instruction.data(operand), description, elements);
 }

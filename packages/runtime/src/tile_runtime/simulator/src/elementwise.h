@@ -21,7 +21,10 @@ struct ScalarContext {
     int64_t i;
 };
 
-inline const ScalarContext& scalar_in(const void* context) { return *static_cast<const ScalarContext*>(context); }
+inline const ScalarContext& scalar_in(const void* context)
+{
+    return *static_cast<const ScalarContext*>(context);
+}
 
 // Op::apply(a, b, old, scalar) on a type that the host computes directly.
 template <class T, class Op, int sources>
@@ -113,7 +116,10 @@ inline float minimum(float a, float b)
     const float ordered = a < b ? a : b;
     return a == b ? equal : (a != a || b != b) ? a + b : ordered;
 }
-inline float rectify(float x) { return x <= 0.0f ? 0.0f : x; }
+inline float rectify(float x)
+{
+    return x <= 0.0f ? 0.0f : x;
+}
 
 template <class T, class = std::enable_if_t<std::is_integral_v<T>>>
 T maximum(T a, T b)

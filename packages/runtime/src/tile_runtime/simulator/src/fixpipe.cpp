@@ -76,8 +76,8 @@ QuantMode_t mode_for(DataType dst, DataType src, bool& legal)
     return NoQuant;
 }
 
-void check(const Core& core, DataType dst, LocalOperand src, const FixpipeParamsV220& p, CO2Layout layout, bool to_l1,
-    Use use)
+void check(
+    const Core& core, DataType dst, LocalOperand src, const FixpipeParamsV220& p, CO2Layout layout, bool to_l1, Use use)
 {
     require_memory(src, Memory::l0c, "src", use);
     bool legal = false;
@@ -88,8 +88,8 @@ void check(const Core& core, DataType dst, LocalOperand src, const FixpipeParams
                 to_l1 ? " in L1" : ""));
     }
     if (p.quantPre == VDEQF16 || p.quantPre == VREQ8 || p.quantPre == VQF322B8_PRE) {
-        raise("bad-argument", use, text_of("%s: quantPre %s needs the form with a scale tensor", use.api,
-                                       name_of_quant(p.quantPre)));
+        raise("bad-argument", use,
+            text_of("%s: quantPre %s needs the form with a scale tensor", use.api, name_of_quant(p.quantPre)));
     }
     if (p.quantPre != mode) {
         raise("bad-argument", use,
@@ -136,8 +136,8 @@ float scale_of(const FixpipeParamsV220& p)
 }
 
 // One run of up to 4095 values of a row to the destination type.
-void convert_run(DataType dst, DataType src, const FixpipeParamsV220& p, const uint8_t* values, size_t count,
-    uint8_t* out)
+void convert_run(
+    DataType dst, DataType src, const FixpipeParamsV220& p, const uint8_t* values, size_t count, uint8_t* out)
 {
     const float scale = scale_of(p);
     if (src == DataType::f32) {
@@ -194,8 +194,8 @@ size_t nz_width(DataType dst, const FixpipeParamsV220& p)
 Region source_region(LocalOperand src, const FixpipeParamsV220& p, uint32_t nd)
 {
     const uint64_t blocks = (p.nSize + block_width - 1) / block_width;
-    return Region::strided(src.address + uint64_t(nd) * p.srcNdStride * 1024, uint64_t(p.mSize) * 64, blocks,
-        uint64_t(p.srcStride) * 64);
+    return Region::strided(
+        src.address + uint64_t(nd) * p.srcNdStride * 1024, uint64_t(p.mSize) * 64, blocks, uint64_t(p.srcStride) * 64);
 }
 
 // Calls visit(row, first column, values, count) for every 16-wide run of the source.
@@ -271,9 +271,10 @@ void fixpipe_to_global(GlobalOperand dst, LocalOperand src, const FixpipeParamsV
                 }
             } else {
                 convert_run(dst.type, src.type, p, values, count, converted);
-                write_nz(dst.type, p, row, column, converted, count, [&](uint64_t at, const uint8_t* from_run, size_t bytes) {
-                    write_global(core, target + at, from_run, bytes);
-                });
+                write_nz(dst.type, p, row, column, converted, count,
+                    [&](uint64_t at, const uint8_t* from_run, size_t bytes) {
+                        write_global(core, target + at, from_run, bytes);
+                    });
             }
         });
     }
@@ -303,9 +304,8 @@ void fixpipe_to_l1(LocalOperand dst, LocalOperand src, const FixpipeParamsV220& 
     uint8_t converted[64];
     for_runs(instruction.data(from), p, [&](uint32_t row, uint32_t column, const uint8_t* values, size_t count) {
         convert_run(dst.type, src.type, p, values, count, converted);
-        write_nz(dst.type, p, row, column, converted, count, [&](uint64_t at, const uint8_t* run, size_t bytes) {
-            std::memcpy(instruction.data(to) + at, run, bytes);
-        });
+        write_nz(dst.type, p, row, column, converted, count,
+            [&](uint64_t at, const uint8_t* run, size_t bytes) { std::memcpy(instruction.data(to) + at, run, bytes); });
     });
 }
 

@@ -47,8 +47,7 @@ void Instruction::issue()
         if (core.device_checks && operand.alignment > 1 && operand.region.start % operand.alignment != 0) {
             raise("misaligned", use,
                 text_of("%s: %s starts at byte %llu of %s, which must be a multiple of %u", use.api, operand.name,
-                    static_cast<unsigned long long>(operand.region.start), name_of(operand.memory),
-                    operand.alignment));
+                    static_cast<unsigned long long>(operand.region.start), name_of(operand.memory), operand.alignment));
         }
         if (operand.write) {
             memory.mark_written(end);

@@ -56,7 +56,10 @@ public:
 };
 
 // True if the running core executes instructions of this kind; the other kind's APIs do nothing on it.
-inline bool runs_here(const Core& core, CoreKind kind) { return core.kind == kind; }
+inline bool runs_here(const Core& core, CoreKind kind)
+{
+    return core.kind == kind;
+}
 
 // Memory of a local operand; an unknown position or a memory this core lacks is an error.
 Memory memory_for(Core& core, LocalOperand tensor, const char* operand, Use use);

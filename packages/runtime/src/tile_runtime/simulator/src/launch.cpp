@@ -99,8 +99,8 @@ std::string GlobalBuffers::nearest_text(uint64_t address) const
         static_cast<unsigned long long>(nearest->end - nearest->begin));
 }
 
-Launch::Launch(uint32_t blocks, void (*entry)(void*), void* closure, const GlobalBuffers& buffers,
-    const TileOptions& options)
+Launch::Launch(
+    uint32_t blocks, void (*entry)(void*), void* closure, const GlobalBuffers& buffers, const TileOptions& options)
     : blocks_(blocks), entry_(entry), closure_(closure), buffers_(buffers), options_(options)
 {
 }

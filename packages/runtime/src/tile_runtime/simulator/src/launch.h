@@ -68,8 +68,8 @@ private:
 
 class Launch {
 public:
-    Launch(uint32_t blocks, void (*entry)(void*), void* closure, const GlobalBuffers& buffers,
-        const TileOptions& options);
+    Launch(
+        uint32_t blocks, void (*entry)(void*), void* closure, const GlobalBuffers& buffers, const TileOptions& options);
 
     // Runs blocks until none is left. Called by every host thread that takes part.
     void work();

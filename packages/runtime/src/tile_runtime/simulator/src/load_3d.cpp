@@ -14,8 +14,8 @@ constexpr uint64_t fractal_bytes = 512;
 
 struct Geometry {
     Load3d p;
-    uint32_t size;        // bytes per element
-    uint32_t c0;          // elements of 32 B
+    uint32_t size;  // bytes per element
+    uint32_t c0;    // elements of 32 B
     uint32_t out_w;
     uint32_t out_h;
     const uint8_t* source;
@@ -38,11 +38,15 @@ struct Geometry {
     void element(uint32_t m, uint32_t k, uint8_t* out) const
     {
         const uint8_t* from = block(m, k / c0);
-        std::memcpy(out, from == nullptr ? reinterpret_cast<const uint8_t*>(&p.pad_bits) : from + (k % c0) * size, size);
+        std::memcpy(
+            out, from == nullptr ? reinterpret_cast<const uint8_t*>(&p.pad_bits) : from + (k % c0) * size, size);
     }
 };
 
-uint32_t round_up(uint32_t value, uint32_t unit) { return (value + unit - 1) / unit * unit; }
+uint32_t round_up(uint32_t value, uint32_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
 
 void check(const Core& core, const Load3d& p, uint32_t c0, Use use)
 {
@@ -94,8 +98,10 @@ void load_3d(LocalOperand dst, LocalOperand src, const Load3d& params, Use use)
     if (g.p.m_extension == 0 || g.p.k_extension == 0) {
         return;
     }
-    const int64_t span_h = int64_t(g.p.height) + g.p.pads[2] + g.p.pads[3] - (int64_t(g.p.filter_h) - 1) * g.p.dilation_h - 1;
-    const int64_t span_w = int64_t(g.p.width) + g.p.pads[0] + g.p.pads[1] - (int64_t(g.p.filter_w) - 1) * g.p.dilation_w - 1;
+    const int64_t span_h =
+        int64_t(g.p.height) + g.p.pads[2] + g.p.pads[3] - (int64_t(g.p.filter_h) - 1) * g.p.dilation_h - 1;
+    const int64_t span_w =
+        int64_t(g.p.width) + g.p.pads[0] + g.p.pads[1] - (int64_t(g.p.filter_w) - 1) * g.p.dilation_w - 1;
     if (span_h < 0 || span_w < 0) {
         raise("bad-argument", use, text_of("%s: the filter is larger than the padded feature map", use.api));
     }
@@ -106,8 +112,8 @@ void load_3d(LocalOperand dst, LocalOperand src, const Load3d& params, Use use)
     const uint32_t m_limit = round_up(rows, 16);
     if (g.p.m_start + g.p.m_extension > m_limit || g.p.k_start + g.p.k_extension > round_up(columns, 16)) {
         raise("bad-argument", use,
-            text_of("%s: rows %u+%u and columns %u+%u leave the %u x %u matrix of the feature map", use.api, g.p.m_start,
-                g.p.m_extension, g.p.k_start, g.p.k_extension, rows, columns));
+            text_of("%s: rows %u+%u and columns %u+%u leave the %u x %u matrix of the feature map", use.api,
+                g.p.m_start, g.p.m_extension, g.p.k_start, g.p.k_extension, rows, columns));
     }
 
     // 32-bit transposed loads work on 16x16 squares, so both extents become multiples of 16.
@@ -131,7 +137,8 @@ void load_3d(LocalOperand dst, LocalOperand src, const Load3d& params, Use use)
                 uint8_t* fractal = target + (uint64_t(mb) * k_blocks + kb) * fractal_bytes;
                 for (uint32_t r = 0; r < 16; ++r) {
                     const uint32_t m = g.p.m_start + mb * 16 + r;
-                    const uint8_t* block = inside(m, g.p.k_start + kb * g.c0) ? g.block(m, g.p.k_start / g.c0 + kb) : nullptr;
+                    const uint8_t* block =
+                        inside(m, g.p.k_start + kb * g.c0) ? g.block(m, g.p.k_start / g.c0 + kb) : nullptr;
                     if (block != nullptr) {
                         std::memcpy(fractal + r * 32, block, 32);
                     } else {
@@ -150,8 +157,8 @@ void load_3d(LocalOperand dst, LocalOperand src, const Load3d& params, Use use)
     const uint32_t k_rows = round_up(k_padded, 16) / 16;
     for (uint32_t k = 0; k < g.p.k_extension; ++k) {
         for (uint32_t m = 0; m < m_blocks * 16; ++m) {
-            const uint64_t fractal = memory == Memory::l0a ? uint64_t(k / 16) * m_columns + m / g.c0
-                                                           : uint64_t(m / g.c0) * k_rows + k / 16;
+            const uint64_t fractal =
+                memory == Memory::l0a ? uint64_t(k / 16) * m_columns + m / g.c0 : uint64_t(m / g.c0) * k_rows + k / 16;
             uint8_t* out = target + fractal * fractal_bytes + (k % 16) * 32 + (m % g.c0) * g.size;
             if (inside(g.p.m_start + m, g.p.k_start + k)) {
                 g.element(g.p.m_start + m, g.p.k_start + k, out);

@@ -193,8 +193,8 @@ void load_transposed(LocalOperand dst, LocalOperand src, const AscendC::LoadData
     const uint64_t dst_step = (p.dstGap + 1) * fractal_bytes;
     const uint64_t start = src.address + p.startIndex * square_bytes;
     Instruction instruction(core, Pipe::mte1, use);
-    const int to = instruction.local("dst", true, memory,
-        {dst.address, fractal_bytes, fractals, fractal_step, p.repeatTimes, dst_step}, 512);
+    const int to = instruction.local(
+        "dst", true, memory, {dst.address, fractal_bytes, fractals, fractal_step, p.repeatTimes, dst_step}, 512);
     const int from =
         instruction.local("src", false, Memory::l1, Region::strided(start, square_bytes, p.repeatTimes, src_step), 32);
     instruction.issue();
@@ -231,8 +231,8 @@ void fill_constant(LocalOperand dst, uint64_t bits, uint32_t repeats, uint32_t b
     const uint64_t run = blocks * unit;
     const uint64_t step = run + gap * unit;
     Instruction instruction(core, memory == Memory::l1 ? Pipe::mte2 : Pipe::mte1, use);
-    const int to = instruction.local("dst", true, memory, Region::strided(dst.address, run, repeats, step),
-        memory == Memory::l1 ? 32 : 512);
+    const int to = instruction.local(
+        "dst", true, memory, Region::strided(dst.address, run, repeats, step), memory == Memory::l1 ? 32 : 512);
     instruction.issue();
     const uint64_t size = size_of(dst.type);
     for (uint32_t i = 0; i < repeats; ++i) {

@@ -14,7 +14,10 @@ Vector load(const float* from)
     return value;
 }
 
-void store(float* to, Vector value) { std::memcpy(to, &value, sizeof(value)); }
+void store(float* to, Vector value)
+{
+    std::memcpy(to, &value, sizeof(value));
+}
 
 template <size_t blocks>
 void multiply(const float* a, const float* b, size_t b_step, size_t k, float* c, size_t c_step, bool accumulate)
@@ -48,8 +51,8 @@ void multiply(const float* a, const float* b, size_t b_step, size_t k, float* c,
 
 }  // namespace
 
-void multiply_tile(const float* a, const float* b, size_t b_step, size_t k, float* c, size_t c_step, size_t blocks,
-    bool accumulate)
+void multiply_tile(
+    const float* a, const float* b, size_t b_step, size_t k, float* c, size_t c_step, size_t blocks, bool accumulate)
 {
     if (blocks == tile_blocks) {
         multiply<tile_blocks>(a, b, b_step, k, c, c_step, accumulate);

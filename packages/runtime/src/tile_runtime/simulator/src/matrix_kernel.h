@@ -17,7 +17,7 @@ constexpr size_t block_width = 16;
 
 // c[r][16 * blocks] (+)= a[k][tile_rows] * b[block][k][16]. `b_step` floats lie between the blocks of b, `c_step`
 // between those of c; rows of c are 16 floats apart. With `accumulate` the tile starts from c, else from zero.
-void multiply_tile(const float* a, const float* b, size_t b_step, size_t k, float* c, size_t c_step, size_t blocks,
-    bool accumulate);
+void multiply_tile(
+    const float* a, const float* b, size_t b_step, size_t k, float* c, size_t c_step, size_t blocks, bool accumulate);
 
 }  // namespace tile_simulator

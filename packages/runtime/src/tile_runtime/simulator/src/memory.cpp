@@ -38,7 +38,10 @@ Memory memory_of(uint8_t position)
     }
 }
 
-LocalMemory::~LocalMemory() { std::free(data_); }
+LocalMemory::~LocalMemory()
+{
+    std::free(data_);
+}
 
 void LocalMemory::create(uint32_t bytes)
 {

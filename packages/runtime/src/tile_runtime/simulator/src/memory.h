@@ -13,7 +13,10 @@ constexpr uint32_t memory_bytes[memory_count] = {0, 196608, 524288, 65536, 65536
 constexpr uint32_t memory_alignment[memory_count] = {1, 32, 32, 512, 512, 64, 64, 64};
 constexpr const char* memory_names[memory_count] = {"GM", "UB", "L1", "L0A", "L0B", "L0C", "BT", "FB"};
 
-inline const char* name_of(Memory memory) { return memory_names[static_cast<int>(memory)]; }
+inline const char* name_of(Memory memory)
+{
+    return memory_names[static_cast<int>(memory)];
+}
 
 // Memory behind a TPosition, or none.
 Memory memory_of(uint8_t position);

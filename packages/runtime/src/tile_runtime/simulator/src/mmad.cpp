@@ -16,16 +16,19 @@ namespace {
 constexpr size_t fractal_bytes = 512;
 constexpr size_t exact_int8_k = 512;
 
-size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
+size_t round_up(size_t value, size_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
 
 struct Shape {
     size_t m, n, k;
-    size_t k0;          // elements of 32 B
-    size_t k_blocks;    // fractals along k as laid out in L0A and L0B
-    size_t k_used;      // k rounded up to k0: columns that are unpacked
+    size_t k0;        // elements of 32 B
+    size_t k_blocks;  // fractals along k as laid out in L0A and L0B
+    size_t k_used;    // k rounded up to k0: columns that are unpacked
     size_t m_padded, n_blocks;
     DataType type;
-    bool vector_a;      // m = 1: A is a plain vector (GEMV)
+    bool vector_a;  // m = 1: A is a plain vector (GEMV)
 };
 
 // Elements of one fractal as floats, in storage order.
@@ -140,7 +143,8 @@ void edge_tile(const Shape& s, const Panels& panels, T* c, size_t row, size_t bl
         }
     } else {
         for (size_t k = 0; k < s.k; k += exact_int8_k) {
-            multiply_tile(a + k * tile_rows, b + k * block_width, 0, std::min(exact_int8_k, s.k - k), tile, 0, 1, false);
+            multiply_tile(
+                a + k * tile_rows, b + k * block_width, 0, std::min(exact_int8_k, s.k - k), tile, 0, 1, false);
             for (size_t r = 0; r < rows; ++r) {
                 for (size_t j = 0; j < columns; ++j) {
                     T& sum = out[r * block_width + j];
@@ -187,8 +191,8 @@ void multiply(const Shape& s, const Panels& panels, int32_t* c, bool start_from_
 
 void check_types(LocalOperand c, LocalOperand a, LocalOperand b, Use use)
 {
-    const bool floating = c.type == DataType::f32 &&
-                          (a.type == DataType::f16 || a.type == DataType::bf16 || a.type == DataType::f32);
+    const bool floating =
+        c.type == DataType::f32 && (a.type == DataType::f16 || a.type == DataType::bf16 || a.type == DataType::f32);
     const bool integer = c.type == DataType::i32 && a.type == DataType::i8;
     if (a.type != b.type || !(floating || integer)) {
         raise("bad-argument", use,
@@ -204,13 +208,14 @@ void spread_bias(const Shape& s, const uint8_t* bias, uint8_t* c)
     for (size_t block = 0; block < s.n_blocks; ++block) {
         const size_t columns = std::min(block_width, s.n - block * block_width);
         for (size_t row = 0; row < s.m; ++row) {
-            std::memcpy(c + ((block * s.m_padded + row) * block_width) * 4, bias + block * block_width * 4, columns * 4);
+            std::memcpy(
+                c + ((block * s.m_padded + row) * block_width) * 4, bias + block * block_width * 4, columns * 4);
         }
     }
 }
 
-void run(LocalOperand c, LocalOperand a, LocalOperand b, const LocalOperand* bias, const AscendC::MmadParams& p,
-    Use use)
+void run(
+    LocalOperand c, LocalOperand a, LocalOperand b, const LocalOperand* bias, const AscendC::MmadParams& p, Use use)
 {
     Core& core = core_of(use);
     if (!runs_here(core, CoreKind::aic)) {
@@ -241,13 +246,13 @@ void run(LocalOperand c, LocalOperand a, LocalOperand b, const LocalOperand* bia
     s.vector_a = s.m == 1;
 
     Instruction instruction(core, Pipe::m, use);
-    const size_t a_bytes = s.vector_a ? s.k * size_of(a.type)
-                                      : ((s.m_padded / 16 - 1) * s.k_blocks + s.k_used / s.k0) * fractal_bytes;
+    const size_t a_bytes =
+        s.vector_a ? s.k * size_of(a.type) : ((s.m_padded / 16 - 1) * s.k_blocks + s.k_used / s.k0) * fractal_bytes;
     const int in_a = instruction.local("fm", false, Memory::l0a, Region::bytes(a.address, a_bytes), 512);
-    const int in_b = instruction.local("filter", false, Memory::l0b,
-        Region::bytes(b.address, s.k_used / s.k0 * s.n_blocks * fractal_bytes), 512);
-    const int out = instruction.local("dst", true, Memory::l0c,
-        Region::strided(c.address, s.m * 64, s.n_blocks, s.m_padded * 64), 1024);
+    const int in_b = instruction.local(
+        "filter", false, Memory::l0b, Region::bytes(b.address, s.k_used / s.k0 * s.n_blocks * fractal_bytes), 512);
+    const int out = instruction.local(
+        "dst", true, Memory::l0c, Region::strided(c.address, s.m * 64, s.n_blocks, s.m_padded * 64), 1024);
     int in_bias = -1;
     if (bias != nullptr) {
         require_memory(*bias, Memory::bias, "bias", use);
@@ -278,8 +283,8 @@ void mmad(LocalOperand c, LocalOperand a, LocalOperand b, const AscendC::MmadPar
     run(c, a, b, nullptr, params, use);
 }
 
-void mmad_with_bias(LocalOperand c, LocalOperand a, LocalOperand b, LocalOperand bias,
-    const AscendC::MmadParams& params, Use use)
+void mmad_with_bias(
+    LocalOperand c, LocalOperand a, LocalOperand b, LocalOperand bias, const AscendC::MmadParams& params, Use use)
 {
     run(c, a, b, &bias, params, use);
 }

@@ -1,13 +1,13 @@
 // Scalar access to tensors, buffers of a TPipe, and core state that APIs read and set: PIPE_S.
 #include <cstring>
 
+#include "ascend_c/load_data.h"
 #include "ascend_c/pipe_buffers.h"
 #include "ascend_c/sync.h"
 #include "ascend_c/system_variables.h"
 #include "ascend_c/tensor.h"
 #include "ascend_c/vector_cast.h"
 #include "ascend_c/vector_mask.h"
-#include "ascend_c/load_data.h"
 #include "instruction.h"
 #include "launch.h"
 
@@ -108,8 +108,9 @@ void pipe_destroy(PipeState& state) noexcept
             core.has_pending = true;
             core.pending = Fault{};
             core.pending.kind = "flag-wait-without-set";
-            core.pending.text = text_of("the TPipe waits for flag M_MTE1 id %d at its end, which is not set: a TPipe "
-                                        "presets ids 0..2 of M_MTE1, so a kernel must use ids 3..7",
+            core.pending.text = text_of(
+                "the TPipe waits for flag M_MTE1 id %d at its end, which is not set: a TPipe "
+                "presets ids 0..2 of M_MTE1, so a kernel must use ids 3..7",
                 id);
             core.pending.api = "TPipe";
         }
@@ -134,8 +135,8 @@ uint32_t pipe_allocate(PipeState& state, uint8_t position, uint32_t bytes, Use u
     const uint32_t address = next;
     if (uint64_t(address) + bytes > memory_bytes[int(memory)]) {
         raise("out-of-bounds", use,
-            text_of("%s: %u bytes after the %u already allocated do not fit into %s, which has %u bytes", use.api, bytes,
-                address, name_of(memory), memory_bytes[int(memory)]));
+            text_of("%s: %u bytes after the %u already allocated do not fit into %s, which has %u bytes", use.api,
+                bytes, address, name_of(memory), memory_bytes[int(memory)]));
     }
     next += bytes;
     return address;
@@ -150,7 +151,10 @@ void check_buffer_range(uint64_t offset, uint64_t bytes, uint32_t length, Use us
     }
 }
 
-void set_mask_counter(bool counter) { core_of({"SetMaskCount", {"", 0}}).mask.counter = counter; }
+void set_mask_counter(bool counter)
+{
+    core_of({"SetMaskCount", {"", 0}}).mask.counter = counter;
+}
 
 void set_mask_bits(uint64_t high, uint64_t low)
 {
@@ -180,7 +184,10 @@ void set_atomic(AtomicKind kind, DataType type)
     core.atomic_type = type;
 }
 
-void set_dequantization_scale(float scale) { core_of({"SetDeqScale", {"", 0}}).dequantization_scale = scale; }
+void set_dequantization_scale(float scale)
+{
+    core_of({"SetDeqScale", {"", 0}}).dequantization_scale = scale;
+}
 
 void set_feature_matrix(uint32_t height, uint32_t width, const uint8_t pads[4])
 {
@@ -190,7 +197,10 @@ void set_feature_matrix(uint32_t height, uint32_t width, const uint8_t pads[4])
     std::memcpy(core.feature_pads, pads, 4);
 }
 
-int32_t core_type() { return current_core == nullptr ? 0 : current_core->is_vector() ? 2 : 1; }
+int32_t core_type()
+{
+    return current_core == nullptr ? 0 : current_core->is_vector() ? 2 : 1;
+}
 
 int64_t block_index()
 {
@@ -199,9 +209,15 @@ int64_t block_index()
     return core.is_vector() ? block * core.block.launch().shape().aiv + core.sub : block;
 }
 
-int64_t block_count() { return core_of({"GetBlockNum", {"", 0}}).block.launch().blocks(); }
+int64_t block_count()
+{
+    return core_of({"GetBlockNum", {"", 0}}).block.launch().blocks();
+}
 
-int64_t sub_block_index() { return core_of({"GetSubBlockIdx", {"", 0}}).sub; }
+int64_t sub_block_index()
+{
+    return core_of({"GetSubBlockIdx", {"", 0}}).sub;
+}
 
 int64_t sub_block_count()
 {
@@ -210,8 +226,14 @@ int64_t sub_block_count()
 }
 
 // No clock is modelled here: the count of instructions issued so far, which only grows.
-int64_t system_cycle() { return static_cast<int64_t>(core_of({"GetSystemCycle", {"", 0}}).instructions); }
+int64_t system_cycle()
+{
+    return static_cast<int64_t>(core_of({"GetSystemCycle", {"", 0}}).instructions);
+}
 
-void trap(Use use) { raise("trap", use, "the kernel called Trap"); }
+void trap(Use use)
+{
+    raise("trap", use, "the kernel called Trap");
+}
 
 }  // namespace tile_simulator

@@ -18,22 +18,48 @@ struct Event {
 
 // In the order of HardEvent.
 constexpr Event events[] = {
-    {"MTE2_MTE1", Pipe::mte2, Pipe::mte1}, {"MTE1_MTE2", Pipe::mte1, Pipe::mte2}, {"MTE1_M", Pipe::mte1, Pipe::m},
-    {"M_MTE1", Pipe::m, Pipe::mte1}, {"MTE2_V", Pipe::mte2, Pipe::v}, {"V_MTE2", Pipe::v, Pipe::mte2},
-    {"MTE3_V", Pipe::mte3, Pipe::v}, {"V_MTE3", Pipe::v, Pipe::mte3}, {"M_V", Pipe::m, Pipe::v},
-    {"V_M", Pipe::v, Pipe::m}, {"V_V", Pipe::v, Pipe::v}, {"MTE3_MTE1", Pipe::mte3, Pipe::mte1},
-    {"MTE1_MTE3", Pipe::mte1, Pipe::mte3}, {"MTE1_V", Pipe::mte1, Pipe::v}, {"MTE2_M", Pipe::mte2, Pipe::m},
-    {"M_MTE2", Pipe::m, Pipe::mte2}, {"V_MTE1", Pipe::v, Pipe::mte1}, {"M_FIX", Pipe::m, Pipe::fix},
-    {"FIX_M", Pipe::fix, Pipe::m}, {"MTE3_MTE2", Pipe::mte3, Pipe::mte2}, {"MTE2_MTE3", Pipe::mte2, Pipe::mte3},
-    {"S_V", Pipe::s, Pipe::v}, {"V_S", Pipe::v, Pipe::s}, {"S_MTE2", Pipe::s, Pipe::mte2},
-    {"MTE2_S", Pipe::mte2, Pipe::s}, {"S_MTE3", Pipe::s, Pipe::mte3}, {"MTE3_S", Pipe::mte3, Pipe::s},
-    {"MTE2_FIX", Pipe::mte2, Pipe::fix}, {"FIX_MTE2", Pipe::fix, Pipe::mte2}, {"FIX_S", Pipe::fix, Pipe::s},
-    {"M_S", Pipe::m, Pipe::s}, {"FIX_MTE3", Pipe::fix, Pipe::mte3}, {"MTE1_FIX", Pipe::mte1, Pipe::fix},
-    {"FIX_MTE1", Pipe::fix, Pipe::mte1}, {"FIX_FIX", Pipe::fix, Pipe::fix},
+    {"MTE2_MTE1", Pipe::mte2, Pipe::mte1},
+    {"MTE1_MTE2", Pipe::mte1, Pipe::mte2},
+    {"MTE1_M", Pipe::mte1, Pipe::m},
+    {"M_MTE1", Pipe::m, Pipe::mte1},
+    {"MTE2_V", Pipe::mte2, Pipe::v},
+    {"V_MTE2", Pipe::v, Pipe::mte2},
+    {"MTE3_V", Pipe::mte3, Pipe::v},
+    {"V_MTE3", Pipe::v, Pipe::mte3},
+    {"M_V", Pipe::m, Pipe::v},
+    {"V_M", Pipe::v, Pipe::m},
+    {"V_V", Pipe::v, Pipe::v},
+    {"MTE3_MTE1", Pipe::mte3, Pipe::mte1},
+    {"MTE1_MTE3", Pipe::mte1, Pipe::mte3},
+    {"MTE1_V", Pipe::mte1, Pipe::v},
+    {"MTE2_M", Pipe::mte2, Pipe::m},
+    {"M_MTE2", Pipe::m, Pipe::mte2},
+    {"V_MTE1", Pipe::v, Pipe::mte1},
+    {"M_FIX", Pipe::m, Pipe::fix},
+    {"FIX_M", Pipe::fix, Pipe::m},
+    {"MTE3_MTE2", Pipe::mte3, Pipe::mte2},
+    {"MTE2_MTE3", Pipe::mte2, Pipe::mte3},
+    {"S_V", Pipe::s, Pipe::v},
+    {"V_S", Pipe::v, Pipe::s},
+    {"S_MTE2", Pipe::s, Pipe::mte2},
+    {"MTE2_S", Pipe::mte2, Pipe::s},
+    {"S_MTE3", Pipe::s, Pipe::mte3},
+    {"MTE3_S", Pipe::mte3, Pipe::s},
+    {"MTE2_FIX", Pipe::mte2, Pipe::fix},
+    {"FIX_MTE2", Pipe::fix, Pipe::mte2},
+    {"FIX_S", Pipe::fix, Pipe::s},
+    {"M_S", Pipe::m, Pipe::s},
+    {"FIX_MTE3", Pipe::fix, Pipe::mte3},
+    {"MTE1_FIX", Pipe::mte1, Pipe::fix},
+    {"FIX_MTE1", Pipe::fix, Pipe::mte1},
+    {"FIX_FIX", Pipe::fix, Pipe::fix},
 };
 constexpr int event_count = sizeof(events) / sizeof(events[0]);
 
-bool touches(const Event& event, Pipe pipe) { return event.source == pipe || event.target == pipe; }
+bool touches(const Event& event, Pipe pipe)
+{
+    return event.source == pipe || event.target == pipe;
+}
 
 bool legal_on(const Event& event, bool vector)
 {
@@ -53,7 +79,10 @@ Event event_of(AscendC::HardEvent event, Use use)
 }
 
 // Flags with the vector pipe are compiled out on an AIC, as in the device headers (kernel_common.h, SetFlag).
-bool ignored(const Core& core, const Event& event) { return !core.is_vector() && touches(event, Pipe::v); }
+bool ignored(const Core& core, const Event& event)
+{
+    return !core.is_vector() && touches(event, Pipe::v);
+}
 
 Flag& flag_of(Core& core, const Event& event, int64_t id, Use use)
 {

@@ -20,8 +20,14 @@ inline double fused_double(double a, double b, double c)
 #endif
 }
 
-inline int64_t bits_of(double value) { return __builtin_bit_cast(int64_t, value); }
-inline double of_bits(int64_t bits) { return __builtin_bit_cast(double, bits); }
+inline int64_t bits_of(double value)
+{
+    return __builtin_bit_cast(int64_t, value);
+}
+inline double of_bits(int64_t bits)
+{
+    return __builtin_bit_cast(double, bits);
+}
 
 // e^x = 2^n * e^r with r = x - n ln 2, |r| <= ln 2 / 2; Taylor series of degree 10 (remainder below 3e-13).
 inline float exp_one(float x)

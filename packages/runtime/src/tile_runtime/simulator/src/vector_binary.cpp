@@ -9,22 +9,42 @@ namespace {
 using Context = ScalarContext;
 
 struct AddOp : PlainOp {
-    template <class T> static T apply(T a, T b, T, const Context&) { return T(wrapping<T>(a) + wrapping<T>(b)); }
+    template <class T>
+    static T apply(T a, T b, T, const Context&)
+    {
+        return T(wrapping<T>(a) + wrapping<T>(b));
+    }
 };
 struct SubOp : PlainOp {
-    template <class T> static T apply(T a, T b, T, const Context&) { return T(wrapping<T>(a) - wrapping<T>(b)); }
+    template <class T>
+    static T apply(T a, T b, T, const Context&)
+    {
+        return T(wrapping<T>(a) - wrapping<T>(b));
+    }
 };
 struct MulOp : PlainOp {
-    template <class T> static T apply(T a, T b, T, const Context&) { return T(wrapping<T>(a) * wrapping<T>(b)); }
+    template <class T>
+    static T apply(T a, T b, T, const Context&)
+    {
+        return T(wrapping<T>(a) * wrapping<T>(b));
+    }
 };
 struct DivOp : PlainOp {
     static float apply(float a, float b, float, const Context&) { return a / b; }
 };
 struct MaxOp : PlainOp {
-    template <class T> static T apply(T a, T b, T, const Context&) { return maximum(a, b); }
+    template <class T>
+    static T apply(T a, T b, T, const Context&)
+    {
+        return maximum(a, b);
+    }
 };
 struct MinOp : PlainOp {
-    template <class T> static T apply(T a, T b, T, const Context&) { return minimum(a, b); }
+    template <class T>
+    static T apply(T a, T b, T, const Context&)
+    {
+        return minimum(a, b);
+    }
 };
 struct AndOp : PlainOp {
     static uint16_t apply(uint16_t a, uint16_t b, uint16_t, const Context&) { return uint16_t(a & b); }
@@ -33,13 +53,15 @@ struct OrOp : PlainOp {
     static uint16_t apply(uint16_t a, uint16_t b, uint16_t, const Context&) { return uint16_t(a | b); }
 };
 struct AddReluOp : PlainOp {
-    template <class T> static T apply(T a, T b, T, const Context&)
+    template <class T>
+    static T apply(T a, T b, T, const Context&)
     {
         return rectify(T(wrapping<T>(a) + wrapping<T>(b)));
     }
 };
 struct SubReluOp : PlainOp {
-    template <class T> static T apply(T a, T b, T, const Context&)
+    template <class T>
+    static T apply(T a, T b, T, const Context&)
     {
         return rectify(T(wrapping<T>(a) - wrapping<T>(b)));
     }
@@ -58,9 +80,7 @@ struct MulAddDstOp : UpdateOp {
 template <class Op>
 VectorKernel floating(DataType type)
 {
-    return type == DataType::f32   ? &direct_kernel<float, Op, 2>
-           : type == DataType::f16 ? &half_kernel<Op, 2>
-                                   : nullptr;
+    return type == DataType::f32 ? &direct_kernel<float, Op, 2> : type == DataType::f16 ? &half_kernel<Op, 2> : nullptr;
 }
 
 template <class Op>
@@ -136,8 +156,8 @@ void vector_binary(BinaryOp op, LocalOperand dst, LocalOperand src0, LocalOperan
     const VectorKernel kernel = kernel_of(op, dst.type, src0.type);
     if (kernel == nullptr) {
         raise("bad-argument", use,
-            text_of("%s: dst %s with sources %s is not supported on 910B", use.api, name_of(dst.type),
-                name_of(src0.type)));
+            text_of(
+                "%s: dst %s with sources %s is not supported on 910B", use.api, name_of(dst.type), name_of(src0.type)));
     }
     const VectorOperand operands[3] = {
         {"dst", dst, size_of(dst.type), p.dstBlkStride, p.dstRepStride, 255},

@@ -12,7 +12,10 @@ struct CastContext {
     float scale;
 };
 
-const CastContext& cast_in(const void* context) { return *static_cast<const CastContext*>(context); }
+const CastContext& cast_in(const void* context)
+{
+    return *static_cast<const CastContext*>(context);
+}
 
 template <class D, RoundMode mode>
 void float_to_integer_loop(const float* src, D* dst, size_t count)
@@ -43,8 +46,8 @@ void float_to_integer_array(const float* src, D* dst, size_t count, RoundMode mo
 template <class D>
 void float_to_integer(uint8_t* const* operands, size_t count, const void* context)
 {
-    float_to_integer_array(reinterpret_cast<const float*>(operands[1]), reinterpret_cast<D*>(operands[0]), count,
-        cast_in(context).mode);
+    float_to_integer_array(
+        reinterpret_cast<const float*>(operands[1]), reinterpret_cast<D*>(operands[0]), count, cast_in(context).mode);
 }
 
 using Widen = void (*)(const uint16_t*, float*, size_t);
@@ -67,7 +70,10 @@ void small_to_float(uint8_t* const* operands, size_t count, const void*)
     widen(reinterpret_cast<const uint16_t*>(operands[1]), reinterpret_cast<float*>(operands[0]), count);
 }
 
-bool to_nearest_even(RoundMode mode) { return mode == RoundMode::CAST_RINT || mode == RoundMode::CAST_NONE; }
+bool to_nearest_even(RoundMode mode)
+{
+    return mode == RoundMode::CAST_RINT || mode == RoundMode::CAST_NONE;
+}
 
 using Narrow = void (*)(const float*, uint16_t*, size_t);
 
@@ -210,8 +216,8 @@ constexpr CastRule rules[] = {
     {DataType::i64, DataType::f32, RFCAT, &integer_to_float<int64_t>},
 };
 
-constexpr const char* mode_names[] = {"CAST_NONE", "CAST_RINT", "CAST_FLOOR", "CAST_CEIL", "CAST_ROUND", "CAST_TRUNC",
-    "CAST_ODD"};
+constexpr const char* mode_names[] = {
+    "CAST_NONE", "CAST_RINT", "CAST_FLOOR", "CAST_CEIL", "CAST_ROUND", "CAST_TRUNC", "CAST_ODD"};
 
 const CastRule& rule_of(DataType dst, DataType src, RoundMode mode, Use use)
 {
@@ -223,8 +229,8 @@ const CastRule& rule_of(DataType dst, DataType src, RoundMode mode, Use use)
     }
     if (found == nullptr) {
         raise("bad-argument", use,
-            text_of("%s: %s to %s does not exist on 910B; go through another type", use.api, name_of(src),
-                name_of(dst)));
+            text_of(
+                "%s: %s to %s does not exist on 910B; go through another type", use.api, name_of(src), name_of(dst)));
     }
     if ((found->modes >> int(mode) & 1u) == 0) {
         std::string legal;

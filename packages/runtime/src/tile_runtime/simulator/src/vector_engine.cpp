@@ -47,8 +47,8 @@ void check_strides(const Core& core, const VectorOperand& operand, bool write, U
         return;
     }
     if (write && operand.block_stride == 0) {
-        raise("bad-argument", use, text_of("%s: the block stride of %s is 0, which is undefined for a destination",
-                                       use.api, operand.name));
+        raise("bad-argument", use,
+            text_of("%s: the block stride of %s is 0, which is undefined for a destination", use.api, operand.name));
     }
     if (operand.repeat_stride < 0 || operand.repeat_stride > operand.repeat_limit) {
         raise("bad-argument", use,
@@ -246,7 +246,8 @@ void run_elementwise(Core& core, const VectorOperand* operands, int count, const
     for (uint64_t repeat = 0; repeat < repeats; ++repeat) {
         uint32_t active = lanes.active(repeat);
         if (lanes.contiguous) {
-            active = static_cast<uint32_t>(std::min<uint64_t>(lanes.per_repeat, lanes.total - repeat * lanes.per_repeat));
+            active =
+                static_cast<uint32_t>(std::min<uint64_t>(lanes.per_repeat, lanes.total - repeat * lanes.per_repeat));
         }
         uint8_t* views[max_operands];
         bool buffered_target = false;

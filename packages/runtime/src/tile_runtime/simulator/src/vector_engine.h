@@ -12,23 +12,23 @@ using VectorKernel = void (*)(uint8_t* const* operands, size_t count, const void
 struct VectorOperand {
     const char* name;
     LocalOperand tensor;
-    uint32_t size;           // bytes per element
-    int64_t block_stride;    // in 32 B
-    int64_t repeat_stride;   // in 32 B
-    int64_t repeat_limit;    // largest legal repeat stride
+    uint32_t size;          // bytes per element
+    int64_t block_stride;   // in 32 B
+    int64_t repeat_stride;  // in 32 B
+    int64_t repeat_limit;   // largest legal repeat stride
 };
 
 // Lanes of an instruction after the form and the mask register are resolved.
 struct Lanes {
-    bool nothing = false;      // count, mask or repeat 0: no operation
-    bool contiguous = false;   // the first `total` elements, no strides
-    bool counter = false;      // `total` elements in repeats of `per_repeat`, the last one shorter
+    bool nothing = false;     // count, mask or repeat 0: no operation
+    bool contiguous = false;  // the first `total` elements, no strides
+    bool counter = false;     // `total` elements in repeats of `per_repeat`, the last one shorter
     uint64_t total = 0;
     uint32_t per_repeat = 0;
     uint64_t repeats = 0;
     uint64_t mask[2] = {0, 0};
-    uint32_t top = 0;          // highest active lane + 1
-    bool prefix = true;        // exactly the lanes below `top` are active
+    uint32_t top = 0;    // highest active lane + 1
+    bool prefix = true;  // exactly the lanes below `top` are active
 
     uint32_t active(uint64_t repeat) const
     {

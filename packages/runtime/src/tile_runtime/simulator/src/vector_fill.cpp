@@ -22,7 +22,10 @@ void copy_kernel(uint8_t* const* operands, size_t count, const void*)
     std::memmove(operands[0], operands[1], count * sizeof(T));
 }
 
-bool fillable_type(DataType type) { return type != DataType::other && (size_of(type) == 2 || size_of(type) == 4); }
+bool fillable_type(DataType type)
+{
+    return type != DataType::other && (size_of(type) == 2 || size_of(type) == 4);
+}
 
 }  // namespace
 
@@ -37,12 +40,12 @@ void vector_duplicate(LocalOperand dst, Scalar scalar, const VectorForm& form, u
         raise_type(use, "dst", dst.type, "a 16- or 32-bit type");
     }
     const VectorOperand operands[1] = {{"dst", dst, size_of(dst.type), dst_block_stride, dst_repeat_stride, 255}};
-    run_elementwise(core, operands, 1, form,
-        size_of(dst.type) == 2 ? &fill_kernel<uint16_t> : &fill_kernel<uint32_t>, &scalar.bits, use);
+    run_elementwise(core, operands, 1, form, size_of(dst.type) == 2 ? &fill_kernel<uint16_t> : &fill_kernel<uint32_t>,
+        &scalar.bits, use);
 }
 
-void vector_copy(LocalOperand dst, LocalOperand src, const VectorForm& form, const AscendC::CopyRepeatParams& p,
-    Use use)
+void vector_copy(
+    LocalOperand dst, LocalOperand src, const VectorForm& form, const AscendC::CopyRepeatParams& p, Use use)
 {
     Core& core = core_of(use);
     if (!runs_here(core, CoreKind::aiv)) {
@@ -95,8 +98,8 @@ void vector_brcb(LocalOperand dst, LocalOperand src, int64_t repeats, const Asce
     const uint64_t repeat_stride = p.dstRepStride * 32ull;
     const uint64_t count = static_cast<uint64_t>(repeats);
     Instruction instruction(core, Pipe::v, use);
-    const int to = instruction.local(
-        "dst", true, Memory::ub, {dst.address, 32, elements, block_stride, count, repeat_stride}, 32);
+    const int to =
+        instruction.local("dst", true, Memory::ub, {dst.address, 32, elements, block_stride, count, repeat_stride}, 32);
     const int from =
         instruction.local("src", false, Memory::ub, Region::bytes(src.address, count * elements * size), 32);
     instruction.issue();

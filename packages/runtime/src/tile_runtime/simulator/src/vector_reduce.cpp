@@ -22,27 +22,39 @@ struct Result {
     bool any;
 };
 
-// Values of one repeat as floats; half sums are rounded to half at every level of the tree.
+// Values of one repeat as floats.
 struct Row {
     float values[max_lanes];
     bool active[max_lanes];
     DataType type;
-
-    float rounded(float value) const { return type == DataType::f16 ? half_bits_to_float(float_to_half_bits(value)) : value; }
+    bool whole;  // every lane is active
 };
+
+// One level of the tree: neighbours are added. Half sums are rounded to half at every level.
+void add_neighbours(DataType type, const float* from, float* to, uint32_t pairs)
+{
+    for (uint32_t i = 0; i < pairs; ++i) {
+        to[i] = from[2 * i] + from[2 * i + 1];
+    }
+    if (type == DataType::f16) {
+        uint16_t bits[max_lanes];
+        float_to_half(to, bits, pairs);
+        half_to_float(bits, to, pairs);
+    }
+}
 
 float tree_sum(const Row& row, uint32_t first, uint32_t count)
 {
-    float level[max_lanes];
+    float levels[2][max_lanes];
     for (uint32_t i = 0; i < count; ++i) {
-        level[i] = row.active[first + i] ? row.values[first + i] : 0.0f;
+        levels[0][i] = row.whole || row.active[first + i] ? row.values[first + i] : 0.0f;
     }
+    int now = 0;
     for (uint32_t n = count; n > 1; n /= 2) {
-        for (uint32_t i = 0; i < n / 2; ++i) {
-            level[i] = row.rounded(level[2 * i] + level[2 * i + 1]);
-        }
+        add_neighbours(row.type, levels[now], levels[1 - now], n / 2);
+        now = 1 - now;
     }
-    return level[0];
+    return levels[now][0];
 }
 
 // Extremum of the active lanes; the lowest index wins ties, and a NaN wins over every number.
@@ -67,9 +79,9 @@ Result reduce(const Row& row, ReduceOp op, uint32_t first, uint32_t count)
     if (op != ReduceOp::sum) {
         return extremum(row, op == ReduceOp::max, first, count);
     }
-    bool any = false;
-    for (uint32_t i = first; i < first + count; ++i) {
-        any = any || row.active[i];
+    bool any = row.whole;
+    for (uint32_t i = first; i < first + count && !any; ++i) {
+        any = row.active[i];
     }
     return {any ? tree_sum(row, first, count) : 0.0f, 0, any};
 }
@@ -81,6 +93,7 @@ void load_row(const uint8_t* elements, const Lanes& lanes, uint32_t active, Row&
     } else {
         std::memcpy(row.values, elements, lanes.per_repeat * sizeof(float));
     }
+    row.whole = lanes.prefix && active == lanes.per_repeat;
     for (uint32_t i = 0; i < lanes.per_repeat; ++i) {
         row.active[i] = i < active && (lanes.prefix || lanes.lane(i));
     }
@@ -171,8 +184,8 @@ void vector_reduce(ReduceOp op, ReduceSpan span, LocalOperand dst, LocalOperand 
     }
     const ResultLayout layout = layout_of(span, order, size);
     const uint64_t step = static_cast<uint64_t>(strides.dst_repeat) * layout.unit;
-    const int to = instruction.local("dst", true, Memory::ub,
-        Region::strided(dst.address, layout.bytes, lanes.repeats, step), layout.alignment);
+    const int to = instruction.local(
+        "dst", true, Memory::ub, Region::strided(dst.address, layout.bytes, lanes.repeats, step), layout.alignment);
     const int from = add_vector_operand(instruction, source, false, lanes);
     instruction.issue();
 

@@ -19,22 +19,32 @@ T scalar_as(const Context& context)
 }
 
 struct AddsOp : PlainOp {
-    template <class T> static T apply(T a, T, T, const Context& c)
+    template <class T>
+    static T apply(T a, T, T, const Context& c)
     {
         return T(wrapping<T>(a) + wrapping<T>(scalar_as<T>(c)));
     }
 };
 struct MulsOp : PlainOp {
-    template <class T> static T apply(T a, T, T, const Context& c)
+    template <class T>
+    static T apply(T a, T, T, const Context& c)
     {
         return T(wrapping<T>(a) * wrapping<T>(scalar_as<T>(c)));
     }
 };
 struct MaxsOp : PlainOp {
-    template <class T> static T apply(T a, T, T, const Context& c) { return maximum(a, scalar_as<T>(c)); }
+    template <class T>
+    static T apply(T a, T, T, const Context& c)
+    {
+        return maximum(a, scalar_as<T>(c));
+    }
 };
 struct MinsOp : PlainOp {
-    template <class T> static T apply(T a, T, T, const Context& c) { return minimum(a, scalar_as<T>(c)); }
+    template <class T>
+    static T apply(T a, T, T, const Context& c)
+    {
+        return minimum(a, scalar_as<T>(c));
+    }
 };
 struct LeakyReluOp : PlainOp {
     static float apply(float a, float, float, const Context& c) { return a >= 0.0f ? a : a * c.f; }
@@ -45,19 +55,22 @@ struct AxpyOp : UpdateOp {
 template <class T>
 constexpr int64_t width = 8 * sizeof(T);
 struct ShiftLeftOp : PlainOp {
-    template <class T> static T apply(T a, T, T, const Context& c)
+    template <class T>
+    static T apply(T a, T, T, const Context& c)
     {
         return c.i >= width<T> ? T(0) : T(uint32_t(a) << (c.i & 31));
     }
 };
 struct ShiftRightOp : PlainOp {
-    template <class T> static T apply(T a, T, T, const Context& c)
+    template <class T>
+    static T apply(T a, T, T, const Context& c)
     {
         return T(int64_t(a) >> (c.i >= width<T> ? width<T> : c.i));
     }
 };
 struct ShiftRightRoundOp : PlainOp {
-    template <class T> static T apply(T a, T, T, const Context& c)
+    template <class T>
+    static T apply(T a, T, T, const Context& c)
     {
         const int64_t shift = c.i > width<T> ? width<T> : c.i;
         return shift == 0 ? a : T((int64_t(a) >> shift) + (int64_t(a) >> (shift - 1) & 1));
@@ -67,9 +80,7 @@ struct ShiftRightRoundOp : PlainOp {
 template <class Op>
 VectorKernel floating(DataType type)
 {
-    return type == DataType::f32   ? &direct_kernel<float, Op, 1>
-           : type == DataType::f16 ? &half_kernel<Op, 1>
-                                   : nullptr;
+    return type == DataType::f32 ? &direct_kernel<float, Op, 1> : type == DataType::f16 ? &half_kernel<Op, 1> : nullptr;
 }
 
 template <class Op>

@@ -62,9 +62,37 @@ void check_compare(const LocalOperand& src, CMPMODE mode, Use use)
     }
 }
 
-bool compare_lane(DataType type, CMPMODE mode, const Row& a, const Row& b, uint32_t lane)
+template <CMPMODE mode>
+void compare_values(const Row& a, const Row& b, uint32_t lanes, uint8_t* result)
 {
-    return type == DataType::i32 ? a.words[lane] == b.words[lane] : holds(mode, a.values[lane], b.values[lane]);
+    for (uint32_t i = 0; i < lanes; ++i) {
+        result[i] = holds(mode, a.values[i], b.values[i]);
+    }
+}
+
+// 0 or 1 for every lane.
+void compare_row(DataType type, CMPMODE mode, const Row& a, const Row& b, uint32_t lanes, uint8_t* result)
+{
+    if (type == DataType::i32) {
+        for (uint32_t i = 0; i < lanes; ++i) {
+            result[i] = a.words[i] == b.words[i];
+        }
+        return;
+    }
+    switch (mode) {
+        case CMPMODE::LT:
+            return compare_values<CMPMODE::LT>(a, b, lanes, result);
+        case CMPMODE::GT:
+            return compare_values<CMPMODE::GT>(a, b, lanes, result);
+        case CMPMODE::EQ:
+            return compare_values<CMPMODE::EQ>(a, b, lanes, result);
+        case CMPMODE::LE:
+            return compare_values<CMPMODE::LE>(a, b, lanes, result);
+        case CMPMODE::GE:
+            return compare_values<CMPMODE::GE>(a, b, lanes, result);
+        default:
+            return compare_values<CMPMODE::NE>(a, b, lanes, result);
+    }
 }
 
 void scalar_row(Scalar scalar, Row& row)
@@ -118,11 +146,11 @@ void vector_compare(LocalOperand dst, LocalOperand src0, const TensorOrScalar& s
         return;
     }
     const VectorOperand left = {"src0", src0, size, p.src0BlkStride, p.src0RepStride, 255};
-    const VectorOperand right = {"src1", src1.tensor != nullptr ? *src1.tensor : src0, size, p.src1BlkStride,
-        p.src1RepStride, 255};
+    const VectorOperand right = {
+        "src1", src1.tensor != nullptr ? *src1.tensor : src0, size, p.src1BlkStride, p.src1RepStride, 255};
     const uint64_t repeat_bytes = lanes.per_repeat / 8;
-    const int to = instruction.local(
-        "dst", true, Memory::ub, Region::bytes(dst.address, lanes.repeats * repeat_bytes), 32);
+    const int to =
+        instruction.local("dst", true, Memory::ub, Region::bytes(dst.address, lanes.repeats * repeat_bytes), 32);
     const int in0 = add_vector_operand(instruction, left, false, lanes);
     const int in1 = src1.tensor != nullptr ? add_vector_operand(instruction, right, false, lanes) : -1;
     instruction.issue();
@@ -137,16 +165,18 @@ void vector_compare(LocalOperand dst, LocalOperand src0, const TensorOrScalar& s
             gather_repeat(instruction.data(in1), right, repeat, lanes.active(repeat), elements);
             load_row(src0.type, elements, lanes.active(repeat), b);
         }
+        uint8_t result[max_lanes];
+        compare_row(src0.type, mode, a, b, lanes.active(repeat), result);
         uint8_t bits[max_lanes / 8] = {};
         for (uint32_t lane = 0; lane < lanes.active(repeat); ++lane) {
-            bits[lane / 8] |= static_cast<uint8_t>(compare_lane(src0.type, mode, a, b, lane) << (lane % 8));
+            bits[lane / 8] = static_cast<uint8_t>(bits[lane / 8] | result[lane] << (lane % 8));
         }
         std::memcpy(instruction.data(to) + repeat * repeat_bytes, bits, repeat_bytes);
     }
 }
 
-void vector_compare_to_register(LocalOperand src0, LocalOperand src1, CMPMODE mode, const VectorForm& form,
-    const BinaryRepeatParams& p, Use use)
+void vector_compare_to_register(
+    LocalOperand src0, LocalOperand src1, CMPMODE mode, const VectorForm& form, const BinaryRepeatParams& p, Use use)
 {
     Core& core = core_of(use);
     if (!runs_here(core, CoreKind::aiv)) {
@@ -172,11 +202,13 @@ void vector_compare_to_register(LocalOperand src0, LocalOperand src1, CMPMODE mo
     load_row(src0.type, elements, lanes.top, a);
     gather_repeat(instruction.data(in1), right, 0, lanes.top, elements);
     load_row(src0.type, elements, lanes.top, b);
+    uint8_t result[max_lanes];
+    compare_row(src0.type, mode, a, b, lanes.top, result);
     for (uint32_t lane = 0; lane < lanes.top; ++lane) {
         if (lanes.lane(lane)) {
             const uint64_t bit = uint64_t(1) << (lane % 64);
             uint64_t& word = core.compare_mask[lane / 64];
-            word = compare_lane(src0.type, mode, a, b, lane) ? word | bit : word & ~bit;
+            word = result[lane] != 0 ? word | bit : word & ~bit;
         }
     }
 }
@@ -209,8 +241,8 @@ void vector_select(LocalOperand dst, LocalOperand bits, LocalOperand src0, const
     }
     const VectorOperand target = {"dst", dst, size, p.dstBlkStride, p.dstRepStride, 255};
     const VectorOperand left = {"src0", src0, size, p.src0BlkStride, p.src0RepStride, 255};
-    const VectorOperand right = {"src1", src1.tensor != nullptr ? *src1.tensor : src0, size, p.src1BlkStride,
-        p.src1RepStride, 255};
+    const VectorOperand right = {
+        "src1", src1.tensor != nullptr ? *src1.tensor : src0, size, p.src1BlkStride, p.src1RepStride, 255};
     const bool from_tensor = mode != SELMODE::VSEL_CMPMASK_SPR;
     const uint64_t repeat_bytes = lanes.per_repeat / 8;
     const int to = add_vector_operand(instruction, target, true, lanes);

@@ -8,7 +8,11 @@ namespace tile_simulator {
 namespace {
 
 struct ReluOp : PlainOp {
-    template <class T> static T apply(T a, T, T, const ScalarContext&) { return rectify(a); }
+    template <class T>
+    static T apply(T a, T, T, const ScalarContext&)
+    {
+        return rectify(a);
+    }
 };
 struct AbsOp : PlainOp {
     static float apply(float a, float, float, const ScalarContext&) { return __builtin_fabsf(a); }
@@ -50,9 +54,7 @@ VectorKernel function_kernel(DataType type)
 template <class Op>
 VectorKernel floating(DataType type)
 {
-    return type == DataType::f32   ? &direct_kernel<float, Op, 1>
-           : type == DataType::f16 ? &half_kernel<Op, 1>
-                                   : nullptr;
+    return type == DataType::f32 ? &direct_kernel<float, Op, 1> : type == DataType::f16 ? &half_kernel<Op, 1> : nullptr;
 }
 
 VectorKernel kernel_of(UnaryOp op, DataType type)

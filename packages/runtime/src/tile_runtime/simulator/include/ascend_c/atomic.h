@@ -38,6 +38,9 @@ inline void SetAtomicNone()
 {
     tile_simulator::set_atomic(tile_simulator::AtomicKind::none, tile_simulator::DataType::other);
 }
-inline void DisableDmaAtomic() { SetAtomicNone(); }
+inline void DisableDmaAtomic()
+{
+    SetAtomicNone();
+}
 
 }  // namespace AscendC

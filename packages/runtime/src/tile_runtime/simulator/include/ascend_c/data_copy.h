@@ -107,8 +107,8 @@ void copy_local(LocalOperand dst, LocalOperand src, const AscendC::DataCopyParam
 void copy_in_count(LocalOperand dst, GlobalOperand src, uint64_t elements, Use use);
 void copy_out_count(GlobalOperand dst, LocalOperand src, uint64_t elements, Use use);
 void copy_local_count(LocalOperand dst, LocalOperand src, uint64_t elements, Use use);
-void copy_in_padded(LocalOperand dst, GlobalOperand src, const AscendC::DataCopyExtParams& params,
-    const Padding& padding, Use use);
+void copy_in_padded(
+    LocalOperand dst, GlobalOperand src, const AscendC::DataCopyExtParams& params, const Padding& padding, Use use);
 void copy_out_padded(GlobalOperand dst, LocalOperand src, const AscendC::DataCopyExtParams& params, Use use);
 void copy_nd_to_nz(LocalOperand dst, GlobalOperand src, const AscendC::Nd2NzParams& params, Use use);
 
@@ -122,44 +122,44 @@ inline AscendC::DataCopyExtParams extended(const AscendC::DataCopyParams& params
 namespace AscendC {
 
 template <class T>
-inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& params,
-    Where at = Where::here())
+inline void DataCopy(
+    const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& params, Where at = Where::here())
 {
     tile_simulator::copy_in(dst.operand(), src.operand(), params, {"DataCopy", at});
 }
 template <class T>
-inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& params,
-    Where at = Where::here())
+inline void DataCopy(
+    const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& params, Where at = Where::here())
 {
     tile_simulator::copy_out(dst.operand(), src.operand(), params, {"DataCopy", at});
 }
 template <class T>
-inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& params,
-    Where at = Where::here())
+inline void DataCopy(
+    const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& params, Where at = Where::here())
 {
     tile_simulator::copy_local(dst.operand(), src.operand(), params, {"DataCopy", at});
 }
 template <class T>
-inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const uint32_t count,
-    Where at = Where::here())
+inline void DataCopy(
+    const LocalTensor<T>& dst, const GlobalTensor<T>& src, const uint32_t count, Where at = Where::here())
 {
     tile_simulator::copy_in_count(dst.operand(), src.operand(), uint64_t(count) * sizeof(T), {"DataCopy", at});
 }
 template <class T>
-inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t count,
-    Where at = Where::here())
+inline void DataCopy(
+    const GlobalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t count, Where at = Where::here())
 {
     tile_simulator::copy_out_count(dst.operand(), src.operand(), uint64_t(count) * sizeof(T), {"DataCopy", at});
 }
 template <class T>
-inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t count,
-    Where at = Where::here())
+inline void DataCopy(
+    const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t count, Where at = Where::here())
 {
     tile_simulator::copy_local_count(dst.operand(), src.operand(), uint64_t(count) * sizeof(T), {"DataCopy", at});
 }
 template <class T>
-inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2NzParams& params,
-    Where at = Where::here())
+inline void DataCopy(
+    const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2NzParams& params, Where at = Where::here())
 {
     tile_simulator::copy_nd_to_nz(dst.operand(), src.operand(), params, {"DataCopy(ND2NZ)", at});
 }
@@ -180,16 +180,17 @@ inline void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, c
         {pad.isPad, pad.leftPadding, pad.rightPadding, pad.paddingValue}, {"DataCopyPad", at});
 }
 template <class T>
-inline void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyExtParams& params,
-    Where at = Where::here())
+inline void DataCopyPad(
+    const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyExtParams& params, Where at = Where::here())
 {
     tile_simulator::copy_out_padded(dst.operand(), src.operand(), params, {"DataCopyPad", at});
 }
 template <class T>
-inline void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& params,
-    Where at = Where::here())
+inline void DataCopyPad(
+    const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& params, Where at = Where::here())
 {
-    tile_simulator::copy_out_padded(dst.operand(), src.operand(), tile_simulator::extended(params), {"DataCopyPad", at});
+    tile_simulator::copy_out_padded(
+        dst.operand(), src.operand(), tile_simulator::extended(params), {"DataCopyPad", at});
 }
 
 }  // namespace AscendC

@@ -54,25 +54,25 @@ struct FixpipeParamsV220 {
 
 namespace tile_simulator {
 
-void fixpipe_to_global(GlobalOperand dst, LocalOperand src, const AscendC::FixpipeParamsV220& params,
-    AscendC::CO2Layout layout, Use use);
-void fixpipe_to_l1(LocalOperand dst, LocalOperand src, const AscendC::FixpipeParamsV220& params,
-    AscendC::CO2Layout layout, Use use);
+void fixpipe_to_global(
+    GlobalOperand dst, LocalOperand src, const AscendC::FixpipeParamsV220& params, AscendC::CO2Layout layout, Use use);
+void fixpipe_to_l1(
+    LocalOperand dst, LocalOperand src, const AscendC::FixpipeParamsV220& params, AscendC::CO2Layout layout, Use use);
 
 }  // namespace tile_simulator
 
 namespace AscendC {
 
 template <class D, class S, const FixpipeConfig& config = CFG_ROW_MAJOR>
-inline void Fixpipe(const GlobalTensor<D>& dst, const LocalTensor<S>& src, const FixpipeParamsV220& params,
-    Where at = Where::here())
+inline void Fixpipe(
+    const GlobalTensor<D>& dst, const LocalTensor<S>& src, const FixpipeParamsV220& params, Where at = Where::here())
 {
     static_assert(config.format != CO2Layout::COLUMN_MAJOR, "Fixpipe: column major does not exist on 910B");
     tile_simulator::fixpipe_to_global(dst.operand(), src.operand(), params, config.format, {"Fixpipe", at});
 }
 template <class D, class S, const FixpipeConfig& config = CFG_ROW_MAJOR>
-inline void Fixpipe(const LocalTensor<D>& dst, const LocalTensor<S>& src, const FixpipeParamsV220& params,
-    Where at = Where::here())
+inline void Fixpipe(
+    const LocalTensor<D>& dst, const LocalTensor<S>& src, const FixpipeParamsV220& params, Where at = Where::here())
 {
     static_assert(config.format != CO2Layout::COLUMN_MAJOR, "Fixpipe: column major does not exist on 910B");
     tile_simulator::fixpipe_to_l1(dst.operand(), src.operand(), params, config.format, {"Fixpipe", at});

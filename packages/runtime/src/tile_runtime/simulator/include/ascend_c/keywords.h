@@ -25,8 +25,9 @@
 #define ASCEND_IS_NOT_AIC (::tile_simulator::core_type() != AscendC::AIC)
 
 // First statement of a kernel. Cores that do not belong to the kernel type leave the (void) kernel here.
-#define KERNEL_TASK_TYPE_DEFAULT(type) \
-    if (!::tile_simulator::enter_kernel(type)) return
+#define KERNEL_TASK_TYPE_DEFAULT(type)         \
+    if (!::tile_simulator::enter_kernel(type)) \
+    return
 #define KERNEL_TASK_TYPE(key, type)
 #define REGISTER_TILING_DEFAULT(tiling)
 #define ENABLE_PRINTF()

@@ -152,20 +152,20 @@ void set_feature_matrix(uint32_t height, uint32_t width, const uint8_t pads[4]);
 namespace AscendC {
 
 template <class T>
-inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParams& params,
-    Where at = Where::here())
+inline void LoadData(
+    const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParams& params, Where at = Where::here())
 {
     tile_simulator::load_2d(dst.operand(), src.operand(), params, {"LoadData", at});
 }
 template <class T>
-inline void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const LoadData2DParams& params,
-    Where at = Where::here())
+inline void LoadData(
+    const LocalTensor<T>& dst, const GlobalTensor<T>& src, const LoadData2DParams& params, Where at = Where::here())
 {
     tile_simulator::load_2d_from_global(dst.operand(), src.operand(), params, {"LoadData", at});
 }
 template <class T, const IsResetLoad3dConfig& config = IS_RESER_LOAD3D_DEFAULT_CONFIG>
-inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData3DParamsV2<T>& p,
-    Where at = Where::here())
+inline void LoadData(
+    const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData3DParamsV2<T>& p, Where at = Where::here())
 {
     const tile_simulator::Load3d load = {{p.padList[0], p.padList[1], p.padList[2], p.padList[3]}, p.l1H, p.l1W,
         p.channelSize, p.kExtension, p.mExtension, p.kStartPt, p.mStartPt, p.strideW, p.strideH,

@@ -31,8 +31,8 @@ struct MmadParams {
 namespace tile_simulator {
 
 void mmad(LocalOperand c, LocalOperand a, LocalOperand b, const AscendC::MmadParams& params, Use use);
-void mmad_with_bias(LocalOperand c, LocalOperand a, LocalOperand b, LocalOperand bias,
-    const AscendC::MmadParams& params, Use use);
+void mmad_with_bias(
+    LocalOperand c, LocalOperand a, LocalOperand b, LocalOperand bias, const AscendC::MmadParams& params, Use use);
 
 }  // namespace tile_simulator
 
@@ -48,8 +48,7 @@ template <class C, class A, class B, class Bias>
 inline void Mmad(const LocalTensor<C>& dst, const LocalTensor<A>& fm, const LocalTensor<B>& filter,
     const LocalTensor<Bias>& bias, const MmadParams& params, Where at = Where::here())
 {
-    tile_simulator::mmad_with_bias(
-        dst.operand(), fm.operand(), filter.operand(), bias.operand(), params, {"Mmad", at});
+    tile_simulator::mmad_with_bias(dst.operand(), fm.operand(), filter.operand(), bias.operand(), params, {"Mmad", at});
 }
 
 }  // namespace AscendC

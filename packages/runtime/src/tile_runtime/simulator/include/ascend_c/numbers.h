@@ -9,8 +9,14 @@
 
 namespace tile_simulator {
 
-constexpr uint32_t bits_of_float(float value) { return __builtin_bit_cast(uint32_t, value); }
-constexpr float float_of_bits(uint32_t bits) { return __builtin_bit_cast(float, bits); }
+constexpr uint32_t bits_of_float(float value)
+{
+    return __builtin_bit_cast(uint32_t, value);
+}
+constexpr float float_of_bits(uint32_t bits)
+{
+    return __builtin_bit_cast(float, bits);
+}
 
 constexpr uint16_t float_to_half_bits(float value)
 {
@@ -65,7 +71,10 @@ constexpr uint16_t float_to_bfloat16_bits(float value)
     return static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-constexpr float bfloat16_bits_to_float(uint16_t bits) { return float_of_bits(static_cast<uint32_t>(bits) << 16); }
+constexpr float bfloat16_bits_to_float(uint16_t bits)
+{
+    return float_of_bits(static_cast<uint32_t>(bits) << 16);
+}
 
 struct HalfFormat {
     static constexpr uint16_t encode(float value) { return float_to_half_bits(value); }
@@ -112,21 +121,45 @@ template <class A>
 using wide = std::conditional_t<std::is_floating_point_v<A>, A, float>;
 
 template <class F, class A, if_number<A> = true>
-constexpr mixed<A, F> operator+(SmallFloat<F> a, A b) { return wide<A>(float(a)) + wide<A>(b); }
+constexpr mixed<A, F> operator+(SmallFloat<F> a, A b)
+{
+    return wide<A>(float(a)) + wide<A>(b);
+}
 template <class F, class A, if_number<A> = true>
-constexpr mixed<A, F> operator+(A a, SmallFloat<F> b) { return wide<A>(a) + wide<A>(float(b)); }
+constexpr mixed<A, F> operator+(A a, SmallFloat<F> b)
+{
+    return wide<A>(a) + wide<A>(float(b));
+}
 template <class F, class A, if_number<A> = true>
-constexpr mixed<A, F> operator-(SmallFloat<F> a, A b) { return wide<A>(float(a)) - wide<A>(b); }
+constexpr mixed<A, F> operator-(SmallFloat<F> a, A b)
+{
+    return wide<A>(float(a)) - wide<A>(b);
+}
 template <class F, class A, if_number<A> = true>
-constexpr mixed<A, F> operator-(A a, SmallFloat<F> b) { return wide<A>(a) - wide<A>(float(b)); }
+constexpr mixed<A, F> operator-(A a, SmallFloat<F> b)
+{
+    return wide<A>(a) - wide<A>(float(b));
+}
 template <class F, class A, if_number<A> = true>
-constexpr mixed<A, F> operator*(SmallFloat<F> a, A b) { return wide<A>(float(a)) * wide<A>(b); }
+constexpr mixed<A, F> operator*(SmallFloat<F> a, A b)
+{
+    return wide<A>(float(a)) * wide<A>(b);
+}
 template <class F, class A, if_number<A> = true>
-constexpr mixed<A, F> operator*(A a, SmallFloat<F> b) { return wide<A>(a) * wide<A>(float(b)); }
+constexpr mixed<A, F> operator*(A a, SmallFloat<F> b)
+{
+    return wide<A>(a) * wide<A>(float(b));
+}
 template <class F, class A, if_number<A> = true>
-constexpr mixed<A, F> operator/(SmallFloat<F> a, A b) { return wide<A>(float(a)) / wide<A>(b); }
+constexpr mixed<A, F> operator/(SmallFloat<F> a, A b)
+{
+    return wide<A>(float(a)) / wide<A>(b);
+}
 template <class F, class A, if_number<A> = true>
-constexpr mixed<A, F> operator/(A a, SmallFloat<F> b) { return wide<A>(a) / wide<A>(float(b)); }
+constexpr mixed<A, F> operator/(A a, SmallFloat<F> b)
+{
+    return wide<A>(a) / wide<A>(float(b));
+}
 
 }  // namespace tile_simulator
 

@@ -15,17 +15,50 @@ template <class T>
 struct type_code {
     static constexpr DataType value = DataType::other;
 };
-template <> struct type_code<int8_t> { static constexpr DataType value = DataType::i8; };
-template <> struct type_code<uint8_t> { static constexpr DataType value = DataType::u8; };
-template <> struct type_code<int16_t> { static constexpr DataType value = DataType::i16; };
-template <> struct type_code<uint16_t> { static constexpr DataType value = DataType::u16; };
-template <> struct type_code<int32_t> { static constexpr DataType value = DataType::i32; };
-template <> struct type_code<uint32_t> { static constexpr DataType value = DataType::u32; };
-template <> struct type_code<int64_t> { static constexpr DataType value = DataType::i64; };
-template <> struct type_code<uint64_t> { static constexpr DataType value = DataType::u64; };
-template <> struct type_code<half> { static constexpr DataType value = DataType::f16; };
-template <> struct type_code<bfloat16_t> { static constexpr DataType value = DataType::bf16; };
-template <> struct type_code<float> { static constexpr DataType value = DataType::f32; };
+template <>
+struct type_code<int8_t> {
+    static constexpr DataType value = DataType::i8;
+};
+template <>
+struct type_code<uint8_t> {
+    static constexpr DataType value = DataType::u8;
+};
+template <>
+struct type_code<int16_t> {
+    static constexpr DataType value = DataType::i16;
+};
+template <>
+struct type_code<uint16_t> {
+    static constexpr DataType value = DataType::u16;
+};
+template <>
+struct type_code<int32_t> {
+    static constexpr DataType value = DataType::i32;
+};
+template <>
+struct type_code<uint32_t> {
+    static constexpr DataType value = DataType::u32;
+};
+template <>
+struct type_code<int64_t> {
+    static constexpr DataType value = DataType::i64;
+};
+template <>
+struct type_code<uint64_t> {
+    static constexpr DataType value = DataType::u64;
+};
+template <>
+struct type_code<half> {
+    static constexpr DataType value = DataType::f16;
+};
+template <>
+struct type_code<bfloat16_t> {
+    static constexpr DataType value = DataType::bf16;
+};
+template <>
+struct type_code<float> {
+    static constexpr DataType value = DataType::f32;
+};
 
 template <class T, class... Allowed>
 constexpr bool is_one_of = (std::is_same_v<T, Allowed> || ...);

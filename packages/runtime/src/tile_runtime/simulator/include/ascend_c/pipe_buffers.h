@@ -37,7 +37,8 @@ public:
     template <class T>
     LocalTensor<T> GetWithOffset(uint32_t elements, uint32_t byte_offset, Where at = Where::here())
     {
-        tile_simulator::check_buffer_range(byte_offset, uint64_t(elements) * sizeof(T), address_.dataLen, {"TBuf::Get", at});
+        tile_simulator::check_buffer_range(
+            byte_offset, uint64_t(elements) * sizeof(T), address_.dataLen, {"TBuf::Get", at});
         LocalTensor<T> result(address_);
         result.address_.bufferAddr += byte_offset;
         result.address_.dataLen = elements * static_cast<uint32_t>(sizeof(T));

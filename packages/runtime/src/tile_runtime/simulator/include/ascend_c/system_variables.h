@@ -20,14 +20,41 @@ namespace AscendC {
 using tile_simulator::Where;
 
 // AIC: the block. AIV: block * (AIVs per block) + sub block.
-inline int64_t GetBlockIdx() { return tile_simulator::block_index(); }
-inline int64_t GetBlockNum() { return tile_simulator::block_count(); }
-inline int64_t GetSubBlockIdx() { return tile_simulator::sub_block_index(); }
-inline int64_t GetSubBlockNum() { return tile_simulator::sub_block_count(); }
-inline int64_t GetTaskRation() { return tile_simulator::sub_block_count(); }
-inline int64_t GetSystemCycle() { return tile_simulator::system_cycle(); }
-inline void InitSocState() { tile_simulator::reset_core_state(); }
-inline void Trap(Where at = Where::here()) { tile_simulator::trap({"Trap", at}); }
-inline constexpr int16_t GetDataBlockSizeInBytes() { return 32; }
+inline int64_t GetBlockIdx()
+{
+    return tile_simulator::block_index();
+}
+inline int64_t GetBlockNum()
+{
+    return tile_simulator::block_count();
+}
+inline int64_t GetSubBlockIdx()
+{
+    return tile_simulator::sub_block_index();
+}
+inline int64_t GetSubBlockNum()
+{
+    return tile_simulator::sub_block_count();
+}
+inline int64_t GetTaskRation()
+{
+    return tile_simulator::sub_block_count();
+}
+inline int64_t GetSystemCycle()
+{
+    return tile_simulator::system_cycle();
+}
+inline void InitSocState()
+{
+    tile_simulator::reset_core_state();
+}
+inline void Trap(Where at = Where::here())
+{
+    tile_simulator::trap({"Trap", at});
+}
+inline constexpr int16_t GetDataBlockSizeInBytes()
+{
+    return 32;
+}
 
 }  // namespace AscendC

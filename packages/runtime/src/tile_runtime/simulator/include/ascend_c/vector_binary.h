@@ -10,7 +10,19 @@
 namespace tile_simulator {
 
 enum class BinaryOp : uint8_t {
-    add, sub, mul, div, max, min, bit_and, bit_or, add_relu, sub_relu, fused_mul_add, fused_mul_add_relu, mul_add_dst,
+    add,
+    sub,
+    mul,
+    div,
+    max,
+    min,
+    bit_and,
+    bit_or,
+    add_relu,
+    sub_relu,
+    fused_mul_add,
+    fused_mul_add_relu,
+    mul_add_dst,
 };
 
 void vector_binary(BinaryOp op, LocalOperand dst, LocalOperand src0, LocalOperand src1, const VectorForm& form,
@@ -33,19 +45,19 @@ template <class T, bool isSetMask = true>
 inline void Add(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,
     int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
-    tile_simulator::binary<tile_simulator::BinaryOp::add, half, float, int16_t, int32_t>(dst, src0, src1,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Add", at});
+    tile_simulator::binary<tile_simulator::BinaryOp::add, half, float, int16_t, int32_t>(
+        dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Add", at});
 }
 template <class T, bool isSetMask = true>
-inline void Add(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const uint64_t mask[],
-    int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+inline void Add(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+    const uint64_t mask[], int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
-    tile_simulator::binary<tile_simulator::BinaryOp::add, half, float, int16_t, int32_t>(dst, src0, src1,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Add", at});
+    tile_simulator::binary<tile_simulator::BinaryOp::add, half, float, int16_t, int32_t>(
+        dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Add", at});
 }
 template <class T>
-inline void Add(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
-    const int32_t& count, Where at = Where::here())
+inline void Add(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const int32_t& count,
+    Where at = Where::here())
 {
     tile_simulator::binary<tile_simulator::BinaryOp::add, half, float, int16_t, int32_t>(
         dst, src0, src1, tile_simulator::VectorForm::of_count(count), {}, {"Add", at});
@@ -56,19 +68,19 @@ template <class T, bool isSetMask = true>
 inline void Sub(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,
     int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
-    tile_simulator::binary<tile_simulator::BinaryOp::sub, half, float, int16_t, int32_t>(dst, src0, src1,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Sub", at});
+    tile_simulator::binary<tile_simulator::BinaryOp::sub, half, float, int16_t, int32_t>(
+        dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Sub", at});
 }
 template <class T, bool isSetMask = true>
-inline void Sub(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const uint64_t mask[],
-    int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+inline void Sub(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+    const uint64_t mask[], int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
-    tile_simulator::binary<tile_simulator::BinaryOp::sub, half, float, int16_t, int32_t>(dst, src0, src1,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Sub", at});
+    tile_simulator::binary<tile_simulator::BinaryOp::sub, half, float, int16_t, int32_t>(
+        dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Sub", at});
 }
 template <class T>
-inline void Sub(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
-    const int32_t& count, Where at = Where::here())
+inline void Sub(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const int32_t& count,
+    Where at = Where::here())
 {
     tile_simulator::binary<tile_simulator::BinaryOp::sub, half, float, int16_t, int32_t>(
         dst, src0, src1, tile_simulator::VectorForm::of_count(count), {}, {"Sub", at});
@@ -79,19 +91,19 @@ template <class T, bool isSetMask = true>
 inline void Mul(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,
     int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
-    tile_simulator::binary<tile_simulator::BinaryOp::mul, half, float, int16_t, int32_t>(dst, src0, src1,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Mul", at});
+    tile_simulator::binary<tile_simulator::BinaryOp::mul, half, float, int16_t, int32_t>(
+        dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Mul", at});
 }
 template <class T, bool isSetMask = true>
-inline void Mul(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const uint64_t mask[],
-    int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+inline void Mul(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+    const uint64_t mask[], int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
-    tile_simulator::binary<tile_simulator::BinaryOp::mul, half, float, int16_t, int32_t>(dst, src0, src1,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Mul", at});
+    tile_simulator::binary<tile_simulator::BinaryOp::mul, half, float, int16_t, int32_t>(
+        dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Mul", at});
 }
 template <class T>
-inline void Mul(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
-    const int32_t& count, Where at = Where::here())
+inline void Mul(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const int32_t& count,
+    Where at = Where::here())
 {
     tile_simulator::binary<tile_simulator::BinaryOp::mul, half, float, int16_t, int32_t>(
         dst, src0, src1, tile_simulator::VectorForm::of_count(count), {}, {"Mul", at});
@@ -102,19 +114,19 @@ template <class T, bool isSetMask = true>
 inline void Div(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,
     int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
-    tile_simulator::binary<tile_simulator::BinaryOp::div, half, float>(dst, src0, src1,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Div", at});
+    tile_simulator::binary<tile_simulator::BinaryOp::div, half, float>(
+        dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Div", at});
 }
 template <class T, bool isSetMask = true>
-inline void Div(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const uint64_t mask[],
-    int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+inline void Div(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+    const uint64_t mask[], int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
-    tile_simulator::binary<tile_simulator::BinaryOp::div, half, float>(dst, src0, src1,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Div", at});
+    tile_simulator::binary<tile_simulator::BinaryOp::div, half, float>(
+        dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Div", at});
 }
 template <class T>
-inline void Div(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
-    const int32_t& count, Where at = Where::here())
+inline void Div(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const int32_t& count,
+    Where at = Where::here())
 {
     tile_simulator::binary<tile_simulator::BinaryOp::div, half, float>(
         dst, src0, src1, tile_simulator::VectorForm::of_count(count), {}, {"Div", at});
@@ -125,19 +137,19 @@ template <class T, bool isSetMask = true>
 inline void Max(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,
     int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
-    tile_simulator::binary<tile_simulator::BinaryOp::max, half, float, int16_t, int32_t>(dst, src0, src1,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Max", at});
+    tile_simulator::binary<tile_simulator::BinaryOp::max, half, float, int16_t, int32_t>(
+        dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Max", at});
 }
 template <class T, bool isSetMask = true>
-inline void Max(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const uint64_t mask[],
-    int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+inline void Max(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+    const uint64_t mask[], int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
-    tile_simulator::binary<tile_simulator::BinaryOp::max, half, float, int16_t, int32_t>(dst, src0, src1,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Max", at});
+    tile_simulator::binary<tile_simulator::BinaryOp::max, half, float, int16_t, int32_t>(
+        dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Max", at});
 }
 template <class T>
-inline void Max(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
-    const int32_t& count, Where at = Where::here())
+inline void Max(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const int32_t& count,
+    Where at = Where::here())
 {
     tile_simulator::binary<tile_simulator::BinaryOp::max, half, float, int16_t, int32_t>(
         dst, src0, src1, tile_simulator::VectorForm::of_count(count), {}, {"Max", at});
@@ -148,19 +160,19 @@ template <class T, bool isSetMask = true>
 inline void Min(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,
     int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
-    tile_simulator::binary<tile_simulator::BinaryOp::min, half, float, int16_t, int32_t>(dst, src0, src1,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Min", at});
+    tile_simulator::binary<tile_simulator::BinaryOp::min, half, float, int16_t, int32_t>(
+        dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Min", at});
 }
 template <class T, bool isSetMask = true>
-inline void Min(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const uint64_t mask[],
-    int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+inline void Min(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+    const uint64_t mask[], int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
-    tile_simulator::binary<tile_simulator::BinaryOp::min, half, float, int16_t, int32_t>(dst, src0, src1,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Min", at});
+    tile_simulator::binary<tile_simulator::BinaryOp::min, half, float, int16_t, int32_t>(
+        dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Min", at});
 }
 template <class T>
-inline void Min(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
-    const int32_t& count, Where at = Where::here())
+inline void Min(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const int32_t& count,
+    Where at = Where::here())
 {
     tile_simulator::binary<tile_simulator::BinaryOp::min, half, float, int16_t, int32_t>(
         dst, src0, src1, tile_simulator::VectorForm::of_count(count), {}, {"Min", at});
@@ -171,19 +183,19 @@ template <class T, bool isSetMask = true>
 inline void And(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,
     int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
-    tile_simulator::binary<tile_simulator::BinaryOp::bit_and, int16_t, uint16_t>(dst, src0, src1,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"And", at});
+    tile_simulator::binary<tile_simulator::BinaryOp::bit_and, int16_t, uint16_t>(
+        dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"And", at});
 }
 template <class T, bool isSetMask = true>
-inline void And(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const uint64_t mask[],
-    int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+inline void And(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+    const uint64_t mask[], int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
-    tile_simulator::binary<tile_simulator::BinaryOp::bit_and, int16_t, uint16_t>(dst, src0, src1,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"And", at});
+    tile_simulator::binary<tile_simulator::BinaryOp::bit_and, int16_t, uint16_t>(
+        dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"And", at});
 }
 template <class T>
-inline void And(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
-    const int32_t& count, Where at = Where::here())
+inline void And(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const int32_t& count,
+    Where at = Where::here())
 {
     tile_simulator::binary<tile_simulator::BinaryOp::bit_and, int16_t, uint16_t>(
         dst, src0, src1, tile_simulator::VectorForm::of_count(count), {}, {"And", at});
@@ -194,19 +206,19 @@ template <class T, bool isSetMask = true>
 inline void Or(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,
     int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
-    tile_simulator::binary<tile_simulator::BinaryOp::bit_or, int16_t, uint16_t>(dst, src0, src1,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Or", at});
+    tile_simulator::binary<tile_simulator::BinaryOp::bit_or, int16_t, uint16_t>(
+        dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Or", at});
 }
 template <class T, bool isSetMask = true>
 inline void Or(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const uint64_t mask[],
     int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
-    tile_simulator::binary<tile_simulator::BinaryOp::bit_or, int16_t, uint16_t>(dst, src0, src1,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Or", at});
+    tile_simulator::binary<tile_simulator::BinaryOp::bit_or, int16_t, uint16_t>(
+        dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Or", at});
 }
 template <class T>
-inline void Or(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
-    const int32_t& count, Where at = Where::here())
+inline void Or(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const int32_t& count,
+    Where at = Where::here())
 {
     tile_simulator::binary<tile_simulator::BinaryOp::bit_or, int16_t, uint16_t>(
         dst, src0, src1, tile_simulator::VectorForm::of_count(count), {}, {"Or", at});
@@ -221,8 +233,8 @@ inline void AddRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const
         tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"AddRelu", at});
 }
 template <class T, bool isSetMask = true>
-inline void AddRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const uint64_t mask[],
-    int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+inline void AddRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+    const uint64_t mask[], int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::binary<tile_simulator::BinaryOp::add_relu, half, float, int16_t>(dst, src0, src1,
         tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"AddRelu", at});
@@ -244,8 +256,8 @@ inline void SubRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const
         tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"SubRelu", at});
 }
 template <class T, bool isSetMask = true>
-inline void SubRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const uint64_t mask[],
-    int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+inline void SubRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+    const uint64_t mask[], int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::binary<tile_simulator::BinaryOp::sub_relu, half, float, int16_t>(dst, src0, src1,
         tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"SubRelu", at});
@@ -260,15 +272,15 @@ inline void SubRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const
 
 // dst = src0 * dst + src1
 template <class T, bool isSetMask = true>
-inline void FusedMulAdd(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,
-    int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+inline void FusedMulAdd(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+    uint64_t mask, int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::binary<tile_simulator::BinaryOp::fused_mul_add, half, float>(dst, src0, src1,
         tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"FusedMulAdd", at});
 }
 template <class T, bool isSetMask = true>
-inline void FusedMulAdd(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const uint64_t mask[],
-    int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+inline void FusedMulAdd(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+    const uint64_t mask[], int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::binary<tile_simulator::BinaryOp::fused_mul_add, half, float>(dst, src0, src1,
         tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"FusedMulAdd", at});
@@ -283,15 +295,15 @@ inline void FusedMulAdd(const LocalTensor<T>& dst, const LocalTensor<T>& src0, c
 
 // dst = max(src0 * dst + src1, 0)
 template <class T, bool isSetMask = true>
-inline void FusedMulAddRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,
-    int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+inline void FusedMulAddRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+    uint64_t mask, int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::binary<tile_simulator::BinaryOp::fused_mul_add_relu, half, float>(dst, src0, src1,
         tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"FusedMulAddRelu", at});
 }
 template <class T, bool isSetMask = true>
-inline void FusedMulAddRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const uint64_t mask[],
-    int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+inline void FusedMulAddRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+    const uint64_t mask[], int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::binary<tile_simulator::BinaryOp::fused_mul_add_relu, half, float>(dst, src0, src1,
         tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"FusedMulAddRelu", at});

@@ -32,11 +32,14 @@ template <class T, class U>
 inline void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& round_mode,
     const uint32_t count, Where at = Where::here())
 {
-    tile_simulator::vector_cast(dst.operand(), src.operand(), round_mode, tile_simulator::VectorForm::of_count(count),
-        {}, {"Cast", at});
+    tile_simulator::vector_cast(
+        dst.operand(), src.operand(), round_mode, tile_simulator::VectorForm::of_count(count), {}, {"Cast", at});
 }
 
 // Scale of the int32 -> half cast.
-inline void SetDeqScale(half scale) { tile_simulator::set_dequantization_scale(scale); }
+inline void SetDeqScale(half scale)
+{
+    tile_simulator::set_dequantization_scale(scale);
+}
 
 }  // namespace AscendC

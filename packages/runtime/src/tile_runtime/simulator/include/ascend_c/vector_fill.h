@@ -8,9 +8,10 @@ namespace tile_simulator {
 
 void vector_duplicate(LocalOperand dst, Scalar scalar, const VectorForm& form, uint32_t dst_block_stride,
     uint32_t dst_repeat_stride, Use use);
-void vector_copy(LocalOperand dst, LocalOperand src, const VectorForm& form, const AscendC::CopyRepeatParams& strides,
-    Use use);
-void vector_brcb(LocalOperand dst, LocalOperand src, int64_t repeats, const AscendC::BrcbRepeatParams& strides, Use use);
+void vector_copy(
+    LocalOperand dst, LocalOperand src, const VectorForm& form, const AscendC::CopyRepeatParams& strides, Use use);
+void vector_brcb(
+    LocalOperand dst, LocalOperand src, int64_t repeats, const AscendC::BrcbRepeatParams& strides, Use use);
 
 template <class T>
 constexpr bool fillable = is_one_of<T, half, bfloat16_t, float, int16_t, uint16_t, int32_t, uint32_t>;

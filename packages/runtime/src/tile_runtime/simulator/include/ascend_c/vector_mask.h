@@ -15,9 +15,18 @@ namespace AscendC {
 
 using tile_simulator::Where;
 
-inline void SetMaskNorm() { tile_simulator::set_mask_counter(false); }
-inline void SetMaskCount() { tile_simulator::set_mask_counter(true); }
-inline void ResetMask() { tile_simulator::set_mask_bits(~uint64_t(0), ~uint64_t(0)); }
+inline void SetMaskNorm()
+{
+    tile_simulator::set_mask_counter(false);
+}
+inline void SetMaskCount()
+{
+    tile_simulator::set_mask_counter(true);
+}
+inline void ResetMask()
+{
+    tile_simulator::set_mask_bits(~uint64_t(0), ~uint64_t(0));
+}
 
 template <class T, MaskMode mode = MaskMode::NORMAL>
 inline void SetVectorMask(const uint64_t maskHigh, const uint64_t maskLow)

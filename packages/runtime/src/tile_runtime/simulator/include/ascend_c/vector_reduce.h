@@ -28,8 +28,8 @@ constexpr bool reducible = is_one_of<T, half, float>;
 namespace AscendC {
 
 template <class T, bool isSetMask = true>
-inline void WholeReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t mask, const int32_t repeatTimes,
-    const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+inline void WholeReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t mask,
+    const int32_t repeatTimes, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
     Where at = Where::here())
 {
     static_assert(tile_simulator::reducible<T>, "WholeReduceSum: half and float only");
@@ -39,8 +39,8 @@ inline void WholeReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
 }
 
 template <class T, bool isSetMask = true>
-inline void WholeReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[], const int32_t repeatTimes,
-    const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+inline void WholeReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[],
+    const int32_t repeatTimes, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
     Where at = Where::here())
 {
     static_assert(tile_simulator::reducible<T>, "WholeReduceSum: half and float only");
@@ -50,10 +50,9 @@ inline void WholeReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
 }
 
 template <class T, bool isSetMask = true>
-inline void WholeReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t mask, const int32_t repeatTimes,
-    const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
-    ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,
-    Where at = Where::here())
+inline void WholeReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t mask,
+    const int32_t repeatTimes, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+    ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, Where at = Where::here())
 {
     static_assert(tile_simulator::reducible<T>, "WholeReduceMax: half and float only");
     tile_simulator::vector_reduce(tile_simulator::ReduceOp::max, tile_simulator::ReduceSpan::repeat, dst.operand(),
@@ -62,10 +61,9 @@ inline void WholeReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src,
 }
 
 template <class T, bool isSetMask = true>
-inline void WholeReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[], const int32_t repeatTimes,
-    const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
-    ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,
-    Where at = Where::here())
+inline void WholeReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[],
+    const int32_t repeatTimes, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+    ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, Where at = Where::here())
 {
     static_assert(tile_simulator::reducible<T>, "WholeReduceMax: half and float only");
     tile_simulator::vector_reduce(tile_simulator::ReduceOp::max, tile_simulator::ReduceSpan::repeat, dst.operand(),
@@ -74,10 +72,9 @@ inline void WholeReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src,
 }
 
 template <class T, bool isSetMask = true>
-inline void WholeReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t mask, const int32_t repeatTimes,
-    const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
-    ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,
-    Where at = Where::here())
+inline void WholeReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t mask,
+    const int32_t repeatTimes, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+    ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, Where at = Where::here())
 {
     static_assert(tile_simulator::reducible<T>, "WholeReduceMin: half and float only");
     tile_simulator::vector_reduce(tile_simulator::ReduceOp::min, tile_simulator::ReduceSpan::repeat, dst.operand(),
@@ -86,10 +83,9 @@ inline void WholeReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src,
 }
 
 template <class T, bool isSetMask = true>
-inline void WholeReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[], const int32_t repeatTimes,
-    const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
-    ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,
-    Where at = Where::here())
+inline void WholeReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[],
+    const int32_t repeatTimes, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+    ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, Where at = Where::here())
 {
     static_assert(tile_simulator::reducible<T>, "WholeReduceMin: half and float only");
     tile_simulator::vector_reduce(tile_simulator::ReduceOp::min, tile_simulator::ReduceSpan::repeat, dst.operand(),
@@ -98,8 +94,9 @@ inline void WholeReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src,
 }
 
 template <class T, bool isSetMask = true>
-inline void BlockReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat, const int32_t mask,
-    const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride, Where at = Where::here())
+inline void BlockReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat,
+    const int32_t mask, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+    Where at = Where::here())
 {
     static_assert(tile_simulator::reducible<T>, "BlockReduceSum: half and float only");
     tile_simulator::vector_reduce(tile_simulator::ReduceOp::sum, tile_simulator::ReduceSpan::block, dst.operand(),
@@ -108,8 +105,9 @@ inline void BlockReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
 }
 
 template <class T, bool isSetMask = true>
-inline void BlockReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat, const uint64_t mask[],
-    const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride, Where at = Where::here())
+inline void BlockReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat,
+    const uint64_t mask[], const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+    Where at = Where::here())
 {
     static_assert(tile_simulator::reducible<T>, "BlockReduceSum: half and float only");
     tile_simulator::vector_reduce(tile_simulator::ReduceOp::sum, tile_simulator::ReduceSpan::block, dst.operand(),
@@ -118,8 +116,9 @@ inline void BlockReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
 }
 
 template <class T, bool isSetMask = true>
-inline void BlockReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat, const int32_t mask,
-    const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride, Where at = Where::here())
+inline void BlockReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat,
+    const int32_t mask, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+    Where at = Where::here())
 {
     static_assert(tile_simulator::reducible<T>, "BlockReduceMax: half and float only");
     tile_simulator::vector_reduce(tile_simulator::ReduceOp::max, tile_simulator::ReduceSpan::block, dst.operand(),
@@ -128,8 +127,9 @@ inline void BlockReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src,
 }
 
 template <class T, bool isSetMask = true>
-inline void BlockReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat, const uint64_t mask[],
-    const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride, Where at = Where::here())
+inline void BlockReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat,
+    const uint64_t mask[], const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+    Where at = Where::here())
 {
     static_assert(tile_simulator::reducible<T>, "BlockReduceMax: half and float only");
     tile_simulator::vector_reduce(tile_simulator::ReduceOp::max, tile_simulator::ReduceSpan::block, dst.operand(),
@@ -138,8 +138,9 @@ inline void BlockReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src,
 }
 
 template <class T, bool isSetMask = true>
-inline void BlockReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat, const int32_t mask,
-    const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride, Where at = Where::here())
+inline void BlockReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat,
+    const int32_t mask, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+    Where at = Where::here())
 {
     static_assert(tile_simulator::reducible<T>, "BlockReduceMin: half and float only");
     tile_simulator::vector_reduce(tile_simulator::ReduceOp::min, tile_simulator::ReduceSpan::block, dst.operand(),
@@ -148,8 +149,9 @@ inline void BlockReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src,
 }
 
 template <class T, bool isSetMask = true>
-inline void BlockReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat, const uint64_t mask[],
-    const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride, Where at = Where::here())
+inline void BlockReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat,
+    const uint64_t mask[], const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+    Where at = Where::here())
 {
     static_assert(tile_simulator::reducible<T>, "BlockReduceMin: half and float only");
     tile_simulator::vector_reduce(tile_simulator::ReduceOp::min, tile_simulator::ReduceSpan::block, dst.operand(),
@@ -158,8 +160,9 @@ inline void BlockReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src,
 }
 
 template <class T, bool isSetMask = true>
-inline void PairReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat, const int32_t mask,
-    const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride, Where at = Where::here())
+inline void PairReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat,
+    const int32_t mask, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+    Where at = Where::here())
 {
     static_assert(tile_simulator::reducible<T>, "PairReduceSum: half and float only");
     tile_simulator::vector_reduce(tile_simulator::ReduceOp::sum, tile_simulator::ReduceSpan::pair, dst.operand(),
@@ -168,8 +171,9 @@ inline void PairReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, 
 }
 
 template <class T, bool isSetMask = true>
-inline void PairReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat, const uint64_t mask[],
-    const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride, Where at = Where::here())
+inline void PairReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat,
+    const uint64_t mask[], const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+    Where at = Where::here())
 {
     static_assert(tile_simulator::reducible<T>, "PairReduceSum: half and float only");
     tile_simulator::vector_reduce(tile_simulator::ReduceOp::sum, tile_simulator::ReduceSpan::pair, dst.operand(),

@@ -26,15 +26,15 @@ namespace AscendC {
 
 // dst = src + scalar
 template <class T, bool isSetMask = true>
-inline void Adds(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, uint64_t mask, int32_t repeatTimes,
-    const UnaryRepeatParams& repeatParams, Where at = Where::here())
+inline void Adds(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, uint64_t mask,
+    int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::with_scalar<tile_simulator::ScalarOp::adds, half, float, int16_t, int32_t>(dst, src, scalar,
         tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Adds", at});
 }
 template <class T, bool isSetMask = true>
-inline void Adds(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, const uint64_t mask[], int32_t repeatTimes,
-    const UnaryRepeatParams& repeatParams, Where at = Where::here())
+inline void Adds(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, const uint64_t mask[],
+    int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::with_scalar<tile_simulator::ScalarOp::adds, half, float, int16_t, int32_t>(dst, src, scalar,
         tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Adds", at});
@@ -49,15 +49,15 @@ inline void Adds(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& 
 
 // dst = src * scalar
 template <class T, bool isSetMask = true>
-inline void Muls(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, uint64_t mask, int32_t repeatTimes,
-    const UnaryRepeatParams& repeatParams, Where at = Where::here())
+inline void Muls(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, uint64_t mask,
+    int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::with_scalar<tile_simulator::ScalarOp::muls, half, float, int16_t, int32_t>(dst, src, scalar,
         tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Muls", at});
 }
 template <class T, bool isSetMask = true>
-inline void Muls(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, const uint64_t mask[], int32_t repeatTimes,
-    const UnaryRepeatParams& repeatParams, Where at = Where::here())
+inline void Muls(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, const uint64_t mask[],
+    int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::with_scalar<tile_simulator::ScalarOp::muls, half, float, int16_t, int32_t>(dst, src, scalar,
         tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Muls", at});
@@ -72,15 +72,15 @@ inline void Muls(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& 
 
 // dst = max(src, scalar)
 template <class T, bool isSetMask = true>
-inline void Maxs(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, uint64_t mask, int32_t repeatTimes,
-    const UnaryRepeatParams& repeatParams, Where at = Where::here())
+inline void Maxs(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, uint64_t mask,
+    int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::with_scalar<tile_simulator::ScalarOp::maxs, half, float, int16_t, int32_t>(dst, src, scalar,
         tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Maxs", at});
 }
 template <class T, bool isSetMask = true>
-inline void Maxs(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, const uint64_t mask[], int32_t repeatTimes,
-    const UnaryRepeatParams& repeatParams, Where at = Where::here())
+inline void Maxs(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, const uint64_t mask[],
+    int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::with_scalar<tile_simulator::ScalarOp::maxs, half, float, int16_t, int32_t>(dst, src, scalar,
         tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Maxs", at});
@@ -95,15 +95,15 @@ inline void Maxs(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& 
 
 // dst = min(src, scalar)
 template <class T, bool isSetMask = true>
-inline void Mins(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, uint64_t mask, int32_t repeatTimes,
-    const UnaryRepeatParams& repeatParams, Where at = Where::here())
+inline void Mins(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, uint64_t mask,
+    int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::with_scalar<tile_simulator::ScalarOp::mins, half, float, int16_t, int32_t>(dst, src, scalar,
         tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Mins", at});
 }
 template <class T, bool isSetMask = true>
-inline void Mins(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, const uint64_t mask[], int32_t repeatTimes,
-    const UnaryRepeatParams& repeatParams, Where at = Where::here())
+inline void Mins(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, const uint64_t mask[],
+    int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::with_scalar<tile_simulator::ScalarOp::mins, half, float, int16_t, int32_t>(dst, src, scalar,
         tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Mins", at});
@@ -118,15 +118,15 @@ inline void Mins(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& 
 
 // dst = src >= 0 ? src : src * scalar
 template <class T, bool isSetMask = true>
-inline void LeakyRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, uint64_t mask, int32_t repeatTimes,
-    const UnaryRepeatParams& repeatParams, Where at = Where::here())
+inline void LeakyRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, uint64_t mask,
+    int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::with_scalar<tile_simulator::ScalarOp::leaky_relu, half, float>(dst, src, scalar,
         tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"LeakyRelu", at});
 }
 template <class T, bool isSetMask = true>
-inline void LeakyRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, const uint64_t mask[], int32_t repeatTimes,
-    const UnaryRepeatParams& repeatParams, Where at = Where::here())
+inline void LeakyRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, const uint64_t mask[],
+    int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::with_scalar<tile_simulator::ScalarOp::leaky_relu, half, float>(dst, src, scalar,
         tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"LeakyRelu", at});
@@ -141,18 +141,18 @@ inline void LeakyRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src, cons
 
 // dst = src << scalar
 template <class T, bool isSetMask = true>
-inline void ShiftLeft(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, uint64_t mask, int32_t repeatTimes,
-    const UnaryRepeatParams& repeatParams, Where at = Where::here())
+inline void ShiftLeft(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, uint64_t mask,
+    int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
-    tile_simulator::with_scalar<tile_simulator::ScalarOp::shift_left, int16_t, uint16_t, int32_t, uint32_t>(dst, src, scalar,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"ShiftLeft", at});
+    tile_simulator::with_scalar<tile_simulator::ScalarOp::shift_left, int16_t, uint16_t, int32_t, uint32_t>(dst, src,
+        scalar, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"ShiftLeft", at});
 }
 template <class T, bool isSetMask = true>
-inline void ShiftLeft(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, const uint64_t mask[], int32_t repeatTimes,
-    const UnaryRepeatParams& repeatParams, Where at = Where::here())
+inline void ShiftLeft(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, const uint64_t mask[],
+    int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
-    tile_simulator::with_scalar<tile_simulator::ScalarOp::shift_left, int16_t, uint16_t, int32_t, uint32_t>(dst, src, scalar,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"ShiftLeft", at});
+    tile_simulator::with_scalar<tile_simulator::ScalarOp::shift_left, int16_t, uint16_t, int32_t, uint32_t>(dst, src,
+        scalar, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"ShiftLeft", at});
 }
 template <class T, bool isSetMask = true>
 inline void ShiftLeft(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, const int32_t& count,
@@ -168,20 +168,22 @@ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, con
     int32_t repeatTimes, const UnaryRepeatParams& repeatParams, bool roundEn = false, Where at = Where::here())
 {
     const auto form = tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes);
-    static_assert(tile_simulator::is_one_of<T, int16_t, uint16_t, int32_t, uint32_t>, "ShiftRight: 16- and 32-bit integers only");
-    tile_simulator::vector_scalar(roundEn ? tile_simulator::ScalarOp::shift_right_round
-                                          : tile_simulator::ScalarOp::shift_right,
-        dst.operand(), src.operand(), tile_simulator::scalar_of(scalar), form, repeatParams, {"ShiftRight", at});
+    static_assert(
+        tile_simulator::is_one_of<T, int16_t, uint16_t, int32_t, uint32_t>, "ShiftRight: 16- and 32-bit integers only");
+    tile_simulator::vector_scalar(
+        roundEn ? tile_simulator::ScalarOp::shift_right_round : tile_simulator::ScalarOp::shift_right, dst.operand(),
+        src.operand(), tile_simulator::scalar_of(scalar), form, repeatParams, {"ShiftRight", at});
 }
 template <class T, bool isSetMask = true>
 inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, const uint64_t mask[],
     int32_t repeatTimes, const UnaryRepeatParams& repeatParams, bool roundEn = false, Where at = Where::here())
 {
     const auto form = tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes);
-    static_assert(tile_simulator::is_one_of<T, int16_t, uint16_t, int32_t, uint32_t>, "ShiftRight: 16- and 32-bit integers only");
-    tile_simulator::vector_scalar(roundEn ? tile_simulator::ScalarOp::shift_right_round
-                                          : tile_simulator::ScalarOp::shift_right,
-        dst.operand(), src.operand(), tile_simulator::scalar_of(scalar), form, repeatParams, {"ShiftRight", at});
+    static_assert(
+        tile_simulator::is_one_of<T, int16_t, uint16_t, int32_t, uint32_t>, "ShiftRight: 16- and 32-bit integers only");
+    tile_simulator::vector_scalar(
+        roundEn ? tile_simulator::ScalarOp::shift_right_round : tile_simulator::ScalarOp::shift_right, dst.operand(),
+        src.operand(), tile_simulator::scalar_of(scalar), form, repeatParams, {"ShiftRight", at});
 }
 template <class T, bool isSetMask = true>
 inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, const int32_t& count,
@@ -193,16 +195,16 @@ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, con
 
 // dst += src * scalar; the source may be half with a float destination
 template <class T, class U, bool isSetMask = true>
-inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalar, uint64_t mask, int32_t repeatTimes,
-    const UnaryRepeatParams& repeatParams, Where at = Where::here())
+inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalar, uint64_t mask,
+    int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::vector_scalar(tile_simulator::ScalarOp::axpy, dst.operand(), src.operand(),
         tile_simulator::scalar_of(scalar), tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes),
         repeatParams, {"Axpy", at});
 }
 template <class T, class U, bool isSetMask = true>
-inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalar, const uint64_t mask[], int32_t repeatTimes,
-    const UnaryRepeatParams& repeatParams, Where at = Where::here())
+inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalar, const uint64_t mask[],
+    int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::vector_scalar(tile_simulator::ScalarOp::axpy, dst.operand(), src.operand(),
         tile_simulator::scalar_of(scalar), tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes),

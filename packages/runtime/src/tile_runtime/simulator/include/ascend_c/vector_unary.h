@@ -171,7 +171,8 @@ inline void Reciprocal(const LocalTensor<T>& dst, const LocalTensor<T>& src, con
         dst, src, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Reciprocal", at});
 }
 template <class T>
-inline void Reciprocal(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t& count, Where at = Where::here())
+inline void Reciprocal(
+    const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t& count, Where at = Where::here())
 {
     tile_simulator::unary<tile_simulator::UnaryOp::reciprocal, half, float>(
         dst, src, tile_simulator::VectorForm::of_count(count), {}, {"Reciprocal", at});

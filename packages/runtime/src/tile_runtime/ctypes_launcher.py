@@ -1,0 +1,118 @@
+"""The launcher without a compiled extension, for a Python whose headers are not installed.
+
+Same interface and results as `launcher/_tile_launcher.pyi`, a few microseconds slower per call;
+`tile-ascend doctor` says which of the two is used.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tile_runtime.simulation_error import Fault
+
+CHECKS_OFF = 0
+CHECKS_DEVICE = 1
+
+_CELLS: dict[str, Any] = {
+    "ptr": ctypes.c_void_p, "i32": ctypes.c_int32, "i64": ctypes.c_int64,
+    "f32": ctypes.c_float, "f64": ctypes.c_double, "bool": ctypes.c_bool,
+}  # fmt: skip
+
+
+# These three mirror the structures of simulator/include/tile_simulator.h.
+class _Buffer(ctypes.Structure):
+    _fields_ = (("base", ctypes.c_void_p), ("bytes", ctypes.c_uint64), ("name", ctypes.c_char_p))
+
+
+class _Options(ctypes.Structure):
+    _fields_ = (
+        ("checks", ctypes.c_uint32), ("threads", ctypes.c_uint32), ("seed", ctypes.c_uint64),
+        ("cube_cores", ctypes.c_uint32), ("vector_cores", ctypes.c_uint32),
+    )  # fmt: skip
+
+
+class _Error(ctypes.Structure):
+    _fields_ = (
+        ("kind", ctypes.c_char_p), ("text", ctypes.c_char_p), ("file", ctypes.c_char_p),
+        ("line", ctypes.c_uint32), ("block", ctypes.c_uint32), ("core", ctypes.c_char_p),
+        ("api", ctypes.c_char_p),
+    )  # fmt: skip
+
+
+class CtypesLauncher:
+    """Stands in for the module `_tile_launcher`, with the simulator loaded."""
+
+    CHECKS_OFF = CHECKS_OFF
+    CHECKS_DEVICE = CHECKS_DEVICE
+
+    def __init__(self, simulator: Path) -> None:
+        library: Any = ctypes.CDLL(str(simulator), mode=ctypes.RTLD_GLOBAL)
+        library.tile_simulator_error.restype = ctypes.POINTER(_Error)
+        # Not c_char_p: printed text may contain zero bytes.
+        library.tile_simulator_output.restype = ctypes.c_void_p
+        self._library = library
+
+    def Kernel(
+        self, path: str, entry_symbol: str, kinds: Sequence[str], names: Sequence[str] = ()
+    ) -> CtypesKernel:
+        """Load a kernel library. RuntimeError if it can not be loaded."""
+        return CtypesKernel(self._library, path, entry_symbol, kinds, names)
+
+
+class CtypesKernel:
+    """A loaded kernel library."""
+
+    def __init__(
+        self,
+        simulator: Any,
+        path: str,
+        entry_symbol: str,
+        kinds: Sequence[str],
+        names: Sequence[str],
+    ) -> None:
+        self._simulator = simulator
+        try:
+            self._entry = getattr(ctypes.CDLL(path), entry_symbol)
+        except (OSError, AttributeError) as error:
+            raise RuntimeError(f"cannot load {path}: {error}") from None
+        self._entry.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+        self._entry.restype = None
+        self._cells = [_CELLS[kind] for kind in kinds]
+        self._pointers = [i for i, kind in enumerate(kinds) if kind == "ptr"]
+        self._names = [name.encode() for name in names] or [b"?"] * len(kinds)
+        self._options = _Options()
+        simulator.tile_simulator_default_options(ctypes.byref(self._options))
+
+    def set_options(
+        self, *, checks: int, threads: int, seed: int, cube_cores: int, vector_cores: int
+    ) -> None:
+        """Options of later runs of this kernel. threads = 0 means all host threads."""
+        self._options = _Options(checks, threads, seed, cube_cores, vector_cores)
+
+    def run(
+        self, values: tuple[float, ...], byte_sizes: tuple[int, ...]
+    ) -> tuple[Fault | None, str]:
+        """Run the kernel on the given values (pointers as integers)."""
+        cells = [cell(value) for cell, value in zip(self._cells, values, strict=True)]
+        arguments = (ctypes.c_void_p * max(len(cells), 1))(*map(ctypes.addressof, cells))
+        buffers = (_Buffer * max(len(self._pointers), 1))(
+            *(_Buffer(int(values[i]), byte_sizes[i], self._names[i]) for i in self._pointers)
+        )
+        simulator = self._simulator
+        simulator.tile_simulator_clear()
+        simulator.tile_simulator_set_buffers(buffers, ctypes.c_size_t(len(self._pointers)))
+        simulator.tile_simulator_set_options(ctypes.byref(self._options))
+        self._entry(arguments, None)
+        length = ctypes.c_size_t()
+        start = simulator.tile_simulator_output(ctypes.byref(length))
+        text = ctypes.string_at(start, length.value).decode(errors="replace")
+        found = simulator.tile_simulator_error()
+        if not found:
+            return None, text
+        e = found.contents
+        strings = {k: getattr(e, k).decode(errors="replace")
+                   for k in ("kind", "text", "file", "core", "api")}  # fmt: skip
+        return Fault(line=e.line, block=e.block, **strings), text

@@ -1,0 +1,112 @@
+"""Runs many kernels from one translation unit: compile time is mostly headers."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tile_ir
+import tile_passes
+from tile_codegen_ascendc import DEVICE_HEADER_DIR, emit, entry_source
+from tile_ir import DEFAULT_TARGET, Buffer, Func
+from tile_ir.equality import structurally_equal
+from tile_runtime import build_simulator as builder
+from tile_runtime.native import launcher
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the simulator said and left in the arrays."""
+
+    arrays: list[Any]
+    error: Any
+    printed: str
+
+
+def lower(func: Func) -> Func:
+    """The function through the whole pipeline, with the law of the textual form at every phase."""
+
+    def law(_pass: object, f: Func, _changed: bool) -> None:
+        text = tile_ir.print_func(f)
+        assert structurally_equal(f, tile_ir.parse(text)), text
+
+    tile_ir.verify(func)
+    law(None, func, False)
+    options = tile_passes.PassOptions(after_each=law)
+    return tile_passes.run_pipeline(func, DEFAULT_TARGET, options).func
+
+
+class KernelBatch:
+    """Collects kernels, compiles them together, runs them one by one."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.funcs: list[Func] = []
+        self.library: Path | None = None
+
+    def add(self, func: Func) -> int:
+        number = len(self.funcs)
+        self.funcs.append(lower(replace(func, name=f"k{number}_{func.name}")))
+        return number
+
+    def build(self) -> None:
+        parts = ['#include "kernel_operator.h"\n#include "tile_device.h"\n']
+        for number, func in enumerate(self.funcs):
+            text = emit(func, DEFAULT_TARGET) + entry_source(func)
+            text = re.sub(r"^#include.*$", "", text, flags=re.M)
+            text = re.sub(r"\bcall\b", f"call_{number}", text)
+            parts.append(re.sub(r"\btile_entry\b", f"tile_entry_{number}", text))
+        source = self.folder / "batch.cpp"
+        source.write_text("\n".join(parts))
+        self.library = self.folder / "batch.so"
+        command = [
+            builder.find_compiler(), "-std=c++17", "-O0", "-fPIC", "-shared", "-Wall", "-Werror",
+            "-I", str(builder.include_directory()), "-I", str(DEVICE_HEADER_DIR),
+            str(source), "-o", str(self.library),
+        ]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[:4000]
+
+    def run(self, number: int, arguments: Sequence[Any]) -> Outcome:
+        """Run one kernel on copies of the arguments; checks are those of the device."""
+        assert self.library is not None, "build first"
+        func, module = self.funcs[number], launcher()
+        arrays = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+        symbols = bind_symbols(func, arrays)
+        kinds = [_kind(p, a) for p, a in zip(func.params, arrays, strict=True)]
+        names = [p.name for p in func.params] + [s.name for s in func.symbols]
+        kernel = module.Kernel(
+            str(self.library), f"tile_entry_{number}", [*kinds, *("i64" for _ in symbols)], names
+        )
+        values = tuple(a.ctypes.data if isinstance(a, np.ndarray) else a for a in arrays)
+        sizes = tuple(a.nbytes if isinstance(a, np.ndarray) else 0 for a in arrays)
+        error, printed = kernel.run((*values, *symbols), (*sizes, *(0 for _ in symbols)))
+        return Outcome(arrays, error, printed)
+
+
+def _kind(param: Any, value: Any) -> str:
+    if isinstance(param, Buffer):
+        return "ptr"
+    return "f32" if isinstance(value, float) else "i64" if param.dtype.bits == 64 else "i32"
+
+
+def bind_symbols(func: Func, arrays: Sequence[Any]) -> list[int]:
+    """Values of symbolic dimensions, read off the arrays."""
+    found: dict[Any, int] = {}
+    for param, array in zip(func.params, arrays, strict=True):
+        if isinstance(param, Buffer):
+            found.update(zip(param.shape, array.shape, strict=True))
+    return [found[s] for s in func.symbols]
+
+
+def interpreted(func: Func, arguments: Sequence[Any]) -> list[Any]:
+    """The arrays after the reference interpreter ran on copies."""
+    arrays = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+    tile_ir.interpret(func, arrays)
+    return arrays

@@ -1,0 +1,185 @@
+"""Kernels with one operation each, made from the op table: load, operate, store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tile_ir import (
+    DTYPES, OPS, Alloc, Buffer, DType, Func, Launch, Loc, Memory, Op, OpDef, Phase, Region, Section,
+    Slice,
+)  # fmt: skip
+from tile_ir.dtypes import BFLOAT16, to_bytes
+from tile_ir.expr import Const, Var, as_expr
+from tile_ir.machine import Core
+from tile_ir.nodes import Operand, Stmt
+from tile_ir.ops.cast import CAST_MODES
+
+HERE = Loc("op_kernels.py", 1, 1)
+SCALARS = {"event_id": 0, "count": None}
+
+
+@dataclass(frozen=True)
+class Form:
+    """Shape of the buffers, and the slice of every dimension that the operation works on."""
+
+    name: str
+    shape: tuple[int, ...]
+    slices: tuple[tuple[int, int], ...]
+
+
+def forms(dtype: DType) -> list[Form]:
+    """Whole, odd length, rows of a matrix, and columns of several rows."""
+    block = 32 // dtype.size
+    return [
+        Form("vector", (4 * block,), ((0, 4 * block),)),
+        Form("odd", (4 * block,), ((0, 3 * block + 5),)),
+        Form("matrix", (3, 2 * block), ((0, 3), (0, 2 * block))),
+        Form("rows", (5, 2 * block), ((1, 3), (0, 2 * block))),
+        Form("columns", (3, 4 * block), ((0, 3), (block, 2 * block))),
+    ]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One kernel and the arguments to try it on; `dtype` is the type of what it writes."""
+
+    name: str
+    func: Func
+    arrays: list[Any]
+    dtype: DType
+
+
+def op_case(
+    opdef: OpDef,
+    dtypes: Sequence[DType],
+    shapes: Sequence[Form],
+    scalars: dict[str, Any],
+    attrs: tuple[Any, ...],
+    label: str,
+    seed: int,
+) -> Case:
+    """A kernel that loads every region operand, runs the operation and stores what it wrote."""
+    rng = np.random.default_rng(seed)
+    tensors: list[Buffer] = []
+    allocs: list[Alloc] = []
+    arrays: list[Any] = []
+    operands: list[Operand] = []
+    before: list[Stmt] = []
+    after: list[Stmt] = []
+    written = dtypes[0]
+    for i, definition in enumerate(o for o in opdef.operands if o.name not in opdef.hidden):
+        if definition.name in scalars or not definition.memories:
+            value = scalars.get(definition.name)
+            operands.append(None if value is None else as_expr(value))
+            continue
+        form, dtype = shapes[len(tensors)], dtypes[len(tensors)]
+        shape = tuple(Const(d) for d in form.shape)
+        gm = Buffer(f"t{i}", Memory.GM, dtype, shape, HERE)
+        ub = Buffer(f"u{i}", Memory.UB, dtype, shape, HERE)
+        tensors.append(gm)
+        allocs.append(Alloc(ub, HERE))
+        arrays.append(to_bytes(samples(rng, form.shape, dtype), dtype))
+        copies = (False, False, None)
+        before.append(Op(OPS["copy"], (Region.whole(gm), Region.whole(ub)), copies, HERE))
+        slices = tuple(Slice(Const(a), Const(n)) for a, n in form.slices)
+        operands.append(Region(ub, slices))
+        if definition.access.writes:
+            after.append(Op(OPS["copy"], (Region.whole(ub), Region.whole(gm)), copies, HERE))
+            written = dtype
+    operands += [None] * (len(opdef.operands) - len(operands))
+    fence = Op(OPS["barrier_all"], (), (), HERE)
+    op = Op(opdef, tuple(operands), attrs, HERE)
+    body = (Section(Core.VECTOR, (*before, fence, op, fence, *after), HERE),)
+    launch = Launch(Const(1), Var("cid"), Var("vid"), 1, tuple(allocs), body, HERE)
+    func = Func(opdef.name, tuple(tensors), launch, Phase.BUILT, HERE)
+    return Case(f"{opdef.name}-{label}", func, arrays, written)
+
+
+def samples(rng: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Any:
+    """Numbers of a type, special values among them."""
+    if dtype.is_integer:
+        low, high = dtype.limits()
+        values = rng.integers(low, high, shape, dtype=np.int64, endpoint=True)
+        return values.astype(dtype.compute)
+    values = rng.standard_normal(shape) * rng.choice([0.01, 1.0, 8.0], shape)
+    flat = values.reshape(-1)
+    special = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 65504.0, 1e-7, 0.5, -2.5]
+    places = rng.choice(flat.size, min(len(special), flat.size), replace=False)
+    flat[places] = special[: len(places)]
+    return values.astype("float32" if dtype is BFLOAT16 else dtype.compute)
+
+
+def elementwise_cases() -> Iterator[Case]:
+    """Every elementwise operation of the table, over its types, forms and scalar operands."""
+    for opdef in OPS.values():
+        if not opdef.elementwise or opdef.namespace is None or opdef.family == "cast":
+            continue
+        attrs = tuple(a.default for a in opdef.attrs)
+        for dtype in opdef.operands[0].dtypes:
+            for form in forms(dtype):
+                regions = sum(1 for o in opdef.operands if o.memories and o.name not in opdef.hidden)
+                for scalars in scalar_choices(opdef, dtype):
+                    label = f"{dtype}-{form.name}" + "".join(f"-{v}" for v in scalars.values())
+                    used = regions - sum(1 for o in opdef.operands if o.memories and o.name in scalars)
+                    yield op_case(
+                        opdef, [dtype] * used, [form] * used, scalars, attrs, label, len(label)
+                    )
+
+
+def scalar_choices(opdef: OpDef, dtype: DType) -> list[dict[str, Any]]:
+    """Values for scalar operands; an operand that may be either is tried as both."""
+    pure = [o.name for o in opdef.operands if not o.memories]
+    either = [o.name for o in opdef.operands if o.memories and o.scalar]
+    value: Any = 3 if dtype.is_integer else -1.25
+    base = dict.fromkeys(pure, value)
+    return [base, *({**base, name: value} for name in either)]
+
+
+def cast_cases() -> Iterator[Case]:
+    """Every legal pair and rounding mode."""
+    for (source, target), modes in CAST_MODES.items():
+        for mode in modes:
+            a, b = DTYPES[target], DTYPES[source]
+            size = 32 * 3 + 5
+            form = Form("odd", (128,), ((0, size),))
+            label = f"{source}-{target}-{mode}"
+            yield op_case(
+                OPS["cast"], [a, b], [form, form], {"count": None}, (f"cast_{mode.lower()}",),
+                label, len(label),
+            )  # fmt: skip
+
+
+def reduction_cases() -> Iterator[Case]:
+    """Both axes, one repeat and several, one row and several, tails, kept and cleared results."""
+    for name in ("reduce_sum", "reduce_max", "reduce_min"):
+        for dtype in OPS[name].operands[0].dtypes:
+            for rows, columns, width in (
+                (1, 64, 64), (5, 32, 32), (7, 96, 90), (3, 272, 272), (17, 128, 127), (1, 1040, 1040),
+            ):  # fmt: skip
+                for axis in (0, 1):
+                    for clear in (True, False):
+                        count = rows if axis == 1 else width
+                        src = Form("m", (rows, columns), ((0, rows), (0, width)))
+                        dst = Form("v", (-(-count // 16) * 16,), ((0, count),))
+                        label = f"{dtype}-{rows}x{width}of{columns}-{axis}-{clear}"
+                        yield op_case(
+                            OPS[name], [dtype, dtype], [src, dst], {}, (axis, clear), label, columns
+                        )
+
+
+def broadcast_cases() -> Iterator[Case]:
+    for dtype in OPS["broadcast"].operands[0].dtypes:
+        block = 32 // dtype.size
+        for rows, columns in ((4, 2 * block), (13, 3 * block), (300, block), (1, 9 * block)):
+            for axis in (0, 1):
+                count = columns if axis == 0 else rows
+                dst = Form("m", (rows, columns), ((0, rows), (0, columns)))
+                src = Form("v", (-(-count // block) * block,), ((0, count),))
+                label = f"{dtype}-{rows}x{columns}-{axis}"
+                yield op_case(
+                    OPS["broadcast"], [dtype, dtype], [dst, src], {}, (axis,), label, rows
+                )

@@ -1,0 +1,97 @@
+"""Matrix products on the simulator: transposes, types, odd sizes, several k tiles, accumulation."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tile_frontend as T
+from tile_ir import DTYPES, Func
+from tile_ir.dtypes import from_bytes, to_bytes
+
+from .kernel_batch import KernelBatch, interpreted
+
+
+def gemm(
+    M: int, N: int, K: int, BK: int, dtype: str, out: str, ta: bool, tb: bool, tm: int, tn: int
+) -> Func:
+    accum = "int32" if dtype == "int8" else "float32"
+    a_shape, b_shape = ((K, M) if ta else (M, K)), ((N, K) if tb else (K, N))
+    a_tile, b_tile = ((BK, tm) if ta else (tm, BK)), ((tn, BK) if tb else (BK, tn))
+
+    @T.prim_func
+    def product(
+        A: T.Tensor(a_shape, dtype), B: T.Tensor(b_shape, dtype), C: T.Tensor((M, N), out)
+    ):
+        with T.Kernel(T.ceildiv(M, tm) * T.ceildiv(N, tn), is_npu=True) as (cid, _):
+            i = cid // T.ceildiv(N, tn) * tm
+            j = cid % T.ceildiv(N, tn) * tn
+            a = T.alloc_L1(a_tile, dtype)
+            b = T.alloc_L1(b_tile, dtype)
+            c = T.alloc_L0C((tm, tn), accum)
+            with T.Scope("C"):
+                for k in T.serial(T.ceildiv(K, BK)):
+                    if ta:
+                        T.copy(A[k * BK, i], a)
+                    else:
+                        T.copy(A[i, k * BK], a)
+                    if tb:
+                        T.copy(B[j, k * BK], b)
+                    else:
+                        T.copy(B[k * BK, j], b)
+                    T.barrier_all()
+                    T.gemm_v0(a, b, c, transpose_A=ta, transpose_B=tb, init=(k == 0))
+                    T.barrier_all()
+                T.copy(c, C[i, j])
+
+    return product
+
+
+def numbers(rng: np.random.Generator, shape: tuple[int, int], dtype: str) -> Any:
+    if dtype == "int8":
+        return rng.integers(-128, 127, shape, dtype=np.int8)
+    return to_bytes(rng.integers(-8, 9, shape).astype(np.float32) / 4, DTYPES[dtype])
+
+
+def test_products_agree(tmp_path: Path) -> None:
+    """Inputs are small multiples of 1/4, so every sum is exact and every order gives the same."""
+    rng = np.random.default_rng(0)
+    batch, cases = KernelBatch(tmp_path), []
+    shapes = [(16, 16, 16, 16, 16, 16), (64, 48, 96, 64, 64, 32), (33, 70, 45, 48, 32, 80),
+              (1, 17, 130, 64, 16, 32), (130, 64, 300, 256, 144, 64)]  # fmt: skip
+    for dtype, out in (
+        ("float16", "float32"), ("float16", "float16"), ("bfloat16", "bfloat16"),
+        ("bfloat16", "float32"), ("float32", "float32"), ("int8", "int32"),
+    ):  # fmt: skip
+        for ta, tb in itertools.product((False, True), repeat=2):
+            for M, N, K, BK, tm, tn in shapes:
+                if dtype in ("float32", "int8") and BK > 64:
+                    continue
+                func = gemm(M, N, K, BK, dtype, out, ta, tb, tm, tn)
+                a = numbers(rng, (K, M) if ta else (M, K), dtype)
+                b = numbers(rng, (N, K) if tb else (K, N), dtype)
+                c = np.zeros((M, N), DTYPES[out].storage)
+                label = f"{dtype} to {out} {M}x{N}x{K} by {tm}x{tn}x{BK} ta={ta} tb={tb}"
+                cases.append((batch.add(func), label, func, [a, b, c], (ta, tb)))
+    batch.build()
+    wrong = []
+    for number, label, func, arrays, (ta, tb) in cases:
+        outcome = batch.run(number, arrays)
+        if outcome.error is not None:
+            wrong.append(f"{label}: {outcome.error.kind}: {outcome.error.text}")
+            continue
+        a, b = (
+            from_bytes(x, p.dtype).astype(np.float64)
+            for x, p in zip(arrays[:2], func.tensors, strict=False)
+        )
+        exact = (a.T if ta else a) @ (b.T if tb else b)
+        want = to_bytes(exact, func.tensors[2].dtype)
+        if not np.array_equal(outcome.arrays[2], want):
+            bad = int((outcome.arrays[2] != want).sum())
+            wrong.append(f"{label}: simulator differs from NumPy in {bad} of {want.size}")
+        if not np.array_equal(interpreted(func, arrays)[2], want):
+            wrong.append(f"{label}: interpreter differs from NumPy")
+    assert not wrong, f"{len(wrong)} of {len(cases)}:\n" + "\n".join(wrong[:40])

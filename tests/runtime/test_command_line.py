@@ -1,0 +1,201 @@
+"""`tile-ascend`: every command, and errors without tracebacks."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+import tile_codegen_ascendc
+from hand_written import SAXPY
+from tile_ir import OPS, parse, print_func
+from tile_ir.switches import SWITCHES, override, switch
+from tile_passes import PIPELINE
+from tile_runtime import __version__
+from tile_runtime.bench import ROWS
+from tile_runtime.cli import main
+from tile_runtime.cli.ops import language_name, placements
+
+SCRIPT = '''
+import tile_frontend as T
+
+
+@T.prim_func
+def plain(A: T.Tensor((16,), "float32")):
+    with T.Kernel(1) as (cid, vid):
+        T.barrier_all()
+
+
+@T.jit
+def factory(n=16):
+    @T.prim_func
+    def made(A: T.Tensor((n,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            T.barrier_all()
+
+    return made
+
+
+def needs(n):
+    return plain
+
+
+def nothing():
+    return 3
+
+
+number = 4
+'''
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> str:
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT)
+    return str(path)
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    """What a command prints; standard error if it fails."""
+    assert main(arguments) == code
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return captured.err if code else captured.out
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for argument in ("--version", "--help"):
+        with pytest.raises(SystemExit) as stop:
+            main([argument])
+        assert stop.value.code == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"tile-ascend {__version__}\n")
+    for command in ("doctor", "emit", "opt", "passes", "ops", "switches", "cache", "bench"):
+        assert f"    {command} " in text
+
+
+def test_opt_prints_what_it_reads(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "k.tir"
+    path.write_text(SAXPY)
+    text = run(capsys, "opt", str(path))
+    assert text == print_func(parse(SAXPY))
+    monkeypatch.setattr("sys.stdin", io.StringIO(SAXPY))
+    assert run(capsys, "opt", "-", "-p", "simplify,remove_dead") == text
+    assert "phase typed" in run(capsys, "opt", str(path), "-p", "infer_memory")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("-p", "infer_memry"), "did you mean `infer_memory`?"),
+        (("--target", "Ascend910B7"), "no chip is called 'Ascend910B7'"),
+        (("-p", "plan_memory"), "error[pass-phase]"),
+    ],
+)
+def test_opt_errors(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: tuple[str, ...], text: str
+) -> None:
+    path = tmp_path / "k.tir"
+    path.write_text(SAXPY)
+    assert text in run(capsys, "opt", str(path), *arguments, code=1)
+
+
+def test_a_file_that_is_not_there_or_not_ir(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert "No such file" in run(capsys, "opt", "nowhere.tir", code=1)
+    path = tmp_path / "k.tir"
+    path.write_text("func {\n")
+    assert f"{path}:1:6: error[ir-syntax]" in run(capsys, "opt", str(path), code=1)
+
+
+def test_emit_of_textual_ir_and_scripts(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, script: str
+) -> None:
+    path = tmp_path / "k.tir"
+    path.write_text(SAXPY)
+    assert "saxpy_kernel" in run(capsys, "emit", str(path))
+    assert "plain_kernel" in run(capsys, "emit", f"{script}:plain")
+    target = tmp_path / "out.cpp"
+    assert run(capsys, "emit", f"{script}:factory", "-o", str(target)) == ""
+    assert "made_kernel" in target.read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (":plane", "did you mean `plain`?"),
+        (":needs", "needs arguments: n"),
+        (":nothing", "returned a int, expected a prim_func"),
+        (":number", "is a int"),
+        ("", "name its kernel: "),
+    ],
+)
+def test_emit_errors(capsys: pytest.CaptureFixture[str], script: str, name: str, text: str) -> None:
+    assert text in run(capsys, "emit", script + name, code=1)
+
+
+def test_ops(capsys: pytest.CaptureFixture[str]) -> None:
+    table = run(capsys, "ops").splitlines()
+    assert len(table) == len(OPS) + 1
+    page = run(capsys, "ops", "T.tile.add")
+    assert "operand src1: read, in ub or a scalar" in page and "vector (v)" in page
+    assert "did you mean `gemm_v0`?" in run(capsys, "ops", "gemm_v", code=1)
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_every_op_has_a_page(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    page = run(capsys, "ops", name)
+    assert page.startswith(language_name(OPS[name])) and OPS[name].doc in page
+    assert placements(OPS[name])
+
+
+def test_passes_and_switches(capsys: pytest.CaptureFixture[str]) -> None:
+    names = [line.split()[0] for line in run(capsys, "passes").splitlines()]
+    assert names == [p.name for p in PIPELINE]
+    with override(seed=7):
+        lines = run(capsys, "switches").splitlines()
+    assert len(lines) == len(SWITCHES)
+    assert any(line.startswith("* TILE_SEED") and " 7 " in line for line in lines)
+
+
+def test_a_switch_with_a_wrong_value(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILE_THREADS", "many")
+    text = run(capsys, "switches", code=1)
+    assert text == "error: TILE_THREADS='many': expected a number\n"
+
+
+def test_cache(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = switch("cache_dir")
+    assert run(capsys, "cache", "path") == f"{folder}\n"
+    assert run(capsys, "cache") == f"{folder}: 0 kernels, 0.0 MB\n"
+    assert run(capsys, "cache", "clear") == f"{folder}: removed 0 kernels, 0.0 MB\n"
+
+
+def test_doctor(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    text = run(capsys, "doctor")
+    for name in ("Python", "C++ compiler", "torch", "simulator", "launcher", "cache", "NPU"):
+        assert f" {name} " in text
+    assert text.endswith("kernels run here on the simulator\n")
+    with override(cxx="/no/such/c++"):
+        assert main(["doctor"]) == 1
+    text = capsys.readouterr().out
+    assert "BROKEN  C++ compiler" in text and "fix: install one: `apt-get install g++`" in text
+    assert text.endswith("kernels can not run here\n")
+
+
+def test_bench_rows(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    output = tmp_path / "deep" / "bench.md"
+    text = run(capsys, "bench", "import_frontend", "-o", str(output), "--examples", str(tmp_path))
+    assert "| import tile_frontend |" in text and output.read_text() == text
+    assert "no row is called 'x'" in run(capsys, "bench", "x", code=1)
+    assert all(row.__doc__ for row in ROWS.values())
+
+
+def test_emitter_has_its_headers() -> None:
+    assert (Path(tile_codegen_ascendc.DEVICE_HEADER_DIR) / "tile_device.h").is_file()
