@@ -12,7 +12,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## make .venv, install the five packages, build the simulator
-	@$(BIN)/python -m tile_runtime.build_simulator
+	@$(BIN)/python -c 'from tile_runtime.native import launcher; launcher()'
 
 demo: setup ## set up, then run the five examples on the simulator
 	@for example in examples/0*.py; do echo "== $$example"; $(BIN)/python $$example || exit 1; done

@@ -66,10 +66,21 @@ class KernelBatch:
         source.write_text("\n".join(parts))
         self.library = self.folder / "batch.so"
         command = [
-            builder.find_compiler(), "-std=c++17", "-O0", "-fPIC", "-shared", "-Wall", "-Werror",
-            "-I", str(builder.include_directory()), "-I", str(DEVICE_HEADER_DIR),
-            str(source), "-o", str(self.library),
-        ]  # fmt: skip
+            builder.find_compiler(),
+            "-std=c++17",
+            "-O0",
+            "-fPIC",
+            "-shared",
+            "-Wall",
+            "-Werror",
+            "-I",
+            str(builder.include_directory()),
+            "-I",
+            str(DEVICE_HEADER_DIR),
+            str(source),
+            "-o",
+            str(self.library),
+        ]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[:4000]
 

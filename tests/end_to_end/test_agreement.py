@@ -1,4 +1,4 @@
-"""Interpreter and simulator agree: bit for bit where nothing rounds, else within an ulp an operation.
+"""Interpreter and simulator agree: bit for bit where nothing rounds, else within an ulp.
 
 Every vector operation of the op table, over types, slice forms and scalar operands; an operation
 added to the table is tried here without further ado.
@@ -14,15 +14,28 @@ import pytest
 
 from .kernel_batch import KernelBatch, interpreted
 from .op_kernels import (
-    Case, broadcast_cases, cast_cases, elementwise_cases, reduction_cases,
-)  # fmt: skip
+    Case,
+    broadcast_cases,
+    cast_cases,
+    elementwise_cases,
+    reduction_cases,
+)
 from .ulps import largest_distance
 
 # Roundings of one application: composites and sums have several.
 ULPS = {
-    "exp": 1, "ln": 1, "sqrt": 1, "rsqrt": 1, "reciprocal": 1, "div": 1, "axpy": 1,
-    "mul_add_dst": 1, "leaky_relu": 0, "sigmoid": 4, "silu": 5,
-}  # fmt: skip
+    "exp": 1,
+    "ln": 1,
+    "sqrt": 1,
+    "rsqrt": 1,
+    "reciprocal": 1,
+    "div": 1,
+    "axpy": 1,
+    "mul_add_dst": 1,
+    "leaky_relu": 0,
+    "sigmoid": 4,
+    "silu": 5,
+}
 
 
 def allowed(case: Case) -> int:
@@ -59,9 +72,7 @@ def failures(cases: Iterator[Case], folder: Path) -> tuple[int, list[str]]:
     [(elementwise_cases, 400), (cast_cases, 60), (broadcast_cases, 50)],
     ids=["elementwise", "cast", "broadcast"],
 )
-def test_operations_agree(
-    cases: Callable[[], Iterator[Case]], least: int, tmp_path: Path
-) -> None:
+def test_operations_agree(cases: Callable[[], Iterator[Case]], least: int, tmp_path: Path) -> None:
     count, wrong = failures(cases(), tmp_path)
     assert not wrong, f"{len(wrong)} of {count}:\n" + "\n".join(wrong[:30])
     assert count >= least

@@ -23,9 +23,7 @@ def gemm(
     a_tile, b_tile = ((BK, tm) if ta else (tm, BK)), ((tn, BK) if tb else (BK, tn))
 
     @T.prim_func
-    def product(
-        A: T.Tensor(a_shape, dtype), B: T.Tensor(b_shape, dtype), C: T.Tensor((M, N), out)
-    ):
+    def product(A: T.Tensor(a_shape, dtype), B: T.Tensor(b_shape, dtype), C: T.Tensor((M, N), out)):
         with T.Kernel(T.ceildiv(M, tm) * T.ceildiv(N, tn), is_npu=True) as (cid, _):
             i = cid // T.ceildiv(N, tn) * tm
             j = cid % T.ceildiv(N, tn) * tn
@@ -60,12 +58,21 @@ def test_products_agree(tmp_path: Path) -> None:
     """Inputs are small multiples of 1/4, so every sum is exact and every order gives the same."""
     rng = np.random.default_rng(0)
     batch, cases = KernelBatch(tmp_path), []
-    shapes = [(16, 16, 16, 16, 16, 16), (64, 48, 96, 64, 64, 32), (33, 70, 45, 48, 32, 80),
-              (1, 17, 130, 64, 16, 32), (130, 64, 300, 256, 144, 64)]  # fmt: skip
+    shapes = [
+        (16, 16, 16, 16, 16, 16),
+        (64, 48, 96, 64, 64, 32),
+        (33, 70, 45, 48, 32, 80),
+        (1, 17, 130, 64, 16, 32),
+        (130, 64, 300, 256, 144, 64),
+    ]
     for dtype, out in (
-        ("float16", "float32"), ("float16", "float16"), ("bfloat16", "bfloat16"),
-        ("bfloat16", "float32"), ("float32", "float32"), ("int8", "int32"),
-    ):  # fmt: skip
+        ("float16", "float32"),
+        ("float16", "float16"),
+        ("bfloat16", "bfloat16"),
+        ("bfloat16", "float32"),
+        ("float32", "float32"),
+        ("int8", "int32"),
+    ):
         for ta, tb in itertools.product((False, True), repeat=2):
             for M, N, K, BK, tm, tn in shapes:
                 if dtype in ("float32", "int8") and BK > 64:

@@ -19,7 +19,11 @@ def _statements(func: Func) -> list[str]:
     shown = [re.sub(r" @\d+:\d+:\d+", "", line[4:]) for line in lines[first + 1 : -2]]
     shown = [re.sub(r"^( *)store ", r"\1", line) for line in shown]
     options = " {enable_relu=false, transpose=false, pad_value=none}"
-    return [line.replace(options, "").replace("[]", "") for line in shown if not line.startswith("alloc ")]
+    return [
+        line.replace(options, "").replace("[]", "")
+        for line in shown
+        if not line.startswith("alloc ")
+    ]
 
 
 @pytest.fixture

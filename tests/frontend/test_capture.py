@@ -96,9 +96,7 @@ def test_functions_without_source_are_refused_clearly():
     with pytest.raises(KernelError) as error:
         exec(compile(text, "<string>", "exec"), names)
     assert error.value.slug == "source-unavailable"
-    assert error.value.message == (
-        "the source of `k` cannot be read: <string> is not a file"
-    )
+    assert error.value.message == ("the source of `k` cannot be read: <string> is not a file")
     assert error.value.hint == "put the kernel in a .py file and import it"
 
 

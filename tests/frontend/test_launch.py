@@ -181,7 +181,9 @@ def test_allocators_and_their_memories():
             h = T.alloc_fragment((16, 16), "float32")
             T.copy(A, a)
 
-    found = {a.buffer.name: (a.buffer.memory.value, a.buffer.static_shape()) for a in k.launch.allocs}
+    found = {
+        a.buffer.name: (a.buffer.memory.value, a.buffer.static_shape()) for a in k.launch.allocs
+    }
     assert found == {
         "a": ("ub", (16,)),
         "b": ("l1", (2, 16, 16)),

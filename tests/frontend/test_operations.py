@@ -194,3 +194,31 @@ def test_operations_describe_themselves(name):
     function = getattr(T.tile, name)
     assert function.__doc__ == OPS[name].doc
     assert repr(function).startswith(f"<T.tile.{name}(dst")
+
+
+def test_debug_output_before_the_launch_comes_first(show):
+    @T.prim_func
+    def k(A: T.Tensor((64,), "float32")):
+        T.printf("A\n")
+        T.dump_tensor(A, 1, 64, (64,))
+        with T.Kernel(1) as (cid, vid):
+            T.barrier_all()
+
+    assert [line.split("(")[0] for line in show(k)] == ["printf", "dump_tensor", "barrier_all"]
+
+
+def test_a_real_shape_with_a_result_as_long_as_the_physical_rows(show):
+    @T.prim_func
+    def k(A: T.Tensor((64,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            x = T.alloc_ub((4, 8), "float32")
+            r = T.alloc_ub((8,), "float32")
+            w = T.alloc_ub((1, 8), "float32")
+            T.reduce_max(x, r, dim=-1, real_shape=[4, 4])
+            T.reduce_max(x, w, dim=-1, real_shape=[4, 4])
+
+    shown = [line.split(", none)")[0] for line in show(k)]
+    assert shown == [
+        "reduce_max($x[0:+4, 0:+4], $r[0:+4]",
+        "reduce_max($x[0:+4, 0:+4], $w[0:+1, 0:+4]",
+    ]

@@ -49,12 +49,18 @@ def test_names_can_be_listed_and_star_imported():
 
 
 def test_tracing_is_fast():
-    lines = ["import tile_frontend as T", "@T.prim_func", "def k(A: T.Tensor((4096, 64), 'float32')):"]
+    lines = [
+        "import tile_frontend as T",
+        "@T.prim_func",
+        "def k(A: T.Tensor((4096, 64), 'float32')):",
+    ]
     lines.append("    with T.Kernel(4) as (cid, vid):")
     lines += [f"        u{i} = T.alloc_ub((64, 64), 'float32')" for i in range(10)]
     for i in range(47):
         lines.append(f"        for k in T.serial({i + 2}):")
-        lines.append(f"            T.copy(A[k * 64 + cid * {i}:(k + 1) * 64 + cid * {i}, :], u{i % 10})")
+        lines.append(
+            f"            T.copy(A[k * 64 + cid * {i}:(k + 1) * 64 + cid * {i}, :], u{i % 10})"
+        )
         lines.append(f"            T.tile.add(u{i % 10}, u{(i + 1) % 10}, u{(i + 2) % 10})")
         lines.append(f"            T.copy(u{i % 10}, A[k * 64, 0])")
     text = "\n".join(lines) + "\n"

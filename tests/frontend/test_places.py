@@ -20,7 +20,8 @@ def kernel(
     with T.Kernel(4, is_npu=True) as (cid, vid):
         buffer = T.alloc_ub((64,), "float32")
         with T.Scope("V"):
-            x = größe; y = T.alloc_var("int32", init=2)
+            x = größe
+            y = T.alloc_var("int32", init=2)
             for i in T.serial(4):
                 if x == i:
                     T.copy(
@@ -35,7 +36,9 @@ def kernel(
 
 def test_statements_stand_where_they_are_written():
     file = kernel.loc.file
-    found = [(type(s).__name__, s.loc.line - FIRST_LINE, s.loc.column) for s in walk(kernel.launch.body)]
+    found = [
+        (type(s).__name__, s.loc.line - FIRST_LINE, s.loc.column) for s in walk(kernel.launch.body)
+    ]
     assert found == [
         ("Section", 7, 9),
         ("Let", 8, 13),
@@ -51,7 +54,10 @@ def test_statements_stand_where_they_are_written():
     assert kernel.loc == Loc(file, FIRST_LINE + 1, 1)
     assert [p.loc for p in kernel.tensors] == [Loc(file, FIRST_LINE + 2, 5)]
     assert kernel.launch.loc == Loc(file, FIRST_LINE + 5, 5)
-    assert [(a.loc.line - FIRST_LINE, a.loc.column) for a in kernel.launch.allocs] == [(6, 18), (8, 28)]
+    assert [(a.loc.line - FIRST_LINE, a.loc.column) for a in kernel.launch.allocs] == [
+        (6, 18),
+        (8, 28),
+    ]
 
 
 SCRIPT = """

@@ -9,7 +9,7 @@ from tile_ir import Func, Phase, Target, parse
 from tile_passes import PassOptions, PassResult
 from tile_runtime.signature import ScalarParam, TensorParam, signature_of
 
-SAXPY = '''file 0 "saxpy.py"
+SAXPY = """file 0 "saxpy.py"
 func "saxpy" phase built @0:3:1 {
   tensor $A : float32[%N] @0:4:5
   tensor $B : float32[%N] @0:5:5
@@ -18,7 +18,7 @@ func "saxpy" phase built @0:3:1 {
   launch blocks(1) %cid %vid threads any @0:8:5 {
   }
 }
-'''
+"""
 
 SAXPY_PYTHON = """import tile_frontend as T
 
@@ -59,9 +59,7 @@ FAULT_LINE = SAXPY_CPP[: SAXPY_CPP.index("// FAULT")].count("\n") + 1
 def entry_for(func: Func) -> str:
     """What `entry_source` of the emitter gives, for any signature."""
     signature = signature_of(func, len(func.params))
-    types = [
-        "uint8_t*" if isinstance(p, TensorParam) else p.dtype.c_name for p in signature.params
-    ]
+    types = ["uint8_t*" if isinstance(p, TensorParam) else p.dtype.c_name for p in signature.params]
     assert all(isinstance(p, (TensorParam, ScalarParam)) for p in signature.params)
     types += ["int64_t"] * len(signature.symbols)
     values = "".join(f"*({t}*)args[{i}], " for i, t in enumerate(types))

@@ -17,7 +17,7 @@ from tile_runtime.bench import ROWS
 from tile_runtime.cli import main
 from tile_runtime.cli.ops import language_name, placements
 
-SCRIPT = '''
+SCRIPT = """
 import tile_frontend as T
 
 
@@ -46,7 +46,7 @@ def nothing():
 
 
 number = 4
-'''
+"""
 
 
 @pytest.fixture

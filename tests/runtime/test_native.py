@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+
 from hand_written import SAXPY_CPP, HandWritten
 from tile_ir import BuildError, Func
 from tile_ir.switches import override

@@ -25,7 +25,7 @@ import pytest
 _RUNTIME = Path(__file__).resolve().parents[3] / "packages" / "runtime" / "src" / "tile_runtime"
 
 
-# With TILE_TEST_SANITIZE=1 simulator and kernels carry the address and undefined-behaviour sanitizers;
+# With TILE_TEST_SANITIZE=1 the address and undefined-behaviour sanitizers are compiled in; needs
 # LD_PRELOAD libasan.so (`g++ -print-file-name=libasan.so`) with ASAN_OPTIONS=detect_leaks=0.
 SANITIZE = os.environ.get("TILE_TEST_SANITIZE") == "1"
 

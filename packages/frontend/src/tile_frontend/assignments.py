@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from tile_frontend.call_expressions import CallEvaluator
 from tile_frontend.conversion import stored_value
-from tile_frontend.expressions import BINARY, ExpressionEvaluator
+from tile_frontend.expressions import BINARY
 from tile_frontend.values import (
     Cell,
     Pending,
@@ -21,7 +22,7 @@ from tile_ir import Region, Slice, Store
 from tile_ir.expr import Expr, Load, walk
 
 
-class AssignmentEvaluator(ExpressionEvaluator):
+class AssignmentEvaluator(CallEvaluator):
     """Evaluates the statements that give names and elements their values."""
 
     def _Assign(self, stmt: ast.Assign) -> None:

@@ -4,22 +4,20 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import operator
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 from tile_frontend import loops
-from tile_frontend.calls import OpFunction
 from tile_frontend.faults import PACKAGE, Fault
 from tile_frontend.removed_names import REMOVED
 from tile_frontend.scalar_functions import And, Not, Or
 from tile_frontend.scope import MISSING, Scope
-from tile_frontend.source import Source, display_name
+from tile_frontend.source import Source
 from tile_frontend.trace import Trace
 from tile_frontend.values import Scalar, Tile, View, describe
 from tile_ir import KernelError, Loc, did_you_mean
-from tile_ir.expr import ExprError
+from tile_ir.expr import ExprError, Var, walk
 
 BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Add: ("+", operator.add), ast.Sub: ("-", operator.sub), ast.Mult: ("*", operator.mul),
@@ -100,8 +98,21 @@ class ExpressionEvaluator:
         value = self.scope.find(node.id)
         if value is MISSING:
             self._unknown_name(node)
+        if isinstance(value, Scalar) and self.scope.is_captured(node.id):
+            self._check_symbols(node, value)
         # `range` is a runtime loop in kernel text.
         return loops.serial if value is range else value
+
+    def _check_symbols(self, node: ast.Name, value: Scalar) -> None:
+        """A symbol from outside must take its value from some tensor at the call."""
+        for e in walk(value.expr):
+            if isinstance(e, Var) and e not in self.trace.symbols:
+                self.fail(
+                    "unbound-symbol",
+                    f"the symbolic dimension `{e.name}` is in no parameter's shape",
+                    node,
+                    "a symbol takes its value from a tensor: use it in a T.Tensor shape",
+                )
 
     def _unknown_name(self, node: ast.Name) -> NoReturn:
         dropped = self.scope.dropped_at(node.id)
@@ -256,100 +267,6 @@ class ExpressionEvaluator:
                 self.fail("operand-kind", f"{describe(owner)} has no elements", node)
             self.fail("python-error", f"{type(error).__name__}: {error}", node)
 
-    def _Call(self, node: ast.Call) -> Any:
-        function = self.evaluate(node.func)
-        args: list[Any] = []
-        for argument in node.args:
-            if isinstance(argument, ast.Starred):
-                args.extend(self._python_sequence(argument.value))
-            else:
-                args.append(self.evaluate(argument))
-        kwargs: dict[str, Any] = {}
-        for keyword in node.keywords:
-            if keyword.arg is None:
-                self.fail(
-                    "unsupported-syntax", "`**` in a call is not supported in a kernel",
-                    keyword.value, "write the keywords out",
-                )  # fmt: skip
-            kwargs[keyword.arg] = self.evaluate(keyword.value)
-        return self.call(node, function, args, kwargs)
-
-    def _python_sequence(self, node: ast.expr) -> Any:
-        value = self.evaluate(node)
-        if not isinstance(value, (tuple, list)):
-            self.fail("unsupported-syntax", f"`*` does not take {describe(value)}", node)
-        return value
-
-    def call(self, node: ast.Call, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """Call something native. Whatever it raises becomes an error of the kernel at this call:
-        the function may be the user's, so any exception can come out of it."""
-        trace = self.trace
-        outer, trace.here = trace.here, self.source.loc(node)
-        try:
-            return self.invoke(function, args, kwargs)
-        except Fault as fault:
-            self._place(fault, self._argument_loc(node, function, fault.argument))
-        except KernelError as error:
-            if error.loc is not None:
-                raise
-            raise KernelError(error.slug, error.message, trace.here, error.hint) from None
-        except ExprError as error:
-            self.fail("operand-type", str(error), node)
-        except Exception as error:
-            self._native_error(node, function, error, args, kwargs)
-        finally:
-            trace.here = outer
-
-    def invoke(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        return function(*args, **kwargs)
-
-    def _argument_loc(self, node: ast.Call, function: Any, argument: str | int | None) -> Loc:
-        """Where the argument a fault names stands in the call, else the call."""
-        if argument is None or not _is_ours(function):
-            return self.source.loc(node)
-        for keyword in node.keywords:
-            if keyword.arg == argument:
-                # The name is to blame when it is unknown, else the value.
-                known = argument in _parameters(function)
-                return self.source.loc(keyword.value if known else keyword)
-        position = argument
-        if isinstance(argument, str):
-            names = _parameters(function)
-            position = names.index(argument) if argument in names else -1
-        assert isinstance(position, int)
-        if 0 <= position < len(node.args):
-            return self.source.loc(node.args[position])
-        return self.source.loc(node)
-
-    def _native_error(
-        self, node: ast.Call, function: Any, error: Exception, args: list[Any],
-        kwargs: dict[str, Any],
-    ) -> NoReturn:  # fmt: skip
-        name = ast.unparse(node.func)
-        if not callable(function):
-            self.fail("not-callable", f"`{name}` is {describe(function)}, not a function", node)
-        for keyword in node.keywords if _is_ours(function) else ():
-            names = _parameters(function)
-            if keyword.arg is not None and keyword.arg not in names:
-                raise KernelError(
-                    "unknown-argument",
-                    f"{name} has no argument `{keyword.arg}`",
-                    self.source.loc(keyword),
-                    did_you_mean(keyword.arg, names) or f"it takes {', '.join(names)}",
-                )
-        mismatch = _signature_problem(function, args, kwargs)
-        if mismatch is not None:
-            self.fail("arity", f"`{name}`: {mismatch}", node)
-        where = _user_line(error)
-        if where is None or _is_ours(function):
-            self.fail("python-error", f"`{name}`: {type(error).__name__}: {error}", node)
-        raise KernelError(
-            "python-error",
-            f"`{name}` raised {type(error).__name__}: {error}",
-            self.source.loc(node),
-            f"it was raised at {where}",
-        ) from error
-
 
 def _index_node(node: ast.Subscript, position: str | int | None) -> ast.expr:
     """The part of a subscript with a number; slices have a place of their own only from 3.9 on."""
@@ -358,39 +275,3 @@ def _index_node(node: ast.Subscript, position: str | int | None) -> ast.expr:
     if isinstance(node.slice, ast.Tuple) and position < len(node.slice.elts):
         return node.slice.elts[position]
     return node.slice
-
-
-def _is_ours(function: Any) -> bool:
-    module = getattr(function, "__module__", None) or ""
-    return isinstance(function, OpFunction) or module.startswith(PACKAGE)
-
-
-def _parameters(function: Any) -> list[str]:
-    if isinstance(function, OpFunction):
-        return list(function.parameters)
-    return list(inspect.signature(function).parameters)
-
-
-def _signature_problem(function: Any, args: list[Any], kwargs: dict[str, Any]) -> str | None:
-    """Why a function cannot be called with these arguments, if that is so."""
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # written in C
-        return None
-    try:
-        signature.bind(*args, **kwargs)
-    except TypeError as error:
-        return str(error)
-    return None
-
-
-def _user_line(error: Exception) -> str | None:
-    """The innermost line of the user's own code an exception passed through."""
-    where, step = None, error.__traceback__
-    while step is not None:
-        module = step.tb_frame.f_globals.get("__name__", "")
-        if not module.startswith((PACKAGE, "tile_ir")):
-            where = f"{display_name(step.tb_frame.f_code.co_filename)}:{step.tb_lineno}"
-        step = step.tb_next
-    return where
-

@@ -65,7 +65,7 @@ def _launch(
     trace.header = Header(frame.blocks, block, lane, frame.threads, loc)
     with trace.block() as body:
         run((Scalar(block), Scalar(lane))[:expected])
-    trace.body = tuple(body)
+    trace.body = (*trace.prologue, *body)
 
 
 def _or_default(name: str | None, default: str) -> str:

@@ -69,12 +69,16 @@ def unroll(start: Any, stop: Any = None, *, dtype: Any = None) -> Loop:
 def Parallel(*extents: Any) -> Loop:
     """Independent iterations over one or two dimensions, run as vector operations."""
     if len(extents) not in (1, 2):
-        raise Fault(
-            "parallel-rank",
-            f"T.Parallel has {len(extents)} dimensions, expected 1 or 2",
-            "put a T.serial loop around a two-dimensional T.Parallel",
-        )
+        raise _too_parallel(len(extents))
     return Loop("Parallel", LoopKind.PARALLEL, tuple(_bounds("Parallel", e, None) for e in extents))
+
+
+def _too_parallel(dimensions: int) -> Fault:
+    return Fault(
+        "parallel-rank",
+        f"T.Parallel has {dimensions} dimensions, expected 1 or 2",
+        "put a T.serial loop around a two-dimensional T.Parallel",
+    )
 
 
 def grid(*extents: Any) -> Loop:
@@ -118,7 +122,11 @@ def run_loop(
     run: Callable[[tuple[Scalar, ...]], None],
 ) -> None:  # fmt: skip
     """Evaluate the body in the loop and emit the loop."""
+    parallel = len(loop.bounds) if isinstance(loop, Loop) and loop.name == "Parallel" else 0
+    if trace.parallel_depth + parallel > 2:
+        raise _too_parallel(trace.parallel_depth + parallel)
     trace.loop_depth += 1
+    trace.parallel_depth += parallel
     try:
         if isinstance(loop, PersistentLoop):
             run_persistent(trace, loop, names, loc, run)
@@ -128,6 +136,7 @@ def run_loop(
             run(tuple(Scalar(v) for v in variables))
     finally:
         trace.loop_depth -= 1
+        trace.parallel_depth -= parallel
     statements = tuple(body)
     for var, (start, stop) in reversed(list(zip(variables, loop.bounds, strict=True))):
         low, high = cast(start, var.dtype), cast(stop, var.dtype)

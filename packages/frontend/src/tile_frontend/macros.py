@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from tile_frontend.call_expressions import Expandable
 from tile_frontend.faults import Fault
 from tile_frontend.scope import Captured, Scope, capture
 from tile_frontend.source import Source, find_function
@@ -19,7 +20,7 @@ from tile_ir import KernelError
 DEEPEST = 50
 
 
-class Macro:
+class Macro(Expandable):
     """A function whose text is evaluated where it is called."""
 
     def __init__(self, fn: Callable[..., Any], hygienic: bool, captured: Captured) -> None:

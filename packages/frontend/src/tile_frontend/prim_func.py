@@ -12,15 +12,14 @@ from typing import Any, NoReturn
 from tile_frontend.allocation import TensorType
 from tile_frontend.dtype_names import DTypeName
 from tile_frontend.faults import Fault
-from tile_frontend.macros import Macro
 from tile_frontend.scope import Captured, Scope, capture
 from tile_frontend.source import Source, find_function
 from tile_frontend.statements import StatementEvaluator
 from tile_frontend.trace import Trace
 from tile_frontend.tracing import CURRENT
 from tile_frontend.values import Scalar, Tile, describe
-from tile_ir import Buffer, Func, KernelError, Loc, Memory
-from tile_ir.expr import Expr, Var
+from tile_ir import Buffer, Func, KernelError, Loc, Memory, TileError
+from tile_ir.expr import Var
 from tile_ir.expr import walk as walk_expr
 
 
@@ -39,14 +38,20 @@ def _traced(fn: Any, frame: FrameType) -> Func:
     loc = source.loc(function)
     trace = Trace(fn.__name__, (), loc, loc)
     token = CURRENT.set(trace)
+    shown: TileError
+    cause: BaseException | None
     try:
         return KernelEvaluator(trace, source, capture(fn, frame)).function(function, fn)
     except KernelError as error:
         shown = error.with_sources(trace.sources)
         cause = error.__cause__
     except RecursionError:
-        shown = KernelError("too-deep", f"`{fn.__name__}` is nested too deeply", loc)
+        shown = KernelError("too-deep", f"`{fn.__name__}` is nested too deeply", trace.here)
         cause = None
+    except Exception as error:  # a value of the user's that cannot be compared, hashed, ...
+        message = f"{type(error).__name__}: {error}"
+        shown = KernelError("python-error", message, trace.here).with_sources(trace.sources)
+        cause = error
     finally:
         CURRENT.reset(token)
     # Frames of the evaluator say nothing about the kernel.
@@ -58,7 +63,6 @@ class KernelEvaluator(StatementEvaluator):
 
     def __init__(self, trace: Trace, source: Source, captured: Captured) -> None:
         super().__init__(trace, source, Scope(captured), 0)
-        self.symbols: set[Expr] = set()
 
     def function(self, node: ast.FunctionDef, fn: Callable[..., Any]) -> Func:
         self._plain_parameters(node)
@@ -117,12 +121,12 @@ class KernelEvaluator(StatementEvaluator):
     def _reserve_symbols(self, tensor: TensorType, node: ast.FunctionDef) -> None:
         for dim in tensor.shape:
             for e in walk_expr(dim):
-                if isinstance(e, Var) and e not in self.symbols:
+                if isinstance(e, Var) and e not in self.trace.symbols:
                     if self.trace.names.fresh(e.name) != e.name:
                         self.fail(
                             "symbol-name", f"two symbolic dimensions are called `{e.name}`", node
                         )
-                    self.symbols.add(e)
+                    self.trace.symbols.add(e)
 
     def _parameter(self, arg: ast.arg, annotation: Any) -> Buffer | Var:
         name, loc = arg.arg, self.source.loc(arg)
@@ -142,7 +146,7 @@ class KernelEvaluator(StatementEvaluator):
                 return buffer
             case DTypeName(dtype=dtype):
                 var = Var(name, dtype)
-                self.symbols.add(var)
+                self.trace.symbols.add(var)
                 self.scope.bind(name, Scalar(var), loc)
                 return var
         self._at(
@@ -150,22 +154,3 @@ class KernelEvaluator(StatementEvaluator):
             f"parameter `{name}` is annotated with {describe(annotation)}",
             "annotate it with T.Tensor(shape, dtype) or a scalar type such as T.int32",
         )  # fmt: skip
-
-    def _Name(self, node: ast.Name) -> Any:
-        value = super()._Name(node)
-        # A symbol from outside must be bound by some tensor at the call.
-        if isinstance(value, Scalar) and not isinstance(self.scope.find_local(node.id), Scalar):
-            for e in walk_expr(value.expr):
-                if isinstance(e, Var) and e not in self.symbols:
-                    self.fail(
-                        "unbound-symbol",
-                        f"the symbolic dimension `{e.name}` is in no parameter's shape",
-                        node,
-                        "a symbol takes its value from a tensor: use it in a T.Tensor shape",
-                    )
-        return value
-
-    def invoke(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        if isinstance(function, Macro) and not function.hygienic:
-            return function.expand(args, kwargs, self.scope)
-        return super().invoke(function, args, kwargs)

@@ -135,15 +135,14 @@ def _size(name: str, size: Any) -> Expr:
 
 
 def _fitting(src: Region, real: Region, dst: Region, dim: int) -> Region:
-    """`out` may be as long as the buffer; then only its first elements are written."""
-    kept = -1 if len(src.dims) == 1 or dim in (0, -2) else -2
+    """`out` may be as long as the buffer's kept dimension or its rows; then only its first elements
+    are written."""
     if len(src.dims) == 1:
         return dst
-    full, wanted = src.dims[kept].extent, real.dims[kept].extent
-    if simplify(full) == simplify(wanted):
-        return dst
+    wanted = real.dims[-1 if dim in (0, -2) else -2].extent
+    full = {simplify(src.dims[-2].extent), simplify(src.dims[-1].extent)}
     long = [i for i, s in enumerate(dst.dims) if not is_constant(s.extent, 1)]
-    if len(long) != 1 or simplify(dst.dims[long[0]].extent) != simplify(full):
+    if len(long) != 1 or simplify(dst.dims[long[0]].extent) not in full - {simplify(wanted)}:
         return dst
     dims = list(dst.dims)
     dims[long[0]] = Slice(dims[long[0]].offset, wanted)

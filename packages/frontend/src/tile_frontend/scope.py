@@ -43,9 +43,17 @@ class Captured:
 def capture(fn: Callable[..., Any], frame: FrameType | None) -> Captured:
     """The names around `fn`. The frame of the enclosing function adds names that only annotations
     use, which Python does not keep in the closure."""
+    # Only the function around it, not one that happens to apply the decorator for it.
+    around_it = fn.__qualname__.split(".<locals>.")[:-1]
+    if frame is not None and (
+        not around_it
+        or around_it[-1].rpartition(".")[2] != frame.f_code.co_name
+        or frame.f_code.co_filename != fn.__code__.co_filename
+    ):
+        frame = None
     cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
     around: dict[str, Any] = {}
-    if frame is not None and frame.f_code.co_name != "<module>":
+    if frame is not None:
         around.update(frame.f_locals)
     for name, cell in cells.items():
         value = _contents(cell)
@@ -82,6 +90,12 @@ class Scope:
             if name in block:
                 return block[name]
         return MISSING
+
+    def is_captured(self, name: str) -> bool:
+        """Whether a name means something from outside the kernel."""
+        if self.find_local(name) is not MISSING:
+            return False
+        return self._caller is None or self._caller.is_captured(name)
 
     def find(self, name: str) -> Any:
         value = self.find_local(name)

@@ -20,6 +20,7 @@ from tile_ir import (
     Alloc,
     Break,
     Core,
+    Effect,
     Func,
     Launch,
     Layout,
@@ -70,10 +71,14 @@ class Trace:
     body: Body | None = None
     core: Core = Core.EITHER
     loop_depth: int = 0
+    parallel_depth: int = 0
+    # Symbolic dimensions and scalar parameters, which expressions from outside may use.
+    symbols: set[Expr] = field(default_factory=set)
     # Number of the macro expansion being evaluated; 0 is the kernel's own text.
     expansion: int = 0
     expansions: int = 0
     depth: int = 0
+    prologue: list[Stmt] = field(default_factory=list)
     _bodies: list[list[Stmt]] = field(default_factory=list)
     # Open `T.If` frames, innermost last; None while inside one of their branches.
     branches: list[Any] = field(default_factory=list)
@@ -89,7 +94,11 @@ class Trace:
         return bool(self._bodies)
 
     def emit(self, stmt: Stmt) -> None:
-        """Add a statement to the innermost open block."""
+        """Add a statement to the innermost open block. Debug output in front of the launch is the
+        first thing each core does."""
+        if not self._bodies and self.header is None and _is_debug(stmt):
+            self.prologue.append(stmt)
+            return
         if not self._bodies:
             raise Fault(
                 "outside-launch",
@@ -187,6 +196,10 @@ class Trace:
         return Func(
             self.name, self.params, launch, Phase.BUILT, self.loc, dict(self.sources)
         )
+
+
+def _is_debug(stmt: Stmt) -> bool:
+    return isinstance(stmt, Op) and stmt.opdef.effect in (Effect.PRINT, Effect.DUMP)
 
 
 def current(what: str) -> Trace:

@@ -83,7 +83,9 @@ def linear_form(expr: Expr) -> tuple[dict[Expr, int], int]:
             if not right[0]:
                 return _scaled(left, right[1])
             return {binary("*", _rebuilt(left, a), _rebuilt(right, b)): 1}, 0
-    return {simplify(expr): 1}, 0
+    atom = simplify(expr)
+    # What was no sum may have become one: min(-i, -i) is -i.
+    return linear_form(atom) if atom != expr else ({atom: 1}, 0)
 
 
 def _scaled(form: tuple[dict[Expr, int], int], factor: int) -> tuple[dict[Expr, int], int]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tile_ir.dtypes import FLOAT16, FLOAT32, INT32, DType
-from tile_ir.expr import Expr
+from tile_ir.dtypes import FLOAT16, FLOAT32, INT8, INT32, INT64, UINT8, UINT64, DType
+from tile_ir.expr import Expr, constant_value, is_constant
+from tile_ir.geometry import element_count
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
@@ -26,6 +27,7 @@ from tile_ir.ops.rules import (
     same_size,
     scalar,
     scratch_operand,
+    shape_text,
     source,
     updated,
     vector_cost,
@@ -436,15 +438,41 @@ COMPOSED = (
 )
 
 
+# Types the fill instruction reaches in pairs or halves only.
+PAIRED = (INT8, UINT8, INT64, UINT64)
+
+
 def _fill_type(op: Op) -> Problem | None:
     value = op.operand("value")
     dst = op.region("dst")
+    problem = _fill_width(op)
+    if problem:
+        return problem
     if isinstance(value, Expr) and dst.dtype.is_integer and value.dtype.is_float:
         return Problem(
             "dtype-mismatch",
             f"{op.opdef.name}: value is a float, but dst `{dst.buffer.name}` is {dst.dtype}",
             "value",
             "write an integer",
+        )
+    return None
+
+
+def _fill_width(op: Op) -> Problem | None:
+    """The instruction writes 16 or 32 bits: bytes go in pairs, and 64 bits only as zero."""
+    dst = op.region("dst")
+    count = constant_value(element_count(dst))
+    if dst.dtype.size == 1 and (count is None or count % 2):
+        return Problem(
+            "fill-width",
+            f"{op.opdef.name}: dst `{dst.buffer.name}` has {shape_text(dst)}, "
+            f"expected an even number of {dst.dtype}",
+            "dst",
+        )
+    value = op.operand("value") if op.opdef.operands[-1].name == "value" else None
+    if dst.dtype.size == 8 and isinstance(value, Expr) and not is_constant(value, 0):
+        return Problem(
+            "fill-width", f"{op.opdef.name}: {dst.dtype} can only be filled with 0", "value"
         )
     return None
 
@@ -460,7 +488,7 @@ FILL = (
         family="elementwise",
         doc="every element of dst = value",
         ascend_c="Duplicate",
-        operands=(destination("dst", UB, *FILLABLE), scalar("value")),
+        operands=(destination("dst", UB, *FILLABLE, *PAIRED), scalar("value")),
         placement=VECTOR,
         meaning=_fill,
         elementwise=True,
@@ -473,7 +501,8 @@ FILL = (
         family="elementwise",
         doc="every element of dst = 0",
         ascend_c="Duplicate",
-        operands=(destination("dst", UB, *FILLABLE),),
+        operands=(destination("dst", UB, *FILLABLE, *PAIRED),),
+        dtype_rule=_fill_width,
         placement=VECTOR,
         meaning=lambda op, dst: np.zeros_like(dst),
         elementwise=True,

@@ -52,6 +52,20 @@ __aicore__ inline void copy_ub_ub(const AscendC::LocalTensor<T>& dst, const Asce
     }
 }
 
+// Types the fill instruction does not have: bytes in pairs, 64-bit zeros as halves.
+template <class T>
+__aicore__ inline void fill(const AscendC::LocalTensor<T>& dst, T value, uint32_t count, Site site = Site::here())
+{
+    SiteScope scope(site);
+    if constexpr (sizeof(T) == 1) {
+        const uint16_t pair = static_cast<uint16_t>(static_cast<uint8_t>(value) * 0x0101u);
+        AscendC::Duplicate(dst.template ReinterpretCast<uint16_t>(), pair, static_cast<int32_t>(count / 2));
+    } else {
+        const int32_t words = static_cast<int32_t>(count * (sizeof(T) / sizeof(int32_t)));
+        AscendC::Duplicate(dst.template ReinterpretCast<int32_t>(), static_cast<int32_t>(value), words);
+    }
+}
+
 // One row repeated over all rows of dst.
 template <class T>
 __aicore__ inline void broadcast_row(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,

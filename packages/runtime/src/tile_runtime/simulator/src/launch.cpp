@@ -1,6 +1,7 @@
 #include "launch.h"
 
 #include <algorithm>
+#include <new>
 
 #include "sync_state.h"
 
@@ -259,6 +260,29 @@ void Launch::retire(Block& block)
     all_live_.erase(std::find(all_live_.begin(), all_live_.end(), &block));
 }
 
+std::unique_ptr<Block> Launch::start_block(uint32_t index)
+{
+    try {
+        std::unique_ptr<Block> block = acquire_block();
+        block->begin(*this, index);
+        const std::lock_guard<std::mutex> lock(mutex_);
+        all_live_.push_back(block.get());
+        return block;
+    } catch (const std::bad_alloc&) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (!failed_) {
+            failed_ = true;
+            fault_.kind = "out-of-memory";
+            fault_.text = text_of("the host has no memory for the local memories of block %u", index);
+            fault_.block = index;
+        }
+        stop_.store(true);
+        idle_ = 0;
+        changed_.notify_all();
+        return nullptr;
+    }
+}
+
 void Launch::work()
 {
     std::vector<std::unique_ptr<Block>> live;
@@ -293,13 +317,10 @@ void Launch::work()
         }
         uint32_t index = 0;
         if (!stopped() && take_block(index)) {
-            std::unique_ptr<Block> block = acquire_block();
-            block->begin(*this, index);
-            {
-                const std::lock_guard<std::mutex> lock(mutex_);
-                all_live_.push_back(block.get());
+            std::unique_ptr<Block> block = start_block(index);
+            if (block != nullptr) {
+                live.push_back(std::move(block));
             }
-            live.push_back(std::move(block));
             continue;
         }
         if (live.empty()) {

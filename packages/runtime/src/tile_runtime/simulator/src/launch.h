@@ -101,6 +101,8 @@ private:
     // Blocks until another thread may have unblocked something; false if this was the last awake worker.
     bool wait_for_others(uint64_t seen);
     void report_deadlock(const std::vector<Block*>& blocks);
+    // A running block, or null when the host has no memory for it (then the launch has failed).
+    std::unique_ptr<Block> start_block(uint32_t index);
     void retire(Block& block);
 
     const uint32_t blocks_;

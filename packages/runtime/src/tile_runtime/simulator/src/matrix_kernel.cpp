@@ -5,7 +5,17 @@
 namespace tile_simulator {
 namespace {
 
-typedef float Vector __attribute__((vector_size(64)));
+// The widest vector the host has in one register; a block of 16 floats takes `parts` of them.
+#if defined(__AVX512F__)
+constexpr size_t lanes = 16;
+#elif defined(__AVX__)
+constexpr size_t lanes = 8;
+#else
+constexpr size_t lanes = 4;
+#endif
+constexpr size_t parts = block_width / lanes;
+
+typedef float Vector __attribute__((vector_size(lanes * sizeof(float))));
 
 Vector load(const float* from)
 {
@@ -22,29 +32,31 @@ void store(float* to, Vector value)
 template <size_t blocks>
 void multiply(const float* a, const float* b, size_t b_step, size_t k, float* c, size_t c_step, bool accumulate)
 {
-    Vector sum[tile_rows][blocks];
+    constexpr size_t columns = blocks * parts;  // vectors per row of the tile
+    const auto at = [](size_t column, size_t step) { return column / parts * step + column % parts * lanes; };
+    Vector sum[tile_rows][columns];
     for (size_t r = 0; r < tile_rows; ++r) {
-        for (size_t j = 0; j < blocks; ++j) {
-            sum[r][j] = accumulate ? load(c + j * c_step + r * block_width) : Vector{};
+        for (size_t j = 0; j < columns; ++j) {
+            sum[r][j] = accumulate ? load(c + at(j, c_step) + r * block_width) : Vector{};
         }
     }
     for (size_t i = 0; i < k; ++i) {
-        Vector right[blocks];
-        for (size_t j = 0; j < blocks; ++j) {
-            right[j] = load(b + j * b_step + i * block_width);
+        Vector right[columns];
+        for (size_t j = 0; j < columns; ++j) {
+            right[j] = load(b + at(j, b_step) + i * block_width);
         }
 #pragma GCC unroll 16
         for (size_t r = 0; r < tile_rows; ++r) {
             const float left = a[i * tile_rows + r];
 #pragma GCC unroll 4
-            for (size_t j = 0; j < blocks; ++j) {
+            for (size_t j = 0; j < columns; ++j) {
                 sum[r][j] += right[j] * left;
             }
         }
     }
     for (size_t r = 0; r < tile_rows; ++r) {
-        for (size_t j = 0; j < blocks; ++j) {
-            store(c + j * c_step + r * block_width, sum[r][j]);
+        for (size_t j = 0; j < columns; ++j) {
+            store(c + at(j, c_step) + r * block_width, sum[r][j]);
         }
     }
 }

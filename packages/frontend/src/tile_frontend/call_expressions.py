@@ -1,0 +1,162 @@
+"""Evaluating calls in kernel text: everything called is native, and whatever it raises becomes an
+error of the kernel, placed at the argument to blame."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from typing import Any, NoReturn
+
+from tile_frontend.calls import OpFunction
+from tile_frontend.expressions import ExpressionEvaluator
+from tile_frontend.faults import PACKAGE, Fault
+from tile_frontend.scope import Scope
+from tile_frontend.source import display_name
+from tile_frontend.values import describe
+from tile_ir import KernelError, Loc, did_you_mean
+from tile_ir.expr import ExprError
+
+
+class Expandable:
+    """A macro, as far as a call needs to know."""
+
+    hygienic: bool
+
+    def expand(self, args: Any, kwargs: dict[str, Any], caller: Scope | None) -> None:
+        raise NotImplementedError
+
+
+class CallEvaluator(ExpressionEvaluator):
+    """Evaluates the calls of one function's text."""
+
+    def _Call(self, node: ast.Call) -> Any:
+        function = self.evaluate(node.func)
+        args: list[Any] = []
+        for argument in node.args:
+            if isinstance(argument, ast.Starred):
+                args.extend(self._python_sequence(argument.value))
+            else:
+                args.append(self.evaluate(argument))
+        kwargs: dict[str, Any] = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                self.fail(
+                    "unsupported-syntax", "`**` in a call is not supported in a kernel",
+                    keyword.value, "write the keywords out",
+                )  # fmt: skip
+            kwargs[keyword.arg] = self.evaluate(keyword.value)
+        return self.call(node, function, args, kwargs)
+
+    def _python_sequence(self, node: ast.expr) -> Any:
+        value = self.evaluate(node)
+        if not isinstance(value, (tuple, list)):
+            self.fail("unsupported-syntax", f"`*` does not take {describe(value)}", node)
+        return value
+
+    def call(self, node: ast.Call, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Call something native. Whatever it raises becomes an error of the kernel at this call:
+        the function may be the user's, so any exception can come out of it."""
+        trace = self.trace
+        outer, trace.here = trace.here, self.source.loc(node)
+        try:
+            return self.invoke(function, args, kwargs)
+        except Fault as fault:
+            self._place(fault, self._argument_loc(node, function, fault.argument))
+        except KernelError as error:
+            if error.loc is not None:
+                raise
+            raise KernelError(error.slug, error.message, trace.here, error.hint) from None
+        except ExprError as error:
+            self.fail("operand-type", str(error), node)
+        except Exception as error:
+            self._native_error(node, function, error, args, kwargs)
+        finally:
+            trace.here = outer
+
+    def invoke(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        if isinstance(function, Expandable) and not function.hygienic:
+            return function.expand(args, kwargs, self.scope)
+        return function(*args, **kwargs)
+
+    def _argument_loc(self, node: ast.Call, function: Any, argument: str | int | None) -> Loc:
+        """Where the argument a fault names stands in the call, else the call."""
+        if argument is None or not _is_ours(function):
+            return self.source.loc(node)
+        for keyword in node.keywords:
+            if keyword.arg == argument:
+                # The name is to blame when it is unknown, else the value.
+                known = argument in _parameters(function)
+                return self.source.loc(keyword.value if known else keyword)
+        position = argument
+        if isinstance(argument, str):
+            names = _parameters(function)
+            position = names.index(argument) if argument in names else -1
+        assert isinstance(position, int)
+        if 0 <= position < len(node.args):
+            return self.source.loc(node.args[position])
+        return self.source.loc(node)
+
+    def _native_error(
+        self, node: ast.Call, function: Any, error: Exception, args: list[Any],
+        kwargs: dict[str, Any],
+    ) -> NoReturn:  # fmt: skip
+        name = ast.unparse(node.func)
+        if not callable(function):
+            self.fail("not-callable", f"`{name}` is {describe(function)}, not a function", node)
+        for keyword in node.keywords if _is_ours(function) else ():
+            names = _parameters(function)
+            if keyword.arg is not None and keyword.arg not in names:
+                raise KernelError(
+                    "unknown-argument",
+                    f"{name} has no argument `{keyword.arg}`",
+                    self.source.loc(keyword),
+                    did_you_mean(keyword.arg, names) or f"it takes {', '.join(names)}",
+                )
+        mismatch = _signature_problem(function, args, kwargs)
+        if mismatch is not None:
+            self.fail("arity", f"`{name}`: {mismatch}", node)
+        where = _user_line(error)
+        if where is None or _is_ours(function):
+            self.fail("python-error", f"`{name}`: {type(error).__name__}: {error}", node)
+        raise KernelError(
+            "python-error",
+            f"`{name}` raised {type(error).__name__}: {error}",
+            self.source.loc(node),
+            f"it was raised at {where}",
+        ) from error
+
+
+def _is_ours(function: Any) -> bool:
+    module = getattr(function, "__module__", None) or ""
+    return isinstance(function, OpFunction) or module.startswith(PACKAGE)
+
+
+def _parameters(function: Any) -> list[str]:
+    if isinstance(function, OpFunction):
+        return list(function.parameters)
+    return list(inspect.signature(function).parameters)
+
+
+def _signature_problem(function: Any, args: list[Any], kwargs: dict[str, Any]) -> str | None:
+    """Why a function cannot be called with these arguments, if that is so."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # written in C
+        return None
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        return str(error)
+    return None
+
+
+def _user_line(error: Exception) -> str | None:
+    """The innermost line of the user's own code an exception passed through."""
+    where, step = None, error.__traceback__
+    while step is not None:
+        module = step.tb_frame.f_globals.get("__name__", "")
+        if not module.startswith((PACKAGE, "tile_ir")):
+            where = f"{display_name(step.tb_frame.f_code.co_filename)}:{step.tb_lineno}"
+        step = step.tb_next
+    return where
+

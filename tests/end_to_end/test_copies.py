@@ -1,0 +1,173 @@
+"""Tile copies: tails in both dimensions, pads, pitches, ranks, runtime extents, both lanes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tile_frontend as T
+import tile_ir
+from tile_ir import DTYPES, Func, KernelError
+
+from .kernel_batch import KernelBatch, interpreted, lower
+
+
+def through_ub(M: int, N: int, tm: int, tn: int, dtype: str, pad: Any) -> Func:
+    """Copies every tile through ub twice: cut into Y, and whole, padding included, into Z."""
+    rows, columns = T.cdiv(M, tm), T.cdiv(N, tn)
+
+    @T.prim_func
+    def tiles(
+        X: T.Tensor((M, N), dtype),
+        Y: T.Tensor((M, N), dtype),
+        Z: T.Tensor((rows * tm, columns * tn), dtype),
+    ):
+        with T.Kernel(T.ceildiv(rows * columns, 2), is_npu=True) as (cid, vid):
+            tile = T.alloc_ub((tm, tn), dtype)
+            index = cid * 2 + vid
+            with T.Scope("V"):
+                if index < rows * columns:
+                    i = index // columns * tm
+                    j = index % columns * tn
+                    T.copy(X[i, j], tile, pad_value=pad)
+                    T.barrier_all()
+                    T.copy(tile, Y[i, j])
+                    T.copy(tile, Z[i, j])
+                    T.barrier_all()
+
+    return tiles
+
+
+def test_tails_are_cut_and_padded(tmp_path: Path) -> None:
+    batch, cases = KernelBatch(tmp_path), []
+    rng = np.random.default_rng(1)
+    for dtype in ("float32", "float16", "bfloat16", "int32", "int16", "int8", "uint8", "int64"):
+        storage = DTYPES[dtype].storage
+        block = 32 // DTYPES[dtype].size
+        for M, N, tm in ((1, 1, 4), (8, 2 * block, 4), (13, 2 * block + 3, 8), (7, block - 1, 2)):
+            for pad in (None, 5) if dtype != "int64" else (None,):
+                func = through_ub(M, N, tm, 2 * block, dtype, pad)
+                x = rng.integers(1, 100, (M, N)).astype(storage)
+                y = np.zeros_like(x)
+                z = np.zeros(tuple(int(d) for d in func.tensors[2].static_shape() or ()), storage)
+                cases.append((batch.add(func), f"{dtype} {M}x{N} pad {pad}", func, [x, y, z], pad))
+    batch.build()
+    wrong = []
+    for number, label, func, arrays, pad in cases:
+        outcome = batch.run(number, arrays)
+        if outcome.error is not None:
+            wrong.append(f"{label}: {outcome.error.kind}: {outcome.error.text}")
+            continue
+        x, y, z = outcome.arrays
+        want = np.full(z.shape, _stored(pad or 0, func), z.dtype)
+        want[: x.shape[0], : x.shape[1]] = x
+        if not np.array_equal(x, y) or not np.array_equal(z, want):
+            wrong.append(f"{label}: simulator")
+        if not all(map(np.array_equal, outcome.arrays, interpreted(func, arrays))):
+            wrong.append(f"{label}: interpreter differs")
+    assert not wrong, f"{len(wrong)} of {len(cases)}:\n" + "\n".join(wrong)
+
+
+def _stored(value: int, func: Func) -> Any:
+    from tile_ir.dtypes import to_bytes
+
+    return to_bytes(np.asarray([value], np.float64), func.tensors[0].dtype)[0]
+
+
+def test_ranks_pitches_and_runtime_extents(tmp_path: Path) -> None:
+    """Slices of three-dimensional tensors, flat buffers, and a length that is read at run time."""
+
+    @T.prim_func
+    def heads(X: T.Tensor((6, 5, 64), "float32"), Y: T.Tensor((6, 5, 64), "float32")):
+        with T.Kernel(5, is_npu=True) as (cid, vid):
+            u = T.alloc_ub((3, 64), "float32")
+            with T.Scope("V"):
+                T.copy(X[vid * 3 : vid * 3 + 3, cid, :], u)
+                T.barrier_all()
+                T.copy(u, Y[vid * 3 : vid * 3 + 3, cid, :])
+
+    @T.prim_func
+    def flat(X: T.Tensor((8, 16), "float16"), Y: T.Tensor((128,), "float16")):
+        with T.Kernel(1, threads=1, is_npu=True) as (_):
+            u = T.alloc_ub((128,), "float16")
+            with T.Scope("V"):
+                T.copy(X[0:8, :], u)
+                T.barrier_all()
+                T.copy(u, Y[0:128])
+
+    @T.prim_func
+    def counted(X: T.Tensor((4, 64), "float32"), Y: T.Tensor((4, 64), "float32"), n: T.int32):
+        with T.Kernel(4, threads=1, is_npu=True) as (cid):
+            u = T.alloc_ub((1, 64), "float32")
+            with T.Scope("V"):
+                T.tile.fill(u, 7.0)
+                T.barrier_all()
+                T.copy(X[cid, 0:n], u[0, 0:n])
+                T.barrier_all()
+                T.copy(u[0, 0:n], Y[cid, 0:n])
+
+    batch = KernelBatch(tmp_path)
+    rng = np.random.default_rng(2)
+    cases = []
+    for func, arguments in (
+        (heads, [rng.random((6, 5, 64), np.float32), np.zeros((6, 5, 64), np.float32)]),
+        (flat, [rng.random((8, 16)).astype("f2"), np.zeros(128, "f2")]),
+        *(
+            (counted, [rng.random((4, 64), np.float32), np.zeros((4, 64), np.float32), n])
+            for n in (0, 1, 7, 8, 63, 64)
+        ),
+    ):
+        cases.append((batch.add(func), func, arguments))
+    batch.build()
+    for number, func, arguments in cases:
+        outcome = batch.run(number, arguments)
+        assert outcome.error is None, outcome.error.text
+        x, y = outcome.arrays[:2]
+        if len(arguments) == 3:
+            n = arguments[2]
+            assert np.array_equal(y[:, :n], x[:, :n]) and not y[:, n:].any()
+        else:
+            assert np.array_equal(y.reshape(-1), x.reshape(-1))
+        for got, want in zip(outcome.arrays[:2], interpreted(func, arguments)[:2], strict=True):
+            assert np.array_equal(got, want)
+
+
+def test_unaligned_rows_are_rejected() -> None:
+    """Rows of 60 bytes cannot be loaded: the DMA starts rows at multiples of 32."""
+    func = through_ub(8, 15, 4, 15, "float32", None)
+    with pytest.raises(KernelError) as caught:
+        lower(func)
+    assert caught.value.slug == "row-alignment"
+    assert "rows of `tile` are 60 bytes apart" in caught.value.message
+    assert caught.value.loc is not None and caught.value.loc.line == through_ub_copy_line()
+
+
+def through_ub_copy_line() -> int:
+    lines = Path(__file__).read_text().splitlines()
+    return next(i for i, line in enumerate(lines, 1) if "T.copy(X[i, j], tile" in line)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_every_phase_means_the_same(data: st.DataObject) -> None:
+    """Lowering keeps the meaning of copies, whatever the shapes: interpreted before and after."""
+    tm = data.draw(st.integers(1, 6))
+    blocks = data.draw(st.integers(1, 3))
+    M, N = data.draw(st.integers(1, 20)), data.draw(st.integers(1, 70))
+    func = through_ub(M, N, tm, 8 * blocks, "float32", data.draw(st.sampled_from([None, -1.5])))
+    x = np.arange(1, M * N + 1, dtype=np.float32).reshape(M, N)
+    arrays = [
+        x,
+        np.zeros_like(x),
+        np.zeros(tuple(func.tensors[2].static_shape() or ()), np.float32),
+    ]
+    built = interpreted(func, arrays)
+    lowered = interpreted(lower(func), arrays)
+    assert all(map(np.array_equal, built, lowered))
+    assert np.array_equal(built[1], x)
+    assert tile_ir.parse(tile_ir.print_func(func)).name == func.name

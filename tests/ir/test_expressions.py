@@ -1,0 +1,197 @@
+"""Scalar expressions: typing, folding, canonical form, intervals, the text they print as."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tile_ir import DTYPES, Buffer, Loc, Memory
+from tile_ir.bounds import Interval, interval, linear_form, narrow, simplify
+from tile_ir.dtypes import BOOL, FLOAT16, FLOAT32, INT8, INT32, INT64, UINT32
+from tile_ir.expr import (
+    Const,
+    Expr,
+    ExprError,
+    Load,
+    Var,
+    as_expr,
+    binary,
+    cast,
+    ceildiv,
+    maximum,
+    minimum,
+    promote,
+    select,
+    substitute,
+    unary,
+    wrap,
+)
+from tile_ir.interpreter.scalars import evaluate
+
+I_, J, K = Var("i"), Var("j"), Var("k")
+VALUES = st.integers(-40, 40)
+
+
+def value(expr: Expr, i: int, j: int, k: int) -> Any:
+    return evaluate(expr, {I_: i, J: j, K: k}, lambda load: 0)
+
+
+def expressions() -> st.SearchStrategy[Expr]:
+    leaves = st.one_of(st.sampled_from([I_, J, K]), st.integers(-9, 9).map(as_expr))
+
+    def extend(inner: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
+        two = st.tuples(inner, inner)
+        return st.one_of(
+            st.tuples(st.sampled_from(["+", "-", "*", "min", "max"]), two).map(
+                lambda t: binary(t[0], *t[1])
+            ),
+            st.tuples(st.sampled_from(["//", "%"]), inner, st.integers(1, 9)).map(
+                lambda t: binary(*t)
+            ),
+            st.tuples(st.sampled_from(["<", "<=", ">", ">=", "=="]), two, two).map(
+                lambda t: select(binary(t[0], *t[1]), *t[2])
+            ),
+            inner.map(lambda e: -e),
+        )
+
+    return st.recursive(leaves, extend, max_leaves=10)
+
+
+@settings(max_examples=300, deadline=None)
+@given(expressions(), VALUES, VALUES, VALUES)
+def test_simplify_keeps_the_value(expr: Expr, i: int, j: int, k: int) -> None:
+    assert value(simplify(expr), i, j, k) == value(expr, i, j, k)
+    assert simplify(simplify(expr)) == simplify(expr)
+
+
+@settings(max_examples=300, deadline=None)
+@given(expressions(), VALUES, VALUES, VALUES, VALUES, VALUES)
+def test_intervals_hold(expr: Expr, i: int, j: int, k: int, a: int, b: int) -> None:
+    ranges = {
+        I_: Interval(min(i, a), max(i, a)),
+        J: Interval(min(j, b), max(j, b)),
+        K: Interval.exactly(k),
+    }
+    found = interval(expr, ranges)
+    assert found.low <= value(expr, i, j, k) <= found.high
+    assert value(narrow(expr, ranges), i, j, k) == value(expr, i, j, k)
+
+
+@pytest.mark.parametrize(
+    ("expr", "expected"),
+    [
+        ((K + 1) * 64 - K * 64, as_expr(64)),
+        (K * 64 + 64 - K * 64, as_expr(64)),
+        ((K * 64 + 70) // 64, K + 1),
+        ((K * 64 + 70) % 64, as_expr(6)),
+        (I_ + J - I_, J),
+        (minimum(I_, I_ + 3), I_),
+        (maximum(I_, I_ + 3), I_ + 3),
+        (0 - I_ + 70, 70 - I_),
+        (I_ * 0, as_expr(0)),
+    ],
+)
+def test_canonical_forms(expr: Expr, expected: Expr) -> None:
+    assert simplify(expr) == simplify(expected)
+
+
+def test_negative_terms_read_naturally() -> None:
+    from tile_ir.printer import print_expr
+
+    assert print_expr(simplify(as_expr(70) - J * 256)) == "70 - %j * 256"
+    assert print_expr(simplify(-J)) == "-%j"
+
+
+def test_linear_form_of_products() -> None:
+    terms, constant = linear_form(3 * I_ - 2 * (J + 1) + I_)
+    assert terms == {I_: 4, J: -2} and constant == -2
+    terms, _ = linear_form(I_ * J)
+    assert len(terms) == 1
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        (INT32, FLOAT16, FLOAT16),
+        (FLOAT16, FLOAT32, FLOAT32),
+        (INT32, INT64, INT64),
+        (BOOL, INT32, INT32),
+        (INT32, UINT32, UINT32),
+        (FLOAT16, DTYPES["bfloat16"], FLOAT32),
+    ],
+)
+def test_promotion(left: Any, right: Any, expected: Any) -> None:
+    assert promote(left, right) is expected and promote(right, left) is expected
+
+
+def test_numbers_take_the_type_beside_them() -> None:
+    assert (Var("x", FLOAT16) + 1) == binary("+", Var("x", FLOAT16), Const(1.0, FLOAT16))
+    assert (I_ + 1.5).dtype is FLOAT32
+    assert (Var("n", INT64) * 2).dtype is INT64
+    assert as_expr(True).dtype is BOOL
+
+
+def test_folding_wraps_and_floors() -> None:
+    assert as_expr(-7) // 2 == as_expr(-4)
+    assert as_expr(-7) % 4 == as_expr(1)
+    assert wrap(130, INT8) == -126
+    big = Const((1 << 31) - 1, INT32)
+    assert (big + 1).value == -(1 << 31)  # type: ignore[attr-defined]
+    assert cast(3.9, INT32) == as_expr(3)
+    assert ceildiv(as_expr(10), 4) == as_expr(3)
+
+
+def test_signed_zeros_differ() -> None:
+    assert Const(0.0, FLOAT32) != Const(-0.0, FLOAT32)
+    assert Const(math.nan, FLOAT32) == Const(math.nan, FLOAT32)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: I_ / J, "`/` on two integers is ambiguous"),
+        (lambda: Var("x", FLOAT32) & 3, "needs integers"),
+        (lambda: ~Var("x", FLOAT32), "needs an integer"),
+        (lambda: as_expr(1) // 0, "division by zero"),
+        (lambda: bool(I_), "no truth value"),
+    ],
+)
+def test_meaningless_operators(build: Any, message: str) -> None:
+    with pytest.raises(ExprError, match=message):
+        build()
+
+
+def test_substitution_and_sharing() -> None:
+    expr = I_ * 2 + J
+    assert substitute(expr, {I_: as_expr(3)}) == binary("+", as_expr(6), J)
+    assert substitute(expr, {K: as_expr(3)}) is expr
+
+
+def test_scalar_functions() -> None:
+    x = Var("x", FLOAT32)
+    assert evaluate(unary("exp", x), {x: 1000.0}, lambda load: 0) == math.inf
+    assert math.isnan(evaluate(unary("sqrt", x), {x: -1.0}, lambda load: 0))
+    assert evaluate(unary("log", x), {x: 0.0}, lambda load: 0) == -math.inf
+    assert evaluate(x / 0.0, {x: -1.0}, lambda load: 0) == -math.inf
+
+
+def test_division_of_negative_numbers_floors() -> None:
+    assert value(I_ // 4, -5, 0, 0) == -2 and value(I_ % 4, -5, 0, 0) == 3
+
+
+def test_reinterpreted_bits() -> None:
+    from tile_ir.expr import Cast
+
+    x = Var("x", FLOAT32)
+    assert evaluate(Cast(x, INT32, True), {x: 1.0}, lambda load: 0) == 0x3F800000
+
+
+def test_loads_are_equal_by_buffer() -> None:
+    loc = Loc("a.py", 1, 1)
+    a = Buffer("a", Memory.UB, FLOAT32, (as_expr(4),), loc)
+    b = Buffer("a", Memory.UB, FLOAT32, (as_expr(4),), loc)
+    assert Load(a, (I_,)) == Load(a, (I_,)) and Load(a, (I_,)) != Load(b, (I_,))
