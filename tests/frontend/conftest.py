@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 import pytest
+
 import tile_ir
 from tile_ir import Func
 

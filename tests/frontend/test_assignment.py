@@ -1,9 +1,10 @@
 """Names, lets, scalar variables and stores (language.md, section 4.2)."""
 
+import pytest
+
 import tile_frontend as T
 import tile_ir
 from tile_ir import KernelError, Memory
-import pytest
 
 
 def test_a_number_becomes_a_let_and_is_no_compile_time_value(show):

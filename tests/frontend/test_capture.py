@@ -3,6 +3,7 @@
 import math
 
 import pytest
+
 import tile_frontend as T
 from tile_ir import KernelError
 

@@ -38,7 +38,7 @@ def test_runtime_branches(show):
                 A[0] = 2
             else:
                 A[0] = 3
-            if FLAG and cid < n or not vid == 1:
+            if (FLAG and cid < n) or not vid == 1:
                 A[1] = 1
             if 0 <= cid < n:
                 A[2] = 1

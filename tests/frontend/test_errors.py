@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
 from tile_ir import KernelError
 
 FOLDER = Path(__file__).parent / "errors"
@@ -37,8 +38,7 @@ def cases() -> Iterator[Case]:
                 name = line[4 : line.index("(")]
             found = EXPECTED.match(line)
             if found is None:
-                if not line.lstrip().startswith("# ."):
-                    above = number
+                above = number
                 continue
             message, _, hint = found["text"].partition(" | ")
             column = found.start("caret") + 1

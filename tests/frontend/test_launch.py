@@ -1,6 +1,7 @@
 """Functions, launches, scopes and explicit branches (language.md, sections 3.1 and 4.2)."""
 
 import pytest
+
 import tile_frontend as T
 import tile_ir
 from tile_ir import Func, Phase
@@ -224,4 +225,4 @@ def test_the_kernel_carries_its_source_and_round_trips():
         assert text == file.read()
     printed = tile_ir.print_func(k)
     assert tile_ir.print_func(tile_ir.parse(printed)) == printed
-    tile_ir.verifier(k)
+    tile_ir.verify(k)

@@ -4,6 +4,7 @@ import importlib.util
 from pathlib import Path
 
 import pytest
+
 import tile_frontend as T
 from tile_ir import KernelError
 

@@ -5,6 +5,7 @@ import sys
 import time
 
 import pytest
+
 import tile_frontend as T
 
 MEASURE = """
@@ -33,11 +34,11 @@ def test_importing_is_cheap():
 
 def test_removed_names_say_what_to_write():
     with pytest.raises(AttributeError, match="T.alloc_local does not exist: allocate with"):
-        T.alloc_local  # noqa: B018
+        T.alloc_local
     with pytest.raises(AttributeError, match="T.tile has no operation `nothing`"):
-        T.tile.nothing  # noqa: B018
+        T.tile.nothing
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        T.nothing  # noqa: B018
+        T.nothing
 
 
 def test_names_can_be_listed_and_star_imported():

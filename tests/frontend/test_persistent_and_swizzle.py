@@ -2,9 +2,10 @@
 
 import itertools
 
-import tile_frontend as T
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import tile_frontend as T
 from tile_frontend.persistent import tile_coordinates
 from tile_ir.expr import Const, constant_value
 

@@ -20,8 +20,7 @@ def kernel(
     with T.Kernel(4, is_npu=True) as (cid, vid):
         buffer = T.alloc_ub((64,), "float32")
         with T.Scope("V"):
-            x = größe
-            y = T.alloc_var("int32", init=2)
+            x = größe; y = T.alloc_var("int32", init=2)  # fmt: skip
             for i in T.serial(4):
                 if x == i:
                     T.copy(

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+
 import tile_frontend as T
 from tile_ir import KernelError
 

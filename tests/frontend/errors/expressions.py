@@ -1,4 +1,5 @@
 # ruff: noqa
+# fmt: off
 """Indices, slices and operators that do not fit."""
 
 import tile_frontend as T
@@ -12,7 +13,7 @@ def too_few_indices():
     def k(A: T.Tensor((4, 16), "int32")):
         with T.Kernel(1) as (cid, vid):
             A[0] = 1
-        # ^ rank-mismatch: `A` has 2 dimensions, found 1 index | give one index or slice per dimension; `:` takes a whole one
+          # ^ rank-mismatch: `A` has 2 dimensions, found 1 index | give one index or slice per dimension; `:` takes a whole one
 
 
 def too_many_indices():
@@ -115,7 +116,7 @@ def slice_assigned():
     def k(A: T.Tensor((4, 16), "int32")):
         with T.Kernel(1) as (cid, vid):
             A[0, :] = 0
-        # ^ slice-store: a slice of `A` is assigned | write T.tile.fill, T.copy or another tile operation; single elements can be set
+          # ^ slice-store: a slice of `A` is assigned | write T.tile.fill, T.copy or another tile operation; single elements can be set
 
 
 def buffer_stored():
@@ -213,7 +214,7 @@ def wrong_count_unpacked():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             a, b = TABLE
-        # ^ unpacking: 3 values for 2 names
+          # ^ unpacking: 3 values for 2 names
 
 
 def number_unpacked():
@@ -221,7 +222,7 @@ def number_unpacked():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             a, b = cid
-        # ^ unpacking: a runtime int32 is not a tuple
+          # ^ unpacking: a runtime int32 is not a tuple
 
 
 def reinterpret_of_another_width():

@@ -1,4 +1,5 @@
 # ruff: noqa
+# fmt: off
 """Signatures, launches, scopes and branches that are wrong."""
 
 import tile_frontend as T
@@ -10,7 +11,7 @@ m = T.symbolic("m")
 def kernel_missing():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
-        #   ^ kernel-missing: `k` launches no kernel | write `with T.Kernel(blocks, is_npu=True) as (cid, vid):` around the body
+    #   ^ kernel-missing: `k` launches no kernel | write `with T.Kernel(blocks, is_npu=True) as (cid, vid):` around the body
         pass
 
 
@@ -20,7 +21,7 @@ def kernel_twice():
         with T.Kernel(1) as (cid, vid):
             A[0] = 1
         with T.Kernel(1) as (cid, vid):
-            #    ^ kernel-twice: `k` launches a second kernel, the first is at line 20 | write one @T.prim_func per launch
+        #    ^ kernel-twice: `k` launches a second kernel, the first is at line 21 | write one @T.prim_func per launch
             A[0] = 1
 
 
@@ -28,7 +29,7 @@ def statement_before_the_launch():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         A[0] = 1
-        # ^ outside-launch: a statement stands outside the launch of the kernel | put it below `with T.Kernel(...)`
+      # ^ outside-launch: a statement stands outside the launch of the kernel | put it below `with T.Kernel(...)`
         with T.Kernel(1) as (cid, vid):
             pass
 
@@ -39,8 +40,8 @@ def operation_after_the_launch():
         with T.Kernel(1) as (cid, vid):
             pass
         T.barrier_all()
+      # ^ outside-launch: a statement stands outside the launch of the kernel | put it below `with T.Kernel(...)`
 
-    # ^ outside-launch: a statement stands outside the launch of the kernel | put it below `with T.Kernel(...)`
 
 
 def allocation_before_the_launch():
@@ -56,7 +57,7 @@ def element_read_before_the_launch():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         n = A[0]
-        # ^ outside-launch: an element is read outside the launch of the kernel | put it below `with T.Kernel(...)`
+      # ^ outside-launch: an element is read outside the launch of the kernel | put it below `with T.Kernel(...)`
         with T.Kernel(n) as (cid, vid):
             pass
 
@@ -65,7 +66,7 @@ def one_name_for_two_indices():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1, is_npu=True) as cid:
-            #                                ^ with-target: T.Kernel without threads yields 2 indices, found 1 name | write `as (cid, vid)`
+        #                                ^ with-target: T.Kernel without threads yields 2 indices, found 1 name | write `as (cid, vid)`
             pass
 
 
@@ -73,7 +74,7 @@ def two_names_for_one_index():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1, threads=2, is_npu=True) as (cid, vid):
-            #                                           ^ with-target: T.Kernel with threads yields 1 index, found 2 names | write `as cid`
+        #                                           ^ with-target: T.Kernel with threads yields 1 index, found 2 names | write `as cid`
             pass
 
 
@@ -81,7 +82,7 @@ def too_many_threads():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1, threads=128) as cid:
-            #                        ^ launch-threads: threads is 128, expected 1 or 2 | a launch has one dimension; threads counts the vector cores of a block
+        #                        ^ launch-threads: threads is 128, expected 1 or 2 | a launch has one dimension; threads counts the vector cores of a block
             pass
 
 
@@ -89,7 +90,7 @@ def second_grid_dimension():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(4, 4) as (bx, by):
-            #                ^ launch-threads: threads is 4, expected 1 or 2 | a launch has one dimension; threads counts the vector cores of a block
+        #                ^ launch-threads: threads is 4, expected 1 or 2 | a launch has one dimension; threads counts the vector cores of a block
             pass
 
 
@@ -97,7 +98,7 @@ def no_blocks():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(0) as (cid, vid):
-            #             ^ launch-size: block_num is 0, expected at least 1
+        #             ^ launch-size: block_num is 0, expected at least 1
             pass
 
 
@@ -105,7 +106,7 @@ def not_on_an_npu():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1, is_npu=False) as (cid, vid):
-            #                       ^ launch-target: is_npu is False, expected True | kernels here run on an NPU
+        #                       ^ launch-target: is_npu is False, expected True | kernels here run on an NPU
             pass
 
 
@@ -114,7 +115,7 @@ def unknown_scope():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             with T.Scope("X"):
-                #            ^ unknown-scope: the scope is 'X', expected "C" or "V" | write T.Scope("C") for the cube core, T.Scope("V") for the vector cores
+            #            ^ unknown-scope: the scope is 'X', expected "C" or "V" | write T.Scope("C") for the cube core, T.Scope("V") for the vector cores
                 pass
 
 
@@ -124,7 +125,7 @@ def nested_scope():
         with T.Kernel(1) as (cid, vid):
             with T.Scope("C"):
                 with T.Scope("V"):
-                    #    ^ nested-scope: T.Scope("V") stands inside another scope | end the outer scope first
+                #    ^ nested-scope: T.Scope("V") stands inside another scope | end the outer scope first
                     pass
 
 
@@ -133,7 +134,7 @@ def scope_with_a_target():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             with T.Scope("C") as c:
-                #                    ^ with-target: T.Scope("C") yields nothing | leave out the `as` part
+            #                    ^ with-target: T.Scope("C") yields nothing | leave out the `as` part
                 pass
 
 
@@ -144,7 +145,7 @@ def vector_operation_in_the_cube_scope():
             a = T.alloc_ub((16,), "float32")
             with T.Scope("C"):
                 T.tile.exp(a, a)
-            # ^ wrong-scope: exp runs on the vector core, but stands in T.Scope("C") | move it to a T.Scope("V") block
+              # ^ wrong-scope: exp runs on the vector core, but stands in T.Scope("C") | move it to a T.Scope("V") block
 
 
 def then_without_if():
@@ -152,7 +153,7 @@ def then_without_if():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             with T.Then():
-                #    ^ branch-missing: T.Then stands in no T.If | write `with T.If(cond), T.Then():`; T.Else stands inside the T.If block
+            #    ^ branch-missing: T.Then stands in no T.If | write `with T.If(cond), T.Then():`; T.Else stands inside the T.If block
                 A[0] = 1
 
 
@@ -164,7 +165,7 @@ def two_thens():
                 with T.Then():
                     A[0] = 1
                 with T.Then():
-                    #    ^ branch-twice: this T.If has a second T.Then
+                #    ^ branch-twice: this T.If has a second T.Then
                     A[0] = 1
 
 
@@ -173,7 +174,7 @@ def statement_beside_the_branches():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             with T.If(cid == 0):
-                #    ^ branch-missing: a statement stands in T.If, but in neither branch | put it below `with T.Then():` or `with T.Else():`
+            #    ^ branch-missing: a statement stands in T.If, but in neither branch | put it below `with T.Then():` or `with T.Else():`
                 A[0] = 1
 
 
@@ -182,13 +183,13 @@ def loop_break_outside_a_loop():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             T.loop_break()
-        # ^ outside-loop: loop_break stands in no loop
+          # ^ outside-loop: loop_break stands in no loop
 
 
 def parameter_without_a_type():
     @T.prim_func
     def k(A):
-        #     ^ parameter-type: parameter `A` has no type | annotate it with T.Tensor(shape, dtype) or a scalar type such as T.int32
+    #     ^ parameter-type: parameter `A` has no type | annotate it with T.Tensor(shape, dtype) or a scalar type such as T.int32
         with T.Kernel(1) as (cid, vid):
             pass
 
@@ -196,7 +197,7 @@ def parameter_without_a_type():
 def parameter_of_a_strange_type():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32"), n: int):
-        #                                  ^ parameter-type: parameter `n` is annotated with `int` | annotate it with T.Tensor(shape, dtype) or a scalar type such as T.int32
+    #                                  ^ parameter-type: parameter `n` is annotated with `int` | annotate it with T.Tensor(shape, dtype) or a scalar type such as T.int32
         with T.Kernel(1) as (cid, vid):
             pass
 
@@ -204,7 +205,7 @@ def parameter_of_a_strange_type():
 def parameter_with_a_default():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32"), n: T.int32 = 3):
-        #                                               ^ parameter-default: a kernel parameter has a default value | pass the value at the call, or capture it from outside
+    #                                               ^ parameter-default: a kernel parameter has a default value | pass the value at the call, or capture it from outside
         with T.Kernel(1) as (cid, vid):
             pass
 
@@ -212,7 +213,7 @@ def parameter_with_a_default():
 def star_parameters():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32"), *rest):
-        #                                   ^ parameter-kind: parameter `rest` is not a plain one | kernels take parameters by position: no *args, **kwargs, / or *
+    #                                   ^ parameter-kind: parameter `rest` is not a plain one | kernels take parameters by position: no *args, **kwargs, / or *
         with T.Kernel(1) as (cid, vid):
             pass
 
@@ -220,7 +221,7 @@ def star_parameters():
 def keyword_only_parameters():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32"), *, n: T.int32):
-        #                                     ^ parameter-kind: parameter `n` is not a plain one | kernels take parameters by position: no *args, **kwargs, / or *
+    #                                     ^ parameter-kind: parameter `n` is not a plain one | kernels take parameters by position: no *args, **kwargs, / or *
         with T.Kernel(1) as (cid, vid):
             pass
 
@@ -297,7 +298,7 @@ def parallel_in_three_dimensions():
     def k(A: T.Tensor((4, 4, 4), "int32")):
         with T.Kernel(1) as (cid, vid):
             for i, j, l in T.Parallel(4, 4, 4):
-                #              ^ parallel-rank: T.Parallel has 3 dimensions, expected 1 or 2 | put a T.serial loop around a two-dimensional T.Parallel
+            #              ^ parallel-rank: T.Parallel has 3 dimensions, expected 1 or 2 | put a T.serial loop around a two-dimensional T.Parallel
                 A[i, j, l] = 1
 
 
@@ -306,7 +307,7 @@ def wrong_number_of_loop_names():
     def k(A: T.Tensor((4, 4), "int32")):
         with T.Kernel(1) as (cid, vid):
             for i in T.Parallel(4, 4):
-                #   ^ loop-target: the loop has 2 variables, but 1 name
+            #   ^ loop-target: the loop has 2 variables, but 1 name
                 A[i, 0] = 1
 
 
@@ -315,7 +316,7 @@ def float_bound():
     def k(A: T.Tensor((4, 4), "int32")):
         with T.Kernel(1) as (cid, vid):
             for i in T.serial(8 / 2):
-                #                 ^ loop-bound: a bound of T.serial is the Python number 4.0, expected an integer | divide integers with `//`, or convert with T.cast
+            #                 ^ loop-bound: a bound of T.serial is the Python number 4.0, expected an integer | divide integers with `//`, or convert with T.cast
                 A[i, 0] = 1
 
 
@@ -324,7 +325,7 @@ def runtime_stages():
     def k(A: T.Tensor((4, 4), "int32"), s: T.int32):
         with T.Kernel(1) as (cid, vid):
             for i in T.Pipelined(4, num_stages=s):
-                #                                  ^ loop-stages: num_stages is a runtime int32, expected a Python int of at least 0
+            #                                  ^ loop-stages: num_stages is a runtime int32, expected a Python int of at least 0
                 A[i, 0] = 1
 
 
@@ -333,4 +334,4 @@ def loop_without_for():
     def k(A: T.Tensor((4, 4), "int32"), s: T.int32):
         with T.Kernel(1) as (cid, vid):
             T.serial(4)
-        # ^ loop-unused: a loop stands alone | write `for i in ...:`
+          # ^ loop-unused: a loop stands alone | write `for i in ...:`

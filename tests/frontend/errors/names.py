@@ -1,4 +1,5 @@
 # ruff: noqa
+# fmt: off
 """Names that mean nothing, or mean two things."""
 
 import tile_frontend as T
@@ -76,7 +77,7 @@ def gone_after_its_block():
             for i in range(4):
                 x = i
             A[0] = x
-            #      ^ unknown-name: `x` was bound inside the block at line 77 and ended with it | bind it before the block, or keep it in a T.alloc_var
+            #      ^ unknown-name: `x` was bound inside the block at line 78 and ended with it | bind it before the block, or keep it in a T.alloc_var
 
 
 def gone_after_a_scope():
@@ -87,7 +88,7 @@ def gone_after_a_scope():
                 a = T.alloc_ub((16,), "float32")
             with T.Scope("V"):
                 T.copy(A, a)
-                #         ^ unknown-name: `a` was bound inside the block at line 87 and ended with it | bind it before the block, or keep it in a T.alloc_var
+                #         ^ unknown-name: `a` was bound inside the block at line 88 and ended with it | bind it before the block, or keep it in a T.alloc_var
 
 
 def buffer_name_twice():
@@ -97,7 +98,7 @@ def buffer_name_twice():
             a = T.alloc_ub((16,), "float32")
             b = T.alloc_ub((16,), "float32")
             a = T.alloc_ub((16,), "float32")
-        # ^ duplicate-buffer: `a` names two buffers: one at line 97, another at line 99 | give each buffer of a kernel its own name
+          # ^ duplicate-buffer: `a` names two buffers: one at line 98, another at line 100 | give each buffer of a kernel its own name
 
 
 def buffer_named_like_a_parameter():
@@ -105,7 +106,7 @@ def buffer_named_like_a_parameter():
     def k(A: T.Tensor((16,), "float32")):
         with T.Kernel(1) as (cid, vid):
             A = T.alloc_ub((16,), "float32")
-        # ^ duplicate-buffer: `A` names two buffers: one at line 105, another at line 107 | give each buffer of a kernel its own name
+          # ^ duplicate-buffer: `A` names two buffers: one at line 106, another at line 108 | give each buffer of a kernel its own name
 
 
 def buffer_name_twice_in_a_macro():
@@ -113,8 +114,8 @@ def buffer_name_twice_in_a_macro():
     def twice():
         t = T.alloc_ub((16,), "float32")
         t = T.alloc_ub((16,), "float32")
+      # ^ duplicate-buffer: `t` names two buffers: one at line 115, another at line 116 | give each buffer of a kernel its own name
 
-    # ^ duplicate-buffer: `t` names two buffers: one at line 114, another at line 115 | give each buffer of a kernel its own name
 
     @T.prim_func
     def k(A: T.Tensor((16,), "float32")):
@@ -126,14 +127,14 @@ def symbol_in_no_shape():
     @T.prim_func
     def k(A: T.Tensor((16,), "float32")):
         with T.Kernel(m) as (cid, vid):
-            #             ^ unbound-symbol: the symbolic dimension `m` is in no parameter's shape | a symbol takes its value from a tensor: use it in a T.Tensor shape
+        #             ^ unbound-symbol: the symbolic dimension `m` is in no parameter's shape | a symbol takes its value from a tensor: use it in a T.Tensor shape
             pass
 
 
 def parameter_named_like_a_symbol():
     @T.prim_func
     def k(m: T.Tensor((m,), "float32")):
-        #     ^ symbol-name: parameter `m` has the name of a symbolic dimension
+    #     ^ symbol-name: parameter `m` has the name of a symbolic dimension
         with T.Kernel(1) as (cid, vid):
             pass
 
@@ -143,7 +144,7 @@ def string_assigned():
     def k(A: T.Tensor((16,), "float32")):
         with T.Kernel(1) as (cid, vid):
             mode = "CAST_NONE"
-        # ^ not-assignable: `mode` is set to the string 'CAST_NONE' | a kernel names numbers and buffers: define it outside the kernel
+          # ^ not-assignable: `mode` is set to the string 'CAST_NONE' | a kernel names numbers and buffers: define it outside the kernel
 
 
 def operation_assigned():
@@ -151,7 +152,7 @@ def operation_assigned():
     def k(A: T.Tensor((16,), "float32")):
         with T.Kernel(1) as (cid, vid):
             x = T.barrier_all()
-        # ^ no-value: the operation `barrier_all` has no value | write it on a line of its own
+          # ^ no-value: the operation `barrier_all` has no value | write it on a line of its own
 
 
 def operation_not_called():
@@ -159,7 +160,7 @@ def operation_not_called():
     def k(A: T.Tensor((16,), "float32")):
         with T.Kernel(1) as (cid, vid):
             T.barrier_all
-        # ^ not-called: `T.barrier_all` is not called | add the parentheses
+          # ^ not-called: `T.barrier_all` is not called | add the parentheses
 
 
 def operation_lost_in_a_helper():
@@ -170,7 +171,7 @@ def operation_lost_in_a_helper():
     def k(A: T.Tensor((16,), "float32")):
         with T.Kernel(1) as (cid, vid):
             helper()
-        # ^ operation-lost: the operation `barrier_all` is called, but its result is not emitted | a helper returns the operation to its caller; to emit several, use @T.macro
+          # ^ operation-lost: the operation `barrier_all` is called, but its result is not emitted | a helper returns the operation to its caller; to emit several, use @T.macro
 
 
 def number_called():
@@ -178,7 +179,7 @@ def number_called():
     def k(A: T.Tensor((16,), "float32")):
         with T.Kernel(1) as (cid, vid):
             E.FREE(1)
-        # ^ not-callable: `E.FREE` is the Python number 0, not a function
+          # ^ not-callable: `E.FREE` is the Python number 0, not a function
 
 
 def wrong_arguments_of_a_macro():
@@ -190,15 +191,15 @@ def wrong_arguments_of_a_macro():
     def k(A: T.Tensor((16,), "float32")):
         with T.Kernel(1) as (cid, vid):
             twice(1)
-        # ^ arity: macro `twice`: missing a required argument: 'b'
+          # ^ arity: macro `twice`: missing a required argument: 'b'
 
 
 def endless_macro():
     @T.macro
     def again():
         again()
+      # ^ macro-recursion: macro `again` expands without end
 
-    # ^ macro-recursion: macro `again` expands without end
     # here
 
     @T.prim_func

@@ -1,4 +1,5 @@
 # ruff: noqa
+# fmt: off
 """Operations whose arguments do not fit."""
 
 import tile_frontend as T
@@ -41,7 +42,7 @@ def different_dtypes():
                 a,
                 a,
                 b,
-                # ^ dtype-mismatch: add: src1 `b` is float16, but dst `a` is float32 | cast one of them with T.tile.cast
+              # ^ dtype-mismatch: add: src1 `b` is float16, but dst `a` is float32 | cast one of them with T.tile.cast
             )
 
 
@@ -70,7 +71,7 @@ def too_few_arguments():
         with T.Kernel(1) as (cid, vid):
             a = T.alloc_ub((16,), "float32")
             T.tile.add(a, a)
-        # ^ arity: T.tile.add misses `src1` | it takes dst, src0, src1
+          # ^ arity: T.tile.add misses `src1` | it takes dst, src0, src1
 
 
 def too_many_arguments():
@@ -322,7 +323,7 @@ def reduce_clear_twice():
             a = T.alloc_ub((8, 16), "float32")
             s = T.alloc_ub((8,), "float32")
             T.reduce_max(a, s, -1, True, False)
-        # ^ arity: reduce_max got `clear` twice
+          # ^ arity: reduce_max got `clear` twice
 
 
 def reduce_type():

@@ -1,4 +1,5 @@
 # ruff: noqa
+# fmt: off
 """Python that kernels do not have."""
 
 import tile_frontend as T
@@ -10,7 +11,7 @@ def break_statement():
         with T.Kernel(1) as (cid, vid):
             for i in range(4):
                 break
-            # ^ unsupported-syntax: `break` is not supported in a kernel | write T.loop_break()
+              # ^ unsupported-syntax: `break` is not supported in a kernel | write T.loop_break()
 
 
 def continue_statement():
@@ -19,7 +20,7 @@ def continue_statement():
         with T.Kernel(1) as (cid, vid):
             for i in range(4):
                 continue
-            # ^ unsupported-syntax: `continue` is not supported in a kernel | put the rest of the body in an `if`
+              # ^ unsupported-syntax: `continue` is not supported in a kernel | put the rest of the body in an `if`
 
 
 def try_statement():
@@ -27,7 +28,7 @@ def try_statement():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             try:
-                # ^ unsupported-syntax: `try` is not supported in a kernel
+          # ^ unsupported-syntax: `try` is not supported in a kernel
                 A[0] = 1
             finally:
                 pass
@@ -38,7 +39,7 @@ def return_value():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             return cid
-        # ^ unsupported-syntax: `return` of a value is not supported in a kernel | write results to a buffer that is passed in
+          # ^ unsupported-syntax: `return` of a value is not supported in a kernel | write results to a buffer that is passed in
 
 
 def nested_function():
@@ -47,7 +48,7 @@ def nested_function():
         with T.Kernel(1) as (cid, vid):
 
             def f():
-                # ^ unsupported-syntax: a nested function is not supported in a kernel | define it outside, with @T.macro or without
+          # ^ unsupported-syntax: a nested function is not supported in a kernel | define it outside, with @T.macro or without
                 pass
 
 
@@ -104,7 +105,7 @@ def iteration_over_a_list():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             for i in [1, 2, 3]:
-                #        ^ not-a-loop: a kernel cannot iterate over a Python list | loop with range, T.serial, T.unroll, T.grid, T.Parallel, T.Pipelined or T.Persistent
+            #        ^ not-a-loop: a kernel cannot iterate over a Python list | loop with range, T.serial, T.unroll, T.grid, T.Parallel, T.Pipelined or T.Persistent
                 A[i] = 1
 
 
@@ -113,7 +114,7 @@ def iteration_with_enumerate():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             for i in enumerate((1, 2)):
-                #        ^ not-a-loop: a kernel cannot iterate over a Python enumerate | loop with range, T.serial, T.unroll, T.grid, T.Parallel, T.Pipelined or T.Persistent
+            #        ^ not-a-loop: a kernel cannot iterate over a Python enumerate | loop with range, T.serial, T.unroll, T.grid, T.Parallel, T.Pipelined or T.Persistent
                 A[i] = 1
 
 
@@ -122,7 +123,7 @@ def loop_with_else():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             for i in range(4):
-                # ^ unsupported-syntax: `else` of a loop is not supported
+          # ^ unsupported-syntax: `else` of a loop is not supported
                 A[i] = 1
             else:
                 A[0] = 1
@@ -133,7 +134,7 @@ def loop_with_step():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             for i in range(0, 8, 2):
-                #                    ^ loop-step: a loop has a step | loop over the count and multiply inside
+            #                    ^ loop-step: a loop has a step | loop over the count and multiply inside
                 A[i] = 1
 
 
@@ -142,7 +143,7 @@ def import_statement():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             import math
-        # ^ unsupported-syntax: `import` is not supported in a kernel | import at the top of the file
+          # ^ unsupported-syntax: `import` is not supported in a kernel | import at the top of the file
 
 
 def delete_statement():
@@ -150,7 +151,7 @@ def delete_statement():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             del cid
-        # ^ unsupported-syntax: `del` is not supported in a kernel
+          # ^ unsupported-syntax: `del` is not supported in a kernel
 
 
 def raise_statement():
@@ -158,7 +159,7 @@ def raise_statement():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             raise ValueError
-        # ^ unsupported-syntax: `raise` is not supported in a kernel
+          # ^ unsupported-syntax: `raise` is not supported in a kernel
 
 
 def match_statement():
@@ -166,7 +167,7 @@ def match_statement():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             match 1:
-                # ^ unsupported-syntax: `match` is not supported in a kernel | write if / elif / else
+          # ^ unsupported-syntax: `match` is not supported in a kernel | write if / elif / else
                 case 1:
                     A[0] = 1
 
@@ -176,7 +177,7 @@ def attribute_assignment():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             A.name = 1
-        # ^ unsupported-syntax: this target is not supported in a kernel | assign to names and elements
+          # ^ unsupported-syntax: this target is not supported in a kernel | assign to names and elements
 
 
 def starred_target():
@@ -192,7 +193,7 @@ def with_a_number():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             with cid:
-                #    ^ not-a-frame: `with` does not take a runtime int32 | it takes T.Kernel, T.Scope, T.If, T.Then or T.Else
+            #    ^ not-a-frame: `with` does not take a runtime int32 | it takes T.Kernel, T.Scope, T.If, T.Then or T.Else
                 pass
 
 
@@ -201,7 +202,7 @@ def failed_assertion():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             assert A.shape[0] == 17, "wrong size"
-        # ^ assertion: `A.shape[0] == 17` does not hold: wrong size
+          # ^ assertion: `A.shape[0] == 17` does not hold: wrong size
 
 
 def runtime_assertion():
@@ -209,7 +210,7 @@ def runtime_assertion():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             assert cid == 0
-        # ^ unsupported-syntax: `assert` of a runtime condition is not supported | check it before the kernel is called
+          # ^ unsupported-syntax: `assert` of a runtime condition is not supported | check it before the kernel is called
 
 
 def runtime_ternary():
@@ -241,5 +242,5 @@ def constant_while():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             while True:
-                #     ^ loop-condition: the condition of `while` is the Python number True, expected a runtime condition | a loop with a known count is `for i in T.serial(n)`
+            #     ^ loop-condition: the condition of `while` is the Python number True, expected a runtime condition | a loop with a known count is `for i in T.serial(n)`
                 A[0] = 1

@@ -94,8 +94,12 @@ class AssignmentEvaluator(CallEvaluator):
                 )  # fmt: skip
             case Pending():
                 self.trace.pending.remove(value)
-                self.fail("no-value", f"the operation `{value.name}` has no value", stmt,
-                          "write it on a line of its own")
+                self.fail(
+                    "no-value",
+                    f"the operation `{value.name}` has no value",
+                    stmt,
+                    "write it on a line of its own",
+                )
         if python_number(value) is not None:
             expr = self.guarded(stmt, scalar_expr, value)
             return self.guarded(stmt, self.trace.let, name, expr, loc)
@@ -116,9 +120,7 @@ class AssignmentEvaluator(CallEvaluator):
         if not isinstance(value, (tuple, list)):
             self.fail("unpacking", f"{describe(value)} is not a tuple", target)
         if len(value) != len(targets):
-            self.fail(
-                "unpacking", f"{len(value)} values for {len(targets)} names", target
-            )
+            self.fail("unpacking", f"{len(value)} values for {len(targets)} names", target)
         # Every right side is read before the first target changes: `a, b = b, a`.
         if len(targets) > 1 and any(self._is_place(t) for t in targets):
             value = [self._snapshot(v, "value", stmt) for v in value]
@@ -165,9 +167,7 @@ class AssignmentEvaluator(CallEvaluator):
         assert isinstance(load, Load), "a subscript without slices is an element"
         self._store(owner, load.indices, value, stmt)
 
-    def _store(
-        self, tile: Tile, indices: tuple[Expr, ...], value: Any, stmt: ast.stmt
-    ) -> None:
+    def _store(self, tile: Tile, indices: tuple[Expr, ...], value: Any, stmt: ast.stmt) -> None:
         where: ast.expr | ast.stmt = getattr(stmt, "value", None) or stmt
         if isinstance(value, (Tile, View)):
             self.fail(
@@ -187,4 +187,3 @@ def _is_new_cell(value: Any) -> bool:
 def _reads(expr: Expr) -> bool:
     """Whether the value depends on memory, so that it matters when it is evaluated."""
     return any(isinstance(e, Load) for e in walk(expr))
-

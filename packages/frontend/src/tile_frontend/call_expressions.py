@@ -159,4 +159,3 @@ def _user_line(error: Exception) -> str | None:
             where = f"{display_name(step.tb_frame.f_code.co_filename)}:{step.tb_lineno}"
         step = step.tb_next
     return where
-

@@ -175,6 +175,4 @@ def _attribute(opdef: OpDef, definition: AttrDef, value: Any) -> AttrValue:
 
 def table_functions(namespace: str, ops: Mapping[str, OpDef]) -> dict[str, Callable[..., Any]]:
     """The functions of one namespace of the language."""
-    return {
-        name: OpFunction(opdef) for name, opdef in ops.items() if opdef.namespace == namespace
-    }
+    return {name: OpFunction(opdef) for name, opdef in ops.items() if opdef.namespace == namespace}

@@ -119,8 +119,7 @@ class ExpressionEvaluator:
         if dropped is not None:
             self.fail(
                 "unknown-name",
-                f"`{node.id}` was bound inside the block at line {dropped.line} "
-                "and ended with it",
+                f"`{node.id}` was bound inside the block at line {dropped.line} and ended with it",
                 node,
                 "bind it before the block, or keep it in a T.alloc_var",
             )
@@ -149,7 +148,7 @@ class ExpressionEvaluator:
         known = [name for name in dir(owner) if not name.startswith("_")]
         module = getattr(owner, "__name__", "")
         hint = did_you_mean(node.attr, known)
-        if isinstance(module, str) and module.startswith(PACKAGE):
+        if module == PACKAGE:
             hint = REMOVED.get(node.attr) or hint
         raise KernelError(
             "unknown-name", f"`{shown}` is not defined", self.source.attribute_loc(node), hint

@@ -123,4 +123,3 @@ def _branch(trace: Trace, frame: BranchFrame, run: Run) -> None:
     finally:
         trace.branches.pop()
     owner.branches[frame.name] = tuple(body)
-

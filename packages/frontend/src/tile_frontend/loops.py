@@ -88,9 +88,7 @@ def grid(*extents: Any) -> Loop:
     return Loop("grid", LoopKind.SERIAL, tuple(_bounds("grid", e, None) for e in extents))
 
 
-def Pipelined(
-    start: Any, stop: Any = None, num_stages: int = 0, cross_interval: int = 1
-) -> Loop:
+def Pipelined(start: Any, stop: Any = None, num_stages: int = 0, cross_interval: int = 1) -> Loop:
     """A loop whose iterations overlap: loads run `num_stages` ahead. `cross_interval` tunes flags
     of another implementation and changes no result, so it is checked and has no effect."""
     stages = _static("num_stages", num_stages, 0)

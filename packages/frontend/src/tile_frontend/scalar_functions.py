@@ -195,4 +195,3 @@ def next_power_of_2(n: int) -> int:
 def cdiv(a: int, b: int) -> int:
     """The quotient of Python ints rounded up."""
     return -(-a // b)
-

@@ -73,9 +73,10 @@ def find_function(fn: Callable[..., Any]) -> tuple[Source, ast.FunctionDef]:
         (code.co_firstlineno, fn.__name__)
     )
     source = _file(code.co_filename, "".join(lines)).source
-    if found is None or tuple(a.arg for a in found.args.args) != code.co_varnames[
-        : code.co_argcount
-    ]:
+    if (
+        found is None
+        or tuple(a.arg for a in found.args.args) != code.co_varnames[: code.co_argcount]
+    ):
         raise KernelError(
             "source-changed",
             f"`{fn.__name__}` does not stand at line {code.co_firstlineno} any more",

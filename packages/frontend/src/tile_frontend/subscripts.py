@@ -48,7 +48,7 @@ def _index(tile: Tile, value: Any, position: int) -> Expr:
         raise Fault(
             "index-type",
             f"index {position} of `{tile.name}` is {expr.dtype}, expected an integer",
-            "convert it with T.cast(x, \"int32\")" if expr.dtype.is_float else None,
+            'convert it with T.cast(x, "int32")' if expr.dtype.is_float else None,
             position,
         )
     limit = None if tile.memory is Memory.GM else constant_value(tile.dims[position])

@@ -94,10 +94,13 @@ class Trace:
         return bool(self._bodies)
 
     def emit(self, stmt: Stmt) -> None:
-        """Add a statement to the innermost open block. Debug output in front of the launch is the
-        first thing each core does."""
-        if not self._bodies and self.header is None and _is_debug(stmt):
-            self.prologue.append(stmt)
+        """Add a statement to the innermost open block. Debug output around the launch is the first
+        or the last thing each core does."""
+        if not self._bodies and _is_debug(stmt):
+            if self.body is None:
+                self.prologue.append(stmt)
+            else:
+                self.body = (*self.body, stmt)
             return
         if not self._bodies:
             raise Fault(
@@ -124,8 +127,7 @@ class Trace:
             letter = "C" if self.core is Core.CUBE else "V"
             raise Fault(
                 "wrong-scope",
-                f"{op.opdef.name} runs on the {core.value} core, "
-                f'but stands in T.Scope("{letter}")',
+                f'{op.opdef.name} runs on the {core.value} core, but stands in T.Scope("{letter}")',
                 f'move it to a T.Scope("{"V" if letter == "C" else "C"}") block',
             )
 
@@ -193,9 +195,7 @@ class Trace:
         )
         h = self.header
         launch = Launch(h.blocks, h.block, h.lane, h.threads, allocs, self.body, h.loc)
-        return Func(
-            self.name, self.params, launch, Phase.BUILT, self.loc, dict(self.sources)
-        )
+        return Func(self.name, self.params, launch, Phase.BUILT, self.loc, dict(self.sources))
 
 
 def _is_debug(stmt: Stmt) -> bool:
@@ -212,4 +212,3 @@ def current(what: str) -> Trace:
             "call it from a function decorated with @T.prim_func or @T.macro",
         )
     return trace
-

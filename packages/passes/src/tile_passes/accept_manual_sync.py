@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from tile_ir import Core, Func, KernelError, Op, Phase, Section, Target
+from tile_ir import Func, KernelError, Op, Phase, Section, Target
 from tile_ir.bounds import interval
 from tile_ir.expr import Expr
 from tile_ir.nodes import Body
 from tile_ir.opdef import Effect
-from tile_ir.ops.sync import CUBE_FLAG_PAIRS, VECTOR_FLAG_PAIRS
 from tile_ir.walk import Ranges, launch_ranges, walk_with_ranges
 from tile_passes.passdef import ir_pass
 
 
 @ir_pass(needs=Phase.PLANNED, gives=Phase.SYNCED)
 def accept_manual_sync(func: Func, target: Target) -> Func:
-    """Check every hand-written flag against the core it runs on and the ids there are.
+    """Check the ids of hand-written flags; their pipes are the verifier's business.
 
     Needs: PLANNED. Gives: SYNCED. Idea: interval of each id. Limits: whether the flags suffice is
     for the simulator to find out.
@@ -22,26 +21,16 @@ def accept_manual_sync(func: Func, target: Target) -> Func:
     ranges = launch_ranges(func)
     for stmt in func.launch.body:
         if isinstance(stmt, Section):
-            _check(stmt.body, stmt.core, ranges, target)
+            _check(stmt.body, ranges, target)
     return func
 
 
-def _check(body: Body, core: Core, ranges: Ranges, target: Target) -> None:
-    legal = CUBE_FLAG_PAIRS if core is Core.CUBE else VECTOR_FLAG_PAIRS
+def _check(body: Body, ranges: Ranges, target: Target) -> None:
     for stmt, known in walk_with_ranges(body, ranges):
         if not isinstance(stmt, Op):
             continue
         match stmt.opdef.effect:
             case Effect.SET_FLAG | Effect.WAIT_FLAG:
-                pair = (stmt.attr("src_pipe"), stmt.attr("dst_pipe"))
-                if pair not in legal:
-                    raise KernelError(
-                        "flag-pair",
-                        f"{stmt.opdef.name}: a {core.value} core has no flag from {pair[0]} to "
-                        f"{pair[1]}",
-                        stmt.loc,
-                        "move it to the scope of the other core",
-                    )
                 _check_id(stmt, "event_id", target.events_per_pair, known)
             case Effect.SET_CROSS_FLAG | Effect.WAIT_CROSS_FLAG:
                 _check_id(stmt, "flag", target.cross_flags, known)
