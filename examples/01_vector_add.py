@@ -1,4 +1,4 @@
-"""C = A + B on the vector cores: rows are dealt out to blocks, halves of a block to its two lanes."""
+"""C = A + B on the vector cores: a block takes rows, and each of its two lanes half of them."""
 
 import torch
 from report import run_and_report

@@ -112,8 +112,8 @@ def bodies(draw: st.DrawFn, names: tuple[Var, ...], depth: int) -> Body:
             result.append(Op(OPS["copy"], (gm, part), (False, False, -1.5), loc))
         elif kind == 4:
             loop = draw(st.sampled_from(list(LoopKind)))
-            inner = draw(bodies((*names, fresh), depth - 1))
             counter = Var(fresh.name)
+            inner = draw(bodies((*names, counter), depth - 1))
             result.append(
                 For(counter, as_expr(0), VID + 3, loop, inner, loc, draw(st.integers(0, 2)))
             )

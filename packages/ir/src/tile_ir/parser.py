@@ -342,8 +342,7 @@ class _Reader:
                 if str(parts[0]) != "-":
                     raise self.fail(node, "ir-syntax", "unary + is not part of the ir")
                 inner = self.expr(parts[1])
-                negative = isinstance(inner, Const) and _is_bare_constant(parts[1])
-                if negative and isinstance(inner, Const):
+                if isinstance(inner, Const):
                     return Const(-inner.value, inner.dtype)
                 return Unary("-", inner, inner.dtype)
             case "invert":
@@ -374,11 +373,6 @@ class _Reader:
             f"no function `{word}` of {len(values)} arguments",
             did_you_mean(word, known),
         )
-
-
-def _is_bare_constant(node: Node) -> bool:
-    """Whether `-` stands directly before a number: parentheses leave a gap in the positions."""
-    return isinstance(node, Tree) and node.data == "constant"
 
 
 def _binary(op: str, a: Expr, b: Expr) -> Expr:
