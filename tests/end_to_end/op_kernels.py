@@ -51,7 +51,7 @@ def forms(dtype: DType) -> list[Form]:
     block = 32 // dtype.size
     return [
         Form("vector", (4 * block,), ((0, 4 * block),)),
-        Form("odd", (4 * block,), ((0, 3 * block + 5),)),
+        Form("odd", (4 * block,), ((0, 4 * block - 3),)),
         Form("matrix", (3, 2 * block), ((0, 3), (0, 2 * block))),
         Form("rows", (5, 2 * block), ((1, 3), (0, 2 * block))),
         Form("columns", (3, 4 * block), ((0, 3), (block, 2 * block))),

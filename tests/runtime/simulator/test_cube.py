@@ -1,6 +1,6 @@
 """Cube path: Nd2Nz, LoadData, Mmad and Fixpipe together, against NumPy."""
 
-# ruff: noqa: E501  (C++ text)
+
 from __future__ import annotations
 
 import itertools

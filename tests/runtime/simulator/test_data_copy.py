@@ -1,6 +1,6 @@
 """DataCopy, DataCopyPad, Nd2Nz, atomics and scalar access."""
 
-# ruff: noqa: E501  (C++ text)
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,6 +1,6 @@
 """Every check stops the kernel with its slug, a text that says what was found and required, and the place."""
 
-# ruff: noqa: E501  (C++ text)
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,6 +1,6 @@
 """LoadData 2D and 3D, LoadDataWithTranspose and constant fill alone: L0 is read back by scalars."""
 
-# ruff: noqa: E501  (C++ text)
+
 from __future__ import annotations
 
 import itertools

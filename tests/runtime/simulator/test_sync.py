@@ -1,6 +1,6 @@
 """Launch, block indices, kernel types, cross-core flags, SyncAll, printf, and what a launch reports."""
 
-# ruff: noqa: E501  (C++ text)
+
 from __future__ import annotations
 
 import itertools

@@ -1,6 +1,6 @@
 """Cast: every legal pair and mode, exhaustively for 16-bit types; scalar conversions of half and bfloat16_t."""
 
-# ruff: noqa: E501  (C++ text)
+
 from __future__ import annotations
 
 import ctypes

@@ -1,6 +1,6 @@
 """Element-wise vector APIs: every operation, data type and form against NumPy."""
 
-# ruff: noqa: E501  (C++ text)
+
 from __future__ import annotations
 
 from collections.abc import Callable

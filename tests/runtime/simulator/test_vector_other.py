@@ -1,6 +1,6 @@
 """Duplicate, Copy, Brcb, reductions, Compare and Select against NumPy."""
 
-# ruff: noqa: E501  (C++ text)
+
 from __future__ import annotations
 
 from typing import Any

@@ -20,9 +20,10 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     from tile_runtime.bench import measure_rows, table
 
-    text = table(measure_rows(options.rows, options.examples))
+    rows = measure_rows(options.rows, options.examples)
+    text = table(rows)
     print(text)
     if options.output is not None:
         options.output.parent.mkdir(parents=True, exist_ok=True)
         options.output.write_text(text + "\n")
-    return 0
+    return 1 if any(row.missed for row in rows) else 0
