@@ -72,6 +72,51 @@ void check(const Core& core, const Load3d& p, uint32_t c0, Use use)
 
 }  // namespace
 
+// A plain matrix: an image of one row of pixels under a 1x1 filter, read inside its bounds.
+static bool is_plain(const Load3d& p, uint32_t m_blocks, uint32_t k_padded, uint32_t rows, uint32_t columns)
+{
+    const bool unpadded = p.pads[0] == 0 && p.pads[1] == 0 && p.pads[2] == 0 && p.pads[3] == 0;
+    return unpadded && p.filter_w == 1 && p.filter_h == 1 && p.stride_w == 1 && p.stride_h == 1 &&
+        p.m_start + m_blocks * 16 <= rows && p.k_start + k_padded <= columns;
+}
+
+// Fractals [m/16][k/c0][16][c0] of a plain matrix: 16 rows of a column block are 512 bytes in a row.
+static void copy_plain(const uint8_t* source, uint8_t* target, const Load3d& p, uint32_t c0, uint32_t m_blocks,
+    uint32_t k_blocks, uint64_t rows)
+{
+    for (uint32_t mb = 0; mb < m_blocks; ++mb) {
+        for (uint32_t kb = 0; kb < k_blocks; ++kb) {
+            const uint64_t block = (p.k_start / c0 + kb) * rows + p.m_start + mb * 16;
+            std::memcpy(target, source + block * 32, fractal_bytes);
+            target += fractal_bytes;
+        }
+    }
+}
+
+// The transposed fractals of a plain matrix, in squares of c0 x c0 elements.
+template <class T>
+static void transpose_plain(const uint8_t* source, uint8_t* target, const Load3d& p, uint32_t m_blocks,
+    uint32_t k_padded, uint64_t rows, bool l0a)
+{
+    constexpr uint32_t c0 = 32 / sizeof(T);
+    const uint32_t m_columns = m_blocks * 16 / c0;
+    const uint32_t k_rows = (k_padded + 15) / 16;
+    for (uint32_t kb = 0; kb < k_padded / c0; ++kb) {
+        const uint32_t k_fractal = kb * c0 / 16;
+        const T* column = reinterpret_cast<const T*>(source) + ((p.k_start / c0 + kb) * rows + p.m_start) * c0;
+        for (uint32_t mb = 0; mb < m_columns; ++mb) {
+            const uint64_t fractal = l0a ? uint64_t(k_fractal) * m_columns + mb : uint64_t(mb) * k_rows + k_fractal;
+            T* out = reinterpret_cast<T*>(target + fractal * fractal_bytes) + kb * c0 % 16 * c0;
+            const T* in = column + uint64_t(mb) * c0 * c0;
+            for (uint32_t k = 0; k < c0; ++k) {
+                for (uint32_t m = 0; m < c0; ++m) {
+                    out[k * c0 + m] = in[m * c0 + k];
+                }
+            }
+        }
+    }
+}
+
 void load_3d(LocalOperand dst, LocalOperand src, const Load3d& params, Use use)
 {
     Core& core = core_of(use);
@@ -129,6 +174,16 @@ void load_3d(LocalOperand dst, LocalOperand src, const Load3d& params, Use use)
     g.source = instruction.data(from);
     uint8_t* target = instruction.data(to);
 
+    if (is_plain(g.p, m_blocks, k_padded, rows, columns)) {
+        if (!transposed) {
+            copy_plain(g.source, target, g.p, g.c0, m_blocks, k_padded / g.c0, rows);
+        } else if (g.size == 2) {
+            transpose_plain<uint16_t>(g.source, target, g.p, m_blocks, k_padded, rows, memory == Memory::l0a);
+        } else {
+            transpose_plain<uint32_t>(g.source, target, g.p, m_blocks, k_padded, rows, memory == Memory::l0a);
+        }
+        return;
+    }
     const auto inside = [&](uint32_t m, uint32_t k) { return m < rows && k < columns; };
     if (!transposed) {  // fractals [m/16][k/c0][16][c0]
         const uint32_t k_blocks = k_padded / g.c0;
