@@ -20,7 +20,7 @@ from slugs import uses
 
 import tile_frontend as T
 from tile_frontend.calls import MISSING, OpFunction, _default
-from tile_ir import OPS, Memory, OpDef
+from tile_ir import OPS, LoopKind, Memory, OpDef, Phase
 from tile_ir.opdef import REQUIRED, AttrDef, OperandDef
 from tile_ir.ops.cast import CAST_MODES
 from tile_ir.phases import PHASES
@@ -60,8 +60,7 @@ def listed(names: Iterable[str]) -> str:
 
 def first_sentence(text: str) -> str:
     paragraph = " ".join(ASIDE.sub("", text.strip()).split("\n\n")[0].split())
-    found = re.match(r".*?[.:](?=\s|$)", paragraph)
-    return (found[0] if found else paragraph).rstrip(".:")
+    return re.split(r"\.(?=\s|$)", paragraph)[0].rstrip(":")
 
 
 def python_line(path: Path) -> str:
@@ -293,7 +292,7 @@ def switches_page() -> str:
             NOTE,
             "# Switches\n",
             "Each is an environment variable, and in Python a block:\n"
-            "`from tile_ir.switches import override`, then `with override(check=\"off\"):`. The\n"
+            "`from tile_ir.switches import override`, then `with override(check='off'):`. The\n"
             "name in Python is the variable without `TILE_`, in lower case. A block wins over the\n"
             "environment. `tile-ascend switches` prints the values in force.\n",
             table(("variable", "type", "default", "what it does"), rows),
@@ -316,11 +315,11 @@ def slug_table() -> str:
 
 
 def phase_table() -> str:
-    made = {p.gives: p.name for p in PIPELINE if p.gives is not None}
+    made = {p.gives: f"`{p.name}`" for p in PIPELINE if p.gives is not None}
     rows = []
+    before: list[str] = []
     for phase, rule in PHASES.items():
-        maker = "the frontend" if phase == 0 else f"`{made[phase]}`" if phase in made else "no pass yet"
-        forbids = [
+        gone = [
             word
             for word, holds in (
                 ("`shared` and `fragment` buffers", not rule.open_memories),
@@ -328,12 +327,14 @@ def phase_table() -> str:
                 ("composite operations", not rule.composites),
                 ("operations outside sections", not rule.unsectioned),
                 ("buffers without address", rule.addresses_required),
+                *((f"`{k.value}` loops", k not in rule.loop_kinds) for k in LoopKind),
             )
             if holds
         ]
-        kinds = ", ".join(k.value for k in type(next(iter(rule.loop_kinds))) if k in rule.loop_kinds)
-        rows.append((phase.name, maker, "; ".join(forbids), kinds))
-    return table(("phase", "made by", "forbids", "loops"), rows)
+        maker = "the frontend" if phase is Phase.BUILT else made.get(phase, "no pass yet")
+        rows.append((phase.name, maker, ", ".join(g for g in gone if g not in before)))
+        before = gone
+    return table(("phase", "made by", "forbids from here on"), rows)
 
 
 PARTS: dict[str, Callable[[], str]] = {"slugs": slug_table, "phases": phase_table}

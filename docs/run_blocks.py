@@ -59,15 +59,11 @@ def run_document(text: str, title: str) -> str:
         parts, end = [], 0
         for position, match in enumerate(found):
             block = block_of(match)
-            following = block_of(found[position + 1]) if position + 1 < len(found) else None
-            parts.append(text[end : match.start("body")])
-            parts.append(runner.body(block, fails=following is not None and _wants_error(following)))
+            following = found[position + 1 : position + 2]
+            fails = any(block_of(m).action == "error" for m in following)
+            parts += [text[end : match.start("body")], runner.body(block, fails)]
             end = match.end("body")
         return "".join([*parts, text[end:]])
-
-
-def _wants_error(block: Block) -> bool:
-    return block.action == "error"
 
 
 class _Runner:

@@ -23,6 +23,7 @@ ERROR_OF = {
     "BuildError": "BuildError",
     "InterpretError": "InterpretError",
 }
+PYTHON = "packages/*/src/**/*.py"
 SIMULATOR_RAISE = re.compile(r'(?:\braise\(\s*|\bkind = )"([a-z]+(?:-[a-z]+)*)"')
 
 
@@ -39,8 +40,13 @@ class Use:
 def uses(root: Path) -> list[Use]:
     """Every use of a slug in the packages."""
     found: list[Use] = []
-    for path in sorted(root.glob("packages/*/src/**/*.py")):
-        found += _python_uses(path)
+    trees = {path: ast.parse(path.read_text()) for path in sorted(root.glob(PYTHON))}
+    # A function with a slug serves the modules of its package.
+    functions: dict[str, dict[str, tuple[str, int]]] = {}
+    for path, tree in trees.items():
+        functions.setdefault(package_of(path), {}).update(_functions_with_slug(tree))
+    for path, tree in trees.items():
+        found += _python_uses(module_name(path), tree, functions[package_of(path)])
     for path in sorted(root.glob("packages/runtime/src/tile_runtime/simulator/src/*.cpp")):
         for slug in SIMULATOR_RAISE.findall(path.read_text()):
             found.append(Use(slug, "SimulationError", f"simulator/src/{path.name}", ""))
@@ -53,18 +59,21 @@ def module_name(path: Path) -> str:
     return ".".join(n for n in names if n != "__init__")
 
 
-def _python_uses(path: Path) -> Iterator[Use]:
-    tree = ast.parse(path.read_text())
-    module = module_name(path)
-    local = dict(_functions_with_slug(tree))
+def package_of(path: Path) -> str:
+    return module_name(path).partition(".")[0]
+
+
+def _python_uses(
+    module: str, tree: ast.Module, functions: dict[str, tuple[str, int]]
+) -> Iterator[Use]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
         name = _name(node.func)
         if name in ERROR_OF:
             error, position = ERROR_OF[name], 0
-        elif name in local:
-            error, position = local[name]
+        elif name in functions:
+            error, position = functions[name]
         else:
             continue
         arguments = {k.arg: k.value for k in node.keywords}

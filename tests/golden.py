@@ -44,7 +44,8 @@ def compare(golden: Golden, actual: str) -> None:
     if actual == golden.expected:
         return
     if os.environ.get("TILE_BLESS"):
-        golden.path.write_text(golden.source + SEPARATOR + actual)
+        separator = SEPARATOR if golden.source else ""
+        golden.path.write_text(golden.source + separator + actual)
         return
     difference = "".join(
         difflib.unified_diff(

@@ -225,3 +225,14 @@ def test_a_real_shape_with_a_result_as_long_as_the_physical_rows(show):
         "reduce_max($x[0:+4, 0:+4], $r[0:+4]",
         "reduce_max($x[0:+4, 0:+4], $w[0:+1, 0:+4]",
     ]
+
+
+def test_whole_floats_are_integers_for_integer_tiles(show):
+    @T.prim_func
+    def k(A: T.Tensor((64,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            a = T.alloc_ub((64,), "int32")
+            T.tile.fill(a, 10.0)
+            T.tile.add(a, a, 2.0)
+
+    assert show(k) == ["fill($a, 10)", "add($a, $a, 2)"]

@@ -335,3 +335,21 @@ def loop_without_for():
         with T.Kernel(1) as (cid, vid):
             T.serial(4)
           # ^ loop-unused: a loop stands alone | write `for i in ...:`
+
+
+def parallel_nested_too_deep():
+    @T.prim_func
+    def k(A: T.Tensor((4, 4, 4), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            for i, j in T.Parallel(4, 4):
+                for l in T.Parallel(4):
+              # ^ parallel-rank: T.Parallel has 3 dimensions, expected 1 or 2 | put a T.serial loop around a two-dimensional T.Parallel
+                    A[i, j, l] = 1
+
+
+def unhashable_key():
+    @T.prim_func
+    def k(A: T.Tensor((4, 4, 4), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            T.annotate_address({[1]: 0})
+          # ^ python-error: TypeError: unhashable type: 'list'

@@ -218,3 +218,27 @@ def mistake_inside_a_macro():
     def k(A: T.Tensor((16,), "float32")):
         with T.Kernel(1) as (cid, vid):
             inner(A)
+
+
+def tile_operation_without_its_namespace():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            T.add(A, A, A)
+            # ^ unknown-name: `T.add` is not defined | write T.tile.add
+
+
+def operation_in_the_wrong_namespace():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            T.tile.copy(A, A)
+            #      ^ unknown-name: `T.tile.copy` is not defined | write T.copy
+
+
+def unknown_scalar_function():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            A[0] = T.if_then_els(cid > 0, 1.0, 2.0)
+            #        ^ unknown-name: `T.if_then_els` is not defined | did you mean `if_then_else`?

@@ -451,5 +451,6 @@ def test_fixpipe_quantises() -> None:
     assert np.abs(u - np.clip(np.rint(exact * 32), 0, 255)).max() <= 1
 
 
+@pytest.mark.vendor
 def test_vendor_headers() -> None:
     KERNELS.vendor_check()

@@ -289,5 +289,6 @@ def test_every_block_starts_with_memory_full_of_nan() -> None:
     assert np.isnan(d).all()
 
 
+@pytest.mark.vendor
 def test_vendor_headers() -> None:
     KERNELS.vendor_check()

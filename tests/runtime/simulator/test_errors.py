@@ -203,5 +203,6 @@ def test_a_launch_without_blocks_is_an_error() -> None:
     assert fault.kind == "bad-argument" and "0 blocks" in fault.text
 
 
+@pytest.mark.vendor
 def test_vendor_headers() -> None:
     KERNELS.vendor_check()

@@ -219,5 +219,6 @@ def test_load_3d_transposes() -> None:
     np.testing.assert_array_equal(dst[: by_m.size], by_m.reshape(-1))
 
 
+@pytest.mark.vendor
 def test_vendor_headers() -> None:
     KERNELS.vendor_check()

@@ -289,5 +289,6 @@ def test_host_threads_launch_at_the_same_time() -> None:
         assert (array[:, 3] == 570).all()
 
 
+@pytest.mark.vendor
 def test_vendor_headers() -> None:
     KERNELS.vendor_check()

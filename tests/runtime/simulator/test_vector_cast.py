@@ -291,5 +291,6 @@ def test_scalar_half_and_bfloat16_exhaustively() -> None:
         )
 
 
+@pytest.mark.vendor
 def test_vendor_headers() -> None:
     KERNELS.vendor_check()

@@ -381,5 +381,6 @@ def test_transcendental_accuracy(kernel: str, function: Function) -> None:
     assert wrong / total < 1e-4
 
 
+@pytest.mark.vendor
 def test_vendor_headers() -> None:
     KERNELS.vendor_check()

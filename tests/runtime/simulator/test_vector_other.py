@@ -308,5 +308,6 @@ def test_compare_int32_for_equality() -> None:
     np.testing.assert_array_equal(dst[:48], packed(a[:384] == b[:384]))
 
 
+@pytest.mark.vendor
 def test_vendor_headers() -> None:
     KERNELS.vendor_check()

@@ -102,7 +102,7 @@ def build_op(opdef: OpDef, given: Mapping[str, Any], name: str) -> Pending:
         if definition.variadic:
             operands.extend(_operand(opdef, definition, v) for v in value)
         else:
-            operands.append(_operand(opdef, definition, value))
+            operands.append(_operand(opdef, definition, _whole_number(operands, value)))
     attrs = tuple(_attribute(opdef, a, given.get(a.name, a.default)) for a in opdef.attrs)
     op = Op(opdef, tuple(operands), attrs, trace.here)
     problem = check_op(op)
@@ -111,6 +111,14 @@ def build_op(opdef: OpDef, given: Mapping[str, Any], name: str) -> Pending:
     pending = Pending(op, name, trace.here)
     trace.pending.append(pending)
     return pending
+
+
+def _whole_number(operands: list[Operand], value: Any) -> Any:
+    """`10.0` for a tile of integers is the integer: nothing is lost."""
+    first = operands[0] if operands else None
+    if isinstance(value, float) and isinstance(first, Region) and first.dtype.is_integer:
+        return int(value) if value.is_integer() else value
+    return value
 
 
 def _operand(opdef: OpDef, definition: OperandDef, value: Any) -> Operand:

@@ -6,11 +6,12 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, NoReturn
 
 from tile_frontend import loops
-from tile_frontend.faults import PACKAGE, Fault
-from tile_frontend.removed_names import REMOVED
+from tile_frontend.faults import Fault
+from tile_frontend.removed_names import advice
 from tile_frontend.scalar_functions import And, Not, Or
 from tile_frontend.scope import MISSING, Scope
 from tile_frontend.source import Source
@@ -146,13 +147,13 @@ class ExpressionEvaluator:
     ) -> NoReturn:
         shown = ast.unparse(node)
         known = [name for name in dir(owner) if not name.startswith("_")]
-        module = getattr(owner, "__name__", "")
-        hint = did_you_mean(node.attr, known)
-        if module == PACKAGE:
-            hint = REMOVED.get(node.attr) or hint
+        hint = advice(getattr(owner, "__name__", ""), node.attr) or did_you_mean(node.attr, known)
+        # Raised inside a property of the user's, it is worth showing; else it says nothing more.
+        deeper = error.__traceback__.tb_next if error.__traceback__ else None
+        cause = None if deeper is None or isinstance(owner, ModuleType) else error
         raise KernelError(
             "unknown-name", f"`{shown}` is not defined", self.source.attribute_loc(node), hint
-        ) from error
+        ) from cause
 
     def _BinOp(self, node: ast.BinOp) -> Any:
         left, right = self.evaluate(node.left), self.evaluate(node.right)

@@ -1,15 +1,14 @@
-"""Names of other tile languages that do not exist here, and what to write instead."""
+"""Names that do not exist where they are looked for, and what to write instead."""
 
 from __future__ import annotations
+
+from tile_ir import OPS
 
 REMOVED = {
     "alloc_local": "allocate with T.alloc_ub, or T.alloc_var for one scalar",
     "alloc_tmem": "allocate with T.alloc_L0C",
     "alloc_barrier": "order pipes with T.set_flag and T.wait_flag",
     "gemm": "write T.gemm_v0(A, B, C, init=...)",
-    "atomic_add": "write T.tile.atomic_add(dst, src)",
-    "clear": "write T.tile.clear(buf)",
-    "fill": "write T.tile.fill(buf, value)",
     "dynamic": "write T.symbolic(name)",
     "dyn": "write T.symbolic(name)",
     "vectorized": "write T.Parallel",
@@ -20,3 +19,15 @@ REMOVED = {
     "block": "write `with T.Kernel(...)`",
     "attr": "write T.Scope, T.annotate_layout or T.annotate_address",
 }
+
+
+def advice(module: str, name: str) -> str | None:
+    """What to write instead of `module.name`, if that is known."""
+    opdef = OPS.get(name)
+    if module == "tile_frontend":
+        if opdef is not None and opdef.namespace == "tile":
+            return f"write T.tile.{name}"
+        return REMOVED.get(name)
+    if module == "tile_frontend.tile" and opdef is not None and opdef.namespace == "":
+        return f"write T.{name}"
+    return None

@@ -1,15 +1,12 @@
-// Starting a kernel from the host part of the emitted file.
+// Starting a kernel from the host part of the emitted file. The last argument of every kernel is the
+// address through which its cores signal each other.
 #ifndef TILE_LAUNCH_H
 #define TILE_LAUNCH_H
 
-#if defined(TILE_SIMULATOR)
-#define TILE_LAUNCH(kernel, blocks, stream, ...) \
-    ((void)(stream), tile_simulator::launch(#kernel, blocks, kernel, __VA_ARGS__, uint64_t(0)))
-#elif defined(ASCENDC_CPU_DEBUG)
-// Type-checking with the vendor's headers: the kernel is an ordinary function.
-#define TILE_LAUNCH(kernel, blocks, stream, ...) \
-    ((void)(stream), (void)(blocks), kernel(__VA_ARGS__, uint64_t(0)))
-typedef void* aclrtStream;
+#if defined(TILE_SIMULATOR) || defined(ASCENDC_CPU_DEBUG)
+namespace tile {
+inline uint64_t cross_core_address() { return 0; }
+}  // namespace tile
 #else
 #include "acl/acl.h"
 #include "runtime/rt_ffts.h"
@@ -22,8 +19,17 @@ inline uint64_t cross_core_address()
     return address;
 }
 }  // namespace tile
+#endif
+
+#if defined(TILE_SIMULATOR)
 #define TILE_LAUNCH(kernel, blocks, stream, ...) \
-    kernel<<<blocks, nullptr, stream>>>(__VA_ARGS__, tile::cross_core_address())
+    ((void)(stream), tile_simulator::launch(#kernel, blocks, kernel, __VA_ARGS__))
+#elif defined(ASCENDC_CPU_DEBUG)
+// Type-checking with the vendor's headers: the kernel is an ordinary function.
+#define TILE_LAUNCH(kernel, blocks, stream, ...) ((void)(stream), (void)(blocks), kernel(__VA_ARGS__))
+typedef void* aclrtStream;
+#else
+#define TILE_LAUNCH(kernel, blocks, stream, ...) kernel<<<blocks, nullptr, stream>>>(__VA_ARGS__)
 #endif
 
 #endif

@@ -1,0 +1,158 @@
+"""Every document is true: blocks run and print what is shown, generated parts are current,
+excerpts stand in their files, links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import generate
+import pytest
+import slugs
+from run_blocks import ROOT, BlockError, blocks, run_document
+
+from tile_ir import OPS
+from tile_ir.switches import SWITCHES
+from tile_passes import PASSES
+from tile_runtime import cli
+
+PAGES = [*(generate.DOCS / name for name in generate.PAGES), *generate.written_pages()]
+LONGEST = 160
+LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
+# What means something only where the project is written.
+FORBIDDEN = re.compile(
+    r"/work/|/tmp/|/root/|\bsessions?\b|pypi|index-url|pythonhosted|mirror|\bproxy\b", re.I
+)
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.fixture(params=PAGES, ids=name)
+def page(request: pytest.FixtureRequest) -> Path:
+    path: Path = request.param
+    return path
+
+
+def test_page_is_current(page: Path) -> None:
+    """Generated parts come from the sources of today, and outputs are what the blocks print."""
+    assert generate.current_text(page) == page.read_text(), "run `make docs`"
+
+
+def headings(path: Path) -> set[str]:
+    """Anchors of a page, as code hosts make them."""
+    found = re.findall(r"^#+ (.*)$", path.read_text(), re.M)
+    return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in found}
+
+
+def test_links_lead_somewhere(page: Path) -> None:
+    outside = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
+    wrong = []
+    for match in LINK.finditer(outside):
+        target, _, anchor = match["target"].partition("#")
+        file = page.parent / target if target else page
+        if not file.exists() or (anchor and anchor not in headings(file)):
+            wrong.append(match["target"])
+    assert not wrong
+
+
+def test_excerpts_stand_in_their_files(page: Path) -> None:
+    for block in blocks(page.read_text()):
+        if block.action == "from":
+            assert block.body in (ROOT / block.name).read_text(), block
+
+
+def test_no_words_of_the_workshop(page: Path) -> None:
+    assert not FORBIDDEN.findall(page.read_text())
+
+
+def test_written_pages_are_short() -> None:
+    lengths = {}
+    for page in generate.written_pages():
+        text = generate.MARKED.sub("", page.read_text())
+        text = re.sub(r"^```\w+ output\n.*?^```$", "", text, flags=re.M | re.S)
+        lengths[page.name] = len(text.splitlines())
+    assert all(n <= LONGEST for f, n in lengths.items() if f != "README.md"), lengths
+    assert lengths["README.md"] <= 200, lengths
+
+
+def test_every_page_is_named_in_the_readme() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert [p.name for p in generate.DOCS.glob("*.md") if f"docs/{p.name}" not in text] == []
+
+
+def test_the_readme_names_every_command() -> None:
+    text = (ROOT / "README.md").read_text()
+    commands = [c.__name__.rpartition(".")[2] for c in cli.COMMANDS]
+    assert [c for c in commands if f"`tile-ascend {c}" not in text] == []
+
+
+def test_make_targets_that_pages_name_exist() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
+    named = {
+        target
+        for page in PAGES
+        for target in re.findall(r"(?:`|^)make ([a-z-]+)", page.read_text(), re.M)
+    }
+    assert named <= targets
+
+
+def test_generated_pages_have_everything() -> None:
+    """A generator that finds nothing would also be current."""
+    texts = {page: make() for page, make in generate.PAGES.items()}
+    assert all(f"### {generate.language_name(o)}\n" in texts["ops.md"] for o in OPS.values())
+    assert all(f"## {p}\n" in texts["passes.md"] for p in PASSES)
+    assert all(s.variable in texts["switches.md"] for s in SWITCHES.values())
+    modules = [p for p in ROOT.glob("packages/*/src/**/*.py") if p.read_text().startswith('"""')]
+    assert [
+        p for p in modules if f"({Path('..') / p.relative_to(ROOT)})" not in texts["map.md"]
+    ] == []
+
+
+def test_slugs_are_found_in_every_form(tmp_path: Path) -> None:
+    module = tmp_path / "packages" / "x" / "src" / "tile_x" / "m.py"
+    module.parent.mkdir(parents=True)
+    module.write_text(
+        'raise KernelError("one", f"a {b} c", loc)\n'
+        'raise IRError(slug="two", message="d" + "e")\n'
+        'Problem("three" if x else "four", "m")\n'
+        "def fail(self, node, slug, message):\n    raise BuildError(slug, message)\n"
+        'self.fail(node, "five", "n")\n'
+        "raise KernelError(slug, message)\n"
+    )
+    found = [(u.slug, u.error, u.message) for u in slugs.uses(tmp_path)]
+    assert found == [
+        ("one", "KernelError", "a … c"),
+        ("two", "IRError", "de"),
+        ("three", "KernelError, IRError", "m"),
+        ("four", "KernelError, IRError", "m"),
+        ("five", "BuildError", "n"),
+    ]
+
+
+def test_every_slug_the_tests_expect_is_listed() -> None:
+    """The scan misses none of those that tests of the language know."""
+    listed = {use.slug for use in slugs.uses(ROOT)}
+    expected = {
+        slug
+        for path in (ROOT / "tests" / "frontend" / "errors").glob("*.py")
+        for slug in re.findall(r"# +\^ ([a-z-]+): ", path.read_text())
+    }
+    assert expected and expected <= listed
+
+
+def test_blocks_run_in_one_folder_and_show_their_output() -> None:
+    text = (
+        "```python file a.py\nx = 2\n```\n```python run\nfrom a import x\nprint(x)\n```\n"
+        "```text output\nold\n```\n```sh\nfalse\n```\n```sh run\necho no >&2; exit 3\n```\n"
+        "```text error\n```\n"
+    )
+    assert run_document(text, "t") == text.replace("old\n", "2\n").replace(
+        "```text error\n", "```text error\nno\n"
+    )
+
+
+def test_a_block_that_fails_is_told() -> None:
+    with pytest.raises(BlockError, match="exit code 3 of\nexit 3"):
+        run_document("```sh run\nexit 3\n```\n", "t")
