@@ -354,7 +354,8 @@ def written_pages() -> list[Path]:
 def current_text(path: Path) -> str:
     """A page as it should be now. Raises BlockError if one of its blocks does not do as it says."""
     if path.parent == DOCS and path.name in PAGES:
-        return PAGES[path.name]()
+        make = PAGES[path.name]
+        return make()
     text = MARKED.sub(lambda m: m[1] + PARTS[m["name"]]() + m[3], path.read_text())
     return run_document(text, path.name)
 

@@ -171,3 +171,33 @@ def test_every_phase_means_the_same(data: st.DataObject) -> None:
     assert all(map(np.array_equal, built, lowered))
     assert np.array_equal(built[1], x)
     assert tile_ir.parse(tile_ir.print_func(func)).name == func.name
+
+
+def test_a_vector_is_one_row_of_a_matrix(tmp_path: Path) -> None:
+    """A one-dimensional tensor fills the first row of an l1 matrix; the rest of it is zero."""
+
+    @T.prim_func
+    def outer(
+        X: T.Tensor((48,), "float16"), W: T.Tensor((48, 32), "float16"), Y: T.Tensor((32,), "float32")
+    ):
+        with T.Kernel(1, is_npu=True) as (cid, _):
+            x = T.alloc_L1((16, 48), "float16")
+            w = T.alloc_L1((48, 32), "float16")
+            y = T.alloc_L0C((16, 32), "float32")
+            with T.Scope("C"):
+                T.copy(X[0:48], x)
+                T.copy(W, w)
+                T.gemm_v0(x, w, y, init=True)
+                T.copy(y[0, :], Y[0:32])
+
+    rng = np.random.default_rng(3)
+    x, w = rng.integers(-4, 5, 48).astype("f2"), rng.integers(-4, 5, (48, 32)).astype("f2")
+    arrays = [x, w, np.zeros(32, "f4")]
+    batch = KernelBatch(tmp_path)
+    number = batch.add(outer)
+    batch.build()
+    outcome = batch.run(number, arrays)
+    assert outcome.error is None, outcome.error.text
+    want = x.astype("f4") @ w.astype("f4")
+    assert np.array_equal(outcome.arrays[2], want)
+    assert np.array_equal(interpreted(outer, arrays)[2], want)

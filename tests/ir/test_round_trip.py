@@ -35,7 +35,7 @@ from tile_ir import (
     While,
 )
 from tile_ir.equality import structurally_equal
-from tile_ir.expr import Cast, Const, Expr, Load, Select, Unary, Var, as_expr, binary, unary
+from tile_ir.expr import Binary, Cast, Const, Expr, Load, Select, Unary, Var, as_expr, binary, unary
 from tile_ir.nodes import Body
 
 TESTS = Path(__file__).parents[1]
@@ -63,6 +63,14 @@ CELL = Buffer("cell", Memory.VAR, DTYPES["int32"], (), HERE)
 CID, VID, EPS = Var("cid"), Var("vid"), Var("eps", DTYPES["float32"])
 
 
+def _of_integers(parts: tuple[str, Expr, Expr]) -> Expr:
+    """`left op right`, where bitwise operators get integers."""
+    op, a, b = parts
+    if op in ("<<", ">>", "&", "^", "|"):
+        return Binary(op, Cast(a, DTYPES["int32"]), Cast(b, DTYPES["int32"]), DTYPES["int32"])
+    return binary(op, a, b)
+
+
 def scalars(names: tuple[Var, ...]) -> st.SearchStrategy[Expr]:
     numbers = st.one_of(
         st.integers(-(1 << 31), (1 << 31) - 1).map(as_expr),
@@ -77,9 +85,11 @@ def scalars(names: tuple[Var, ...]) -> st.SearchStrategy[Expr]:
     )
 
     def extend(inner: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
-        arithmetic = st.sampled_from(["+", "-", "*", "min", "max", "<", ">=", "==", "and", "or"])
+        arithmetic = st.sampled_from(
+            ["+", "-", "*", "min", "max", "<", ">=", "==", "and", "or", "<<", ">>", "&", "^", "|"]
+        )
         return st.one_of(
-            st.builds(binary, arithmetic, inner, inner),
+            st.tuples(arithmetic, inner, inner).map(_of_integers),
             inner.map(lambda e: Unary("-", e, e.dtype) if not isinstance(e, Const) else e),
             inner.map(lambda e: unary("not", e)),
             inner.map(lambda e: Cast(e, DTYPES["int32"], False)),

@@ -99,27 +99,22 @@ def same_shape(a: Region, b: Region) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CopyPair:
-    """One dimension of a tile copy: dimension numbers on both sides and the elements that are
-    really there (a tile may hang over the edge of a GM tensor)."""
+    """One dimension of a tile copy: dimension numbers on both sides (None where a side has no
+    dimension left: it is a single row) and the elements that are really there, since a tile may
+    hang over the edge of a GM tensor."""
 
-    src_dim: int
-    dst_dim: int
+    src_dim: int | None
+    dst_dim: int | None
     valid: Expr
 
 
-def match_copy(src: Region, dst: Region) -> tuple[CopyPair, ...] | None:
-    """How the dimensions of a tile copy correspond, or None if they cannot.
+def match_copy(src: Region, dst: Region) -> tuple[CopyPair, ...]:
+    """How the dimensions of a tile copy correspond.
 
     The GM side is clamped to the tensor in its last two active dimensions (language.md, section
     6.2); in every dimension no more is moved than both sides describe.
     """
-    a, b = list(active_dims(src)), list(active_dims(dst))
-    while len(a) < len(b):
-        if not _add_inactive(a, src):
-            return None
-    while len(b) < len(a):
-        if not _add_inactive(b, dst):
-            return None
+    a, b = _padded(src, len(active_dims(dst))), _padded(dst, len(active_dims(src)))
     pairs = []
     for position, (i, j) in enumerate(zip(a, b, strict=True)):
         clamped = position >= len(a) - 2
@@ -128,18 +123,22 @@ def match_copy(src: Region, dst: Region) -> tuple[CopyPair, ...] | None:
     return tuple(pairs)
 
 
-def _add_inactive(dims: list[int], region: Region) -> bool:
-    """Add the rightmost unused dimension left of the active ones (else the rightmost unused)."""
-    unused = [i for i in range(len(region.dims)) if i not in dims]
-    if not unused:
-        return False
-    before = [i for i in unused if not dims or i < dims[-1]]
-    dims.append(before[-1] if before else unused[-1])
-    dims.sort()
-    return True
+def _padded(region: Region, count: int) -> list[int | None]:
+    """At least `count` dimensions: the active ones, then the nearest unused ones to their left (or
+    right), then none at all."""
+    dims = list(active_dims(region))
+    while len(dims) < count:
+        unused = [i for i in range(len(region.dims)) if i not in dims]
+        if not unused:
+            break
+        before = [i for i in unused if not dims or i < dims[-1]]
+        dims = sorted([*dims, before[-1] if before else unused[-1]])
+    return [None] * (count - len(dims)) + dims
 
 
-def _available(region: Region, dim: int, clamped: bool) -> Expr:
+def _available(region: Region, dim: int | None, clamped: bool) -> Expr:
+    if dim is None:
+        return Const(1)
     s = region.dims[dim]
     if region.memory is not Memory.GM or not clamped:
         return simplify(s.extent)
@@ -175,18 +174,20 @@ def clip_copy(src: Region, dst: Region, pad_value: float | None) -> Clipped:
     """The effect of `copy` by language.md, section 6.2: cut at the edge of the gm tensor, with the
     rest of a ub tile padded, and an l1 matrix written from its origin zeroed."""
     pairs = match_copy(src, dst)
-    assert pairs is not None, "the verifier has checked the shapes"
     exists: Expr = Const(True, BOOL)
     complete: Expr = Const(True, BOOL)
     src_dims, dst_dims = list(src.dims), list(dst.dims)
     for p in pairs:
-        full = (
-            dst.buffer.shape[p.dst_dim] if dst.memory is Memory.L1 else (dst.dims[p.dst_dim].extent)
-        )
-        src_dims[p.src_dim] = replace(src.dims[p.src_dim], extent=p.valid)
-        dst_dims[p.dst_dim] = replace(dst.dims[p.dst_dim], extent=p.valid)
+        if p.src_dim is not None:
+            src_dims[p.src_dim] = replace(src.dims[p.src_dim], extent=p.valid)
+        if p.dst_dim is not None:
+            dst_dims[p.dst_dim] = replace(dst.dims[p.dst_dim], extent=p.valid)
         exists = binary("and", exists, p.valid > 0)
-        complete = binary("and", complete, binary("==", p.valid, simplify(full)))
+    for position, (moved, whole) in enumerate(zip(dst_dims, dst.dims, strict=True)):
+        # A tile of ub is complete when all of it is loaded, an l1 matrix when it is full.
+        in_matrix = dst.memory is Memory.L1 and position >= len(dst_dims) - 2
+        full = dst.buffer.shape[position] if in_matrix else whole.extent
+        complete = binary("and", complete, binary("==", moved.extent, simplify(full)))
     fill: Region | None = None
     if dst.memory is Memory.UB and src.memory is Memory.GM:
         fill = dst
@@ -195,8 +196,9 @@ def clip_copy(src: Region, dst: Region, pad_value: float | None) -> Clipped:
         fill = Region(dst.buffer, (*dst.dims[:-2], *matrix))
     if is_constant(complete, True):
         fill = None
-    kept, moved = Region(src.buffer, tuple(src_dims)), Region(dst.buffer, tuple(dst_dims))
-    return Clipped(kept, moved, exists, complete, fill, pad_value or 0.0, spill_of_load(src, moved))
+    cut, target = Region(src.buffer, tuple(src_dims)), Region(dst.buffer, tuple(dst_dims))
+    spill = spill_of_load(src, target)
+    return Clipped(cut, target, exists, complete, fill, pad_value or 0.0, spill)
 
 
 def spill_of_load(src: Region, dst: Region) -> Region | None:

@@ -180,7 +180,7 @@ class _Verifier:
                     yield Diagnostic("break-outside", "break stands outside a loop", stmt.loc)
             case Store(buffer=buffer, indices=indices):
                 yield from self.element(buffer, indices, stmt.loc)
-                if buffer.memory not in (Memory.GM, Memory.UB, Memory.L1, Memory.VAR):
+                if buffer.memory in (Memory.L0A, Memory.L0B, Memory.L0C):
                     yield Diagnostic(
                         "scalar-access",
                         f"the scalar unit cannot write `{buffer.name}` in {buffer.memory.value}",

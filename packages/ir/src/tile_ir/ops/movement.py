@@ -157,12 +157,9 @@ def _copy_shapes(op: Op) -> Problem | None:
         return None if squeezed(src) == tuple(reversed(squeezed(dst))) else mismatch
     if flat_copy(op):
         return None
-    pairs = match_copy(src, dst)
-    if pairs is None:
-        return mismatch
-    for p in pairs:
-        x = constant_value(src.dims[p.src_dim].extent)
-        y = constant_value(dst.dims[p.dst_dim].extent)
+    for p in match_copy(src, dst):
+        x = 1 if p.src_dim is None else constant_value(src.dims[p.src_dim].extent)
+        y = 1 if p.dst_dim is None else constant_value(dst.dims[p.dst_dim].extent)
         if x is None or y is None or x == y:
             continue
         # Only a gm side may describe less than the tile: the rest of the tile is padding.
