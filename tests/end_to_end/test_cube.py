@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import tile_frontend as T
+import tile_ir
 from tile_ir import DTYPES, Func
 from tile_ir.dtypes import from_bytes, to_bytes
 
@@ -102,3 +103,38 @@ def test_products_agree(tmp_path: Path) -> None:
         if not np.array_equal(interpreted(func, arrays)[2], want):
             wrong.append(f"{label}: interpreter differs from NumPy")
     assert not wrong, f"{len(wrong)} of {len(cases)}:\n" + "\n".join(wrong[:40])
+
+
+def test_layout_annotations_keep_the_result(tmp_path: Path) -> None:
+    """zN and nZ are both accepted; a splice fills an annotated matrix from two copies."""
+
+    @T.prim_func
+    def scores(
+        Q: T.Tensor((64, 96), "float16"),
+        K: T.Tensor((80, 96), "float16"),
+        S: T.Tensor((64, 80), "float32"),
+    ):
+        with T.Kernel(1, is_npu=True) as (cid, _):
+            q = T.alloc_L1((64, 96), "float16")
+            k = T.alloc_L1((80, 96), "float16")
+            s = T.alloc_L0C((64, 80), "float32")
+            T.annotate_layout({q: T.make_zn_layout(q), k: T.make_nz_layout(k)})
+            with T.Scope("C"):
+                T.copy(Q[0:64, :], q)
+                T.copy(K[0:48, :], k[0:48, :])
+                T.copy(K[48:80, :], k[48:80, :])
+                T.gemm_v0(q, k, s, transpose_B=True, init=True)
+                T.copy(s, S[0:64, 0:80])
+
+    rng = np.random.default_rng(4)
+    q, k = numbers(rng, (64, 96), "float16"), numbers(rng, (80, 96), "float16")
+    arrays = [q, k, np.zeros((64, 80), np.float32)]
+    batch = KernelBatch(tmp_path)
+    number = batch.add(scores)
+    batch.build()
+    outcome = batch.run(number, arrays)
+    assert outcome.error is None, outcome.error.text
+    want = q.astype(np.float32) @ k.astype(np.float32).T
+    assert np.array_equal(outcome.arrays[2], want)
+    assert np.array_equal(interpreted(scores, arrays)[2], want)
+    assert " layout nz " in tile_ir.print_func(scores)

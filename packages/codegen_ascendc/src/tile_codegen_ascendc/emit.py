@@ -15,7 +15,6 @@ from tile_codegen_ascendc.cxx_names import cxx_name, without_entry_word
 from tile_codegen_ascendc.templates import render_op, template
 from tile_codegen_ascendc.views import view_op
 from tile_ir import (
-    Alloc,
     Break,
     Buffer,
     Core,
@@ -117,7 +116,6 @@ class _Emitter:
     def __init__(self, func: Func, target: Target) -> None:
         self.func = func
         self.target = target
-        self.allocs: dict[Buffer, Alloc] = {a.buffer: a for a in func.launch.allocs}
         self.sections = [s for s in func.launch.body if isinstance(s, Section)]
         self.cores = {s.core for s in self.sections}
 
@@ -252,7 +250,7 @@ class _Emitter:
     def op(self, op: Op, known: Ranges, core: Core) -> list[str]:
         if op.opdef.effect is Effect.SYNC_ALL:
             return self.grid_barrier(core)
-        return render_op(view_op(op, known, self.allocs)).splitlines()
+        return render_op(view_op(op, known)).splitlines()
 
     def grid_barrier(self, core: Core) -> list[str]:
         """All cores of the launch; a kernel that uses one kind of core waits for that kind only."""

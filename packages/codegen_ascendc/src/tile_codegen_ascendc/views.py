@@ -8,7 +8,7 @@ from typing import Any
 
 from tile_codegen_ascendc.cxx_expressions import cxx_constant, cxx_expr, scalar_as
 from tile_codegen_ascendc.cxx_names import cxx_name
-from tile_ir import Alloc, Buffer, DType, Layout, Memory, Op, Region
+from tile_ir import Buffer, DType, Memory, Op, Region
 from tile_ir.bounds import simplify
 from tile_ir.dtypes import FLOAT32 as FLOAT
 from tile_ir.expr import Const, Expr, constant_value
@@ -24,7 +24,7 @@ class RegionView:
 
     is_scalar = False
 
-    def __init__(self, region: Region, op: Op, ranges: Ranges, layout: Layout | None) -> None:
+    def __init__(self, region: Region, op: Op, ranges: Ranges) -> None:
         self.region = region
         self.buffer: Buffer = region.buffer
         self.name = cxx_name(region.buffer.name)
@@ -32,7 +32,6 @@ class RegionView:
         self.size = region.dtype.size
         self._op = op
         self._ranges = ranges
-        self._layout = layout
 
     def __str__(self) -> str:
         return self.ref
@@ -96,7 +95,7 @@ class RegionView:
     def stored(self) -> tuple[int, int]:
         """Rows and columns of the whole matrix as it lies in memory."""
         _, (rows, columns) = matrix_shape(self.buffer)
-        return matrix_footprint(self.buffer.memory, self.buffer.dtype, rows, columns, self._layout)
+        return matrix_footprint(self.buffer.memory, self.buffer.dtype, rows, columns)
 
     @property
     def stored_bytes(self) -> int:
@@ -179,7 +178,7 @@ class OpView:
         raise AttributeError(name)
 
 
-def view_op(op: Op, ranges: Ranges, allocs: dict[Buffer, Alloc]) -> OpView:
+def view_op(op: Op, ranges: Ranges) -> OpView:
     """The operation as templates see it."""
     operands: dict[str, Any] = {}
     many: list[Any] = []
@@ -187,8 +186,7 @@ def view_op(op: Op, ranges: Ranges, allocs: dict[Buffer, Alloc]) -> OpView:
         definition = op.opdef.operand_def(i)
         view: Any = None
         if isinstance(operand, Region):
-            alloc = allocs.get(operand.buffer)
-            view = RegionView(operand, op, ranges, alloc.layout if alloc else None)
+            view = RegionView(operand, op, ranges)
         elif operand is not None:
             view = ScalarView(operand, op, ranges)
         if definition.variadic:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 
 from tile_ir.dtypes import DType
-from tile_ir.machine import Layout, Memory
+from tile_ir.machine import Memory
 from tile_ir.nodes import Alloc, Buffer
 
 
@@ -19,11 +19,13 @@ def k0_elements(dtype: DType) -> int:
     return 32 // dtype.size
 
 
-def matrix_footprint(
-    memory: Memory, dtype: DType, rows: int, columns: int, layout: Layout | None = None
-) -> tuple[int, int]:
+def matrix_footprint(memory: Memory, dtype: DType, rows: int, columns: int) -> tuple[int, int]:
     """Rows and columns as stored. Squares of 16x16 (32x32 for bytes) keep transposed loads of
-    every type inside the buffer."""
+    every type inside the buffer.
+
+    An l1 matrix lies in zN order whichever layout is annotated: nZ says that it will be read
+    transposed, and the load to l0 does that from zN.
+    """
     k0 = k0_elements(dtype)
     match memory:
         case Memory.L0C:
@@ -42,7 +44,7 @@ def buffer_bytes(alloc: Alloc) -> int:
     if buffer.memory in (Memory.UB, Memory.VAR):
         return math.prod(shape) * buffer.dtype.size
     slots, (rows, columns) = matrix_shape(buffer)
-    rows, columns = matrix_footprint(buffer.memory, buffer.dtype, rows, columns, alloc.layout)
+    rows, columns = matrix_footprint(buffer.memory, buffer.dtype, rows, columns)
     return slots * rows * columns * buffer.dtype.size
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tile_ir import Composite, For, Func, Op, Phase, Target
+from tile_ir import Composite, For, Func, KernelError, Op, Phase, Target
+from tile_ir.expr import is_constant
 from tile_ir.machine import Memory
 from tile_ir.nodes import Body, LoopKind, Stmt
+from tile_ir.opdef import accesses
 from tile_ir.walk import Ranges, bodies, launch_ranges, loop_range, walk_with_ranges, with_bodies
 from tile_passes.lowering import LOWERINGS
 from tile_passes.lowering.builder import Builder
@@ -61,7 +63,26 @@ def _stmt(stmt: Stmt, known: Ranges, builder: Builder) -> Body:
     return (with_bodies(stmt, tuple(_body(b, known, builder) for b in bodies(stmt))),)
 
 
+def _check_registers(op: Op) -> None:
+    """Matrices in l0a and l0b, and accumulators that are written, are used whole: the order of
+    their fractals depends on their size (hardware.md, section 2.4)."""
+    for region, access in accesses(op):
+        register = region.memory in (Memory.L0A, Memory.L0B)
+        if not register and not (region.memory is Memory.L0C and access.writes):
+            continue
+        for s, size in zip(region.dims[-2:], region.buffer.shape[-2:], strict=True):
+            if not is_constant(s.offset, 0) or s.extent != size:
+                raise KernelError(
+                    "sliced-register",
+                    f"{op.opdef.name}: `{region.buffer.name}` is sliced, but matrices in "
+                    f"{region.memory.value} are used whole",
+                    op.loc,
+                    "allocate a buffer of the size of the slice; slots are leading dimensions",
+                )
+
+
 def _op(op: Op, known: Ranges, builder: Builder) -> Body:
+    _check_registers(op)
     if op.opdef.composite is Composite.YES:
         return LOWERINGS[op.opdef.name](op, known, builder)
     on_vector = any(r.memory is Memory.UB for r in builder.regions(op))
