@@ -21,15 +21,16 @@ test: setup ## run all tests; skips are listed with their reasons
 	$(PYTEST) tests
 
 check: $(STAMP) ## ruff, mypy --strict, layering
-	$(BIN)/ruff check packages tests $(wildcard examples)
+	$(BIN)/ruff check packages tests docs examples
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_layering.py
 
 bench: setup ## measure; the table goes to build/bench.md
 	$(BIN)/tile-ascend bench --output build/bench.md
 
-docs: setup ## check the documents: code blocks run, generated pages are current
-	$(PYTEST) $(wildcard tests/docs tests/test_docs.py)
+docs: setup ## write the generated pages and outputs, then check all documents
+	$(BIN)/python docs/generate.py
+	$(PYTEST) tests/docs
 
 vendor-check: setup ## type-check emitted sources: HEADERS=<folder of CANN headers>
 ifdef HEADERS
@@ -38,8 +39,14 @@ else
 	@echo "SKIPPED vendor-check: HEADERS is not set; use make vendor-check HEADERS=<folder>"
 endif
 
+# The sanitizer can only watch exceptions if the C++ library is loaded as early as it is.
 sanitize: setup ## simulator tests under address and undefined-behaviour sanitizers
-	TILE_SANITIZE=1 $(PYTEST) tests/runtime/simulator
+	TILE_TEST_SANITIZE=1 ASAN_OPTIONS=detect_leaks=0 \
+	  LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
+	  $(PYTEST) tests/runtime/simulator
+
+bless: setup ## accept what the golden tests give now; look at the difference before committing
+	TILE_BLESS=1 $(PYTEST) tests/passes tests/codegen
 
 clean: ## remove everything that was built here, .venv too
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache packages/*/build
@@ -56,4 +63,4 @@ $(STAMP): constraints.txt Makefile $(PACKAGES:%=packages/%/pyproject.toml) packa
 	  $(PACKAGES:%=-e packages/%) pytest pytest-xdist hypothesis mypy ruff
 	@touch $@
 
-.PHONY: help setup demo test check bench docs vendor-check sanitize clean
+.PHONY: help setup demo test check bench docs vendor-check sanitize bless clean

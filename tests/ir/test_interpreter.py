@@ -153,13 +153,13 @@ def test_sync_all_waits_for_every_block() -> None:
 @pytest.mark.parametrize(
     ("body", "slug"),
     [
-        ('wait_flag(0) {src_pipe="v", dst_pipe="mte3"} @0:4:1', "wait-without-set"),
+        ('wait_flag(0) {src_pipe="v", dst_pipe="mte3"} @0:4:1', "flag-wait-without-set"),
         ('set_flag(0) {src_pipe="v", dst_pipe="mte3"} @0:4:1', "flag-left-set"),
-        ('set_flag(0) {src_pipe="v", dst_pipe="mte3"} @0:4:1\n' * 2, "double-set"),
+        ('set_flag(0) {src_pipe="v", dst_pipe="mte3"} @0:4:1\n' * 2, "flag-set-twice"),
         ("store $u[%n * 30] = 1.0 @0:4:1", "out-of-bounds"),
         (f"copy($u, $A[0:+1, %n * 64:+64]) {COPY} @0:4:1\nstore $N[%n * 3] = 1 @0:5:1", "out-of-bounds"),
         ('for %i: int32 in serial(0, 20) @0:4:1 {\n set_cross_flag(0) {pipe="mte3", mode=1} @0:4:1\n}',
-         "cross-flag-overflow"),
+         "flag-overflow"),
     ],
 )  # fmt: skip
 def test_undefined_programs(body: str, slug: str) -> None:

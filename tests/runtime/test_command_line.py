@@ -192,10 +192,32 @@ def test_doctor(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPa
 def test_bench_rows(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     output = tmp_path / "deep" / "bench.md"
     text = run(capsys, "bench", "import_frontend", "-o", str(output), "--examples", str(tmp_path))
-    assert "| import tile_frontend |" in text and output.read_text() == text
+    assert "| import tile_frontend, fresh process |" in text and output.read_text() == text
     assert "no row is called 'x'" in run(capsys, "bench", "x", code=1)
     assert all(row.__doc__ for row in ROWS.values())
 
 
 def test_emitter_has_its_headers() -> None:
     assert (Path(tile_codegen_ascendc.DEVICE_HEADER_DIR) / "tile_device.h").is_file()
+
+
+def test_emit_gives_a_factory_its_arguments(
+    capsys: pytest.CaptureFixture[str], script: str
+) -> None:
+    assert "made_kernel(GM_ADDR A_handle" in run(capsys, "emit", f"{script}:factory", "-a", "n=32")
+    assert "tensor $A: float32 [32]" in run(capsys, "opt", f"{script}:factory", "-a", "n=32")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["m=1"], "has no argument 'm'"),
+        (["n"], "'n' is not of the form name=value"),
+        (["n=1", "dtype=float16"], "has no argument 'dtype'"),
+    ],
+)
+def test_wrong_arguments_of_a_factory(
+    capsys: pytest.CaptureFixture[str], script: str, given: list[str], message: str
+) -> None:
+    arguments = [word for value in given for word in ("-a", value)]
+    assert message in run(capsys, "emit", f"{script}:factory", *arguments, code=1)

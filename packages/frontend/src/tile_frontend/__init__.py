@@ -14,8 +14,7 @@ from tile_frontend.removed_names import REMOVED
 globals().update(NAMES)
 
 HOST_NAMES = (
-    "JITKernel", "PassConfigKey", "Profiler", "TensorSupplyType", "autotune", "cache", "compile",
-    "disable_cache", "do_bench", "enable_cache", "jit",
+    "JITKernel", "PassConfigKey", "cache", "compile", "disable_cache", "enable_cache", "jit",
 )  # fmt: skip
 
 

@@ -56,7 +56,7 @@ PHASES: dict[Phase, PhaseRule] = {
         ),
         PhaseRule(
             Phase.PIPELINED,
-            "inject_pipeline",
+            "split_cube_vector",
             "stage counts have become buffers",
             composites=False,
             open_memories=False,
@@ -77,8 +77,8 @@ PHASES: dict[Phase, PhaseRule] = {
         ),
         PhaseRule(
             Phase.SYNCED,
-            "insert_sync",
-            "every dependence between pipes is ordered by a flag",
+            "accept_manual_sync",
+            "flags and barriers are final: nothing may be reordered",
             composites=False,
             open_memories=False,
             compiler_lanes=False,

@@ -16,7 +16,7 @@ def accept_manual_sync(func: Func, target: Target) -> Func:
     """Check the ids of hand-written flags; their pipes are the verifier's business.
 
     Needs: PLANNED. Gives: SYNCED. Idea: interval of each id. Limits: whether the flags suffice is
-    for the simulator to find out.
+    not checked.
     """
     ranges = launch_ranges(func)
     for stmt in func.launch.body:

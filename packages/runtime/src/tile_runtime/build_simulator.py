@@ -52,8 +52,8 @@ def include_directory() -> Path:
 
 
 def find_compiler() -> str:
-    """Path of the C++ compiler: $CXX, else g++, else clang++."""
-    wanted = os.environ.get("CXX")
+    """Path of the C++ compiler: $TILE_CXX, else $CXX, else g++, else clang++."""
+    wanted = os.environ.get("TILE_CXX") or os.environ.get("CXX")
     for name in (wanted,) if wanted else ("g++", "clang++"):
         path = shutil.which(name)
         if path:

@@ -102,7 +102,11 @@ def compile(
     options = CompileOptions(
         out_idx, workspace_idx, target, platform, execution_backend, verbose, pass_configs
     )
-    return compile_func(prim_func, options)
+    try:
+        return compile_func(prim_func, options)
+    except TileError as error:
+        # The frames of the compiler mean nothing to the author of the kernel.
+        raise error.with_traceback(None) from None
 
 
 def compile_func(
@@ -159,8 +163,7 @@ def resolve_target(options: CompileOptions) -> Target:
     if options.execution_backend != "cython":
         raise KernelError(
             "execution-backend",
-            f"execution_backend {options.execution_backend!r} is not supported, "
-            "expected 'cython'",
+            f"execution_backend {options.execution_backend!r} is not supported, expected 'cython'",
             hint="leave it out; TILE_BACKEND chooses between simulator and npu",
         )
     soc = switch("soc")
@@ -214,8 +217,7 @@ def _decorate(factory: Factory, options: CompileOptions) -> Factory:
             try:
                 kernel = impl(*args, **kwargs)
             except TileError as error:
-                # The frames of the compiler mean nothing to the author of the kernel.
-                raise error.with_traceback(None) from None
+                raise error.with_traceback(None) from None  # as in `compile`
             kernels[key] = kernel
         return kernel
 

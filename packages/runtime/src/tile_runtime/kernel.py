@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from functools import cached_property
 from typing import Any
 
-from tile_ir import Func, Target, parse
+from tile_ir import Func, Target, TileError, parse
 from tile_runtime.bind_arguments import ArgumentBinder
 from tile_runtime.build import Built, Timings
 from tile_runtime.signature import Param
@@ -51,8 +51,11 @@ class JITKernel:
         Returns the output, or a list of them if there is not exactly one. Raises CallError when
         the arguments do not fit and SimulationError when the simulator finds a fault.
         """
-        call = self._bind(inputs)
-        self._launch(call, stream)
+        try:
+            call = self._bind(inputs)
+            self._launch(call, stream)
+        except TileError as error:
+            raise error.with_traceback(None) from None  # our frames say nothing about the kernel
         return call.outputs[0] if self._returns_one else call.outputs
 
     def get_kernel_source(self) -> str:

@@ -250,13 +250,13 @@ class _Machine:
             case Effect.SET_FLAG:
                 flag = self.flag(op, core)
                 if flag in core.flags:
-                    raise self.error("double-set", f"{core.name}: flag {flag} is set twice", core)
+                    raise self.error("flag-set-twice", f"{core.name}: {flag} is set twice", core)
                 core.flags.add(flag)
             case Effect.WAIT_FLAG:
                 flag = self.flag(op, core)
                 if flag not in core.flags:
                     raise self.error(
-                        "wait-without-set", f"{core.name}: flag {flag} is not set", core
+                        "flag-wait-without-set", f"{core.name}: flag {flag} is not set", core
                     )
                 core.flags.remove(flag)
             case Effect.SET_CROSS_FLAG:
@@ -371,7 +371,7 @@ class _Machine:
                 c.counters[flag] += 1
                 if c.counters[flag] > 15:
                     raise self.error(
-                        "cross-flag-overflow", f"{c.name}: flag {flag} is set over 15 times", core
+                        "flag-overflow", f"{c.name}: flag {flag} is set over 15 times", core
                     )
 
     def await_signal(self, flag: int, core: _Core) -> Steps:

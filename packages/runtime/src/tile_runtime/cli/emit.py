@@ -8,13 +8,19 @@ from typing import Any
 
 from tile_ir import Phase
 from tile_ir.switches import switch
-from tile_runtime.cli.kernel_argument import read_kernel, target_named
+from tile_runtime.cli.kernel_argument import (
+    add_kernel_arguments,
+    parse_arguments,
+    read_kernel,
+    target_named,
+)
 
 
 def add_parser(commands: Any) -> None:
     parser = commands.add_parser("emit", help="print the Ascend C source of a kernel")
     parser.add_argument("kernel", help="a .tir file, or script.py:name of a factory or prim_func")
     parser.add_argument("-o", "--output", type=Path, help="write to a file instead")
+    add_kernel_arguments(parser)
     parser.add_argument("--target", help="chip to compile for (default: the switch soc)")
     parser.set_defaults(run=run)
 
@@ -24,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     from tile_passes import run_pipeline
 
     target = target_named(options.target or switch("soc"))
-    func = read_kernel(options.kernel)
+    func = read_kernel(options.kernel, parse_arguments(options.arg))
     if func.phase is not Phase.SYNCED:
         func = run_pipeline(func, target).func
     source = emit(func, target)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
+import ast
 import inspect
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +21,34 @@ def read_ir(name: str) -> Func:
     return parse(Path(name).read_text(), name)
 
 
-def read_kernel(name: str) -> Func:
-    """The function a command line names.
+def add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
+    """The option that gives a factory its arguments."""
+    parser.add_argument(
+        "-a",
+        "--arg",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="argument of the factory, a Python literal or a word; may be repeated",
+    )
+
+
+def parse_arguments(given: Sequence[str]) -> dict[str, Any]:
+    """`M=1024`, `dtype=float16`: literals where they are some, else strings."""
+    values: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise KernelError("kernel-arguments", f"{text!r} is not of the form name=value")
+        try:
+            values[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            values[name] = value
+    return values
+
+
+def read_kernel(name: str, arguments: Mapping[str, Any] | None = None) -> Func:
+    """The function a command line names; `arguments` go to a factory.
 
     Raises KernelError if the script has no such function or it gives no kernel.
     """
@@ -38,10 +67,10 @@ def read_kernel(name: str) -> Func:
             f"{script} has no `{attribute}`",
             hint=did_you_mean(attribute, names),
         )
-    return _func_of(getattr(module, attribute), name)
+    return _func_of(getattr(module, attribute), name, arguments or {})
 
 
-def _func_of(value: Any, name: str) -> Func:
+def _func_of(value: Any, name: str, arguments: Mapping[str, Any]) -> Func:
     if isinstance(value, Func):
         return value
     # The factory itself, not its jit wrapper: nothing needs to be compiled.
@@ -51,15 +80,24 @@ def _func_of(value: Any, name: str) -> Func:
     required = [
         p.name
         for p in inspect.signature(factory).parameters.values()
-        if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+        if p.default is p.empty
+        and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+        and p.name not in arguments
     ]
+    unknown = [a for a in arguments if a not in inspect.signature(factory).parameters]
+    if unknown:
+        raise KernelError(
+            "kernel-arguments",
+            f"{name} has no argument {unknown[0]!r}",
+            hint=did_you_mean(unknown[0], inspect.signature(factory).parameters),
+        )
     if required:
         raise KernelError(
             "kernel-arguments",
             f"{name} needs arguments: {', '.join(required)}",
-            hint="give them defaults, or name a function without arguments that calls it",
+            hint=f"give them: -a {required[0]}=... for each",
         )
-    result = factory()
+    result = factory(**arguments)
     func = result if isinstance(result, Func) else getattr(result, "prim_func", None)
     if not isinstance(func, Func):
         raise KernelError(

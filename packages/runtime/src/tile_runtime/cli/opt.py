@@ -6,7 +6,12 @@ import argparse
 from typing import Any
 
 from tile_ir.switches import switch
-from tile_runtime.cli.kernel_argument import read_kernel, target_named
+from tile_runtime.cli.kernel_argument import (
+    add_kernel_arguments,
+    parse_arguments,
+    read_kernel,
+    target_named,
+)
 
 
 def add_parser(commands: Any) -> None:
@@ -15,6 +20,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "-p", "--passes", default="", help="passes in order, separated by commas; none: print only"
     )
+    add_kernel_arguments(parser)
     parser.add_argument("--target", help="chip to compile for (default: the switch soc)")
     parser.set_defaults(run=run)
 
@@ -24,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     from tile_passes import apply_passes
 
     target = target_named(options.target or switch("soc"))
-    func = read_kernel(options.file)
+    func = read_kernel(options.file, parse_arguments(options.arg))
     verify(func, target)
     names = [name.strip() for name in options.passes.split(",") if name.strip()]
     text = print_func(apply_passes(func, names, target))
