@@ -17,6 +17,10 @@ from tile_passes import Pass, PassOptions, run_pipeline
 
 FOLDER = Path(__file__).with_name("examples")
 KERNELS = example_kernels.traced()
+# One source a script: the other sizes and types differ in numbers only.
+REPLAYED = (
+    "vector_add", "gemm", "gemm_intrinsic_24", "softmax_bfloat16_34x130", "flash_attention",
+)  # fmt: skip
 
 
 def emitted(func: Func) -> str:
@@ -31,7 +35,7 @@ def emitted(func: Func) -> str:
     )
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", REPLAYED)
 def test_replay(name: str) -> None:
     text = emitted(KERNELS[name])
     # The path of a file depends on where the tests run from.

@@ -178,7 +178,9 @@ def test_a_vector_is_one_row_of_a_matrix(tmp_path: Path) -> None:
 
     @T.prim_func
     def outer(
-        X: T.Tensor((48,), "float16"), W: T.Tensor((48, 32), "float16"), Y: T.Tensor((32,), "float32")
+        X: T.Tensor((48,), "float16"),
+        W: T.Tensor((48, 32), "float16"),
+        Y: T.Tensor((32,), "float32"),
     ):
         with T.Kernel(1, is_npu=True) as (cid, _):
             x = T.alloc_L1((16, 48), "float16")

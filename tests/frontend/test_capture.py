@@ -155,3 +155,23 @@ def test_traces_of_a_changed_file_are_refused(tmp_path):
     with pytest.raises(KernelError) as error:
         module.make()
     assert error.value.slug == "source-changed"
+
+
+def test_postponed_annotations_may_name_symbols(tmp_path):
+    (tmp_path / "symbols.py").write_text(
+        "from __future__ import annotations\n"
+        "import tile_frontend as T\n"
+        "def make():\n"
+        '    M = T.symbolic("M")\n'
+        "    @T.prim_func\n"
+        '    def k(A: T.Tensor((M, 4), "int32")):\n'
+        "        with T.Kernel(M) as (cid, vid):\n"
+        "            A[cid, 0] = M\n"
+        "    return k\n"
+    )
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location("symbols", tmp_path / "symbols.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert [s.name for s in module.make().symbols] == ["M"]

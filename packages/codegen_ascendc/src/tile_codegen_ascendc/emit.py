@@ -48,6 +48,7 @@ from tile_ir.walk import (
     launch_ranges,
     loop_range,
     walk,
+    walk_ops,
     walk_with_ranges,
 )
 
@@ -117,7 +118,11 @@ class _Emitter:
         self.func = func
         self.target = target
         self.sections = [s for s in func.launch.body if isinstance(s, Section)]
-        self.cores = {s.core for s in self.sections}
+        self.synchronised = {
+            s.core
+            for s in self.sections
+            if any(op.opdef.effect is Effect.SYNC_ALL for op in walk_ops(s.body))
+        }
 
     def text(self) -> str:
         func = self.func
@@ -253,8 +258,8 @@ class _Emitter:
         return render_op(view_op(op, known)).splitlines()
 
     def grid_barrier(self, core: Core) -> list[str]:
-        """All cores of the launch; a kernel that uses one kind of core waits for that kind only."""
-        if len(self.cores) == 2:
+        """All cores that have the barrier: waiting for a kind that has none would never end."""
+        if len(self.synchronised) == 2:
             return ["AscendC::SyncAll<false>();"]
         if core is Core.VECTOR:
             return ["AscendC::SyncAll<true>();"]

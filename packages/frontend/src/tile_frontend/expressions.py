@@ -99,7 +99,8 @@ class ExpressionEvaluator:
         value = self.scope.find(node.id)
         if value is MISSING:
             self._unknown_name(node)
-        if isinstance(value, Scalar) and self.scope.is_captured(node.id):
+        captured = isinstance(value, Scalar) and self.scope.is_captured(node.id)
+        if captured and not self.trace.in_signature:
             self._check_symbols(node, value)
         # `range` is a runtime loop in kernel text.
         return loops.serial if value is range else value

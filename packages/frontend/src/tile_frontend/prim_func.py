@@ -74,6 +74,7 @@ class KernelEvaluator(StatementEvaluator):
             self._parameter(a, t) for a, t in zip(node.args.args, annotations, strict=True)
         )
         self.trace.params = params
+        self.trace.in_signature = False
         self.run(node.body)
         try:
             return self.trace.finish()

@@ -74,6 +74,8 @@ class Trace:
     parallel_depth: int = 0
     # Symbolic dimensions and scalar parameters, which expressions from outside may use.
     symbols: set[Expr] = field(default_factory=set)
+    # Postponed annotations are evaluated before the symbols in them are known.
+    in_signature: bool = True
     # Number of the macro expansion being evaluated; 0 is the kernel's own text.
     expansion: int = 0
     expansions: int = 0

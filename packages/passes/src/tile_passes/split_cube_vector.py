@@ -54,7 +54,7 @@ def _is_work(stmt: Stmt) -> bool:
     """Whether a section with only this statement is worth running."""
     match stmt:
         case Op():
-            return stmt.opdef.effect is not Effect.BARRIER
+            return stmt.opdef.effect not in (Effect.BARRIER, Effect.SYNC_ALL)
         case Store(buffer=buffer):
             return buffer.memory is not Memory.VAR
         case While():

@@ -35,7 +35,7 @@ from tile_ir.nodes import (
 )
 from tile_ir.opdef import Effect, core_of
 from tile_ir.target import DEFAULT_TARGET, Target
-from tile_ir.walk import walk_ops
+from tile_ir.walk import bodies, walk_ops
 
 MAX_WHILE_STEPS = 10_000_000
 
@@ -100,6 +100,7 @@ class _Machine:
         self.pairs: dict[tuple[int, int, int], dict[_Core, int]] = {}
         self.barrier: set[_Core] = set()
         self.generation = 0
+        self.synchronised = set(_kinds_with_sync_all(func.launch.body, Core.EITHER))
         self.cores: list[_Core] = []
 
     def run(self) -> str:
@@ -385,7 +386,8 @@ class _Machine:
         generation = self.generation
         self.barrier.add(core)
         core.progress += 1
-        if len(self.barrier) == len(self.cores):
+        kinds = self.synchronised
+        if len(self.barrier) == sum(1 for c in self.cores if c.kind in kinds):
             self.barrier.clear()
             self.generation += 1
         while self.generation == generation:
@@ -396,3 +398,13 @@ class _Machine:
     def print(self, op: Op, core: _Core) -> None:
         values = tuple(self.operand_value(o, core) for o in op.operands)
         self.text.append(op.attr("fmt").replace("%ld", "%d").replace("%lld", "%d") % values)
+
+
+def _kinds_with_sync_all(body: Body, core: Core) -> Iterator[Core]:
+    """The kinds of cores that meet at `sync_all`: those whose statements have one."""
+    for stmt in body:
+        if isinstance(stmt, Op) and stmt.opdef.effect is Effect.SYNC_ALL:
+            yield from (Core.CUBE, Core.VECTOR) if core is Core.EITHER else (core,)
+        inner = stmt.core if isinstance(stmt, Section) else core
+        for nested in bodies(stmt):
+            yield from _kinds_with_sync_all(nested, inner)

@@ -28,11 +28,12 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     from tile_codegen_ascendc import emit
     from tile_passes import run_pipeline
+    from tile_runtime.pass_configs import pass_options
 
     target = target_named(options.target or switch("soc"))
     func = read_kernel(options.kernel, parse_arguments(options.arg))
     if func.phase is not Phase.SYNCED:
-        func = run_pipeline(func, target).func
+        func = run_pipeline(func, target, pass_options(None)).func
     source = emit(func, target)
     if options.output is None:
         print(source, end="" if source.endswith("\n") else "\n")

@@ -1,0 +1,44 @@
+"""The chip table: rows of the vendor's platform files (hardware.md, section 2.1)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tile_ir import DEFAULT_TARGET, TARGETS, Memory
+
+
+@pytest.mark.parametrize(
+    ("name", "cube_cores", "clock", "hbm", "l2_mib", "family"),
+    [
+        ("Ascend910B1", 24, 1850, 64, 192, "A2"),
+        ("Ascend910B2", 24, 1800, 64, 192, "A2"),
+        ("Ascend910B2C", 24, 1800, None, 192, "A2"),
+        ("Ascend910B3", 20, 1800, 64, 192, "A2"),
+        ("Ascend910B4", 20, 1500, 32, 96, "A2"),
+        ("Ascend910B4-1", 20, 1500, 32, 168, "A2"),
+        ("Ascend910_9391", 24, 1850, 64, 192, "A3"),
+        ("Ascend910_9392", 24, 1850, 64, 192, "A3"),
+        ("Ascend910_9381", 24, 1800, 64, 192, "A3"),
+        ("Ascend910_9382", 24, 1800, 64, 192, "A3"),
+        ("Ascend910_9372", 20, 1800, 64, 192, "A3"),
+        ("Ascend910_9362", 20, 1500, 32, 168, "A3"),
+    ],
+)
+def test_rows(
+    name: str, cube_cores: int, clock: int, hbm: int | None, l2_mib: int, family: str
+) -> None:
+    target = TARGETS[name]
+    assert (target.cube_cores, target.vector_cores) == (cube_cores, 2 * cube_cores)
+    assert (target.clock_mhz, target.hbm_gigabytes) == (clock, hbm)
+    assert (target.l2_bytes, target.architecture) == (l2_mib << 20, family)
+
+
+def test_sizes() -> None:
+    assert len(TARGETS) == 12 and DEFAULT_TARGET in TARGETS.values()
+    for target in TARGETS.values():
+        assert target.capacity[Memory.UB] == 196352
+        assert target.capacity[Memory.L1] == 524032
+        assert target.capacity[Memory.L0A] == target.capacity[Memory.L0B] == 65536
+        assert target.capacity[Memory.L0C] == 131072
+        for memory, alignment in target.alignment.items():
+            assert memory is Memory.GM or target.capacity[memory] % alignment == 0
