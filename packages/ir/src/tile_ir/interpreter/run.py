@@ -6,17 +6,16 @@ flags are honoured as assertions (a wait must find its set) and cross-core flags
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tile_ir.diagnostics import TileError
 from tile_ir.expr import Expr, Load, Var
 from tile_ir.geometry import strides
+from tile_ir.interpreter.cores import CoreState, CounterOverflow, Meeting, Steps
 from tile_ir.interpreter.scalars import Unavailable, evaluate
 from tile_ir.interpreter.storage import OutOfBounds, Storage, on_chip_storage
 from tile_ir.lazy import np
-from tile_ir.location import Loc
 from tile_ir.machine import CORE_OF_MEMORY, Core
 from tile_ir.nodes import (
     Body,
@@ -35,7 +34,7 @@ from tile_ir.nodes import (
 )
 from tile_ir.opdef import Effect, core_of
 from tile_ir.target import DEFAULT_TARGET, Target
-from tile_ir.walk import bodies, walk_ops
+from tile_ir.walk import walk_ops
 
 MAX_WHILE_STEPS = 10_000_000
 
@@ -46,29 +45,6 @@ class InterpretError(TileError):
 
 class _Stop(Exception):
     """`break` unwinds to the innermost loop."""
-
-
-@dataclass(eq=False)
-class _Core:
-    """One core of a block: its memories, its variables, its flags."""
-
-    kind: Core
-    block: int
-    lane: int
-    storage: dict[Buffer, Storage]
-    variables: dict[Var, Any]
-    flags: set[tuple[str, str, int]] = field(default_factory=set)
-    counters: list[int] = field(default_factory=lambda: [0] * 16)
-    waiting: str = ""
-    progress: int = 0
-    loc: Loc | None = None
-
-    @property
-    def name(self) -> str:
-        return f"block {self.block} " + ("aic" if self.kind is Core.CUBE else f"aiv{self.lane}")
-
-
-Steps = Generator[None, None, None]
 
 
 def interpret(func: Func, arguments: Sequence[Any], *, target: Target = DEFAULT_TARGET) -> str:
@@ -97,11 +73,7 @@ class _Machine:
                         self.constants.setdefault(dim, size)
             else:
                 self.constants[param] = value
-        self.pairs: dict[tuple[int, int, int], dict[_Core, int]] = {}
-        self.barrier: set[_Core] = set()
-        self.generation = 0
-        self.synchronised = set(_kinds_with_sync_all(func.launch.body, Core.EITHER))
-        self.cores: list[_Core] = []
+        self.meeting = Meeting([], func.launch.body)
 
     def run(self) -> str:
         launch = self.func.launch
@@ -113,23 +85,24 @@ class _Machine:
         )
         groups = [range(blocks)] if grid_wide else [range(b, b + 1) for b in range(blocks)]
         for group in groups:
-            self.cores = [core for block in group for core in self.make_cores(block)]
-            self.schedule(self.cores)
+            cores = [core for block in group for core in self.make_cores(block)]
+            self.meeting = Meeting(cores, launch.body)
+            self.schedule(cores)
         return "".join(self.text)
 
-    def make_cores(self, block: int) -> Iterator[_Core]:
+    def make_cores(self, block: int) -> Iterator[CoreState]:
         launch = self.func.launch
         lanes = 2 if launch.threads is None else 1
         for kind, lane in [(Core.CUBE, 0), *((Core.VECTOR, lane) for lane in range(lanes))]:
             allocs = [a for a in launch.allocs if CORE_OF_MEMORY.get(a.buffer.memory, kind) is kind]
             variables = {**self.constants, launch.block: block, launch.lane: lane}
             storage = {**self.globals, **on_chip_storage(allocs, self.target)}
-            yield _Core(kind, block, lane, storage, variables)
+            yield CoreState(kind, block, lane, storage, variables)
 
-    def schedule(self, cores: list[_Core]) -> None:
+    def schedule(self, cores: list[CoreState]) -> None:
         running = [(core, self.top(core)) for core in cores]
         while running:
-            still: list[tuple[_Core, Steps]] = []
+            still: list[tuple[CoreState, Steps]] = []
             progressed = False
             for core, steps in running:
                 before = core.progress
@@ -144,7 +117,7 @@ class _Machine:
                 raise self.error("deadlock", f"no core can go on: {waits}", still[0][0])
             running = still
 
-    def top(self, core: _Core) -> Steps:
+    def top(self, core: CoreState) -> Steps:
         yield from self.body(self.func.launch.body, core)
         if core.flags:
             src, dst, event = sorted(core.flags)[0]
@@ -152,7 +125,7 @@ class _Machine:
                 "flag-left-set", f"{core.name}: flag {src} to {dst} {event} is still set", core
             )
 
-    def error(self, slug: str, message: str, core: _Core) -> InterpretError:
+    def error(self, slug: str, message: str, core: CoreState) -> InterpretError:
         return InterpretError(slug, message, core.loc, sources=self.func.sources)
 
     # Scalars ------------------------------------------------------------------------------------
@@ -160,17 +133,17 @@ class _Machine:
     def no_load(self, load: Load) -> Any:
         raise AssertionError("the launch size reads no buffer")
 
-    def value(self, expr: Expr, core: _Core) -> Any:
+    def value(self, expr: Expr, core: CoreState) -> Any:
         return evaluate(expr, core.variables, lambda load: self.load(load, core))
 
-    def load(self, load: Load, core: _Core) -> Any:
+    def load(self, load: Load, core: CoreState) -> Any:
         if load.buffer not in core.storage:
             raise Unavailable(load.buffer.name)
         storage, offset = self.element(load.buffer, load.indices, core)
         return storage.read(offset, (), ())[()].item()
 
     def element(
-        self, buffer: Buffer, indices: tuple[Expr, ...], core: _Core
+        self, buffer: Buffer, indices: tuple[Expr, ...], core: CoreState
     ) -> tuple[Storage, int]:
         offset = 0
         for index, step in zip(indices, strides(buffer), strict=True):
@@ -179,7 +152,7 @@ class _Machine:
 
     # Statements ---------------------------------------------------------------------------------
 
-    def body(self, body: Body, core: _Core) -> Steps:
+    def body(self, body: Body, core: CoreState) -> Steps:
         for stmt in body:
             core.loc = stmt.loc
             try:
@@ -187,7 +160,7 @@ class _Machine:
             except OutOfBounds as problem:
                 raise self.error("out-of-bounds", f"{core.name}: {problem}", core) from None
 
-    def stmt(self, stmt: Stmt, core: _Core) -> Steps:
+    def stmt(self, stmt: Stmt, core: CoreState) -> Steps:
         match stmt:
             case Op():
                 if core_of(stmt) in (core.kind, Core.EITHER):
@@ -213,7 +186,7 @@ class _Machine:
             case Break():
                 raise _Stop
 
-    def for_(self, loop: For, core: _Core) -> Steps:
+    def for_(self, loop: For, core: CoreState) -> Steps:
         for i in range(self.value(loop.start, core), self.value(loop.stop, core)):
             core.variables[loop.var] = i
             try:
@@ -221,13 +194,13 @@ class _Machine:
             except _Stop:
                 return
 
-    def branch(self, stmt: If, core: _Core) -> Body:
+    def branch(self, stmt: If, core: CoreState) -> Body:
         try:
             return stmt.then if self.value(stmt.condition, core) else stmt.orelse
         except Unavailable:
             return ()  # a condition on the other core's memory guards its work only
 
-    def while_(self, condition: Expr, body: Body, core: _Core) -> Steps:
+    def while_(self, condition: Expr, body: Body, core: CoreState) -> Steps:
         for _ in range(MAX_WHILE_STEPS):
             try:
                 if not self.value(condition, core):
@@ -244,7 +217,7 @@ class _Machine:
 
     # Operations ---------------------------------------------------------------------------------
 
-    def op(self, op: Op, core: _Core) -> Steps:
+    def op(self, op: Op, core: CoreState) -> Steps:
         match op.opdef.effect:
             case Effect.DATA:
                 self.data(op, core)
@@ -261,11 +234,14 @@ class _Machine:
                     )
                 core.flags.remove(flag)
             case Effect.SET_CROSS_FLAG:
-                self.signal(op, core)
+                try:
+                    self.meeting.signal(core, self.scalar(op, "flag", core), op.attr("mode"))
+                except CounterOverflow as problem:
+                    raise self.error("flag-overflow", str(problem), core) from None
             case Effect.WAIT_CROSS_FLAG:
-                yield from self.await_signal(self.scalar(op, "flag", core), core)
+                yield from self.meeting.await_signal(core, self.scalar(op, "flag", core))
             case Effect.SYNC_ALL:
-                yield from self.sync_all(core)
+                yield from self.meeting.sync_all(core)
             case Effect.PRINT:
                 self.print(op, core)
             case Effect.DUMP:
@@ -274,15 +250,15 @@ class _Machine:
                 values = self.read(region, core).reshape(-1)[:count]
                 self.text.append(f"dump {op.attr('desc')}: {values.tolist()}\n")
 
-    def scalar(self, op: Op, name: str, core: _Core) -> Any:
+    def scalar(self, op: Op, name: str, core: CoreState) -> Any:
         operand = op.operand(name)
         assert isinstance(operand, Expr), f"{name} is a scalar"
         return self.value(operand, core)
 
-    def flag(self, op: Op, core: _Core) -> tuple[str, str, int]:
+    def flag(self, op: Op, core: CoreState) -> tuple[str, str, int]:
         return op.attr("src_pipe"), op.attr("dst_pipe"), self.scalar(op, "event_id", core)
 
-    def window(self, region: Region, core: _Core) -> tuple[int, list[int], list[int]]:
+    def window(self, region: Region, core: CoreState) -> tuple[int, list[int], list[int]]:
         offset, extents, steps = 0, [], []
         for s, step in zip(region.dims, strides(region.buffer), strict=True):
             unit = self.value(step, core)
@@ -291,13 +267,13 @@ class _Machine:
             steps.append(unit * s.stride)
         return offset, extents, steps
 
-    def read(self, region: Region, core: _Core) -> Any:
+    def read(self, region: Region, core: CoreState) -> Any:
         return core.storage[region.buffer].read(*self.window(region, core))
 
-    def write(self, region: Region, values: Any, core: _Core) -> None:
+    def write(self, region: Region, values: Any, core: CoreState) -> None:
         core.storage[region.buffer].write(*self.window(region, core), values)
 
-    def data(self, op: Op, core: _Core) -> None:
+    def data(self, op: Op, core: CoreState) -> None:
         operands = list(op.operands)
         if op.opdef.clip is not None:
             clipped = op.opdef.clip(op)
@@ -331,80 +307,20 @@ class _Machine:
             return
         self.write(target, op.opdef.meaning(op, *values), core)
 
-    def element_limit(self, op: Op, values: list[Any], core: _Core) -> int | None:
+    def element_limit(self, op: Op, values: list[Any], core: CoreState) -> int | None:
         """The `count` operand of operations that have one."""
         for definition, operand in zip(op.opdef.operands, op.operands, strict=False):
             if definition.name == "count" and isinstance(operand, Expr):
                 return int(self.value(operand, core))
         return None
 
-    def operand_value(self, operand: Any, core: _Core) -> Any:
+    def operand_value(self, operand: Any, core: CoreState) -> Any:
         if operand is None:
             return None
         if isinstance(operand, Region):
             return self.read(operand, core)
         return self.value(operand, core)
 
-    # Between cores ------------------------------------------------------------------------------
-
-    def peers(self, core: _Core) -> list[_Core]:
-        return [c for c in self.cores if c.block == core.block]
-
-    def signal(self, op: Op, core: _Core) -> None:
-        flag, mode = self.scalar(op, "flag", core), op.attr("mode")
-        match mode:
-            case 0:
-                group = [c for c in self.cores if c.kind is core.kind]
-                receivers = group
-            case 1:
-                group = receivers = [c for c in self.peers(core) if c.kind is core.kind]
-            case _:
-                group = [c for c in self.peers(core) if c.kind is core.kind]
-                receivers = [c for c in self.peers(core) if c.kind is not core.kind]
-        key = (mode, flag, -1 if mode == 0 else core.block * 2 + (core.kind is Core.CUBE))
-        sent = self.pairs.setdefault(key, dict.fromkeys(group, 0))
-        sent[core] = sent.get(core, 0) + 1
-        core.progress += 1
-        if all(sent.get(c, 0) > 0 for c in group):
-            for c in group:
-                sent[c] -= 1
-            for c in receivers:
-                c.counters[flag] += 1
-                if c.counters[flag] > 15:
-                    raise self.error(
-                        "flag-overflow", f"{c.name}: flag {flag} is set over 15 times", core
-                    )
-
-    def await_signal(self, flag: int, core: _Core) -> Steps:
-        while core.counters[flag] == 0:
-            core.waiting = f"cross flag {flag} at {core.loc}"
-            yield
-        core.progress += 1
-        core.counters[flag] -= 1
-
-    def sync_all(self, core: _Core) -> Steps:
-        generation = self.generation
-        self.barrier.add(core)
-        core.progress += 1
-        kinds = self.synchronised
-        if len(self.barrier) == sum(1 for c in self.cores if c.kind in kinds):
-            self.barrier.clear()
-            self.generation += 1
-        while self.generation == generation:
-            core.waiting = f"sync_all at {core.loc}"
-            yield
-        core.progress += 1
-
-    def print(self, op: Op, core: _Core) -> None:
+    def print(self, op: Op, core: CoreState) -> None:
         values = tuple(self.operand_value(o, core) for o in op.operands)
         self.text.append(op.attr("fmt").replace("%ld", "%d").replace("%lld", "%d") % values)
-
-
-def _kinds_with_sync_all(body: Body, core: Core) -> Iterator[Core]:
-    """The kinds of cores that meet at `sync_all`: those whose statements have one."""
-    for stmt in body:
-        if isinstance(stmt, Op) and stmt.opdef.effect is Effect.SYNC_ALL:
-            yield from (Core.CUBE, Core.VECTOR) if core is Core.EITHER else (core,)
-        inner = stmt.core if isinstance(stmt, Section) else core
-        for nested in bodies(stmt):
-            yield from _kinds_with_sync_all(nested, inner)

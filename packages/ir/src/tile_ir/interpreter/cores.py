@@ -1,0 +1,113 @@
+"""The cores of a launch and how they meet: cross-core flags as counters, barriers over all cores
+(hardware.md, section 1.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tile_ir.expr import Var
+from tile_ir.interpreter.storage import Storage
+from tile_ir.location import Loc
+from tile_ir.machine import Core
+from tile_ir.nodes import Body, Buffer, Op, Section
+from tile_ir.opdef import Effect
+from tile_ir.walk import bodies
+
+Steps = Generator[None, None, None]
+COUNTER_LIMIT = 15
+
+
+class CounterOverflow(Exception):
+    """A counter went past its limit; whoever knows the statement turns it into a diagnostic."""
+
+
+@dataclass(eq=False)
+class CoreState:
+    """One core of a block: its memories, its variables, its flags.
+
+    `progress` counts what it did that another core can see; `waiting` says for what it stands.
+    """
+
+    kind: Core
+    block: int
+    lane: int
+    storage: dict[Buffer, Storage]
+    variables: dict[Var, Any]
+    flags: set[tuple[str, str, int]] = field(default_factory=set)
+    counters: list[int] = field(default_factory=lambda: [0] * 16)
+    waiting: str = ""
+    progress: int = 0
+    loc: Loc | None = None
+
+    @property
+    def name(self) -> str:
+        return f"block {self.block} " + ("aic" if self.kind is Core.CUBE else f"aiv{self.lane}")
+
+
+class Meeting:
+    """What cores that run together have told each other."""
+
+    def __init__(self, cores: list[CoreState], body: Body) -> None:
+        self.cores = cores
+        self.kinds = set(_kinds_with_sync_all(body, Core.EITHER))
+        self.sent: dict[tuple[int, int, int], dict[CoreState, int]] = {}
+        self.arrived: set[CoreState] = set()
+        self.generation = 0
+
+    def signal(self, core: CoreState, flag: int, mode: int) -> None:
+        """One core sets a flag; when its whole group has, every receiver counts one up."""
+        group = self._group(core, mode)
+        receivers = (
+            group
+            if mode < 2
+            else [c for c in self.cores if c.block == core.block and c.kind is not core.kind]
+        )
+        place = -1 if mode == 0 else core.block * 2 + (core.kind is Core.CUBE)
+        sent = self.sent.setdefault((mode, flag, place), dict.fromkeys(group, 0))
+        sent[core] += 1
+        core.progress += 1
+        if any(count == 0 for count in sent.values()):
+            return
+        for c in group:
+            sent[c] -= 1
+        for c in receivers:
+            c.counters[flag] += 1
+            if c.counters[flag] > COUNTER_LIMIT:
+                raise CounterOverflow(f"{c.name}: flag {flag} is set over {COUNTER_LIMIT} times")
+
+    def _group(self, core: CoreState, mode: int) -> list[CoreState]:
+        """The cores that set together: of the whole launch in mode 0, else of the block."""
+        return [
+            c for c in self.cores if c.kind is core.kind and (mode == 0 or c.block == core.block)
+        ]
+
+    def await_signal(self, core: CoreState, flag: int) -> Steps:
+        while core.counters[flag] == 0:
+            core.waiting = f"cross flag {flag} at {core.loc}"
+            yield
+        core.progress += 1
+        core.counters[flag] -= 1
+
+    def sync_all(self, core: CoreState) -> Steps:
+        generation = self.generation
+        self.arrived.add(core)
+        core.progress += 1
+        if len(self.arrived) == sum(1 for c in self.cores if c.kind in self.kinds):
+            self.arrived.clear()
+            self.generation += 1
+        while self.generation == generation:
+            core.waiting = f"sync_all at {core.loc}"
+            yield
+        core.progress += 1
+
+
+def _kinds_with_sync_all(body: Body, core: Core) -> Iterator[Core]:
+    """The kinds of cores that meet at `sync_all`: those whose statements have one."""
+    for stmt in body:
+        if isinstance(stmt, Op) and stmt.opdef.effect is Effect.SYNC_ALL:
+            yield from (Core.CUBE, Core.VECTOR) if core is Core.EITHER else (core,)
+        inner = stmt.core if isinstance(stmt, Section) else core
+        for nested in bodies(stmt):
+            yield from _kinds_with_sync_all(nested, inner)
