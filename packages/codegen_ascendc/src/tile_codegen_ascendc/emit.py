@@ -46,10 +46,10 @@ from tile_ir.walk import (
     Ranges,
     expressions,
     launch_ranges,
-    loop_range,
+    ranges_inside,
     walk,
     walk_ops,
-    walk_with_ranges,
+    with_ranges,
 )
 
 DEVICE_HEADER_DIR = Path(__file__).with_name("device")
@@ -201,10 +201,8 @@ class _Emitter:
 
     def body(self, body: Body, ranges: Ranges, depth: int, core: Core) -> list[str]:
         lines: list[str] = []
-        own = set(map(id, body))
-        for stmt, known in walk_with_ranges(body, ranges):
-            if id(stmt) in own:
-                lines += self.stmt(stmt, known, depth, core)
+        for stmt, known in with_ranges(body, ranges):
+            lines += self.stmt(stmt, known, depth, core)
         return lines
 
     def stmt(self, stmt: Stmt, known: Ranges, depth: int, core: Core) -> list[str]:
@@ -226,7 +224,7 @@ class _Emitter:
                 place = cxx(linear_index(b, indices))
                 return [f"{pad}{cxx_name(b.name)}.SetValue({place}, {text});{note}"]
             case For(var=var, start=start, stop=stop, kind=kind_, body=body):
-                inner = {**known, var: loop_range(stmt, known)}
+                inner = ranges_inside(stmt, known)
                 name = cxx_name(var.name)
                 start_text = f"{var.dtype.c_name} {name} = {cxx(start)}"
                 head = f"for ({start_text}; {name} < {cxx(stop)}; ++{name}) {{"

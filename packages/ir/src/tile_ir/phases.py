@@ -22,7 +22,7 @@ class PhaseRule:
     addresses_required: bool = False
 
 
-_PLAIN_LOOPS = frozenset({LoopKind.SERIAL, LoopKind.UNROLL})
+PLAIN_LOOPS = frozenset({LoopKind.SERIAL, LoopKind.UNROLL})
 
 PHASES: dict[Phase, PhaseRule] = {
     r.phase: r
@@ -42,7 +42,7 @@ PHASES: dict[Phase, PhaseRule] = {
             composites=False,
             open_memories=False,
             compiler_lanes=False,
-            loop_kinds=_PLAIN_LOOPS | {LoopKind.PIPELINED},
+            loop_kinds=PLAIN_LOOPS | {LoopKind.PIPELINED},
         ),
         PhaseRule(
             Phase.SPLIT,
@@ -52,7 +52,7 @@ PHASES: dict[Phase, PhaseRule] = {
             open_memories=False,
             compiler_lanes=False,
             unsectioned=False,
-            loop_kinds=_PLAIN_LOOPS | {LoopKind.PIPELINED},
+            loop_kinds=PLAIN_LOOPS | {LoopKind.PIPELINED},
         ),
         PhaseRule(
             Phase.PIPELINED,
@@ -62,7 +62,7 @@ PHASES: dict[Phase, PhaseRule] = {
             open_memories=False,
             compiler_lanes=False,
             unsectioned=False,
-            loop_kinds=_PLAIN_LOOPS,
+            loop_kinds=PLAIN_LOOPS,
         ),
         PhaseRule(
             Phase.PLANNED,
@@ -72,7 +72,7 @@ PHASES: dict[Phase, PhaseRule] = {
             open_memories=False,
             compiler_lanes=False,
             unsectioned=False,
-            loop_kinds=_PLAIN_LOOPS,
+            loop_kinds=PLAIN_LOOPS,
             addresses_required=True,
         ),
         PhaseRule(
@@ -83,7 +83,7 @@ PHASES: dict[Phase, PhaseRule] = {
             open_memories=False,
             compiler_lanes=False,
             unsectioned=False,
-            loop_kinds=_PLAIN_LOOPS,
+            loop_kinds=PLAIN_LOOPS,
             addresses_required=True,
         ),
     )

@@ -185,19 +185,26 @@ def loop_range(loop: For, ranges: Ranges) -> Interval:
     return Interval(low.low, max(high.high - 1, low.low))
 
 
-def walk_with_ranges(body: Body, ranges: Ranges) -> Iterator[tuple[Stmt, Ranges]]:
-    """Every statement with the intervals of the variables visible to it."""
-    known = dict(ranges)
+def with_ranges(body: Body, ranges: Ranges) -> Iterator[tuple[Stmt, Ranges]]:
+    """The statements of one block, each with the intervals of the variables visible to it."""
+    known = ranges
     for stmt in body:
         yield stmt, known
-        match stmt:
-            case Let(var=var, value=value) if var.dtype.is_integer:
-                known = {**known, var: interval(value, known)}
-            case For(var=var):
-                yield from walk_with_ranges(stmt.body, {**known, var: loop_range(stmt, known)})
-            case _:
-                for inner in bodies(stmt):
-                    yield from walk_with_ranges(inner, known)
+        if isinstance(stmt, Let) and stmt.var.dtype.is_integer:
+            known = {**known, stmt.var: interval(stmt.value, known)}
+
+
+def ranges_inside(stmt: Stmt, known: Ranges) -> Ranges:
+    """What the statements inside a statement know: a loop adds its variable."""
+    return {**known, stmt.var: loop_range(stmt, known)} if isinstance(stmt, For) else known
+
+
+def walk_with_ranges(body: Body, ranges: Ranges) -> Iterator[tuple[Stmt, Ranges]]:
+    """Every statement, outer before inner, with the intervals of the variables visible to it."""
+    for stmt, known in with_ranges(body, ranges):
+        yield stmt, known
+        for inner in bodies(stmt):
+            yield from walk_with_ranges(inner, ranges_inside(stmt, known))
 
 
 __all__ = [
@@ -210,10 +217,12 @@ __all__ = [
     "loop_range",
     "map_expressions",
     "map_own_expressions",
+    "ranges_inside",
     "replace_in",
     "rewrite",
     "walk",
     "walk_ops",
     "walk_with_ranges",
     "with_bodies",
+    "with_ranges",
 ]

@@ -9,7 +9,8 @@ from tile_ir.expr import is_constant
 from tile_ir.machine import Memory
 from tile_ir.nodes import Body, LoopKind, Stmt
 from tile_ir.opdef import accesses
-from tile_ir.walk import Ranges, bodies, launch_ranges, loop_range, walk_with_ranges, with_bodies
+from tile_ir.phases import PLAIN_LOOPS
+from tile_ir.walk import Ranges, bodies, launch_ranges, ranges_inside, with_bodies, with_ranges
 from tile_passes.lowering import LOWERINGS
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.vector import lower_vector_op
@@ -35,32 +36,21 @@ def lower_tile_ops(func: Func, target: Target) -> Func:
 def _body(body: Body, ranges: Ranges, builder: Builder) -> Body:
     result: list[Stmt] = []
     changed = False
-    known = ranges
-    for stmt, here in _direct(body, ranges):
-        known = here
+    for stmt, known in with_ranges(body, ranges):
         pieces = _stmt(stmt, known, builder)
         changed = changed or len(pieces) != 1 or pieces[0] is not stmt
         result.extend(pieces)
     return tuple(result) if changed else body
 
 
-def _direct(body: Body, ranges: Ranges) -> list[tuple[Stmt, Ranges]]:
-    """The statements of this block only, each with what is known before it."""
-    own = set(map(id, body))
-    return [(s, known) for s, known in walk_with_ranges(body, ranges) if id(s) in own]
-
-
 def _stmt(stmt: Stmt, known: Ranges, builder: Builder) -> Body:
-    match stmt:
-        case Op():
-            return _op(stmt, known, builder)
-        case For(var=var, kind=kind):
-            inner = _body(stmt.body, {**known, var: loop_range(stmt, known)}, builder)
-            serial = LoopKind.UNROLL if kind is LoopKind.UNROLL else LoopKind.SERIAL
-            if inner is stmt.body and kind is serial and not stmt.stages:
-                return (stmt,)
-            return (replace(stmt, body=inner, kind=serial, stages=0),)
-    return (with_bodies(stmt, tuple(_body(b, known, builder) for b in bodies(stmt))),)
+    if isinstance(stmt, Op):
+        return _op(stmt, known, builder)
+    inside = ranges_inside(stmt, known)
+    new = with_bodies(stmt, tuple(_body(b, inside, builder) for b in bodies(stmt)))
+    if isinstance(new, For) and (new.stages or new.kind not in PLAIN_LOOPS):
+        new = replace(new, kind=LoopKind.SERIAL, stages=0)
+    return (new,)
 
 
 def _check_registers(op: Op) -> None:

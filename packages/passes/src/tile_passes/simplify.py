@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
-from tile_ir import For, Func, If, Let, Phase, Target
+from tile_ir import For, Func, If, Phase, Target
 from tile_ir.bounds import interval, narrow
 from tile_ir.expr import Const, Expr
 from tile_ir.nodes import Body, Stmt
@@ -13,9 +12,10 @@ from tile_ir.walk import (
     Ranges,
     bodies,
     launch_ranges,
-    loop_range,
     map_own_expressions,
+    ranges_inside,
     with_bodies,
+    with_ranges,
 )
 from tile_passes.passdef import ir_pass
 
@@ -32,15 +32,11 @@ def simplify(func: Func, target: Target) -> Func:
 
 def _body(body: Body, ranges: Ranges) -> Body:
     result: list[Stmt] = []
-    known = dict(ranges)
     changed = False
-    for stmt in body:
-        new = map_own_expressions(stmt, partial(_narrowed, ranges=known))
-        pieces = _pieces(new, known)
+    for stmt, known in with_ranges(body, ranges):
+        pieces = _pieces(map_own_expressions(stmt, partial(_narrowed, ranges=known)), known)
         changed = changed or len(pieces) != 1 or pieces[0] is not stmt
         result.extend(pieces)
-        if isinstance(new, Let) and new.var.dtype.is_integer:
-            known = {**known, new.var: interval(new.value, known)}
     return tuple(result) if changed else body
 
 
@@ -54,9 +50,7 @@ def _pieces(stmt: Stmt, known: Ranges) -> Body:
     match stmt:
         case If(condition=Const(value=value)):
             return _body(stmt.then if value else stmt.orelse, known)
-        case For(var=var, start=start, stop=stop):
-            if interval(narrow(stop - start, known), known).high <= 0:
-                return ()
-            body = _body(stmt.body, {**known, var: loop_range(stmt, known)})
-            return (stmt if body is stmt.body else replace(stmt, body=body),)
-    return (with_bodies(stmt, tuple(_body(b, known) for b in bodies(stmt))),)
+        case For(start=start, stop=stop) if interval(narrow(stop - start, known), known).high <= 0:
+            return ()
+    inside = ranges_inside(stmt, known)
+    return (with_bodies(stmt, tuple(_body(b, inside) for b in bodies(stmt))),)

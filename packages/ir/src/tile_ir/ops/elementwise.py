@@ -125,25 +125,18 @@ def _divide(op: Op, _dst: Any, a: Any, b: Any) -> Any:
         return a * (np.float32(1.0) / np.float32(b)).astype(a.dtype)
 
 
-def _propagating(fn: Callable[[Any, Any], Any], zero_picks_positive: bool) -> Callable[..., Any]:
-    """max and min as the vector unit has them: NaN wins, and signed zeros are ordered."""
+def _maximum(a: Any, b: Any) -> Any:
+    """NaN wins, and 0 is above -0 (hardware.md, section 3.6)."""
+    result = np.maximum(a, b)
+    zeros = (a == 0) & (b == 0)
+    return np.where(zeros, np.where(np.signbit(a) & np.signbit(b), a, np.abs(a)), result)
 
-    def choose(a: Any, b: Any) -> Any:
-        result = fn(a, b)
-        if np.issubdtype(result.dtype, np.floating):
-            both_zero = (a == 0) & (b == 0)
-            negative = (
-                np.signbit(a) & np.signbit(b)
-                if zero_picks_positive
-                else (np.signbit(a) | np.signbit(b))
-            )
-            result = np.where(
-                both_zero, np.copysign(np.zeros_like(result), -1.0 * negative), result
-            )
-            result = np.where(both_zero & ~negative, np.zeros_like(result), result)
-        return result
 
-    return choose
+def _minimum(a: Any, b: Any) -> Any:
+    """NaN wins, and -0 is below 0."""
+    result = np.minimum(a, b)
+    zeros = (a == 0) & (b == 0)
+    return np.where(zeros, np.where(np.signbit(a), a, b), result)
 
 
 BINARY = (
@@ -166,14 +159,14 @@ BINARY = (
     ),
     _binary(
         "max",
-        _propagating(lambda a, b: np.maximum(a, b), True),
+        _maximum,
         ARITHMETIC,
         "dst = max(src0, src1); NaN wins, max(0, -0) is 0",
         "Max / Maxs",
     ),
     _binary(
         "min",
-        _propagating(lambda a, b: np.minimum(a, b), False),
+        _minimum,
         ARITHMETIC,
         "dst = min(src0, src1); NaN wins, min(0, -0) is -0",
         "Min / Mins",

@@ -23,7 +23,7 @@ from tile_ir.geometry import (
 )
 from tile_ir.lazy import np
 from tile_ir.machine import Core, Memory, Pipe
-from tile_ir.nodes import Op
+from tile_ir.nodes import Op, Region
 from tile_ir.opdef import AttrDef, Composite, OpDef, Problem
 from tile_ir.ops.cast import CAST_MODES, convert
 from tile_ir.ops.rules import (
@@ -176,24 +176,22 @@ def flat_copy(op: Op) -> bool:
     if same_shape(src, dst) or not {Memory.GM, Memory.UB}.issuperset(_direction(op)):
         return False
     count = constant_value(element_count(src))
-    inside = all(
-        (
-            constant_value(s.offset) is not None
-            and constant_value(size) is not None
-            and (constant_value(s.offset) or 0) + (constant_value(s.extent) or 0)
-            <= (constant_value(size) or 0)
-        )
-        or constant_value(s.extent) == 1
-        for r in (src, dst)
-        for s, size in zip(r.dims, r.buffer.shape, strict=True)
-    )
     return (
         count is not None
         and count == constant_value(element_count(dst))
-        and inside
-        and is_contiguous(src)
-        and is_contiguous(dst)
+        and all(is_contiguous(r) and _surely_inside(r) for r in (src, dst))
     )
+
+
+def _surely_inside(region: Region) -> bool:
+    """Whether no slice can hang over the edge: single elements, and constant slices that fit."""
+    for s, size in zip(region.dims, region.buffer.shape, strict=True):
+        offset, extent, limit = (constant_value(e) for e in (s.offset, s.extent, size))
+        if extent == 1:
+            continue
+        if offset is None or extent is None or limit is None or offset + extent > limit:
+            return False
+    return True
 
 
 def _moved(op: Op, src: Any, dst: Any) -> Any:

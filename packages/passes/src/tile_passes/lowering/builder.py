@@ -10,9 +10,9 @@ from tile_ir.bounds import interval
 from tile_ir.dtypes import DType
 from tile_ir.expr import Const, Expr, Var
 from tile_ir.footprint import buffer_bytes
-from tile_ir.nodes import AttrValue, Operand
+from tile_ir.nodes import AttrValue, For, Let, Operand
 from tile_ir.opdef import Effect, check_op
-from tile_ir.walk import expressions, launch_ranges, walk_with_ranges
+from tile_ir.walk import launch_ranges, walk_with_ranges
 from tile_ir.walk import walk as walk_body
 
 Pair = tuple[str, str]
@@ -33,12 +33,10 @@ class Builder:
     def for_func(func: Func, target: Target) -> Builder:
         names = {b.name for b in func.tensors} | {a.buffer.name for a in func.launch.allocs}
         for stmt in walk_body(func.launch.body):
-            for e in expressions(stmt):
-                names |= {e.name} if isinstance(e, Var) else set()
-            for attribute in ("var",):
-                var = getattr(stmt, attribute, None)
-                names |= {var.name} if isinstance(var, Var) else set()
-        names |= {func.launch.block.name, func.launch.lane.name, *(s.name for s in func.symbols)}
+            if isinstance(stmt, (For, Let)):
+                names.add(stmt.var.name)
+        names |= {p.name for p in func.params} | {s.name for s in func.symbols}
+        names |= {func.launch.block.name, func.launch.lane.name}
         used: dict[Pair, set[int]] = {}
         for stmt, known in walk_with_ranges(func.launch.body, launch_ranges(func)):
             if isinstance(stmt, Op) and stmt.opdef.effect in (Effect.SET_FLAG, Effect.WAIT_FLAG):
