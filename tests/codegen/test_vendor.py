@@ -15,7 +15,7 @@ from tile_ir import DEFAULT_TARGET, Func
 from tile_passes import PIPELINE, run_passes
 
 pytestmark = pytest.mark.vendor
-GOLDENS = sorted(Path(__file__).parent.glob("ops/*.tir"))
+GOLDENS = sorted(Path(__file__).parent.glob("*/*.tir"))
 
 
 def source_of(func: Func) -> str:

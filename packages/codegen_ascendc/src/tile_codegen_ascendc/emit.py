@@ -85,17 +85,20 @@ def entry_source(func: Func) -> str:
     return template("entry.cpp.jinja").render(func=context)
 
 
-# Scalars cross the host boundary in the types every launcher has; the kernel narrows them again.
+# Scalars cross the host boundary in the types every launcher has (aot.md, section 7); the kernel
+# narrows them again.
 _BOUNDARY_TYPES = {
-    "int8": "int32_t",
-    "int16": "int32_t",
-    "uint8": "int32_t",
-    "uint16": "int32_t",
+    "int8": "int",
+    "int16": "int",
+    "int32": "int",
+    "uint8": "int",
+    "uint16": "int",
     "uint32": "int64_t",
     "uint64": "int64_t",
     "float16": "float",
     "bfloat16": "float",
 }
+_SAME = {("int", "int32_t")}
 
 
 def _boundary_type(dtype: DType) -> str:
@@ -109,7 +112,8 @@ def _host_type(param: Buffer | Var) -> str:
 def _parameter_name(param: Buffer | Var) -> str:
     if isinstance(param, Buffer):
         return f"{param.name}_handle"
-    narrowed = _boundary_type(param.dtype) != param.dtype.c_name
+    given, wanted = _boundary_type(param.dtype), param.dtype.c_name
+    narrowed = given != wanted and (given, wanted) not in _SAME
     return f"{param.name}_given" if narrowed else cxx_name(param.name)
 
 
@@ -221,8 +225,10 @@ class _Emitter:
                 text = scalar_as(value, b.dtype, known, stmt.loc)
                 if b.memory is Memory.VAR:
                     return [f"{pad}{cxx_name(b.name)} = {text};{note}"]
-                place = cxx(linear_index(b, indices))
-                return [f"{pad}{cxx_name(b.name)}.SetValue({place}, {text});{note}"]
+                place, name = cxx(linear_index(b, indices)), cxx_name(b.name)
+                if b.memory is Memory.GM:
+                    return [f"{pad}tile::store_gm({name}, {place}, {text});{note}"]
+                return [f"{pad}{name}.SetValue({place}, {text});{note}"]
             case For(var=var, start=start, stop=stop, kind=kind_, body=body):
                 inner = ranges_inside(stmt, known)
                 name = cxx_name(var.name)

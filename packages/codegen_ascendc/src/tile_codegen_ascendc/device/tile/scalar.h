@@ -69,6 +69,17 @@ __aicore__ inline T ceil_to(T value, T multiple)
     return (value + multiple - 1) / multiple * multiple;
 }
 
+// One element of gm from the scalar unit. Its cache is not coherent with that of other cores, so the line goes
+// out at once (hardware.md, section 1.6).
+template <class T>
+__aicore__ inline void store_gm(AscendC::GlobalTensor<T>& tensor, uint64_t index, T value, Site site = Site::here())
+{
+    SiteScope scope(site);
+    tensor.SetValue(index, value);
+    AscendC::DataCacheCleanAndInvalid<T, AscendC::CacheLine::SINGLE_CACHE_LINE, AscendC::DcciDst::CACHELINE_OUT>(
+        tensor[index]);
+}
+
 }  // namespace tile
 
 #endif
