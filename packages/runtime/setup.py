@@ -10,6 +10,8 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).parent
+
+
 class BuildWithNative(build_py):
     def run(self) -> None:
         super().run()

@@ -41,11 +41,6 @@ def cxx_expr(expr: Expr, ranges: Ranges, loc: Loc, context: int = 0) -> str:
     return f"({text})" if level < context else text
 
 
-def cxx_atom(expr: Expr, ranges: Ranges, loc: Loc) -> str:
-    """The expression, parenthesised unless it is a single word."""
-    return cxx_expr(expr, ranges, loc, _ATOM)
-
-
 def cxx_constant(const: Const) -> str:
     """A literal of the constant's type."""
     value, dtype = const.value, const.dtype

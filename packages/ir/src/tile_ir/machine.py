@@ -21,10 +21,6 @@ class Memory(Enum):
     SHARED = "shared"
     FRAGMENT = "fragment"
 
-    @property
-    def is_on_chip(self) -> bool:
-        return self not in (Memory.GM, Memory.VAR)
-
 
 class Pipe(Enum):
     """An instruction queue of a core; ALL stands for every queue in a barrier."""

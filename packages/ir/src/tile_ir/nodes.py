@@ -74,10 +74,6 @@ class Region:
         return Region(buffer, tuple(Slice(Const(0), d) for d in buffer.shape))
 
     @property
-    def offsets(self) -> tuple[Expr, ...]:
-        return tuple(s.offset for s in self.dims)
-
-    @property
     def extents(self) -> tuple[Expr, ...]:
         return tuple(s.extent for s in self.dims)
 

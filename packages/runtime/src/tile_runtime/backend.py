@@ -56,9 +56,7 @@ class Backend(Protocol):
     def compile(self, sources: Sequence[Path], output: Path) -> None:
         """Make a shared object. BuildError if the compiler is missing or fails."""
 
-    def load(
-        self, files: KernelFiles, signature: Signature, func: Func, target: Target
-    ) -> Launch:
+    def load(self, files: KernelFiles, signature: Signature, func: Func, target: Target) -> Launch:
         """Load a shared object. BuildError if it can not be loaded."""
 
 

@@ -121,9 +121,7 @@ def _load_entry(job: Job, folder: Path) -> Built | None:
         launch = job.backend.load(files, signature, job.func, job.target)
     except (OSError, ValueError, KeyError, TypeError, BuildError):
         return None
-    return Built(
-        files, signature, launch, Timings(load=time.perf_counter() - started, cached=True)
-    )
+    return Built(files, signature, launch, Timings(load=time.perf_counter() - started, cached=True))
 
 
 def _build_into_cache(job: Job, cache: KernelCache, key: str) -> Built:
@@ -162,9 +160,7 @@ def _failed_source_kept(job: Job, cache: KernelCache, folder: Path) -> Iterator[
             raise
         kept = cache.keep_source("failed", job.func.name, source)
         message = error.message.replace(str(source), str(kept))
-        raise BuildError(
-            error.slug, f"{message}\nsource: {kept}", error.loc, error.hint
-        ) from None
+        raise BuildError(error.slug, f"{message}\nsource: {kept}", error.loc, error.hint) from None
 
 
 class _Steps:

@@ -181,8 +181,7 @@ class ArgumentChecker:
         if not value.is_contiguous():
             raise self._error(
                 "call-contiguous",
-                f"{where} is not contiguous: shape {tuple(value.shape)}, "
-                f"strides {value.stride()}",
+                f"{where} is not contiguous: shape {tuple(value.shape)}, strides {value.stride()}",
                 i,
                 f"pass `{param.name}.contiguous()`",
             )
@@ -202,8 +201,7 @@ class ArgumentChecker:
                 if values.setdefault(dim, size) != size:
                     raise self._error(
                         "call-symbol",
-                        f"symbol `{dim}` is {values[dim]} by {origin[dim]}, "
-                        f"but {size} by {place}",
+                        f"symbol `{dim}` is {values[dim]} by {origin[dim]}, but {size} by {place}",
                         i,
                         f"both dimensions must be equal: `{param.name}` is declared with shape "
                         f"{param.shape_text}",

@@ -33,9 +33,7 @@ class NpuBackend:
         command = device_command(find_device_compiler(), sources, output, includes, cann_home())
         run_compiler(command, sources[0].name)
 
-    def load(
-        self, files: KernelFiles, signature: Signature, func: Func, target: Target
-    ) -> Launch:
+    def load(self, files: KernelFiles, signature: Signature, func: Func, target: Target) -> Launch:
         try:
             entry = ctypes.CDLL(str(files.library)).tile_entry
         except (OSError, AttributeError) as error:

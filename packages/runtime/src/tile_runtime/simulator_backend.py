@@ -42,12 +42,9 @@ class SimulatorBackend:
         includes = [include_directory(), Path(tile_codegen_ascendc.DEVICE_HEADER_DIR)]
         run_compiler(host_command(find_compiler(), sources, output, includes), sources[0].name)
 
-    def load(
-        self, files: KernelFiles, signature: Signature, func: Func, target: Target
-    ) -> Launch:
+    def load(self, files: KernelFiles, signature: Signature, func: Func, target: Target) -> Launch:
         kinds = [
-            "ptr" if isinstance(p, TensorParam) else _KINDS[p.dtype.name]
-            for p in signature.params
+            "ptr" if isinstance(p, TensorParam) else _KINDS[p.dtype.name] for p in signature.params
         ]
         kinds += ["i64"] * len(signature.symbols)
         names = [*(p.name for p in signature.params), *signature.symbols]
