@@ -12,6 +12,7 @@ from tile_ir.geometry import Clipped, active_dims, is_contiguous
 from tile_ir.nodes import Body, LoopKind, Stmt
 from tile_ir.ops.movement import DIRECTIONS, cast_mode_of_copy
 from tile_ir.walk import Ranges
+from tile_passes.lowering.alignment import check_alignment
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.vector import lower_vector_op
 
@@ -93,6 +94,8 @@ def _prepare(op: Op, c: Clipped, known: Ranges, builder: Builder) -> Body:
 def _rows(op: Op, c: Clipped, known: Ranges, builder: Builder) -> Body:
     """The movement itself; dimensions beyond the last two become loops."""
     src, dst = c.src, c.dst
+    for region in (src, dst):
+        check_alignment(op, region, builder)
     a, b = active_dims(src), active_dims(dst)
     outer: list[tuple[Var, Expr]] = []
     while max(len(a), len(b)) > 2 and len(a) == len(b):

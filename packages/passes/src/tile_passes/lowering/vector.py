@@ -6,13 +6,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tile_ir import For, KernelError, Op, Region, Slice
-from tile_ir.bounds import linear_form, simplify
-from tile_ir.expr import Const, Expr, Load, Var, constant_value, walk
-from tile_ir.geometry import active_dims, element_offset, is_contiguous, squeezed
+from tile_ir.bounds import simplify
+from tile_ir.expr import Const, Expr, Load, Var, walk
+from tile_ir.geometry import active_dims, is_contiguous, squeezed
 from tile_ir.machine import Memory
 from tile_ir.nodes import Body, LoopKind
-from tile_ir.verifier import misalignment
 from tile_ir.walk import Ranges
+from tile_passes.lowering.alignment import check_alignment
 from tile_passes.lowering.builder import Builder
 
 
@@ -23,8 +23,15 @@ def lower_vector_op(op: Op, known: Ranges, builder: Builder) -> Body:
     if prepared is not op and prepared.opdef.scratch(prepared):
         # Earlier vector work may still use the same scratch bytes.
         before = (*before, builder.barrier("v", op.loc))
-    rows = _rows(prepared, builder) if op.opdef.elementwise else (prepared,)
+    rows = _rows(prepared, builder) if op.opdef.elementwise else _whole(prepared, builder)
     return (*before, *rows) if before or rows != (op,) else (op,)
+
+
+def _whole(op: Op, builder: Builder) -> Body:
+    """An operation that handles rows itself: its regions only have to start at whole blocks."""
+    for region in builder.regions(op):
+        check_alignment(op, region, builder)
+    return (op,)
 
 
 def _scalar_reads(op: Op, builder: Builder) -> Body:
@@ -42,7 +49,7 @@ def _rows(op: Op, builder: Builder) -> Body:
     regions = list(builder.regions(op))
     if all(is_contiguous(r) for r in regions):
         for r in regions:
-            _check_alignment(op, r, builder)
+            check_alignment(op, r, builder)
         return (op,)
     # Contiguous vectors may stand beside strided matrices: they are walked in step.
     shapes = {squeezed(r) for r in regions if not _is_vector(r)}
@@ -71,7 +78,7 @@ def _rows(op: Op, builder: Builder) -> Body:
     )
     for before, after in zip(op.operands, operands, strict=True):
         if isinstance(before, Region) and isinstance(after, Region):
-            _check_alignment(op, after, builder)
+            check_alignment(op, after, builder, walked_in_rows=_is_vector(before))
     body: Body = (replace(op, operands=operands),)
     for var, extent in zip(reversed(variables), reversed(outer), strict=True):
         body = (For(var, Const(0), extent, LoopKind.SERIAL, body, op.loc),)
@@ -110,38 +117,3 @@ def _at_row(region: Region, variables: list[Var], outer: tuple[Expr, ...], per_r
         s = dims[position]
         dims[position] = Slice(simplify(s.offset + var * s.stride), Const(1))
     return Region(region.buffer, tuple(dims))
-
-
-def _check_alignment(op: Op, region: Region, builder: Builder) -> None:
-    """Vector operands start at whole blocks; a row pitch that is none cannot work either."""
-    if region.memory is not Memory.UB:
-        return
-    block, size = builder.target.block_bytes, region.dtype.size
-    terms, _ = linear_form(element_offset(region))
-    start = misalignment(region, builder.target)
-    odd_pitch = [f for f in terms.values() if f * size % block]
-    if start is None and not (odd_pitch and _is_row_step(region, odd_pitch[0])):
-        return
-    found = (
-        f"starts at byte {start}"
-        if start is not None
-        else (f"has rows {odd_pitch[0] * size} bytes apart")
-    )
-    raise KernelError(
-        "operand-alignment",
-        f"{op.opdef.name}: `{region.buffer.name}` {found}, expected a multiple of {block} bytes",
-        op.loc,
-        f"start slices and rows at multiples of {block // size} elements",
-    )
-
-
-def _is_row_step(region: Region, factor: int) -> bool:
-    """Whether the odd factor is the pitch of a dimension, so that some row is surely misaligned."""
-    if region.buffer.rank == 1:
-        return True  # the rows of a vector that is walked in step with a matrix
-    step = 1
-    for dim in reversed(region.buffer.shape):
-        if step == factor and step > 1:
-            return True
-        step *= constant_value(dim) or 1
-    return False

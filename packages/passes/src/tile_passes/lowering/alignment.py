@@ -1,0 +1,49 @@
+"""Where regions of ub may start: at whole blocks of 32 bytes, in every row."""
+
+from __future__ import annotations
+
+from tile_ir import KernelError, Op, Region
+from tile_ir.bounds import linear_form
+from tile_ir.expr import constant_value
+from tile_ir.geometry import element_offset
+from tile_ir.machine import Memory
+from tile_ir.verifier import misalignment
+from tile_passes.lowering.builder import Builder
+
+
+def check_alignment(op: Op, region: Region, builder: Builder, walked_in_rows: bool = False) -> None:
+    """Raise KernelError for a region of ub that surely starts inside a block, or whose rows do.
+
+    `walked_in_rows` says that a vector is cut into rows by a loop of the compiler's, so that an odd
+    step means a misaligned row. An offset the user computes may be fine: the simulator will tell.
+    """
+    if region.memory is not Memory.UB:
+        return
+    block, size = builder.target.block_bytes, region.dtype.size
+    terms, _ = linear_form(element_offset(region))
+    start = misalignment(region, builder.target)
+    odd_pitch = [f for f in terms.values() if f * size % block]
+    surely_odd = odd_pitch and (walked_in_rows or _is_row_pitch(region, odd_pitch[0]))
+    if start is None and not surely_odd:
+        return
+    found = (
+        f"starts at byte {start}"
+        if start is not None
+        else (f"has rows {odd_pitch[0] * size} bytes apart")
+    )
+    raise KernelError(
+        "operand-alignment",
+        f"{op.opdef.name}: `{region.buffer.name}` {found}, expected a multiple of {block} bytes",
+        op.loc,
+        f"start slices and rows at multiples of {block // size} elements",
+    )
+
+
+def _is_row_pitch(region: Region, factor: int) -> bool:
+    """Whether the odd factor is the pitch of a dimension, so that some row is surely misaligned."""
+    step = 1
+    for dim in reversed(region.buffer.shape):
+        if step == factor and step > 1:
+            return True
+        step *= constant_value(dim) or 1
+    return False
