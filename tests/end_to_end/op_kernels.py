@@ -189,18 +189,22 @@ def reduction_cases() -> Iterator[Case]:
     """Both axes, one repeat and several, one row and several, tails, kept and cleared results."""
     for name in ("reduce_sum", "reduce_max", "reduce_min"):
         for dtype in OPS[name].operands[0].dtypes:
-            for rows, columns, width in (
-                (1, 64, 64),
-                (5, 32, 32),
-                (7, 96, 90),
-                (3, 272, 272),
-                (17, 128, 127),
-                (1, 1040, 1040),
+            for rows, columns, width, top, left in (
+                (1, 64, 64, 0, 0),
+                (5, 32, 32, 0, 0),
+                (7, 96, 90, 0, 0),
+                (3, 272, 272, 0, 0),
+                (17, 128, 127, 0, 0),
+                (1, 1040, 1040, 0, 0),
+                (1, 1040, 999, 0, 0),
+                (4, 192, 96, 2, 64),
+                (3, 320, 200, 1, 16),
+                (260, 32, 20, 0, 0),
             ):
                 for axis in (0, 1):
                     for clear in (True, False):
                         count = rows if axis == 1 else width
-                        src = Form("m", (rows, columns), ((0, rows), (0, width)))
+                        src = Form("m", (top + rows, columns), ((top, rows), (left, width)))
                         dst = Form("v", (-(-count // 16) * 16,), ((0, count),))
                         label = f"{dtype}-{rows}x{width}of{columns}-{axis}-{clear}"
                         yield op_case(
@@ -209,14 +213,22 @@ def reduction_cases() -> Iterator[Case]:
 
 
 def broadcast_cases() -> Iterator[Case]:
+    """Rows and columns over whole matrices and over slices of wider ones."""
     for dtype in OPS["broadcast"].operands[0].dtypes:
         block = 32 // dtype.size
-        for rows, columns in ((4, 2 * block), (13, 3 * block), (300, block), (1, 9 * block)):
+        for rows, columns, pitch, start in (
+            (4, 2 * block, 2 * block, 0),
+            (13, 3 * block, 3 * block, 0),
+            (300, block, block, 0),
+            (1, 9 * block, 9 * block, 0),
+            (5, 2 * block, 4 * block, block),
+            (9, block + 3, 3 * block, block),
+        ):
             for axis in (0, 1):
                 count = columns if axis == 0 else rows
-                dst = Form("m", (rows, columns), ((0, rows), (0, columns)))
+                dst = Form("m", (rows, pitch), ((0, rows), (start, columns)))
                 src = Form("v", (-(-count // block) * block,), ((0, count),))
-                label = f"{dtype}-{rows}x{columns}-{axis}"
+                label = f"{dtype}-{rows}x{columns}of{pitch}-{axis}"
                 yield op_case(
                     OPS["broadcast"], [dtype, dtype], [dst, src], {}, (axis,), label, rows
                 )

@@ -138,3 +138,47 @@ def test_layout_annotations_keep_the_result(tmp_path: Path) -> None:
     assert np.array_equal(outcome.arrays[2], want)
     assert np.array_equal(interpreted(scores, arrays)[2], want)
     assert " layout nz " in tile_ir.print_func(scores)
+
+
+def product_of_parts(ta: bool, tb: bool) -> Func:
+    @T.prim_func
+    def parts(
+        A: T.Tensor((96, 96), "float16"),
+        B: T.Tensor((96, 96), "float16"),
+        C: T.Tensor((48, 32), "float32"),
+    ):
+        with T.Kernel(1, is_npu=True) as (cid, _):
+            a = T.alloc_L1((2, 96, 96), "float16")
+            b = T.alloc_L1((96, 96), "float16")
+            c = T.alloc_L0C((64, 48), "float32")
+            with T.Scope("C"):
+                T.copy(A[0:96, :], a[1, :, :])
+                T.copy(B[0:96, :], b)
+                if ta:
+                    T.gemm_v0(a[1, 32:96, 16:80], b[16:80, 48:96] if not tb else b[48:96, 16:80],
+                              c, transpose_A=True, transpose_B=tb, init=True)  # fmt: skip
+                else:
+                    T.gemm_v0(a[1, 16:80, 32:96], b[16:80, 48:96] if not tb else b[48:96, 16:80],
+                              c, transpose_B=tb, init=True)  # fmt: skip
+                T.copy(c[16:64, 16:48], C[0:48, :])
+
+    return parts
+
+
+def test_products_of_parts(tmp_path: Path) -> None:
+    """Slots and parts of l1 matrices, all four transposes; parts of the accumulator leave l0c."""
+    rng = np.random.default_rng(6)
+    batch, cases = KernelBatch(tmp_path), []
+    for ta, tb in itertools.product((False, True), repeat=2):
+        parts = product_of_parts(ta, tb)
+        a, b = numbers(rng, (96, 96), "float16"), numbers(rng, (96, 96), "float16")
+        left = a[32:96, 16:80].T if ta else a[16:80, 32:96]
+        right = b[48:96, 16:80].T if tb else b[16:80, 48:96]
+        want = (left.astype(np.float32) @ right.astype(np.float32))[16:64, 16:48]
+        cases.append((batch.add(parts), parts, [a, b, np.zeros((48, 32), np.float32)], want))
+    batch.build()
+    for number, func, arrays, want in cases:
+        outcome = batch.run(number, arrays)
+        assert outcome.error is None, outcome.error.text
+        assert np.array_equal(outcome.arrays[2], want)
+        assert np.array_equal(interpreted(func, arrays)[2], want)

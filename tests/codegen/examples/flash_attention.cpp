@@ -135,7 +135,7 @@ extern "C" __global__ __aicore__ void attention_kernel(GM_ADDR Q_handle, GM_ADDR
       AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:96
       AscendC::Sub(shrink, peak, new_peak, 32);  // 05_flash_attention.py:97
       AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:98
-      tile::broadcast_column(wide_s, new_peak, scratch, 32, 128);  // 05_flash_attention.py:98
+      tile::broadcast_column(wide_s, new_peak, scratch, 32, 128, 128);  // 05_flash_attention.py:98
       AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:99
       AscendC::Exp(shrink, shrink, 32);  // 05_flash_attention.py:100
       AscendC::Sub(s, s, wide_s, 4096);  // 05_flash_attention.py:101
@@ -151,7 +151,7 @@ extern "C" __global__ __aicore__ void attention_kernel(GM_ADDR Q_handle, GM_ADDR
       tile::reduce_rows<tile::Sum>(row_sum, s, scratch, 32, 128, 128);  // 05_flash_attention.py:111
       AscendC::Mul(total, total, shrink, 32);  // 05_flash_attention.py:112
       AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:113
-      tile::broadcast_column(wide_o, shrink, scratch, 32, 128);  // 05_flash_attention.py:113
+      tile::broadcast_column(wide_o, shrink, scratch, 32, 128, 128);  // 05_flash_attention.py:113
       tile::copy_ub_ub(peak, new_peak, 32);  // 05_flash_attention.py:114
       AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:115
       AscendC::Add(total, total, row_sum, 32);  // 05_flash_attention.py:116
@@ -163,7 +163,7 @@ extern "C" __global__ __aicore__ void attention_kernel(GM_ADDR Q_handle, GM_ADDR
       AscendC::PipeBarrier<PIPE_ALL>();  // 05_flash_attention.py:122
     }
     AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:123
-    tile::broadcast_column(wide_o, total, scratch, 32, 128);  // 05_flash_attention.py:123
+    tile::broadcast_column(wide_o, total, scratch, 32, 128, 128);  // 05_flash_attention.py:123
     AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:124
     AscendC::Div(o, o, wide_o, 4096);  // 05_flash_attention.py:125
     AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:126

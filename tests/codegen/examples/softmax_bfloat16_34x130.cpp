@@ -52,7 +52,7 @@ extern "C" __global__ __aicore__ void softmax_kernel(GM_ADDR X_handle, GM_ADDR Y
       AscendC::Max(new_peak, new_peak, peak, 16);  // 04_online_softmax.py:58
       AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:59
       AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:32
-      tile::broadcast_column(wide, new_peak, scratch, 16, 64);  // 04_online_softmax.py:32
+      tile::broadcast_column(wide, new_peak, scratch, 16, 64, 64);  // 04_online_softmax.py:32
       AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:33
       AscendC::Sub(x, x, wide, 1024);  // 04_online_softmax.py:34
       AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:35
@@ -82,14 +82,14 @@ extern "C" __global__ __aicore__ void softmax_kernel(GM_ADDR X_handle, GM_ADDR Y
       AscendC::Cast(x, raw, AscendC::RoundMode::CAST_NONE, 1024);  // 04_online_softmax.py:27
       AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:28
       AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:32
-      tile::broadcast_column(wide, peak, scratch, 16, 64);  // 04_online_softmax.py:32
+      tile::broadcast_column(wide, peak, scratch, 16, 64, 64);  // 04_online_softmax.py:32
       AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:33
       AscendC::Sub(x, x, wide, 1024);  // 04_online_softmax.py:34
       AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:35
       AscendC::Exp(x, x, 1024);  // 04_online_softmax.py:36
       AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:37
       AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:75
-      tile::broadcast_column(wide, total, scratch, 16, 64);  // 04_online_softmax.py:75
+      tile::broadcast_column(wide, total, scratch, 16, 64, 64);  // 04_online_softmax.py:75
       AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:76
       AscendC::Div(x, x, wide, 1024);  // 04_online_softmax.py:77
       AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:82

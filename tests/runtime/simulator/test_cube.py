@@ -1,6 +1,5 @@
 """Cube path: Nd2Nz, LoadData, Mmad and Fixpipe together, against NumPy."""
 
-
 from __future__ import annotations
 
 import itertools

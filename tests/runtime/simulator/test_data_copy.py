@@ -1,6 +1,5 @@
 """DataCopy, DataCopyPad, Nd2Nz, atomics and scalar access."""
 
-
 from __future__ import annotations
 
 from typing import Any

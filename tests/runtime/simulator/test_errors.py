@@ -1,6 +1,5 @@
 """Every check stops the kernel with its slug, a text that says what was found and required, and the place."""
 
-
 from __future__ import annotations
 
 from typing import Any

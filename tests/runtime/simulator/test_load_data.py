@@ -1,6 +1,5 @@
 """LoadData 2D and 3D, LoadDataWithTranspose and constant fill alone: L0 is read back by scalars."""
 
-
 from __future__ import annotations
 
 import itertools

@@ -1,6 +1,5 @@
 """Launch, block indices, kernel types, cross-core flags, SyncAll, printf, and what a launch reports."""
 
-
 from __future__ import annotations
 
 import itertools

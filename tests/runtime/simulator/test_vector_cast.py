@@ -1,6 +1,5 @@
 """Cast: every legal pair and mode, exhaustively for 16-bit types; scalar conversions of half and bfloat16_t."""
 
-
 from __future__ import annotations
 
 import ctypes

@@ -1,6 +1,5 @@
 """Element-wise vector APIs: every operation, data type and form against NumPy."""
 
-
 from __future__ import annotations
 
 from collections.abc import Callable

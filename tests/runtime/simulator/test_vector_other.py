@@ -1,6 +1,5 @@
 """Duplicate, Copy, Brcb, reductions, Compare and Select against NumPy."""
 
-
 from __future__ import annotations
 
 from typing import Any

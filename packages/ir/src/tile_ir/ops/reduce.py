@@ -60,6 +60,14 @@ def _result_shape(op: Op) -> Problem | None:
     size, found = static_matrix(src), dst.static_extents()
     if size is None or found is None:
         return Problem("shape-mismatch", f"{op.opdef.name}: shapes must be static", "dst")
+    if any(constant_value(e) != 1 for e in src.extents[:-2]):
+        return Problem(
+            "shape-mismatch",
+            f"{op.opdef.name}: src `{src.buffer.name}` has {shape_text(src)}, "
+            "expected one matrix (leading dimensions of 1)",
+            "src",
+            "choose a slot: buf[i, :, :]",
+        )
     expected = size[0] if reduced_axis(op) == 1 else size[1]
     real = [e for e in found if e != 1]
     if real not in ([expected], []) or (not real and expected != 1):
@@ -219,14 +227,22 @@ def _broadcast_shapes(op: Op) -> Problem | None:
             "src",
             "src is one row of dst (axis 0) or one column (axis 1)",
         )
-    if dst[0] > 1 and dst[1] * op.region("dst").dtype.size % BLOCK_BYTES:
+    target = op.region("dst")
+    if not is_contiguous(op.region("src")) or (axis == 2 and not is_contiguous(target)):
+        return Problem(
+            "shape-mismatch",
+            f"broadcast: src `{op.region('src').buffer.name}` is not contiguous",
+            "src",
+            "copy the slice to a buffer of its own first",
+        )
+    pitch = constant_value(target.buffer.shape[-1])
+    if dst[0] > 1 and pitch is not None and pitch * target.dtype.size % BLOCK_BYTES:
         return Problem(
             "row-alignment",
-            f"broadcast: rows of `{op.region('dst').buffer.name}` are "
-            f"{dst[1] * op.region('dst').dtype.size} bytes, expected a multiple of 32",
+            f"broadcast: rows of `{target.buffer.name}` are {pitch * target.dtype.size} bytes "
+            "apart, expected a multiple of 32",
             "dst",
-            f"give it a last dimension that is a multiple of "
-            f"{BLOCK_BYTES // op.region('dst').dtype.size}",
+            f"give it a last dimension that is a multiple of {BLOCK_BYTES // target.dtype.size}",
         )
     return None
 

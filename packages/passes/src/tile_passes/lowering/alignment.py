@@ -1,10 +1,13 @@
-"""Where regions of ub may start: at whole blocks of 32 bytes, in every row."""
+"""Where regions may start: at whole blocks in ub, at whole fractals in the cube memories."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from tile_ir import KernelError, Op, Region
 from tile_ir.bounds import linear_form
 from tile_ir.expr import constant_value
+from tile_ir.footprint import k0_elements
 from tile_ir.geometry import element_offset
 from tile_ir.machine import Memory
 from tile_ir.verifier import misalignment
@@ -47,3 +50,25 @@ def _is_row_pitch(region: Region, factor: int) -> bool:
             return True
         step *= constant_value(dim) or 1
     return False
+
+
+def check_fractals(op: Op, regions: Sequence[Region]) -> None:
+    """Raise KernelError for a matrix that is surely not cut at fractals: 16 rows, 32 bytes (16
+    columns of l0c). Rows of one fractal column lie one after another, so only loads to l0 need
+    whole fractals of rows."""
+    loads_l0 = any(r.memory is Memory.L1 for r in regions[:1])
+    for region in regions:
+        if region.memory in (Memory.GM, Memory.UB) or len(region.dims) < 2:
+            continue
+        columns = 16 if region.memory is Memory.L0C else k0_elements(region.dtype)
+        rows = max(16, columns) if loads_l0 else 1
+        for s, unit, what in zip(region.dims[-2:], (rows, columns), ("row", "column"), strict=True):
+            terms, constant = linear_form(s.offset)
+            if constant % unit and all(f % unit == 0 for f in terms.values()):
+                raise KernelError(
+                    "fractal-alignment",
+                    f"{op.opdef.name}: `{region.buffer.name}` starts at {what} {constant}, "
+                    f"expected a multiple of {unit}",
+                    op.loc,
+                    f"matrices in {region.memory.value} are cut at multiples of {unit} {what}s",
+                )

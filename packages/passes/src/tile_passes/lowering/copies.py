@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tile_ir import For, If, KernelError, Memory, Op, Region, Slice
-from tile_ir.bounds import linear_form, narrow, simplify
+from tile_ir.bounds import narrow, simplify
 from tile_ir.expr import Const, Expr, Var, is_constant, unary
-from tile_ir.footprint import k0_elements
 from tile_ir.geometry import Clipped, active_dims, is_contiguous
 from tile_ir.nodes import Body, LoopKind, Stmt
 from tile_ir.ops.movement import DIRECTIONS, cast_mode_of_copy
 from tile_ir.walk import Ranges
-from tile_passes.lowering.alignment import check_alignment
+from tile_passes.lowering.alignment import check_alignment, check_fractals
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.vector import lower_vector_op
 
@@ -105,7 +104,7 @@ def _rows(op: Op, c: Clipped, known: Ranges, builder: Builder) -> Body:
         outer.append((var, src.dims[a[0]].extent))
         src, dst = _fixed(src, a[0], var), _fixed(dst, b[0], var)
         a, b = a[1:], b[1:]
-    _check_fractals(op, src, dst)
+    check_fractals(op, (src, dst))
     attrs = {
         (Memory.GM, Memory.UB): (float(c.value),),
         (Memory.L1, Memory.L0A): (op.attr("transpose"),),
@@ -123,26 +122,6 @@ def _fixed(region: Region, dim: int, var: Var) -> Region:
     dims = list(region.dims)
     dims[dim] = Slice(simplify(dims[dim].offset + var * dims[dim].stride), Const(1))
     return Region(region.buffer, tuple(dims))
-
-
-def _check_fractals(op: Op, src: Region, dst: Region) -> None:
-    """Matrices in l1 and l0 are cut at fractals: 16 rows, 32 bytes (16 columns of l0c)."""
-    for region in (src, dst):
-        if region.memory in (Memory.GM, Memory.UB) or len(region.dims) < 2:
-            continue
-        columns = 16 if region.memory is Memory.L0C else k0_elements(region.dtype)
-        # Rows of one fractal column lie one after another, so only l0 loads need whole fractals.
-        rows = 16 if src.memory is Memory.L1 else 1
-        for s, unit, what in zip(region.dims[-2:], (rows, columns), ("row", "column"), strict=True):
-            terms, constant = linear_form(s.offset)
-            if constant % unit and all(f % unit == 0 for f in terms.values()):
-                raise KernelError(
-                    "fractal-alignment",
-                    f"copy: `{region.buffer.name}` starts at {what} {constant}, "
-                    f"expected a multiple of {unit}",
-                    op.loc,
-                    f"matrices in {region.memory.value} are cut at multiples of {unit} {what}s",
-                )
 
 
 def _within_ub(op: Op, src: Region, dst: Region, known: Ranges, builder: Builder) -> Body:

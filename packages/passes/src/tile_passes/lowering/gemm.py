@@ -17,6 +17,7 @@ from tile_ir.machine import Memory as M
 from tile_ir.nodes import Body, LoopKind, Stmt
 from tile_ir.ops.cube import matrix_sizes
 from tile_ir.walk import Ranges
+from tile_passes.lowering.alignment import check_fractals
 from tile_passes.lowering.builder import Builder, Pair
 
 LOAD_FREE: Pair = ("m", "mte1")
@@ -43,6 +44,7 @@ def lower_gemm(op: Op, known: Ranges, builder: Builder) -> Body:
     """Split k into tiles that fit l0a and l0b, twice if possible; overlap loads and products."""
     sizes = matrix_sizes(op)
     assert sizes is not None, "the verifier demands static shapes"
+    check_fractals(op, (op.region("A"), op.region("B")))
     t = _tiling(op, sizes, builder)
     return _Gemm(op, t, builder).build()
 

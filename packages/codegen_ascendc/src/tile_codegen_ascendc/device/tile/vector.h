@@ -66,21 +66,21 @@ __aicore__ inline void fill(const AscendC::LocalTensor<T>& dst, T value, uint32_
     }
 }
 
-// One row repeated over all rows of dst.
+// One row repeated over all rows of dst, which are `pitch` elements apart.
 template <class T>
 __aicore__ inline void broadcast_row(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
-    uint32_t rows, uint32_t columns, Site site = Site::here())
+    uint32_t rows, uint32_t columns, uint32_t pitch, Site site = Site::here())
 {
     SiteScope scope(site);
     constexpr uint32_t lanes = kRepeatBytes / sizeof(T);
-    const uint16_t row_blocks = static_cast<uint16_t>(columns * sizeof(T) / kBlockBytes);
+    const uint16_t row_blocks = static_cast<uint16_t>(pitch * sizeof(T) / kBlockBytes);
     const auto to = as_bits(dst);
     const auto from = as_bits(src);
     for (uint32_t column = 0; column < columns; column += lanes) {
         const uint64_t mask = minimum(columns - column, lanes);
         for (uint32_t row = 0; row < rows; row += kMaxRepeats) {
             const uint8_t repeats = static_cast<uint8_t>(minimum(rows - row, kMaxRepeats));
-            AscendC::Copy(to[row * columns + column], from[column], mask, repeats, {1, 1, row_blocks, 0});
+            AscendC::Copy(to[row * pitch + column], from[column], mask, repeats, {1, 1, row_blocks, 0});
         }
     }
 }
@@ -88,13 +88,13 @@ __aicore__ inline void broadcast_row(const AscendC::LocalTensor<T>& dst, const A
 // One value per row repeated across the row. `scratch` holds 32 bytes for each of ceil8(rows) rows.
 template <class T>
 __aicore__ inline void broadcast_column(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
-    const AscendC::LocalTensor<T>& scratch, uint32_t rows, uint32_t columns, Site site = Site::here())
+    const AscendC::LocalTensor<T>& scratch, uint32_t rows, uint32_t columns, uint32_t pitch, Site site = Site::here())
 {
     SiteScope scope(site);
     constexpr uint32_t lanes = kRepeatBytes / sizeof(T);
     constexpr uint32_t block = kBlockBytes / sizeof(T);
     constexpr uint32_t per_repeat = 8;  // values that Brcb expands at once
-    const uint16_t row_blocks = static_cast<uint16_t>(columns * sizeof(T) / kBlockBytes);
+    const uint16_t row_blocks = static_cast<uint16_t>(pitch * sizeof(T) / kBlockBytes);
     const auto to = as_bits(dst);
     const auto from = as_bits(src);
     const auto blocks = as_bits(scratch);
@@ -108,7 +108,7 @@ __aicore__ inline void broadcast_column(const AscendC::LocalTensor<T>& dst, cons
         const uint64_t mask = minimum(columns - column, lanes);
         for (uint32_t row = 0; row < rows; row += kMaxRepeats) {
             const uint8_t repeats = static_cast<uint8_t>(minimum(rows - row, kMaxRepeats));
-            AscendC::Copy(to[row * columns + column], blocks[row * block], mask, repeats, {1, 0, row_blocks, 1});
+            AscendC::Copy(to[row * pitch + column], blocks[row * block], mask, repeats, {1, 0, row_blocks, 1});
         }
     }
 }
