@@ -10,8 +10,10 @@ from typing import Any
 
 from tile_frontend.language import NAMES
 from tile_frontend.removed_names import REMOVED
+from tile_ir.uncaught import show_errors_plainly
 
 globals().update(NAMES)
+show_errors_plainly()
 
 HOST_NAMES = (
     "JITKernel", "PassConfigKey", "cache", "compile", "disable_cache", "enable_cache", "jit",

@@ -1,0 +1,45 @@
+"""What a script prints when it does not catch one of our errors: its own frames and the diagnostic,
+not the frames of the compiler. TILE_DEBUG=1 shows everything."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+
+from tile_ir.diagnostics import TileError
+from tile_ir.switches import switch
+
+OURS = frozenset(
+    {"tile_ir", "tile_frontend", "tile_passes", "tile_codegen_ascendc", "tile_runtime"}
+)
+
+
+class _Hook:
+    """Stands before the hook that was there, which still gets every other exception."""
+
+    def __init__(self) -> None:
+        self.previous = sys.excepthook
+
+    def __call__(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        if not isinstance(error, TileError) or switch("debug"):
+            self.previous(kind, error, trace)
+            return
+        import traceback
+
+        frames = [
+            summary
+            for summary, (frame, _) in zip(
+                traceback.extract_tb(trace), traceback.walk_tb(trace), strict=True
+            )
+            if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in OURS
+        ]
+        text = "".join(traceback.format_list(frames))
+        sys.stderr.write(f"{text}{error}\n")
+
+
+def show_errors_plainly() -> None:
+    """Install the hook once in a process; whoever imports the language wants it."""
+    if not isinstance(sys.excepthook, _Hook):
+        sys.excepthook = _Hook()
