@@ -92,8 +92,9 @@ def test_files_are_named_as_a_user_types_them(tmp_path):
         """)
     for folder, shown in ((tmp_path, "inner/script.py"), (inner, "script.py")):
         result = run(folder, str(inner / "script.py"))
-        # The line of the script that traced it, then the diagnostic: no frames of ours.
-        assert result.stderr.endswith(f"    make()\n{shown}{expected}")
+        # The lines of the script that led there, then the diagnostic: no frames of ours.
+        assert result.stderr.endswith(f"\n{shown}{expected}")
+        assert "    make()\n" in result.stderr and "packages/frontend" not in result.stderr
     other = tmp_path / "other"
     other.mkdir()
     assert f"{inner}/script.py:8:20: error" in run(other, "../inner/script.py").stderr
