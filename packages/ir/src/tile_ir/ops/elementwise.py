@@ -86,6 +86,32 @@ def _vector_or_scalar(name: str) -> OperandDef:
     return OperandDef(name, Access.READ, UB, scalar=True)
 
 
+def _vector_op(
+    name: str,
+    operands: tuple[OperandDef, ...],
+    meaning: Callable[..., Any],
+    doc: str,
+    api: str,
+    rates: tuple[float, float],
+    may_alias: bool = True,
+) -> OpDef:
+    """One instruction over elements of one type; `rates` are elements a cycle, 16 and 32 bit."""
+    return OpDef(
+        name=name,
+        family="elementwise",
+        doc=doc,
+        ascend_c=api,
+        operands=operands,
+        placement=VECTOR,
+        meaning=meaning,
+        elementwise=True,
+        may_alias=may_alias,
+        dtype_rule=all_rules(same_dtype, _scalar_type),
+        shape_rule=same_size,
+        cost=vector_cost(*rates),
+    )
+
+
 def _binary(
     name: str,
     fn: Callable[[Any, Any], Any],
@@ -94,27 +120,10 @@ def _binary(
     api: str,
     *,
     scalar_form: bool = True,
-    rounded: bool = False,
-    rates: tuple[float, float] = (128, 64),
 ) -> OpDef:
-    return OpDef(
-        name=name,
-        family="elementwise",
-        doc=doc,
-        ascend_c=api,
-        operands=(
-            destination("dst", UB, *dtypes),
-            source("src0"),
-            _vector_or_scalar("src1") if scalar_form else source("src1"),
-        ),
-        placement=VECTOR,
-        meaning=_inputs_after_destination(_rounded(fn) if rounded else _direct(fn)),
-        elementwise=True,
-        may_alias=True,
-        dtype_rule=all_rules(same_dtype, _scalar_type),
-        shape_rule=same_size,
-        cost=vector_cost(*rates),
-    )
+    second = _vector_or_scalar("src1") if scalar_form else source("src1")
+    operands = (destination("dst", UB, *dtypes), source("src0"), second)
+    return _vector_op(name, operands, _inputs_after_destination(_direct(fn)), doc, api, (128, 64))
 
 
 def _divide(op: Op, _dst: Any, a: Any, b: Any) -> Any:
@@ -143,19 +152,13 @@ BINARY = (
     _binary("add", lambda a, b: a + b, ARITHMETIC, "dst = src0 + src1", "Add / Adds"),
     _binary("sub", lambda a, b: a - b, ARITHMETIC, "dst = src0 - src1", "Sub / Adds(-s)"),
     _binary("mul", lambda a, b: a * b, ARITHMETIC, "dst = src0 * src1", "Mul / Muls"),
-    OpDef(
-        name="div",
-        family="elementwise",
-        doc="dst = src0 / src1; a scalar divisor multiplies by its reciprocal",
-        ascend_c="Div / Muls(1/s)",
-        operands=(destination("dst", UB, *FLOATS), source("src0"), _vector_or_scalar("src1")),
-        placement=VECTOR,
-        meaning=_divide,
-        elementwise=True,
-        may_alias=True,
-        dtype_rule=same_dtype,
-        shape_rule=same_size,
-        cost=vector_cost(32, 32),
+    _vector_op(
+        "div",
+        (destination("dst", UB, *FLOATS), source("src0"), _vector_or_scalar("src1")),
+        _divide,
+        "dst = src0 / src1; a scalar divisor multiplies by its reciprocal",
+        "Div / Muls(1/s)",
+        (32, 32),
     ),
     _binary(
         "max",
@@ -226,56 +229,32 @@ def _multiply_add(op: Op, dst: Any, a: Any, b: Any) -> Any:
 
 
 ACCUMULATING = (
-    OpDef(
-        name="mul_add_dst",
-        family="elementwise",
-        doc="dst = dst + src0 * src1, rounded once",
-        ascend_c="MulAddDst",
-        operands=(updated("dst", UB, *FLOATS), source("src0"), source("src1")),
-        placement=VECTOR,
-        meaning=_multiply_add,
-        elementwise=True,
-        dtype_rule=same_dtype,
-        shape_rule=same_size,
-        cost=vector_cost(64, 32),
+    _vector_op(
+        "mul_add_dst",
+        (updated("dst", UB, *FLOATS), source("src0"), source("src1")),
+        _multiply_add,
+        "dst = dst + src0 * src1, rounded once",
+        "MulAddDst",
+        (64, 32),
+        may_alias=False,
     ),
-    OpDef(
-        name="axpy",
-        family="elementwise",
-        doc="dst = dst + src * scalar, rounded once",
-        ascend_c="Axpy",
-        operands=(updated("dst", UB, *FLOATS), source("src"), scalar("scalar")),
-        placement=VECTOR,
-        meaning=lambda op, dst, a, s: _multiply_add(op, dst, a, np.asarray(s).astype(a.dtype)),
-        elementwise=True,
-        dtype_rule=same_dtype,
-        shape_rule=same_size,
-        cost=vector_cost(128, 64),
+    _vector_op(
+        "axpy",
+        (updated("dst", UB, *FLOATS), source("src"), scalar("scalar")),
+        lambda op, dst, a, s: _multiply_add(op, dst, a, np.asarray(s).astype(a.dtype)),
+        "dst = dst + src * scalar, rounded once",
+        "Axpy",
+        (128, 64),
+        may_alias=False,
     ),
 )
 
 
 def _vector_scalar(
-    name: str,
-    meaning: Callable[..., Any],
-    dtypes: tuple[DType, ...],
-    doc: str,
-    api: str,
+    name: str, meaning: Callable[..., Any], dtypes: tuple[DType, ...], doc: str, api: str
 ) -> OpDef:
-    return OpDef(
-        name=name,
-        family="elementwise",
-        doc=doc,
-        ascend_c=api,
-        operands=(destination("dst", UB, *dtypes), source("src"), scalar("scalar")),
-        placement=VECTOR,
-        meaning=_inputs_after_destination(meaning),
-        elementwise=True,
-        may_alias=True,
-        dtype_rule=all_rules(same_dtype, _scalar_type),
-        shape_rule=same_size,
-        cost=vector_cost(128, 64),
-    )
+    operands = (destination("dst", UB, *dtypes), source("src"), scalar("scalar"))
+    return _vector_op(name, operands, _inputs_after_destination(meaning), doc, api, (128, 64))
 
 
 def _shift_left(op: Op, a: Any, n: Any) -> Any:
@@ -318,20 +297,8 @@ def _unary(
     api: str,
     rates: tuple[float, float] = (128, 64),
 ) -> OpDef:
-    return OpDef(
-        name=name,
-        family="elementwise",
-        doc=doc,
-        ascend_c=api,
-        operands=(destination("dst", UB, *dtypes), source("src")),
-        placement=VECTOR,
-        meaning=_inputs_after_destination(meaning),
-        elementwise=True,
-        may_alias=True,
-        dtype_rule=same_dtype,
-        shape_rule=same_size,
-        cost=vector_cost(*rates),
-    )
+    operands = (destination("dst", UB, *dtypes), source("src"))
+    return _vector_op(name, operands, _inputs_after_destination(meaning), doc, api, rates)
 
 
 def _relu(op: Op, a: Any) -> Any:

@@ -35,23 +35,25 @@ def _halves(op: Op, like: Region) -> tuple[Region, Region]:
     )
 
 
-def lower_sigmoid(op: Op, known: Ranges, builder: Builder) -> Body:
+def _sigmoid_steps(
+    src: Region, e: Region, one: Region, dst: Region
+) -> list[tuple[str, tuple[Operand, ...]]]:
     """1 / (1 + e**-x); a true division, since the reciprocal instruction is an approximation."""
+    return [
+        ("mul", (e, src, Const(-1.0, src.dtype))),
+        ("exp", (e, e)),
+        ("add", (e, e, Const(1.0, src.dtype))),
+        ("fill", (one, Const(1.0, src.dtype))),
+        ("div", (dst, one, e)),
+    ]
+
+
+def lower_sigmoid(op: Op, known: Ranges, builder: Builder) -> Body:
+    """The steps of a sigmoid, the last one into the destination."""
     op = builder.with_scratch(op)
     src, dst = op.region("src"), op.region("dst")
     e, one = _halves(op, src)
-    return _sequence(
-        [
-            ("mul", (e, src, Const(-1.0, src.dtype))),
-            ("exp", (e, e)),
-            ("add", (e, e, Const(1.0, src.dtype))),
-            ("fill", (one, Const(1.0, src.dtype))),
-            ("div", (dst, one, e)),
-        ],
-        op,
-        known,
-        builder,
-    )
+    return _sequence(_sigmoid_steps(src, e, one, dst), op, known, builder)
 
 
 def lower_silu(op: Op, known: Ranges, builder: Builder) -> Body:
@@ -59,19 +61,8 @@ def lower_silu(op: Op, known: Ranges, builder: Builder) -> Body:
     op = builder.with_scratch(op)
     src, dst = op.region("src"), op.region("dst")
     e, one = _halves(op, src)
-    return _sequence(
-        [
-            ("mul", (e, src, Const(-1.0, src.dtype))),
-            ("exp", (e, e)),
-            ("add", (e, e, Const(1.0, src.dtype))),
-            ("fill", (one, Const(1.0, src.dtype))),
-            ("div", (e, one, e)),
-            ("mul", (dst, src, e)),
-        ],
-        op,
-        known,
-        builder,
-    )
+    steps = [*_sigmoid_steps(src, e, one, e), ("mul", (dst, src, e))]
+    return _sequence(steps, op, known, builder)
 
 
 def lower_xor(op: Op, known: Ranges, builder: Builder) -> Body:
