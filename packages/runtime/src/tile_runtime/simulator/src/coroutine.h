@@ -43,10 +43,10 @@ private:
     void* scheduler_stack_pointer_ = nullptr;
 #endif
     // Address sanitizer: fake stacks and the scheduler's stack, see sanitizer/common_interface_defs.h.
-    void* own_fake_stack_ = nullptr;
-    void* scheduler_fake_stack_ = nullptr;
-    const void* scheduler_stack_ = nullptr;
-    size_t scheduler_stack_bytes_ = 0;
+    [[maybe_unused]] void* own_fake_stack_ = nullptr;
+    [[maybe_unused]] void* scheduler_fake_stack_ = nullptr;
+    [[maybe_unused]] const void* scheduler_stack_ = nullptr;
+    [[maybe_unused]] size_t scheduler_stack_bytes_ = 0;
 };
 
 }  // namespace tile_simulator
