@@ -4,106 +4,21 @@ from __future__ import annotations
 
 import re
 
-# `call` is the entry symbol: an ahead-of-time build renames it over the whole text, so it must not
-# occur anywhere else (aot.md, section 4).
-RESERVED = frozenset(
-    [
-        "alignas",
-        "alignof",
-        "and",
-        "asm",
-        "auto",
-        "bool",
-        "break",
-        "case",
-        "catch",
-        "char",
-        "class",
-        "const",
-        "constexpr",
-        "continue",
-        "decltype",
-        "default",
-        "delete",
-        "do",
-        "double",
-        "else",
-        "enum",
-        "explicit",
-        "export",
-        "extern",
-        "false",
-        "float",
-        "for",
-        "friend",
-        "goto",
-        "if",
-        "inline",
-        "int",
-        "long",
-        "mutable",
-        "namespace",
-        "new",
-        "noexcept",
-        "not",
-        "nullptr",
-        "operator",
-        "or",
-        "private",
-        "protected",
-        "public",
-        "register",
-        "return",
-        "short",
-        "signed",
-        "sizeof",
-        "static",
-        "struct",
-        "switch",
-        "template",
-        "this",
-        "throw",
-        "true",
-        "try",
-        "typedef",
-        "typename",
-        "union",
-        "unsigned",
-        "using",
-        "virtual",
-        "void",
-        "volatile",
-        "while",
-        "xor",
-        "half",
-        "bfloat16_t",
-        "int8_t",
-        "int16_t",
-        "int32_t",
-        "int64_t",
-        "uint8_t",
-        "uint16_t",
-        "uint32_t",
-        "uint64_t",
-        "call",
-        "main",
-        "tile",
-        "AscendC",
-        "pipe",
-        "ub",
-        "l1",
-        "l0a",
-        "l0b",
-        "l0c",
-        "fftsAddr",
-        "blocks",
-        "stream",
-        "block_idx",
-        "T1",
-        "T2",
-        "printf",
-    ]
-)
+_KEYWORDS = """
+    alignas alignof and asm auto bool break case catch char class const constexpr continue
+    decltype default delete do double else enum explicit export extern false float for friend
+    goto if inline int long mutable namespace new noexcept not nullptr operator or private
+    protected public register return short signed sizeof static struct switch template this
+    throw true try typedef typename union unsigned using virtual void volatile while xor
+"""
+# Types of the device language and the names the emitted text itself declares. `call` is the entry
+# symbol: an ahead-of-time build renames it over the whole text, so it must not occur anywhere else
+# (aot.md, section 4).
+_OUR_WORDS = """
+    half bfloat16_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t call
+    main tile AscendC pipe ub l1 l0a l0b l0c fftsAddr blocks stream block_idx T1 T2 printf
+"""
+RESERVED = frozenset((_KEYWORDS + _OUR_WORDS).split())
 
 
 def cxx_name(name: str) -> str:

@@ -145,7 +145,7 @@ class _Emitter:
             "arguments": "".join(f", {n}" for n in names),
             "task_type": "KERNEL_TYPE_MIX_AIC_1_1"
             if func.launch.threads == 1
-            else ("KERNEL_TYPE_MIX_AIC_1_2"),
+            else "KERNEL_TYPE_MIX_AIC_1_2",
             "capacity": {m.value: size for m, size in self.target.capacity.items()},
             "blocks": cxx_expr(func.launch.blocks, launch_ranges(func), func.launch.loc),
             "tensors": list(self.tensors()),
