@@ -1,0 +1,29 @@
+"""Names of a user that C++ keeps for itself; the C++ compiler is the judge."""
+
+from __future__ import annotations
+
+import subprocess
+
+from tile_codegen_ascendc.cxx_names import cxx_name
+
+# Valid Python identifiers; C++17 makes keywords or alternative tokens of them.
+WORDS = """
+    alignas alignof and_eq asm auto bitand bitor bool case catch char char16_t char32_t compl const
+    const_cast constexpr decltype default delete do double dynamic_cast enum explicit export extern
+    float friend goto inline int long mutable namespace new noexcept not_eq nullptr operator or_eq
+    private protected public register reinterpret_cast short signed sizeof static static_assert
+    static_cast struct switch template this thread_local throw typedef typeid typename union
+    unsigned using virtual void volatile wchar_t xor xor_eq
+"""
+
+
+def test_every_cxx_word_is_a_usable_name() -> None:
+    declarations = "".join(f"int {cxx_name(word)};\n" for word in WORDS.split())
+    built = subprocess.run(
+        ["g++", "-std=c++17", "-fsyntax-only", "-xc++", "-"],
+        input=declarations,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr
