@@ -84,7 +84,7 @@ def comment_line(path: Path) -> str:
 def map_page() -> str:
     parts = [NOTE, "# Map of the sources\n", "Every file with the sentence it opens with.\n"]
     for package in PACKAGES:
-        source = next((ROOT / "packages" / package / "src").iterdir())
+        source = ROOT / "packages" / package / "src" / f"tile_{package}"
         rows = [
             (file_link(p, source), cell(python_line(p)))
             for p in sorted(source.rglob("*.py"))

@@ -104,6 +104,8 @@ def test_generated_pages_have_everything() -> None:
     assert all(f"### {generate.language_name(o)}\n" in texts["ops.md"] for o in OPS.values())
     assert all(f"## {p}\n" in texts["passes.md"] for p in PASSES)
     assert all(s.variable in texts["switches.md"] for s in SWITCHES.values())
+    # An installation leaves `.egg-info` beside the package; the map shows the package.
+    assert all(f": `tile_{p}`\n" in texts["map.md"] for p in generate.PACKAGES)
     modules = [p for p in ROOT.glob("packages/*/src/**/*.py") if p.read_text().startswith('"""')]
     assert [
         p for p in modules if f"({Path('..') / p.relative_to(ROOT)})" not in texts["map.md"]
