@@ -50,7 +50,7 @@ void in_runs(Core& core, LocalOperand dst, uint64_t src, uint64_t run, uint64_t 
         return;
     }
     Instruction instruction(core, Pipe::mte2, use);
-    const int to = instruction.local("dst", true, memory, runs(dst.address, run, count, dst_stride), 32);
+    const int to = instruction.local("dst", true, dst, memory, runs(dst.address, run, count, dst_stride), 32);
     const int from = instruction.global("src", false, runs(src, run, count, src_stride));
     instruction.issue();
     for (uint64_t i = 0; i < count; ++i) {
@@ -68,7 +68,7 @@ void out_runs(Core& core, GlobalOperand dst, LocalOperand src, uint64_t run, uin
     check_atomic_type(core, dst.type, use);
     Instruction instruction(core, Pipe::mte3, use);
     const int to = instruction.global("dst", true, runs(dst.address, run, count, dst_stride));
-    const int from = instruction.local("src", false, memory, runs(src.address, run, count, src_stride), 32);
+    const int from = instruction.local("src", false, src, memory, runs(src.address, run, count, src_stride), 32);
     instruction.issue();
     for (uint64_t i = 0; i < count; ++i) {
         write_global(core, instruction.data(to) + i * dst_stride, instruction.data(from) + i * src_stride, run);
@@ -89,8 +89,9 @@ void local_runs(Core& core, LocalOperand dst, LocalOperand src, uint64_t run, ui
                 name_of(to_memory)));
     }
     Instruction instruction(core, Pipe::v, use);
-    const int to = instruction.local("dst", true, to_memory, runs(dst.address, run, count, dst_stride), 32);
-    const int from = instruction.local("src", false, from_memory, runs(src.address, run, count, src_stride), 32);
+    instruction.work = round_up(run * count, 256) / 256;
+    const int to = instruction.local("dst", true, dst, to_memory, runs(dst.address, run, count, dst_stride), 32);
+    const int from = instruction.local("src", false, src, from_memory, runs(src.address, run, count, src_stride), 32);
     instruction.issue();
     for (uint64_t i = 0; i < count; ++i) {
         std::memmove(instruction.data(to) + i * dst_stride, instruction.data(from) + i * src_stride, run);
@@ -183,7 +184,7 @@ void copy_in_padded(
     const uint64_t dst_stride = row + p.dstStride * block_bytes;
     const uint64_t src_stride = uint64_t(p.blockLen) + p.srcStride;
     Instruction instruction(core, Pipe::mte2, use);
-    const int to = instruction.local("dst", true, memory, runs(dst.address, row, p.blockCount, dst_stride), 32);
+    const int to = instruction.local("dst", true, dst, memory, runs(dst.address, row, p.blockCount, dst_stride), 32);
     const int from = instruction.global("src", false, runs(src.address, p.blockLen, p.blockCount, src_stride));
     instruction.issue();
     for (uint64_t i = 0; i < p.blockCount; ++i) {
@@ -252,7 +253,7 @@ void copy_nd_to_nz(LocalOperand dst, GlobalOperand src, const AscendC::Nd2NzPara
             region = {region.start, (columns - 1) * dst_column + (p.nValue - 1) * dst_row + block_bytes, 1, 0,
                 p.ndNum - matrix, dst_matrix};
         }
-        const int operand = instruction.local("dst", true, memory, region, 32);
+        const int operand = instruction.local("dst", true, dst, memory, region, 32);
         to = matrix == 0 ? operand : to;
         if (matrix == slots) {
             break;

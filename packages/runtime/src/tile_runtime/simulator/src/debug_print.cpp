@@ -118,7 +118,7 @@ void dump_local(LocalOperand tensor, uint32_t description, uint32_t elements, Us
     }
     Instruction instruction(core, Pipe::s, use);
     const int operand = instruction.local(
-        "tensor", false, memory, Region::bytes(tensor.address, uint64_t(elements) * size_of(tensor.type)), 0);
+        "tensor", false, tensor, memory, Region::bytes(tensor.address, uint64_t(elements) * size_of(tensor.type)), 0);
     instruction.issue();
     dump(core, name_of(memory), tensor.type, instruction.data(operand), description, elements);
 }

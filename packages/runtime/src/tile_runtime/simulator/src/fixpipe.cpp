@@ -253,9 +253,9 @@ void fixpipe_to_global(GlobalOperand dst, LocalOperand src, const FixpipeParamsV
         to = instruction.global("dst", true,
             Region::strided(dst.address, p.mSize * width * size, (p.nSize + width - 1) / width, p.dstStride * 32ull));
     }
-    const int from = instruction.local("src", false, Memory::l0c, source_region(src, p, 0), 64);
+    const int from = instruction.local("src", false, src, Memory::l0c, source_region(src, p, 0), 64);
     if (matrices > 1) {
-        instruction.local("src", false, Memory::l0c, source_region(src, p, matrices - 1), 64);
+        instruction.local("src", false, src, Memory::l0c, source_region(src, p, matrices - 1), 64);
     }
     instruction.issue();
     std::vector<uint8_t> line(row_bytes);
@@ -297,9 +297,9 @@ void fixpipe_to_l1(LocalOperand dst, LocalOperand src, const FixpipeParamsV220& 
     const uint64_t size = size_of(dst.type);
     const uint64_t width = nz_width(dst.type, p);
     Instruction instruction(core, Pipe::fix, use);
-    const int to = instruction.local("dst", true, Memory::l1,
+    const int to = instruction.local("dst", true, dst, Memory::l1,
         Region::strided(dst.address, p.mSize * width * size, (p.nSize + width - 1) / width, p.dstStride * 32ull), 32);
-    const int from = instruction.local("src", false, Memory::l0c, source_region(src, p, 0), 64);
+    const int from = instruction.local("src", false, src, Memory::l0c, source_region(src, p, 0), 64);
     instruction.issue();
     uint8_t converted[64];
     for_runs(instruction.data(from), p, [&](uint32_t row, uint32_t column, const uint8_t* values, size_t count) {

@@ -4,15 +4,16 @@
 
 namespace tile_simulator {
 
-int Instruction::local(const char* name, bool write, Memory memory, const Region& region, uint32_t alignment)
+int Instruction::local(const char* name, bool write, const LocalOperand& tensor, Memory memory, const Region& region,
+    uint32_t alignment)
 {
-    operands[count] = {name, memory, write, alignment, region, nullptr};
+    operands[count] = {name, memory, write, alignment, region, nullptr, tensor.buffer};
     return count++;
 }
 
 int Instruction::global(const char* name, bool write, const Region& region)
 {
-    operands[count] = {name, Memory::gm, write, 0, region, nullptr};
+    operands[count] = {name, Memory::gm, write, 0, region, nullptr, {}};
     return count++;
 }
 

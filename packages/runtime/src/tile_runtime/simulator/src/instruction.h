@@ -32,7 +32,8 @@ struct Operand {
     bool write;
     uint32_t alignment;  // of the start; 0 when checked elsewhere
     Region region;
-    uint8_t* data;  // host address of region.start, filled by issue()
+    uint8_t* data;   // host address of region.start, filled by issue()
+    Buffer buffer;   // the allocation a local operand was cut from
 };
 
 class Instruction {
@@ -40,7 +41,8 @@ public:
     Instruction(Core& core, Pipe pipe, Use use) : core(core), pipe(pipe), use(use) {}
 
     // Adds an operand and returns its index. A local operand must live in one of the memories the caller expects.
-    int local(const char* name, bool write, Memory memory, const Region& region, uint32_t alignment);
+    int local(const char* name, bool write, const LocalOperand& tensor, Memory memory, const Region& region,
+        uint32_t alignment);
     int global(const char* name, bool write, const Region& region);
 
     // Checks every operand (bounds always, alignment at device level) and fills the host addresses.
@@ -50,6 +52,7 @@ public:
     Core& core;
     const Pipe pipe;
     const Use use;
+    uint64_t work = 0;  // cycles the pipe is busy, where the operands' bytes do not say it (pipes V and M)
     static constexpr int capacity = 8;
     Operand operands[capacity];
     int count = 0;

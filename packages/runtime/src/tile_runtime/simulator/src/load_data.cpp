@@ -93,9 +93,9 @@ void load_2d(LocalOperand dst, LocalOperand src, const AscendC::LoadData2DParams
         raise("out-of-bounds", use, text_of("%s: src steps below the start of L1", use.api));
     }
     Instruction instruction(core, Pipe::mte1, use);
-    const int to = instruction.local("dst", true, memory,
+    const int to = instruction.local("dst", true, dst, memory,
         Region::strided(dst.address, fractal_bytes, p.repeatTimes, (p.dstGap + 1) * fractal_bytes), 512);
-    const int from = instruction.local("src", false, Memory::l1, source_region(start, p), 32);
+    const int from = instruction.local("src", false, src, Memory::l1, source_region(start, p), 32);
     instruction.issue();
     copy_fractals(core.memory(Memory::l1).data() + start, instruction.data(to), p);
     (void)from;
@@ -120,7 +120,7 @@ void load_2d_from_global(LocalOperand dst, GlobalOperand src, const AscendC::Loa
     }
     const uint64_t start = src.address + p.startIndex * fractal_bytes;
     Instruction instruction(core, Pipe::mte2, use);
-    const int to = instruction.local("dst", true, memory,
+    const int to = instruction.local("dst", true, dst, memory,
         Region::strided(dst.address, fractal_bytes, p.repeatTimes, (p.dstGap + 1) * fractal_bytes),
         memory == Memory::l1 ? 32 : 512);
     instruction.global("src", false, source_region(start, p));
@@ -194,9 +194,9 @@ void load_transposed(LocalOperand dst, LocalOperand src, const AscendC::LoadData
     const uint64_t start = src.address + p.startIndex * square_bytes;
     Instruction instruction(core, Pipe::mte1, use);
     const int to = instruction.local(
-        "dst", true, memory, {dst.address, fractal_bytes, fractals, fractal_step, p.repeatTimes, dst_step}, 512);
+        "dst", true, dst, memory, {dst.address, fractal_bytes, fractals, fractal_step, p.repeatTimes, dst_step}, 512);
     const int from =
-        instruction.local("src", false, Memory::l1, Region::strided(start, square_bytes, p.repeatTimes, src_step), 32);
+        instruction.local("src", false, src, Memory::l1, Region::strided(start, square_bytes, p.repeatTimes, src_step), 32);
     instruction.issue();
     for (uint32_t i = 0; i < p.repeatTimes; ++i) {
         const uint8_t* source = instruction.data(from) + i * src_step;
@@ -232,7 +232,7 @@ void fill_constant(LocalOperand dst, uint64_t bits, uint32_t repeats, uint32_t b
     const uint64_t step = run + gap * unit;
     Instruction instruction(core, memory == Memory::l1 ? Pipe::mte2 : Pipe::mte1, use);
     const int to = instruction.local(
-        "dst", true, memory, Region::strided(dst.address, run, repeats, step), memory == Memory::l1 ? 32 : 512);
+        "dst", true, dst, memory, Region::strided(dst.address, run, repeats, step), memory == Memory::l1 ? 32 : 512);
     instruction.issue();
     const uint64_t size = size_of(dst.type);
     for (uint32_t i = 0; i < repeats; ++i) {

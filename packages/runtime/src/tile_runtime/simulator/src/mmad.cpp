@@ -202,6 +202,13 @@ void check_types(LocalOperand c, LocalOperand a, LocalOperand b, Use use)
     }
 }
 
+// Bytes of the K axis an element takes of the 64 that the unit multiplies per cycle and 16 x 16 results: 4 f32, 16
+// f16, 32 s8 (hardware.md 4.1; f32 runs at a quarter of f16).
+uint64_t mac_bytes(DataType type)
+{
+    return type == DataType::f32 ? 16 : size_of(type) * 2;
+}
+
 // Fills the rows of c with the bias.
 void spread_bias(const Shape& s, const uint8_t* bias, uint8_t* c)
 {
@@ -246,19 +253,20 @@ void run(
     s.vector_a = s.m == 1;
 
     Instruction instruction(core, Pipe::m, use);
+    instruction.work = s.m_padded / 16 * s.n_blocks * ((s.k * mac_bytes(a.type) + 63) / 64);
     const size_t a_bytes =
         s.vector_a ? s.k * size_of(a.type) : ((s.m_padded / 16 - 1) * s.k_blocks + s.k_used / s.k0) * fractal_bytes;
-    const int in_a = instruction.local("fm", false, Memory::l0a, Region::bytes(a.address, a_bytes), 512);
+    const int in_a = instruction.local("fm", false, a, Memory::l0a, Region::bytes(a.address, a_bytes), 512);
     const int in_b = instruction.local(
-        "filter", false, Memory::l0b, Region::bytes(b.address, s.k_used / s.k0 * s.n_blocks * fractal_bytes), 512);
+        "filter", false, b, Memory::l0b, Region::bytes(b.address, s.k_used / s.k0 * s.n_blocks * fractal_bytes), 512);
     const int out = instruction.local(
-        "dst", true, Memory::l0c, Region::strided(c.address, s.m * 64, s.n_blocks, s.m_padded * 64), 1024);
+        "dst", true, c, Memory::l0c, Region::strided(c.address, s.m * 64, s.n_blocks, s.m_padded * 64), 1024);
     int in_bias = -1;
     if (bias != nullptr) {
         require_memory(*bias, Memory::bias, "bias", use);
-        in_bias = instruction.local("bias", false, Memory::bias, Region::bytes(bias->address, s.n * 4), 64);
+        in_bias = instruction.local("bias", false, *bias, Memory::bias, Region::bytes(bias->address, s.n * 4), 64);
     } else if (!p.cmatrixInitVal) {
-        instruction.local("dst", false, Memory::l0c, instruction.operands[out].region, 0);
+        instruction.local("dst", false, c, Memory::l0c, instruction.operands[out].region, 0);
     }
     instruction.issue();
 

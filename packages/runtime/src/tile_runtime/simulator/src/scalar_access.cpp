@@ -19,7 +19,7 @@ uint8_t* access_local(Core& core, LocalOperand tensor, uint64_t offset, uint32_t
     const Memory memory = memory_for(core, tensor, "the tensor", use);
     Instruction instruction(core, Pipe::s, use);
     const int operand =
-        instruction.local("the element", write, memory, Region::bytes(tensor.address + offset, bytes), bytes);
+        instruction.local("the element", write, tensor, memory, Region::bytes(tensor.address + offset, bytes), bytes);
     instruction.issue();
     return instruction.data(operand);
 }

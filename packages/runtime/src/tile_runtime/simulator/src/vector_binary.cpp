@@ -164,7 +164,8 @@ void vector_binary(BinaryOp op, LocalOperand dst, LocalOperand src0, LocalOperan
         {"src0", src0, size_of(src0.type), p.src0BlkStride, p.src0RepStride, 255},
         {"src1", src1, size_of(src1.type), p.src1BlkStride, p.src1RepStride, 255},
     };
-    run_elementwise(core, operands, 3, form, kernel, nullptr, use);
+    const uint64_t rate = op == BinaryOp::div ? slow_rate(size_of(dst.type)) : op == BinaryOp::mul_add_dst ? 2 : 1;
+    run_elementwise(core, operands, 3, form, kernel, nullptr, use, rate);
 }
 
 }  // namespace tile_simulator

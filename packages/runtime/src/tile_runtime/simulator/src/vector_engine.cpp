@@ -130,7 +130,7 @@ int add_vector_operand(Instruction& instruction, const VectorOperand& operand, b
     require_memory(operand.tensor, Memory::ub, operand.name, instruction.use);
     const uint64_t start = operand.tensor.address;
     if (lanes.contiguous) {
-        return instruction.local(operand.name, write, Memory::ub, Region::bytes(start, lanes.total * operand.size), 32);
+        return instruction.local(operand.name, write, operand.tensor, Memory::ub, Region::bytes(start, lanes.total * operand.size), 32);
     }
     check_strides(instruction.core, operand, write, instruction.use);
     const auto add = [&](uint64_t first, uint64_t repeats, uint32_t active) {
@@ -142,7 +142,7 @@ int add_vector_operand(Instruction& instruction, const VectorOperand& operand, b
             region.inner = (bytes + block_bytes - 1) / block_bytes;
             region.inner_stride = uint64_t(operand.block_stride) * block_bytes;
         }
-        return instruction.local(operand.name, write, Memory::ub, region, first == 0 ? 32 : 0);
+        return instruction.local(operand.name, write, operand.tensor, Memory::ub, region, first == 0 ? 32 : 0);
     };
     const uint32_t last = lanes.active(lanes.repeats - 1);
     if (last == lanes.top || lanes.repeats == 1) {
@@ -192,8 +192,14 @@ bool overlaps_partly(const Operand& a, const Operand& b)
 
 }  // namespace
 
+uint64_t vector_work(const Lanes& lanes, uint64_t rate)
+{
+    const uint64_t repeats = lanes.contiguous ? (lanes.total + lanes.per_repeat - 1) / lanes.per_repeat : lanes.repeats;
+    return lanes.nothing ? 1 : repeats * rate;
+}
+
 void run_elementwise(Core& core, const VectorOperand* operands, int count, const VectorForm& form, VectorKernel kernel,
-    const void* context, Use use)
+    const void* context, Use use, uint64_t rate)
 {
     uint32_t widest = 0;
     for (int i = 0; i < count; ++i) {
@@ -201,6 +207,7 @@ void run_elementwise(Core& core, const VectorOperand* operands, int count, const
     }
     const Lanes lanes = resolve_lanes(core, form, widest, use);
     Instruction instruction(core, Pipe::v, use);
+    instruction.work = vector_work(lanes, rate);
     if (lanes.nothing) {
         instruction.issue();
         return;

@@ -46,8 +46,17 @@ int add_vector_operand(Instruction& instruction, const VectorOperand& operand, b
 // Copies the blocks of one repeat of an operand to or from a contiguous buffer.
 void gather_repeat(const uint8_t* base, const VectorOperand& operand, uint64_t repeat, uint32_t lanes, uint8_t* buffer);
 
+// Cycles the vector pipe is busy with `lanes`, at `rate` cycles per repeat of 256 B (hardware.md 4.2).
+uint64_t vector_work(const Lanes& lanes, uint64_t rate);
+
+// Cycles per repeat where the unit computes 32 elements per cycle (Div, Exp, Ln, Sqrt).
+inline uint64_t slow_rate(uint32_t element_size)
+{
+    return 256 / element_size / 32;
+}
+
 // The whole instruction for element-wise operations: operands[0] is written, the others read.
 void run_elementwise(Core& core, const VectorOperand* operands, int count, const VectorForm& form, VectorKernel kernel,
-    const void* context, Use use);
+    const void* context, Use use, uint64_t rate = 1);
 
 }  // namespace tile_simulator

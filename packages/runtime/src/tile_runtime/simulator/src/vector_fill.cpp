@@ -98,10 +98,11 @@ void vector_brcb(LocalOperand dst, LocalOperand src, int64_t repeats, const Asce
     const uint64_t repeat_stride = p.dstRepStride * 32ull;
     const uint64_t count = static_cast<uint64_t>(repeats);
     Instruction instruction(core, Pipe::v, use);
+    instruction.work = count;
     const int to =
-        instruction.local("dst", true, Memory::ub, {dst.address, 32, elements, block_stride, count, repeat_stride}, 32);
+        instruction.local("dst", true, dst, Memory::ub, {dst.address, 32, elements, block_stride, count, repeat_stride}, 32);
     const int from =
-        instruction.local("src", false, Memory::ub, Region::bytes(src.address, count * elements * size), 32);
+        instruction.local("src", false, src, Memory::ub, Region::bytes(src.address, count * elements * size), 32);
     instruction.issue();
     for (uint64_t repeat = 0; repeat < count; ++repeat) {
         uint8_t values[elements * 4];

@@ -178,6 +178,9 @@ void vector_reduce(ReduceOp op, ReduceSpan span, LocalOperand dst, LocalOperand 
     const VectorOperand source = {"src", src, size, strides.src_block, strides.src_repeat, 65535};
     const Lanes lanes = resolve_lanes(core, form, size, use);
     Instruction instruction(core, Pipe::v, use);
+    // hardware.md 4.2: 7 cycles per repeat, but for pairs and for the blocks of a float repeat.
+    const bool slow = span == ReduceSpan::repeat || (span == ReduceSpan::block && size == 2);
+    instruction.work = vector_work(lanes, slow ? 7 : 1);
     if (lanes.nothing) {
         instruction.issue();
         return;
@@ -185,7 +188,7 @@ void vector_reduce(ReduceOp op, ReduceSpan span, LocalOperand dst, LocalOperand 
     const ResultLayout layout = layout_of(span, order, size);
     const uint64_t step = static_cast<uint64_t>(strides.dst_repeat) * layout.unit;
     const int to = instruction.local(
-        "dst", true, Memory::ub, Region::strided(dst.address, layout.bytes, lanes.repeats, step), layout.alignment);
+        "dst", true, dst, Memory::ub, Region::strided(dst.address, layout.bytes, lanes.repeats, step), layout.alignment);
     const int from = add_vector_operand(instruction, source, false, lanes);
     instruction.issue();
 

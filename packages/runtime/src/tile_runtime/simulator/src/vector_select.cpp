@@ -141,6 +141,7 @@ void vector_compare(LocalOperand dst, LocalOperand src0, const TensorOrScalar& s
     }
     const Lanes lanes = walk_of(core, whole, size, use);
     Instruction instruction(core, Pipe::v, use);
+    instruction.work = vector_work(lanes, 1);
     if (lanes.nothing) {
         instruction.issue();
         return;
@@ -150,7 +151,7 @@ void vector_compare(LocalOperand dst, LocalOperand src0, const TensorOrScalar& s
         "src1", src1.tensor != nullptr ? *src1.tensor : src0, size, p.src1BlkStride, p.src1RepStride, 255};
     const uint64_t repeat_bytes = lanes.per_repeat / 8;
     const int to =
-        instruction.local("dst", true, Memory::ub, Region::bytes(dst.address, lanes.repeats * repeat_bytes), 32);
+        instruction.local("dst", true, dst, Memory::ub, Region::bytes(dst.address, lanes.repeats * repeat_bytes), 32);
     const int in0 = add_vector_operand(instruction, left, false, lanes);
     const int in1 = src1.tensor != nullptr ? add_vector_operand(instruction, right, false, lanes) : -1;
     instruction.issue();
@@ -186,6 +187,7 @@ void vector_compare_to_register(
     const uint32_t size = size_of(src0.type);
     const Lanes lanes = resolve_lanes(core, form, size, use);
     Instruction instruction(core, Pipe::v, use);
+    instruction.work = vector_work(lanes, 1);
     if (lanes.nothing) {
         instruction.issue();
         return;
@@ -235,6 +237,7 @@ void vector_select(LocalOperand dst, LocalOperand bits, LocalOperand src0, const
     }
     const Lanes lanes = walk_of(core, form, size, use);
     Instruction instruction(core, Pipe::v, use);
+    instruction.work = vector_work(lanes, 1);
     if (lanes.nothing) {
         instruction.issue();
         return;
@@ -252,7 +255,7 @@ void vector_select(LocalOperand dst, LocalOperand bits, LocalOperand src0, const
     if (from_tensor) {
         require_memory(bits, Memory::ub, "selMask", use);
         const uint64_t last = lanes.active(lanes.repeats - 1);
-        mask = instruction.local("selMask", false, Memory::ub,
+        mask = instruction.local("selMask", false, bits, Memory::ub,
             Region::bytes(bits.address, (lanes.repeats - 1) * repeat_bytes + (last + 7) / 8), 32);
     }
     instruction.issue();
@@ -292,8 +295,9 @@ void move_compare_mask(LocalOperand tensor, bool to_register, Use use)
     }
     require_memory(tensor, Memory::ub, "the tensor", use);
     Instruction instruction(core, Pipe::v, use);
+    instruction.work = 1;
     const int operand =
-        instruction.local("the tensor", !to_register, Memory::ub, Region::bytes(tensor.address, 16), 16);
+        instruction.local("the tensor", !to_register, tensor, Memory::ub, Region::bytes(tensor.address, 16), 16);
     instruction.issue();
     if (to_register) {
         std::memcpy(core.compare_mask, instruction.data(operand), 16);

@@ -97,7 +97,8 @@ void vector_unary(UnaryOp op, LocalOperand dst, LocalOperand src, const VectorFo
         {"dst", dst, size_of(dst.type), p.dstBlkStride, p.dstRepStride, 255},
         {"src", src, size_of(src.type), p.srcBlkStride, p.srcRepStride, 255},
     };
-    run_elementwise(core, operands, 2, form, kernel, nullptr, use);
+    const bool slow = op == UnaryOp::exp || op == UnaryOp::ln || op == UnaryOp::sqrt;
+    run_elementwise(core, operands, 2, form, kernel, nullptr, use, slow ? slow_rate(size_of(dst.type)) : 1);
 }
 
 }  // namespace tile_simulator

@@ -92,10 +92,18 @@ struct Use {
     Where at;
 };
 
+// The allocation a local tensor was cut from: its bytes in the memory, and where the kernel made it.
+struct Buffer {
+    uint32_t begin = 0;
+    uint32_t end = 0;  // 0: not known
+    Where made{};
+};
+
 struct LocalOperand {
     uint32_t address;  // byte offset in its memory
     uint8_t position;  // TPosition
     DataType type;
+    Buffer buffer;
 };
 
 struct GlobalOperand {

@@ -25,9 +25,9 @@ template <TPosition position = TPosition::LCM>
 class TBuf {
 public:
     template <class T>
-    LocalTensor<T> Get()
+    LocalTensor<T> Get(Where at = Where::here())
     {
-        return LocalTensor<T>(address_);
+        return LocalTensor<T>(address_, at);
     }
     template <class T>
     LocalTensor<T> Get(uint32_t elements, Where at = Where::here())
@@ -39,10 +39,10 @@ public:
     {
         tile_simulator::check_buffer_range(
             byte_offset, uint64_t(elements) * sizeof(T), address_.dataLen, {"TBuf::Get", at});
-        LocalTensor<T> result(address_);
-        result.address_.bufferAddr += byte_offset;
-        result.address_.dataLen = elements * static_cast<uint32_t>(sizeof(T));
-        return result;
+        TBuffAddr part = address_;
+        part.bufferAddr += byte_offset;
+        part.dataLen = elements * static_cast<uint32_t>(sizeof(T));
+        return LocalTensor<T>(part, at);
     }
 
 private:

@@ -33,15 +33,20 @@ public:
     using PrimType = T;
 
     LocalTensor() = default;
-    LocalTensor(TPosition position, uint32_t address, uint32_t elements)
+    LocalTensor(TPosition position, uint32_t address, uint32_t elements, Where at = Where::here())
     {
         address_.logicPos = static_cast<uint8_t>(position);
         address_.bufferAddr = address;
         address_.dataLen = elements * static_cast<uint32_t>(sizeof(T));
+        own(at);
     }
-    explicit LocalTensor(const TBuffAddr& address) : address_(address) {}
+    explicit LocalTensor(const TBuffAddr& address, Where at = Where::here()) : address_(address) { own(at); }
 
-    void SetAddr(const TBuffAddr& address) { address_ = address; }
+    void SetAddr(const TBuffAddr& address, Where at = Where::here())
+    {
+        address_ = address;
+        own(at);
+    }
     T GetValue(const uint32_t index, Where at = Where::here()) const
     {
         T value;
@@ -75,7 +80,10 @@ public:
     template <class U>
     LocalTensor<U> ReinterpretCast() const
     {
-        return LocalTensor<U>(address_);
+        LocalTensor<U> result;
+        result.address_ = address_;
+        result.buffer_ = buffer_;
+        return result;
     }
     int32_t GetPosition() const { return address_.logicPos; }
     void SetSize(const uint32_t elements) { address_.dataLen = elements * static_cast<uint32_t>(sizeof(T)); }
@@ -84,10 +92,20 @@ public:
 
     tile_simulator::LocalOperand operand() const
     {
-        return {address_.bufferAddr, address_.logicPos, tile_simulator::type_code<T>::value};
+        return {address_.bufferAddr, address_.logicPos, tile_simulator::type_code<T>::value, buffer_};
     }
 
     TBuffAddr address_;
+    tile_simulator::Buffer buffer_;  // not of the device headers: what accesses are checked against
+
+private:
+    // The bytes the tensor has now are all that it and its parts may touch. DMA moves whole 32 B blocks.
+    void own(Where at)
+    {
+        if (address_.dataLen != 0) {
+            buffer_ = {address_.bufferAddr, address_.bufferAddr + (address_.dataLen + 31u) / 32u * 32u, at};
+        }
+    }
 };
 
 template <class T>
