@@ -30,7 +30,7 @@ SWITCHES: dict[str, Switch] = {
     for s in (
         Switch("cache_dir", "", "folder of compiled kernels; empty means ~/.cache/tile-ascend"),
         Switch("cache", True, "reuse compiled kernels from disk"),
-        Switch("check", "device", "what the simulator checks", ("off", "device")),
+        Switch("check", "device", "what the simulator checks", ("off", "device", "strict")),
         Switch("threads", 0, "host threads of the simulator; 0 means one per core"),
         Switch("seed", 0, "order in which the simulator schedules cores"),
         Switch("soc", "Ascend910B2", "chip to compile for, a row of the SoC table"),

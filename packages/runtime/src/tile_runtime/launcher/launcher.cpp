@@ -221,6 +221,7 @@ PYBIND11_MODULE(_tile_launcher, module)
     module.doc() = "Runs compiled kernels on the simulator.";
     module.attr("CHECKS_OFF") = static_cast<int>(TILE_CHECKS_OFF);
     module.attr("CHECKS_DEVICE") = static_cast<int>(TILE_CHECKS_DEVICE);
+    module.attr("CHECKS_STRICT") = static_cast<int>(TILE_CHECKS_STRICT);
     module.def("load_simulator", &load_simulator, py::arg("path"));
 
     py::class_<LaunchError>(module, "LaunchError")

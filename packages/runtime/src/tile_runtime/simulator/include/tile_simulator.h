@@ -21,7 +21,8 @@ struct TileBuffer {
 
 enum TileChecks : uint32_t {
     TILE_CHECKS_OFF = 0,     // only what protects the process: accesses outside memories and buffers
-    TILE_CHECKS_DEVICE = 1,  // everything the device documentation demands
+    TILE_CHECKS_DEVICE = 1,  // what breaks on the device as kernels are compiled by default
+    TILE_CHECKS_STRICT = 2,  // also what works only because the vendor's compiler inserts barriers and flags
 };
 
 struct TileOptions {

@@ -3,6 +3,7 @@
 #include <exception>
 
 #include "launch.h"
+#include "order_checks.h"
 #include "sync_state.h"
 
 namespace tile_simulator {
@@ -18,7 +19,17 @@ void Block::begin(Launch& launch, uint32_t index)
 {
     launch_ = &launch;
     index_ = index;
-    std::memset(pair_sets, 0, sizeof(pair_sets));
+    for (auto& mode : pair_sets) {
+        for (auto& flag : mode) {
+            flag[0].clear();
+            flag[1].clear();
+        }
+    }
+    checked_ = launch.options().checks >= TILE_CHECKS_DEVICE;
+    if (checked_) {
+        order_ = order_ != nullptr ? std::move(order_) : std::make_unique<OrderChecks>();
+        order_->begin(launch, launch.options().checks >= TILE_CHECKS_STRICT);
+    }
     const KernelShape shape = launch.shape();
     for (auto& core : cores_) {
         const bool part = !shape.known || (core->is_vector() ? core->sub < shape.aiv : shape.aic > 0);

@@ -76,6 +76,7 @@ int tile_simulator_run(const char* kernel_name, uint32_t blocks, void (*entry)(v
     } else {
         ThreadPool::instance().run(launch, threads - 1);
     }
+    launch.finish();
     now.output += launch.collect_output();
     if (launch.failed()) {
         now.failed = true;

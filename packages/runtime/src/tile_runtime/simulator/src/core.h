@@ -41,6 +41,7 @@ struct CrossFlag {
     uint32_t count = 0;
     uint32_t rounds_seen = 0;  // completed grid-wide rounds already counted
     uint32_t rounds_set = 0;   // grid-wide sets of this core
+    uint32_t rounds_waited = 0;  // completed rounds this core has waited for
 };
 
 class Core {

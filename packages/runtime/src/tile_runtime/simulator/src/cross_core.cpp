@@ -5,40 +5,24 @@
 
 #include "instruction.h"
 #include "launch.h"
+#include "order_checks.h"
 #include "sync_state.h"
 
 namespace tile_simulator {
 namespace {
 
-void add(Core& target, int id, uint32_t sets, Use use)
+void add(Core& target, int id, const VectorClock& clock, Use use)
 {
     CrossFlag& flag = target.cross[id];
-    flag.count += sets;
+    ++flag.count;
+    if (OrderChecks* order = target.block.order()) {
+        order->raise_counter(target, id, clock);
+    }
     if (flag.count > cross_flag_limit) {
         raise("flag-overflow", use,
             text_of("%s: counter %d of block %u %s would reach %u, but a cross-core counter holds at most %u: wait for "
                     "it in time, or hold back with a flag in the other direction",
                 use.api, id, target.block.index(), target.name().c_str(), flag.count, cross_flag_limit));
-    }
-}
-
-Pipe pipe_of(pipe_t pipe)
-{
-    switch (pipe) {
-        case PIPE_V:
-            return Pipe::v;
-        case PIPE_M:
-            return Pipe::m;
-        case PIPE_MTE1:
-            return Pipe::mte1;
-        case PIPE_MTE2:
-            return Pipe::mte2;
-        case PIPE_MTE3:
-            return Pipe::mte3;
-        case PIPE_FIX:
-            return Pipe::fix;
-        default:
-            return Pipe::s;
     }
 }
 
@@ -56,7 +40,7 @@ void check_use(const Core& core, int64_t id, Use use)
     }
 }
 
-void set_grid_wide(Core& core, int id, Use use)
+void set_grid_wide(Core& core, int id, const VectorClock& clock, Use use)
 {
     Launch& launch = core.block.launch();
     const uint32_t cores = core.is_vector() ? launch.options().vector_cores : launch.options().cube_cores;
@@ -66,27 +50,35 @@ void set_grid_wide(Core& core, int id, Use use)
                     "time",
                 use.api, core.is_vector() ? "AIVs" : "AICs", launch.participants(core.kind), cores));
     }
-    launch.arrive(core.kind, id, core.cross[id].rounds_set++);
+    const uint32_t round = core.cross[id].rounds_set++;
+    OrderChecks* order = core.block.order();
+    if (order != nullptr) {
+        order->join_round(launch.grid_slot(core.kind, id, use), round, clock);
+    }
+    launch.arrive(core.kind, id, round, order != nullptr ? &clock : nullptr);
 }
 
 // Counts a set of one AIV that needs its partner; on completion raises the counters of the targets.
-void set_paired(Core& core, int id, uint32_t mode, uint32_t aivs, Use use)
+void set_paired(Core& core, int id, uint32_t mode, uint32_t aivs, const VectorClock& clock, Use use)
 {
     Block& block = core.block;
-    uint32_t (&sets)[2][cross_flags] = block.pair_sets[mode - 1];
-    ++sets[core.sub][id];
-    const uint32_t complete = aivs == 1 ? sets[0][id] : std::min(sets[0][id], sets[1][id]);
-    if (complete == 0) {
-        return;
+    std::deque<VectorClock> (&sets)[2] = block.pair_sets[mode - 1][id];
+    sets[core.sub].push_back(clock);
+    VectorClock both;
+    for (uint32_t sub = 0; sub < aivs; ++sub) {
+        if (sets[sub].empty()) {
+            return;
+        }
+        both.join(sets[sub].front());
     }
     for (uint32_t sub = 0; sub < aivs; ++sub) {
-        sets[sub][id] -= complete;
+        sets[sub].pop_front();
         if (mode == 1) {
-            add(block.core(1 + int(sub)), id, complete, use);
+            add(block.core(1 + int(sub)), id, both, use);
         }
     }
     if (mode == 2) {
-        add(block.core(0), id, complete, use);
+        add(block.core(0), id, both, use);
     }
 }
 
@@ -104,7 +96,7 @@ bool cross_flag_ready(Core& core, int id)
 void cross_core_set(uint32_t mode, pipe_t pipe, int64_t id, Use use)
 {
     Core& core = core_of(use);
-    Instruction(core, pipe_of(pipe), use).issue();
+    enter(core);
     check_use(core, id, use);
     if (core.device_checks && core.is_vector() && (pipe == PIPE_M || pipe == PIPE_MTE1 || pipe == PIPE_FIX)) {
         raise("bad-argument", use, text_of("%s: an AIV does not have this pipe", use.api));
@@ -114,18 +106,20 @@ void cross_core_set(uint32_t mode, pipe_t pipe, int64_t id, Use use)
     }
     const int flag = static_cast<int>(id);
     const KernelShape shape = core.block.launch().shape();
+    OrderChecks* order = core.block.order();
+    const VectorClock clock = order != nullptr ? order->completed(core, pipe_of(pipe)) : VectorClock{};
     if (mode == 0) {
-        set_grid_wide(core, flag, use);
+        set_grid_wide(core, flag, clock, use);
     } else if (mode == 1) {
         if (!core.is_vector()) {
             raise("bad-argument", use, text_of("%s: mode 1 is between the two AIVs of a core", use.api));
         }
-        set_paired(core, flag, 1, shape.aiv, use);
+        set_paired(core, flag, 1, shape.aiv, clock, use);
     } else if (core.is_vector()) {
-        set_paired(core, flag, 2, shape.aiv, use);
+        set_paired(core, flag, 2, shape.aiv, clock, use);
     } else {
         for (uint32_t sub = 0; sub < shape.aiv; ++sub) {
-            add(core.block.core(1 + int(sub)), flag, 1, use);
+            add(core.block.core(1 + int(sub)), flag, clock, use);
         }
     }
 }
@@ -133,7 +127,7 @@ void cross_core_set(uint32_t mode, pipe_t pipe, int64_t id, Use use)
 void cross_core_wait(int64_t id, Use use)
 {
     Core& core = core_of(use);
-    Instruction(core, Pipe::s, use).issue();
+    enter(core);
     check_use(core, id, use);
     const int flag = static_cast<int>(id);
     core.waiting_use = use;
@@ -146,6 +140,16 @@ void cross_core_wait(int64_t id, Use use)
         }
     }
     --core.cross[flag].count;
+    OrderChecks* order = core.block.order();
+    if (order == nullptr) {
+        return;
+    }
+    order->lower_counter(core, flag);
+    if (core.cross[flag].rounds_waited < core.cross[flag].rounds_seen) {
+        const int slot = core.block.launch().grid_slot(core.kind, flag, use);
+        const uint32_t round = core.cross[flag].rounds_waited++;
+        order->leave_round(core, slot, round, core.block.launch().round_clock(slot, round));
+    }
 }
 
 void check_cross_flags_at_exit(Block& block)

@@ -1,6 +1,8 @@
 #include "instruction.h"
 
 #include "launch.h"
+#include "order_checks.h"
+#include "race_report.h"
 
 namespace tile_simulator {
 
@@ -17,7 +19,7 @@ int Instruction::global(const char* name, bool write, const Region& region)
     return count++;
 }
 
-void Instruction::issue()
+void enter(Core& core)
 {
     if (core.stopped()) {
         throw Stopped{};
@@ -30,6 +32,11 @@ void Instruction::issue()
         throw FaultError{core.pending};
     }
     ++core.instructions;
+}
+
+void Instruction::issue()
+{
+    enter(core);
     for (int i = 0; i < count; ++i) {
         Operand& operand = operands[i];
         const uint64_t end = operand.region.end();
@@ -39,6 +46,15 @@ void Instruction::issue()
             continue;
         }
         LocalMemory& memory = core.memory(operand.memory);
+        const Buffer& buffer = operand.buffer;
+        if (core.device_checks && buffer.end != 0 && operand.region.run != 0 &&
+            (operand.region.start < buffer.begin || end > buffer.end)) {
+            raise("out-of-bounds", use,
+                text_of("%s: %s covers bytes [%lld, %lld) of %s, which has %u bytes", use.api, operand.name,
+                    static_cast<long long>(operand.region.start) - buffer.begin,
+                    static_cast<long long>(end) - buffer.begin, buffer_text(operand.memory, buffer).c_str(),
+                    buffer.end - buffer.begin));
+        }
         if (end > memory.bytes()) {
             raise("out-of-bounds", use,
                 text_of("%s: %s covers bytes [%llu, %llu) of %s, which has %u bytes", use.api, operand.name,
@@ -54,6 +70,9 @@ void Instruction::issue()
             memory.mark_written(end);
         }
         operand.data = memory.data() + operand.region.start;
+    }
+    if (OrderChecks* order = core.block.order()) {
+        order->instruction(*this);
     }
 }
 

@@ -45,18 +45,22 @@ public:
         uint32_t alignment);
     int global(const char* name, bool write, const Region& region);
 
-    // Checks every operand (bounds always, alignment at device level) and fills the host addresses.
+    // Checks every operand (bounds always; alignment and order at device level) and fills the host addresses.
     void issue();
     uint8_t* data(int operand) const { return operands[operand].data; }
 
     Core& core;
     const Pipe pipe;
     const Use use;
+    bool in_order = false;  // the pipe itself orders it after its own earlier instructions
     uint64_t work = 0;  // cycles the pipe is busy, where the operands' bytes do not say it (pipes V and M)
     static constexpr int capacity = 8;
     Operand operands[capacity];
     int count = 0;
 };
+
+// What every API of a core begins with: stops it if the launch has an error.
+void enter(Core& core);
 
 // True if the running core executes instructions of this kind; the other kind's APIs do nothing on it.
 inline bool runs_here(const Core& core, CoreKind kind)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "order_checks.h"
 #include "sync_state.h"
 
 namespace tile_simulator {
@@ -130,9 +131,41 @@ uint32_t Launch::participants(CoreKind kind) const
     return blocks_ * (kind == CoreKind::aic ? now.aic : now.aiv);
 }
 
-void Launch::arrive(CoreKind kind, int id, uint32_t round)
+int Launch::grid_slot(CoreKind kind, int id, Use use)
 {
     const std::lock_guard<std::mutex> lock(mutex_);
+    const int flag = int(kind) * cross_flags + id;
+    const auto found = std::find(grid_flags_.begin(), grid_flags_.end(), flag);
+    if (found == grid_flags_.end() && grid_flags_.size() == grid_slots) {
+        raise("bad-argument", use, text_of("%s: a launch may use at most %d flags of mode 0", use.api, grid_slots));
+    }
+    const int slot = static_cast<int>(found - grid_flags_.begin());
+    if (found == grid_flags_.end()) {
+        grid_flags_.push_back(flag);
+    }
+    return slot;
+}
+
+VectorClock Launch::round_clock(int slot, uint32_t round)
+{
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return round_clocks_[slot][round];
+}
+
+void Launch::arrive(CoreKind kind, int id, uint32_t round, const VectorClock* clock)
+{
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (clock != nullptr) {
+        const auto flag = std::find(grid_flags_.begin(), grid_flags_.end(), int(kind) * cross_flags + id);
+        std::vector<VectorClock>& clocks = round_clocks_[flag - grid_flags_.begin()];
+        if (clocks.size() <= round) {
+            clocks.resize(round + 1);
+        }
+        // The pipes of one block mean nothing to another; what is known of other rounds does.
+        VectorClock rounds = *clock;
+        std::fill(rounds.at, rounds.at + agent_count, 0);
+        clocks[round].join(rounds);
+    }
     std::vector<uint32_t>& arrivals = arrivals_[int(kind)][id];
     if (arrivals.size() <= round) {
         arrivals.resize(round + 1, 0);
@@ -159,6 +192,13 @@ void Launch::report(const Core& core, Fault fault)
     stop_.store(true);
     idle_ = 0;
     changed_.notify_all();
+}
+
+void Launch::finish()
+{
+    if (!failed_) {
+        failed_ = grid_races_.find(fault_);
+    }
 }
 
 void Launch::save_output(const Core& core)
@@ -257,6 +297,9 @@ void Launch::retire(Block& block)
         }
     }
     const std::lock_guard<std::mutex> lock(mutex_);
+    if (block.order() != nullptr && blocks_ > 1 && !stopped()) {
+        grid_races_.add(block.index(), *block.order());
+    }
     all_live_.erase(std::find(all_live_.begin(), all_live_.end(), &block));
 }
 

@@ -3,12 +3,14 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "core.h"
+#include "grid_races.h"
 #include "tile_simulator.h"
 
 namespace tile_simulator {
@@ -50,12 +52,13 @@ public:
     bool grid_wait_possible() const;
 
     Launch& launch() const { return *launch_; }
+    OrderChecks* order() const { return checked_ ? order_.get() : nullptr; }
     uint32_t index() const { return index_; }
     Core& core(int i) { return *cores_[i]; }
     const Core& core(int i) const { return *cores_[i]; }
     static constexpr int core_count = 3;  // aic, aiv0, aiv1
 
-    uint32_t pair_sets[2][2][cross_flags];  // [mode 1 / mode 2][aiv][flag]: sets not yet matched by the partner
+    std::deque<VectorClock> pair_sets[2][cross_flags][2];  // [mode - 1][flag][aiv]: sets the partner has not matched
 
 private:
     bool can_run(Core& core);
@@ -64,6 +67,8 @@ private:
     Launch* launch_ = nullptr;
     uint32_t index_ = 0;
     std::unique_ptr<Core> cores_[core_count];
+    std::unique_ptr<OrderChecks> order_;
+    bool checked_ = false;
 };
 
 class Launch {
@@ -84,12 +89,18 @@ public:
     void set_shape(const KernelShape& shape);
 
     // Grid-wide (mode 0) rounds of flag `id` among the cores of a kind.
-    void arrive(CoreKind kind, int id, uint32_t round);
+    void arrive(CoreKind kind, int id, uint32_t round, const VectorClock* clock);
+    // Number of the flag among those of mode 0 in this launch, and what all knew when they joined a round of it.
+    int grid_slot(CoreKind kind, int id, Use use);
+    VectorClock round_clock(int slot, uint32_t round);
     uint32_t rounds(CoreKind kind, int id) const { return rounds_[int(kind)][id].load(std::memory_order_acquire); }
     uint32_t participants(CoreKind kind) const;
 
     void report(const Core& core, Fault fault);
     void save_output(const Core& core);
+
+    // Once all workers are done: compares the blocks.
+    void finish();
 
     void run_entry() { entry_(closure_); }
     bool failed() const { return failed_; }
@@ -124,6 +135,9 @@ private:
     uint32_t idle_ = 0;
     std::vector<Block*> all_live_;
     std::vector<uint32_t> arrivals_[2][cross_flags];
+    std::vector<int> grid_flags_;  // by slot: kind and id
+    std::vector<VectorClock> round_clocks_[grid_slots];
+    GridRaces grid_races_;
     bool failed_ = false;
     uint64_t fault_rank_ = 0;
     Fault fault_;

@@ -5,6 +5,7 @@
 
 #include "instruction.h"
 #include "launch.h"
+#include "order_checks.h"
 #include "sync_state.h"
 
 namespace tile_simulator {
@@ -55,6 +56,30 @@ constexpr Event events[] = {
     {"FIX_FIX", Pipe::fix, Pipe::fix},
 };
 constexpr int event_count = sizeof(events) / sizeof(events[0]);
+
+}  // namespace
+
+Pipe pipe_of(pipe_t pipe)
+{
+    switch (pipe) {
+        case PIPE_V:
+            return Pipe::v;
+        case PIPE_M:
+            return Pipe::m;
+        case PIPE_MTE1:
+            return Pipe::mte1;
+        case PIPE_MTE2:
+            return Pipe::mte2;
+        case PIPE_MTE3:
+            return Pipe::mte3;
+        case PIPE_FIX:
+            return Pipe::fix;
+        default:
+            return Pipe::s;
+    }
+}
+
+namespace {
 
 bool touches(const Event& event, Pipe pipe)
 {
@@ -107,14 +132,17 @@ void set_flag(AscendC::HardEvent hard_event, int64_t id, Use use)
     if (ignored(core, event)) {
         return;
     }
-    Instruction(core, event.source, use).issue();
+    enter(core);
     Flag& flag = flag_of(core, event, id, use);
     if (flag.set && core.device_checks) {
         raise("flag-set-twice", use,
             text_of("%s: flag %s id %lld is already set (at %s:%u) and nothing waited for it since", use.api,
                 event.name, static_cast<long long>(id), flag.at.file, flag.at.line));
     }
-    flag = {true, use.at};
+    flag = {true, core.site.file != nullptr ? core.site : use.at};
+    if (OrderChecks* order = core.block.order()) {
+        order->set_flag(core, event.source, event.target, int(id));
+    }
 }
 
 void wait_flag(AscendC::HardEvent hard_event, int64_t id, Use use)
@@ -124,7 +152,7 @@ void wait_flag(AscendC::HardEvent hard_event, int64_t id, Use use)
     if (ignored(core, event)) {
         return;
     }
-    Instruction(core, event.target, use).issue();
+    enter(core);
     Flag& flag = flag_of(core, event, id, use);
     if (!flag.set && core.device_checks) {
         raise("flag-wait-without-set", use,
@@ -133,6 +161,9 @@ void wait_flag(AscendC::HardEvent hard_event, int64_t id, Use use)
                 use.api, event.name, static_cast<long long>(id), event.name, static_cast<long long>(id)));
     }
     flag.set = false;
+    if (OrderChecks* order = core.block.order()) {
+        order->wait_flag(core, event.source, event.target, int(id));
+    }
 }
 
 void pipe_barrier(pipe_t pipe, Use use)
@@ -149,8 +180,16 @@ void pipe_barrier(pipe_t pipe, Use use)
             }
         }
     }
-    // A PIPE_V barrier on an AIC is compiled out.
-    Instruction(core, Pipe::s, use).issue();
+    enter(core);
+    OrderChecks* order = core.block.order();
+    if (order == nullptr) {
+        return;
+    }
+    if (pipe == PIPE_ALL) {
+        order->barrier_all(core);
+    } else if (core.is_vector() || pipe != PIPE_V) {  // a PIPE_V barrier on an AIC is compiled out
+        order->barrier(core, pipe_of(pipe));
+    }
 }
 
 void check_flags_at_exit(Core& core)

@@ -5,6 +5,8 @@
 
 namespace tile_simulator {
 
+Pipe pipe_of(pipe_t pipe);
+
 // Takes completed grid-wide rounds into the counter; true if a wait on `id` can go on.
 bool cross_flag_ready(Core& core, int id);
 // Raises flag-left-set if a flag of the core is still set when its kernel ends.

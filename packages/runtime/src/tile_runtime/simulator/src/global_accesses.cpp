@@ -1,0 +1,132 @@
+#include "global_accesses.h"
+
+#include <algorithm>
+
+#include "launch.h"
+
+namespace tile_simulator {
+namespace {
+
+bool same(const Region& a, const Region& b)
+{
+    return a.start == b.start && a.run == b.run && a.inner == b.inner && a.inner_stride == b.inner_stride &&
+           a.outer == b.outer && a.outer_stride == b.outer_stride;
+}
+
+uint64_t hash_of(const GlobalAccess& access, const Access& details)
+{
+    uint64_t hash = access.region.start;
+    const auto mix = [&hash](uint64_t value) {
+        hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+        hash ^= hash >> 29;
+    };
+    mix(access.region.run);
+    mix(access.region.inner * 65537 + access.region.outer);
+    mix(access.interval * 64ull + details.agent * 3ull + uint64_t(details.kind));
+    mix(details.line);
+    return hash;
+}
+
+}  // namespace
+
+void GlobalAccesses::clear()
+{
+    shadow_.reset();
+    pages_.clear();
+    states_.clear();
+    accesses_.clear();
+    index_.clear();
+    used_bytes_ = 0;
+}
+
+std::pair<uint32_t, bool> GlobalAccesses::record(
+    const GlobalAccess& access, const Access& details, const AccessLog& log)
+{
+    const uint64_t hash = hash_of(access, details);
+    const auto range = index_.equal_range(hash);
+    for (auto at = range.first; at != range.second; ++at) {
+        GlobalAccess& earlier = accesses_[at->second];
+        const Access& other = log[earlier.access];
+        if (same(earlier.region, access.region) && earlier.interval == access.interval &&
+            other.agent == details.agent && other.kind == details.kind && other.line == details.line) {
+            earlier.access = access.access;  // the last of equal accesses is ordered before the fewest others
+            return {at->second, true};
+        }
+    }
+    accesses_.push_back(access);
+    const uint32_t place = static_cast<uint32_t>(accesses_.size() - 1);
+    index_.emplace(hash, place);
+    return {place, false};
+}
+
+Conflict GlobalAccesses::touch(const GlobalBuffer& buffer, const Region& region, uint32_t index, const AccessLog& log,
+    const Present& now, uint32_t interval, uint32_t rounds)
+{
+    State& state = states_[&buffer];
+    const auto [place, repeated] = record({&buffer, region, index, interval, rounds}, log[index], log);
+    // Most buffers are only read. Their reads meet the shadow when the first write comes.
+    if (!state.written && log[index].kind == AccessKind::read) {
+        if (!repeated) {
+            state.reads.push_back(place);
+        }
+        return {};
+    }
+    if (!state.written) {
+        state.written = true;
+        std::sort(state.reads.begin(), state.reads.end(),
+            [this](uint32_t a, uint32_t b) { return accesses_[a].access < accesses_[b].access; });
+        for (const uint32_t read : state.reads) {
+            const GlobalAccess& earlier = accesses_[read];
+            Present then;
+            then.agent = log[earlier.access].agent;
+            touch_region(earlier.region, earlier.access, log, then);
+        }
+        state.reads.clear();
+    }
+    return touch_region(region, index, log, now);
+}
+
+Conflict GlobalAccesses::touch_region(
+    const Region& region, uint32_t index, const AccessLog& log, const Present& now)
+{
+    for (uint64_t outer = 0; outer < region.outer; ++outer) {
+        for (uint64_t inner = 0; inner < region.inner; ++inner) {
+            const uint64_t begin = region.start + outer * region.outer_stride + inner * region.inner_stride;
+            const Conflict found = touch_run(begin, begin + region.run, index, log, now);
+            if (found.access != 0) {
+                return found;
+            }
+        }
+    }
+    return {};
+}
+
+uint64_t GlobalAccesses::page_of(uint64_t address)
+{
+    const auto [entry, fresh] = pages_.try_emplace(address / page_bytes, used_bytes_);
+    if (fresh) {
+        used_bytes_ += page_bytes;
+        if (used_bytes_ > shadow_.bytes()) {
+            shadow_.extend(std::max<uint64_t>(64 * page_bytes, shadow_.bytes()));
+        }
+    }
+    return entry->second;
+}
+
+Conflict GlobalAccesses::touch_run(
+    uint64_t begin, uint64_t end, uint32_t index, const AccessLog& log, const Present& now)
+{
+    while (begin < end) {
+        const uint64_t stop = std::min(end, (begin / page_bytes + 1) * page_bytes);
+        const uint64_t at = page_of(begin) + begin % page_bytes;
+        Conflict found = shadow_.touch(at, at + (stop - begin), index, log, now);
+        if (found.access != 0) {
+            const uint64_t base = begin - at;
+            return {found.access, found.begin + base, found.end + base};
+        }
+        begin = stop;
+    }
+    return {};
+}
+
+}  // namespace tile_simulator

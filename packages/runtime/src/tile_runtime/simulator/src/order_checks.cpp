@@ -1,0 +1,276 @@
+#include "order_checks.h"
+
+#include <cstring>
+
+#include "launch.h"
+#include "race_report.h"
+
+namespace tile_simulator {
+namespace {
+
+int core_index(const Core& core)
+{
+    return core.is_vector() ? 1 + int(core.sub) : 0;
+}
+
+int flag_key(const Core& core, Pipe source, Pipe target, int id)
+{
+    return ((core_index(core) * pipe_count + int(source)) * pipe_count + int(target)) * event_ids + id;
+}
+
+// Calls f(begin, end) for every byte run of a region until it returns false.
+template <class F>
+void for_runs(const Region& region, const F& f)
+{
+    for (uint64_t outer = 0; outer < region.outer; ++outer) {
+        for (uint64_t inner = 0; inner < region.inner; ++inner) {
+            const uint64_t begin = region.start + outer * region.outer_stride + inner * region.inner_stride;
+            if (region.run != 0 && !f(begin, begin + region.run)) {
+                return;
+            }
+        }
+    }
+}
+
+}  // namespace
+
+void OrderChecks::begin(Launch&, bool strict)
+{
+    strict_ = strict;
+    for (int agent = 0; agent < agent_count; ++agent) {
+        known_[agent] = VectorClock{};
+        issued_[agent] = 0;
+    }
+    flags_.clear();
+    for (auto& core : counters_) {
+        for (auto& counter : core) {
+            counter.clear();
+        }
+    }
+    for (auto& slot : released_) {
+        slot.clear();
+    }
+    rounds_known_.assign(1, VectorClock{});
+    interval_ = 0;
+    log_.clear();
+    global_.clear();
+    for (auto& core : shadows_) {
+        for (auto& shadow : core) {
+            if (shadow != nullptr) {
+                shadow->reset();
+            }
+        }
+    }
+}
+
+Shadow& OrderChecks::shadow_of(const Core& core, Memory memory)
+{
+    std::unique_ptr<Shadow>& shadow = shadows_[core_index(core)][int(memory)];
+    if (shadow == nullptr) {
+        shadow = std::make_unique<Shadow>();
+        shadow->create(memory_bytes[int(memory)]);
+    }
+    return *shadow;
+}
+
+VectorClock OrderChecks::present(const Core& core, Pipe pipe, bool in_order) const
+{
+    const int agent = agent_of(core, pipe);
+    const int scalar = agent_of(core, Pipe::s);
+    VectorClock clock = known_[agent];
+    clock.join(known_[scalar]);  // dispatched after whatever the scalar unit has waited for
+    if (in_order || pipe == Pipe::s) {
+        clock.at[agent] = issued_[agent];
+    }
+    // As compiled by default on an AIV: barriers between dependent vector instructions, flags between the scalar unit
+    // and V, MTE2, MTE3 (hardware.md 1.3).
+    if (!strict_ && core.is_vector()) {
+        clock.at[scalar] = issued_[scalar];
+        if (pipe == Pipe::v) {
+            clock.at[agent] = issued_[agent];
+        }
+        if (pipe == Pipe::s) {
+            for (const Pipe other : {Pipe::v, Pipe::mte2, Pipe::mte3}) {
+                const int from = agent_of(core, other);
+                clock.at[from] = issued_[from];
+            }
+        }
+    }
+    return clock;
+}
+
+void OrderChecks::instruction(const Instruction& instruction)
+{
+    const Core& core = instruction.core;
+    Present now;
+    now.agent = static_cast<uint8_t>(agent_of(core, instruction.pipe));
+    now.clock = present(core, instruction.pipe, instruction.in_order);
+    now.number = ++issued_[now.agent];
+    const Where at = core.site.file != nullptr ? core.site : instruction.use.at;
+    // Reads come first: an instruction that updates in place reads what was there before.
+    for (const bool writes : {false, true}) {
+        for (int i = 0; i < instruction.count; ++i) {
+            const Operand& operand = instruction.operands[i];
+            if (operand.write != writes || operand.region.run == 0) {
+                continue;
+            }
+            const bool dma_out = operand.memory == Memory::gm && core.atomic != AtomicKind::none &&
+                                 (instruction.pipe == Pipe::mte3 || instruction.pipe == Pipe::fix);
+            const AccessKind kind = !writes   ? AccessKind::read
+                                    : dma_out ? AccessKind::atomic
+                                              : AccessKind::write;
+            const uint32_t index = log_.add({instruction.use.api, at.file, operand.name, operand.buffer, at.line,
+                now.number, now.agent, kind});
+            if (operand.memory != Memory::gm) {
+                check_local(instruction, operand, now, index);
+                continue;
+            }
+            const GlobalBuffer* buffer = core.block.launch().buffers().find(operand.region.start);
+            VectorClock rounds = now.clock;
+            if (std::memcmp(rounds.at + agent_count, rounds_known_.back().at + agent_count,
+                    sizeof(uint32_t) * grid_slots) != 0) {
+                rounds_known_.push_back(rounds);
+            }
+            const Conflict conflict = global_.touch(*buffer, operand.region, index, log_, now, interval_,
+                static_cast<uint32_t>(rounds_known_.size() - 1));
+            if (conflict.access != 0) {
+                raise_race(instruction, operand, conflict);
+            }
+        }
+    }
+}
+
+void OrderChecks::check_local(const Instruction& instruction, const Operand& operand, Present& now, uint32_t index)
+{
+    Shadow& shadow = shadow_of(instruction.core, operand.memory);
+    if (!operand.write) {
+        check_written(instruction, operand, shadow);
+    }
+    Conflict conflict;
+    for_runs(operand.region, [&](uint64_t begin, uint64_t end) {
+        conflict = shadow.touch(begin, end, index, log_, now);
+        if (operand.write) {
+            shadow.mark_written(begin, end);
+        }
+        return conflict.access == 0;
+    });
+    if (conflict.access != 0) {
+        raise_race(instruction, operand, conflict);
+    }
+}
+
+// Loads into L0 move whole fractals and vector instructions whole tiles, of which a tail may be filler that nobody
+// uses: at device level those are wrong only if nothing of what they read was ever written.
+void OrderChecks::check_written(const Instruction& instruction, const Operand& operand, const Shadow& shadow)
+{
+    uint64_t total = 0;
+    uint64_t written = 0;
+    uint64_t first = 0;
+    for_runs(operand.region, [&](uint64_t begin, uint64_t end) {
+        const uint64_t found = shadow.written_bytes(begin, end);
+        if (found != end - begin && total == written) {
+            first = begin;
+            while (shadow.written_bytes(first, first + 1) != 0) {
+                ++first;
+            }
+        }
+        total += end - begin;
+        written += found;
+        return true;
+    });
+    const bool filler = instruction.pipe == Pipe::mte1 || (instruction.pipe == Pipe::v && !strict_);
+    if (written == total || (filler && written != 0)) {
+        return;
+    }
+    raise("uninitialised-read", instruction.use,
+        text_of("%s: %s reads %llu bytes of %s that nothing has written, the first of them byte %llu", instruction.use.api,
+            operand.name, static_cast<unsigned long long>(total - written),
+            buffer_text(operand.memory, operand.buffer).c_str(),
+            static_cast<unsigned long long>(first - (operand.buffer.end != 0 ? operand.buffer.begin : 0))));
+}
+
+void OrderChecks::raise_race(const Instruction& instruction, const Operand& operand, const Conflict& conflict)
+{
+    throw FaultError{race_report(instruction, operand, log_[conflict.access], conflict)};
+}
+
+void OrderChecks::set_flag(Core& core, Pipe source, Pipe target, int id)
+{
+    flags_[flag_key(core, source, target, id)] = completed(core, source);
+}
+
+void OrderChecks::wait_flag(Core& core, Pipe source, Pipe target, int id)
+{
+    VectorClock& known = known_[agent_of(core, target)];
+    const auto flag = flags_.find(flag_key(core, source, target, id));
+    if (flag != flags_.end()) {
+        known.join(flag->second);
+    }
+    known.join(known_[agent_of(core, Pipe::s)]);
+}
+
+void OrderChecks::barrier(Core& core, Pipe pipe)
+{
+    const int agent = agent_of(core, pipe);
+    known_[agent].at[agent] = issued_[agent];
+}
+
+void OrderChecks::barrier_all(Core& core)
+{
+    VectorClock all;
+    for (int pipe = 0; pipe < pipe_count; ++pipe) {
+        all.join(completed(core, Pipe(pipe)));
+    }
+    start_after(core, all);
+}
+
+VectorClock OrderChecks::completed(Core& core, Pipe pipe)
+{
+    VectorClock clock = present(core, pipe, true);
+    clock.at[agent_of(core, pipe)] = issued_[agent_of(core, pipe)];
+    return clock;
+}
+
+void OrderChecks::start_after(Core& core, const VectorClock& clock)
+{
+    for (int pipe = 0; pipe < pipe_count; ++pipe) {
+        known_[agent_of(core, Pipe(pipe))].join(clock);
+    }
+}
+
+void OrderChecks::raise_counter(const Core& target, int id, const VectorClock& clock)
+{
+    counters_[core_index(target)][id].push_back(clock);
+}
+
+void OrderChecks::lower_counter(Core& core, int id)
+{
+    std::deque<VectorClock>& counter = counters_[core_index(core)][id];
+    if (!counter.empty()) {
+        start_after(core, counter.front());
+        counter.pop_front();
+    }
+}
+
+void OrderChecks::join_round(int slot, uint32_t round, const VectorClock& clock)
+{
+    std::vector<VectorClock>& released = released_[slot];
+    if (released.size() <= round) {
+        released.resize(round + 1);
+    }
+    released[round].join(clock);
+    ++interval_;
+}
+
+void OrderChecks::leave_round(Core& core, int slot, uint32_t round, const VectorClock& others)
+{
+    VectorClock clock = others;
+    clock.at[agent_count + slot] = round + 1;
+    if (round < released_[slot].size()) {
+        clock.join(released_[slot][round]);
+    }
+    start_after(core, clock);
+    ++interval_;
+}
+
+}  // namespace tile_simulator

@@ -1,0 +1,68 @@
+// Happens-before of one block: vector clocks that follow pipes, flags, barriers and cross-core counters, and the
+// accesses that they leave unordered (hardware.md 1.3 to 1.6).
+//
+// Instructions run in program order; what runs later here may overlap on the device unless a clock says otherwise.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "global_accesses.h"
+
+namespace tile_simulator {
+
+class Launch;
+
+class OrderChecks {
+public:
+    void begin(Launch& launch, bool strict);
+
+    // Checks the operands of an instruction against all accesses so far; raises race or uninitialised-read.
+    void instruction(const Instruction& instruction);
+
+    void set_flag(Core& core, Pipe source, Pipe target, int id);
+    void wait_flag(Core& core, Pipe source, Pipe target, int id);
+    void barrier(Core& core, Pipe pipe);
+    void barrier_all(Core& core);
+
+    // What is complete when a cross-core set of `pipe` takes effect.
+    VectorClock completed(Core& core, Pipe pipe);
+    // A counter of `target` rises by one once everything in `clock` is complete.
+    void raise_counter(const Core& target, int id, const VectorClock& clock);
+    void lower_counter(Core& core, int id);
+    // Grid-wide flags (mode 0): the block's share of a round, and the end of a wait for it.
+    void join_round(int slot, uint32_t round, const VectorClock& clock);
+    void leave_round(Core& core, int slot, uint32_t round, const VectorClock& others);
+    // The next instructions of the core start after `clock`.
+    void start_after(Core& core, const VectorClock& clock);
+
+    const AccessLog& log() const { return log_; }
+    const GlobalAccesses& global() const { return global_; }
+    const std::vector<VectorClock>& rounds_known() const { return rounds_known_; }
+    // What was complete in this block before its share of each round, by slot.
+    const std::vector<VectorClock>& released(int slot) const { return released_[slot]; }
+
+private:
+    // Where the next instruction of a pipe may start: all it may rely on.
+    VectorClock present(const Core& core, Pipe pipe, bool in_order) const;
+    void check_local(const Instruction& instruction, const Operand& operand, Present& now, uint32_t index);
+    void check_written(const Instruction& instruction, const Operand& operand, const Shadow& shadow);
+    [[noreturn]] void raise_race(const Instruction& instruction, const Operand& operand, const Conflict& conflict);
+    Shadow& shadow_of(const Core& core, Memory memory);
+
+    bool strict_ = false;
+    VectorClock known_[agent_count];
+    uint32_t issued_[agent_count] = {};
+    std::map<int, VectorClock> flags_;
+    std::deque<VectorClock> counters_[cores_per_block][cross_flags];
+    std::vector<VectorClock> released_[grid_slots];
+    std::vector<VectorClock> rounds_known_;
+    uint32_t interval_ = 0;
+    AccessLog log_;
+    GlobalAccesses global_;
+    std::unique_ptr<Shadow> shadows_[cores_per_block][memory_count];
+};
+
+}  // namespace tile_simulator

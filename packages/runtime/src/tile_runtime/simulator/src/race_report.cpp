@@ -1,0 +1,118 @@
+#include "race_report.h"
+
+#include "launch.h"
+
+namespace tile_simulator {
+namespace {
+
+const char* verb_of(AccessKind kind)
+{
+    switch (kind) {
+        case AccessKind::read:
+            return "reads";
+        case AccessKind::write:
+            return "writes";
+        default:
+            return "updates";
+    }
+}
+
+const char* core_name(int agent)
+{
+    static const char* const names[] = {"aic", "aiv0", "aiv1"};
+    return names[agent / pipe_count];
+}
+
+// The bytes of a conflict: relative to the buffer where one is known.
+std::string bytes_text(const Instruction& instruction, const Operand& operand, const Conflict& conflict)
+{
+    uint64_t base = 0;
+    std::string of;
+    if (operand.memory == Memory::gm) {
+        const GlobalBuffer* buffer = instruction.core.block.launch().buffers().find(conflict.begin);
+        base = buffer != nullptr ? buffer->begin : 0;
+        of = text_of("GM buffer '%s'", buffer != nullptr ? buffer->name.c_str() : "?");
+    } else {
+        base = operand.buffer.end != 0 ? operand.buffer.begin : 0;
+        of = buffer_text(operand.memory, operand.buffer);
+    }
+    return text_of("bytes [%llu, %llu) of %s", static_cast<unsigned long long>(conflict.begin - base),
+        static_cast<unsigned long long>(conflict.end - base), of.c_str());
+}
+
+std::string agent_text(int agent, bool with_core)
+{
+    const char* pipe = pipe_names[agent % pipe_count];
+    return with_core ? text_of("%s %s", core_name(agent), pipe) : std::string(pipe);
+}
+
+// What would put the earlier access before the later one.
+std::string missing_order(int earlier, int later)
+{
+    const char* from = pipe_names[earlier % pipe_count];
+    const char* to = pipe_names[later % pipe_count];
+    if (earlier / pipe_count != later / pipe_count) {
+        const bool same_kind = earlier / pipe_count != 0 && later / pipe_count != 0;
+        return text_of(
+            "add CrossCoreSetFlag<%d, PIPE_%s>(id) on %s after the first and CrossCoreWaitFlag(id) on %s before the "
+            "second",
+            same_kind ? 1 : 2, from, core_name(earlier), core_name(later));
+    }
+    if (earlier == later) {
+        return text_of("add PipeBarrier<PIPE_%s>() between them", from);
+    }
+    return text_of(
+        "add SetFlag<HardEvent::%s_%s>(id) after the first and WaitFlag<HardEvent::%s_%s>(id) before the second", from,
+        to, from, to);
+}
+
+}  // namespace
+
+std::string buffer_text(Memory memory, const Buffer& buffer)
+{
+    if (buffer.end == 0 || buffer.made.file == nullptr || buffer.made.line == 0) {
+        return name_of(memory);
+    }
+    return text_of("the %s buffer made at %s:%u", name_of(memory), buffer.made.file, buffer.made.line);
+}
+
+Fault race_report(
+    const Instruction& instruction, const Operand& operand, const Access& earlier, const Conflict& conflict)
+{
+    const int agent = agent_of(instruction.core, instruction.pipe);
+    const bool cores = agent / pipe_count != earlier.agent / pipe_count;
+    const AccessKind kind = !operand.write ? AccessKind::read : AccessKind::write;
+    Fault fault;
+    fault.kind = "race";
+    fault.api = instruction.use.api;
+    const Where at = instruction.core.site.file != nullptr ? instruction.core.site : instruction.use.at;
+    fault.file = at.file != nullptr ? at.file : "";
+    fault.line = at.line;
+    fault.text = text_of("%s %s %s (%s at %s:%u), %s %s them (%s at %s:%u), and nothing orders the two: %s",
+        agent_text(earlier.agent, cores).c_str(), verb_of(earlier.kind),
+        bytes_text(instruction, operand, conflict).c_str(), earlier.api, earlier.file, earlier.line,
+        agent_text(agent, cores).c_str(), verb_of(kind), instruction.use.api, fault.file.c_str(), fault.line,
+        missing_order(earlier.agent, agent).c_str());
+    return fault;
+}
+
+Fault grid_race_report(const Access& first, uint32_t first_block, const Access& second, uint32_t second_block,
+    const std::string& bytes)
+{
+    Fault fault;
+    fault.kind = "race";
+    fault.api = second.api;
+    fault.file = second.file != nullptr ? second.file : "";
+    fault.line = second.line;
+    fault.block = second_block;
+    fault.core = core_name(second.agent);
+    fault.text = text_of(
+        "block %u %s %s %s (%s at %s:%u), block %u %s %s them (%s at %s:%u), and nothing orders the two: give each block "
+        "its own bytes, use atomics, or put SyncAll between",
+        first_block, agent_text(first.agent, true).c_str(), verb_of(first.kind), bytes.c_str(), first.api, first.file,
+        first.line, second_block, agent_text(second.agent, true).c_str(), verb_of(second.kind), second.api,
+        fault.file.c_str(), fault.line);
+    return fault;
+}
+
+}  // namespace tile_simulator

@@ -1,0 +1,244 @@
+#include "shadow.h"
+
+#include <algorithm>
+
+namespace tile_simulator {
+namespace {
+
+constexpr uint32_t all_bytes = 0xffffffff;
+
+// Bits of the bytes [begin, end) of a granule.
+uint32_t bytes_mask(uint64_t begin, uint64_t end)
+{
+    const uint32_t upto = end >= 32 ? all_bytes : (uint32_t(1) << end) - 1;
+    return upto & ~((uint32_t(1) << begin) - 1);
+}
+
+uint64_t low_byte(uint32_t mask)
+{
+    return static_cast<uint64_t>(__builtin_ctz(mask));
+}
+
+uint64_t high_byte(uint32_t mask)
+{
+    return 32 - static_cast<uint64_t>(__builtin_clz(mask));
+}
+
+}  // namespace
+
+void Shadow::create(uint64_t bytes)
+{
+    last_write_.clear();
+    for (auto& slot : since_) {
+        slot.clear();
+    }
+    written_.clear();
+    lists_.clear();
+    touched_ = 0;
+    extend(bytes);
+}
+
+void Shadow::extend(uint64_t more)
+{
+    const size_t granules = last_write_.size() + (more + granule - 1) / granule;
+    last_write_.resize(granules, 0);
+    for (auto& slot : since_) {
+        slot.resize(granules, 0);
+    }
+    written_.resize(granules, 0);
+}
+
+void Shadow::reset()
+{
+    const auto clear = [this](std::vector<uint32_t>& values) {
+        std::fill(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(touched_), 0);
+    };
+    clear(last_write_);
+    for (auto& slot : since_) {
+        clear(slot);
+    }
+    clear(written_);
+    lists_.clear();
+    touched_ = 0;
+}
+
+void Shadow::mark_written(uint64_t begin, uint64_t end)
+{
+    uint64_t at = begin / granule;
+    const uint64_t last = end / granule;
+    touched_ = std::max(touched_, (end + granule - 1) / granule);
+    if (at == last) {
+        written_[at] |= bytes_mask(begin % granule, end % granule);
+        return;
+    }
+    if (begin % granule != 0) {
+        written_[at++] |= bytes_mask(begin % granule, granule);
+    }
+    std::fill(written_.begin() + static_cast<std::ptrdiff_t>(at), written_.begin() + static_cast<std::ptrdiff_t>(last),
+        all_bytes);
+    if (end % granule != 0) {
+        written_[last] |= bytes_mask(0, end % granule);
+    }
+}
+
+uint64_t Shadow::written_bytes(uint64_t begin, uint64_t end) const
+{
+    uint64_t count = 0;
+    for (uint64_t at = begin / granule; at * granule < end; ++at) {
+        const uint64_t low = std::max(begin, at * granule) - at * granule;
+        const uint64_t high = std::min(end, (at + 1) * granule) - at * granule;
+        count += static_cast<uint64_t>(__builtin_popcount(written_[at] & bytes_mask(low, high)));
+    }
+    return count;
+}
+
+// End of the stretch of granules from `first` that all have the state of the first.
+uint64_t Shadow::same_until(uint64_t first, uint64_t last) const
+{
+    const uint32_t write = last_write_[first];
+    const uint32_t a = since_[0][first];
+    const uint32_t b = since_[1][first];
+    const uint32_t c = since_[2][first];
+    constexpr uint64_t step = 16;
+    uint64_t at = first;
+    while (at + step <= last) {
+        uint32_t difference = 0;
+        for (uint64_t i = at; i < at + step; ++i) {
+            difference |= (last_write_[i] ^ write) | (since_[0][i] ^ a) | (since_[1][i] ^ b) | (since_[2][i] ^ c);
+        }
+        if (difference != 0) {
+            break;
+        }
+        at += step;
+    }
+    while (at < last && last_write_[at] == write && since_[0][at] == a && since_[1][at] == b && since_[2][at] == c) {
+        ++at;
+    }
+    return at;
+}
+
+Conflict Shadow::touch(uint64_t begin, uint64_t end, uint32_t index, const AccessLog& log, const Present& now)
+{
+    touched_ = std::max(touched_, (end + granule - 1) / granule);
+    uint64_t first = begin / granule;
+    const uint64_t last = end / granule;
+    Conflict found;
+    if (first == last) {
+        return touch_part(first, bytes_mask(begin % granule, end % granule), index, log, now);
+    }
+    if (begin % granule != 0) {
+        found = touch_part(first++, bytes_mask(begin % granule, granule), index, log, now);
+    }
+    if (first < last && found.access == 0) {
+        found = touch_whole(first, last, index, log, now);
+    }
+    if (end % granule != 0 && found.access == 0) {
+        found = touch_part(last, bytes_mask(0, end % granule), index, log, now);
+    }
+    return found;
+}
+
+Conflict Shadow::touch_whole(uint64_t first, uint64_t last, uint32_t index, const AccessLog& log, const Present& now)
+{
+    const AccessKind kind = log[index].kind;
+    for (uint64_t at = first; at < last;) {
+        const uint32_t write = last_write_[at];
+        if (write == listed) {
+            const Conflict found = touch_part(at, all_bytes, index, log, now);
+            if (found.access != 0) {
+                return found;
+            }
+            ++at;
+            continue;
+        }
+        const uint64_t until = same_until(at, last);
+        if (write != 0 && !now.follows(log[write])) {
+            return {write, at * granule, until * granule};
+        }
+        int free = -1;
+        for (int slot = 0; slot < slots; ++slot) {
+            const uint32_t earlier = since_[slot][at];
+            const bool before = earlier == 0 || now.follows(log[earlier]);
+            if (!before && conflicting(kind, log[earlier].kind)) {
+                return {earlier, at * granule, until * granule};
+            }
+            // A read that this one follows, or that the same pipe made, says nothing more than this one.
+            if (before || (log[earlier].agent == now.agent && log[earlier].kind == kind)) {
+                free = free < 0 ? slot : free;
+            }
+        }
+        const auto fill = [&](std::vector<uint32_t>& values, uint32_t value) {
+            std::fill(values.begin() + static_cast<std::ptrdiff_t>(at),
+                values.begin() + static_cast<std::ptrdiff_t>(until), value);
+        };
+        if (kind == AccessKind::write) {
+            fill(last_write_, index);
+            for (auto& slot : since_) {
+                fill(slot, 0);
+            }
+        } else if (free >= 0) {
+            fill(since_[free], index);
+        } else {
+            for (uint64_t i = at; i < until; ++i) {
+                list(i);
+                lists_[i].push_back({index, all_bytes});
+            }
+        }
+        at = until;
+    }
+    return {};
+}
+
+// Turns the record of a granule into a list.
+void Shadow::list(uint64_t at)
+{
+    std::vector<Part>& parts = lists_[at];
+    parts.clear();
+    if (last_write_[at] != 0) {
+        parts.push_back({last_write_[at], all_bytes});
+    }
+    for (auto& slot : since_) {
+        if (slot[at] != 0) {
+            parts.push_back({slot[at], all_bytes});
+            slot[at] = 0;
+        }
+    }
+    last_write_[at] = listed;
+}
+
+Conflict Shadow::touch_part(uint64_t at, uint32_t mask, uint32_t index, const AccessLog& log, const Present& now)
+{
+    if (last_write_[at] != listed) {
+        list(at);
+    }
+    const AccessKind kind = log[index].kind;
+    std::vector<Part>& parts = lists_[at];
+    for (const Part& part : parts) {
+        const uint32_t common = part.mask & mask;
+        const Access& earlier = log[part.access];
+        if (common != 0 && conflicting(kind, earlier.kind) && !now.follows(earlier)) {
+            return {part.access, at * granule + low_byte(common), at * granule + high_byte(common)};
+        }
+    }
+    // Keep what the present access does not stand for. Only a write stands for what came before it on other pipes.
+    size_t kept = 0;
+    for (Part part : parts) {
+        const Access& earlier = log[part.access];
+        const bool same = earlier.agent == now.agent && earlier.kind == kind;
+        if (kind == AccessKind::write || same || (earlier.kind != AccessKind::write && now.follows(earlier))) {
+            part.mask &= ~mask;
+        }
+        if (part.mask != 0) {
+            parts[kept++] = part;
+        }
+    }
+    parts.resize(kept);
+    if (kind == AccessKind::write && mask == all_bytes) {
+        last_write_[at] = index;
+        return {};
+    }
+    parts.push_back({index, mask});
+    return {};
+}
+
+}  // namespace tile_simulator
