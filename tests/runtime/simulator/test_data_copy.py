@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernel_set import KernelSet
+from kernel_set import KernelSet, launcher
 
 KERNELS = KernelSet(
     """
@@ -22,7 +22,7 @@ START = """
     TPipe pipe; TBuf<TPosition::VECCALC> buffer; LocalTensor<T> ub = whole_ub<T>(pipe, buffer);
     GlobalTensor<T> gd; gd.SetGlobalBuffer((__gm__ T*)d); GlobalTensor<T> gs; gs.SetGlobalBuffer((__gm__ T*)s);
     DataCopy(ub, gd, 4096);
-    SetFlag<HardEvent::MTE2_MTE3>(1); WaitFlag<HardEvent::MTE2_MTE3>(1);
+    PipeBarrier<PIPE_ALL>();
 """
 END = """
     SetFlag<HardEvent::MTE2_MTE3>(0); WaitFlag<HardEvent::MTE2_MTE3>(0);
@@ -176,7 +176,7 @@ for _t in ("float", "half", "int8_t"):
         f"""using T = {_t};
     TPipe pipe; TBuf<TPosition::A1> l1; pipe.InitBuffer(l1, 65536); LocalTensor<T> a = l1.Get<T>();
     GlobalTensor<T> gd; gd.SetGlobalBuffer((__gm__ T*)d); GlobalTensor<T> gs; gs.SetGlobalBuffer((__gm__ T*)s);
-    DataCopy(a, gd, 8192);
+    DataCopy(a, gd, 8192); PipeBarrier<PIPE_MTE2>();
     DataCopy(a, gs, Nd2NzParams(2, 5, 37, 300, 41, 7, 1, 2048));
     SetFlag<HardEvent::MTE2_MTE3>(0); WaitFlag<HardEvent::MTE2_MTE3>(0);
     DataCopy(gd, a, 8192);""",
@@ -219,7 +219,7 @@ for _t in [*ATOMIC, "bfloat16_t"]:
         GlobalTensor<T> gd; gd.SetGlobalBuffer((__gm__ T*)d); GlobalTensor<T> gs; gs.SetGlobalBuffer((__gm__ T*)s);
         DataCopy(ub, gs, 256); SetFlag<HardEvent::MTE2_MTE3>(0); WaitFlag<HardEvent::MTE2_MTE3>(0);
         SetAtomic{_op}<T>(); DataCopyPad(gd[1], ub, DataCopyExtParams(1, 100 * sizeof(T), 0, 0, 0)); SetAtomicNone();
-        PipeBarrier<PIPE_MTE3>(); DataCopyPad(gd[200], ub, DataCopyExtParams(1, 10 * sizeof(T), 0, 0, 0));""",
+        PipeBarrier<PIPE_MTE3>(); DataCopyPad(gd[200 + 16 * GetBlockIdx()], ub, DataCopyExtParams(1, 10 * sizeof(T), 0, 0, 0));""",
         )
 
 
@@ -227,18 +227,19 @@ for _t in [*ATOMIC, "bfloat16_t"]:
 @pytest.mark.parametrize("op", ["Add", "Max", "Min"])
 def test_atomics_over_many_blocks(t: str, op: str) -> None:
     rng = np.random.default_rng(3)
-    d = rng.integers(0, 3, 256).astype(ATOMIC[t])
+    d = rng.integers(0, 3, 512).astype(ATOMIC[t])
     s = rng.integers(-2, 5, 256).astype(ATOMIC[t])
     expected = d.copy()
     combine = {"Add": lambda a, b: a + 8 * b, "Max": np.maximum, "Min": np.minimum}[op]
     expected[1:101] = combine(d[1:101], s[:100])
-    expected[200:210] = s[:10]
+    for block in range(8):
+        expected[200 + 16 * block :][:10] = s[:10]
     KERNELS.run(f"atomic_{op}_{t}", d, s, blocks=8)
     np.testing.assert_array_equal(d, expected)
 
 
 def test_atomic_add_of_bfloat16() -> None:
-    d = np.zeros(256, np.uint16)
+    d = np.zeros(512, np.uint16)
     s = np.full(256, 0x3F80, np.uint16)  # 1.0
     KERNELS.run("atomic_Add_bfloat16_t", d, s, blocks=8)
     assert (d[1:101] == 0x4100).all()  # 8.0
@@ -284,7 +285,7 @@ KERNELS.add(
 
 def test_every_block_starts_with_memory_full_of_nan() -> None:
     d = np.zeros(4096, np.float16)
-    KERNELS.run("fresh", d, d, blocks=2, threads=1)
+    KERNELS.run("fresh", d, d, blocks=2, threads=1, checks=launcher().CHECKS_OFF)
     assert np.isnan(d).all()
 
 

@@ -19,6 +19,12 @@ __aicore__ inline bool is_aiv()
     }
     return false;
 }
+// Other cores see scalar stores, and this one theirs, once the data cache was written back and dropped.
+__aicore__ inline void publish(GlobalTensor<int32_t>& g)
+{
+    DataCacheCleanAndInvalid<int32_t, CacheLine::ENTIRE_DATA_CACHE, DcciDst::CACHELINE_OUT>(g);
+    PipeBarrier<PIPE_ALL>();
+}
 """
 )
 WRITE = """
@@ -31,7 +37,7 @@ for _type in ("AIV_ONLY", "AIC_ONLY", "MIX_AIV_1_0", "MIX_AIC_1_0", "MIX_AIC_1_1
         "GM_ADDR d",
         WRITE
         + """
-    int32_t at = ((is_aiv() ? 1 : 0) * 64 + GetBlockIdx()) * 4;
+    int32_t at = ((is_aiv() ? 1 : 0) * 64 + GetBlockIdx()) * 16;
     g.SetValue(at, 1); g.SetValue(at + 1, (int32_t)GetBlockNum()); g.SetValue(at + 2, (int32_t)GetSubBlockIdx());
     g.SetValue(at + 3, (int32_t)GetSubBlockNum());
     """,
@@ -43,8 +49,9 @@ SHAPES = {"AIV_ONLY": (0, 1), "AIC_ONLY": (1, 0), "MIX_AIV_1_0": (0, 1), "MIX_AI
 
 @pytest.mark.parametrize("kind", SHAPES)
 def test_cores_and_indices_of_every_kernel_type(kind: str) -> None:
-    d = np.zeros((2, 64, 4), np.int32)
-    KERNELS.run(f"index_{kind}", d, blocks=7)
+    lines = np.zeros((2, 64, 16), np.int32)
+    KERNELS.run(f"index_{kind}", lines, blocks=7)
+    d = lines[:, :, :4]
     aic, aiv = SHAPES[kind]
     expected = np.zeros_like(d)
     for block in range(7):
@@ -63,16 +70,19 @@ KERNELS.add(
     + """
     for (int32_t i = 0; i < 20; ++i) {
         if ASCEND_IS_AIC {
-            g.SetValue(GetBlockIdx() * 4, i);
+            int32_t at = GetBlockIdx() * 64;
+            g.SetValue(at, i);
+            publish(g);
             CrossCoreSetFlag<2, PIPE_FIX>(3);
             CrossCoreWaitFlag(4);
-            g.SetValue(GetBlockIdx() * 4 + 3,
-                g.GetValue(GetBlockIdx() * 4 + 3) + g.GetValue(GetBlockIdx() * 4 + 1) + g.GetValue(GetBlockIdx() * 4 + 2));
+            g.SetValue(at + 48, g.GetValue(at + 48) + g.GetValue(at + 16) + g.GetValue(at + 32));
+            publish(g);
         }
         if ASCEND_IS_AIV {
             CrossCoreWaitFlag(3);
-            int32_t block = GetBlockIdx() / 2;
-            g.SetValue(block * 4 + 1 + GetSubBlockIdx(), g.GetValue(block * 4) * (1 + (int32_t)GetSubBlockIdx()));
+            int32_t at = GetBlockIdx() / 2 * 64;
+            g.SetValue(at + 16 + 16 * GetSubBlockIdx(), g.GetValue(at) * (1 + (int32_t)GetSubBlockIdx()));
+            publish(g);
             CrossCoreSetFlag<2, PIPE_MTE3>(4);
         }
     }
@@ -85,10 +95,11 @@ KERNELS.add(
     WRITE
     + """
     if ASCEND_IS_AIV {
-        g.SetValue(GetBlockIdx(), (int32_t)GetBlockIdx() + 1);
+        g.SetValue(GetBlockIdx() * 16, (int32_t)GetBlockIdx() + 1);
+        publish(g);
         CrossCoreSetFlag<1, PIPE_MTE3>(5);
         CrossCoreWaitFlag(5);
-        g.SetValue(64 + GetBlockIdx(), g.GetValue(GetBlockIdx() ^ 1));
+        g.SetValue((64 + GetBlockIdx()) * 16, g.GetValue((GetBlockIdx() ^ 1) * 16));
     }
 """,
     None,
@@ -101,12 +112,13 @@ for _only, _kind in (("true", "KERNEL_TYPE_MIX_AIV_1_0"), ("false", "KERNEL_TYPE
         + f"""
     int32_t cores = GetBlockNum() * GetSubBlockNum();
     for (int32_t round = 0; round < 3; ++round) {{
-        if ASCEND_IS_AIV {{ g.SetValue(round * 64 + GetBlockIdx(), 1); }}
+        if ASCEND_IS_AIV {{ g.SetValue((round * 64 + GetBlockIdx()) * 16, 1); }}
+        publish(g);
         SyncAll<{_only}>();
         int32_t sum = 0;
-        for (int32_t i = 0; i < cores; ++i) {{ sum += g.GetValue(round * 64 + i); }}
-        if ASCEND_IS_AIV {{ g.SetValue(256 + round * 64 + GetBlockIdx(), sum); }}
-        if ASCEND_IS_AIC {{ g.SetValue(512 + round * 64 + GetBlockIdx(), sum); }}
+        for (int32_t i = 0; i < cores; ++i) {{ sum += g.GetValue((round * 64 + i) * 16); }}
+        if ASCEND_IS_AIV {{ g.SetValue((256 + round * 64 + GetBlockIdx()) * 16, sum); }}
+        if ASCEND_IS_AIC {{ g.SetValue((512 + round * 64 + GetBlockIdx()) * 16, sum); }}
     }}
     """,
         _kind,
@@ -115,23 +127,23 @@ for _only, _kind in (("true", "KERNEL_TYPE_MIX_AIV_1_0"), ("false", "KERNEL_TYPE
 
 @pytest.mark.parametrize(("threads", "seed"), list(itertools.product([1, 2, 0], [0, 1, 77])))
 def test_flags_between_the_cores_of_a_block(threads: int, seed: int) -> None:
-    d = np.zeros((9, 4), np.int32)
+    d = np.zeros((9, 64), np.int32)
     KERNELS.run("ping_pong", d, blocks=9, threads=threads, seed=seed)
-    assert (d[:, 3] == sum(3 * i for i in range(20))).all()
-    d = np.zeros(128, np.int32)
+    assert (d[:, 48] == sum(3 * i for i in range(20))).all()
+    d = np.zeros((128, 16), np.int32)
     KERNELS.run("pair", d, blocks=4, threads=threads, seed=seed)
-    np.testing.assert_array_equal(d[64:72], np.arange(8).reshape(4, 2)[:, ::-1].reshape(-1) + 1)
+    np.testing.assert_array_equal(d[64:72, 0], np.arange(8).reshape(4, 2)[:, ::-1].reshape(-1) + 1)
 
 
 @pytest.mark.parametrize(("threads", "seed"), list(itertools.product([1, 2, 5], [0, 3])))
 def test_sync_all_over_more_blocks_than_threads(threads: int, seed: int) -> None:
-    d = np.zeros(1024, np.int32)
+    d = np.zeros((1024, 16), np.int32)
     KERNELS.run("all_true", d, blocks=40, threads=threads, seed=seed)
-    assert (d[256:448].reshape(3, 64)[:, :40] == 40).all()
-    d = np.zeros(1024, np.int32)
+    assert (d[256:448, 0].reshape(3, 64)[:, :40] == 40).all()
+    d = np.zeros((1024, 16), np.int32)
     KERNELS.run("all_false", d, blocks=17, threads=threads, seed=seed)
-    assert (d[256:448].reshape(3, 64)[:, :34] == 34).all()
-    assert (d[512:704].reshape(3, 64)[:, :17] == 34).all()
+    assert (d[256:448, 0].reshape(3, 64)[:, :34] == 34).all()
+    assert (d[512:704, 0].reshape(3, 64)[:, :17] == 34).all()
 
 
 KERNELS.add(
@@ -186,7 +198,7 @@ def test_deadlocks_are_reported(threads: int) -> None:
     assert fault.kind == "deadlock" and "aic waits for cross-core flag 2" in fault.text
     fault = KERNELS.fault("missing_block", d, blocks=6, threads=threads)
     assert fault.kind == "deadlock" and "block 0 aiv0 waits for cross-core flag 1" in fault.text
-    fault = KERNELS.fault("all_true", np.zeros(1024, np.int32), blocks=49, threads=threads)
+    fault = KERNELS.fault("all_true", np.zeros(16384, np.int32), blocks=49, threads=threads)
     assert fault.kind == "deadlock" and "needs 49 of them and the device runs 48" in fault.text
 
 
@@ -269,7 +281,7 @@ def test_a_kernel_that_does_nothing_costs_microseconds() -> None:
 
 
 def test_host_threads_launch_at_the_same_time() -> None:
-    results = [np.zeros((9, 4), np.int32) for _ in range(4)]
+    results = [np.zeros((9, 64), np.int32) for _ in range(4)]
     kernel_set = KERNELS
     kernel_set.run("ping_pong", results[0].copy(), blocks=9)
     kernel = kernel_set._opened["ping_pong"]
@@ -285,7 +297,7 @@ def test_host_threads_launch_at_the_same_time() -> None:
     for worker in workers:
         worker.join()
     for array in results:
-        assert (array[:, 3] == 570).all()
+        assert (array[:, 48] == 570).all()
 
 
 @pytest.mark.vendor

@@ -111,7 +111,8 @@ HOST.add("dequantise", "GM_ADDR d, GM_ADDR s",
     "TPipe pipe; TBuf<TPosition::VECCALC> x; pipe.InitBuffer(x, 4096); LocalTensor<int32_t> s_ = x.Get<int32_t>(512); "
     "LocalTensor<half> d_ = x.GetWithOffset<half>(512, 2048); GlobalTensor<int32_t> gs; GlobalTensor<half> gd; "
     "gs.SetGlobalBuffer((__gm__ int32_t*)s); gd.SetGlobalBuffer((__gm__ half*)d); DataCopy(s_, gs, 512); "
-    "SetDeqScale((half)0.5f); Cast(d_, s_, RoundMode::CAST_NONE, 512); DataCopy(gd, d_, 512);")  # fmt: skip
+    "PipeBarrier<PIPE_ALL>(); SetDeqScale((half)0.5f); Cast(d_, s_, RoundMode::CAST_NONE, 512); "
+    "PipeBarrier<PIPE_ALL>(); DataCopy(gd, d_, 512);")  # fmt: skip
 
 
 def bf16_to_f32(bits: Any) -> Any:

@@ -55,6 +55,7 @@ void Block::core_main(void* pointer)
                 throw FaultError{core.pending};
             }
             check_flags_at_exit(core);
+            check_cache_at_exit(core);
         }
     } catch (FaultError& error) {
         launch.report(core, std::move(error.fault));

@@ -52,6 +52,7 @@ void Core::begin()
     for (CrossFlag& flag : cross) {
         flag = CrossFlag{};
     }
+    cache.clear();
     waiting_id = -1;
     has_pending = false;
     site = Where{};

@@ -9,6 +9,7 @@
 #include "coroutine.h"
 #include "fault.h"
 #include "memory.h"
+#include "scalar_cache.h"
 
 namespace tile_simulator {
 
@@ -87,6 +88,7 @@ public:
 
     bool takes_part = true;
     bool device_checks = true;
+    ScalarCache cache;
     uint64_t instructions = 0;
     std::string output;
     Coroutine coroutine;

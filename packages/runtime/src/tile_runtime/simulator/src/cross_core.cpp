@@ -195,9 +195,20 @@ void sync_all(bool vector_cores_only, Use use)
 
 void clean_data_cache(uint64_t address, bool entire, Use use)
 {
-    (void)address;
-    (void)entire;
-    Instruction(core_of(use), Pipe::s, use).issue();
+    Core& core = core_of(use);
+    enter(core);
+    if (OrderChecks* order = core.block.order()) {
+        const GlobalBuffer* buffer = core.block.launch().buffers().find(address);
+        bool clean = true;
+        if (entire) {
+            core.cache.clean_all();
+        } else {
+            clean = core.cache.clean(buffer != nullptr ? buffer->begin : 0, address);
+        }
+        if (clean) {
+            order->cache_written_back(core);
+        }
+    }
 }
 
 }  // namespace tile_simulator

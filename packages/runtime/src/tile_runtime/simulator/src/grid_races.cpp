@@ -9,9 +9,6 @@
 namespace tile_simulator {
 namespace {
 
-// Scalar stores write whole lines of the data cache (hardware.md 1.6): two cores must not store to one line.
-constexpr uint64_t cache_line = 64;
-
 uint32_t first_round_after(const std::vector<VectorClock>& released, const Access& access)
 {
     const auto covers = [&](const VectorClock& clock) { return clock.at[access.agent] >= access.number; };
@@ -52,15 +49,17 @@ std::vector<GridRaces::Run> GridRaces::runs_of(const std::vector<uint32_t>& reco
     std::vector<Run> runs;
     for (const uint32_t index : records) {
         const Record& record = records_[index];
-        const bool line = record.access.kind == AccessKind::write && record.access.agent % pipe_count == int(Pipe::s);
+        const bool line = is_cache(record.access.agent);
         const Region& region = record.region;
         for (uint64_t outer = 0; outer < region.outer; ++outer) {
             for (uint64_t inner = 0; inner < region.inner; ++inner) {
                 uint64_t begin = region.start + outer * region.outer_stride + inner * region.inner_stride;
                 uint64_t end = begin + region.run;
-                if (line) {
-                    begin = begin / cache_line * cache_line;
-                    end = (end + cache_line - 1) / cache_line * cache_line;
+                if (line) {  // the cache writes back whole lines, so two cores must not store to one
+                    constexpr uint64_t unit = ScalarCache::line_bytes;
+                    const uint64_t base = record.buffer->begin;
+                    begin = base + (begin - base) / unit * unit;
+                    end = base + (end - base + unit - 1) / unit * unit;
                 }
                 runs.push_back({begin, end, index});
             }
@@ -102,8 +101,8 @@ bool GridRaces::find(Fault& fault)
                 const Record& first = a.block < b.block ? a : b;
                 const Record& second = a.block < b.block ? b : a;
                 fault = grid_race_report(first.access, first.block, second.access, second.block,
-                    text_of("bytes [%llu, %llu) of GM buffer '%s'", static_cast<unsigned long long>(run.begin - start),
-                        static_cast<unsigned long long>(std::min(run.end, other.end) - start),
+                    text_of("bytes [%llu, %llu) of GM buffer '%s'", static_cast<unsigned long long>(std::max(run.begin, start) - start),
+                        static_cast<unsigned long long>(std::min({run.end, other.end, a.buffer->end}) - start),
                         a.buffer->name.c_str()));
                 return true;
             }

@@ -8,11 +8,6 @@
 namespace tile_simulator {
 namespace {
 
-int core_index(const Core& core)
-{
-    return core.is_vector() ? 1 + int(core.sub) : 0;
-}
-
 int flag_key(const Core& core, Pipe source, Pipe target, int id)
 {
     return ((core_index(core) * pipe_count + int(source)) * pipe_count + int(target)) * event_ids + id;
@@ -82,10 +77,17 @@ VectorClock OrderChecks::present(const Core& core, Pipe pipe, bool in_order) con
     if (in_order || pipe == Pipe::s) {
         clock.at[agent] = issued_[agent];
     }
+    const int cache = cache_of(core);
+    if (pipe == Pipe::s) {
+        clock.at[cache] = issued_[cache] + 1;  // the scalar unit sees what it has stored
+    }
     // As compiled by default on an AIV: barriers between dependent vector instructions, flags between the scalar unit
     // and V, MTE2, MTE3 (hardware.md 1.3).
     if (!strict_ && core.is_vector()) {
         clock.at[scalar] = issued_[scalar];
+        if (pipe != Pipe::s) {
+            clock.at[cache] = issued_[cache];
+        }
         if (pipe == Pipe::v) {
             clock.at[agent] = issued_[agent];
         }
@@ -119,8 +121,13 @@ void OrderChecks::instruction(const Instruction& instruction)
             const AccessKind kind = !writes   ? AccessKind::read
                                     : dma_out ? AccessKind::atomic
                                               : AccessKind::write;
-            const uint32_t index = log_.add({instruction.use.api, at.file, operand.name, operand.buffer, at.line,
-                now.number, now.agent, kind});
+            Access access = {instruction.use.api, at.file, operand.name, operand.buffer, at.line, now.number, now.agent, kind};
+            if (instruction.pipe == Pipe::s && operand.memory == Memory::gm && writes) {
+                // Complete once the data cache has been written back.
+                access.agent = static_cast<uint8_t>(cache_of(core));
+                access.number = issued_[access.agent] + 1;
+            }
+            const uint32_t index = log_.add(access);
             if (operand.memory != Memory::gm) {
                 check_local(instruction, operand, now, index);
                 continue;
@@ -227,7 +234,9 @@ void OrderChecks::barrier_all(Core& core)
 VectorClock OrderChecks::completed(Core& core, Pipe pipe)
 {
     VectorClock clock = present(core, pipe, true);
-    clock.at[agent_of(core, pipe)] = issued_[agent_of(core, pipe)];
+    if (pipe == Pipe::s) {
+        clock.at[cache_of(core)] = issued_[cache_of(core)];
+    }
     return clock;
 }
 
@@ -236,6 +245,11 @@ void OrderChecks::start_after(Core& core, const VectorClock& clock)
     for (int pipe = 0; pipe < pipe_count; ++pipe) {
         known_[agent_of(core, Pipe(pipe))].join(clock);
     }
+}
+
+void OrderChecks::cache_written_back(Core& core)
+{
+    ++issued_[cache_of(core)];
 }
 
 void OrderChecks::raise_counter(const Core& target, int id, const VectorClock& clock)

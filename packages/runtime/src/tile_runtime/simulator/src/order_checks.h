@@ -27,6 +27,9 @@ public:
     void barrier(Core& core, Pipe pipe);
     void barrier_all(Core& core);
 
+    // The data cache of the core holds no store any more that GM lacks.
+    void cache_written_back(Core& core);
+
     // What is complete when a cross-core set of `pipe` takes effect.
     VectorClock completed(Core& core, Pipe pipe);
     // A counter of `target` rises by one once everything in `clock` is complete.

@@ -17,10 +17,16 @@ const char* verb_of(AccessKind kind)
     }
 }
 
+// The data cache belongs to the scalar unit.
+const char* name_of_pipe(int agent)
+{
+    return pipe_names[is_cache(agent) ? int(Pipe::s) : agent % agents_per_core];
+}
+
 const char* core_name(int agent)
 {
     static const char* const names[] = {"aic", "aiv0", "aiv1"};
-    return names[agent / pipe_count];
+    return names[agent / agents_per_core];
 }
 
 // The bytes of a conflict: relative to the buffer where one is known.
@@ -42,28 +48,29 @@ std::string bytes_text(const Instruction& instruction, const Operand& operand, c
 
 std::string agent_text(int agent, bool with_core)
 {
-    const char* pipe = pipe_names[agent % pipe_count];
+    const char* pipe = name_of_pipe(agent);
     return with_core ? text_of("%s %s", core_name(agent), pipe) : std::string(pipe);
 }
 
 // What would put the earlier access before the later one.
 std::string missing_order(int earlier, int later)
 {
-    const char* from = pipe_names[earlier % pipe_count];
-    const char* to = pipe_names[later % pipe_count];
-    if (earlier / pipe_count != later / pipe_count) {
-        const bool same_kind = earlier / pipe_count != 0 && later / pipe_count != 0;
+    const char* from = name_of_pipe(earlier);
+    const char* to = name_of_pipe(later);
+    const char* first = is_cache(earlier) ? "call DataCacheCleanAndInvalid after the store, then " : "";
+    if (earlier / agents_per_core != later / agents_per_core) {
+        const bool same_kind = earlier / agents_per_core != 0 && later / agents_per_core != 0;
         return text_of(
-            "add CrossCoreSetFlag<%d, PIPE_%s>(id) on %s after the first and CrossCoreWaitFlag(id) on %s before the "
+            "%sadd CrossCoreSetFlag<%d, PIPE_%s>(id) on %s after the first and CrossCoreWaitFlag(id) on %s before the "
             "second",
-            same_kind ? 1 : 2, from, core_name(earlier), core_name(later));
+            first, same_kind ? 1 : 2, is_cache(earlier) ? "MTE3" : from, core_name(earlier), core_name(later));
     }
     if (earlier == later) {
         return text_of("add PipeBarrier<PIPE_%s>() between them", from);
     }
     return text_of(
-        "add SetFlag<HardEvent::%s_%s>(id) after the first and WaitFlag<HardEvent::%s_%s>(id) before the second", from,
-        to, from, to);
+        "%sadd SetFlag<HardEvent::%s_%s>(id) after the first and WaitFlag<HardEvent::%s_%s>(id) before the second", first,
+        from, to, from, to);
 }
 
 }  // namespace
@@ -80,7 +87,7 @@ Fault race_report(
     const Instruction& instruction, const Operand& operand, const Access& earlier, const Conflict& conflict)
 {
     const int agent = agent_of(instruction.core, instruction.pipe);
-    const bool cores = agent / pipe_count != earlier.agent / pipe_count;
+    const bool cores = agent / agents_per_core != earlier.agent / agents_per_core;
     const AccessKind kind = !operand.write ? AccessKind::read : AccessKind::write;
     Fault fault;
     fault.kind = "race";

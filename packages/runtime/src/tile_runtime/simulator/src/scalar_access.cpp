@@ -56,15 +56,23 @@ uint8_t* global_pointer(uint64_t address, uint32_t bytes, Use use)
 
 void global_load(uint64_t address, uint32_t bytes, void* value, Use use)
 {
-    Instruction instruction(core_of(use), Pipe::s, use);
+    Core& core = core_of(use);
+    Instruction instruction(core, Pipe::s, use);
     const int operand = instruction.global("the element", false, Region::bytes(address, bytes));
     instruction.issue();
+    if (core.device_checks) {
+        core.cache.load(core.block.launch().buffers().find(address)->begin, address, bytes, use);
+    }
     std::memcpy(value, instruction.data(operand), bytes);
 }
 
 void global_store(uint64_t address, uint32_t bytes, const void* value, Use use)
 {
     std::memcpy(global_pointer(address, bytes, use), value, bytes);
+    Core& core = core_of(use);
+    if (core.device_checks) {
+        core.cache.store(core.block.launch().buffers().find(address)->begin, address, bytes, use);
+    }
 }
 
 void reset_core_state()

@@ -210,6 +210,18 @@ void check_flags_at_exit(Core& core)
     }
 }
 
+void check_cache_at_exit(Core& core)
+{
+    if (core.block.launch().options().checks < TILE_CHECKS_STRICT) {
+        return;
+    }
+    if (const Where* at = core.cache.uncleaned()) {
+        raise("store-not-written-back", {"SetValue", *at},
+            "this scalar store to GM may stay in the core's data cache when the kernel ends: call "
+            "DataCacheCleanAndInvalid after it");
+    }
+}
+
 bool enter_kernel(KernelMetaType type)
 {
     const Use use = {"KERNEL_TASK_TYPE_DEFAULT", {"", 0}};

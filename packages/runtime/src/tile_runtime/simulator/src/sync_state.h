@@ -13,5 +13,7 @@ bool cross_flag_ready(Core& core, int id);
 void check_flags_at_exit(Core& core);
 // The same for cross-core counters, once every core of the block has ended.
 void check_cross_flags_at_exit(Block& block);
+// At strict level: every scalar store to GM must have been written back.
+void check_cache_at_exit(Core& core);
 
 }  // namespace tile_simulator

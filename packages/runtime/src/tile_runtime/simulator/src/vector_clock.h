@@ -11,13 +11,27 @@
 namespace tile_simulator {
 
 constexpr int cores_per_block = 3;
-constexpr int agent_count = cores_per_block * pipe_count;
-constexpr int grid_slots = 11;  // distinct (kind of core, flag id) pairs of mode 0 in one launch
+// An agent is a pipe of a core, or the data cache of its scalar unit: it counts the times it was written back.
+constexpr int agents_per_core = pipe_count + 1;
+constexpr int agent_count = cores_per_block * agents_per_core;
+constexpr int grid_slots = 8;  // distinct (kind of core, flag id) pairs of mode 0 in one launch
 
-// Index of a pipe of a core of the block: 0..20. The core is 0 (aic), 1 (aiv0) or 2 (aiv1).
+// Cores of a block are 0 (aic), 1 (aiv0) and 2 (aiv1).
+inline int core_index(const Core& core)
+{
+    return core.is_vector() ? 1 + int(core.sub) : 0;
+}
 inline int agent_of(const Core& core, Pipe pipe)
 {
-    return (core.is_vector() ? 1 + int(core.sub) : 0) * pipe_count + int(pipe);
+    return core_index(core) * agents_per_core + int(pipe);
+}
+inline int cache_of(const Core& core)
+{
+    return core_index(core) * agents_per_core + pipe_count;
+}
+inline bool is_cache(int agent)
+{
+    return agent % agents_per_core == pipe_count;
 }
 
 struct VectorClock {
