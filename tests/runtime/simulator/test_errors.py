@@ -27,7 +27,7 @@ BINARY = "{1, 1, 1, 8, 8, 8}"
 
 # name, statement, slug, words of the text. GM buffer d has 4096 bytes.
 VECTOR_CASES: list[tuple[str, str, str, tuple[str, ...]]] = [
-    ("ub_end", "Add(x, x, x[49152 - 8], 64);", "out-of-bounds", ("Add: src1", "[196576, 196832) of UB", "196608")),
+    ("ub_end", "Add(x, x, x[49152 - 8], 64);", "out-of-bounds", ("Add: src1", "[196576, 196832) of the UB buffer", "196608")),
     ("ub_write", "Duplicate(x[49152], 1.0f, 8);", "out-of-bounds", ("Duplicate: dst", "UB")),
     ("ub_repeat", f"Add(x[40000], x, x, (uint64_t)64, 200, {BINARY});", "out-of-bounds", ("Add: dst",)),
     ("gm_end", "DataCopy(x, g[1016], 16);", "out-of-bounds", ("DataCopy: src reads bytes [4064, 4128) of GM buffer 'd'", "4096")),
