@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -55,10 +55,11 @@ class KernelBatch:
         self.funcs.append(lower(replace(func, name=f"k{number}_{func.name}")))
         return number
 
-    def build(self) -> None:
+    def build(self, rewrite: Callable[[str], str] = str) -> None:
+        """Compile; `rewrite` may change the text of every kernel before."""
         parts = ['#include "kernel_operator.h"\n#include "tile_device.h"\n']
         for number, func in enumerate(self.funcs):
-            text = emit(func, DEFAULT_TARGET) + entry_source(func)
+            text = rewrite(emit(func, DEFAULT_TARGET)) + entry_source(func)
             text = re.sub(r"^#include.*$", "", text, flags=re.M)
             text = re.sub(r"\bcall\b", f"call_{number}", text)
             parts.append(re.sub(r"\btile_entry\b", f"tile_entry_{number}", text))
@@ -84,7 +85,7 @@ class KernelBatch:
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[:4000]
 
-    def run(self, number: int, arguments: Sequence[Any]) -> Outcome:
+    def run(self, number: int, arguments: Sequence[Any], **options: int) -> Outcome:
         """Run one kernel on copies of the arguments; checks are those of the device."""
         assert self.library is not None, "build first"
         func, module = self.funcs[number], launcher()
@@ -95,6 +96,7 @@ class KernelBatch:
         kernel = module.Kernel(
             str(self.library), f"tile_entry_{number}", [*kinds, *("i64" for _ in symbols)], names
         )
+        kernel.set_options(**options)
         values = tuple(a.ctypes.data if isinstance(a, np.ndarray) else a for a in arrays)
         sizes = tuple(a.nbytes if isinstance(a, np.ndarray) else 0 for a in arrays)
         error, printed = kernel.run((*values, *symbols), (*sizes, *(0 for _ in symbols)))

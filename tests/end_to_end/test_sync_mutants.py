@@ -1,0 +1,91 @@
+"""Every synchronisation of the examples matters: without it, or with it wrong, the checker objects."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import Any
+
+import example_kernels
+import numpy as np
+import pytest
+
+from tile_ir import Func
+from tile_runtime.native import launcher
+
+from .kernel_batch import KernelBatch
+from .sync_mutants import DECLARATION, Mutant, with_mutants
+
+
+def kernels() -> dict[str, tuple[Func, list[Any]]]:
+    """Sizes at which every loop runs at least three times and every core has several tiles."""
+    rng = np.random.default_rng(0)
+    load = example_kernels.load
+
+    def half(*shape: int) -> Any:
+        return rng.standard_normal(shape).astype(np.float16)
+
+    x = rng.standard_normal((320, 128)).astype(np.float32)
+    s = rng.standard_normal((128, 256)).astype(np.float32)
+    work = [np.zeros((4, 32, 32), np.float32), np.zeros((4, 32, 32), np.float16)]
+    attention = [half(1, 2, 64, 64) for _ in range(3)]
+    return {
+        "vector_add": (
+            load("01_vector_add").vector_add.__wrapped__(320, 128, 64), [x, x, np.zeros_like(x)]
+        ),
+        "gemm": (
+            load("02_gemm").gemm.__wrapped__(64, 96, 320, 32, 48, 64),
+            [half(64, 320), half(320, 96), np.zeros((64, 96), np.float16)],
+        ),
+        "gemm_intrinsic": (
+            load("03_gemm_intrinsic").gemm_intrinsic.__wrapped__(96, 96, 512, 32, 32, 128, 32, 3),
+            [half(96, 512), half(512, 96), np.zeros((96, 96), np.float16)],
+        ),
+        "softmax": (
+            load("04_online_softmax").online_softmax.__wrapped__(128, 256, 16, 64, "float32"),
+            [s, np.zeros_like(s)],
+        ),
+        "attention": (
+            load("05_flash_attention").flash_attention.__wrapped__(1, 2, 128, 64, 32, 32),
+            [half(1, 2, 128, 64), half(1, 2, 128, 64), half(1, 2, 128, 64),
+             np.zeros((1, 2, 128, 64), np.float16), np.zeros((8, 32, 32), np.float32),
+             np.zeros((8, 32, 32), np.float16), np.zeros((8, 32, 64), np.float32)],
+        ),
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def batch(tmp_path_factory: pytest.TempPathFactory) -> tuple[KernelBatch, list[list[Mutant]]]:
+    made = KernelBatch(tmp_path_factory.mktemp("mutants"))
+    for func, _ in kernels().values():
+        made.add(func)
+    found: list[list[Mutant]] = []
+
+    def rewrite(text: str) -> str:
+        changed, mutants = with_mutants(text, 1 + sum(len(m) for m in found))
+        found.append(mutants)
+        return DECLARATION * (len(found) == 1) + changed
+
+    made.build(rewrite)
+    return made, found
+
+
+@pytest.mark.parametrize("name", kernels())
+def test_every_mutant_is_objected_to(
+    name: str, batch: tuple[KernelBatch, list[list[Mutant]]]
+) -> None:
+    made, found = batch
+    number = list(kernels()).index(name)
+    _, arguments = kernels()[name]
+    strict = launcher().CHECKS_STRICT
+    assert (clean := made.run(number, arguments, checks=strict)).error is None, clean.error.text
+    # Loaded by the run above, together with the simulator it needs.
+    chosen = ctypes.c_int.in_dll(ctypes.CDLL(str(made.library)), "tile_mutant")
+    missed = []
+    for mutant in found[number]:
+        chosen.value = mutant.number
+        if made.run(number, arguments, checks=strict).error is None:
+            missed.append(mutant)
+    chosen.value = 0
+    print(f"{name}: {len(found[number])} mutants, {len(missed)} missed")
+    assert not missed, "\n".join(f"{m.change}: {m.line}" for m in missed)
