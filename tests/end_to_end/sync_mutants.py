@@ -17,7 +17,9 @@ _PIPES = {
 }  # fmt: skip
 _STATEMENT = re.compile(r"^\s*(?:tile|AscendC)::(?P<name>\w+)")
 
-DECLARATION = 'extern "C" __attribute__((visibility("default"))) int tile_mutant;\nint tile_mutant = 0;\n'
+DECLARATION = (
+    'extern "C" __attribute__((visibility("default"))) int tile_mutant;\nint tile_mutant = 0;\n'
+)
 
 
 @dataclass(frozen=True)
@@ -48,13 +50,17 @@ def with_mutants(text: str, first: int) -> tuple[str, list[Mutant]]:
         absent = [new("delete", line)]
         if name in ("SetFlag", "WaitFlag"):
             other = new("rename", line)
-            call = call.replace(f"({match['id']})", f"(tile_mutant == {other} ? ({event}) ^ 1 : ({event}))")
+            call = call.replace(
+                f"({match['id']})", f"(tile_mutant == {other} ? ({event}) ^ 1 : ({event}))"
+            )
         if name == "SetFlag":
             producer = _producer(lines, at, str(match["template"]))
             if producer is not None:
                 moved = new("move before producer", line)
                 absent.append(moved)
-                before.setdefault(producer, []).append(f"if (tile_mutant == {moved}) {{ {match['call']}; }}")
+                before.setdefault(producer, []).append(
+                    f"if (tile_mutant == {moved}) {{ {match['call']}; }}"
+                )
         guard = " && ".join(f"tile_mutant != {n}" for n in absent)
         result[at] = f"{match['indent']}if ({guard}) {{ {call}; }}{match['rest']}"
     for at, calls in before.items():

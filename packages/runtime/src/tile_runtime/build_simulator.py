@@ -95,7 +95,7 @@ def build_launcher(cache_dir: Path | None = None) -> Path:
     """Returns the path of the launcher extension; builds it if needed, with pybind11's headers."""
     name = "_tile_launcher" + str(sysconfig.get_config_var("EXT_SUFFIX"))
     sources = sorted(_LAUNCHER.glob("*.cpp"))
-    watched = [*sources, *sorted(_LAUNCHER.glob("*.h")), include_directory() / "tile_simulator.h"]
+    watched = [*sources, *sorted(_LAUNCHER.glob("*.h")), *include_directory().glob("*.h")]
     flags = (*_COMMON, "-O2", "-fvisibility=hidden")
     includes = (
         f"-I{include_directory()}",

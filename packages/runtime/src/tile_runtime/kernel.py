@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tile_ir import Func, Target, TileError, parse
 from tile_runtime.bind_arguments import ArgumentBinder
 from tile_runtime.build import Built, Timings
 from tile_runtime.signature import Param
+
+if TYPE_CHECKING:
+    from tile_runtime.timeline import Timeline
 
 
 class JITKernel:
@@ -57,6 +60,12 @@ class JITKernel:
         except TileError as error:
             raise error.with_traceback(None) from None  # our frames say nothing about the kernel
         return call.outputs[0] if self._returns_one else call.outputs
+
+    def timeline(self) -> Timeline | None:
+        """The modelled timeline of the latest run, if the switch `time` was on and the kernel ran
+        on the simulator."""
+        timeline: Callable[[], Timeline | None] | None = getattr(self._launch, "timeline", None)
+        return None if timeline is None else timeline()
 
     def get_kernel_source(self) -> str:
         """The Ascend C source, device and host part."""

@@ -10,6 +10,7 @@ from typing import Any
 import tile_codegen_ascendc
 from tile_ir import BuildError, Func, KernelError, Target
 from tile_ir.switches import switch
+from tile_ir.timing import timing_of
 from tile_runtime.backend import KernelFiles, Launch
 from tile_runtime.bind_arguments import Bound
 from tile_runtime.build_simulator import include_directory
@@ -18,6 +19,7 @@ from tile_runtime.fingerprint import compiler_identity
 from tile_runtime.native import launcher
 from tile_runtime.signature import Signature, TensorParam
 from tile_runtime.simulation_error import Fault, simulation_error
+from tile_runtime.timeline import Timeline, timeline_from
 
 # How the launcher stores a scalar; the entry reads the low bytes of it (both hosts are little
 # endian), and 16-bit floats travel as float.
@@ -61,6 +63,7 @@ class SimulatorLaunch:
     def __init__(self, kernel: Any, source: Path, func: Func, target: Target) -> None:
         self._run = kernel.run
         self._set_options = kernel.set_options
+        self._timeline = kernel.timeline
         self._source = source
         self._func = func
         self._target = target
@@ -68,7 +71,7 @@ class SimulatorLaunch:
 
     def __call__(self, call: Bound, stream: Any) -> None:
         """Run to the end. Raises SimulationError for the first fault found."""
-        settings = (switch("check"), switch("threads"), switch("seed"))
+        settings = (switch("check"), switch("threads"), switch("seed"), switch("time"))
         if settings != self._settings:
             self._apply(*settings)
             self._settings = settings
@@ -82,7 +85,12 @@ class SimulatorLaunch:
             )
             raise simulation_error(fault, self._source, self._func)
 
-    def _apply(self, check: str, threads: int, seed: int) -> None:
+    def timeline(self) -> Timeline | None:
+        """The modelled timeline of the latest run on this thread, if the switch `time` was on."""
+        found = self._timeline()
+        return None if found is None else timeline_from(*found, self._target)
+
+    def _apply(self, check: str, threads: int, seed: int, time: bool) -> None:
         checks = getattr(launcher(), f"CHECKS_{check.upper()}", None)
         if checks is None:
             raise KernelError("check-level", f"this simulator has no check level {check!r}")
@@ -92,4 +100,5 @@ class SimulatorLaunch:
             seed=seed,
             cube_cores=self._target.cube_cores,
             vector_cores=self._target.vector_cores,
+            timing=timing_of(self._target) if time else None,
         )

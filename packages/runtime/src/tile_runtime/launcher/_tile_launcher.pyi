@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 CHECKS_OFF: int
 CHECKS_DEVICE: int
+CHECKS_STRICT: int
 
 def load_simulator(path: str) -> None:
     """Loads libtile_simulator.so for the whole process; later calls do nothing."""
@@ -43,8 +44,14 @@ class Kernel:
         seed: int = ...,
         cube_cores: int = ...,
         vector_cores: int = ...,
+        timing: dict[str, float] | None = ...,
     ) -> None:
-        """Options of later runs of this kernel. threads = 0 means all host threads."""
+        """Options of later runs of this kernel. threads = 0 means all host threads; `timing`
+        holds the constants of the time model (tile_ir.timing), None leaves it off."""
+
+    def timeline(self) -> tuple[dict[str, float], list[str], bytes, bytes] | None:
+        """Totals, strings, events and accesses (bytes of TileTimeEvent and TileTimeAccess) of the
+        latest timed run on this thread."""
 
     def run(
         self, values: tuple[float, ...], byte_sizes: tuple[int, ...] | None = None

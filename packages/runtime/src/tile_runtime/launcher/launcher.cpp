@@ -142,9 +142,39 @@ public:
         simulator->default_options(&options_);
     }
 
-    void set_options(uint32_t checks, uint32_t threads, uint64_t seed, uint32_t cube_cores, uint32_t vector_cores)
+    void set_options(uint32_t checks, uint32_t threads, uint64_t seed, uint32_t cube_cores, uint32_t vector_cores,
+        const std::optional<py::dict>& timing)
     {
-        options_ = TileOptions{checks, threads, seed, cube_cores, vector_cores};
+        if (timing) {
+#define TILE_TIMING_FIELD(name) timing_.name = py::cast<double>((*timing)[#name]);
+            TILE_TIMING_FIELDS(TILE_TIMING_FIELD)
+#undef TILE_TIMING_FIELD
+        }
+        options_ = TileOptions{checks, threads, seed, cube_cores, vector_cores, timing ? &timing_ : nullptr};
+    }
+
+    // (totals, strings, events and accesses as bytes of their structs) of the latest run on this thread, or None.
+    py::object timeline() const
+    {
+        const TileTimeline* line = simulator->timeline();
+        if (line == nullptr) {
+            return py::none();
+        }
+        py::dict totals;
+        totals["cycles"] = line->cycles;
+        totals["launch_us"] = line->launch_us;
+        totals["macs"] = line->macs;
+        totals["read_bytes"] = line->read_bytes;
+        totals["write_bytes"] = line->write_bytes;
+        totals["hbm_bytes"] = line->hbm_bytes;
+        py::list strings;
+        for (size_t i = 0; i < line->string_count; ++i) {
+            strings.append(line->strings[i]);
+        }
+        const py::bytes events(reinterpret_cast<const char*>(line->events), line->count * sizeof(TileTimeEvent));
+        const py::bytes accesses(
+            reinterpret_cast<const char*>(line->accesses), line->access_count * sizeof(TileTimeAccess));
+        return py::make_tuple(totals, strings, events, accesses);
     }
 
     // Runs the kernel; returns (error or None, printed text).
@@ -210,6 +240,7 @@ private:
     std::vector<Kind> kinds_;
     std::vector<std::string> names_;
     TileOptions options_;
+    TileTiming timing_{};
 };
 
 }  // namespace
@@ -239,6 +270,7 @@ PYBIND11_MODULE(_tile_launcher, module)
                  std::vector<std::string>>(),
             py::arg("path"), py::arg("entry_symbol"), py::arg("kinds"), py::arg("names") = std::vector<std::string>())
         .def("set_options", &Kernel::set_options, py::kw_only(), py::arg("checks") = int(TILE_CHECKS_DEVICE),
-            py::arg("threads") = 0, py::arg("seed") = 0, py::arg("cube_cores") = 24, py::arg("vector_cores") = 48)
+            py::arg("threads") = 0, py::arg("seed") = 0, py::arg("cube_cores") = 24, py::arg("vector_cores") = 48, py::arg("timing") = py::none())
+        .def("timeline", &Kernel::timeline)
         .def("run", &Kernel::run, py::arg("values"), py::arg("byte_sizes") = py::none());
 }

@@ -51,6 +51,7 @@ struct Simulator {
           set_options(library.find<decltype(tile_simulator_set_options)>("tile_simulator_set_options")),
           error(library.find<decltype(tile_simulator_error)>("tile_simulator_error")),
           output(library.find<decltype(tile_simulator_output)>("tile_simulator_output")),
+          timeline(library.find<decltype(tile_simulator_timeline)>("tile_simulator_timeline")),
           clear(library.find<decltype(tile_simulator_clear)>("tile_simulator_clear"))
     {
     }
@@ -61,6 +62,7 @@ struct Simulator {
     decltype(tile_simulator_set_options)* set_options;
     decltype(tile_simulator_error)* error;
     decltype(tile_simulator_output)* output;
+    decltype(tile_simulator_timeline)* timeline;
     decltype(tile_simulator_clear)* clear;
 };
 

@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tile_timing.h"
+
 extern "C" {
 
 // One GM allocation the kernel may access. The name appears in error texts; it must outlive the launch.
@@ -31,6 +33,7 @@ struct TileOptions {
     uint64_t seed;          // 0 = natural order; otherwise permutes blocks and cores
     uint32_t cube_cores;    // AICs of the SoC (24 on 910B1)
     uint32_t vector_cores;  // AIVs of the SoC (48 on 910B1)
+    const TileTiming* timing;  // constants of the time model; null: launches are not timed
 };
 
 // The first error of a launch (lowest block and core). Strings live until the next launch of this host thread.
@@ -54,6 +57,8 @@ int tile_simulator_run(const char* kernel_name, uint32_t blocks, void (*entry)(v
 // printed by kernels, in block order.
 const TileError* tile_simulator_error(void);
 const char* tile_simulator_output(size_t* length);
+// The timeline of the latest launch of this thread, if it was timed and had no error; else null.
+const TileTimeline* tile_simulator_timeline(void);
 void tile_simulator_clear(void);
 }
 

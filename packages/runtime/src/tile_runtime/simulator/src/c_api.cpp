@@ -15,6 +15,11 @@ struct Session {
     Fault fault;
     TileError error;
     std::string output;
+    bool timed = false;
+    std::vector<TileTimeEvent> events;
+    std::vector<TileTimeAccess> accesses;
+    std::vector<const char*> strings;
+    TileTimeline timeline{};
 
     Session() { tile_simulator_default_options(&options); }
 };
@@ -41,7 +46,7 @@ extern "C" {
 void tile_simulator_default_options(TileOptions* options)
 {
     // Core counts of Ascend910B1 (hardware.md 2.1).
-    *options = TileOptions{TILE_CHECKS_DEVICE, 0, 0, 24, 48};
+    *options = TileOptions{TILE_CHECKS_DEVICE, 0, 0, 24, 48, nullptr};
 }
 
 void tile_simulator_set_buffers(const TileBuffer* buffers, size_t count)
@@ -78,6 +83,11 @@ int tile_simulator_run(const char* kernel_name, uint32_t blocks, void (*entry)(v
     }
     launch.finish();
     now.output += launch.collect_output();
+    now.timed = now.options.timing != nullptr && !launch.failed();
+    if (now.timed) {
+        now.timeline = TileTimeline{};
+        launch.time(now.events, now.accesses, now.strings, now.timeline);
+    }
     if (launch.failed()) {
         now.failed = true;
         now.fault = std::move(launch.fault());
@@ -102,6 +112,11 @@ const char* tile_simulator_output(size_t* length)
 {
     *length = session().output.size();
     return session().output.c_str();
+}
+
+const TileTimeline* tile_simulator_timeline(void)
+{
+    return session().timed ? &session().timeline : nullptr;
 }
 
 void tile_simulator_clear(void)

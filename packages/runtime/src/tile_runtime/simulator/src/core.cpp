@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "launch.h"
+#include "time_log.h"
 
 namespace tile_simulator {
 
@@ -33,6 +34,8 @@ Core::Core(Block& block, CoreKind kind, uint32_t sub) : block(block), kind(kind)
     }
 }
 
+Core::~Core() = default;
+
 void Core::begin()
 {
     for (LocalMemory& memory : memories) {
@@ -53,6 +56,7 @@ void Core::begin()
         flag = CrossFlag{};
     }
     cache.clear();
+    time_log = block.launch().options().timing != nullptr ? std::make_unique<TimeLog>() : nullptr;
     waiting_id = -1;
     has_pending = false;
     site = Where{};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "ascend_c/atomic.h"
@@ -15,6 +16,7 @@ namespace tile_simulator {
 
 class Block;
 class Launch;
+class TimeLog;
 
 enum class CoreKind : uint8_t { aic, aiv };
 
@@ -48,6 +50,7 @@ struct CrossFlag {
 class Core {
 public:
     Core(Block& block, CoreKind kind, uint32_t sub);
+    ~Core();
 
     // Back to the state of a core at kernel start.
     void begin();
@@ -89,6 +92,7 @@ public:
     bool takes_part = true;
     bool device_checks = true;
     ScalarCache cache;
+    std::unique_ptr<TimeLog> time_log;  // null if the launch is not timed
     uint64_t instructions = 0;
     std::string output;
     Coroutine coroutine;

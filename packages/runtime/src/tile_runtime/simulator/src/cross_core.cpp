@@ -7,6 +7,7 @@
 #include "launch.h"
 #include "order_checks.h"
 #include "sync_state.h"
+#include "time_log.h"
 
 namespace tile_simulator {
 namespace {
@@ -105,6 +106,9 @@ void cross_core_set(uint32_t mode, pipe_t pipe, int64_t id, Use use)
         raise("bad-argument", use, text_of("%s: an AIC does not have PIPE_V", use.api));
     }
     const int flag = static_cast<int>(id);
+    if (core.time_log != nullptr) {
+        core.time_log->cross_set(core, pipe_of(pipe), flag, mode, use.at);
+    }
     const KernelShape shape = core.block.launch().shape();
     OrderChecks* order = core.block.order();
     const VectorClock clock = order != nullptr ? order->completed(core, pipe_of(pipe)) : VectorClock{};
@@ -140,6 +144,9 @@ void cross_core_wait(int64_t id, Use use)
         }
     }
     --core.cross[flag].count;
+    if (core.time_log != nullptr) {
+        core.time_log->cross_wait(core, flag, use.at);
+    }
     OrderChecks* order = core.block.order();
     if (order == nullptr) {
         return;

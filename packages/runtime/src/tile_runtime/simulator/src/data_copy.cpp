@@ -243,6 +243,7 @@ void copy_nd_to_nz(LocalOperand dst, GlobalOperand src, const AscendC::Nd2NzPara
     const uint64_t dst_matrix = p.dstNzMatrixStride * size;
 
     Instruction instruction(core, Pipe::mte2, use);
+    instruction.is_nd2nz = true;
     const int from = instruction.global("src", false, {src.address, row_bytes, p.nValue, src_row, p.ndNum, src_matrix});
     // Matrices beyond the operand slots are covered by one region over all columns of all of them.
     constexpr uint32_t slots = Instruction::capacity - 2;

@@ -3,6 +3,7 @@
 #include "launch.h"
 #include "order_checks.h"
 #include "race_report.h"
+#include "time_log.h"
 
 namespace tile_simulator {
 
@@ -73,6 +74,9 @@ void Instruction::issue()
     }
     if (OrderChecks* order = core.block.order()) {
         order->instruction(*this);
+    }
+    if (core.time_log != nullptr) {
+        core.time_log->instruction(*this, *core.block.launch().options().timing);
     }
 }
 

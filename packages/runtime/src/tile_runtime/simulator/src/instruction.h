@@ -52,6 +52,9 @@ public:
     Core& core;
     const Pipe pipe;
     const Use use;
+    uint64_t macs = 0;      // multiply-accumulates, for the rate in reports
+    bool is_3d = false;     // a load that gathers from an image
+    bool is_nd2nz = false;  // a load that lays rows out in fractals
     bool in_order = false;  // the pipe itself orders it after its own earlier instructions
     uint64_t work = 0;  // cycles the pipe is busy, where the operands' bytes do not say it (pipes V and M)
     static constexpr int capacity = 8;

@@ -5,6 +5,7 @@
 
 #include "order_checks.h"
 #include "sync_state.h"
+#include "time_model.h"
 
 namespace tile_simulator {
 namespace {
@@ -105,6 +106,9 @@ Launch::Launch(
     uint32_t blocks, void (*entry)(void*), void* closure, const GlobalBuffers& buffers, const TileOptions& options)
     : blocks_(blocks), entry_(entry), closure_(closure), buffers_(buffers), options_(options)
 {
+    if (options_.timing != nullptr) {
+        time_logs_.resize(blocks);
+    }
 }
 
 KernelShape Launch::shape() const
@@ -199,6 +203,12 @@ void Launch::finish()
     if (!failed_) {
         failed_ = grid_races_.find(fault_);
     }
+}
+
+void Launch::time(std::vector<TileTimeEvent>& events, std::vector<TileTimeAccess>& accesses,
+    std::vector<const char*>& strings, TileTimeline& timeline) const
+{
+    TimeModel(*options_.timing, buffers_, shape(), time_logs_).run(events, accesses, strings, timeline);
 }
 
 void Launch::save_output(const Core& core)
@@ -297,6 +307,11 @@ void Launch::retire(Block& block)
         }
     }
     const std::lock_guard<std::mutex> lock(mutex_);
+    for (int i = 0; i < Block::core_count && options_.timing != nullptr; ++i) {
+        if (block.core(i).takes_part && block.core(i).time_log != nullptr) {
+            time_logs_[block.index()][size_t(i)] = std::move(*block.core(i).time_log);
+        }
+    }
     if (block.order() != nullptr && blocks_ > 1 && !stopped()) {
         grid_races_.add(block.index(), *block.order());
     }

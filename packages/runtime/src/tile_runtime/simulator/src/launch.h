@@ -1,6 +1,7 @@
 // A launch: its blocks, their cores, the threads that run them, and grid-wide synchronisation.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -11,6 +12,7 @@
 
 #include "core.h"
 #include "grid_races.h"
+#include "time_log.h"
 #include "tile_simulator.h"
 
 namespace tile_simulator {
@@ -26,6 +28,8 @@ class GlobalBuffers {
 public:
     void assign(const TileBuffer* buffers, size_t count);
     const GlobalBuffer* find(uint64_t address) const;
+    size_t count() const { return sorted_.size(); }
+    uint32_t index_of(const GlobalBuffer* buffer) const { return static_cast<uint32_t>(buffer - sorted_.data()); }
     std::string nearest_text(uint64_t address) const;
 
 private:
@@ -101,6 +105,10 @@ public:
 
     // Once all workers are done: compares the blocks.
     void finish();
+    // Replays a launch without an error on the time model.
+    void time(
+        std::vector<TileTimeEvent>& events, std::vector<TileTimeAccess>& accesses, std::vector<const char*>& strings,
+        TileTimeline& timeline) const;
 
     void run_entry() { entry_(closure_); }
     bool failed() const { return failed_; }
@@ -138,6 +146,7 @@ private:
     std::vector<int> grid_flags_;  // by slot: kind and id
     std::vector<VectorClock> round_clocks_[grid_slots];
     GridRaces grid_races_;
+    std::vector<std::array<TimeLog, cores_per_block>> time_logs_;  // by block
     bool failed_ = false;
     uint64_t fault_rank_ = 0;
     Fault fault_;

@@ -168,6 +168,7 @@ void load_3d(LocalOperand dst, LocalOperand src, const Load3d& params, Use use)
     const uint64_t bytes = uint64_t(m_blocks) * 16 * k_padded * g.size;
     const uint64_t map_bytes = uint64_t(round_up(g.p.channels, g.c0) / g.c0) * g.p.height * g.p.width * 32;
     Instruction instruction(core, Pipe::mte1, use);
+    instruction.is_3d = true;
     const int to = instruction.local("dst", true, dst, memory, Region::bytes(dst.address, bytes), 512);
     const int from = instruction.local("src", false, src, Memory::l1, Region::bytes(src.address, map_bytes), 32);
     instruction.issue();

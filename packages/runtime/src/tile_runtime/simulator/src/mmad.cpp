@@ -253,6 +253,7 @@ void run(
     s.vector_a = s.m == 1;
 
     Instruction instruction(core, Pipe::m, use);
+    instruction.macs = s.m * s.n * s.k;
     // Results of at least ten fractals keep the unit busy until the last ones are back (hardware.md 3.4).
     instruction.in_order = s.m_padded / 16 * s.n_blocks >= 10;
     instruction.work = s.m_padded / 16 * s.n_blocks * ((s.k * mac_bytes(a.type) + 63) / 64);

@@ -7,6 +7,7 @@
 #include "launch.h"
 #include "order_checks.h"
 #include "sync_state.h"
+#include "time_log.h"
 
 namespace tile_simulator {
 namespace {
@@ -143,6 +144,9 @@ void set_flag(AscendC::HardEvent hard_event, int64_t id, Use use)
     if (OrderChecks* order = core.block.order()) {
         order->set_flag(core, event.source, event.target, int(id));
     }
+    if (core.time_log != nullptr) {
+        core.time_log->set(core, event.source, event.target, int(id), use.at);
+    }
 }
 
 void wait_flag(AscendC::HardEvent hard_event, int64_t id, Use use)
@@ -164,6 +168,9 @@ void wait_flag(AscendC::HardEvent hard_event, int64_t id, Use use)
     if (OrderChecks* order = core.block.order()) {
         order->wait_flag(core, event.source, event.target, int(id));
     }
+    if (core.time_log != nullptr) {
+        core.time_log->wait(core, event.source, event.target, int(id), use.at);
+    }
 }
 
 void pipe_barrier(pipe_t pipe, Use use)
@@ -181,14 +188,15 @@ void pipe_barrier(pipe_t pipe, Use use)
         }
     }
     enter(core);
-    OrderChecks* order = core.block.order();
-    if (order == nullptr) {
-        return;
+    if (!core.is_vector() && pipe == PIPE_V) {
+        return;  // compiled out
     }
-    if (pipe == PIPE_ALL) {
-        order->barrier_all(core);
-    } else if (core.is_vector() || pipe != PIPE_V) {  // a PIPE_V barrier on an AIC is compiled out
-        order->barrier(core, pipe_of(pipe));
+    const bool all = pipe == PIPE_ALL;
+    if (OrderChecks* order = core.block.order()) {
+        all ? order->barrier_all(core) : order->barrier(core, pipe_of(pipe));
+    }
+    if (core.time_log != nullptr) {
+        all ? core.time_log->barrier_all(core, use.at) : core.time_log->barrier(core, pipe_of(pipe), use.at);
     }
 }
 

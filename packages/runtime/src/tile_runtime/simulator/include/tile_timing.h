@@ -1,0 +1,88 @@
+// What a timed launch takes and gives: the constants of a chip, and the modelled timeline (hardware.md 4).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+extern "C" {
+
+// Constants of the time model, in core cycles, bytes per cycle and core, and GB/s of the chip. The table with values
+// and sources is tile_ir/timing.py; fields are passed by name.
+#define TILE_TIMING_FIELDS(X)                                                                                     \
+    X(mhz) X(cube_cores) X(vector_cores) X(l2_bytes) X(queue_depth) X(scalar_issue) X(scalar_flag) X(scalar_gm)    \
+    X(scalar_local) X(vector_head) X(vector_tail) X(cube_head) X(cube_tail) X(load_head) X(load_3d_head)           \
+    X(l0a_rate) X(l0b_rate) X(table_head) X(table_rate) X(fix_head) X(fix_l1_rate) X(gm_read_latency)              \
+    X(gm_write_latency) X(dma_issue) X(dma_outstanding) X(gm_ub_rate) X(gm_l1_rate) X(ub_gm_rate) X(l1_gm_rate)    \
+    X(l0c_gm_rate) X(nd2nz_block) X(hbm_bandwidth) X(l2_bandwidth) X(cross_flag_latency) X(block_start)            \
+    X(launch_us) X(launch_core_us)
+
+struct TileTiming {
+#define TILE_TIMING_FIELD(name) double name;
+    TILE_TIMING_FIELDS(TILE_TIMING_FIELD)
+#undef TILE_TIMING_FIELD
+};
+
+// One instruction on the timeline; times in cycles since the launch.
+struct TileTimeEvent {
+    double begin;
+    double end;         // the pipe is free for the next instruction
+    double complete;    // others may use the result
+    double waited;      // cycles the pipe stood still before, for the reason below
+    uint64_t bytes;     // moved from or to GM
+    int64_t cause;      // index of the event this one waited for, or -1
+    uint32_t api;       // index of its name in the timeline's strings
+    uint32_t file;
+    uint32_t line;
+    uint32_t block;
+    uint8_t core;       // 0 aic, 1 aiv0, 2 aiv1
+    uint8_t pipe;       // S V M MTE1 MTE2 MTE3 FIX
+    uint8_t kind;       // TileTimeKind
+    uint8_t reason;     // TileStall
+    uint8_t source;     // of a flag: the pipe that sets it
+    uint8_t flag;       // its id
+    uint8_t unused[2];
+};
+
+// What one instruction reads or writes: the bytes from the first to the last of an operand.
+struct TileTimeAccess {
+    uint64_t begin;  // offset in the memory; an address in GM
+    uint64_t end;
+    uint32_t event;   // index of the instruction
+    uint32_t made;    // line at which the kernel made the buffer, or 0
+    uint32_t buffer_begin;
+    uint32_t buffer_end;
+    uint8_t memory;   // GM UB L1 L0A L0B L0C BT FB
+    uint8_t kind;     // 0 read, 1 write, 2 atomic update
+    uint8_t unused[6];
+};
+
+enum TileTimeKind : uint8_t {
+    TILE_TIME_WORK, TILE_TIME_SET, TILE_TIME_WAIT, TILE_TIME_BARRIER, TILE_TIME_BARRIER_ALL, TILE_TIME_CROSS_SET,
+    TILE_TIME_CROSS_WAIT,
+};
+
+enum TileStall : uint8_t {
+    TILE_STALL_NONE,
+    TILE_STALL_SCALAR,    // nothing was issued to the pipe
+    TILE_STALL_FLAG,      // a flag of another pipe was not set
+    TILE_STALL_BARRIER,   // earlier work of the pipe was not complete
+    TILE_STALL_CROSS,     // a cross-core counter was 0
+    TILE_STALL_QUEUE,     // the scalar unit: the queue of a pipe was full
+    TILE_STALL_MEMORY,    // transfers before it were not done
+};
+
+struct TileTimeline {
+    const TileTimeEvent* events;
+    size_t count;
+    const TileTimeAccess* accesses;
+    size_t access_count;
+    const char* const* strings;
+    size_t string_count;
+    double cycles;         // from the start of the first block to the end of the last
+    double launch_us;      // head cost of the launch, not in cycles
+    uint64_t macs;         // multiply-accumulates of the cube units
+    uint64_t read_bytes;   // from GM by DMA
+    uint64_t write_bytes;
+    uint64_t hbm_bytes;    // of both, what the L2 cache did not hold
+};
+}

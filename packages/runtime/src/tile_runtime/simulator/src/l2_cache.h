@@ -1,0 +1,52 @@
+// Which parts of GM the L2 cache holds: lines of 512 B with a mask of their 128 B sectors (hardware.md 2.1, 2.3).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "instruction.h"
+
+namespace tile_simulator {
+
+class GlobalBuffers;
+
+// What a transfer means for L2 and HBM, in bytes of whole sectors.
+struct Traffic {
+    uint64_t moved = 0;
+    uint64_t missed = 0;  // read from HBM, and what has to be written back to make room
+};
+
+class L2Cache {
+public:
+    L2Cache(const GlobalBuffers& buffers, uint64_t bytes);
+
+    Traffic access(const Region& region, bool write);
+
+private:
+    static constexpr uint64_t line_bytes = 512;
+    static constexpr uint64_t sector_bytes = 128;
+
+    struct Line {
+        uint32_t stamp = 0;  // when it was used last, in lines brought in since the start; 0: never
+        uint8_t sectors = 0;
+        uint8_t dirty = 0;
+    };
+    struct Dirty {
+        uint32_t buffer;
+        uint32_t line;
+        uint32_t stamp;
+    };
+
+    void touch(uint32_t buffer, uint64_t line, uint8_t sectors, bool write, Traffic& traffic);
+    bool held(const Line& line) const { return line.stamp != 0 && now_ - line.stamp < capacity_; }
+    void write_back(Traffic& traffic);
+
+    const GlobalBuffers& buffers_;
+    const uint32_t capacity_;  // in lines
+    uint32_t now_ = 1;
+    std::vector<std::vector<Line>> lines_;  // by buffer
+    std::deque<Dirty> dirty_;
+};
+
+}  // namespace tile_simulator

@@ -1,0 +1,162 @@
+#include "time_log.h"
+
+#include "bank_conflicts.h"
+
+namespace tile_simulator {
+namespace {
+
+uint64_t bytes_of(const Operand& operand)
+{
+    return operand.region.run * operand.region.inner * operand.region.outer;
+}
+
+const Operand* find(const Instruction& instruction, bool write)
+{
+    for (int i = 0; i < instruction.count; ++i) {
+        if (instruction.operands[i].write == write) {
+            return &instruction.operands[i];
+        }
+    }
+    return nullptr;
+}
+
+Route route_of(const Operand& dst, const Operand& src)
+{
+    if (src.memory == Memory::gm) {
+        return dst.memory == Memory::ub ? Route::gm_ub : Route::gm_l1;
+    }
+    if (dst.memory == Memory::gm) {
+        return src.memory == Memory::ub   ? Route::ub_gm
+               : src.memory == Memory::l1 ? Route::l1_gm
+                                          : Route::l0c_gm;
+    }
+    return Route::none;
+}
+
+}  // namespace
+
+void TimeLog::clear()
+{
+    events_.clear();
+    regions_.clear();
+    accesses_.clear();
+    macs = 0;
+}
+
+TimeEvent& TimeLog::add(const Core& core, TileTimeKind kind, Pipe pipe, const char* api, Where at)
+{
+    if (core.site.file != nullptr) {
+        at = core.site;
+    }
+    events_.push_back({api, at.file, 0, 0, 0, at.line, -1, Route::none, kind, uint8_t(pipe), 0, 0, 0});
+    return events_.back();
+}
+
+// The rules of hardware.md 4.1 and 4.4.
+void TimeLog::instruction(const Instruction& instruction, const TileTiming& timing)
+{
+    const Core& core = instruction.core;
+    TimeEvent& event = add(core, TILE_TIME_WORK, instruction.pipe, instruction.use.api, instruction.use.at);
+    const bool atomic = core.atomic != AtomicKind::none &&
+                        (instruction.pipe == Pipe::mte3 || instruction.pipe == Pipe::fix);
+    for (int i = 0; i < instruction.count; ++i) {
+        const Operand& operand = instruction.operands[i];
+        const Buffer& buffer = operand.buffer;
+        const bool updates = atomic && operand.write && operand.memory == Memory::gm;
+        accesses_.push_back({operand.region.start, operand.region.end(), uint32_t(events_.size() - 1), buffer.made.line,
+            buffer.begin, buffer.end, uint8_t(operand.memory), uint8_t(updates ? 2 : operand.write ? 1 : 0), {}});
+    }
+    const Operand* dst = find(instruction, true);
+    const Operand* src = find(instruction, false);
+    switch (instruction.pipe) {
+        case Pipe::s: {
+            const Operand* operand = dst != nullptr ? dst : src;
+            const bool gm = operand != nullptr && operand->memory == Memory::gm;
+            event.work = float(gm ? timing.scalar_gm : operand != nullptr ? timing.scalar_local : timing.scalar_issue);
+            return;
+        }
+        case Pipe::v:
+            event.head = float(timing.vector_head);
+            event.work = float(instruction.work + bank_conflict_cycles(instruction));
+            event.tail = float(timing.vector_tail);
+            return;
+        case Pipe::m:
+            event.head = float(timing.cube_head);
+            event.work = float(instruction.work);
+            event.tail = float(timing.cube_tail);
+            macs += instruction.macs;
+            return;
+        case Pipe::mte1: {
+            const bool table = dst->memory == Memory::bias || dst->memory == Memory::fixpipe;
+            const double rate = table                        ? timing.table_rate
+                                : dst->memory == Memory::l0a ? timing.l0a_rate
+                                                             : timing.l0b_rate;
+            event.head = float(table                ? timing.table_head
+                               : instruction.is_3d  ? timing.load_3d_head
+                                                    : timing.load_head);
+            event.work = float(double(bytes_of(*dst)) / rate);
+            return;
+        }
+        default:
+            break;
+    }
+    if (dst == nullptr) {
+        return;
+    }
+    const Route route = src != nullptr ? route_of(*dst, *src) : Route::none;
+    if (route == Route::none) {
+        // L1 filled with a constant, or L0C to L1.
+        const bool fix = instruction.pipe == Pipe::fix;
+        event.head = float(fix ? timing.fix_head : timing.load_head);
+        event.work = float(fix ? double(bytes_of(*src)) / 4 / timing.fix_l1_rate : double(bytes_of(*dst)) / 256);
+        return;
+    }
+    event.route = route;
+    event.head = float(timing.dma_issue);
+    const Operand& gm = dst->memory == Memory::gm ? *dst : *src;
+    if (instruction.is_nd2nz) {
+        // The unit places one row of a column of blocks at a time.
+        event.work = float(timing.nd2nz_block * double(bytes_of(*dst)) / 32);
+    }
+    event.region = int32_t(regions_.size());
+    regions_.push_back(gm.region);
+}
+
+void TimeLog::set(const Core& core, Pipe source, Pipe target, int id, Where at)
+{
+    TimeEvent& event = add(core, TILE_TIME_SET, source, "SetFlag", at);
+    event.source = uint8_t(target);
+    event.flag = uint8_t(id);
+}
+
+void TimeLog::wait(const Core& core, Pipe source, Pipe target, int id, Where at)
+{
+    TimeEvent& event = add(core, TILE_TIME_WAIT, target, "WaitFlag", at);
+    event.source = uint8_t(source);
+    event.flag = uint8_t(id);
+}
+
+void TimeLog::barrier(const Core& core, Pipe pipe, Where at)
+{
+    add(core, TILE_TIME_BARRIER, pipe, "PipeBarrier", at);
+}
+
+void TimeLog::barrier_all(const Core& core, Where at)
+{
+    add(core, TILE_TIME_BARRIER_ALL, Pipe::s, "PipeBarrier", at);
+}
+
+void TimeLog::cross_set(const Core& core, Pipe pipe, int id, uint32_t mode, Where at)
+{
+    TimeEvent& event = add(core, TILE_TIME_CROSS_SET, pipe, "CrossCoreSetFlag", at);
+    event.flag = uint8_t(id);
+    event.mode = uint8_t(mode);
+}
+
+void TimeLog::cross_wait(const Core& core, int id, Where at)
+{
+    TimeEvent& event = add(core, TILE_TIME_CROSS_WAIT, Pipe::s, "CrossCoreWaitFlag", at);
+    event.flag = uint8_t(id);
+}
+
+}  // namespace tile_simulator

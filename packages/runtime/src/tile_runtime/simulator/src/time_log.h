@@ -1,0 +1,61 @@
+// What a core did, in program order, as the time model replays it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "instruction.h"
+#include "tile_timing.h"
+
+namespace tile_simulator {
+
+// Ways between GM and a core, each with a rate of its own.
+enum class Route : uint8_t { none, gm_ub, gm_l1, ub_gm, l1_gm, l0c_gm };
+constexpr int route_count = 6;
+
+inline bool is_load(Route route)
+{
+    return route == Route::gm_ub || route == Route::gm_l1;
+}
+
+struct TimeEvent {
+    const char* api;
+    const char* file;
+    float head;  // cycles before the work: paid by the pipe
+    float work;
+    float tail;  // cycles from the end of the work until the result can be used
+    uint32_t line;
+    int32_t region;  // index of the GM bytes, or -1
+    Route route;
+    TileTimeKind kind;
+    uint8_t pipe;
+    uint8_t source;  // of a flag
+    uint8_t flag;
+    uint8_t mode;  // of a cross-core set
+};
+
+class TimeLog {
+public:
+    void clear();
+    void instruction(const Instruction& instruction, const TileTiming& timing);
+    void set(const Core& core, Pipe source, Pipe target, int id, Where at);
+    void wait(const Core& core, Pipe source, Pipe target, int id, Where at);
+    void barrier(const Core& core, Pipe pipe, Where at);
+    void barrier_all(const Core& core, Where at);
+    void cross_set(const Core& core, Pipe pipe, int id, uint32_t mode, Where at);
+    void cross_wait(const Core& core, int id, Where at);
+
+    const std::vector<TimeEvent>& events() const { return events_; }
+    const Region& region(int32_t index) const { return regions_[size_t(index)]; }
+    const std::vector<TileTimeAccess>& accesses() const { return accesses_; }
+    uint64_t macs = 0;
+
+private:
+    TimeEvent& add(const Core& core, TileTimeKind kind, Pipe pipe, const char* api, Where at);
+
+    std::vector<TimeEvent> events_;
+    std::vector<Region> regions_;
+    std::vector<TileTimeAccess> accesses_;
+};
+
+}  // namespace tile_simulator
