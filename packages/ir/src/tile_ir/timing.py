@@ -16,7 +16,7 @@ from tile_ir.target import Target
 class TimingTable:
     """What the simulator's clock knows of a chip, beside core counts, clock and size of L2."""
 
-    # Scalar unit: handing an instruction to a pipe; a flag; one access to GM, one to a local memory.
+    # Scalar unit: handing an instruction to a pipe; a flag; an access to GM, to a local memory.
     scalar_issue: float = 4
     scalar_flag: float = 2
     scalar_gm: float = 12
@@ -38,7 +38,7 @@ class TimingTable:
     # L0C to L1: elements per cycle (4.1).
     fix_head: float = 20
     fix_l1_rate: float = 64
-    # DMA: latency, cycles from one start to the next, transfers in flight per queue, rates (4.1, 4.4).
+    # DMA: latency, cycles from start to start, transfers in flight per queue, rates (4.1, 4.4).
     gm_read_latency: float = 210
     gm_write_latency: float = 210
     dma_issue: float = 20

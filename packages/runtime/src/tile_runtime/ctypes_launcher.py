@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from tile_runtime.simulation_error import Fault
+from tile_runtime.timeline import ACCESS, EVENT
 
 CHECKS_OFF = 0
 CHECKS_DEVICE = 1
+CHECKS_STRICT = 2
 
 _CELLS: dict[str, Any] = {
     "ptr": ctypes.c_void_p, "i32": ctypes.c_int32, "i64": ctypes.c_int64,
@@ -22,7 +24,7 @@ _CELLS: dict[str, Any] = {
 }  # fmt: skip
 
 
-# These three mirror the structures of simulator/include/tile_simulator.h.
+# These mirror the structures of simulator/include/tile_simulator.h and tile_timing.h.
 class _Buffer(ctypes.Structure):
     _fields_ = (("base", ctypes.c_void_p), ("bytes", ctypes.c_uint64), ("name", ctypes.c_char_p))
 
@@ -31,6 +33,7 @@ class _Options(ctypes.Structure):
     _fields_ = (
         ("checks", ctypes.c_uint32), ("threads", ctypes.c_uint32), ("seed", ctypes.c_uint64),
         ("cube_cores", ctypes.c_uint32), ("vector_cores", ctypes.c_uint32),
+        ("timing", ctypes.POINTER(ctypes.c_double)),
     )  # fmt: skip
 
 
@@ -42,15 +45,32 @@ class _Error(ctypes.Structure):
     )  # fmt: skip
 
 
+class _Timeline(ctypes.Structure):
+    _fields_ = (
+        ("events", ctypes.c_void_p), ("count", ctypes.c_size_t),
+        ("accesses", ctypes.c_void_p), ("access_count", ctypes.c_size_t),
+        ("strings", ctypes.POINTER(ctypes.c_char_p)), ("string_count", ctypes.c_size_t),
+        ("cycles", ctypes.c_double), ("launch_us", ctypes.c_double), ("macs", ctypes.c_uint64),
+        ("read_bytes", ctypes.c_uint64), ("write_bytes", ctypes.c_uint64),
+        ("hbm_bytes", ctypes.c_uint64),
+    )  # fmt: skip
+
+
+_TOTALS = ("cycles", "launch_us", "macs", "read_bytes", "write_bytes", "hbm_bytes")
+
+
 class CtypesLauncher:
     """Stands in for the module `_tile_launcher`, with the simulator loaded."""
 
     CHECKS_OFF = CHECKS_OFF
     CHECKS_DEVICE = CHECKS_DEVICE
+    CHECKS_STRICT = CHECKS_STRICT
 
     def __init__(self, simulator: Path) -> None:
         library: Any = ctypes.CDLL(str(simulator), mode=ctypes.RTLD_GLOBAL)
         library.tile_simulator_error.restype = ctypes.POINTER(_Error)
+        library.tile_simulator_timeline.restype = ctypes.POINTER(_Timeline)
+        library.tile_simulator_timing_names.restype = ctypes.c_char_p
         # Not c_char_p: printed text may contain zero bytes.
         library.tile_simulator_output.restype = ctypes.c_void_p
         self._library = library
@@ -87,10 +107,32 @@ class CtypesKernel:
         simulator.tile_simulator_default_options(ctypes.byref(self._options))
 
     def set_options(
-        self, *, checks: int, threads: int, seed: int, cube_cores: int, vector_cores: int
+        self,
+        *,
+        checks: int = CHECKS_DEVICE,
+        threads: int = 0,
+        seed: int = 0,
+        cube_cores: int = 24,
+        vector_cores: int = 48,
+        timing: dict[str, float] | None = None,
     ) -> None:
         """Options of later runs of this kernel. threads = 0 means all host threads."""
-        self._options = _Options(checks, threads, seed, cube_cores, vector_cores)
+        constants = None
+        if timing is not None:
+            names = self._simulator.tile_simulator_timing_names().decode().split()
+            constants = (ctypes.c_double * len(names))(*(timing[name] for name in names))
+        self._options = _Options(checks, threads, seed, cube_cores, vector_cores, constants)
+
+    def timeline(self) -> tuple[dict[str, float], list[str], bytes, bytes] | None:
+        """Totals, strings, events and accesses of the latest timed run on this thread."""
+        found = self._simulator.tile_simulator_timeline()
+        if not found:
+            return None
+        line = found.contents
+        strings = [line.strings[i].decode(errors="replace") for i in range(line.string_count)]
+        events = ctypes.string_at(line.events, line.count * EVENT.itemsize)
+        accesses = ctypes.string_at(line.accesses, line.access_count * ACCESS.itemsize)
+        return {name: getattr(line, name) for name in _TOTALS}, strings, events, accesses
 
     def run(
         self, values: tuple[float, ...], byte_sizes: tuple[int, ...]

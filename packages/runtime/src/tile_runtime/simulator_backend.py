@@ -88,7 +88,10 @@ class SimulatorLaunch:
     def timeline(self) -> Timeline | None:
         """The modelled timeline of the latest run on this thread, if the switch `time` was on."""
         found = self._timeline()
-        return None if found is None else timeline_from(*found, self._target)
+        if found is None:
+            return None
+        totals, strings, events, accesses = found
+        return timeline_from(totals, strings, events, accesses, self._target)
 
     def _apply(self, check: str, threads: int, seed: int, time: bool) -> None:
         checks = getattr(launcher(), f"CHECKS_{check.upper()}", None)

@@ -59,6 +59,8 @@ const TileError* tile_simulator_error(void);
 const char* tile_simulator_output(size_t* length);
 // The timeline of the latest launch of this thread, if it was timed and had no error; else null.
 const TileTimeline* tile_simulator_timeline(void);
+// Names of the fields of TileTiming in their order, separated by spaces.
+const char* tile_simulator_timing_names(void);
 void tile_simulator_clear(void);
 }
 

@@ -119,6 +119,13 @@ const TileTimeline* tile_simulator_timeline(void)
     return session().timed ? &session().timeline : nullptr;
 }
 
+const char* tile_simulator_timing_names(void)
+{
+#define TILE_TIMING_FIELD(name) #name " "
+    return TILE_TIMING_FIELDS(TILE_TIMING_FIELD);
+#undef TILE_TIMING_FIELD
+}
+
 void tile_simulator_clear(void)
 {
     session().failed = false;
