@@ -27,6 +27,7 @@ class Outcome:
     arrays: list[Any]
     error: Any
     printed: str
+    timeline: Any = None
 
 
 def lower(func: Func) -> Func:
@@ -85,7 +86,7 @@ class KernelBatch:
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[:4000]
 
-    def run(self, number: int, arguments: Sequence[Any], **options: int) -> Outcome:
+    def run(self, number: int, arguments: Sequence[Any], **options: Any) -> Outcome:
         """Run one kernel on copies of the arguments; checks are those of the device."""
         assert self.library is not None, "build first"
         func, module = self.funcs[number], launcher()
@@ -100,7 +101,7 @@ class KernelBatch:
         values = tuple(a.ctypes.data if isinstance(a, np.ndarray) else a for a in arrays)
         sizes = tuple(a.nbytes if isinstance(a, np.ndarray) else 0 for a in arrays)
         error, printed = kernel.run((*values, *symbols), (*sizes, *(0 for _ in symbols)))
-        return Outcome(arrays, error, printed)
+        return Outcome(arrays, error, printed, kernel.timeline())
 
 
 def _kind(param: Any, value: Any) -> str:
