@@ -15,7 +15,7 @@ struct CubeState {
 
     bool hf32 = false;               // SetHF32Mode
     bool hf32_to_zero = false;       // SetHF32TransMode: round to zero instead of to nearest even
-    std::bitset<unit_flags> written;  // L0C units an Mmad with unitFlag wrote and no Fixpipe read yet
+    std::bitset<unit_flags> full_units;  // L0C units an Mmad with unitFlag 3 wrote and no Fixpipe with 3 read yet
 
     uint64_t load_3d_padding = 0;  // SetLoadDataPaddingValue
     bool load_3d_padding_set = false;
@@ -29,7 +29,6 @@ struct CubeState {
     uint32_t dst_nd_stride = 0;
     uint64_t pre_quant = 0;         // SetFixpipePreQuantFlag
     uint32_t quant_address = 0;     // SetFixPipeConfig: bytes into FB
-    uint32_t relu_address = 0;
     bool has_quant_table = false;
 
     uint64_t copy_padding = 0;  // SetPadValue

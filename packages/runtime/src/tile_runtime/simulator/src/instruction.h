@@ -53,6 +53,7 @@ public:
     const Pipe pipe;
     const Use use;
     uint64_t work = 0;  // cycles the pipe is busy, where the operands' bytes do not say it (pipes V and M)
+    uint8_t unit_flag = 0;  // Mmad and Fixpipe: 2 or 3 = the hardware orders the two by the unit flags of L0C
     static constexpr int capacity = 8;
     Operand operands[capacity];
     int count = 0;
