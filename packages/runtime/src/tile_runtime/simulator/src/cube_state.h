@@ -17,8 +17,9 @@ struct CubeState {
     bool hf32_to_zero = false;       // SetHF32TransMode: round to zero instead of to nearest even
     std::bitset<unit_flags> full_units;  // L0C units an Mmad with unitFlag 3 wrote and no Fixpipe with 3 read yet
 
-    uint64_t load_3d_padding = 0;  // SetLoadDataPaddingValue
-    bool load_3d_padding_set = false;
+    uint64_t load_3d_padding = 0;         // SetLoadDataPaddingValue
+    uint32_t right_matrix[2] = {0, 0};    // SetFmatrix: height and width
+    uint8_t right_pads[4] = {0, 0, 0, 0};
     uint16_t repeat_stride = 0;  // SetLoadDataRepeat
     uint8_t repeat_times = 1;
     uint8_t repeat_mode = 0;

@@ -61,6 +61,7 @@ void pipe_create(PipeState& state, void* pipe, Where at)
     const Use use = {"TPipe", at};
     Core& core = core_of(use);
     reset_core_state();
+    core.cube.load_3d_padding = 0;
     forget_buffers(state);
     state.made = at;
     state.live = true;
@@ -114,9 +115,10 @@ void pipe_end(PipeState& state) noexcept
 
 void pipe_reset(PipeState& state, Use use)
 {
-    core_of(use);
+    Core& core = core_of(use);
     drain(state, use);
     reset_core_state();
+    core.cube.load_3d_padding = 0;
     forget_buffers(state);
 }
 

@@ -200,6 +200,11 @@ namespace AscendC {
 
 using int4b_t = tile_simulator::SmallInteger<4, true>;
 
+template <class A, class B>
+struct IsSameType {
+    static constexpr bool value = std::is_same_v<A, B>;
+};
+
 }  // namespace AscendC
 
 using half = tile_simulator::SmallFloat<tile_simulator::HalfFormat>;

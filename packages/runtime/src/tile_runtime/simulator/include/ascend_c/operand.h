@@ -154,6 +154,11 @@ inline Scalar scalar_of(T value)
     }
 }
 
+inline Scalar scalar_of(AscendC::int4b_t value)
+{
+    return {static_cast<double>(static_cast<int32_t>(value)), value.storage};
+}
+
 int32_t core_type();
 bool enter_kernel(KernelMetaType type);
 
