@@ -370,7 +370,7 @@ fixpipe(
     "int8_t",
     "int32_t",
     "int8_t",
-    "f.quantPre = QuantMode_t::REQ8; f.deqScalar = 0x3c800000; Fixpipe(gc, cl0, f);",
+    "f.quantPre = QuantMode_t::REQ8; f.deqScalar = 0x40003c800000; Fixpipe(gc, cl0, f);",
 )
 fixpipe(
     "float_byte",

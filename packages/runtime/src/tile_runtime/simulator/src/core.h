@@ -7,6 +7,7 @@
 
 #include "ascend_c/atomic.h"
 #include "ascend_c/pipe_buffers.h"
+#include "cube_state.h"
 #include "coroutine.h"
 #include "fault.h"
 #include "memory.h"
@@ -71,6 +72,7 @@ public:
     AtomicKind atomic = AtomicKind::none;
     DataType atomic_type = DataType::other;
     float dequantization_scale = 1.0f;
+    CubeState cube;  // what a TPipe and the cube APIs set and keep
     uint64_t compare_mask[2] = {0, 0};
     uint32_t feature_matrix[2] = {0, 0};  // height, width for 3D loads
     uint8_t feature_pads[4] = {0, 0, 0, 0};

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "atomic_write.h"
+#include "copy_table.h"
 #include "instruction.h"
 
 namespace tile_simulator {
@@ -78,6 +79,9 @@ void out_runs(Core& core, GlobalOperand dst, LocalOperand src, uint64_t run, uin
 void local_runs(Core& core, LocalOperand dst, LocalOperand src, uint64_t run, uint64_t count, uint64_t src_stride,
     uint64_t dst_stride, Use use)
 {
+    if (memory_of(src.position) == Memory::ub && memory_of(dst.position) == Memory::l1) {
+        raise_ub_to_l1(use);
+    }
     const Memory from_memory = dma_memory(core, src, "src", use);
     const Memory to_memory = dma_memory(core, dst, "dst", use);
     if (from_memory == Memory::none || to_memory == Memory::none || run == 0 || count == 0) {
@@ -121,6 +125,14 @@ void copy_local(LocalOperand dst, LocalOperand src, const AscendC::DataCopyParam
 {
     Core& core = core_of(use);
     check_params(core, p, use);
+    if (is_table(dst)) {
+        return copy_to_table(core, dst, src, p, use);
+    }
+    if (dst.type != src.type) {
+        raise("bad-argument", use,
+            text_of("%s: dst is %s and src %s; only a copy from L1 to BT converts, half to float", use.api,
+                name_of(dst.type), name_of(src.type)));
+    }
     const uint64_t run = p.blockLen * block_bytes;
     local_runs(
         core, dst, src, run, p.blockCount, run + p.srcStride * block_bytes, run + p.dstStride * block_bytes, use);
@@ -142,7 +154,36 @@ void copy_out_count(GlobalOperand dst, LocalOperand src, uint64_t bytes, Use use
 void copy_local_count(LocalOperand dst, LocalOperand src, uint64_t bytes, Use use)
 {
     const uint64_t run = bytes / block_bytes * block_bytes;
+    if (is_table(dst)) {
+        return copy_to_table_count(core_of(use), dst, src, run, use);
+    }
     local_runs(core_of(use), dst, src, run, 1, run, run, use);
+}
+
+void require_plain_copy(const AscendC::DataCopyEnhancedParams& p, Use use)
+{
+    if (p.blockMode != AscendC::BlockMode::BLOCK_MODE_NORMAL || p.deqScale != AscendC::DeqScale::DEQ_NONE ||
+        p.isRelu || p.padMode != AscendC::pad_t::PAD_NONE) {
+        raise("bad-argument", use,
+            text_of("%s: 910B copies without a block mode, dequantization, ReLU or padding on the way "
+                    "(DataCopyEnhancedParams); use Fixpipe for what leaves L0C",
+                use.api));
+    }
+}
+
+void raise_ub_to_l1(Use use)
+{
+    raise("bad-argument", use,
+        text_of("%s: 910B has no way from UB to L1: the device headers send the data through the workspace of a "
+                "high-level Matmul object, which is not simulated; copy to GM, and from there to L1 on the AIC",
+            use.api));
+}
+
+void set_copy_padding(uint64_t bits)
+{
+    CubeState& state = core_of({"SetPadValue", {"", 0}}).cube;
+    state.copy_padding = bits;
+    state.copy_padding_set = true;
 }
 
 namespace {
@@ -178,6 +219,12 @@ void copy_in_padded(
     if (memory == Memory::none || p.blockCount == 0 || p.blockLen == 0) {
         return;
     }
+    // The value is state of the core: a call with isPad sets it, one without takes what SetPadValue or an earlier call
+    // left (kernel_operator_data_copy_impl.h of dav_c220).
+    if (padding.enabled) {
+        core.cube.copy_padding = padding.bits;
+        core.cube.copy_padding_set = true;
+    }
     const uint64_t left = padding.left * size;
     const uint64_t right = padding.right * size;
     const uint64_t row = round_up(left + p.blockLen + right, block_bytes);
@@ -193,12 +240,12 @@ void copy_in_padded(
         std::memset(target, 0xff, left);
         std::memcpy(target + left, instruction.data(from) + i * src_stride, p.blockLen);
         std::memset(target + left + p.blockLen, 0xff, row - left - p.blockLen);
-        if (padding.enabled) {
+        if (core.cube.copy_padding_set) {
             for (uint64_t e = 0; e < padding.left; ++e) {
-                std::memcpy(target + e * size, &padding.bits, size);
+                std::memcpy(target + e * size, &core.cube.copy_padding, size);
             }
             for (uint64_t e = 0; e < padding.right; ++e) {
-                std::memcpy(target + left + p.blockLen + e * size, &padding.bits, size);
+                std::memcpy(target + left + p.blockLen + e * size, &core.cube.copy_padding, size);
             }
         }
     }

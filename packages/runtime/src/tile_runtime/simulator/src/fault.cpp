@@ -34,13 +34,14 @@ std::string text_of(const char* format, ...)
 const char* name_of(DataType type)
 {
     static const char* const names[] = {"int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
-        "half", "bfloat16", "float", "an unknown type"};
+        "half", "bfloat16", "float", "int4", "an unknown type"};
     return names[static_cast<int>(type)];
 }
 
+// Of int4 a byte holds two.
 uint32_t size_of(DataType type)
 {
-    static const uint32_t sizes[] = {1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 1};
+    static const uint32_t sizes[] = {1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 1, 1};
     return sizes[static_cast<int>(type)];
 }
 

@@ -2,14 +2,14 @@
 #include "ascend_c/fixpipe.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <vector>
 
+#include "ascend_c/sync.h"
 #include "atomic_write.h"
 #include "instruction.h"
-#include "number_arrays.h"
-#include "rounding.h"
+#include "quantize.h"
+#include "unit_flags.h"
 
 namespace tile_simulator {
 namespace {
@@ -41,6 +41,22 @@ const char* name_of_quant(QuantMode_t mode)
         default:
             return "VQF322B8_PRE";
     }
+}
+
+bool is_vector_mode(QuantMode_t mode)
+{
+    return mode == VDEQF16 || mode == VREQ8 || mode == VQF322B8_PRE;
+}
+
+bool is_scaled_mode(QuantMode_t mode)
+{
+    return mode == DEQF16 || mode == REQ8 || mode == QF322B8_PRE;
+}
+
+// The same mode with a scale per column.
+QuantMode_t vector_mode(QuantMode_t mode)
+{
+    return mode == DEQF16 ? VDEQF16 : mode == REQ8 ? VREQ8 : mode == QF322B8_PRE ? VQF322B8_PRE : mode;
 }
 
 // The one scalar mode for a pair of types, or NoQuant with `legal` false.
@@ -76,8 +92,8 @@ QuantMode_t mode_for(DataType dst, DataType src, bool& legal)
     return NoQuant;
 }
 
-void check(
-    const Core& core, DataType dst, LocalOperand src, const FixpipeParamsV220& p, CO2Layout layout, bool to_l1, Use use)
+void check(const Core& core, DataType dst, LocalOperand src, const FixpipeParamsV220& p, CO2Layout layout, bool to_l1,
+    bool has_scales, Use use)
 {
     require_memory(src, Memory::l0c, "src", use);
     bool legal = false;
@@ -87,11 +103,13 @@ void check(
             text_of("%s: %s to %s%s does not exist on 910B", use.api, name_of(src.type), name_of(dst),
                 to_l1 ? " in L1" : ""));
     }
-    if (p.quantPre == VDEQF16 || p.quantPre == VREQ8 || p.quantPre == VQF322B8_PRE) {
+    if (is_vector_mode(p.quantPre) && !has_scales) {
         raise("bad-argument", use,
-            text_of("%s: quantPre %s needs the form with a scale tensor", use.api, name_of_quant(p.quantPre)));
+            text_of("%s: quantPre %s needs a tensor of scales: the form of Fixpipe with one, or SetFixPipeConfig before "
+                    "DataCopy",
+                use.api, name_of_quant(p.quantPre)));
     }
-    if (p.quantPre != mode) {
+    if (p.quantPre != mode && p.quantPre != vector_mode(mode)) {
         raise("bad-argument", use,
             text_of("%s: quantPre is %s, but must be %s for %s to %s", use.api, name_of_quant(p.quantPre),
                 name_of_quant(mode), name_of(src.type), name_of(dst)));
@@ -126,62 +144,6 @@ void check(
         raise("bad-argument", use,
             text_of("%s: dstStride is %u elements, so the rows of %u elements would overlap", use.api, p.dstStride,
                 p.nSize));
-    }
-}
-
-// The scale keeps 1 + 8 + 10 bits of its float (hardware.md 3.5).
-float scale_of(const FixpipeParamsV220& p)
-{
-    return float_of_bits(static_cast<uint32_t>(p.deqScalar) & 0xffffe000u);
-}
-
-// One run of up to 4095 values of a row to the destination type.
-void convert_run(
-    DataType dst, DataType src, const FixpipeParamsV220& p, const uint8_t* values, size_t count, uint8_t* out)
-{
-    const float scale = scale_of(p);
-    if (src == DataType::f32) {
-        float buffer[block_width];
-        std::memcpy(buffer, values, count * 4);
-        for (size_t i = 0; i < count && p.reluEn; ++i) {
-            buffer[i] = buffer[i] <= 0.0f ? 0.0f : buffer[i];
-        }
-        switch (dst) {
-            case DataType::f32:
-                std::memcpy(out, buffer, count * 4);
-                return;
-            case DataType::f16:
-                return float_to_half(buffer, reinterpret_cast<uint16_t*>(out), count);
-            case DataType::bf16:
-                return float_to_bfloat16(buffer, reinterpret_cast<uint16_t*>(out), count);
-            default:
-                for (size_t i = 0; i < count; ++i) {
-                    const float scaled = round_to_integral<RoundMode::CAST_RINT>(buffer[i] * scale);
-                    out[i] = dst == DataType::i8 ? static_cast<uint8_t>(saturate<int8_t>(scaled))
-                                                 : saturate<uint8_t>(scaled);
-                }
-                return;
-        }
-    }
-    int32_t buffer[block_width];
-    std::memcpy(buffer, values, count * 4);
-    for (size_t i = 0; i < count; ++i) {
-        const int32_t value = p.reluEn ? std::max(buffer[i], 0) : buffer[i];
-        const float scaled = static_cast<float>(value) * scale;
-        switch (dst) {
-            case DataType::i32:
-                std::memcpy(out + i * 4, &value, 4);
-                break;
-            case DataType::f16: {
-                const uint16_t bits = float_to_half_bits(scaled);
-                std::memcpy(out + i * 2, &bits, 2);
-                break;
-            }
-            default: {
-                const float whole = round_to_integral<RoundMode::CAST_RINT>(scaled);
-                out[i] = dst == DataType::i8 ? static_cast<uint8_t>(saturate<int8_t>(whole)) : saturate<uint8_t>(whole);
-            }
-        }
     }
 }
 
@@ -225,19 +187,56 @@ void write_nz(DataType dst, const FixpipeParamsV220& p, uint32_t row, uint32_t c
     }
 }
 
-}  // namespace
+// Where the words with the scales are: one in a register, or one per column in FB.
+struct Scales {
+    uint64_t word;
+    bool in_table;
+    uint32_t address;  // in FB
+};
 
-void fixpipe_to_global(GlobalOperand dst, LocalOperand src, const FixpipeParamsV220& p, CO2Layout layout, Use use)
+// One instruction from L0C. `to_l1` and `layout` say where and how; GM takes part in atomic modes.
+struct Move {
+    Core& core;
+    const FixpipeParamsV220& p;
+    CO2Layout layout;
+    Scales scales;
+    Use use;
+
+    int add_table(Instruction& instruction) const
+    {
+        if (!scales.in_table) {
+            return -1;
+        }
+        const LocalOperand table = {scales.address, static_cast<uint8_t>(AscendC::TPosition::C2PIPE2GM), DataType::u64, {}};
+        return instruction.local(
+            "scales", false, table, Memory::fixpipe, Region::bytes(scales.address, p.nSize * 8ull), 0);
+    }
+    const uint64_t* words(const Instruction& instruction, int table, uint32_t column) const
+    {
+        return table < 0 ? &scales.word : reinterpret_cast<const uint64_t*>(instruction.data(table)) + column;
+    }
+    void add_source(Instruction& instruction, LocalOperand src, uint32_t matrices, int& from) const
+    {
+        instruction.unit_flag = p.unitFlag;
+        for (uint32_t nd = 0; nd < matrices; ++nd) {
+            const Region region = source_region(src, p, nd);
+            unit_flags_read(core, region, p.unitFlag, use);
+            // Matrices beyond the operand slots are covered by one region from the next to the last.
+            const bool last_slot = instruction.count + 1 == Instruction::capacity && nd + 1 < matrices;
+            const uint64_t end = source_region(src, p, matrices - 1).end();
+            const Region covered = last_slot ? Region::bytes(region.start, end - region.start) : region;
+            if (instruction.count < Instruction::capacity) {
+                const int operand = instruction.local("src", false, src, Memory::l0c, covered, 64);
+                from = nd == 0 ? operand : from;
+            }
+        }
+    }
+    void to_global(GlobalOperand dst, LocalOperand src) const;
+    void to_l1(LocalOperand dst, LocalOperand src) const;
+};
+
+void Move::to_global(GlobalOperand dst, LocalOperand src) const
 {
-    Core& core = core_of(use);
-    if (!runs_here(core, CoreKind::aic)) {
-        return;
-    }
-    check(core, dst.type, src, p, layout, false, use);
-    if (p.nSize == 0 || p.mSize == 0) {
-        return;
-    }
-    check_atomic_type(core, dst.type, use);
     const uint64_t size = size_of(dst.type);
     const bool row_major = layout == CO2Layout::ROW_MAJOR;
     const uint64_t row_bytes = p.nSize * size;
@@ -253,10 +252,9 @@ void fixpipe_to_global(GlobalOperand dst, LocalOperand src, const FixpipeParamsV
         to = instruction.global("dst", true,
             Region::strided(dst.address, p.mSize * width * size, (p.nSize + width - 1) / width, p.dstStride * 32ull));
     }
-    const int from = instruction.local("src", false, src, Memory::l0c, source_region(src, p, 0), 64);
-    if (matrices > 1) {
-        instruction.local("src", false, src, Memory::l0c, source_region(src, p, matrices - 1), 64);
-    }
+    const int table = add_table(instruction);
+    int from = 0;
+    add_source(instruction, src, matrices, from);
     instruction.issue();
     std::vector<uint8_t> line(row_bytes);
     for (uint32_t nd = 0; nd < matrices; ++nd) {
@@ -264,23 +262,140 @@ void fixpipe_to_global(GlobalOperand dst, LocalOperand src, const FixpipeParamsV
         const uint8_t* source = instruction.data(from) + uint64_t(nd) * p.srcNdStride * 1024;
         uint8_t converted[64];
         for_runs(source, p, [&](uint32_t row, uint32_t column, const uint8_t* values, size_t count) {
+            const uint64_t* scale = words(instruction, table, column);
             if (row_major) {
-                convert_run(dst.type, src.type, p, values, count, line.data() + column * size);
+                quantize(dst.type, src.type, p.reluEn, scale, table >= 0, values, count, line.data() + column * size);
                 if (column + count == p.nSize) {
                     write_global(core, target + row * pitch, line.data(), row_bytes);
                 }
             } else {
-                convert_run(dst.type, src.type, p, values, count, converted);
+                quantize(dst.type, src.type, p.reluEn, scale, table >= 0, values, count, converted);
                 write_nz(dst.type, p, row, column, converted, count,
-                    [&](uint64_t at, const uint8_t* from_run, size_t bytes) {
-                        write_global(core, target + at, from_run, bytes);
+                    [&](uint64_t at, const uint8_t* run, size_t bytes) {
+                        write_global(core, target + at, run, bytes);
                     });
             }
         });
     }
 }
 
-void fixpipe_to_l1(LocalOperand dst, LocalOperand src, const FixpipeParamsV220& p, CO2Layout layout, Use use)
+void Move::to_l1(LocalOperand dst, LocalOperand src) const
+{
+    const uint64_t size = size_of(dst.type);
+    const uint64_t width = nz_width(dst.type, p);
+    Instruction instruction(core, Pipe::fix, use);
+    const int to = instruction.local("dst", true, dst, Memory::l1,
+        Region::strided(dst.address, p.mSize * width * size, (p.nSize + width - 1) / width, p.dstStride * 32ull), 32);
+    const int table = add_table(instruction);
+    int from = 0;
+    add_source(instruction, src, 1, from);
+    instruction.issue();
+    uint8_t converted[64];
+    for_runs(instruction.data(from), p, [&](uint32_t row, uint32_t column, const uint8_t* values, size_t count) {
+        quantize(
+            dst.type, src.type, p.reluEn, words(instruction, table, column), table >= 0, values, count, converted);
+        write_nz(dst.type, p, row, column, converted, count,
+            [&](uint64_t at, const uint8_t* run, size_t bytes) { std::memcpy(instruction.data(to) + at, run, bytes); });
+    });
+}
+
+// The device headers hold 256 scales in FB at a time: more columns are moved in parts of 128.
+constexpr uint32_t table_columns = 256;
+constexpr uint32_t part_columns = 128;
+
+// Moves the scales of `columns` columns to the start of FB.
+void load_scales(Core& core, LocalOperand scales, uint32_t first, uint32_t columns, Use use)
+{
+    require_memory(scales, Memory::l1, "scales", use);
+    const uint64_t bytes = (columns * 8ull + 127) / 128 * 128;
+    const LocalOperand table = {0, static_cast<uint8_t>(AscendC::TPosition::C2PIPE2GM), DataType::u64, {}};
+    Instruction instruction(core, Pipe::fix, use);
+    const int to = instruction.local("FB", true, table, Memory::fixpipe, Region::bytes(0, bytes), 128);
+    const int from = instruction.local(
+        "scales", false, scales, Memory::l1, Region::bytes(scales.address + first * 8ull, bytes), 32);
+    instruction.issue();
+    std::memcpy(instruction.data(to), instruction.data(from), bytes);
+    core.cube.quant_address = 0;
+    core.cube.has_quant_table = true;
+}
+
+// Runs `move(parameters, scales, first column)` once, or for a tensor of scales once for every part. Every call of
+// Fixpipe starts with a barrier of its pipe (kernel_operator_fixpipe_v2_impl.h).
+template <class MovePart>
+void for_parts(Core& core, const LocalOperand* scales, const FixpipeParamsV220& p, Use use, MovePart move)
+{
+    if (scales == nullptr || !is_vector_mode(p.quantPre)) {
+        if (is_scaled_mode(p.quantPre)) {
+            core.cube.pre_quant = p.deqScalar;
+        }
+        pipe_barrier(PIPE_FIX, use);
+        return move(p, Scales{core.cube.pre_quant, false, 0}, 0);
+    }
+    const uint32_t step = p.nSize <= table_columns ? p.nSize : part_columns;
+    for (uint32_t first = 0; first < p.nSize; first += step) {
+        FixpipeParamsV220 part = p;
+        part.nSize = std::min(step, p.nSize - first);
+        load_scales(core, *scales, first, part.nSize, use);
+        pipe_barrier(PIPE_FIX, use);
+        move(part, Scales{0, true, 0}, first);
+    }
+}
+
+LocalOperand column_of(LocalOperand src, const FixpipeParamsV220& p, uint32_t first)
+{
+    src.address += first / block_width * p.srcStride * 64;
+    return src;
+}
+
+FixpipeParamsV220 params_of(const Core& core, const AscendC::DataCopyCO12DstParams& p, Use use)
+{
+    if (p.clipReluPre != 0 || p.eltWiseOp != 0) {
+        raise("bad-argument", use, text_of("%s: clipReluPre and eltWiseOp do not exist on 910B", use.api));
+    }
+    require_range(core, "reluPre", p.reluPre, 0, 1, use);
+    FixpipeParamsV220 result(p.nSize, p.mSize, p.srcStride, p.dstStride, p.reluPre != 0);
+    result.quantPre = p.quantPre;
+    result.unitFlag = p.unitFlag;
+    result.isChannelSplit = p.channelSplit;
+    result.ndNum = p.nz2ndEn ? core.cube.nd_count : 1;
+    result.srcNdStride = core.cube.src_nd_stride;
+    result.dstNdStride = core.cube.dst_nd_stride;
+    return result;
+}
+
+Scales scales_of(const Core& core, QuantMode_t mode)
+{
+    return {core.cube.pre_quant, is_vector_mode(mode), core.cube.quant_address};
+}
+
+}  // namespace
+
+void fixpipe_to_global(GlobalOperand dst, LocalOperand src, const LocalOperand* scales, const FixpipeParamsV220& p,
+    CO2Layout layout, Use use)
+{
+    Core& core = core_of(use);
+    if (!runs_here(core, CoreKind::aic)) {
+        return;
+    }
+    check(core, dst.type, src, p, layout, false, scales != nullptr, use);
+    if (p.nSize == 0 || p.mSize == 0) {
+        return;
+    }
+    check_atomic_type(core, dst.type, use);
+    if (layout == CO2Layout::ROW_MAJOR) {
+        set_fixpipe_matrices(p.ndNum, p.srcNdStride, p.dstNdStride, use);
+    }
+    for_parts(core, scales, p, use, [&](const FixpipeParamsV220& part, Scales words, uint32_t first) {
+        GlobalOperand target = dst;
+        // NZ: as the headers step, a column block of the destination for every 16 columns of the source.
+        target.address += layout == CO2Layout::ROW_MAJOR ? first * uint64_t(size_of(dst.type))
+                                                         : first / block_width * uint64_t(p.dstStride) * 32;
+        Move{core, part, layout, words, use}.to_global(target, column_of(src, p, first));
+    });
+}
+
+void fixpipe_to_l1(LocalOperand dst, LocalOperand src, const LocalOperand* scales, const FixpipeParamsV220& p,
+    CO2Layout layout, Use use)
 {
     Core& core = core_of(use);
     if (!runs_here(core, CoreKind::aic)) {
@@ -289,24 +404,84 @@ void fixpipe_to_l1(LocalOperand dst, LocalOperand src, const FixpipeParamsV220& 
     if (layout != CO2Layout::NZ) {
         raise("bad-argument", use, text_of("%s: L0C to L1 exists in NZ layout only (CFG_NZ)", use.api));
     }
-    check(core, dst.type, src, p, layout, true, use);
+    check(core, dst.type, src, p, layout, true, scales != nullptr, use);
     require_memory(dst, Memory::l1, "dst", use);
     if (p.nSize == 0 || p.mSize == 0) {
         return;
     }
-    const uint64_t size = size_of(dst.type);
-    const uint64_t width = nz_width(dst.type, p);
-    Instruction instruction(core, Pipe::fix, use);
-    const int to = instruction.local("dst", true, dst, Memory::l1,
-        Region::strided(dst.address, p.mSize * width * size, (p.nSize + width - 1) / width, p.dstStride * 32ull), 32);
-    const int from = instruction.local("src", false, src, Memory::l0c, source_region(src, p, 0), 64);
-    instruction.issue();
-    uint8_t converted[64];
-    for_runs(instruction.data(from), p, [&](uint32_t row, uint32_t column, const uint8_t* values, size_t count) {
-        convert_run(dst.type, src.type, p, values, count, converted);
-        write_nz(dst.type, p, row, column, converted, count,
-            [&](uint64_t at, const uint8_t* run, size_t bytes) { std::memcpy(instruction.data(to) + at, run, bytes); });
+    for_parts(core, scales, p, use, [&](const FixpipeParamsV220& part, Scales words, uint32_t first) {
+        LocalOperand target = dst;
+        target.address += first / static_cast<uint32_t>(block_width) * p.dstStride * 32;
+        Move{core, part, layout, words, use}.to_l1(target, column_of(src, p, first));
     });
+}
+
+void copy_l0c_to_global(GlobalOperand dst, LocalOperand src, const AscendC::DataCopyCO12DstParams& params, Use use)
+{
+    Core& core = core_of(use);
+    if (!runs_here(core, CoreKind::aic)) {
+        return;
+    }
+    const CO2Layout layout = params.nz2ndEn ? CO2Layout::ROW_MAJOR : CO2Layout::NZ;
+    const FixpipeParamsV220 p = params_of(core, params, use);
+    check(core, dst.type, src, p, layout, false, core.cube.has_quant_table, use);
+    if (p.nSize != 0 && p.mSize != 0) {
+        check_atomic_type(core, dst.type, use);
+        Move{core, p, layout, scales_of(core, p.quantPre), use}.to_global(dst, src);
+    }
+}
+
+void copy_l0c_to_l1(LocalOperand dst, LocalOperand src, const AscendC::DataCopyCO12DstParams& params, Use use)
+{
+    Core& core = core_of(use);
+    if (!runs_here(core, CoreKind::aic)) {
+        return;
+    }
+    if (params.nz2ndEn) {
+        raise("bad-argument", use, text_of("%s: L0C to L1 exists in NZ layout only (nz2ndEn = false)", use.api));
+    }
+    const FixpipeParamsV220 p = params_of(core, params, use);
+    check(core, dst.type, src, p, CO2Layout::NZ, true, core.cube.has_quant_table, use);
+    require_memory(dst, Memory::l1, "dst", use);
+    if (p.nSize != 0 && p.mSize != 0) {
+        Move{core, p, CO2Layout::NZ, scales_of(core, p.quantPre), use}.to_l1(dst, src);
+    }
+}
+
+void set_fixpipe_tables(const LocalOperand* relu, const LocalOperand* quant, bool reset_unit_flags, Use use)
+{
+    Core& core = core_of(use);
+    if (!runs_here(core, CoreKind::aic)) {
+        return;
+    }
+    if (reset_unit_flags) {
+        core.cube.full_units.reset();
+    }
+    // A call for the unit flags alone may name a tensor of L0C.
+    if (quant != nullptr && !(reset_unit_flags && memory_of(quant->position) == Memory::l0c)) {
+        require_memory(*quant, Memory::fixpipe, "quantPre", use);
+        core.cube.quant_address = quant->address;
+        core.cube.has_quant_table = true;
+    }
+    if (relu != nullptr && memory_of(relu->position) != Memory::gm) {
+        require_memory(*relu, Memory::fixpipe, "reluPre", use);
+    }
+}
+
+void set_fixpipe_matrices(uint32_t count, uint32_t src_stride, uint32_t dst_stride, Use use)
+{
+    Core& core = core_of(use);
+    require_range(core, "ndNum", count, 1, 65535, use);
+    require_range(core, "srcNdStride", src_stride, 0, 512, use);
+    require_range(core, "dstNdStride", dst_stride, 0, 65535, use);
+    core.cube.nd_count = count;
+    core.cube.src_nd_stride = src_stride;
+    core.cube.dst_nd_stride = dst_stride;
+}
+
+void set_fixpipe_scale(uint64_t word)
+{
+    core_of({"SetFixpipePreQuantFlag", {"", 0}}).cube.pre_quant = word;
 }
 
 }  // namespace tile_simulator

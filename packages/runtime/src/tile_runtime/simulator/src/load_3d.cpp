@@ -70,7 +70,93 @@ void check(const Core& core, const Load3d& p, uint32_t c0, Use use)
     }
 }
 
+// Geometry and padding value are registers: what a call gives stays for later ones.
+void apply_registers(Core& core, Load3d& p)
+{
+    CubeState& state = core.cube;
+    uint32_t* const matrix = p.right_matrix ? state.right_matrix : core.feature_matrix;
+    uint8_t* const pads = p.right_matrix ? state.right_pads : core.feature_pads;
+    if (p.set_matrix) {
+        matrix[0] = p.height;
+        matrix[1] = p.width;
+        std::memcpy(pads, p.pads, 4);
+    }
+    p.height = matrix[0];
+    p.width = matrix[1];
+    std::memcpy(p.pads, pads, 4);
+    if (p.set_padding) {
+        state.load_3d_padding = p.pad_bits;
+    }
+    p.pad_bits = state.load_3d_padding;
+}
+
+// int4: pairs of columns are the bytes that move.
+void halve_columns(Load3d& p, Use use)
+{
+    if ((p.channels | p.k_extension | p.k_start) % 2 != 0) {
+        raise("bad-argument", use,
+            text_of("%s: channelSize, kExtension and kStartPt of int4 must be even", use.api));
+    }
+    p.channels /= 2;
+    p.k_extension /= 2;
+    p.k_start /= 2;
+    p.pad_bits = (p.pad_bits & 0xf) * 0x11;
+}
+
+// What the registers may say beyond the plain load is not simulated.
+void check_registers(const Core& core, LocalOperand src, const Load3d& p, uint32_t c0, Use use)
+{
+    if (core.cube.repeat_times > 1) {
+        raise("bad-argument", use,
+            text_of("%s: SetLoadDataRepeat with repeatTime %u is not simulated; repeat the load", use.api,
+                core.cube.repeat_times));
+    }
+    const uint64_t bytes = uint64_t((p.channels + c0 - 1) / c0) * p.height * p.width * 32;
+    if (core.cube.boundary != 0 && src.address + bytes > core.cube.boundary) {
+        raise("bad-argument", use,
+            text_of("%s: src reaches beyond the %u bytes of SetLoadDataBoundary, and starting again at byte 0 of L1 is "
+                    "not simulated",
+                use.api, core.cube.boundary));
+    }
+}
+
 }  // namespace
+
+void set_right_feature_matrix(uint32_t height, uint32_t width, const uint8_t pads[4])
+{
+    CubeState& state = core_of({"SetFmatrix", {"", 0}}).cube;
+    state.right_matrix[0] = height;
+    state.right_matrix[1] = width;
+    std::memcpy(state.right_pads, pads, 4);
+}
+
+void set_load_padding(uint64_t bits)
+{
+    core_of({"SetLoadDataPaddingValue", {"", 0}}).cube.load_3d_padding = bits;
+}
+
+void set_load_boundary(uint32_t bytes)
+{
+    const Use use = {"SetLoadDataBoundary", {"", 0}};
+    Core& core = core_of(use);
+    if (bytes != 0) {
+        require_range(core, "boundaryValue", bytes, 1024, 524288, use);
+    }
+    core.cube.boundary = bytes;
+}
+
+void set_load_repeat(const AscendC::LoadDataRepeatParam& p)
+{
+    CubeState& state = core_of({"SetLoadDataRepeat", {"", 0}}).cube;
+    state.repeat_stride = p.repeatStride;
+    state.repeat_times = p.repeatTime;
+    state.repeat_mode = p.repeatMode;
+}
+
+void raise_not_on_chip(Use use, const char* instead)
+{
+    raise("bad-argument", use, text_of("%s does not exist on 910B; use %s", use.api, instead));
+}
 
 // A plain matrix: an image of one row of pixels under a 1x1 filter, read inside its bounds.
 static bool is_plain(const Load3d& p, uint32_t m_blocks, uint32_t k_padded, uint32_t rows, uint32_t columns)
@@ -129,18 +215,18 @@ void load_3d(LocalOperand dst, LocalOperand src, const Load3d& params, Use use)
     }
     require_memory(src, Memory::l1, "src", use);
     Geometry g = {params, size_of(dst.type), 32 / size_of(dst.type), 0, 0, nullptr};
-    if (!params.set_matrix) {
-        g.p.height = core.feature_matrix[0];
-        g.p.width = core.feature_matrix[1];
-        std::memcpy(g.p.pads, core.feature_pads, 4);
+    apply_registers(core, g.p);
+    if (dst.type == DataType::i4) {
+        halve_columns(g.p, use);
     }
     check(core, g.p, g.c0, use);
+    check_registers(core, src, g.p, g.c0, use);
     // L1 to L0B always transposes (hardware.md 3.3).
     const bool transposed = memory == Memory::l0b || g.p.transpose;
     if (g.size > 4 || (transposed && g.size == 1)) {
         raise_type(use, "dst", dst.type, transposed ? "a 16- or 32-bit type" : "an 8-, 16- or 32-bit type");
     }
-    if (g.p.m_extension == 0 || g.p.k_extension == 0) {
+    if (g.p.m_extension == 0 || g.p.k_extension == 0 || core.cube.repeat_times == 0) {
         return;
     }
     const int64_t span_h =

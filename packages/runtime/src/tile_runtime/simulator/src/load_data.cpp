@@ -162,6 +162,23 @@ void transpose_square(const uint8_t* source, uint8_t* target, uint64_t fractal_s
     }
 }
 
+// The same of 64 x 64 elements of four bits, four fractals above each other.
+void transpose_nibbles(const uint8_t* source, uint8_t* target, uint64_t fractal_step)
+{
+    constexpr size_t side = 64;
+    uint8_t values[side * side];
+    uint8_t turned[side * side];
+    for (size_t i = 0; i < side * side; ++i) {
+        values[i] = source[i / 2] >> (i % 2 * 4) & 0xf;
+    }
+    transpose(values, side, turned, side, side, side);
+    for (size_t i = 0; i < side * side; i += 2) {
+        const size_t byte = i / 2;
+        target[byte / fractal_bytes * fractal_step + byte % fractal_bytes] =
+            static_cast<uint8_t>(turned[i] | turned[i + 1] << 4);
+    }
+}
+
 }  // namespace
 
 void load_transposed(LocalOperand dst, LocalOperand src, const AscendC::LoadData2dTransposeParams& p, Use use)
@@ -177,21 +194,28 @@ void load_transposed(LocalOperand dst, LocalOperand src, const AscendC::LoadData
     require_range(core, "srcStride", p.srcStride, 0, 65535, use);
     require_range(core, "dstGap", p.dstGap, 0, 65535, use);
     require_range(core, "dstFracGap", p.dstFracGap, 0, 65535, use);
-    require_range(core, "addrMode", p.addrMode, 0, 0, use);
+    require_range(core, "addrMode", p.addrMode, 0, 1, use);
+    const bool nibbles = dst.type == DataType::i4;
     const uint64_t size = size_of(dst.type);
-    if (size > 4) {
-        raise_type(use, "dst", dst.type, "an 8-, 16- or 32-bit type");
+    if (size > 4 || (nibbles && memory != Memory::l0b)) {
+        raise_type(use, "dst", dst.type, "a 4-bit (L0B only), 8-, 16- or 32-bit type");
     }
     if (p.repeatTimes == 0) {
         return;
     }
-    const uint64_t side = size == 1 ? 32 : 16;
-    const uint64_t square_bytes = side * side * size;
+    const uint64_t side = nibbles ? 64 : size == 1 ? 32 : 16;
+    const uint64_t square_bytes = nibbles ? side * side / 2 : side * side * size;
     const uint64_t fractals = square_bytes / fractal_bytes;
     const uint64_t fractal_step = (p.dstFracGap + 1) * fractal_bytes;
     const uint64_t src_step = p.srcStride * square_bytes;
     const uint64_t dst_step = (p.dstGap + 1) * fractal_bytes;
-    const uint64_t start = src.address + p.startIndex * square_bytes;
+    const uint64_t first = src.address + p.startIndex * square_bytes;
+    // addrMode 1 walks down from the first square.
+    const uint64_t walk = (p.repeatTimes - 1) * src_step;
+    if (p.addrMode == 1 && first < walk) {
+        raise("out-of-bounds", use, text_of("%s: src steps below the start of L1", use.api));
+    }
+    const uint64_t start = p.addrMode == 1 ? first - walk : first;
     Instruction instruction(core, Pipe::mte1, use);
     const int to = instruction.local(
         "dst", true, dst, memory, {dst.address, fractal_bytes, fractals, fractal_step, p.repeatTimes, dst_step}, 512);
@@ -199,9 +223,11 @@ void load_transposed(LocalOperand dst, LocalOperand src, const AscendC::LoadData
         instruction.local("src", false, src, Memory::l1, Region::strided(start, square_bytes, p.repeatTimes, src_step), 32);
     instruction.issue();
     for (uint32_t i = 0; i < p.repeatTimes; ++i) {
-        const uint8_t* source = instruction.data(from) + i * src_step;
+        const uint8_t* source = instruction.data(from) + (p.addrMode == 1 ? p.repeatTimes - 1 - i : i) * src_step;
         uint8_t* target = instruction.data(to) + i * dst_step;
-        if (size == 1) {
+        if (nibbles) {
+            transpose_nibbles(source, target, fractal_step);
+        } else if (size == 1) {
             transpose_square<uint8_t, 32>(source, target, fractal_step);
         } else if (size == 2) {
             transpose_square<uint16_t, 16>(source, target, fractal_step);

@@ -1,5 +1,5 @@
 // Mmad (hardware.md 3.4). Operands are unpacked from their fractals into float panels: exact for every input type.
-// f32 accumulates in fp32 along k; int8 is exact, since 512 products of two int8 stay below 2^24.
+// f32 accumulates in fp32 along k; int8 and int4 are exact, since 512 products of two int8 stay below 2^24.
 #include "ascend_c/mmad.h"
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include "instruction.h"
 #include "matrix_kernel.h"
 #include "number_arrays.h"
+#include "unit_flags.h"
 
 namespace tile_simulator {
 namespace {
@@ -29,18 +30,49 @@ struct Shape {
     size_t m_padded, n_blocks;
     DataType type;
     bool vector_a;  // m = 1: A is a plain vector (GEMV)
+    bool hf32, hf32_to_zero;
 };
 
-// Elements of one fractal as floats, in storage order.
-void widen(DataType type, const uint8_t* source, float* target, size_t count)
+// Elements of 32 B.
+size_t block_elements(DataType type)
 {
-    switch (type) {
+    return type == DataType::i4 ? 64 : 32 / size_of(type);
+}
+
+// HF32 keeps 11 bits of the mantissa. To nearest, ties to even or towards zero.
+void round_to_hf32(float* values, size_t count, bool ties_to_zero)
+{
+    constexpr uint32_t dropped = 23 - 11;
+    constexpr uint32_t half_unit = 1u << (dropped - 1);
+    for (size_t i = 0; i < count; ++i) {
+        uint32_t bits = bits_of_float(values[i]);
+        if ((bits & 0x7f800000u) == 0x7f800000u) {
+            continue;
+        }
+        bits += half_unit - 1 + (ties_to_zero ? 0 : bits >> dropped & 1);
+        values[i] = float_of_bits(bits >> dropped << dropped);
+    }
+}
+
+// Elements of one fractal as floats, in storage order.
+void widen(const Shape& s, const uint8_t* source, float* target, size_t count)
+{
+    switch (s.type) {
         case DataType::f16:
             return half_to_float(reinterpret_cast<const uint16_t*>(source), target, count);
         case DataType::bf16:
             return bfloat16_to_float(reinterpret_cast<const uint16_t*>(source), target, count);
         case DataType::f32:
             std::memcpy(target, source, count * sizeof(float));
+            if (s.hf32) {
+                round_to_hf32(target, count, s.hf32_to_zero);
+            }
+            return;
+        case DataType::i4:
+            for (size_t i = 0; i < count; ++i) {
+                const int32_t value = source[i / 2] >> (i % 2 * 4) & 0xf;
+                target[i] = static_cast<float>(value >= 8 ? value - 16 : value);
+            }
             return;
         default: {
             const int8_t* values = reinterpret_cast<const int8_t*>(source);
@@ -56,17 +88,17 @@ void pack_a(const Shape& s, const uint8_t* source, float* panels)
 {
     if (s.vector_a) {
         std::vector<float> values(s.k);
-        widen(s.type, source, values.data(), s.k);
+        widen(s, source, values.data(), s.k);
         std::memset(panels, 0, s.k_used * tile_rows * sizeof(float));
         for (size_t k = 0; k < s.k; ++k) {
             panels[k * tile_rows] = values[k];
         }
         return;
     }
-    alignas(64) float fractal[16 * 32];
+    alignas(64) float fractal[16 * 64];
     for (size_t mb = 0; mb < s.m_padded / 16; ++mb) {
         for (size_t kb = 0; kb < s.k_used / s.k0; ++kb) {
-            widen(s.type, source + (mb * s.k_blocks + kb) * fractal_bytes, fractal, 16 * s.k0);
+            widen(s, source + (mb * s.k_blocks + kb) * fractal_bytes, fractal, 16 * s.k0);
             for (size_t part = 0; part < 16; part += tile_rows) {
                 float* out = panels + ((mb * 16 + part) * s.k_used) + kb * s.k0 * tile_rows;
                 const size_t valid = s.m - mb * 16 > part ? std::min(tile_rows, s.m - mb * 16 - part) : 0;
@@ -84,10 +116,10 @@ void pack_a(const Shape& s, const uint8_t* source, float* panels)
 // B to panels [n / 16][k][16].
 void pack_b(const Shape& s, const uint8_t* source, float* panels)
 {
-    alignas(64) float fractal[16 * 32];
+    alignas(64) float fractal[16 * 64];
     for (size_t kb = 0; kb < s.k_used / s.k0; ++kb) {
         for (size_t nb = 0; nb < s.n_blocks; ++nb) {
-            widen(s.type, source + (kb * s.n_blocks + nb) * fractal_bytes, fractal, 16 * s.k0);
+            widen(s, source + (kb * s.n_blocks + nb) * fractal_bytes, fractal, 16 * s.k0);
             float* out = panels + (nb * s.k_used + kb * s.k0) * block_width;
             for (size_t k = 0; k < s.k0; ++k) {
                 for (size_t n = 0; n < 16; ++n) {
@@ -193,20 +225,28 @@ void check_types(LocalOperand c, LocalOperand a, LocalOperand b, Use use)
 {
     const bool floating =
         c.type == DataType::f32 && (a.type == DataType::f16 || a.type == DataType::bf16 || a.type == DataType::f32);
-    const bool integer = c.type == DataType::i32 && a.type == DataType::i8;
+    const bool integer = c.type == DataType::i32 && (a.type == DataType::i8 || a.type == DataType::i4);
     if (a.type != b.type || !(floating || integer)) {
         raise("bad-argument", use,
             text_of("%s: %s times %s into %s does not exist on 910B; legal are half, bfloat16 or float into float, and "
-                    "int8 into int32",
+                    "int8 or int4 into int32",
                 use.api, name_of(a.type), name_of(b.type), name_of(c.type)));
     }
 }
 
-// Bytes of the K axis an element takes of the 64 that the unit multiplies per cycle and 16 x 16 results: 4 f32, 16
-// f16, 32 s8 (hardware.md 4.1; f32 runs at a quarter of f16).
-uint64_t mac_bytes(DataType type)
+// Elements of k per cycle for 16 x 16 results (hardware.md 4.1).
+size_t k_per_cycle(DataType type, bool hf32)
 {
-    return type == DataType::f32 ? 16 : size_of(type) * 2;
+    switch (type) {
+        case DataType::i4:
+            return 64;
+        case DataType::i8:
+            return 32;
+        case DataType::f32:
+            return hf32 ? 8 : 4;
+        default:
+            return 16;
+    }
 }
 
 // Fills the rows of c with the bias.
@@ -235,8 +275,21 @@ void run(
     require_range(core, "m", p.m, 0, 4095, use);
     require_range(core, "n", p.n, 0, 4095, use);
     require_range(core, "k", p.k, 0, 4095, use);
-    if (bias == nullptr && p.cmatrixSource && !p.cmatrixInitVal) {
-        raise("bad-argument", use, text_of("%s: cmatrixSource = true needs the form with a bias tensor", use.api));
+    if (p.enSsparse || p.enWinogradA || p.enWinogradB || p.fmOffset != 0) {
+        raise("bad-argument", use,
+            text_of("%s: enSsparse, enWinogradA, enWinogradB and fmOffset do not exist on 910B", use.api));
+    }
+    const bool from_zero = p.cmatrixInitVal && !p.isBias;
+    if (bias != nullptr && core.device_checks && from_zero) {
+        raise("bad-argument", use,
+            text_of("%s: cmatrixInitVal is true, so the result starts from zero and the bias is not read; set it to "
+                    "false in the form with a bias tensor",
+                use.api));
+    }
+    // Without a tensor, cmatrixSource = true means the start of BT.
+    const LocalOperand start_of_table = {0, static_cast<uint8_t>(AscendC::TPosition::C2), c.type, {}};
+    if (bias == nullptr && p.cmatrixSource && !from_zero) {
+        bias = &start_of_table;
     }
     if (p.m == 0 || p.n == 0 || p.k == 0) {
         return;
@@ -244,7 +297,9 @@ void run(
     Shape s{};
     s.m = p.m, s.n = p.n, s.k = p.k;
     s.type = a.type;
-    s.k0 = 32 / size_of(a.type);
+    s.k0 = block_elements(a.type);
+    s.hf32 = a.type == DataType::f32 && core.cube.hf32;
+    s.hf32_to_zero = core.cube.hf32_to_zero;
     s.k_used = round_up(s.k, s.k0);
     // kDirectionAlign pads K of f32 operands to 16 (the vendor's page on K alignment).
     s.k_blocks = (a.type == DataType::f32 && p.kDirectionAlign ? round_up(s.k, 16) : s.k_used) / s.k0;
@@ -256,9 +311,10 @@ void run(
     instruction.macs = s.m * s.n * s.k;
     // Results of at least ten fractals keep the unit busy until the last ones are back (hardware.md 3.4).
     instruction.in_order = s.m_padded / 16 * s.n_blocks >= 10;
-    instruction.work = s.m_padded / 16 * s.n_blocks * ((s.k * mac_bytes(a.type) + 63) / 64);
+    instruction.work = s.m_padded / 16 * s.n_blocks * (round_up(s.k, k_per_cycle(a.type, s.hf32)) / k_per_cycle(a.type, s.hf32));
+    instruction.unit_flag = p.unitFlag;
     const size_t a_bytes =
-        s.vector_a ? s.k * size_of(a.type) : ((s.m_padded / 16 - 1) * s.k_blocks + s.k_used / s.k0) * fractal_bytes;
+        s.vector_a ? (s.k * 32 + s.k0 - 1) / s.k0 : ((s.m_padded / 16 - 1) * s.k_blocks + s.k_used / s.k0) * fractal_bytes;
     const int in_a = instruction.local("fm", false, a, Memory::l0a, Region::bytes(a.address, a_bytes), 512);
     const int in_b = instruction.local(
         "filter", false, b, Memory::l0b, Region::bytes(b.address, s.k_used / s.k0 * s.n_blocks * fractal_bytes), 512);
@@ -267,10 +323,14 @@ void run(
     int in_bias = -1;
     if (bias != nullptr) {
         require_memory(*bias, Memory::bias, "bias", use);
+        if (bias->type != c.type) {
+            raise_type(use, "bias", bias->type, name_of(c.type));
+        }
         in_bias = instruction.local("bias", false, *bias, Memory::bias, Region::bytes(bias->address, s.n * 4), 64);
-    } else if (!p.cmatrixInitVal) {
+    } else if (!from_zero) {
         instruction.local("dst", false, c, Memory::l0c, instruction.operands[out].region, 0);
     }
+    unit_flags_write(core, instruction.operands[out].region, p.unitFlag, use);
     instruction.issue();
 
     Panels& panels = panels_for(s);
@@ -279,7 +339,7 @@ void run(
     if (bias != nullptr) {
         spread_bias(s, instruction.data(in_bias), instruction.data(out));
     }
-    const bool start_from_c = bias != nullptr || !p.cmatrixInitVal;
+    const bool start_from_c = bias != nullptr || !from_zero;
     if (c.type == DataType::f32) {
         multiply(s, panels, reinterpret_cast<float*>(instruction.data(out)), start_from_c);
     } else {
@@ -298,6 +358,21 @@ void mmad_with_bias(
     LocalOperand c, LocalOperand a, LocalOperand b, LocalOperand bias, const AscendC::MmadParams& params, Use use)
 {
     run(c, a, b, &bias, params, use);
+}
+
+void set_hf32(bool enabled)
+{
+    core_of({"SetHF32Mode", {"", 0}}).cube.hf32 = enabled;
+}
+
+void set_hf32_rounding(bool ties_to_zero)
+{
+    core_of({"SetHF32TransMode", {"", 0}}).cube.hf32_to_zero = ties_to_zero;
+}
+
+void raise_not_simulated(Use use, const char* what)
+{
+    raise("bad-argument", use, text_of("%s: %s not simulated", use.api, what));
 }
 
 }  // namespace tile_simulator

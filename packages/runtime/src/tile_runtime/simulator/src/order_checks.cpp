@@ -36,6 +36,9 @@ void OrderChecks::begin(Launch&, bool strict)
         known_[agent] = VectorClock{};
         issued_[agent] = 0;
     }
+    for (auto& units : units_) {
+        units[0] = units[1] = VectorClock{};
+    }
     flags_.clear();
     for (auto& core : counters_) {
         for (auto& counter : core) {
@@ -108,6 +111,14 @@ void OrderChecks::instruction(const Instruction& instruction)
     now.agent = static_cast<uint8_t>(agent_of(core, instruction.pipe));
     now.clock = present(core, instruction.pipe, instruction.in_order);
     now.number = ++issued_[now.agent];
+    if (instruction.unit_flag != 0) {
+        // Mmad waits for the results before it to leave L0C, Fixpipe for the products (hardware.md 3.4).
+        const int self = instruction.pipe == Pipe::m ? 0 : 1;
+        VectorClock (&units)[2] = units_[core_index(core)];
+        now.clock.join(units[1 - self]);
+        units[self].join(now.clock);
+        units[self].at[now.agent] = now.number;
+    }
     const Where at = core.site.file != nullptr ? core.site : instruction.use.at;
     // Reads come first: an instruction that updates in place reads what was there before.
     for (const bool writes : {false, true}) {

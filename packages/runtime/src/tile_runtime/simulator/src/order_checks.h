@@ -62,6 +62,7 @@ private:
     std::deque<VectorClock> counters_[cores_per_block][cross_flags];
     std::vector<VectorClock> released_[grid_slots];
     std::vector<VectorClock> rounds_known_;
+    VectorClock units_[cores_per_block][2];  // what unit flags of L0C order: products, results
     uint32_t interval_ = 0;
     AccessLog log_;
     GlobalAccesses global_;

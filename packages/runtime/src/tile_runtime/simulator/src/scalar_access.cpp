@@ -1,9 +1,7 @@
-// Scalar access to tensors, buffers of a TPipe, and core state that APIs read and set: PIPE_S.
+// Scalar access to tensors, and core state that APIs read and set: PIPE_S.
 #include <cstring>
 
 #include "ascend_c/load_data.h"
-#include "ascend_c/pipe_buffers.h"
-#include "ascend_c/sync.h"
 #include "ascend_c/system_variables.h"
 #include "ascend_c/tensor.h"
 #include "ascend_c/vector_cast.h"
@@ -81,82 +79,6 @@ void reset_core_state()
     core.mask = MaskRegister{};
     core.atomic = AtomicKind::none;
     core.feature_matrix[0] = core.feature_matrix[1] = 0;
-}
-
-// A TPipe on an AIC presets M_MTE1 flags 0..2 and waits for them at its end (hardware.md 1.4; kernel_tpipe_impl.h).
-constexpr int preset_flags = 3;
-
-void pipe_create(PipeState& state)
-{
-    const Use use = {"TPipe", {"(set by the TPipe)", 0}};
-    Core& core = core_of(use);
-    state = PipeState{};
-    reset_core_state();
-    if (!core.is_vector()) {
-        for (int id = 0; id < preset_flags; ++id) {
-            set_flag(AscendC::HardEvent::M_MTE1, id, use);
-        }
-    }
-    state.live = true;
-}
-
-void pipe_destroy(PipeState& state) noexcept
-{
-    if (!state.live || current_core == nullptr) {
-        return;
-    }
-    state.live = false;
-    Core& core = *current_core;
-    if (core.is_vector() || core.stopped()) {
-        return;
-    }
-    for (int id = 0; id < preset_flags; ++id) {
-        Flag& flag = core.flags[int(Pipe::m)][int(Pipe::mte1)][id];
-        if (!flag.set && core.device_checks && !core.has_pending) {
-            core.has_pending = true;
-            core.pending = Fault{};
-            core.pending.kind = "flag-wait-without-set";
-            core.pending.text = text_of(
-                "the TPipe waits for flag M_MTE1 id %d at its end, which is not set: a TPipe "
-                "presets ids 0..2 of M_MTE1, so a kernel must use ids 3..7",
-                id);
-            core.pending.api = "TPipe";
-        }
-        flag.set = false;
-    }
-}
-
-void pipe_reset(PipeState& state)
-{
-    for (uint32_t& next : state.next) {
-        next = 0;
-    }
-}
-
-uint32_t pipe_allocate(PipeState& state, uint8_t position, uint32_t bytes, Use use)
-{
-    const Memory memory = memory_of(position);
-    if (memory == Memory::none || memory == Memory::gm) {
-        raise("bad-argument", use, text_of("%s: position %u is no local memory", use.api, position));
-    }
-    uint32_t& next = state.next[int(memory)];
-    const uint32_t address = next;
-    if (uint64_t(address) + bytes > memory_bytes[int(memory)]) {
-        raise("out-of-bounds", use,
-            text_of("%s: %u bytes after the %u already allocated do not fit into %s, which has %u bytes", use.api,
-                bytes, address, name_of(memory), memory_bytes[int(memory)]));
-    }
-    next += bytes;
-    return address;
-}
-
-void check_buffer_range(uint64_t offset, uint64_t bytes, uint32_t length, Use use)
-{
-    if (offset + bytes > length) {
-        raise("out-of-bounds", use,
-            text_of("%s: bytes [%llu, %llu) of a buffer of %u bytes", use.api, static_cast<unsigned long long>(offset),
-                static_cast<unsigned long long>(offset + bytes), length));
-    }
 }
 
 void set_mask_counter(bool counter)

@@ -1,4 +1,5 @@
-// Fixpipe: L0C to GM or L1, with conversion, ReLU and NZ to row-major, PIPE_FIX.
+// Fixpipe: L0C to GM or L1, with conversion, ReLU and NZ to row-major, PIPE_FIX. DataCopy with DataCopyCO12DstParams is
+// the same without the registers, which SetFixPipeConfig and its siblings write.
 #pragma once
 
 #include "tensor.h"
@@ -50,14 +51,53 @@ struct FixpipeParamsV220 {
     bool isChannelSplit = false;
 };
 
+// The headers of CANN 8.1 have the same struct under these names.
+using FixpipeParamsM300 = FixpipeParamsV220;
+using FixpipeParamsM310 = FixpipeParamsV220;
+
+struct DataCopyCO12DstParams {
+    DataCopyCO12DstParams() = default;
+    DataCopyCO12DstParams(uint32_t n, uint32_t m, uint32_t dst_stride, uint32_t src_stride, QuantMode_t quant,
+        uint8_t relu, bool channel_split, bool row_major)
+        : nSize(n),
+          mSize(m),
+          dstStride(dst_stride),
+          srcStride(src_stride),
+          quantPre(quant),
+          reluPre(relu),
+          channelSplit(channel_split),
+          nz2ndEn(row_major)
+    {
+    }
+
+    uint8_t sid = 0;
+    uint32_t nSize = 0;
+    uint32_t mSize = 0;
+    uint32_t dstStride = 0;
+    uint32_t srcStride = 0;
+    uint8_t unitFlag = 0;
+    uint8_t clipReluPre = 0;
+    uint8_t eltWiseOp = 0;
+    QuantMode_t quantPre = QuantMode_t::NoQuant;
+    uint8_t reluPre = 0;
+    bool channelSplit = false;
+    bool nz2ndEn = false;
+};
+
 }  // namespace AscendC
 
 namespace tile_simulator {
 
-void fixpipe_to_global(
-    GlobalOperand dst, LocalOperand src, const AscendC::FixpipeParamsV220& params, AscendC::CO2Layout layout, Use use);
-void fixpipe_to_l1(
-    LocalOperand dst, LocalOperand src, const AscendC::FixpipeParamsV220& params, AscendC::CO2Layout layout, Use use);
+// `scales`: the tensor of quantisation words in L1, or null.
+void fixpipe_to_global(GlobalOperand dst, LocalOperand src, const LocalOperand* scales,
+    const AscendC::FixpipeParamsV220& params, AscendC::CO2Layout layout, Use use);
+void fixpipe_to_l1(LocalOperand dst, LocalOperand src, const LocalOperand* scales,
+    const AscendC::FixpipeParamsV220& params, AscendC::CO2Layout layout, Use use);
+void copy_l0c_to_global(GlobalOperand dst, LocalOperand src, const AscendC::DataCopyCO12DstParams& params, Use use);
+void copy_l0c_to_l1(LocalOperand dst, LocalOperand src, const AscendC::DataCopyCO12DstParams& params, Use use);
+void set_fixpipe_tables(const LocalOperand* relu, const LocalOperand* quant, bool reset_unit_flags, Use use);
+void set_fixpipe_matrices(uint32_t count, uint32_t src_stride, uint32_t dst_stride, Use use);
+void set_fixpipe_scale(uint64_t word);
 
 }  // namespace tile_simulator
 
@@ -68,14 +108,68 @@ inline void Fixpipe(
     const GlobalTensor<D>& dst, const LocalTensor<S>& src, const FixpipeParamsV220& params, Where at = Where::here())
 {
     static_assert(config.format != CO2Layout::COLUMN_MAJOR, "Fixpipe: column major does not exist on 910B");
-    tile_simulator::fixpipe_to_global(dst.operand(), src.operand(), params, config.format, {"Fixpipe", at});
+    tile_simulator::fixpipe_to_global(dst.operand(), src.operand(), nullptr, params, config.format, {"Fixpipe", at});
 }
 template <class D, class S, const FixpipeConfig& config = CFG_ROW_MAJOR>
 inline void Fixpipe(
     const LocalTensor<D>& dst, const LocalTensor<S>& src, const FixpipeParamsV220& params, Where at = Where::here())
 {
     static_assert(config.format != CO2Layout::COLUMN_MAJOR, "Fixpipe: column major does not exist on 910B");
-    tile_simulator::fixpipe_to_l1(dst.operand(), src.operand(), params, config.format, {"Fixpipe", at});
+    tile_simulator::fixpipe_to_l1(dst.operand(), src.operand(), nullptr, params, config.format, {"Fixpipe", at});
+}
+
+// With a scale per column: a tensor of uint64 words in L1, which the call moves to FB.
+template <class D, class S, const FixpipeConfig& config = CFG_ROW_MAJOR>
+inline void Fixpipe(const GlobalTensor<D>& dst, const LocalTensor<S>& src, const LocalTensor<uint64_t>& scales,
+    const FixpipeParamsV220& params, Where at = Where::here())
+{
+    static_assert(config.format != CO2Layout::COLUMN_MAJOR, "Fixpipe: column major does not exist on 910B");
+    const tile_simulator::LocalOperand words = scales.operand();
+    tile_simulator::fixpipe_to_global(dst.operand(), src.operand(), &words, params, config.format, {"Fixpipe", at});
+}
+template <class D, class S, const FixpipeConfig& config = CFG_ROW_MAJOR>
+inline void Fixpipe(const LocalTensor<D>& dst, const LocalTensor<S>& src, const LocalTensor<uint64_t>& scales,
+    const FixpipeParamsV220& params, Where at = Where::here())
+{
+    static_assert(config.format != CO2Layout::COLUMN_MAJOR, "Fixpipe: column major does not exist on 910B");
+    const tile_simulator::LocalOperand words = scales.operand();
+    tile_simulator::fixpipe_to_l1(dst.operand(), src.operand(), &words, params, config.format, {"Fixpipe", at});
+}
+
+template <class D, class S>
+inline void DataCopy(const GlobalTensor<D>& dst, const LocalTensor<S>& src, const DataCopyCO12DstParams& params,
+    Where at = Where::here())
+{
+    tile_simulator::copy_l0c_to_global(dst.operand(), src.operand(), params, {"DataCopy(L0C)", at});
+}
+template <class D, class S>
+inline void DataCopy(const LocalTensor<D>& dst, const LocalTensor<S>& src, const DataCopyCO12DstParams& params,
+    Where at = Where::here())
+{
+    tile_simulator::copy_l0c_to_l1(dst.operand(), src.operand(), params, {"DataCopy(L0C)", at});
+}
+
+template <class T>
+inline void SetFixPipeConfig(const LocalTensor<T>& relu, const LocalTensor<T>& quant, bool isUnitFlag = false,
+    Where at = Where::here())
+{
+    const tile_simulator::LocalOperand tables[2] = {relu.operand(), quant.operand()};
+    tile_simulator::set_fixpipe_tables(&tables[0], &tables[1], isUnitFlag, {"SetFixPipeConfig", at});
+}
+template <class T, bool setRelu = false>
+inline void SetFixPipeConfig(const LocalTensor<T>& table, bool isUnitFlag = false, Where at = Where::here())
+{
+    const tile_simulator::LocalOperand operand = table.operand();
+    tile_simulator::set_fixpipe_tables(
+        setRelu ? &operand : nullptr, setRelu ? nullptr : &operand, isUnitFlag, {"SetFixPipeConfig", at});
+}
+inline void SetFixpipeNz2ndFlag(uint32_t ndNum, uint32_t srcNdStride, uint32_t dstNdStride, Where at = Where::here())
+{
+    tile_simulator::set_fixpipe_matrices(ndNum, srcNdStride, dstNdStride, {"SetFixpipeNz2ndFlag", at});
+}
+inline void SetFixpipePreQuantFlag(uint64_t config)
+{
+    tile_simulator::set_fixpipe_scale(config);
 }
 
 }  // namespace AscendC

@@ -29,6 +29,5 @@
     if (!::tile_simulator::enter_kernel(type)) \
     return
 #define KERNEL_TASK_TYPE(key, type)
-#define REGISTER_TILING_DEFAULT(tiling)
 #define ENABLE_PRINTF()
 #define ENABLE_DETERMINISTIC()

@@ -119,6 +119,70 @@ struct InitConstValueParams {
     T initValue = T(0);
 };
 
+// The 3D load with everything but the kind of matrix packed into two words.
+struct LoadData3DParamsV2Pro {
+    LoadData3DParamsV2Pro() = default;
+    LoadData3DParamsV2Pro(uint32_t channels, bool transpose, bool small_k, bool filter_size_w, bool filter_size_h,
+        bool f_matrix, uint64_t extension, uint64_t filter)
+        : channelSize(channels),
+          enTranspose(transpose),
+          enSmallK(small_k),
+          filterSizeW(filter_size_w),
+          filterSizeH(filter_size_h),
+          fMatrixCtrl(f_matrix),
+          extConfig(extension),
+          filterConfig(filter)
+    {
+    }
+
+    uint32_t channelSize = 0;
+    bool enTranspose = false;
+    bool enSmallK = false;
+    bool filterSizeW = false;
+    bool filterSizeH = false;
+    bool fMatrixCtrl = false;
+    uint64_t extConfig = 0;                 // kExtension, mExtension, kStartPt, mStartPt: 16 bits each
+    uint64_t filterConfig = 0x10101010101;  // strideW, strideH, filterW, filterH, dilation W and H: 8 bits each
+};
+
+struct LoadDataRepeatParam {
+    LoadDataRepeatParam() = default;
+    LoadDataRepeatParam(uint16_t stride, uint8_t times, uint8_t mode)
+        : repeatStride(stride), repeatTime(times), repeatMode(mode)
+    {
+    }
+
+    uint16_t repeatStride = 0;
+    uint8_t repeatTime = 1;
+    uint8_t repeatMode = 0;
+};
+
+// Of other chips.
+struct LoadData2DParamsV2 {
+    uint32_t mStartPosition = 0;
+    uint32_t kStartPosition = 0;
+    uint16_t mStep = 0;
+    uint16_t kStep = 0;
+    int32_t srcStride = 0;
+    uint16_t dstStride = 0;
+    bool ifTranspose = false;
+    uint8_t sid = 0;
+};
+template <class T>
+struct LoadData3DParamsV1 {
+};
+struct LoadData2dTransposeParamsV2 {
+    uint16_t startIndex = 0;
+    uint8_t repeatTimes = 0;
+    uint16_t srcStride = 0;
+    uint16_t dstGap = 0;
+    uint16_t dstFracGap = 0;
+    uint16_t srcFracGap = 0;
+    uint8_t addrMode = 0;
+};
+struct LoadImageToLocalParams {
+};
+
 struct IsResetLoad3dConfig {
     constexpr IsResetLoad3dConfig(bool matrix, bool padding) : isSetFMatrix(matrix), isSetPadding(padding) {}
     bool isSetFMatrix = true;
@@ -136,7 +200,9 @@ struct Load3d {
     uint32_t height, width, channels, k_extension, m_extension, k_start, m_start;
     uint32_t stride_w, stride_h, filter_w, filter_h, dilation_w, dilation_h;
     bool transpose;
-    bool set_matrix;
+    bool set_matrix;   // height, width and pads are given, and stay set; otherwise those of SetFmatrix count
+    bool set_padding;  // the same of pad_bits and SetLoadDataPaddingValue
+    bool right_matrix;  // of the two that SetFmatrix keeps
     uint64_t pad_bits;
 };
 
@@ -146,6 +212,11 @@ void load_transposed(LocalOperand dst, LocalOperand src, const AscendC::LoadData
 void load_3d(LocalOperand dst, LocalOperand src, const Load3d& params, Use use);
 void fill_constant(LocalOperand dst, uint64_t bits, uint32_t repeats, uint32_t blocks, uint32_t gap, Use use);
 void set_feature_matrix(uint32_t height, uint32_t width, const uint8_t pads[4]);
+void set_right_feature_matrix(uint32_t height, uint32_t width, const uint8_t pads[4]);
+void set_load_padding(uint64_t bits);
+void set_load_boundary(uint32_t bytes);
+void set_load_repeat(const AscendC::LoadDataRepeatParam& params);
+[[noreturn]] void raise_not_on_chip(Use use, const char* instead);
 
 }  // namespace tile_simulator
 
@@ -170,8 +241,53 @@ inline void LoadData(
     const tile_simulator::Load3d load = {{p.padList[0], p.padList[1], p.padList[2], p.padList[3]}, p.l1H, p.l1W,
         p.channelSize, p.kExtension, p.mExtension, p.kStartPt, p.mStartPt, p.strideW, p.strideH,
         p.filterW + (p.filterSizeW ? 256u : 0u), p.filterH + (p.filterSizeH ? 256u : 0u), p.dilationFilterW,
-        p.dilationFilterH, p.enTranspose, config.isSetFMatrix, tile_simulator::scalar_of(p.padValue).bits};
+        p.dilationFilterH, p.enTranspose, config.isSetFMatrix, config.isSetPadding, p.fMatrixCtrl,
+        tile_simulator::scalar_of(p.padValue).bits};
     tile_simulator::load_3d(dst.operand(), src.operand(), load, {"LoadData(3D)", at});
+}
+template <class T>
+inline void LoadData(
+    const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData3DParamsV2Pro& p, Where at = Where::here())
+{
+    const auto word = [&](int i) { return static_cast<uint32_t>(p.extConfig >> 16 * i & 0xffff); };
+    const auto byte = [&](int i) { return static_cast<uint32_t>(p.filterConfig >> 8 * i & 0xff); };
+    const tile_simulator::Load3d load = {{0, 0, 0, 0}, 0, 0, p.channelSize, word(0), word(1), word(2), word(3), byte(0),
+        byte(1), byte(2) + (p.filterSizeW ? 256u : 0u), byte(3) + (p.filterSizeH ? 256u : 0u), byte(4), byte(5),
+        p.enTranspose, false, false, p.fMatrixCtrl, 0};
+    tile_simulator::load_3d(dst.operand(), src.operand(), load, {"LoadData(3D)", at});
+}
+template <class T, class Source>
+inline void LoadData(const LocalTensor<T>&, const Source&, const LoadData2DParamsV2&, Where at = Where::here())
+{
+    tile_simulator::raise_not_on_chip({"LoadData(2D V2)", at}, "LoadData2DParams");
+}
+template <class T, const IsResetLoad3dConfig& config = IS_RESER_LOAD3D_DEFAULT_CONFIG>
+inline void LoadData(
+    const LocalTensor<T>&, const LocalTensor<T>&, const LoadData3DParamsV1<T>&, Where at = Where::here())
+{
+    tile_simulator::raise_not_on_chip({"LoadData(3D V1)", at}, "LoadData3DParamsV2");
+}
+template <class T>
+inline void LoadDataWithTranspose(
+    const LocalTensor<T>&, const LocalTensor<T>&, const LoadData2dTransposeParamsV2&, Where at = Where::here())
+{
+    tile_simulator::raise_not_on_chip({"LoadDataWithTranspose(V2)", at}, "LoadData2dTransposeParams");
+}
+template <class T>
+inline void LoadDataUnzip(const LocalTensor<T>&, const GlobalTensor<T>&, Where at = Where::here())
+{
+    tile_simulator::raise_not_on_chip({"LoadDataUnzip", at}, "LoadData on plain data");
+}
+template <class T>
+inline void LoadImageToLocal(const LocalTensor<T>&, const LoadImageToLocalParams&, Where at = Where::here())
+{
+    tile_simulator::raise_not_on_chip({"LoadImageToLocal (not simulated)", at}, "DataCopy");
+}
+template <class T = int8_t, class U = uint8_t>
+inline void LoadDataWithSparse(const LocalTensor<T>&, const LocalTensor<T>&, const LocalTensor<U>&,
+    const LoadData2DParams&, Where at = Where::here())
+{
+    tile_simulator::raise_not_on_chip({"LoadDataWithSparse (not simulated)", at}, "LoadData on a dense matrix");
 }
 template <class T>
 inline void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src,
@@ -195,13 +311,26 @@ inline void Fill(const LocalTensor<T>& dst, const InitConstValueParams<T>& param
         params.blockNum, params.dstGap, {"Fill", at});
 }
 
-inline void SetFmatrix(uint16_t l1H, uint16_t l1W, const uint8_t padList[4], const FmatrixMode&)
+inline void SetFmatrix(uint16_t l1H, uint16_t l1W, const uint8_t padList[4], const FmatrixMode& mode)
 {
-    tile_simulator::set_feature_matrix(l1H, l1W, padList);
+    if (mode == FmatrixMode::FMATRIX_RIGHT) {
+        tile_simulator::set_right_feature_matrix(l1H, l1W, padList);
+    } else {
+        tile_simulator::set_feature_matrix(l1H, l1W, padList);
+    }
 }
 template <class T>
-inline void SetLoadDataPaddingValue(const T)
+inline void SetLoadDataPaddingValue(const T value)
 {
+    tile_simulator::set_load_padding(tile_simulator::scalar_of(value).bits);
+}
+inline void SetLoadDataBoundary(uint32_t bytes)
+{
+    tile_simulator::set_load_boundary(bytes);
+}
+inline void SetLoadDataRepeat(const LoadDataRepeatParam& params)
+{
+    tile_simulator::set_load_repeat(params);
 }
 
 }  // namespace AscendC

@@ -12,6 +12,20 @@ struct MmadParams {
     {
     }
 
+    // The older order; isBias = true accumulates onto L0C.
+    MmadParams(uint32_t m_in, uint32_t n_in, uint32_t k_in, bool accumulate, int32_t offset, bool sparse,
+        bool winograd_a, bool winograd_b)
+        : m(m_in),
+          n(n_in),
+          k(k_in),
+          isBias(accumulate),
+          fmOffset(offset),
+          enSsparse(sparse),
+          enWinogradA(winograd_a),
+          enWinogradB(winograd_b)
+    {
+    }
+
     uint32_t m = 0;
     uint32_t n = 0;
     uint32_t k = 0;
@@ -33,6 +47,9 @@ namespace tile_simulator {
 void mmad(LocalOperand c, LocalOperand a, LocalOperand b, const AscendC::MmadParams& params, Use use);
 void mmad_with_bias(
     LocalOperand c, LocalOperand a, LocalOperand b, LocalOperand bias, const AscendC::MmadParams& params, Use use);
+void set_hf32(bool enabled);
+void set_hf32_rounding(bool ties_to_zero);
+[[noreturn]] void raise_not_simulated(Use use, const char* what);
 
 }  // namespace tile_simulator
 
@@ -49,6 +66,38 @@ inline void Mmad(const LocalTensor<C>& dst, const LocalTensor<A>& fm, const Loca
     const LocalTensor<Bias>& bias, const MmadParams& params, Where at = Where::here())
 {
     tile_simulator::mmad_with_bias(dst.operand(), fm.operand(), filter.operand(), bias.operand(), params, {"Mmad", at});
+}
+
+// Whether float operands are rounded to HF32 first, which doubles the rate.
+enum class HF32Mode { ENABLE, DISABLE };
+enum class HF32TransMode { NEAREST_ZERO, NEAREST_EVEN };
+inline void SetHF32Mode(HF32Mode mode)
+{
+    tile_simulator::set_hf32(mode == HF32Mode::ENABLE);
+}
+inline void SetHF32Mode(bool hf32Mode)
+{
+    tile_simulator::set_hf32(hf32Mode);
+}
+inline void SetHF32TransMode(HF32TransMode mode)
+{
+    tile_simulator::set_hf32_rounding(mode == HF32TransMode::NEAREST_ZERO);
+}
+inline void SetHF32TransMode(bool hf32TransMode)
+{
+    tile_simulator::set_hf32_rounding(hf32TransMode);
+}
+
+// In which order an Mmad writes its fractals: nothing but a Fixpipe with unitFlag that overlaps it could tell.
+inline void SetMMRowMajor() {}
+inline void SetMMColumnMajor() {}
+inline void SetMMLayoutTransform(bool) {}
+
+template <class C = int32_t, class T = int8_t>
+inline void MmadWithSparse(const LocalTensor<C>&, const LocalTensor<T>&, const LocalTensor<T>&, const MmadParams&,
+    Where at = Where::here())
+{
+    tile_simulator::raise_not_simulated({"MmadWithSparse", at}, "4:2 sparse matrices are");
 }
 
 }  // namespace AscendC

@@ -1,4 +1,4 @@
-// Scalar types of the device that C++ lacks: half (IEEE binary16) and bfloat16_t.
+// Scalar types of the device that C++ lacks: half (IEEE binary16), bfloat16_t and the four-bit int4b_t.
 //
 // Conversions round to nearest even and keep infinities and NaNs (quiet), as the hardware does. Arithmetic of two
 // halves rounds every result to half; arithmetic with a float is float arithmetic.
@@ -161,7 +161,51 @@ constexpr mixed<A, F> operator/(A a, SmallFloat<F> b)
     return wide<A>(a) / wide<A>(float(b));
 }
 
+// A whole number of `bits` bits, two's complement if signed, one per byte as a C++ value. In tensors of a type of four
+// bits two elements share a byte, the first in the low half.
+template <int bits_, bool is_signed>
+struct SmallInteger {
+    static constexpr int bits = bits_;
+
+    uint8_t storage;
+
+    SmallInteger() = default;
+    template <class V, std::enable_if_t<std::is_arithmetic_v<V>, bool> = true>
+    constexpr SmallInteger(V value)
+        : storage(static_cast<uint8_t>(static_cast<uint32_t>(static_cast<int64_t>(value)) & ((1u << bits_) - 1u)))
+    {
+    }
+    constexpr operator int32_t() const
+    {
+        const int32_t value = storage;
+        return is_signed && value >= 1 << (bits_ - 1) ? value - (1 << bits_) : value;
+    }
+};
+
+// Bytes that n elements take in a tensor.
+template <class T>
+constexpr uint64_t bytes_of(uint64_t elements)
+{
+    return elements * sizeof(T);
+}
+template <>
+constexpr uint64_t bytes_of<SmallInteger<4, true>>(uint64_t elements)
+{
+    return elements / 2;
+}
+
 }  // namespace tile_simulator
+
+namespace AscendC {
+
+using int4b_t = tile_simulator::SmallInteger<4, true>;
+
+template <class A, class B>
+struct IsSameType {
+    static constexpr bool value = std::is_same_v<A, B>;
+};
+
+}  // namespace AscendC
 
 using half = tile_simulator::SmallFloat<tile_simulator::HalfFormat>;
 using bfloat16_t = tile_simulator::SmallFloat<tile_simulator::Bfloat16Format>;

@@ -9,7 +9,7 @@
 
 namespace tile_simulator {
 
-enum class DataType : uint8_t { i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32, other };
+enum class DataType : uint8_t { i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32, i4, other };
 
 template <class T>
 struct type_code {
@@ -58,6 +58,11 @@ struct type_code<bfloat16_t> {
 template <>
 struct type_code<float> {
     static constexpr DataType value = DataType::f32;
+};
+
+template <>
+struct type_code<AscendC::int4b_t> {
+    static constexpr DataType value = DataType::i4;
 };
 
 template <class T, class... Allowed>
@@ -147,6 +152,11 @@ inline Scalar scalar_of(T value)
     } else {
         return {static_cast<double>(static_cast<float>(value)), value.bits};
     }
+}
+
+inline Scalar scalar_of(AscendC::int4b_t value)
+{
+    return {static_cast<double>(static_cast<int32_t>(value)), value.storage};
 }
 
 int32_t core_type();

@@ -18,6 +18,7 @@ namespace AscendC {
 
 using tile_simulator::Where;
 using TBufHandle = uint8_t*;
+using TTagType = int32_t;
 
 // Placement of a local tensor, with the field names of the device headers (kernels set it through SetAddr).
 struct TBuffAddr {
@@ -37,7 +38,7 @@ public:
     {
         address_.logicPos = static_cast<uint8_t>(position);
         address_.bufferAddr = address;
-        address_.dataLen = elements * static_cast<uint32_t>(sizeof(T));
+        address_.dataLen = bytes(elements);
         own(at);
     }
     explicit LocalTensor(const TBuffAddr& address, Where at = Where::here()) : address_(address) { own(at); }
@@ -49,6 +50,7 @@ public:
     }
     T GetValue(const uint32_t index, Where at = Where::here()) const
     {
+        static_assert(!std::is_same_v<T, int4b_t>, "GetValue: an element of four bits has no address");
         T value;
         tile_simulator::local_load(operand(), uint64_t(index) * sizeof(T), sizeof(T), &value, {"GetValue", at});
         return value;
@@ -56,6 +58,7 @@ public:
     template <class V>
     void SetValue(const uint32_t index, const V value, Where at = Where::here()) const
     {
+        static_assert(!std::is_same_v<T, int4b_t>, "SetValue: an element of four bits has no address");
         const T typed = static_cast<T>(value);
         tile_simulator::local_store(operand(), uint64_t(index) * sizeof(T), sizeof(T), &typed, {"SetValue", at});
     }
@@ -72,9 +75,9 @@ public:
     LocalTensor operator[](const uint32_t elements) const
     {
         LocalTensor result = *this;
-        const uint32_t bytes = elements * static_cast<uint32_t>(sizeof(T));
-        result.address_.bufferAddr += bytes;
-        result.address_.dataLen = bytes < address_.dataLen ? address_.dataLen - bytes : 0;
+        const uint32_t skipped = bytes(elements);
+        result.address_.bufferAddr += skipped;
+        result.address_.dataLen = skipped < address_.dataLen ? address_.dataLen - skipped : 0;
         return result;
     }
     template <class U>
@@ -86,8 +89,23 @@ public:
         return result;
     }
     int32_t GetPosition() const { return address_.logicPos; }
-    void SetSize(const uint32_t elements) { address_.dataLen = elements * static_cast<uint32_t>(sizeof(T)); }
-    uint32_t GetSize() const { return address_.dataLen / static_cast<uint32_t>(sizeof(T)); }
+    void SetSize(const uint32_t elements) { address_.dataLen = bytes(elements); }
+    uint32_t GetSize() const
+    {
+        return std::is_same_v<T, int4b_t> ? address_.dataLen * 2 : address_.dataLen / static_cast<uint32_t>(sizeof(T));
+    }
+    void SetBufferLen(const uint32_t elements) { SetSize(elements); }
+    TBufHandle GetBufferHandle() const { return address_.bufferHandle; }
+    // A number of the kernel's own; nothing reads it.
+    void SetUserTag(TTagType tag) { tag_ = tag; }
+    TTagType GetUserTag() const { return tag_; }
+    template <class S>
+    void SetAddrWithOffset(LocalTensor<S>& source, uint32_t elements)
+    {
+        address_ = source.address_;
+        address_.bufferAddr += bytes(elements);
+        buffer_ = source.buffer_;
+    }
     uint32_t GetLength() const { return address_.dataLen; }
 
     tile_simulator::LocalOperand operand() const
@@ -99,6 +117,12 @@ public:
     tile_simulator::Buffer buffer_;  // not of the device headers: what accesses are checked against
 
 private:
+    TTagType tag_ = -1;
+
+    static constexpr uint32_t bytes(uint32_t elements)
+    {
+        return static_cast<uint32_t>(tile_simulator::bytes_of<T>(elements));
+    }
     // The bytes the tensor has now are all that it and its parts may touch. DMA moves whole 32 B blocks.
     void own(Where at)
     {
@@ -157,7 +181,10 @@ public:
 
 private:
     // Integer arithmetic: an offset outside the array must reach the bounds check, not be undefined behaviour.
-    uint64_t byte_address(uint64_t index) const { return reinterpret_cast<uint64_t>(address_) + index * sizeof(T); }
+    uint64_t byte_address(uint64_t index) const
+    {
+        return reinterpret_cast<uint64_t>(address_) + tile_simulator::bytes_of<T>(index);
+    }
 };
 
 }  // namespace AscendC
