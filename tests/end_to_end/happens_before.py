@@ -8,9 +8,11 @@ orders). Only whole operands are compared, by their first and last byte.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
 
 import networkx as nx
+import numpy as np
 
 S = 0
 WORK, SET, WAIT, BARRIER, BARRIER_ALL, CROSS_SET, CROSS_WAIT = range(7)
@@ -20,7 +22,7 @@ Node = tuple[str, int]
 class _Block:
     """The graph of one block: ("begin", i) and ("complete", i) for every event i."""
 
-    def __init__(self, events: Any, modes: dict[int, int]) -> None:
+    def __init__(self, events: Any) -> None:
         self.events = events
         self.graph = nx.DiGraph()
         self.problems: list[str] = []
@@ -55,7 +57,7 @@ class _Block:
                 second = self.halves.get((2, flag), [])
                 self.cross[0, flag] = [list(pair) for pair in zip(first, second, strict=False)]
 
-    def _add_core(self, core: int) -> None:
+    def _add_core(self, core: int) -> None:  # noqa: C901
         edge = self.graph.add_edge
         control: Node | None = None  # the last event the scalar unit waited for
         begun: dict[int, Node] = {}  # the last begin on each pipe
@@ -128,22 +130,25 @@ class _Block:
         return {i: reached[kind, i] for kind, i in reached if kind == "begin"}
 
 
-def unordered(timeline: Any) -> list[str]:
-    """What is wrong with the order of a run's instructions, block by block; empty if nothing."""
-    found: list[str] = []
+def first_problem(timeline: Any) -> str | None:
+    """What is wrong with the order of a run's instructions, or None."""
+    return next(_problems(timeline), None)
+
+
+def _problems(timeline: Any) -> Iterator[str]:
     for block in sorted(set(timeline.events["block"].tolist())):
         chosen = [i for i, e in enumerate(timeline.events) if e["block"] == block]
         number = {event: i for i, event in enumerate(chosen)}
         events = timeline.events[chosen]
-        graph = _Block(events, {})
-        found += graph.problems
+        graph = _Block(events)
+        yield from graph.problems
         if not nx.is_directed_acyclic_graph(graph.graph):
-            found.append("cores wait for each other")
+            yield "cores wait for each other"
             continue
         before = graph.before()
-        accesses = [a for a in timeline.accesses if int(a["event"]) in number]
+        chosen_accesses = timeline.accesses[np.isin(timeline.accesses["event"], chosen)]
         by_memory: dict[tuple[int, int], list[tuple[int, int, int, int]]] = defaultdict(list)
-        for a in accesses:
+        for a in chosen_accesses:
             i = number[int(a["event"])]
             memory = int(a["memory"])
             core = int(events[i]["core"]) if memory else 0
@@ -155,6 +160,10 @@ def unordered(timeline: Any) -> list[str]:
                     if begin >= end:
                         break
                     harmless = kind == other and kind != 1
-                    if i != j and not harmless and not before[i] >> j & 1 and not before[j] >> i & 1:
-                        found.append(f"lines {events[i]['line']} and {events[j]['line']}")
-    return found
+                    if (
+                        i != j
+                        and not harmless
+                        and not before[i] >> j & 1
+                        and not before[j] >> i & 1
+                    ):
+                        yield f"lines {events[i]['line']} and {events[j]['line']}"

@@ -14,7 +14,7 @@ from tile_ir.timing import timing_of
 from tile_runtime.native import launcher
 from tile_runtime.timeline import timeline_from
 
-from .happens_before import unordered
+from .happens_before import first_problem
 from .kernel_batch import KernelBatch
 from .sync_mutants import DECLARATION, Mutant, with_mutants
 
@@ -85,24 +85,26 @@ def test_every_mutant_is_objected_to(
     target = DEFAULT_TARGET
     timing = timing_of(target)
 
-    def objections() -> tuple[str, list[str]]:
+    def objections() -> tuple[str, str]:
         fault = made.run(number, arguments, checks=module.CHECKS_STRICT).error
         timed = made.run(number, arguments, checks=module.CHECKS_OFF, timing=timing)
         if timed.error is not None:  # what keeps the run from ending, whatever the level
-            return fault.kind if fault else "", [timed.error.kind]
+            return fault.kind if fault else "", timed.error.kind
         assert timed.timeline is not None
-        return fault.kind if fault else "", unordered(timeline_from(*timed.timeline, target))
+        return fault.kind if fault else "", first_problem(
+            timeline_from(*timed.timeline, target)
+        ) or ""
 
-    assert objections() == ("", [])
+    assert objections() == ("", "")
     # Loaded by the run above, together with the simulator it needs.
     chosen = ctypes.c_int.in_dll(ctypes.CDLL(str(made.library)), "tile_mutant")
     redundant, disagreed = 0, []
     for mutant in found[number]:
         chosen.value = mutant.number
-        kind, problems = objections()
-        redundant += not kind and not problems
-        if bool(kind) != bool(problems):
-            disagreed.append(f"{mutant.change}: {mutant.line}: {kind or 'clean'}, {problems[:2]}")
+        kind, problem = objections()
+        redundant += not kind and not problem
+        if bool(kind) != bool(problem):
+            disagreed.append(f"{mutant.change}: {mutant.line}: {kind or 'clean'}, {problem}")
     chosen.value = 0
     print(f"{name}: {len(found[number])} mutants, {redundant} redundant, {len(disagreed)} disputed")
     assert not disagreed, "\n".join(disagreed)

@@ -308,21 +308,23 @@ OTHER_CASES: list[tuple[str, str, str]] = [
     ("bias_unused", "Mmad(co1, a2, b2, c2, p);", "the bias is not read"),
     ("sparse", "p.enSsparse = true; Mmad(co1, a2, b2, p);", "do not exist on 910B"),
     ("bt_align", "p.cmatrixInitVal = false; Mmad(co1, a2, b2, c2[8], p);", "bias starts at byte 32 of BT"),
-    ("bt_size", "p.cmatrixInitVal = false; p.n = 272; Mmad(co1, a2, b2, c2, p);", "bias covers bytes [0, 1088) of BT"),
+    ("bt_size", "p.cmatrixInitVal = false; p.n = 272; Mmad(co1, a2, b2, c2, p);", "bias covers bytes [0, 1088) of the BT buffer"),
     ("bt_copy_align", "DataCopyParams q(1, 1, 0, 0); DataCopy(c2[8], o.l1.Get<float>(), q);", "dst starts at byte 32 of BT"),
-    ("bt_copy_size", "DataCopyParams q(1, 17, 0, 0); DataCopy(c2, o.l1.Get<float>(), q);", "dst covers bytes [0, 1088) of BT"),
+    ("bt_copy_size", "DataCopyParams q(1, 17, 0, 0); DataCopy(c2, o.l1.Get<float>(), q);", "dst covers bytes [0, 1088) of the BT buffer"),
     ("fb_copy_align", "DataCopyParams q(1, 1, 0, 1); DataCopy(fb[8], o.l1.Get<uint64_t>(), q);", "dst starts at byte 64 of FB"),
 ]  # fmt: skip
 START = """Operands o; TBuf<TPosition::C2PIPE2GM> fbuf; o.pipe.InitBuffer(fbuf, 2048);
     LocalTensor<half> a2 = o.a2.Get<half>(); LocalTensor<half> b2 = o.b2.Get<half>(); LocalTensor<float> co1 = o.co1.Get<float>();
     LocalTensor<float> c2 = o.c2.Get<float>(); LocalTensor<uint64_t> fb = fbuf.Get<uint64_t>(); GlobalTensor<float> gc; gc.SetGlobalBuffer((__gm__ float*)d);
-    MmadParams p; p.m = p.n = p.k = 16; FixpipeParamsV220 f; f.nSize = f.mSize = f.srcStride = f.dstStride = 16;"""
+    MmadParams p; p.m = p.n = p.k = 16; FixpipeParamsV220 f; f.nSize = f.mSize = f.srcStride = f.dstStride = 16;
+    InitConstValue(a2, InitConstValueParams<half>(1, 1, 0, (half)1)); InitConstValue(b2, InitConstValueParams<half>(1, 1, 0, (half)1));
+    PipeBarrier<PIPE_ALL>();"""
 for _name, _statement, _ in [*UNIT_CASES, *OTHER_CASES]:
     KERNELS.add(f"bad_{_name}", "GM_ADDR d", f"{START}\n{_statement}", "KERNEL_TYPE_MIX_AIC_1_0")
 KERNELS.add(
     "unit_reset",
     "GM_ADDR d",
-    f"{START} p.unitFlag = 3; Mmad(co1, a2, b2, p); SetFixPipeConfig(fb, true); Mmad(co1, a2, b2, p); "
+    f"{START} p.unitFlag = 3; Mmad(co1, a2, b2, p); SetFixPipeConfig(fb, true); PipeBarrier<PIPE_M>(); Mmad(co1, a2, b2, p); "
     "f.unitFlag = 3; Fixpipe(gc, co1, f);",
     "KERNEL_TYPE_AIC_ONLY",
 )

@@ -335,6 +335,7 @@ void for_parts(Core& core, const LocalOperand* scales, const FixpipeParamsV220& 
     for (uint32_t first = 0; first < p.nSize; first += step) {
         FixpipeParamsV220 part = p;
         part.nSize = std::min(step, p.nSize - first);
+        pipe_barrier(PIPE_FIX, use);
         load_scales(core, *scales, first, part.nSize, use);
         pipe_barrier(PIPE_FIX, use);
         move(part, Scales{0, true, 0}, first);
