@@ -43,21 +43,18 @@ def to_nz(x: Any) -> Any:
     return np.ascontiguousarray(padded.reshape(rows, -1, 16).transpose(1, 0, 2))
 
 
-@pytest.mark.parametrize(("parts", "repeats"), [(1, 1), (1, 4), (4, 4)])
-@pytest.mark.parametrize(("columns", "tile"), [(256, (1, 64)), (256, (8, 64)), (191, (4, 64))])
+READS = [(256, (1, 64), 1, 1), (256, (8, 64), 1, 4), (256, (16, 64), 4, 4), (191, (16, 64), 1, 1)]
+
+
+@pytest.mark.parametrize(("columns", "tile", "parts", "repeats"), READS)
 @pytest.mark.parametrize("memory", ["ub", "l1"])
 def test_read(memory: str, columns: int, tile: tuple[int, int], parts: int, repeats: int) -> None:
     """Every core leaves the last tile of its rows behind."""
-    if columns % 4 and parts > 1:
-        pytest.skip("the sample splits only whole tiles")
-    tile_m, tile_n = tile
+    tile_m, tile_n = (max(tile[0], 16), tile[1]) if memory == "l1" else tile
     rows, cores = 32, 2
     x = uniform((rows, columns), F16)
     shape = (cores, tile_n // 16, tile_m, 16) if memory == "l1" else (cores, tile_m, tile_n)
     out = np.zeros(shape, F16)
-    if memory == "l1" and tile_m % 16:
-        tile_m, tile = 16, (16, tile_n)
-        out = np.zeros((cores, tile_n // 16, tile_m, 16), F16)
     timing_kernels.run(
         f"read_to_{memory}", x, out, rows, columns, tile_m, tile_n, parts, repeats, True, blocks=cores
     )
@@ -212,6 +209,18 @@ def test_quant_matmul(layout: int) -> None:
     )
     exact = (a.astype(I32) @ b.astype(I32)) * scale.astype(F32) * token.astype(F32)[:, None]
     np.testing.assert_allclose(d, exact, rtol=2e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize(("n", "k"), [(256, 528), (384, 1600), (2816, 1040)])
+def test_split_k_matmul(n: int, k: int) -> None:
+    """Runs of tiles within a row and across rows and bands, and a last slice that is not full."""
+    m, blocks = 512, 2
+    a, b = uniform((m, k), F16, 1), uniform((n, k), F16, 2)
+    c = np.full((m, n), np.nan, F16)
+    nz_a, nz_b, sums = np.zeros_like(a), np.zeros_like(b), np.full((m, n), np.nan, F32)
+    timing_kernels.run("split_k_matmul", a, b, c, nz_a, nz_b, sums, m, n, k, blocks=blocks)
+    np.testing.assert_array_equal(nz_a.reshape(k // 16, m, 16), to_nz(a))
+    np.testing.assert_allclose(c, a.astype(F32) @ b.astype(F32).T, rtol=2e-3, atol=2e-2)
 
 
 @pytest.mark.parametrize("keys", [256, 1024, 3072])
