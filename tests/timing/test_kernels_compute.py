@@ -56,7 +56,17 @@ def test_read(memory: str, columns: int, tile: tuple[int, int], parts: int, repe
     shape = (cores, tile_n // 16, tile_m, 16) if memory == "l1" else (cores, tile_m, tile_n)
     out = np.zeros(shape, F16)
     timing_kernels.run(
-        f"read_to_{memory}", x, out, rows, columns, tile_m, tile_n, parts, repeats, True, blocks=cores
+        f"read_to_{memory}",
+        x,
+        out,
+        rows,
+        columns,
+        tile_m,
+        tile_n,
+        parts,
+        repeats,
+        True,
+        blocks=cores,
     )
     width = columns % tile_n or tile_n
     for core in range(cores):
@@ -94,13 +104,20 @@ def test_nd_to_nz(pitch: int) -> None:
 
 @pytest.mark.parametrize(
     ("src0", "src1", "dst", "block", "repeat"),
-    [(0, 0x10100, 0x20000, 1, 8), (0, 0x4000, 0x10000, 1, 8), (0, 0x10100, 0x4020, 1, 8), (0, 0x10100, 0x14100, 0, 1)],
+    [
+        (0, 0x10100, 0x20000, 1, 8),
+        (0, 0x4000, 0x10000, 1, 8),
+        (0, 0x10100, 0x4020, 1, 8),
+        (0, 0x10100, 0x14100, 0, 1),
+    ],
 )
 def test_repeated_add(src0: int, src1: int, dst: int, block: int, repeat: int) -> None:
     """The two places that overwrite their own input add again and again; these do not."""
     x, y = uniform(4096, F32, 1), uniform(4096, F32, 2)
     z = np.zeros_like(x)
-    timing_kernels.run("repeated_add", x, y, z, 3 if dst != 0x4020 else 1, src0, src1, dst, block, repeat, blocks=1)
+    timing_kernels.run(
+        "repeated_add", x, y, z, 3 if dst != 0x4020 else 1, src0, src1, dst, block, repeat, blocks=1
+    )
     if block == 0:
         repeats = np.arange(64)[:, None]
         lanes = np.arange(64) % 8
@@ -205,7 +222,15 @@ def test_quant_matmul(layout: int) -> None:
     d = np.full((256, 768), np.nan, F16)
     workspace = np.zeros((2, 2, 128, 256), I32)
     timing_kernels.run(
-        "quant_matmul_i8", a, stored_b(b, layout), scale, token, d, workspace, tiling.array(), blocks=2
+        "quant_matmul_i8",
+        a,
+        stored_b(b, layout),
+        scale,
+        token,
+        d,
+        workspace,
+        tiling.array(),
+        blocks=2,
     )
     exact = (a.astype(I32) @ b.astype(I32)) * scale.astype(F32) * token.astype(F32)[:, None]
     np.testing.assert_allclose(d, exact, rtol=2e-3, atol=1e-2)

@@ -43,7 +43,9 @@ def kernels() -> dict[str, Kernel]:
     for path in sources():
         for name, declared in _DECLARATION.findall(path.read_text()):
             words = [p.split() for p in declared.split(",")]
-            parameters = tuple((w[0], w[1] if len(w) > 1 else f"unused{i}") for i, w in enumerate(words))
+            parameters = tuple(
+                (w[0], w[1] if len(w) > 1 else f"unused{i}") for i, w in enumerate(words)
+            )
             assert name not in found, name
             found[name] = Kernel(name, parameters)
     return found
