@@ -60,7 +60,10 @@ class Case:
 def published() -> list[Row]:
     with PUBLISHED.open(newline="", encoding="utf-8") as file:
         return [
-            Row(*fields[:6], float(fields[6]), fields[7]) for fields in list(csv.reader(file))[1:]
+            Row(source, device, kernel, shape, dtype, metric, float(value), unit)
+            for source, device, kernel, shape, dtype, metric, value, unit in list(csv.reader(file))[
+                1:
+            ]
         ]
 
 

@@ -169,13 +169,8 @@ def other_matmul_cases() -> list[Case]:
         7680, 7680, 7680, prefetch=False, m_inner=False, panel_m=1920, panel_n=1280, panels_m=4
     )
     pypto = MatmulTiling(6144, 6144, 6144, layout_b=K_BY_N, swizzle=6)
-    tiles = {"base_m": 128, "base_n": 256, "base_k": 64, "step_ka": 4, "step_kb": 4}
-    thin = MatmulTiling(
-        20, 6144, 16384, layout_b=COLUMN_BLOCKS, swizzle=3, swizzle_direction=1, **tiles
-    )
-    band = MatmulTiling(
-        160, 6144, 2048, layout_b=COLUMN_BLOCKS, swizzle=3, swizzle_direction=1, **tiles
-    )
+    thin = MatmulTiling(20, 6144, 16384, layout_b=COLUMN_BLOCKS, swizzle=3, swizzle_direction=1)
+    band = MatmulTiling(160, 6144, 2048, layout_b=COLUMN_BLOCKS, swizzle=3, swizzle_direction=1)
     b3 = {"soc": "Ascend910B3"}
     return [
         matmul(
@@ -191,7 +186,7 @@ def other_matmul_cases() -> list[Case]:
             soc="Ascend910_9391", assumed="the framework adds nothing to the kernel", notes="the page says about 1.6 ms",
         ),
         matmul(
-            "1024x576x6144", CATLASS_GUIDE, MatmulTiling(1024, 576, 6144, swizzle=3, **tiles), 20,
+            "1024x576x6144", CATLASS_GUIDE, MatmulTiling(1024, 576, 6144, swizzle=3), 20,
             rows_of("matmul case1 before", "M1024 N576 K6144", "task_duration"), assumed="swizzle <3,0>", **b3,
         ),
         matmul("20x6144x16384, zN", CATLASS_GUIDE, thin, 20, rows_of("matmul case2 B zN before", "M20 N6144 K16384", "task_duration"), **b3),

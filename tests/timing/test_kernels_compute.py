@@ -11,6 +11,7 @@ import timing_kernels
 from matmul_tiling import COLUMN_BLOCKS, K_BY_N, N_BY_K, MatmulTiling
 
 F16, F32, I8, I32 = np.float16, np.float32, np.int8, np.int32
+SEEDS = (0, 1, 7)  # orders of blocks and cores; 0 is the natural one
 
 
 def uniform(shape: tuple[int, ...] | int, dtype: Any, seed: int = 0) -> Any:
@@ -211,8 +212,9 @@ def test_matmul_gelu() -> None:
     np.testing.assert_allclose(c, gelu(a.astype(F32) @ b.astype(F32)), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("layout", [N_BY_K, K_BY_N])
-def test_quant_matmul(layout: int) -> None:
+def test_quant_matmul(layout: int, seed: int) -> None:
     """Three tiles for one core: more than the stages of its workspace."""
     tiling = MatmulTiling(256, 768, 320, 128, 256, 128, 2, 2, layout, swizzle=3)
     rng = np.random.default_rng(0)
@@ -231,31 +233,36 @@ def test_quant_matmul(layout: int) -> None:
         workspace,
         tiling.array(),
         blocks=2,
+        seed=seed,
     )
     exact = (a.astype(I32) @ b.astype(I32)) * scale.astype(F32) * token.astype(F32)[:, None]
     np.testing.assert_allclose(d, exact, rtol=2e-3, atol=1e-2)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("n", "k"), [(256, 528), (384, 1600), (2816, 1040)])
-def test_split_k_matmul(n: int, k: int) -> None:
+def test_split_k_matmul(n: int, k: int, seed: int) -> None:
     """Runs of tiles within a row and across rows and bands, and a last slice that is not full."""
     m, blocks = 512, 2
     a, b = uniform((m, k), F16, 1), uniform((n, k), F16, 2)
     c = np.full((m, n), np.nan, F16)
     nz_a, nz_b, sums = np.zeros_like(a), np.zeros_like(b), np.full((m, n), np.nan, F32)
-    timing_kernels.run("split_k_matmul", a, b, c, nz_a, nz_b, sums, m, n, k, blocks=blocks)
+    timing_kernels.run(
+        "split_k_matmul", a, b, c, nz_a, nz_b, sums, m, n, k, blocks=blocks, seed=seed
+    )
     np.testing.assert_array_equal(nz_a.reshape(k // 16, m, 16), to_nz(a))
     np.testing.assert_allclose(c, a.astype(F32) @ b.astype(F32).T, rtol=2e-3, atol=2e-2)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("keys", [256, 1024, 3072])
-def test_flash_attention(keys: int) -> None:
+def test_flash_attention(keys: int, seed: int) -> None:
     """Fewer tiles than are preloaded, and more than the FIFOs hold."""
     blocks = 2
     q, k, v = (uniform((n, 128), F16, i) * 2 for i, n in enumerate((128 * blocks, keys, keys)))
     o = np.full((128 * blocks, 128), np.nan, F32)
     workspace = np.zeros(blocks * 8 * (128 * 256 * 6 + 128 * 128 * 4), np.uint8)
-    timing_kernels.run("flash_attention_128", q, k, v, o, workspace, keys, blocks=blocks)
+    timing_kernels.run("flash_attention_128", q, k, v, o, workspace, keys, blocks=blocks, seed=seed)
     score = q.astype(np.float64) @ k.astype(np.float64).T / np.sqrt(128)
     weight = np.exp(score - score.max(axis=1, keepdims=True))
     expected = weight / weight.sum(axis=1, keepdims=True) @ v.astype(np.float64)
