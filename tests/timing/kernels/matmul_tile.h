@@ -25,7 +25,7 @@ struct MatmulTiling {
     int32_t layout_b;
     int32_t prefetch;
     int32_t unit_flag;
-    int32_t l1_buffers;  // 2: the next chunk loads while this one is used
+    int32_t l1_buffers;  // 2: the next chunk loads while this one is used; 1: chunks of one slice only
     // Which tiles a core computes. Panels (swizzle = 0): block b has rows (b % panels_m + round * panels_m) and columns
     // (b / panels_m) of a grid of panels. Tiles dealt one by one (swizzle > 0): catlass GemmIdentityBlockSwizzle.
     int32_t panel_m;
