@@ -1,0 +1,277 @@
+"""Cases with matrix products: GEMMs of every source, quantised, split along K, and flash attention."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from case import AIC_PIPES, ASC, FUSED, GUIDE, Case, Rows, rows_of, zeros
+from matmul_tiling import COLUMN_BLOCKS, K_BY_N, MatmulTiling
+from measures import TASK, Unit, bandwidth, busy, share
+
+F16, F32, I8, I32 = np.float16, np.float32, np.int8, np.int32
+BASIC = ASC + "01_matrix_compute/matmul_basic_api_high_performance/README.md"
+HIGH = ASC + "01_matrix_compute/matmul_high_performance/README.md"
+MMAD = "asc:docs/zh/api/SIMD-API/基础API/矩阵计算（ISASI）/Mmad计算关键特性说明/UnitFlag.md"  # noqa: RUF001
+TUNING = GUIDE + "优秀实践/Matmul性能调优案例/"
+CATLASS_GUIDE = "catlass:docs/zh/1_Practice/11_matmul_optimization.md"
+SPLIT_K = "catlass:examples/34_single_core_splitk_matmul/34_single_splitk_matmul.md"
+QUANT = "catlass:examples/52_quant_multi_core_splitk_matmul_tla/52_quant_multi_core_splitk_matmul_tla.md"
+FULL_A = "catlass:examples/44_quant_matmul_full_loadA_tla/44_quant_matmul_full_loadA_tla.md"
+GEMM = "pto:kernels/manual/a2a3/gemm_performance/README.md"
+FLASH = "pto:kernels/manual/common/flash_atten/README.md"
+PYPTO = "pypto:docs/zh/tutorials/debug/matmul_performance_guide.md"
+
+
+def matmul(
+    name: str, source: str, tiling: MatmulTiling, blocks: int, rows: Rows,
+    out: Any = F16, kernel: str = "", **more: Any,
+) -> Case:  # fmt: skip
+    dtype = F32 if kernel == "matmul_f32_f32" else F16
+
+    def arguments() -> list[Any]:
+        t = tiling
+        return [
+            zeros(t.m, t.k, dtype=dtype), zeros(t.k, t.n, dtype=dtype), zeros(t.m, t.n, dtype=out), t.array(),
+        ]  # fmt: skip
+
+    kernel = kernel or ("matmul_f16_f16" if out is F16 else "matmul_f16_f32")
+    macs = tiling.m * tiling.n * tiling.k
+    return Case(
+        name, source, kernel, blocks, arguments, rows, full=more.pop("full", macs > 2**37), **more
+    )
+
+
+def mmad_cases() -> list[Case]:
+    """The Mmads alone, in cycles."""
+    cycles = replace(busy("aic", "M"), unit=Unit.CYCLE)
+    return [
+        Case(
+            f"8 Mmads of 128x{n}x64", MMAD, "mmad_chain", 1,
+            lambda n=n: [zeros(128, 64), zeros(n, 64), zeros(128, n, dtype=F32), 128, n, 8],  # type: ignore[misc]
+            rows_of(kernel, shape, measured_cycles=cycles),
+        )
+        for n, kernel, shape in (
+            (256, "Mmad 128x256x512 in 8 Mmad", "128x256x512 in 8 Mmad"), (128, "Mmad 128x128x512", "128x128x512"),
+        )
+    ]  # fmt: skip
+
+
+def vendor_matmul_cases() -> list[Case]:
+    """8192^3 of the vendor's samples: four panels of rows by six of columns, the last a third as wide."""
+    shape = "M8192 N8192 K8192"
+    split = MatmulTiling(
+        8192,
+        8192,
+        8192,
+        step_ka=8,
+        step_kb=4,
+        unit_flag=True,
+        panel_m=1024,
+        panel_n=1536,
+        panels_m=4,
+    )
+    once = replace(split, panel_m=2048)
+    high = ("task_duration", *AIC_PIPES)
+    plain = replace(once, unit_flag=False)
+    library = (
+        "what the high-level API issues: taken for the basic-API sample's loop with this tiling"
+    )
+    return [
+        matmul("8192^3 basic API", BASIC, split, 24, rows_of("matmul basic-API scenario2", shape, "task_duration", "aicore_time", "aic_scalar_time", *AIC_PIPES)),
+        matmul(
+            "8192^3 case 3", HIGH, replace(plain, step_ka=1, step_kb=1, l1_buffers=1), 24, rows_of("matmul case3 case3", shape, *high),
+            assumed=library + "; one L1 buffer (SetL1 leaves depth 1)",
+        ),
+        matmul(
+            "8192^3 case 4", HIGH, replace(plain, step_ka=2, step_kb=2), 24, rows_of("matmul case4 case4", shape, *high),
+            assumed=library + "; two slices a chunk for B too",
+        ),
+        matmul("8192^3 case 7", HIGH, replace(split, unit_flag=False), 24, rows_of("matmul case7 case7", shape, *high), assumed=library),
+        matmul("8192^3 case 8", HIGH, split, 24, rows_of("matmul case8 case8 best", shape, *high), assumed=library),
+        matmul("8192^3 to f32", FUSED, once, 24, rows_of("matmul (before fusion)", shape, "task_duration"), F32),
+        matmul(
+            "8192^3 and gelu", FUSED, once, 24, rows_of("matmul+gelu fused scenario1", shape, "task_duration"), F32, "matmul_gelu_f32",
+            notes="a flag back to the AIC every tile, which the sample does without",
+        ),
+    ]  # fmt: skip
+
+
+def guide_matmul_cases() -> list[Case]:
+    """Cases of the vendor's tuning guide; their tilings are named, their inner loop is the high-level API's."""
+    base = MatmulTiling(4096, 5120, 4096, layout_b=K_BY_N)
+    strategy = TUNING + "Matmul算子优化Tiling策略.md"
+    small = replace(base, base_m=64, base_n=64, base_k=256, step_ka=1, step_kb=1)
+    large = replace(base, panel_m=1024, panel_n=1024, panels_m=4)
+    volume = (5120 // 256 * 4096 * 4096 + 4096 // 128 * 4096 * 5120) * 2
+    wide = MatmulTiling(128, 30720, 1024, layout_b=K_BY_N, panel_m=128, panel_n=1280)
+    tall = MatmulTiling(30720, 4096, 1024, panel_m=1280, panel_n=4096, panels_m=24)
+    reorder = MatmulTiling(768, 2048, 6144, panel_m=128, panel_n=512, panels_m=6)
+    odd = MatmulTiling(1024, 4095, 1024, layout_b=K_BY_N, panel_m=128, panel_n=1408, panels_m=8)
+    norm = "matmul high-level API norm"
+    return [
+        matmul(
+            "64x64x256 tiles, 4 cores", strategy, replace(small, panel_m=2048, panel_n=2560, panels_m=2), 4,
+            rows_of("matmul high-level API base 64x64x256", "M4096 N5120 K4096", "task_duration"),
+            F32, soc="Ascend910B3", device="A2 4 cores used", assumed="panels 2 x 2, B as [k][n]",
+        ),
+        matmul(
+            "64x64x256 tiles, 20 cores", strategy, replace(small, panel_m=1024, panel_n=1024, panels_m=4), 20,
+            rows_of("matmul high-level API base 64x64x256", "M4096 N5120 K4096", "task_duration"),
+            F32, soc="Ascend910B3", device="A2 (20 AIC)", assumed="panels 4 x 5, B as [k][n]",
+        ),
+        matmul(
+            "128x256x64 tiles, large chunks", strategy, large, 20,
+            rows_of("matmul base 128x256x64 large packets", "M4096 N5120 K4096", "aic_mte2_time")
+            | rows_of("matmul large packets", "M4096 N5120 K4096", l2_read_bandwidth=bandwidth("aic", "MTE2", volume, Unit.GB_PER_S)),
+            F32, soc="Ascend910B3", assumed="panels 4 x 5, B as [k][n], chunks of 4 slices",
+        ),
+        matmul(
+            "wide, small chunks", TUNING + "Matmul高阶API使能MDL模板.md", replace(wide, step_ka=1, step_kb=1), 24,
+            rows_of(norm, "M128 N30720 K1024", "aic_time_max", "aic_mte2_time"), assumed="B as [k][n]",
+        ),
+        matmul(
+            "wide, large chunks", TUNING + "Matmul高阶API使能MDL模板.md", wide, 24,
+            rows_of("matmul high-level API MDL", "M128 N30720 K1024", "aic_time_max", "aic_mte2_time"), assumed="B as [k][n]",
+        ),
+        matmul(
+            "wide, preloaded", TUNING + "Matmul高阶API使能MTE2-Preload.md",
+            MatmulTiling(128, 24576, 512, base_n=128, step_ka=8, step_kb=8, layout_b=K_BY_N, panel_m=128, panel_n=1024), 24,
+            rows_of("matmul high-level API MDL+MTE2 preload", "M128 N24576 K512", "aic_time"),
+            assumed="B as [k][n]; A is read again for every tile, the API keeps it",
+        ),
+        matmul(
+            "tall", TUNING + "Matmul高阶API使能L2-Cache切分.md", tall, 24,
+            rows_of("matmul high-level API no L2 split", "M30720 N4096 K1024 (B transposed)", "aic_time", "aic_mte2_time"),
+            assumed="tile 128x256x64 in chunks of 4, each core 1280 rows",
+        ),
+        matmul(
+            "tall, split for L2", TUNING + "Matmul高阶API使能L2-Cache切分.md", replace(tall, swizzle=12, swizzle_direction=1), 24,
+            rows_of("matmul high-level API L2 split", "M30720 N4096 K1024 (B transposed)", "aic_time"),
+            assumed="tile and chunks as before; tiles dealt in bands",
+        ),
+        matmul(
+            "same K order", TUNING + "Matmul高阶API使能多核K轴错峰访问内存.md", reorder, 24,
+            rows_of("matmul high-level API same K order", "M768 N2048 K6144", "task_duration", "aic_mte2_time"),
+            assumed="chunks of 4 slices, B as [n][k]",
+        ),
+        matmul(
+            "odd rows", TUNING + "AIV核上的ND2NZ格式转换.md", odd, 24,
+            rows_of("matmul high-level API ND2NZ in flight", "M1024 N4095 K1024", "task_duration", "aic_time_max", "aic_mte2_time"),
+        ),
+    ]  # fmt: skip
+
+
+def other_matmul_cases() -> list[Case]:
+    """PTO, PyPTO and CATLASS."""
+    gemm = MatmulTiling(
+        7680, 7680, 7680, prefetch=False, m_inner=False, panel_m=1920, panel_n=1280, panels_m=4
+    )
+    pypto = MatmulTiling(6144, 6144, 6144, layout_b=K_BY_N, swizzle=6)
+    thin = MatmulTiling(20, 6144, 16384, layout_b=COLUMN_BLOCKS, swizzle=3, swizzle_direction=1)
+    band = MatmulTiling(160, 6144, 2048, layout_b=COLUMN_BLOCKS, swizzle=3, swizzle_direction=1)
+    b3 = {"soc": "Ascend910B3"}
+    return [
+        matmul(
+            "7680^3", GEMM, gemm, 24,
+            rows_of(
+                "gemm", "7680^3", time=replace(TASK, unit=Unit.MS), TMATMUL_ratio=share("aic", "M"), TEXTRACT_ratio=share("aic", "MTE1"),
+                TLOAD_ratio=share("aic", "MTE2"), TSTORE_ratio=share("aic", "FIX"),
+            ),
+            F32, soc="Ascend910_9391",
+        ),
+        matmul(
+            "6144^3 split for L2", PYPTO, pypto, 24, rows_of("matmul L2 split", "6144^3", time=replace(TASK, unit=Unit.MS)),
+            soc="Ascend910_9391", assumed="the framework adds nothing to the kernel", notes="the page says about 1.6 ms",
+        ),
+        matmul(
+            "1024x576x6144", CATLASS_GUIDE, MatmulTiling(1024, 576, 6144, swizzle=3), 20,
+            rows_of("matmul case1 before", "M1024 N576 K6144", "task_duration"), assumed="swizzle <3,0>", **b3,
+        ),
+        matmul("20x6144x16384, zN", CATLASS_GUIDE, thin, 20, rows_of("matmul case2 B zN before", "M20 N6144 K16384", "task_duration"), **b3),
+        matmul(
+            "20x6144x16384", CATLASS_GUIDE, replace(thin, layout_b=K_BY_N), 20,
+            rows_of("matmul case2 B RowMajor a", "M20 N6144 K16384", "task_duration"), **b3,
+        ),
+        matmul(
+            "1x768x5120 f32", CATLASS_GUIDE, MatmulTiling(1, 768, 5120, base_n=128, swizzle=3, swizzle_direction=1), 24,
+            rows_of("matmul case3 before", "M1 N768 K5120", "task_duration"), F32, "matmul_f32_f32",
+        ),
+        matmul("160x6144x2048, bands of 3", CATLASS_GUIDE, band, 20, rows_of("matmul swizzle before", "M160 N6144 K2048 B zN", "task_duration"), **b3),
+        matmul(
+            "160x6144x2048, bands of 4", CATLASS_GUIDE, replace(band, swizzle=4), 20,
+            rows_of("matmul swizzle after", "M160 N6144 K2048 B zN", "task_duration"), **b3,
+        ),
+        *(split_k_case(m, n, k) for m, n, k in ((2048, 4096, 4000), (4096, 4096, 8000), (4096, 4096, 40000))),
+        *(quant_case(QUANT, "Ascend910B3", 20, *mnk) for mnk in ((128, 256, 1024), (128, 256, 2048), (128, 256, 4096), (256, 512, 16384), (256, 1024, 16384))),
+        *(quant_case(FULL_A, "Ascend910B1", 24, *mnk, layout_b=K_BY_N) for mnk in ((512, 4096, 1024), (512, 8192, 1024))),
+    ]  # fmt: skip
+
+
+def split_k_case(m: int, n: int, k: int) -> Case:
+    return Case(
+        f"split K {m}x{n}x{k}", SPLIT_K, "split_k_matmul", 24,
+        lambda: [zeros(m, k), zeros(n, k), zeros(m, n), zeros(m, k), zeros(n, k), zeros(m, n, dtype=F32), m, n, k],
+        rows_of("single-core split-K matmul", f"MNK {m}x{n}x{k}", "task_duration"),
+        soc="Ascend910B2", full=m * n * k > 2**37,
+        notes="the page's text has B row-major, its source column-major; the source is followed",
+    )  # fmt: skip
+
+
+def quant_case(source: str, soc: str, cores: int, m: int, n: int, k: int, **more: Any) -> Case:
+    tiling = MatmulTiling(m, n, k, base_k=128, swizzle=3, swizzle_direction=int(m <= n), **more)
+
+    def arguments() -> list[Any]:
+        workspace = zeros(2, cores, 128, 256, dtype=I32)
+        return [
+            zeros(m, k, dtype=I8),
+            zeros(k, n, dtype=I8),
+            zeros(n),
+            zeros(m),
+            zeros(m, n),
+            workspace,
+            tiling.array(),
+        ]
+
+    return Case(
+        f"int8 {m}x{n}x{k}", source, "quant_matmul_i8", cores, arguments,
+        rows_of("quant matmul basic", f"MNK {m}x{n}x{k}", "task_duration"), soc=soc,
+        notes="the K order rotated per core (enableShuffleK) is left out",
+    )  # fmt: skip
+
+
+def flash_cases() -> list[Case]:
+    found = []
+    for cores, keys in (
+        (1, 1024), (1, 2048), (1, 4096), (1, 8192), (2, 1024), (2, 4096), (4, 4096), (4, 8192), (8, 1024), (8, 4096), (8, 8192),
+    ):  # fmt: skip
+        rows = 128 * cores
+        name = f"flash attention {cores} core{'s' if cores > 1 else ''} S0={rows}"
+
+        def arguments(cores: int = cores, keys: int = keys) -> list[Any]:
+            q, kv = 128 * cores, (keys, 128)
+            workspace = cores * 8 * (128 * 256 * 6 + 128 * 128 * 4)
+            return [
+                zeros(q, 128),
+                zeros(*kv),
+                zeros(*kv),
+                zeros(q, 128, dtype=F32),
+                zeros(workspace, dtype=np.uint8),
+                keys,
+            ]
+
+        found.append(
+            Case(
+                f"{cores} x 128 queries, {keys} keys",
+                FLASH,
+                "flash_attention_128",
+                cores,
+                arguments,
+                rows_of(name, f"S1={keys} H128", time=TASK),
+                hot=True,
+                assumed="tiles of 256 keys, FIFOs of 8 tiles (the defaults; the page does not say)",
+                notes="Q, K and V are prefetched into L2 and the cores warmed up before the launch",
+            )
+        )
+    return found

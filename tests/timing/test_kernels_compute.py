@@ -1,0 +1,275 @@
+"""The kernels that are timed compute what they claim, at small sizes, against NumPy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import timing_kernels
+from matmul_tiling import COLUMN_BLOCKS, K_BY_N, N_BY_K, MatmulTiling
+
+F16, F32, I8, I32 = np.float16, np.float32, np.int8, np.int32
+SEEDS = (0, 1, 7)  # orders of blocks and cores; 0 is the natural one
+
+
+def uniform(shape: tuple[int, ...] | int, dtype: Any, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).uniform(-1, 1, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("tile", [4096, 16256])
+@pytest.mark.parametrize("kernel", ["one", "by element", "two", "two apart"])
+def test_add(kernel: str, tile: int) -> None:
+    """Seven rows on three cores, with a last tile that is not full."""
+    rows, columns = 7, 8192 + 512
+    x, y = uniform((rows, columns), F16, 1), uniform((rows, columns), F16, 2)
+    z = np.zeros_like(x)
+    if kernel.startswith("two"):
+        apart = 2 * tile if kernel == "two apart" else 0
+        timing_kernels.run(
+            "add_two_buffers", x, y, z, rows, columns, tile, True, min(apart, 32512), blocks=3
+        )
+    else:
+        element = kernel == "by element"
+        timing_kernels.run("add_one_buffer", x, y, z, rows, columns, tile, element, blocks=3)
+    np.testing.assert_array_equal(z, x + y)
+
+
+def to_nz(x: Any) -> Any:
+    """Row-major to column blocks of 16: [columns / 16][rows][16], the last block filled with 0."""
+    rows, columns = x.shape
+    padded = np.zeros((rows, -(-columns // 16) * 16), x.dtype)
+    padded[:, :columns] = x
+    return np.ascontiguousarray(padded.reshape(rows, -1, 16).transpose(1, 0, 2))
+
+
+READS = [(256, (1, 64), 1, 1), (256, (8, 64), 1, 4), (256, (16, 64), 4, 4), (191, (16, 64), 1, 1)]
+
+
+@pytest.mark.parametrize(("columns", "tile", "parts", "repeats"), READS)
+@pytest.mark.parametrize("memory", ["ub", "l1"])
+def test_read(memory: str, columns: int, tile: tuple[int, int], parts: int, repeats: int) -> None:
+    """Every core leaves the last tile of its rows behind."""
+    tile_m, tile_n = (max(tile[0], 16), tile[1]) if memory == "l1" else tile
+    rows, cores = 32, 2
+    x = uniform((rows, columns), F16)
+    shape = (cores, tile_n // 16, tile_m, 16) if memory == "l1" else (cores, tile_m, tile_n)
+    out = np.zeros(shape, F16)
+    timing_kernels.run(
+        f"read_to_{memory}",
+        x,
+        out,
+        rows,
+        columns,
+        tile_m,
+        tile_n,
+        parts,
+        repeats,
+        True,
+        blocks=cores,
+    )
+    width = columns % tile_n or tile_n
+    for core in range(cores):
+        end = (core + 1) * rows // cores
+        last = x[end - tile_m : end, columns - width :]
+        if memory == "l1":
+            np.testing.assert_array_equal(out[core], to_nz(last))
+        else:
+            np.testing.assert_array_equal(out[core][:, :width], last)
+
+
+@pytest.mark.parametrize("memory", ["ub", "l1"])
+@pytest.mark.parametrize("staggered", [False, True])
+def test_read_whole(memory: str, staggered: bool) -> None:
+    rows, columns, cores, tile = 96, 128, 3, (16, 64)
+    x = uniform((rows, columns), F16)
+    out = np.zeros((cores, *tile), F16)
+    timing_kernels.run(
+        f"read_whole_to_{memory}", x, out, rows, columns, *tile, staggered, True, blocks=cores
+    )
+    for core in range(cores):
+        end = ((cores - 1 + core) % cores + 1 if staggered else cores) * rows // cores
+        last = x[end - 16 : end, 64:]
+        expected = to_nz(last).reshape(tile) if memory == "l1" else last
+        np.testing.assert_array_equal(out[core], expected)
+
+
+@pytest.mark.parametrize("pitch", [144, 145])
+def test_nd_to_nz(pitch: int) -> None:
+    x = uniform((1024, 512), F16)
+    z = np.zeros_like(x)
+    timing_kernels.run("nd_to_nz_in_ub", x, z, 1024, 512, 3, 2, pitch, blocks=6)
+    np.testing.assert_array_equal(z.reshape(32, 1024, 16), to_nz(x))
+
+
+@pytest.mark.parametrize(
+    ("src0", "src1", "dst", "block", "repeat"),
+    [
+        (0, 0x10100, 0x20000, 1, 8),
+        (0, 0x4000, 0x10000, 1, 8),
+        (0, 0x10100, 0x4020, 1, 8),
+        (0, 0x10100, 0x14100, 0, 1),
+    ],
+)
+def test_repeated_add(src0: int, src1: int, dst: int, block: int, repeat: int) -> None:
+    """The two places that overwrite their own input add again and again; these do not."""
+    x, y = uniform(4096, F32, 1), uniform(4096, F32, 2)
+    z = np.zeros_like(x)
+    timing_kernels.run(
+        "repeated_add", x, y, z, 3 if dst != 0x4020 else 1, src0, src1, dst, block, repeat, blocks=1
+    )
+    if block == 0:
+        repeats = np.arange(64)[:, None]
+        lanes = np.arange(64) % 8
+        x = x[repeats * 8 + lanes].ravel()
+    if dst == 0x4020:
+        z, x, y = z[: 4096 - 8], x[: 4096 - 8], y[: 4096 - 8]
+    np.testing.assert_array_equal(z, x + y)
+
+
+def test_gelu() -> None:
+    rows, columns, share_m, share_n = 7, 256, 4, 128
+    x = uniform((rows, columns), F32) * 4
+    y = np.zeros_like(x)
+    timing_kernels.run("gelu", x, y, rows, columns, share_m, share_n, blocks=4)
+    np.testing.assert_allclose(y, gelu(x), rtol=1e-5, atol=1e-6)
+
+
+def gelu(x: Any) -> Any:
+    wide = x.astype(np.float64)
+    return wide / (1 + np.exp(-1.595769 * (wide + 0.044715 * wide**3)))
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2])
+def test_sum_256(steps: int) -> None:
+    x, z = uniform(256, F32), np.zeros(8, F32)
+    timing_kernels.run("sum_256", x, z, 2, steps, blocks=1)
+    np.testing.assert_allclose(z[0], x.astype(np.float64).sum(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("halve", [False, True])
+@pytest.mark.parametrize("n", [64, 1000, 30000])
+def test_sum_long(n: int, halve: bool) -> None:
+    x, z = uniform(n, F32) + 1, np.zeros(8, F32)
+    timing_kernels.run("sum_long", x, z, n, halve, blocks=1)
+    np.testing.assert_allclose(z[0], x.astype(np.float64).sum(), rtol=1e-5)
+
+
+def test_mmad_chain() -> None:
+    a, b = uniform((128, 64), F16, 1), uniform((256, 64), F16, 2)
+    c = np.zeros((128, 256), F32)
+    timing_kernels.run("mmad_chain", a, b, c, 128, 256, 8, blocks=1)
+    np.testing.assert_allclose(c, 8 * (a.astype(F32) @ b.T.astype(F32)), rtol=1e-4, atol=1e-4)
+
+
+def stored_b(b: Any, layout: int) -> Any:
+    """B as the kernel reads it, from [k][n]."""
+    if layout == N_BY_K:
+        return np.ascontiguousarray(b.T)
+    return to_nz(b) if layout == COLUMN_BLOCKS else b
+
+
+SMALL = MatmulTiling(
+    m=160, n=176, k=352, base_m=64, base_n=96, base_k=32, panel_m=64, panel_n=128, panels_m=2
+)
+TILINGS = {
+    "panels": SMALL,
+    "n inside": replace(SMALL, m_inner=False, prefetch=False, step_ka=2),
+    "unit flags": replace(SMALL, unit_flag=True, step_ka=8, step_kb=4),
+    "one buffer": replace(SMALL, l1_buffers=1, step_ka=1, step_kb=1, prefetch=False),
+    "dealt along m": replace(SMALL, swizzle=2, swizzle_direction=0),
+    "dealt along n": replace(SMALL, swizzle=1, swizzle_direction=1, base_m=32),
+}
+
+
+@pytest.mark.parametrize("out", [F16, F32])
+@pytest.mark.parametrize("layout", [N_BY_K, K_BY_N, COLUMN_BLOCKS])
+@pytest.mark.parametrize("name", TILINGS)
+def test_matmul(name: str, layout: int, out: Any) -> None:
+    tiling = replace(TILINGS[name], layout_b=layout)
+    a, b = uniform((tiling.m, tiling.k), F16, 1), uniform((tiling.k, tiling.n), F16, 2)
+    c = np.full((tiling.m, tiling.n), np.nan, out)
+    kernel = "matmul_f16_f16" if out is F16 else "matmul_f16_f32"
+    timing_kernels.run(kernel, a, stored_b(b, layout), c, tiling.array(), blocks=4)
+    np.testing.assert_allclose(c, a.astype(F32) @ b.astype(F32), rtol=2e-3, atol=5e-3)
+
+
+def test_matmul_of_one_row() -> None:
+    tiling = MatmulTiling(1, 96, 200, 32, 32, 64, 2, 2, swizzle=3)
+    a, b = uniform((1, 200), F32, 1), uniform((200, 96), F32, 2)
+    c = np.full((1, 96), np.nan, F32)
+    timing_kernels.run("matmul_f32_f32", a, stored_b(b, N_BY_K), c, tiling.array(), blocks=2)
+    np.testing.assert_allclose(c, a @ b, rtol=1e-4, atol=1e-4)
+
+
+def test_matmul_gelu() -> None:
+    """More tiles a core than may be outstanding."""
+    tiling = MatmulTiling(512, 96, 64, 16, 32, 32, 2, 2, panel_m=256, panel_n=96, panels_m=2)
+    a, b = uniform((512, 64), F16, 1), uniform((64, 96), F16, 2)
+    c = np.full((512, 96), np.nan, F32)
+    timing_kernels.run("matmul_gelu_f32", a, stored_b(b, N_BY_K), c, tiling.array(), blocks=2)
+    np.testing.assert_allclose(c, gelu(a.astype(F32) @ b.astype(F32)), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("layout", [N_BY_K, K_BY_N])
+def test_quant_matmul(layout: int, seed: int) -> None:
+    """Three tiles for one core: more than the stages of its workspace."""
+    tiling = MatmulTiling(256, 768, 320, 128, 256, 128, 2, 2, layout, swizzle=3)
+    rng = np.random.default_rng(0)
+    a = rng.integers(-16, 16, (256, 320)).astype(I8)
+    b = rng.integers(-16, 16, (320, 768)).astype(I8)
+    scale, token = uniform(768, F16, 1) / 64, uniform(256, F16, 2)
+    d = np.full((256, 768), np.nan, F16)
+    workspace = np.zeros((2, 2, 128, 256), I32)
+    timing_kernels.run(
+        "quant_matmul_i8",
+        a,
+        stored_b(b, layout),
+        scale,
+        token,
+        d,
+        workspace,
+        tiling.array(),
+        blocks=2,
+        seed=seed,
+    )
+    exact = (a.astype(I32) @ b.astype(I32)) * scale.astype(F32) * token.astype(F32)[:, None]
+    np.testing.assert_allclose(d, exact, rtol=2e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("n", "k"), [(256, 528), (384, 1600), (2816, 1040)])
+def test_split_k_matmul(n: int, k: int, seed: int) -> None:
+    """Runs of tiles within a row and across rows and bands, and a last slice that is not full."""
+    m, blocks = 512, 2
+    a, b = uniform((m, k), F16, 1), uniform((n, k), F16, 2)
+    c = np.full((m, n), np.nan, F16)
+    nz_a, nz_b, sums = np.zeros_like(a), np.zeros_like(b), np.full((m, n), np.nan, F32)
+    timing_kernels.run(
+        "split_k_matmul", a, b, c, nz_a, nz_b, sums, m, n, k, blocks=blocks, seed=seed
+    )
+    np.testing.assert_array_equal(nz_a.reshape(k // 16, m, 16), to_nz(a))
+    np.testing.assert_allclose(c, a.astype(F32) @ b.astype(F32).T, rtol=2e-3, atol=2e-2)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("keys", [256, 1024, 3072])
+def test_flash_attention(keys: int, seed: int) -> None:
+    """Fewer tiles than are preloaded, and more than the FIFOs hold."""
+    blocks = 2
+    q, k, v = (uniform((n, 128), F16, i) * 2 for i, n in enumerate((128 * blocks, keys, keys)))
+    o = np.full((128 * blocks, 128), np.nan, F32)
+    workspace = np.zeros(blocks * 8 * (128 * 256 * 6 + 128 * 128 * 4), np.uint8)
+    timing_kernels.run("flash_attention_128", q, k, v, o, workspace, keys, blocks=blocks, seed=seed)
+    score = q.astype(np.float64) @ k.astype(np.float64).T / np.sqrt(128)
+    weight = np.exp(score - score.max(axis=1, keepdims=True))
+    expected = weight / weight.sum(axis=1, keepdims=True) @ v.astype(np.float64)
+    np.testing.assert_allclose(o, expected, rtol=5e-3, atol=5e-3)
+
+
+def test_empty() -> None:
+    nothing = np.zeros(1, np.uint8)
+    timing_kernels.run("empty_aiv", nothing, blocks=48)
+    timing_kernels.run("empty_mix", nothing, blocks=24)
