@@ -84,8 +84,21 @@ def test_every_place_in_the_text_is_told(tmp_path: Path) -> None:
         fault(text, str(source), 4), source, func_of(SAXPY, saxpy=SAXPY_PYTHON)
     )
     assert error.message == (
-        f"write at {source}:4 [saxpy.py:10] and read at {source}:2 [saxpy.py:9] are not ordered "
+        "write at saxpy.py:10 (kernel.cpp:4) and read at saxpy.py:9 (kernel.cpp:2) are not ordered "
         f"(DataCopy, block 3, aiv1, {source}:4)"
+    )
+
+
+def test_buffers_and_hints_speak_the_language_of_the_kernel(tmp_path: Path) -> None:
+    source = tmp_path / "kernel.cpp"
+    source.write_text("  const LocalTensor<half> acc = ub.Get<half>(64, 0);  // saxpy.py:9\n")
+    text = f"V writes bytes [0, 64) of the UB buffer made at {source}:1"
+    hint = "add SetFlag<HardEvent::V_MTE3>(id), PipeBarrier<PIPE_V>() or CrossCoreSetFlag<2, PIPE_FIX>(id)"
+    found = Fault("race", text, str(source), 1, 0, "aiv0", "Add", hint)
+    error = simulation_error(found, source, func_of(SAXPY, saxpy=SAXPY_PYTHON))
+    assert error.message.startswith("V writes bytes [0, 64) of 'acc' (UB)")
+    assert error.hint == (
+        'add T.set_flag("v", "mte3", id), T.pipe_barrier("v") or T.set_cross_flag("fix", id, mode=2)'
     )
 
 

@@ -34,6 +34,12 @@ SWITCHES: dict[str, Switch] = {
         Switch("time", False, "model the time of every run on the simulator"),
         Switch("threads", 0, "host threads of the simulator; 0 means one per core"),
         Switch("seed", 0, "order in which the simulator schedules cores"),
+        Switch(
+            "starve",
+            "",
+            "core that runs only when no other of its block can",
+            ("", "aic", "aiv0", "aiv1"),
+        ),
         Switch("soc", "Ascend910B2", "chip to compile for, a row of the SoC table"),
         Switch("backend", "auto", "where kernels run", ("auto", "simulator", "npu")),
         Switch("dump_ir", "", "folder that receives the IR after every pass"),

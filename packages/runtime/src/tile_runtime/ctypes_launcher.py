@@ -32,7 +32,8 @@ class _Buffer(ctypes.Structure):
 class _Options(ctypes.Structure):
     _fields_ = (
         ("checks", ctypes.c_uint32), ("threads", ctypes.c_uint32), ("seed", ctypes.c_uint64),
-        ("cube_cores", ctypes.c_uint32), ("vector_cores", ctypes.c_uint32),
+        ("starved", ctypes.c_uint32), ("cube_cores", ctypes.c_uint32),
+        ("vector_cores", ctypes.c_uint32),
         ("timing", ctypes.POINTER(ctypes.c_double)),
     )  # fmt: skip
 
@@ -41,7 +42,7 @@ class _Error(ctypes.Structure):
     _fields_ = (
         ("kind", ctypes.c_char_p), ("text", ctypes.c_char_p), ("file", ctypes.c_char_p),
         ("line", ctypes.c_uint32), ("block", ctypes.c_uint32), ("core", ctypes.c_char_p),
-        ("api", ctypes.c_char_p),
+        ("api", ctypes.c_char_p), ("hint", ctypes.c_char_p),
     )  # fmt: skip
 
 
@@ -112,6 +113,7 @@ class CtypesKernel:
         checks: int = CHECKS_DEVICE,
         threads: int = 0,
         seed: int = 0,
+        starved: int = 0,
         cube_cores: int = 24,
         vector_cores: int = 48,
         timing: dict[str, float] | None = None,
@@ -121,7 +123,9 @@ class CtypesKernel:
         if timing is not None:
             names = self._simulator.tile_simulator_timing_names().decode().split()
             constants = (ctypes.c_double * len(names))(*(timing[name] for name in names))
-        self._options = _Options(checks, threads, seed, cube_cores, vector_cores, constants)
+        self._options = _Options(
+            checks, threads, seed, starved, cube_cores, vector_cores, constants
+        )
 
     def timeline(self) -> tuple[dict[str, float], list[str], bytes, bytes] | None:
         """Totals, strings, events and accesses of the latest timed run on this thread."""
@@ -156,5 +160,5 @@ class CtypesKernel:
             return None, text
         e = found.contents
         strings = {k: getattr(e, k).decode(errors="replace")
-                   for k in ("kind", "text", "file", "core", "api")}  # fmt: skip
+                   for k in ("kind", "text", "file", "core", "api", "hint")}  # fmt: skip
         return Fault(line=e.line, block=e.block, **strings), text

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from tile_ir import Func, Loc, TileError
+from tile_runtime.buffer_names import name_buffers
 
 _COMMENT = re.compile(r"//\s*(?P<file>\S.*?\.py):(?P<line>\d+)(?::(?P<column>\d+))?\s*$")
 
@@ -27,6 +28,7 @@ class Fault:
     block: int
     core: str
     api: str
+    hint: str = ""
 
 
 class SimulationError(TileError):
@@ -56,7 +58,8 @@ def simulation_error(fault: Fault, source: Path, func: Func) -> SimulationError:
     file = source if _same_file(fault.file, source) else fault.file
     place = f"{file}:{fault.line}" if fault.file else "no C++ line"
     message = f"{text} ({fault.api}, block {fault.block}, {fault.core}, {place})"
-    return SimulationError(fault, message, loc or func.loc, None, func.sources)
+    hint = _in_the_language(fault.hint) or None
+    return SimulationError(fault, message, loc or func.loc, hint, func.sources)
 
 
 def python_place(lines: list[str], number: int, func: Func) -> Loc | None:
@@ -75,15 +78,34 @@ def python_place(lines: list[str], number: int, func: Func) -> Loc | None:
 
 
 def _with_python_places(text: str, source: Path, lines: list[str], func: Func) -> str:
-    """The text with the Python line after every C++ line it mentions."""
+    """The text with names for buffers and the Python line of every C++ line it mentions."""
 
     def told(match: re.Match[str]) -> str:
         loc = python_place(lines, int(match["line"]), func)
-        place = f"{source}:{match['line']}"
-        return place if loc is None else f"{place} [{loc.file}:{loc.line}]"
+        place = f"{source.name}:{match['line']}"
+        return place if loc is None else f"{loc.file}:{loc.line} ({place})"
 
+    named = name_buffers(text, {source.name: lines})
     name = re.escape(source.name)
-    return re.sub(rf"\S*{name}:(?P<line>\d+)", told, text)
+    return re.sub(rf"[^\s(]*{name}:(?P<line>\d+)", told, named)
+
+
+# How the hints of the simulator are written in the language.
+_CALLS = (
+    (r"(Set|Wait)Flag<HardEvent::(\w+?)_(\w+?)>\((\w+)\)",
+     lambda m: f'T.{m[1].lower()}_flag("{m[2].lower()}", "{m[3].lower()}", {m[4]})'),
+    (r"PipeBarrier<PIPE_(\w+)>\(\)", lambda m: f'T.pipe_barrier("{m[1].lower()}")'),
+    (r"CrossCoreSetFlag<(\d), PIPE_(\w+)>\((\w+)\)",
+     lambda m: f'T.set_cross_flag("{m[2].lower()}", {m[3]}, mode={m[1]})'),
+    (r"CrossCoreWaitFlag\((\w+)\)", lambda m: f"T.wait_cross_flag({m[1]})"),
+    (r"SyncAll\(\)", lambda m: "T.sync_all()"),
+)  # fmt: skip
+
+
+def _in_the_language(hint: str) -> str:
+    for pattern, words in _CALLS:
+        hint = re.sub(pattern, words, hint)
+    return hint
 
 
 def _same_file(reported: str, source: Path) -> bool:

@@ -30,6 +30,10 @@ _KINDS = {
 }  # fmt: skip
 
 
+# The cores a schedule can starve, by the simulator's number.
+STARVED = ("", "aic", "aiv0", "aiv1")
+
+
 class SimulatorBackend:
     """The simulator in this process."""
 
@@ -71,7 +75,7 @@ class SimulatorLaunch:
 
     def __call__(self, call: Bound, stream: Any) -> None:
         """Run to the end. Raises SimulationError for the first fault found."""
-        settings = (switch("check"), switch("threads"), switch("seed"), switch("time"))
+        settings = tuple(map(switch, ("check", "threads", "seed", "starve", "time")))
         if settings != self._settings:
             self._apply(*settings)
             self._settings = settings
@@ -81,8 +85,9 @@ class SimulatorLaunch:
             sys.stdout.flush()
         if error is not None:
             fault = Fault(
-                error.kind, error.text, error.file, error.line, error.block, error.core, error.api
-            )
+                error.kind, error.text, error.file, error.line, error.block, error.core, error.api,
+                error.hint,
+            )  # fmt: skip
             raise simulation_error(fault, self._source, self._func)
 
     def timeline(self) -> Timeline | None:
@@ -93,7 +98,7 @@ class SimulatorLaunch:
         totals, strings, events, accesses = found
         return timeline_from(totals, strings, events, accesses, self._target)
 
-    def _apply(self, check: str, threads: int, seed: int, time: bool) -> None:
+    def _apply(self, check: str, threads: int, seed: int, starve: str, time: bool) -> None:
         checks = getattr(launcher(), f"CHECKS_{check.upper()}", None)
         if checks is None:
             raise KernelError("check-level", f"this simulator has no check level {check!r}")
@@ -101,6 +106,7 @@ class SimulatorLaunch:
             checks=checks,
             threads=threads,
             seed=seed,
+            starved=STARVED.index(starve),
             cube_cores=self._target.cube_cores,
             vector_cores=self._target.vector_cores,
             timing=timing_of(self._target) if time else None,

@@ -10,7 +10,7 @@ def load_simulator(path: str) -> None:
     """Loads libtile_simulator.so for the whole process; later calls do nothing."""
 
 class LaunchError:
-    """The first error of a launch: lowest block, then core."""
+    """The error of a launch: of all blocks that failed, that of the first to start."""
 
     @property
     def kind(self) -> str: ...
@@ -26,6 +26,8 @@ class LaunchError:
     def core(self) -> str: ...
     @property
     def api(self) -> str: ...
+    @property
+    def hint(self) -> str: ...
 
 class Kernel:
     """A loaded kernel library; closed when the object dies.
@@ -42,11 +44,13 @@ class Kernel:
         checks: int = ...,
         threads: int = ...,
         seed: int = ...,
+        starved: int = ...,
         cube_cores: int = ...,
         vector_cores: int = ...,
         timing: dict[str, float] | None = ...,
     ) -> None:
-        """Options of later runs of this kernel. threads = 0 means all host threads; `timing`
+        """Options of later runs of this kernel. threads = 0 means all host threads; `starved`
+        1..3 lets aic, aiv0 or aiv1 run only when no other core can; `timing`
         holds the constants of the time model (tile_ir.timing), None leaves it off."""
 
     def timeline(self) -> tuple[dict[str, float], list[str], bytes, bytes] | None:

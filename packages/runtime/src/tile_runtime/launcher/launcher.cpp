@@ -35,6 +35,7 @@ struct LaunchError {
     uint32_t block = 0;
     std::string core;
     std::string api;
+    std::string hint;
 
     std::string repr() const
     {
@@ -142,7 +143,8 @@ public:
         simulator->default_options(&options_);
     }
 
-    void set_options(uint32_t checks, uint32_t threads, uint64_t seed, uint32_t cube_cores, uint32_t vector_cores,
+    void set_options(uint32_t checks, uint32_t threads, uint64_t seed, uint32_t starved, uint32_t cube_cores,
+        uint32_t vector_cores,
         const std::optional<py::dict>& timing)
     {
         if (timing) {
@@ -150,7 +152,7 @@ public:
             TILE_TIMING_FIELDS(TILE_TIMING_FIELD)
 #undef TILE_TIMING_FIELD
         }
-        options_ = TileOptions{checks, threads, seed, cube_cores, vector_cores, timing ? &timing_ : nullptr};
+        options_ = TileOptions{checks, threads, seed, starved, cube_cores, vector_cores, timing ? &timing_ : nullptr};
     }
 
     // (totals, strings, events and accesses as bytes of their structs) of the latest run on this thread, or None.
@@ -223,11 +225,12 @@ private:
             entry_(arguments, nullptr);
         } catch (...) {
             result.first =
-                LaunchError{"exception", "the host part of the kernel threw a C++ exception", "", 0, 0, "", ""};
+                LaunchError{"exception", "the host part of the kernel threw a C++ exception", "", 0, 0, "", "", ""};
         }
         if (const TileError* error = simulator->error()) {
             result.first =
-                LaunchError{error->kind, error->text, error->file, error->line, error->block, error->core, error->api};
+                LaunchError{error->kind, error->text, error->file, error->line, error->block, error->core, error->api,
+                    error->hint};
         }
         size_t length = 0;
         const char* text = simulator->output(&length);
@@ -263,6 +266,7 @@ PYBIND11_MODULE(_tile_launcher, module)
         .def_readonly("block", &LaunchError::block)
         .def_readonly("core", &LaunchError::core)
         .def_readonly("api", &LaunchError::api)
+        .def_readonly("hint", &LaunchError::hint)
         .def("__repr__", &LaunchError::repr);
 
     py::class_<Kernel>(module, "Kernel")
@@ -270,7 +274,7 @@ PYBIND11_MODULE(_tile_launcher, module)
                  std::vector<std::string>>(),
             py::arg("path"), py::arg("entry_symbol"), py::arg("kinds"), py::arg("names") = std::vector<std::string>())
         .def("set_options", &Kernel::set_options, py::kw_only(), py::arg("checks") = int(TILE_CHECKS_DEVICE),
-            py::arg("threads") = 0, py::arg("seed") = 0, py::arg("cube_cores") = 24, py::arg("vector_cores") = 48, py::arg("timing") = py::none())
+            py::arg("threads") = 0, py::arg("seed") = 0, py::arg("starved") = 0, py::arg("cube_cores") = 24, py::arg("vector_cores") = 48, py::arg("timing") = py::none())
         .def("timeline", &Kernel::timeline)
         .def("run", &Kernel::run, py::arg("values"), py::arg("byte_sizes") = py::none());
 }

@@ -30,13 +30,14 @@ enum TileChecks : uint32_t {
 struct TileOptions {
     uint32_t checks;        // TileChecks
     uint32_t threads;       // host threads for blocks; 0 = all
-    uint64_t seed;          // 0 = natural order; otherwise permutes blocks and cores
+    uint64_t seed;          // 0 = natural order; otherwise permutes blocks and cores; the same seed, the same order
+    uint32_t starved;       // core that runs only when no other of its block can: 0 none, 1 aic, 2 aiv0, 3 aiv1
     uint32_t cube_cores;    // AICs of the SoC (24 on 910B1)
     uint32_t vector_cores;  // AIVs of the SoC (48 on 910B1)
     const TileTiming* timing;  // constants of the time model; null: launches are not timed
 };
 
-// The first error of a launch (lowest block and core). Strings live until the next launch of this host thread.
+// The error of a launch: of all blocks that failed, that of the first to start. Strings live until the next launch of this host thread.
 struct TileError {
     const char* kind;  // slug: out-of-bounds, misaligned, bad-argument, deadlock, flag-..., ...
     const char* text;
@@ -45,6 +46,7 @@ struct TileError {
     uint32_t block;
     const char* core;  // aic, aiv0, aiv1
     const char* api;
+    const char* hint;  // an action, or empty
 };
 
 void tile_simulator_default_options(TileOptions* options);

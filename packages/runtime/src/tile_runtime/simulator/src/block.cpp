@@ -15,10 +15,12 @@ Block::Block()
     cores_[2] = std::make_unique<Core>(*this, CoreKind::aiv, 1);
 }
 
-void Block::begin(Launch& launch, uint32_t index)
+void Block::begin(Launch& launch, uint32_t index, uint32_t order)
 {
     launch_ = &launch;
     index_ = index;
+    order_of_start_ = order;
+    turns_ = 0;
     for (auto& mode : pair_sets) {
         for (auto& flag : mode) {
             flag[0].clear();
@@ -80,24 +82,55 @@ bool Block::can_run(Core& core)
     if (core.coroutine.finished()) {
         return false;
     }
-    return core.waiting_id < 0 || launch_->stopped() || cross_flag_ready(core, core.waiting_id);
+    return core.waiting_id < 0 || stopped() || cross_flag_ready(core, core.waiting_id);
+}
+
+bool Block::stopped() const
+{
+    return launch_->stopped(order_of_start_);
+}
+
+bool Block::run(Core& core)
+{
+    if (!can_run(core)) {
+        return false;
+    }
+    current_core = &core;
+    core.coroutine.resume();
+    current_core = nullptr;
+    return true;
+}
+
+namespace {
+
+// A number that depends on all bits of `value` (the finalizer of splitmix64).
+uint64_t scrambled(uint64_t value)
+{
+    value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9ull;
+    value = (value ^ value >> 27) * 0x94d049bb133111ebull;
+    return value ^ value >> 31;
+}
+
+}  // namespace
+
+bool Block::gives_way()
+{
+    const uint64_t seed = launch_->options().seed;
+    return seed != 0 && (scrambled(seed + (uint64_t(index_) << 32) + ++turns_) & 1) != 0;
 }
 
 bool Block::step()
 {
+    const TileOptions& options = launch_->options();
+    const uint32_t first =
+        options.seed == 0 ? 0 : static_cast<uint32_t>(scrambled(options.seed + (uint64_t(index_) << 32) + ++turns_) % 3);
     bool any = false;
-    const uint64_t seed = launch_->options().seed;
-    const uint32_t first = seed == 0 ? 0 : static_cast<uint32_t>((seed * 0x9e3779b97f4a7c15ull + index_) >> 33) % 3;
     for (uint32_t i = 0; i < core_count; ++i) {
-        Core& core = *cores_[(first + i) % core_count];
-        if (can_run(core)) {
-            current_core = &core;
-            core.coroutine.resume();
-            current_core = nullptr;
-            any = true;
-        }
+        const uint32_t at = (first + i) % core_count;
+        any = (at + 1 != options.starved && run(*cores_[at])) || any;
     }
-    return any;
+    // The starved core runs only when no other can.
+    return any || (options.starved != 0 && options.starved <= core_count && run(*cores_[options.starved - 1]));
 }
 
 bool Block::finished() const

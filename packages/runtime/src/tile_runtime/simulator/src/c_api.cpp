@@ -46,7 +46,7 @@ extern "C" {
 void tile_simulator_default_options(TileOptions* options)
 {
     // Core counts of Ascend910B1 (hardware.md 2.1).
-    *options = TileOptions{TILE_CHECKS_DEVICE, 0, 0, 24, 48, nullptr};
+    *options = TileOptions{TILE_CHECKS_DEVICE, 0, 0, 0, 24, 48, nullptr};
 }
 
 void tile_simulator_set_buffers(const TileBuffer* buffers, size_t count)
@@ -104,7 +104,7 @@ const TileError* tile_simulator_error(void)
     }
     const Fault& fault = now.fault;
     now.error = TileError{fault.kind.c_str(), fault.text.c_str(), fault.file.c_str(), fault.line, fault.block,
-        fault.core.c_str(), fault.api.c_str()};
+        fault.core.c_str(), fault.api.c_str(), fault.hint.c_str()};
     return &now.error;
 }
 

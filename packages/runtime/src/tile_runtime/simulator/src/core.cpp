@@ -86,7 +86,7 @@ SiteScope::~SiteScope()
 
 bool Core::stopped() const
 {
-    return block.launch().stopped();
+    return block.stopped();
 }
 
 }  // namespace tile_simulator

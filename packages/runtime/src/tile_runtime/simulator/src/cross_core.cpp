@@ -126,6 +126,12 @@ void cross_core_set(uint32_t mode, pipe_t pipe, int64_t id, Use use)
             add(core.block.core(1 + int(sub)), flag, clock, use);
         }
     }
+    if (core.block.gives_way()) {
+        core.coroutine.suspend();
+        if (core.stopped()) {
+            throw Stopped{};
+        }
+    }
 }
 
 void cross_core_wait(int64_t id, Use use)

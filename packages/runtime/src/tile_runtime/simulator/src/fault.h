@@ -18,6 +18,7 @@ struct Fault {
     uint32_t block = 0;
     std::string core;
     std::string api;
+    std::string hint;  // what to do about it, or empty
 };
 
 // Thrown at the instruction that is wrong; caught at the entry of the core's co-routine.

@@ -79,20 +79,21 @@ Conflict GlobalAccesses::touch(const GlobalBuffer& buffer, const Region& region,
             const GlobalAccess& earlier = accesses_[read];
             Present then;
             then.agent = log[earlier.access].agent;
-            touch_region(earlier.region, earlier.access, log, then);
+            touch_region(buffer, earlier.region, earlier.access, log, then);
         }
         state.reads.clear();
     }
-    return touch_region(region, index, log, now);
+    return touch_region(buffer, region, index, log, now);
 }
 
 Conflict GlobalAccesses::touch_region(
-    const Region& region, uint32_t index, const AccessLog& log, const Present& now)
+    const GlobalBuffer& buffer, const Region& region, uint32_t index, const AccessLog& log, const Present& now)
 {
     for (uint64_t outer = 0; outer < region.outer; ++outer) {
         for (uint64_t inner = 0; inner < region.inner; ++inner) {
-            const uint64_t begin = region.start + outer * region.outer_stride + inner * region.inner_stride;
-            const Conflict found = touch_run(begin, begin + region.run, index, log, now);
+            const uint64_t begin =
+                region.start - buffer.begin + outer * region.outer_stride + inner * region.inner_stride;
+            const Conflict found = touch_run(buffer, begin, begin + region.run, index, log, now);
             if (found.access != 0) {
                 return found;
             }
@@ -101,9 +102,10 @@ Conflict GlobalAccesses::touch_region(
     return {};
 }
 
-uint64_t GlobalAccesses::page_of(uint64_t address)
+uint64_t GlobalAccesses::page_of(const GlobalBuffer& buffer, uint64_t page)
 {
-    const auto [entry, fresh] = pages_.try_emplace(address / page_bytes, used_bytes_);
+    // Buffers lie apart, so that the address of a page names both.
+    const auto [entry, fresh] = pages_.try_emplace(buffer.begin + page * page_bytes, used_bytes_);
     if (fresh) {
         used_bytes_ += page_bytes;
         if (used_bytes_ > shadow_.bytes()) {
@@ -114,19 +116,23 @@ uint64_t GlobalAccesses::page_of(uint64_t address)
 }
 
 Conflict GlobalAccesses::touch_run(
-    uint64_t begin, uint64_t end, uint32_t index, const AccessLog& log, const Present& now)
+    const GlobalBuffer& buffer, uint64_t begin, uint64_t end, uint32_t index, const AccessLog& log, const Present& now)
 {
+    Conflict conflict;
     while (begin < end) {
         const uint64_t stop = std::min(end, (begin / page_bytes + 1) * page_bytes);
-        const uint64_t at = page_of(begin) + begin % page_bytes;
-        Conflict found = shadow_.touch(at, at + (stop - begin), index, log, now);
+        const uint64_t at = page_of(buffer, begin / page_bytes) + begin % page_bytes;
+        const Conflict found = shadow_.touch(at, at + (stop - begin), index, log, now);
+        const uint64_t base = begin - at;
+        if (conflict.access != 0 && (found.access != conflict.access || found.begin + base != conflict.end)) {
+            break;
+        }
         if (found.access != 0) {
-            const uint64_t base = begin - at;
-            return {found.access, found.begin + base, found.end + base};
+            conflict = {found.access, conflict.access != 0 ? conflict.begin : found.begin + base, found.end + base};
         }
         begin = stop;
     }
-    return {};
+    return conflict;
 }
 
 }  // namespace tile_simulator

@@ -24,7 +24,7 @@ class GlobalAccesses {
 public:
     void clear();
 
-    // Records an access and returns the first conflict within the block; its bytes are addresses.
+    // Records an access and returns the first conflict within the block; its bytes count from the start of the buffer.
     Conflict touch(const GlobalBuffer& buffer, const Region& region, uint32_t index, const AccessLog& log,
         const Present& now, uint32_t interval, uint32_t rounds);
 
@@ -38,14 +38,17 @@ private:
         std::vector<uint32_t> reads;  // indices of accesses_, not yet in the shadow
     };
 
-    Conflict touch_region(const Region& region, uint32_t index, const AccessLog& log, const Present& now);
-    Conflict touch_run(uint64_t begin, uint64_t end, uint32_t index, const AccessLog& log, const Present& now);
-    uint64_t page_of(uint64_t address);
+    Conflict touch_region(const GlobalBuffer& buffer, const Region& region, uint32_t index, const AccessLog& log,
+        const Present& now);
+    Conflict touch_run(const GlobalBuffer& buffer, uint64_t begin, uint64_t end, uint32_t index, const AccessLog& log,
+        const Present& now);
+    // Start in the shadow of a page of a buffer.
+    uint64_t page_of(const GlobalBuffer& buffer, uint64_t page);
     // Index of the record, and whether the same access was recorded before.
     std::pair<uint32_t, bool> record(const GlobalAccess& access, const Access& details, const AccessLog& log);
 
     Shadow shadow_;
-    std::unordered_map<uint64_t, uint64_t> pages_;  // page number to its start in the shadow
+    std::unordered_map<uint64_t, uint64_t> pages_;  // buffer and page number to the start in the shadow
     std::unordered_map<const GlobalBuffer*, State> states_;
     std::vector<GlobalAccess> accesses_;
     std::unordered_multimap<uint64_t, uint32_t> index_;  // hash of an access to its place in accesses_

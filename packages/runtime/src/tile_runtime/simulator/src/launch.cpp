@@ -52,6 +52,31 @@ uint32_t permuted(uint32_t i, uint32_t count, uint64_t seed)
     return static_cast<uint32_t>((i * step + seed / count) % count);
 }
 
+// Who could have set what the cores wait for: others that wait as well, or that have ended.
+std::string why_stuck(const std::vector<Block*>& blocks)
+{
+    std::string cycle;
+    std::string ended;
+    int waiting = 0;
+    for (Block* block : blocks) {
+        for (int i = 0; i < Block::core_count; ++i) {
+            const Core& core = block->core(i);
+            const std::string name = text_of("block %u %s", block->index(), core.name().c_str());
+            if (!core.coroutine.finished()) {
+                ++waiting;
+                cycle += cycle.empty() ? name : " -> " + name;
+            } else if (core.takes_part && ended.size() < 200) {
+                ended += (ended.empty() ? "" : ", ") + name;
+            }
+        }
+    }
+    if (!ended.empty()) {
+        return "; ended without setting it: " + ended;
+    }
+    return waiting < 2 ? std::string("; no other core takes part in this block")
+                       : "; they wait for each other: " + cycle.substr(0, 200) + " -> ...";
+}
+
 }  // namespace
 
 void GlobalBuffers::assign(const TileBuffer* buffers, size_t count)
@@ -186,14 +211,30 @@ void Launch::report(const Core& core, Fault fault)
 {
     fault.block = core.block.index();
     fault.core = core.name();
-    const uint64_t rank = uint64_t(fault.block) * 4 + (core.is_vector() ? core.sub + 1 : 0);
+    fail(core.block.order_of_start(), std::move(fault));
+}
+
+void Launch::fail(uint32_t order, Fault fault)
+{
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (!failed_ || rank < fault_rank_) {
+    if (!failed_ || order < fault_order_) {
         failed_ = true;
-        fault_rank_ = rank;
+        fault_order_ = order;
         fault_ = std::move(fault);
     }
-    stop_.store(true);
+    first_stopped_.store(fault_order_);
+    version_.fetch_add(1, std::memory_order_release);
+    idle_ = 0;
+    changed_.notify_all();
+}
+
+// Blocks before the one that failed wait for it in vain.
+void Launch::stop_all()
+{
+    const std::lock_guard<std::mutex> lock(mutex_);
+    first_stopped_.store(0);
+    version_.fetch_add(1, std::memory_order_release);
+    deadlock_ = false;
     idle_ = 0;
     changed_.notify_all();
 }
@@ -214,28 +255,30 @@ void Launch::time(std::vector<TileTimeEvent>& events, std::vector<TileTimeAccess
 void Launch::save_output(const Core& core)
 {
     const std::lock_guard<std::mutex> lock(mutex_);
-    output_.emplace_back(uint64_t(core.block.index()) * 4 + (core.is_vector() ? core.sub + 1 : 0), core.output);
+    const uint64_t rank = uint64_t(core.block.index()) * 4 + (core.is_vector() ? core.sub + 1 : 0);
+    output_.push_back({rank, core.block.order_of_start(), core.output});
 }
 
 std::string Launch::collect_output()
 {
-    std::sort(output_.begin(), output_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::sort(output_.begin(), output_.end(), [](const Output& a, const Output& b) { return a.rank < b.rank; });
     std::string all;
-    for (const auto& entry : output_) {
-        all += entry.second;
+    for (const Output& output : output_) {
+        if (!failed_ || output.order <= fault_order_) {
+            all += output.text;
+        }
     }
     return all;
 }
 
-bool Launch::take_block(uint32_t& index)
+bool Launch::take_block(uint32_t& order)
 {
-    const uint32_t next = next_block_.fetch_add(1, std::memory_order_relaxed);
-    if (next >= blocks_) {
+    order = next_block_.fetch_add(1, std::memory_order_relaxed);
+    if (order >= blocks_) {
         next_block_.store(blocks_, std::memory_order_relaxed);
         return false;
     }
-    index = permuted(next, blocks_, options_.seed);
-    return true;
+    return !stopped(order);
 }
 
 void Launch::add_worker()
@@ -247,7 +290,7 @@ void Launch::add_worker()
 bool Launch::wait_for_others(uint64_t seen)
 {
     std::unique_lock<std::mutex> lock(mutex_);
-    const auto changed = [&] { return version_.load(std::memory_order_acquire) != seen || stop_.load() || deadlock_; };
+    const auto changed = [&] { return version_.load(std::memory_order_acquire) != seen || deadlock_; };
     if (!changed()) {
         if (++idle_ == workers_) {
             deadlock_ = true;
@@ -255,7 +298,7 @@ bool Launch::wait_for_others(uint64_t seen)
             changed_.wait(lock, changed);
         }
     }
-    return stop_.load() || !deadlock_;
+    return !deadlock_;
 }
 
 void Launch::report_deadlock(const std::vector<Block*>& blocks)
@@ -287,6 +330,7 @@ void Launch::report_deadlock(const std::vector<Block*>& blocks)
     if (waiting > 6) {
         list += text_of("; and %d more cores wait", waiting - 6);
     }
+    list += why_stuck(ordered);
     Fault fault;
     fault.kind = "deadlock";
     fault.text = "no core can go on:" + list;
@@ -298,7 +342,7 @@ void Launch::report_deadlock(const std::vector<Block*>& blocks)
 
 void Launch::retire(Block& block)
 {
-    if (!stopped() && options_.checks >= TILE_CHECKS_DEVICE) {
+    if (!block.stopped() && options_.checks >= TILE_CHECKS_DEVICE) {
         check_cross_flags_at_exit(block);
     }
     for (int i = 0; i < Block::core_count; ++i) {
@@ -312,31 +356,27 @@ void Launch::retire(Block& block)
             time_logs_[block.index()][size_t(i)] = std::move(*block.core(i).time_log);
         }
     }
-    if (block.order() != nullptr && blocks_ > 1 && !stopped()) {
+    if (block.order() != nullptr && blocks_ > 1 && !block.stopped()) {
         grid_races_.add(block.index(), *block.order());
     }
     all_live_.erase(std::find(all_live_.begin(), all_live_.end(), &block));
 }
 
-std::unique_ptr<Block> Launch::start_block(uint32_t index)
+std::unique_ptr<Block> Launch::start_block(uint32_t order)
 {
+    const uint32_t index = permuted(order, blocks_, options_.seed);
     try {
         std::unique_ptr<Block> block = acquire_block();
-        block->begin(*this, index);
+        block->begin(*this, index, order);
         const std::lock_guard<std::mutex> lock(mutex_);
         all_live_.push_back(block.get());
         return block;
     } catch (const std::bad_alloc&) {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        if (!failed_) {
-            failed_ = true;
-            fault_.kind = "out-of-memory";
-            fault_.text = text_of("the host has no memory for the local memories of block %u", index);
-            fault_.block = index;
-        }
-        stop_.store(true);
-        idle_ = 0;
-        changed_.notify_all();
+        Fault fault;
+        fault.kind = "out-of-memory";
+        fault.text = text_of("the host has no memory for the local memories of block %u", index);
+        fault.block = index;
+        fail(order, std::move(fault));
         return nullptr;
     }
 }
@@ -363,7 +403,7 @@ void Launch::work()
         }
         Block* stuck = nullptr;
         for (const auto& block : live) {
-            if (!block->grid_wait_possible() && !stopped()) {
+            if (!block->grid_wait_possible() && !block->stopped()) {
                 stuck = block.get();
                 break;
             }
@@ -373,9 +413,9 @@ void Launch::work()
             report_deadlock({stuck});
             continue;
         }
-        uint32_t index = 0;
-        if (!stopped() && take_block(index)) {
-            std::unique_ptr<Block> block = start_block(index);
+        uint32_t order = 0;
+        if (take_block(order)) {
+            std::unique_ptr<Block> block = start_block(order);
             if (block != nullptr) {
                 live.push_back(std::move(block));
             }
@@ -386,16 +426,23 @@ void Launch::work()
         }
         if (!wait_for_others(seen)) {
             std::vector<Block*> blocks;
+            bool failed = false;
             {
                 const std::lock_guard<std::mutex> lock(mutex_);
                 blocks = all_live_;
+                failed = failed_;
             }
-            report_deadlock(blocks);
+            if (failed) {
+                stop_all();
+            } else {
+                report_deadlock(blocks);
+                stop_all();
+            }
         }
     }
     const std::lock_guard<std::mutex> lock(mutex_);
     --workers_;
-    if (workers_ > 0 && idle_ == workers_ && !stop_.load()) {
+    if (workers_ > 0 && idle_ == workers_) {
         deadlock_ = true;
         changed_.notify_all();
     }

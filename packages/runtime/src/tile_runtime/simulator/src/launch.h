@@ -49,15 +49,20 @@ class Block {
 public:
     Block();
 
-    void begin(Launch& launch, uint32_t index);
+    // `order` is the place of block `index` among all blocks of the launch as they start.
+    void begin(Launch& launch, uint32_t index, uint32_t order);
     // Runs every core that can run; false if none could.
     bool step();
+    // Whether the running core gives way to the others after a cross-core set; differs from seed to seed.
+    bool gives_way();
     bool finished() const;
     bool grid_wait_possible() const;
 
     Launch& launch() const { return *launch_; }
     OrderChecks* order() const { return checked_ ? order_.get() : nullptr; }
     uint32_t index() const { return index_; }
+    uint32_t order_of_start() const { return order_of_start_; }
+    bool stopped() const;
     Core& core(int i) { return *cores_[i]; }
     const Core& core(int i) const { return *cores_[i]; }
     static constexpr int core_count = 3;  // aic, aiv0, aiv1
@@ -66,10 +71,13 @@ public:
 
 private:
     bool can_run(Core& core);
+    bool run(Core& core);
     static void core_main(void* core);
 
     Launch* launch_ = nullptr;
     uint32_t index_ = 0;
+    uint32_t order_of_start_ = 0;
+    uint64_t turns_ = 0;
     std::unique_ptr<Core> cores_[core_count];
     std::unique_ptr<OrderChecks> order_;
     bool checked_ = false;
@@ -87,7 +95,9 @@ public:
     const GlobalBuffers& buffers() const { return buffers_; }
     const TileOptions& options() const { return options_; }
     uint32_t blocks() const { return blocks_; }
-    bool stopped() const { return stop_.load(std::memory_order_relaxed); }
+    // Blocks from the first that failed on do not go on. Those before it do: of all errors the one of the first block
+    // is reported, whatever the number of host threads.
+    bool stopped(uint32_t order) const { return order >= first_stopped_.load(std::memory_order_relaxed); }
 
     KernelShape shape() const;
     void set_shape(const KernelShape& shape);
@@ -116,12 +126,14 @@ public:
     std::string collect_output();
 
 private:
-    bool take_block(uint32_t& index);
+    bool take_block(uint32_t& order);
+    void fail(uint32_t order, Fault fault);
+    void stop_all();
     // Blocks until another thread may have unblocked something; false if this was the last awake worker.
     bool wait_for_others(uint64_t seen);
     void report_deadlock(const std::vector<Block*>& blocks);
     // A running block, or null when the host has no memory for it (then the launch has failed).
-    std::unique_ptr<Block> start_block(uint32_t index);
+    std::unique_ptr<Block> start_block(uint32_t order);
     void retire(Block& block);
 
     const uint32_t blocks_;
@@ -131,7 +143,7 @@ private:
     const TileOptions options_;
 
     std::atomic<uint32_t> next_block_{0};
-    std::atomic<bool> stop_{false};
+    std::atomic<uint32_t> first_stopped_{0xffffffff};
     std::atomic<uint32_t> shape_{0};
     std::atomic<uint32_t> rounds_[2][cross_flags] = {};
 
@@ -148,9 +160,14 @@ private:
     GridRaces grid_races_;
     std::vector<std::array<TimeLog, cores_per_block>> time_logs_;  // by block
     bool failed_ = false;
-    uint64_t fault_rank_ = 0;
+    uint32_t fault_order_ = 0;
     Fault fault_;
-    std::vector<std::pair<uint64_t, std::string>> output_;
+    struct Output {
+        uint64_t rank;   // block and core
+        uint32_t order;  // of the block
+        std::string text;
+    };
+    std::vector<Output> output_;
 };
 
 }  // namespace tile_simulator

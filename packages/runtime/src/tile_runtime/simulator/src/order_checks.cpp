@@ -152,7 +152,7 @@ void OrderChecks::instruction(const Instruction& instruction)
             const Conflict conflict = global_.touch(*buffer, operand.region, index, log_, now, interval_,
                 static_cast<uint32_t>(rounds_known_.size() - 1));
             if (conflict.access != 0) {
-                raise_race(instruction, operand, conflict);
+                raise_race(instruction, operand, kind, conflict);
             }
         }
     }
@@ -173,7 +173,7 @@ void OrderChecks::check_local(const Instruction& instruction, const Operand& ope
         return conflict.access == 0;
     });
     if (conflict.access != 0) {
-        raise_race(instruction, operand, conflict);
+        raise_race(instruction, operand, log_[index].kind, conflict);
     }
 }
 
@@ -207,9 +207,10 @@ void OrderChecks::check_written(const Instruction& instruction, const Operand& o
             static_cast<unsigned long long>(first - (operand.buffer.end != 0 ? operand.buffer.begin : 0))));
 }
 
-void OrderChecks::raise_race(const Instruction& instruction, const Operand& operand, const Conflict& conflict)
+void OrderChecks::raise_race(
+    const Instruction& instruction, const Operand& operand, AccessKind kind, const Conflict& conflict)
 {
-    throw FaultError{race_report(instruction, operand, log_[conflict.access], conflict)};
+    throw FaultError{race_report(instruction, operand, kind, log_[conflict.access], conflict)};
 }
 
 void OrderChecks::set_flag(Core& core, Pipe source, Pipe target, int id)

@@ -52,7 +52,8 @@ private:
     VectorClock present(const Core& core, Pipe pipe, bool in_order) const;
     void check_local(const Instruction& instruction, const Operand& operand, Present& now, uint32_t index);
     void check_written(const Instruction& instruction, const Operand& operand, const Shadow& shadow);
-    [[noreturn]] void raise_race(const Instruction& instruction, const Operand& operand, const Conflict& conflict);
+    [[noreturn]] void raise_race(
+        const Instruction& instruction, const Operand& operand, AccessKind kind, const Conflict& conflict);
     Shadow& shadow_of(const Core& core, Memory memory);
 
     bool strict_ = false;

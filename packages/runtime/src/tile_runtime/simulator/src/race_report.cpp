@@ -35,8 +35,7 @@ std::string bytes_text(const Instruction& instruction, const Operand& operand, c
     uint64_t base = 0;
     std::string of;
     if (operand.memory == Memory::gm) {
-        const GlobalBuffer* buffer = instruction.core.block.launch().buffers().find(conflict.begin);
-        base = buffer != nullptr ? buffer->begin : 0;
+        const GlobalBuffer* buffer = instruction.core.block.launch().buffers().find(operand.region.start);
         of = text_of("GM buffer '%s'", buffer != nullptr ? buffer->name.c_str() : "?");
     } else {
         base = operand.buffer.end != 0 ? operand.buffer.begin : 0;
@@ -84,22 +83,21 @@ std::string buffer_text(Memory memory, const Buffer& buffer)
 }
 
 Fault race_report(
-    const Instruction& instruction, const Operand& operand, const Access& earlier, const Conflict& conflict)
+    const Instruction& instruction, const Operand& operand, AccessKind kind, const Access& earlier, const Conflict& conflict)
 {
     const int agent = agent_of(instruction.core, instruction.pipe);
     const bool cores = agent / agents_per_core != earlier.agent / agents_per_core;
-    const AccessKind kind = !operand.write ? AccessKind::read : AccessKind::write;
     Fault fault;
     fault.kind = "race";
     fault.api = instruction.use.api;
     const Where at = instruction.core.site.file != nullptr ? instruction.core.site : instruction.use.at;
     fault.file = at.file != nullptr ? at.file : "";
     fault.line = at.line;
-    fault.text = text_of("%s %s %s (%s at %s:%u), %s %s them (%s at %s:%u), and nothing orders the two: %s",
+    fault.text = text_of("%s %s %s (%s at %s:%u), %s %s them (%s at %s:%u), and nothing orders the two",
         agent_text(earlier.agent, cores).c_str(), verb_of(earlier.kind),
         bytes_text(instruction, operand, conflict).c_str(), earlier.api, earlier.file, earlier.line,
-        agent_text(agent, cores).c_str(), verb_of(kind), instruction.use.api, fault.file.c_str(), fault.line,
-        missing_order(earlier.agent, agent).c_str());
+        agent_text(agent, cores).c_str(), verb_of(kind), instruction.use.api, fault.file.c_str(), fault.line);
+    fault.hint = missing_order(earlier.agent, agent);
     return fault;
 }
 
@@ -114,11 +112,11 @@ Fault grid_race_report(const Access& first, uint32_t first_block, const Access& 
     fault.block = second_block;
     fault.core = core_name(second.agent);
     fault.text = text_of(
-        "block %u %s %s %s (%s at %s:%u), block %u %s %s them (%s at %s:%u), and nothing orders the two: give each block "
-        "its own bytes, use atomics, or put SyncAll between",
+        "block %u %s %s %s (%s at %s:%u), block %u %s %s them (%s at %s:%u), and nothing orders the two",
         first_block, agent_text(first.agent, true).c_str(), verb_of(first.kind), bytes.c_str(), first.api, first.file,
         first.line, second_block, agent_text(second.agent, true).c_str(), verb_of(second.kind), second.api,
         fault.file.c_str(), fault.line);
+    fault.hint = "give each block its own bytes, use atomics, or put SyncAll() between";
     return fault;
 }
 

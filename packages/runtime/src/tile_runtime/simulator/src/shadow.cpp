@@ -152,9 +152,7 @@ Conflict Shadow::touch_whole(uint64_t first, uint64_t last, uint32_t index, cons
             continue;
         }
         const uint64_t until = same_until(at, last);
-        if (write != 0 && !now.follows(log[write])) {
-            return {write, at * granule, until * granule};
-        }
+        // Reads first: of a load that overwrites what a vector instruction still reads, that is the thing to tell.
         int free = -1;
         for (int slot = 0; slot < slots; ++slot) {
             const uint32_t earlier = since_[slot][at];
@@ -166,6 +164,9 @@ Conflict Shadow::touch_whole(uint64_t first, uint64_t last, uint32_t index, cons
             if (before || (log[earlier].agent == now.agent && log[earlier].kind == kind)) {
                 free = free < 0 ? slot : free;
             }
+        }
+        if (write != 0 && !now.follows(log[write])) {
+            return {write, at * granule, until * granule};
         }
         const auto fill = [&](std::vector<uint32_t>& values, uint32_t value) {
             std::fill(values.begin() + static_cast<std::ptrdiff_t>(at),
@@ -213,12 +214,17 @@ Conflict Shadow::touch_part(uint64_t at, uint32_t mask, uint32_t index, const Ac
     }
     const AccessKind kind = log[index].kind;
     std::vector<Part>& parts = lists_[at];
+    Conflict found;
     for (const Part& part : parts) {
         const uint32_t common = part.mask & mask;
         const Access& earlier = log[part.access];
-        if (common != 0 && conflicting(kind, earlier.kind) && !now.follows(earlier)) {
-            return {part.access, at * granule + low_byte(common), at * granule + high_byte(common)};
+        if (common != 0 && conflicting(kind, earlier.kind) && !now.follows(earlier) &&
+            (found.access == 0 || earlier.kind == AccessKind::read)) {
+            found = {part.access, at * granule + low_byte(common), at * granule + high_byte(common)};
         }
+    }
+    if (found.access != 0) {
+        return found;
     }
     // Keep what the present access does not stand for. Only a write stands for what came before it on other pipes.
     size_t kept = 0;
