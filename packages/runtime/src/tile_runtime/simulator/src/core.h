@@ -9,6 +9,7 @@
 #include "coroutine.h"
 #include "fault.h"
 #include "memory.h"
+#include "vector_registers.h"
 
 namespace tile_simulator {
 
@@ -67,6 +68,7 @@ public:
     DataType atomic_type = DataType::other;
     float dequantization_scale = 1.0f;
     uint64_t compare_mask[2] = {0, 0};
+    VectorRegisters vector_registers;
     uint32_t feature_matrix[2] = {0, 0};  // height, width for 3D loads
     uint8_t feature_pads[4] = {0, 0, 0, 0};
     Flag flags[pipe_count][pipe_count][event_ids];
