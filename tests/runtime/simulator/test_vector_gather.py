@@ -198,9 +198,7 @@ def test_gather_mask(cpp: str, data: st.DataObject) -> None:
     expected[: result.size] = result
     expected.view(np.uint64)[3071] = result.size
     if pattern:
-        KERNELS.run(
-            f"keep_{cpp}", dst, a, bits, pattern, counter, mask, block, repeats, stride
-        )
+        KERNELS.run(f"keep_{cpp}", dst, a, bits, pattern, counter, mask, block, repeats, stride)
     else:
         KERNELS.run(
             f"keep_bits_{cpp}", dst, a, bits, counter, mask, block, repeats, stride, bit_stride

@@ -108,9 +108,7 @@ def test_repeats(cpp: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("form", ["mask", "bits"])
 @SLOW
-@given(
-    h=st.integers(1, 3), v=st.integers(1, 2), per_block=st.booleans(), block=st.integers(1, 2)
-)
+@given(h=st.integers(1, 3), v=st.integers(1, 2), per_block=st.booleans(), block=st.integers(1, 2))
 def test_interpolation(form: str, h: int, v: int, per_block: bool, block: int) -> None:
     a, dst = numbers(np.float16, 3), numbers(np.float16, 4)
     weights = numbers(np.float16, 5)

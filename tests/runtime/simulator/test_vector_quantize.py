@@ -137,8 +137,7 @@ for _api, _set in (("CastDeq", KERNELS), ("CastDequant", NAMES)):
                 _types = f"{_d}, int16_t, float"
                 _sign = "true" if _d == "int8_t" else "false"
                 _scale = (
-                    "SetDeqScale(src1.GetValue(0), (int16_t)src1.GetValue(16), "
-                    f"{_sign}); "
+                    f"SetDeqScale(src1.GetValue(0), (int16_t)src1.GetValue(16), {_sign}); "
                     if _table == "false"
                     else "float scale[16]; int16_t offset[16]; bool sign[16]; for (int i = 0; i < 16; ++i) { "
                     "scale[i] = src1.GetValue(i); offset[i] = (int16_t)src1.GetValue(16 + i); "

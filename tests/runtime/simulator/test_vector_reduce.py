@@ -96,11 +96,15 @@ for _type in TYPES:
         )
         if not _name.startswith("repeat"):
             _old = _old.replace("mask, 6", "6, mask")
-        for _form, _mask in (("lanes", "int32_t mask = {};"), ("bits", "uint64_t mask[2] = {{{}}};")):
+        for _form, _mask in (
+            ("lanes", "int32_t mask = {};"),
+            ("bits", "uint64_t mask[2] = {{{}}};"),
+        ):
             _value = (
                 (128 if _type == "half" else 64) - 5
                 if _form == "lanes"
-                else "0x5a5a0f0fffff0001ull, " + ("0x8000000000000003ull" if _type == "half" else "0")
+                else "0x5a5a0f0fffff0001ull, "
+                + ("0x8000000000000003ull" if _type == "half" else "0")
             )
             add(NAMES, f"{_name}_{_form}_{_type}", _types, _mask.format(_value) + _statement)
             add(KERNELS, f"{_name}_{_form}_{_type}", _types, _mask.format(_value) + _old)

@@ -128,9 +128,7 @@ def test_merge(cpp: str, data: st.DataObject) -> None:
     expected[: 8 * len(merged)] = memory.reshape(-1, 8)[merged].reshape(-1)
     expected.view(np.uint16)[12284:] = taken + [0] * (4 - len(taken))
     padded = lengths + [0] * (4 - valid)
-    KERNELS.run(
-        f"merge_{cpp}", dst, memory, memory, *starts, *padded, suspend, (1 << valid) - 1, 1
-    )
+    KERNELS.run(f"merge_{cpp}", dst, memory, memory, *starts, *padded, suspend, (1 << valid) - 1, 1)
     np.testing.assert_array_equal(dst, expected)
     if suspend and valid == 4:
         again = bit_pattern(np.uint8, 2)
@@ -153,9 +151,7 @@ def test_merge_repeats(cpp: str, repeats: int) -> None:
         ].reshape(-1)
     expected.view(np.uint16)[12284:] = 0
     first = [i * length for i in range(4)]
-    KERNELS.run(
-        f"merge_{cpp}", dst, memory, memory, *first, *[length] * 4, False, 15, repeats
-    )
+    KERNELS.run(f"merge_{cpp}", dst, memory, memory, *first, *[length] * 4, False, 15, repeats)
     np.testing.assert_array_equal(dst, expected)
 
 

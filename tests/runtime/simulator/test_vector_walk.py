@@ -19,7 +19,9 @@ SLOW = settings(max_examples=25, deadline=None)
 F16, F32, I16, I32, U16, U32 = np.float16, np.float32, np.int16, np.int32, np.uint16, np.uint32
 CPP = {F16: "half", F32: "float", I16: "int16_t", I32: "int32_t", U16: "uint16_t", U32: "uint32_t"}
 BITS = "uint64_t mask[2] = {(uint64_t)low, (uint64_t)high}; "
-STRIDES = "int32_t dst_block, int32_t block0, int32_t block1, int32_t dst_rep, int32_t rep0, int32_t rep1"
+STRIDES = (
+    "int32_t dst_block, int32_t block0, int32_t block1, int32_t dst_rep, int32_t rep0, int32_t rep1"
+)
 BINARY = (
     "BinaryRepeatParams p; p.dstBlkStride = dst_block; p.src0BlkStride = block0; p.src1BlkStride = block1; "
     "p.dstRepStride = dst_rep; p.src0RepStride = rep0; p.src1RepStride = rep1; "
@@ -135,7 +137,10 @@ def test_walk(case: tuple[str, str, Any, Any, int, Function], data: st.DataObjec
         blocks = [data.draw(st.integers(1, 4)), *(data.draw(st.integers(0, 4)) for _ in "01")]
         # Repeats may reuse their sources, but not what an earlier repeat wrote.
         apart = 8 * blocks[0]
-        reps = [data.draw(st.integers(apart, apart + 20)), *(data.draw(st.integers(0, 40)) for _ in "01")]
+        reps = [
+            data.draw(st.integers(apart, apart + 20)),
+            *(data.draw(st.integers(0, 40)) for _ in "01"),
+        ]
         strides = [Strides(x, y) for x, y in zip(blocks, reps, strict=True)]
         apply(function, expected, inputs, mask, repeats, strides[: 1 + sources])
         words = (mask,) if form == "mask" else (signed(low), signed(high))
