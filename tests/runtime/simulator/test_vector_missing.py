@@ -31,6 +31,8 @@ CASES = {
     "ProposalConcat(x, x, 1, 0);": CHIP,
     "ProposalExtract(x, x, 1, 0);": CHIP,
     "Truncate<float, RoundMode::CAST_FLOOR>(x, x, (uint32_t)64);": CHIP,
+    "float v = 0; GetReduceMaxMinCount(v);": CHIP,
+    "float v = 0; GetReduceRepeatMaxMinSpr(v);": CHIP,
     "Gather(b, b, u, 0, (uint32_t)64);": "Gather: 16- and 32-bit types only",
     "Gatherb(x, x, u, 1, {1, 8});": "Gatherb: uint16 and uint32 only",
     "GatherMask(b, b, (uint8_t)1, false, 0, {1, 1, 8, 0}, n);": "GatherMask: 16- and 32-bit types only",

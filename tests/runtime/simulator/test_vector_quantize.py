@@ -60,7 +60,8 @@ for _api, _d, _s in PAIRS:
 def narrowed(value: Any, dtype: Any) -> Any:
     """To the nearest even integer, saturated; NaN gives 0."""
     info = np.iinfo(dtype)
-    rounded = np.rint(np.nan_to_num(value.astype(np.float64), nan=0.0))
+    with np.errstate(invalid="ignore"):
+        rounded = np.rint(np.nan_to_num(value.astype(np.float64), nan=0.0))
     return np.clip(rounded, info.min, info.max).astype(dtype)
 
 
@@ -343,6 +344,7 @@ CASES: list[tuple[str, str, str, tuple[str, ...]]] = [
     ("dst_odd", "SetDeqScale(1.0f, (int16_t)0, true); CastDeq<int8_t, int16_t, false>(b[16], s[1024], 64);", "misaligned", ("CastDeq: dst",)),
     ("dst_end", "SetDeqScale(1.0f, (int16_t)0, true); CastDeq<int8_t, int16_t, false>(b[196608 - 96], s[1024], 64);", "out-of-bounds", ("CastDeq: dst",)),
     ("relu_unset", "SetDeqScale(1.0f, (int16_t)0, true); AddDeqRelu(h, w[1024], w[2048], (int32_t)64);", "bad-argument", ("AddDeqRelu needs SetDeqScale(half)",)),
+    ("cast_scale", "SetDeqScale(1.0f, (int16_t)0, true); Cast(h, w[1024], RoundMode::CAST_NONE, 64);", "bad-argument", ("Cast: int32 to half needs SetDeqScale(half)",)),
     ("cast_odd", "MulCast(b[8], h[1024], h[2048], (uint32_t)64);", "misaligned", ("MulCast: dst",)),
 ]  # fmt: skip
 for _name, _statement, *_ in CASES:

@@ -56,4 +56,18 @@ inline void Truncate(const A&...)
         "Truncate does not exist on Ascend 910B / A3 (dav-c220): use Cast from float to float");
 }
 
+// Without the index.
+template <class T>
+inline void GetReduceMaxMinCount(T&)
+{
+    static_assert(tile_simulator::exists_on_910b<T>,
+        "GetReduceMaxMinCount(value) does not exist on Ascend 910B / A3 (dav-c220): read the index too");
+}
+template <class T>
+inline void GetReduceRepeatMaxMinSpr(T&)
+{
+    static_assert(tile_simulator::exists_on_910b<T>,
+        "GetReduceRepeatMaxMinSpr(value) does not exist on Ascend 910B / A3 (dav-c220): read the index too");
+}
+
 }  // namespace AscendC
