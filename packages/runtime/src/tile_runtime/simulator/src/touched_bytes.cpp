@@ -75,7 +75,8 @@ bool share_bytes(std::vector<Run> a, std::vector<Run> b)
     return false;
 }
 
-void add_reads(Instruction& instruction, const char* name, const LocalOperand& tensor, const std::vector<Region>& regions)
+void add_reads(
+    Instruction& instruction, const char* name, const LocalOperand& tensor, const std::vector<Region>& regions)
 {
     require_memory(tensor, Memory::ub, name, instruction.use);
     const size_t room = static_cast<size_t>(Instruction::capacity - instruction.count);

@@ -24,7 +24,8 @@ bool share_bytes(std::vector<Run> a, std::vector<Run> b);
 
 // Adds read operands. An instruction holds few operands: what does not fit is read by parts of the instruction that
 // are issued at once, ahead of it, and take no time of their own.
-void add_reads(Instruction& instruction, const char* name, const LocalOperand& tensor, const std::vector<Region>& regions);
+void add_reads(
+    Instruction& instruction, const char* name, const LocalOperand& tensor, const std::vector<Region>& regions);
 
 // The start of a tensor whose regions need not begin there.
 void require_aligned(const Core& core, const char* name, const LocalOperand& tensor, uint32_t alignment, Use use);

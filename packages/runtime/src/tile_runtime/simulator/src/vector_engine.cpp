@@ -174,7 +174,8 @@ int add_vector_operand(Instruction& instruction, const VectorOperand& operand, b
     require_memory(operand.tensor, Memory::ub, operand.name, instruction.use);
     const uint64_t start = operand.tensor.address;
     if (lanes.contiguous) {
-        return instruction.local(operand.name, write, operand.tensor, Memory::ub, Region::bytes(start, lanes.total * operand.size), 32);
+        const Region region = Region::bytes(start, lanes.total * operand.size);
+        return instruction.local(operand.name, write, operand.tensor, Memory::ub, region, 32);
     }
     check_strides(instruction.core, operand, write, instruction.use);
     if (!lanes.prefix) {

@@ -183,7 +183,8 @@ void vector_gather_blocks(LocalOperand dst, LocalOperand src, LocalOperand offse
     const uint32_t size = size_of(dst.type);
     Instruction instruction(core, Pipe::v, use);
     instruction.work = divide_up(count * blocks * block / size, size == 2 ? 42 : 21);
-    instruction.local("dst", true, dst, Memory::ub, {dst.address, block, blocks, block_stride, count, repeat_stride}, 32);
+    instruction.local(
+        "dst", true, dst, Memory::ub, {dst.address, block, blocks, block_stride, count, repeat_stride}, 32);
     instruction.local("offset", false, offsets, Memory::ub,
         Region::bytes(offsets.address, count * blocks * offset_bytes), 32);
     std::vector<Run> read;

@@ -49,7 +49,8 @@ uint32_t value_bits(const Index& index, int64_t lane)
 void store_lane(const Index& index, int64_t element, int64_t lane)
 {
     const uint32_t bits = value_bits(index, lane);
-    local_store(index.dst, static_cast<uint64_t>(element * index.size), static_cast<uint32_t>(index.size), &bits, index.use);
+    local_store(
+        index.dst, static_cast<uint64_t>(element * index.size), static_cast<uint32_t>(index.size), &bits, index.use);
 }
 
 // dst[to ...] = dst[from ...] + step on the lanes of the form.
@@ -148,7 +149,8 @@ void create_index(
     } else {
         for (int64_t lane = 0; lane < index.per_repeat; ++lane) {
             if ((form.mask[lane / 64] >> (lane % 64) & 1u) != 0) {
-                store_lane(index, lane / index.per_block * block_stride * index.per_block + lane % index.per_block, lane);
+                const int64_t block = lane / index.per_block * block_stride;
+                store_lane(index, block * index.per_block + lane % index.per_block, lane);
             }
         }
         scalar_to_vector(core, use);

@@ -123,8 +123,10 @@ void vector_sort32(LocalOperand dst, LocalOperand scores, LocalOperand indices, 
     Instruction instruction(core, Pipe::v, use);
     instruction.work = count / 2;
     const int to = instruction.local("dst", true, dst, Memory::ub, Region::bytes(dst.address, count * pair_bytes), 32);
-    const int from = instruction.local("src0", false, scores, Memory::ub, Region::bytes(scores.address, count * size), 32);
-    const int labels = instruction.local("src1", false, indices, Memory::ub, Region::bytes(indices.address, count * 4), 32);
+    const int from =
+        instruction.local("src0", false, scores, Memory::ub, Region::bytes(scores.address, count * size), 32);
+    const int labels =
+        instruction.local("src1", false, indices, Memory::ub, Region::bytes(indices.address, count * 4), 32);
     instruction.issue();
     std::vector<Pair> pairs(count);
     for (uint64_t i = 0; i < count; ++i) {

@@ -50,7 +50,8 @@ void transpose_blocks(uint8_t* const (&to)[rows], uint8_t* const (&from)[rows], 
         for (uint32_t row = 0; row < rows; ++row) {
             // A column of 16 elements of 32 bits fills two blocks.
             const uint32_t element = column * (size == 4 ? 2 * per_block : per_block) + place + row;
-            std::memcpy(to[element / per_block] + element % per_block * size, source[row] + (skip + column) * size, size);
+            uint8_t* target = to[element / per_block] + element % per_block * size;
+            std::memcpy(target, source[row] + (skip + column) * size, size);
         }
     }
 }

@@ -55,7 +55,8 @@ template <ConvertingOp op, class T, class U>
 constexpr bool converts =
     op == ConvertingOp::mul
         ? std::is_same_v<U, half> && is_one_of<T, int8_t, uint8_t>
-        : (is_one_of<U, half, int16_t> && std::is_same_v<T, int8_t>) || (std::is_same_v<U, float> && std::is_same_v<T, half>);
+        : (is_one_of<U, half, int16_t> && std::is_same_v<T, int8_t>) ||
+              (std::is_same_v<U, float> && std::is_same_v<T, half>);
 
 template <ConvertingOp op, class T, class U>
 inline void converting(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<U>& src0,
@@ -207,7 +208,8 @@ inline void CastDeq(const LocalTensor<T>& dst, const LocalTensor<U>& src, const 
         dst, src, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTime), repeatParams, {"CastDeq", at});
 }
 template <class T, class U, bool isVecDeq = true, bool halfBlock = true>
-inline void CastDeq(const LocalTensor<T>& dst, const LocalTensor<U>& src, const uint32_t count, Where at = Where::here())
+inline void CastDeq(
+    const LocalTensor<T>& dst, const LocalTensor<U>& src, const uint32_t count, Where at = Where::here())
 {
     tile_simulator::quantize<isVecDeq, halfBlock>(
         dst, src, tile_simulator::VectorForm::of_count(count), {}, {"CastDeq", at});

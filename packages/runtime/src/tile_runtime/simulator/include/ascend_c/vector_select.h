@@ -19,8 +19,8 @@ void vector_compare_to_register(LocalOperand src0, LocalOperand src1, AscendC::C
     const AscendC::BinaryRepeatParams& strides, Use use);
 void vector_select(LocalOperand dst, LocalOperand bits, LocalOperand src0, const TensorOrScalar& src1,
     AscendC::SELMODE mode, const VectorForm& form, const AscendC::BinaryRepeatParams& strides, Use use);
-// Without a mask parameter: lanes as the mask register stands, bits (or their address, or the scalar) in the compare mask
-// register.
+// Without a mask parameter: lanes as the mask register stands; bits, their address, or the scalar as the compare mask
+// register stands.
 void vector_select_register(LocalOperand dst, LocalOperand src0, LocalOperand src1, bool address, int64_t repeats,
     const AscendC::BinaryRepeatParams& strides, Use use);
 void vector_select_register_scalar(LocalOperand dst, LocalOperand bits, LocalOperand src0, int64_t repeats,
