@@ -125,36 +125,44 @@ def f32_to_bf16(values: Any) -> Any:
     return np.where(np.isnan(values), (bits >> 16).astype(np.uint16) | 0x40, rounded)
 
 
-def sources(kind: str) -> Any:
+def around(values: Any) -> Any:
+    """The values of a narrow format as floats, the ties between them, and the floats next to all of these."""
+    ordered = np.unique(values[np.isfinite(values)]).astype(np.float64)
+    ties = ((ordered[1:] + ordered[:-1]) / 2).astype(np.float32)
+    points = np.concatenate([values.astype(np.float32), ties])
+    infinity = np.float32(np.inf)
+    with np.errstate(all="ignore"):
+        return np.concatenate(
+            [points, np.nextafter(points, infinity), np.nextafter(points, -infinity)]
+        )
+
+
+def sources(kind: str, target: str = "f16") -> Any:
+    """Every input of a type of up to 16 bits; of a wider one what lies around the targets' values, and more."""
     rng = np.random.default_rng(7)
     if kind in ("f16", "bf16"):
         bits = np.arange(65536, dtype=np.uint16)
         return bits.view(np.float16) if kind == "f16" else bits
-    if kind == "f32":
+    if kind in ("i8", "u8", "i16"):
+        limits = np.iinfo(NUMPY[kind])
+        values = np.arange(limits.min, limits.max + 1).astype(NUMPY[kind])
+    elif kind == "f32":
         special = np.array(
             [0.0, -0.0, np.inf, -np.inf, np.nan, 0.5, -0.5, 1.5, 2.5, 65504, 65519.996, 65520, -65536, 2.0**31, -(2.0**31),
              2.0**31 - 128, 2.0**63, -(2.0**63), 32767.5, -32768.5, 2.0**-24, 2.0**-25, 3 * 2.0**-26, 1e-45, 3.4028235e38,
              3.3895314e38, 0.49999997, 8388609.0, 1e10],
             dtype=np.float32,
         )  # fmt: skip
+        every = np.arange(65536, dtype=np.uint16)
+        narrow = bf16_to_f32(every) if target == "bf16" else every.view(np.float16)
         bits = rng.integers(0, 2**32, 40000, dtype=np.uint32).view(np.float32)
-        small = rng.uniform(-70000, 70000, 30000).astype(np.float32)
-        # Values half-way between two halves, and one step to either side.
-        halves = rng.integers(0, 0x7BFF, 20000).astype(np.uint16)
-        ties = (
-            halves.view(np.float16).astype(np.float32)
-            + (halves + 1).astype(np.uint16).view(np.float16)
-        ) / 2
-        near = np.concatenate(
-            [ties, np.nextafter(ties, np.float32(9e9)), -np.nextafter(ties, np.float32(0))]
-        )
-        values = np.concatenate([special, bits, small, near]).astype(np.float32)
+        halfway = around(np.arange(-33000, 33000, dtype=np.float32))
+        values = np.concatenate([special, bits, around(narrow), halfway]).astype(np.float32)
     else:
         limits = np.iinfo(NUMPY[kind])
         values = rng.integers(limits.min, limits.max, 20000, dtype=NUMPY[kind], endpoint=True)
         values[:4] = [limits.min, limits.max, 0, 1]
-        if kind in ("i32", "i64"):
-            values[100:5000] = rng.integers(-(2**26), 2**26, 4900)
+        values[100:5000] = rng.integers(-(2**26), 2**26, 4900)
     padded = -values.size % COUNT
     return np.concatenate([values, np.zeros(padded, values.dtype)])
 
@@ -237,7 +245,7 @@ CASES = [(s, d, mode) for s, d, modes in PAIRS for mode in modes]
     ("source", "target", "mode"), CASES, ids=[f"{s}-{d}-{MODE_NAMES[m]}" for s, d, m in CASES]
 )
 def test_cast(source: str, target: str, mode: int) -> None:
-    values = sources(source)
+    values = sources(source, target)
     result = np.zeros(values.size, NUMPY[target])
     KERNELS.run(f"cast_{source}_{target}", result, values, mode, blocks=values.size // COUNT)
     with np.errstate(all="ignore"):

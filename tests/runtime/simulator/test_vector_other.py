@@ -248,8 +248,8 @@ for _type in (F16, F32):
         _cpp,
         _cpp,
         f"Compare(src0, src1, CMPMODE::GT, (uint64_t){_n}, {{1, 1, 1, 8, 8, 8}}); PipeBarrier<PIPE_V>(); "
-        "LocalTensor<uint8_t> bits = dst.template ReinterpretCast<uint8_t>(); "
-        f"Select(dst, bits, src0, src1, SELMODE::VSEL_CMPMASK_SPR, (uint64_t){_n}, 3, {{1, 1, 1, 8, 8, 8}});",
+        f"SetVectorMask<{_cpp}>({_n}); "
+        f"Select<{_cpp}, SELMODE::VSEL_CMPMASK_SPR>(dst, src0, src1, 3, {{1, 1, 1, 8, 8, 8}});",
     )
 one("compare_int", "uint8_t", "int32_t", "Compare(dst, src0, src1, CMPMODE::EQ, 384);")
 

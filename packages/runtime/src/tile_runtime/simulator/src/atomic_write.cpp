@@ -73,4 +73,9 @@ void write_global(const Core& core, uint8_t* target, const uint8_t* source, uint
     }
 }
 
+void set_atomic_type(DataType type)
+{
+    core_of({"SetAtomicType", {"", 0}}).atomic_type = type;
+}
+
 }  // namespace tile_simulator

@@ -49,6 +49,7 @@ void Core::begin()
     dequantization_scale = 1.0f;
     cube = CubeState{};
     compare_mask[0] = compare_mask[1] = 0;
+    vector_registers = VectorRegisters{};
     if (flags_used) {
         std::memset(static_cast<void*>(flags), 0, sizeof(flags));
         flags_used = false;

@@ -12,6 +12,7 @@
 #include "fault.h"
 #include "memory.h"
 #include "scalar_cache.h"
+#include "vector_registers.h"
 
 namespace tile_simulator {
 
@@ -74,6 +75,7 @@ public:
     float dequantization_scale = 1.0f;
     CubeState cube;  // what a TPipe and the cube APIs set and keep
     uint64_t compare_mask[2] = {0, 0};
+    VectorRegisters vector_registers;
     uint32_t feature_matrix[2] = {0, 0};  // height, width for 3D loads
     uint8_t feature_pads[4] = {0, 0, 0, 0};
     Flag flags[pipe_count][pipe_count][event_ids];

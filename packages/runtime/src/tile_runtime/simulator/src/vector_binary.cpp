@@ -165,7 +165,9 @@ void vector_binary(BinaryOp op, LocalOperand dst, LocalOperand src0, LocalOperan
         {"src1", src1, size_of(src1.type), p.src1BlkStride, p.src1RepStride, 255},
     };
     const uint64_t rate = op == BinaryOp::div ? slow_rate(size_of(dst.type)) : op == BinaryOp::mul_add_dst ? 2 : 1;
-    run_elementwise(core, operands, 3, form, kernel, nullptr, use, rate);
+    const bool updates =
+        op == BinaryOp::fused_mul_add || op == BinaryOp::fused_mul_add_relu || op == BinaryOp::mul_add_dst;
+    run_elementwise(core, operands, 3, form, kernel, nullptr, use, rate, updates);
 }
 
 }  // namespace tile_simulator

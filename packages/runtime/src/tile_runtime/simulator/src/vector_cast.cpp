@@ -256,6 +256,12 @@ void vector_cast(LocalOperand dst, LocalOperand src, RoundMode mode, const Vecto
         return;
     }
     const CastRule& rule = rule_of(dst.type, src.type, mode, use);
+    const bool scaled = rule.src == DataType::i32 && rule.dst == DataType::f16;
+    if (scaled && core.device_checks &&
+        core.vector_registers.dequantization != VectorRegisters::Dequantization::half_scale) {
+        raise("bad-argument", use,
+            text_of("%s: int32 to half needs SetDeqScale(half); the register holds what another form set", use.api));
+    }
     const CastContext context = {mode, core.dequantization_scale};
     const VectorOperand operands[2] = {
         {"dst", dst, size_of(dst.type), p.dstBlkStride, p.dstRepStride, 255},

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "touched_bytes.h"
+
 namespace tile_simulator {
 namespace {
 
@@ -60,6 +62,36 @@ void check_strides(const Core& core, const VectorOperand& operand, bool write, U
             text_of("%s: the block stride of %s is %lld blocks, but must be 0..65535", use.api, operand.name,
                 static_cast<long long>(operand.block_stride)));
     }
+}
+
+// The active lanes of one repeat.
+std::vector<Run> runs_of_repeat(const VectorOperand& operand, const Lanes& lanes)
+{
+    std::vector<Run> runs;
+    const uint32_t per_block = static_cast<uint32_t>(block_bytes) / operand.size;
+    for (uint32_t lane = 0; lane < lanes.top; ++lane) {
+        if (lanes.lane(lane)) {
+            const uint64_t block = uint64_t(lane / per_block) * uint64_t(operand.block_stride) * block_bytes;
+            runs.push_back({operand.tensor.address + block + uint64_t(lane % per_block) * operand.size, operand.size});
+        }
+    }
+    return runs;
+}
+
+// Lanes chosen one by one: up to two patterns are told exactly; of a more irregular mask, first to last lane.
+int add_chosen_lanes(Instruction& instruction, const VectorOperand& operand, bool write, const Lanes& lanes)
+{
+    require_aligned(instruction.core, operand.name, operand.tensor, 32, instruction.use);
+    std::vector<Region> regions = regions_of(
+        runs_of_repeat(operand, lanes), lanes.repeats, uint64_t(operand.repeat_stride) * block_bytes);
+    if (regions.size() > 2) {
+        regions = {covering(regions)};
+    }
+    const int first = instruction.count;
+    for (const Region& region : regions) {
+        instruction.local(operand.name, write, operand.tensor, Memory::ub, region, 0);
+    }
+    return first;
 }
 
 }  // namespace
@@ -125,14 +157,30 @@ Lanes resolve_lanes(Core& core, const VectorForm& form, uint32_t widest, Use use
     return lanes;
 }
 
+Lanes resolve_repeats(Core& core, const VectorForm& form, uint32_t widest, Use use)
+{
+    Lanes lanes = resolve_lanes(core, form, widest, use);
+    if (lanes.contiguous) {
+        lanes.contiguous = false;
+        lanes.counter = true;
+        lanes.repeats = (lanes.total + lanes.per_repeat - 1) / lanes.per_repeat;
+        lanes.top = static_cast<uint32_t>(std::min<uint64_t>(lanes.total, lanes.per_repeat));
+    }
+    return lanes;
+}
+
 int add_vector_operand(Instruction& instruction, const VectorOperand& operand, bool write, const Lanes& lanes)
 {
     require_memory(operand.tensor, Memory::ub, operand.name, instruction.use);
     const uint64_t start = operand.tensor.address;
     if (lanes.contiguous) {
-        return instruction.local(operand.name, write, operand.tensor, Memory::ub, Region::bytes(start, lanes.total * operand.size), 32);
+        const Region region = Region::bytes(start, lanes.total * operand.size);
+        return instruction.local(operand.name, write, operand.tensor, Memory::ub, region, 32);
     }
     check_strides(instruction.core, operand, write, instruction.use);
+    if (!lanes.prefix) {
+        return add_chosen_lanes(instruction, operand, write, lanes);
+    }
     const auto add = [&](uint64_t first, uint64_t repeats, uint32_t active) {
         const uint64_t bytes = uint64_t(active) * operand.size;
         Region region = {start + first * uint64_t(operand.repeat_stride) * block_bytes, bytes, 1, 0, repeats,
@@ -185,9 +233,24 @@ void scatter_repeat(uint8_t* base, const VectorOperand& operand, uint64_t repeat
     }
 }
 
-bool overlaps_partly(const Operand& a, const Operand& b)
+// From the start of a tensor to the end of what the operands [first, last) of the instruction touch of it.
+struct Extent {
+    uint64_t start;
+    uint64_t end;
+};
+
+Extent extent_of(const Instruction& instruction, const VectorOperand& operand, int first, int last)
 {
-    return a.region.start != b.region.start && a.region.start < b.region.end() && b.region.start < a.region.end();
+    Extent extent = {operand.tensor.address, 0};
+    for (int i = first; i < last; ++i) {
+        extent.end = std::max(extent.end, instruction.operands[i].region.end());
+    }
+    return extent;
+}
+
+bool overlaps_partly(const Extent& a, const Extent& b)
+{
+    return a.start != b.start && a.start < b.end && b.start < a.end;
 }
 
 }  // namespace
@@ -199,7 +262,7 @@ uint64_t vector_work(const Lanes& lanes, uint64_t rate)
 }
 
 void run_elementwise(Core& core, const VectorOperand* operands, int count, const VectorForm& form, VectorKernel kernel,
-    const void* context, Use use, uint64_t rate)
+    const void* context, Use use, uint64_t rate, bool updates)
 {
     uint32_t widest = 0;
     for (int i = 0; i < count; ++i) {
@@ -212,10 +275,14 @@ void run_elementwise(Core& core, const VectorOperand* operands, int count, const
         instruction.issue();
         return;
     }
-    int index[max_operands];
+    Extent extents[max_operands];
     bool unit = true;
     for (int i = 0; i < count; ++i) {
-        index[i] = add_vector_operand(instruction, operands[i], i == 0, lanes);
+        const int first = add_vector_operand(instruction, operands[i], i == 0, lanes);
+        extents[i] = extent_of(instruction, operands[i], first, instruction.count);
+        if (i == 0 && updates) {
+            add_vector_operand(instruction, operands[0], false, lanes);
+        }
         unit = unit && is_unit(operands[i], lanes.per_repeat);
     }
     instruction.issue();
@@ -223,8 +290,8 @@ void run_elementwise(Core& core, const VectorOperand* operands, int count, const
     uint8_t* data[max_operands];
     bool overlap = false;
     for (int i = 0; i < count; ++i) {
-        data[i] = instruction.data(index[i]);
-        overlap = overlap || (i > 0 && overlaps_partly(instruction.operands[index[0]], instruction.operands[index[i]]));
+        data[i] = ub_data(core, operands[i].tensor.address);
+        overlap = overlap || (i > 0 && overlaps_partly(extents[0], extents[i]));
         overlap = overlap || (i > 0 && data[i] == data[0] && operands[i].size != operands[0].size);
     }
     if (!overlap) {

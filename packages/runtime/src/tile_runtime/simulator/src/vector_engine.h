@@ -40,7 +40,11 @@ struct Lanes {
 // Resolves the form against the mask register (and updates the register as the API would).
 Lanes resolve_lanes(Core& core, const VectorForm& form, uint32_t widest_element, Use use);
 
-// Adds an operand of every repeat to the instruction; returns the index of its first region.
+// The same, with the count form as repeats in counter mode: for operands whose strides are not those of plain elements.
+Lanes resolve_repeats(Core& core, const VectorForm& form, uint32_t widest_element, Use use);
+
+// Adds what an operand touches in all repeats to the instruction; returns the index of its first region, which need
+// not begin where the tensor does.
 int add_vector_operand(Instruction& instruction, const VectorOperand& operand, bool write, const Lanes& lanes);
 
 // Copies the blocks of one repeat of an operand to or from a contiguous buffer.
@@ -55,8 +59,9 @@ inline uint64_t slow_rate(uint32_t element_size)
     return 256 / element_size / 32;
 }
 
-// The whole instruction for element-wise operations: operands[0] is written, the others read.
+// The whole instruction for element-wise operations: operands[0] is written (and read first, if it is updated), the
+// others read.
 void run_elementwise(Core& core, const VectorOperand* operands, int count, const VectorForm& form, VectorKernel kernel,
-    const void* context, Use use, uint64_t rate = 1);
+    const void* context, Use use, uint64_t rate = 1, bool updates = false);
 
 }  // namespace tile_simulator

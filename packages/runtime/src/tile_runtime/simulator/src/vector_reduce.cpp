@@ -3,11 +3,14 @@
 // Sums form a binary tree over the lanes of a repeat, neighbours first; masked-out lanes do not take part.
 #include "ascend_c/vector_reduce.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "number_arrays.h"
+#include "touched_bytes.h"
 #include "vector_engine.h"
+#include "vector_reduction.h"
 
 namespace tile_simulator {
 namespace {
@@ -160,6 +163,60 @@ void write_result(uint8_t* target, const Result& result, ReduceOrder order, Data
     }
 }
 
+bool any_active(const Lanes& lanes, uint32_t first, uint32_t end)
+{
+    for (uint32_t lane = first; lane < end; ++lane) {
+        if (lanes.prefix || lanes.lane(lane)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// What `repeats` repeats from the first one on write: groups without an active lane leave their result as it was.
+void add_results(Instruction& instruction, const LocalOperand& dst, uint64_t bytes, uint32_t group, const Lanes& lanes,
+    uint32_t active, uint64_t first, uint64_t repeats, uint64_t step)
+{
+    std::vector<Run> runs;
+    for (uint32_t lane = 0, i = 0; lane < active; lane += group, ++i) {
+        if (any_active(lanes, lane, std::min(lane + group, active))) {
+            runs.push_back({dst.address + first * step + i * bytes, bytes});
+        }
+    }
+    std::vector<Region> regions = regions_of(runs, repeats, step);
+    if (regions.size() > 2) {
+        regions = {covering(regions)};
+    }
+    for (const Region& region : regions) {
+        instruction.local("dst", true, dst, Memory::ub, region, 0);
+    }
+}
+
+uint32_t bits_of(DataType type, float value)
+{
+    return type == DataType::f16 ? float_to_half_bits(value) : bits_of_float(value);
+}
+
+// The register holds the extremum of all repeats; it is defined for contiguous sources in normal mask mode only
+// (GetReduceRepeatMaxMinSpr, constraints).
+void keep_extremum(Core& core, const ReduceStrides& strides, const Lanes& lanes, DataType type, bool largest,
+    const Result& best, uint64_t repeat, bool first)
+{
+    VectorRegisters& registers = core.vector_registers;
+    if (lanes.counter || strides.src_block != 1 || strides.src_repeat != 8) {
+        registers.extremum_type = DataType::other;
+        return;
+    }
+    const float held = type == DataType::f16 ? half_bits_to_float(static_cast<uint16_t>(registers.extremum))
+                                             : float_of_bits(registers.extremum);
+    const bool better = largest ? best.value > held : best.value < held;
+    if (first || (!std::isnan(held) && (better || std::isnan(best.value)))) {
+        registers.extremum_type = type;
+        registers.extremum = bits_of(type, best.value);
+        registers.extremum_index = static_cast<uint32_t>(repeat * lanes.per_repeat) + best.index;
+    }
+}
+
 }  // namespace
 
 void vector_reduce(ReduceOp op, ReduceSpan span, LocalOperand dst, LocalOperand src, const VectorForm& form,
@@ -187,29 +244,76 @@ void vector_reduce(ReduceOp op, ReduceSpan span, LocalOperand dst, LocalOperand 
     }
     const ResultLayout layout = layout_of(span, order, size);
     const uint64_t step = static_cast<uint64_t>(strides.dst_repeat) * layout.unit;
-    const int to = instruction.local(
-        "dst", true, dst, Memory::ub, Region::strided(dst.address, layout.bytes, lanes.repeats, step), layout.alignment);
-    const int from = add_vector_operand(instruction, source, false, lanes);
+    const uint32_t group = span == ReduceSpan::repeat ? lanes.per_repeat : span == ReduceSpan::block ? 32 / size : 2;
+    const uint64_t result_bytes = span == ReduceSpan::repeat ? layout.bytes : size;
+    require_aligned(core, "dst", dst, layout.alignment, use);
+    const uint32_t last = lanes.active(lanes.repeats - 1);
+    const bool uneven = last != lanes.top;
+    if (lanes.repeats > uneven) {
+        add_results(instruction, dst, result_bytes, group, lanes, lanes.top, 0, lanes.repeats - uneven, step);
+    }
+    if (uneven) {
+        add_results(instruction, dst, result_bytes, group, lanes, last, lanes.repeats - 1, 1, step);
+    }
+    add_vector_operand(instruction, source, false, lanes);
     instruction.issue();
 
-    const uint32_t group = span == ReduceSpan::repeat ? lanes.per_repeat : span == ReduceSpan::block ? 32 / size : 2;
     Row row;
     row.type = src.type;
     alignas(64) uint8_t elements[256];
     std::memset(elements, 0, sizeof(elements));
     for (uint64_t repeat = 0; repeat < lanes.repeats; ++repeat) {
         const uint32_t active = lanes.active(repeat);
-        gather_repeat(instruction.data(from), source, repeat, active, elements);
+        gather_repeat(ub_data(core, src.address), source, repeat, active, elements);
         load_row(elements, lanes, active, row);
-        uint8_t* target = instruction.data(to) + repeat * step;
+        uint8_t* target = ub_data(core, dst.address) + repeat * step;
         for (uint32_t first = 0, i = 0; first < lanes.per_repeat; first += group, ++i) {
             const Result result = reduce(row, op, first, group);
             // A block or pair without an active lane leaves its result unwritten.
             if (result.any) {
                 write_result(target + i * size, result, order, src.type);
             }
+            if (span == ReduceSpan::repeat && op != ReduceOp::sum) {
+                keep_extremum(core, strides, lanes, src.type, op == ReduceOp::max, result, repeat, repeat == 0);
+            }
         }
     }
+}
+
+void accumulate_sum(Core& core, LocalOperand src, const VectorForm& form, Use use)
+{
+    const uint32_t size = size_of(src.type);
+    const VectorOperand source = {"src", src, size, 1, 8, 255};
+    Lanes lanes = resolve_lanes(core, form, size, use);
+    lanes.repeats = lanes.contiguous ? (lanes.total + lanes.per_repeat - 1) / lanes.per_repeat : lanes.repeats;
+    Instruction instruction(core, Pipe::v, use);
+    instruction.work = vector_work(lanes, 7);
+    if (lanes.nothing) {
+        instruction.issue();
+        return;
+    }
+    add_vector_operand(instruction, source, false, lanes);
+    instruction.issue();
+    lanes.counter = lanes.counter || lanes.contiguous;
+
+    Row row;
+    row.type = src.type;
+    alignas(64) uint8_t elements[256];
+    std::memset(elements, 0, sizeof(elements));
+    float sum = 0.0f;
+    for (uint64_t repeat = 0; repeat < lanes.repeats; ++repeat) {
+        const uint32_t active = lanes.active(repeat);
+        gather_repeat(ub_data(core, src.address), source, repeat, active, elements);
+        load_row(elements, lanes, active, row);
+        // The trees of the repeats are added in order (ReduceSum, first way of adding).
+        const float tree = tree_sum(row, 0, lanes.per_repeat);
+        sum = repeat == 0 ? tree : sum + tree;
+        if (src.type == DataType::f16) {
+            sum = half_bits_to_float(float_to_half_bits(sum));
+        }
+    }
+    core.vector_registers.sum_type = src.type;
+    core.vector_registers.sum = bits_of(src.type, sum);
 }
 
 }  // namespace tile_simulator

@@ -161,7 +161,7 @@ void vector_scalar(ScalarOp op, LocalOperand dst, LocalOperand src, Scalar scala
         {"dst", dst, size_of(dst.type), p.dstBlkStride, p.dstRepStride, 255},
         {"src", src, size_of(src.type), p.srcBlkStride, p.srcRepStride, 255},
     };
-    run_elementwise(core, operands, 2, form, kernel, &context, use);
+    run_elementwise(core, operands, 2, form, kernel, &context, use, 1, op == ScalarOp::axpy);
 }
 
 }  // namespace tile_simulator

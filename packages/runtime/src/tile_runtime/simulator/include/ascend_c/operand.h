@@ -129,6 +129,8 @@ struct VectorForm {
     uint64_t mask[2];
 
     static VectorForm of_count(int64_t n) { return {count, n, {0, 0}}; }
+    // Without setting the mask, the count has no effect: one repeat as the mask register (in counter mode) says.
+    static VectorForm of_count(bool set, int64_t n) { return set ? of_count(n) : VectorForm{preset, 1, {0, 0}}; }
     static VectorForm of_mask(bool set, uint64_t n, int64_t repeats) { return {set ? lanes : preset, repeats, {n, 0}}; }
     static VectorForm of_mask(bool set, const uint64_t* bit_mask, int64_t repeats)
     {

@@ -36,10 +36,4 @@ inline void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const Rou
         dst.operand(), src.operand(), round_mode, tile_simulator::VectorForm::of_count(count), {}, {"Cast", at});
 }
 
-// Scale of the int32 -> half cast.
-inline void SetDeqScale(half scale)
-{
-    tile_simulator::set_dequantization_scale(scale);
-}
-
 }  // namespace AscendC

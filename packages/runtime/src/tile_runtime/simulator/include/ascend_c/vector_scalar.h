@@ -44,7 +44,7 @@ inline void Adds(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& 
     Where at = Where::here())
 {
     tile_simulator::with_scalar<tile_simulator::ScalarOp::adds, half, float, int16_t, int32_t>(
-        dst, src, scalar, tile_simulator::VectorForm::of_count(count), {}, {"Adds", at});
+        dst, src, scalar, tile_simulator::VectorForm::of_count(isSetMask, count), {}, {"Adds", at});
 }
 
 // dst = src * scalar
@@ -67,7 +67,7 @@ inline void Muls(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& 
     Where at = Where::here())
 {
     tile_simulator::with_scalar<tile_simulator::ScalarOp::muls, half, float, int16_t, int32_t>(
-        dst, src, scalar, tile_simulator::VectorForm::of_count(count), {}, {"Muls", at});
+        dst, src, scalar, tile_simulator::VectorForm::of_count(isSetMask, count), {}, {"Muls", at});
 }
 
 // dst = max(src, scalar)
@@ -90,7 +90,7 @@ inline void Maxs(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& 
     Where at = Where::here())
 {
     tile_simulator::with_scalar<tile_simulator::ScalarOp::maxs, half, float, int16_t, int32_t>(
-        dst, src, scalar, tile_simulator::VectorForm::of_count(count), {}, {"Maxs", at});
+        dst, src, scalar, tile_simulator::VectorForm::of_count(isSetMask, count), {}, {"Maxs", at});
 }
 
 // dst = min(src, scalar)
@@ -113,7 +113,7 @@ inline void Mins(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& 
     Where at = Where::here())
 {
     tile_simulator::with_scalar<tile_simulator::ScalarOp::mins, half, float, int16_t, int32_t>(
-        dst, src, scalar, tile_simulator::VectorForm::of_count(count), {}, {"Mins", at});
+        dst, src, scalar, tile_simulator::VectorForm::of_count(isSetMask, count), {}, {"Mins", at});
 }
 
 // dst = src >= 0 ? src : src * scalar
@@ -136,7 +136,7 @@ inline void LeakyRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src, cons
     Where at = Where::here())
 {
     tile_simulator::with_scalar<tile_simulator::ScalarOp::leaky_relu, half, float>(
-        dst, src, scalar, tile_simulator::VectorForm::of_count(count), {}, {"LeakyRelu", at});
+        dst, src, scalar, tile_simulator::VectorForm::of_count(isSetMask, count), {}, {"LeakyRelu", at});
 }
 
 // dst = src << scalar
@@ -159,7 +159,7 @@ inline void ShiftLeft(const LocalTensor<T>& dst, const LocalTensor<T>& src, cons
     Where at = Where::here())
 {
     tile_simulator::with_scalar<tile_simulator::ScalarOp::shift_left, int16_t, uint16_t, int32_t, uint32_t>(
-        dst, src, scalar, tile_simulator::VectorForm::of_count(count), {}, {"ShiftLeft", at});
+        dst, src, scalar, tile_simulator::VectorForm::of_count(isSetMask, count), {}, {"ShiftLeft", at});
 }
 
 // dst = src >> scalar, arithmetic for signed types; roundEn adds the last bit shifted out (signed types)
@@ -190,7 +190,7 @@ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, con
     Where at = Where::here())
 {
     tile_simulator::with_scalar<tile_simulator::ScalarOp::shift_right, int16_t, uint16_t, int32_t, uint32_t>(
-        dst, src, scalar, tile_simulator::VectorForm::of_count(count), {}, {"ShiftRight", at});
+        dst, src, scalar, tile_simulator::VectorForm::of_count(isSetMask, count), {}, {"ShiftRight", at});
 }
 
 // dst += src * scalar; the source may be half with a float destination
