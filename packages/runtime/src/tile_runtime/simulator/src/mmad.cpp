@@ -249,6 +249,56 @@ size_t k_per_cycle(DataType type, bool hf32)
     }
 }
 
+// How the fractals of A or B lie: blocks of 16 rows (of A) or columns (of B) apart, blocks along k apart.
+struct Layout {
+    size_t lines;  // m or n
+    size_t line_step;
+    size_t k_step;
+};
+
+Layout a_layout(const Shape& s)
+{
+    return {s.m, s.k_blocks * fractal_bytes, fractal_bytes};
+}
+
+Layout b_layout(const Shape& s)
+{
+    return {s.n, fractal_bytes, s.n_blocks * fractal_bytes};
+}
+
+// Declares what is read of A or B: the unit skips the lines beyond m or n and the elements beyond k, which need not have
+// been written. A line of a fractal is 32 B.
+void add_matrix(Instruction& instruction, const char* name, LocalOperand tensor, Memory memory, const Layout& l,
+    const Shape& s)
+{
+    constexpr size_t line = 32;
+    if (s.vector_a && memory == Memory::l0a) {
+        instruction.local(
+            name, false, tensor, memory, Region::bytes(tensor.address, (s.k * line + s.k0 - 1) / s.k0), 512);
+        return;
+    }
+    const size_t whole_k = s.k / s.k0;
+    const size_t k_tail = (s.k % s.k0 * line + s.k0 - 1) / s.k0;  // bytes of a line in the last block along k
+    const size_t whole_blocks = l.lines / 16;
+    const auto add = [&](size_t block, size_t blocks, size_t lines) {
+        const uint64_t start = tensor.address + block * l.line_step;
+        if (whole_k > 0) {
+            instruction.local(
+                name, false, tensor, memory, {start, lines * line, whole_k, l.k_step, blocks, l.line_step}, 512);
+        }
+        if (k_tail > 0) {
+            instruction.local(name, false, tensor, memory,
+                {start + whole_k * l.k_step, k_tail, lines, line, blocks, l.line_step}, 512);
+        }
+    };
+    if (whole_blocks > 0) {
+        add(0, whole_blocks, 16);
+    }
+    if (l.lines % 16 != 0) {
+        add(whole_blocks, 1, l.lines % 16);
+    }
+}
+
 // Fills the rows of c with the bias.
 void spread_bias(const Shape& s, const uint8_t* bias, uint8_t* c)
 {
@@ -310,11 +360,8 @@ void run(
     Instruction instruction(core, Pipe::m, use);
     instruction.work = s.m_padded / 16 * s.n_blocks * (round_up(s.k, k_per_cycle(a.type, s.hf32)) / k_per_cycle(a.type, s.hf32));
     instruction.unit_flag = p.unitFlag;
-    const size_t a_bytes =
-        s.vector_a ? (s.k * 32 + s.k0 - 1) / s.k0 : ((s.m_padded / 16 - 1) * s.k_blocks + s.k_used / s.k0) * fractal_bytes;
-    const int in_a = instruction.local("fm", false, a, Memory::l0a, Region::bytes(a.address, a_bytes), 512);
-    const int in_b = instruction.local(
-        "filter", false, b, Memory::l0b, Region::bytes(b.address, s.k_used / s.k0 * s.n_blocks * fractal_bytes), 512);
+    add_matrix(instruction, "fm", a, Memory::l0a, a_layout(s), s);
+    add_matrix(instruction, "filter", b, Memory::l0b, b_layout(s), s);
     const int out = instruction.local(
         "dst", true, c, Memory::l0c, Region::strided(c.address, s.m * 64, s.n_blocks, s.m_padded * 64), 1024);
     int in_bias = -1;
@@ -331,8 +378,8 @@ void run(
     instruction.issue();
 
     Panels& panels = panels_for(s);
-    pack_a(s, instruction.data(in_a), panels.a.data());
-    pack_b(s, instruction.data(in_b), panels.b.data());
+    pack_a(s, core.memory(Memory::l0a).data() + a.address, panels.a.data());
+    pack_b(s, core.memory(Memory::l0b).data() + b.address, panels.b.data());
     if (bias != nullptr) {
         spread_bias(s, instruction.data(in_bias), instruction.data(out));
     }
