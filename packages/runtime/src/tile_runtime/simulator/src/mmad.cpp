@@ -8,134 +8,20 @@
 
 #include "instruction.h"
 #include "matrix_kernel.h"
-#include "number_arrays.h"
+#include "matrix_operands.h"
 #include "unit_flags.h"
 
 namespace tile_simulator {
 namespace {
 
-constexpr size_t fractal_bytes = 512;
 constexpr size_t exact_int8_k = 512;
-
-size_t round_up(size_t value, size_t unit)
-{
-    return (value + unit - 1) / unit * unit;
-}
-
-struct Shape {
-    size_t m, n, k;
-    size_t k0;        // elements of 32 B
-    size_t k_blocks;  // fractals along k as laid out in L0A and L0B
-    size_t k_used;    // k rounded up to k0: columns that are unpacked
-    size_t m_padded, n_blocks;
-    DataType type;
-    bool vector_a;  // m = 1: A is a plain vector (GEMV)
-    bool hf32, hf32_to_zero;
-};
-
-// Elements of 32 B.
-size_t block_elements(DataType type)
-{
-    return type == DataType::i4 ? 64 : 32 / size_of(type);
-}
-
-// HF32 keeps 11 bits of the mantissa. To nearest, ties to even or towards zero.
-void round_to_hf32(float* values, size_t count, bool ties_to_zero)
-{
-    constexpr uint32_t dropped = 23 - 11;
-    constexpr uint32_t half_unit = 1u << (dropped - 1);
-    for (size_t i = 0; i < count; ++i) {
-        uint32_t bits = bits_of_float(values[i]);
-        if ((bits & 0x7f800000u) == 0x7f800000u) {
-            continue;
-        }
-        bits += half_unit - 1 + (ties_to_zero ? 0 : bits >> dropped & 1);
-        values[i] = float_of_bits(bits >> dropped << dropped);
-    }
-}
-
-// Elements of one fractal as floats, in storage order.
-void widen(const Shape& s, const uint8_t* source, float* target, size_t count)
-{
-    switch (s.type) {
-        case DataType::f16:
-            return half_to_float(reinterpret_cast<const uint16_t*>(source), target, count);
-        case DataType::bf16:
-            return bfloat16_to_float(reinterpret_cast<const uint16_t*>(source), target, count);
-        case DataType::f32:
-            std::memcpy(target, source, count * sizeof(float));
-            if (s.hf32) {
-                round_to_hf32(target, count, s.hf32_to_zero);
-            }
-            return;
-        case DataType::i4:
-            for (size_t i = 0; i < count; ++i) {
-                const int32_t value = source[i / 2] >> (i % 2 * 4) & 0xf;
-                target[i] = static_cast<float>(value >= 8 ? value - 16 : value);
-            }
-            return;
-        default: {
-            const int8_t* values = reinterpret_cast<const int8_t*>(source);
-            for (size_t i = 0; i < count; ++i) {
-                target[i] = static_cast<float>(values[i]);
-            }
-        }
-    }
-}
-
-// A to panels [m / tile_rows][k][tile_rows]; rows beyond m are zero.
-void pack_a(const Shape& s, const uint8_t* source, float* panels)
-{
-    if (s.vector_a) {
-        std::vector<float> values(s.k);
-        widen(s, source, values.data(), s.k);
-        std::memset(panels, 0, s.k_used * tile_rows * sizeof(float));
-        for (size_t k = 0; k < s.k; ++k) {
-            panels[k * tile_rows] = values[k];
-        }
-        return;
-    }
-    alignas(64) float fractal[16 * 64];
-    for (size_t mb = 0; mb < s.m_padded / 16; ++mb) {
-        for (size_t kb = 0; kb < s.k_used / s.k0; ++kb) {
-            widen(s, source + (mb * s.k_blocks + kb) * fractal_bytes, fractal, 16 * s.k0);
-            for (size_t part = 0; part < 16; part += tile_rows) {
-                float* out = panels + ((mb * 16 + part) * s.k_used) + kb * s.k0 * tile_rows;
-                const size_t valid = s.m - mb * 16 > part ? std::min(tile_rows, s.m - mb * 16 - part) : 0;
-                for (size_t r = 0; r < tile_rows; ++r) {
-                    const float* row = fractal + (part + r) * s.k0;
-                    for (size_t k = 0; k < s.k0; ++k) {
-                        out[k * tile_rows + r] = r < valid ? row[k] : 0.0f;
-                    }
-                }
-            }
-        }
-    }
-}
-
-// B to panels [n / 16][k][16].
-void pack_b(const Shape& s, const uint8_t* source, float* panels)
-{
-    alignas(64) float fractal[16 * 64];
-    for (size_t kb = 0; kb < s.k_used / s.k0; ++kb) {
-        for (size_t nb = 0; nb < s.n_blocks; ++nb) {
-            widen(s, source + (kb * s.n_blocks + nb) * fractal_bytes, fractal, 16 * s.k0);
-            float* out = panels + (nb * s.k_used + kb * s.k0) * block_width;
-            for (size_t k = 0; k < s.k0; ++k) {
-                for (size_t n = 0; n < 16; ++n) {
-                    out[k * block_width + n] = fractal[n * s.k0 + k];
-                }
-            }
-        }
-    }
-}
 
 struct Panels {
     std::vector<float> a;
     std::vector<float> b;
 };
 
-Panels& panels_for(const Shape& s)
+Panels& panels_for(const MatrixShape& s)
 {
     static thread_local Panels panels;
     const size_t a = round_up(s.m_padded, 16) * s.k_used;
@@ -157,7 +43,7 @@ int32_t saturated_sum(int32_t a, int64_t b)
 
 // One register tile of c through a buffer: only valid rows and columns are written; used at edges and for integers.
 template <class T>
-void edge_tile(const Shape& s, const Panels& panels, T* c, size_t row, size_t block, bool start_from_c)
+void edge_tile(const MatrixShape& s, const Panels& panels, T* c, size_t row, size_t block, bool start_from_c)
 {
     alignas(64) float tile[tile_rows * block_width];
     const size_t rows = std::min(tile_rows, s.m - row);
@@ -188,7 +74,7 @@ void edge_tile(const Shape& s, const Panels& panels, T* c, size_t row, size_t bl
     }
 }
 
-void multiply(const Shape& s, const Panels& panels, float* c, bool start_from_c)
+void multiply(const MatrixShape& s, const Panels& panels, float* c, bool start_from_c)
 {
     const size_t full_blocks = s.n / block_width;
     const size_t full_rows = s.m / tile_rows * tile_rows;
@@ -212,7 +98,7 @@ void multiply(const Shape& s, const Panels& panels, float* c, bool start_from_c)
     }
 }
 
-void multiply(const Shape& s, const Panels& panels, int32_t* c, bool start_from_c)
+void multiply(const MatrixShape& s, const Panels& panels, int32_t* c, bool start_from_c)
 {
     for (size_t block = 0; block < s.n_blocks; ++block) {
         for (size_t row = 0; row < s.m; row += tile_rows) {
@@ -249,58 +135,8 @@ size_t k_per_cycle(DataType type, bool hf32)
     }
 }
 
-// How the fractals of A or B lie: blocks of 16 rows (of A) or columns (of B) apart, blocks along k apart.
-struct Layout {
-    size_t lines;  // m or n
-    size_t line_step;
-    size_t k_step;
-};
-
-Layout a_layout(const Shape& s)
-{
-    return {s.m, s.k_blocks * fractal_bytes, fractal_bytes};
-}
-
-Layout b_layout(const Shape& s)
-{
-    return {s.n, fractal_bytes, s.n_blocks * fractal_bytes};
-}
-
-// Declares what is read of A or B: the unit skips the lines beyond m or n and the elements beyond k, which need not have
-// been written. A line of a fractal is 32 B.
-void add_matrix(Instruction& instruction, const char* name, LocalOperand tensor, Memory memory, const Layout& l,
-    const Shape& s)
-{
-    constexpr size_t line = 32;
-    if (s.vector_a && memory == Memory::l0a) {
-        instruction.local(
-            name, false, tensor, memory, Region::bytes(tensor.address, (s.k * line + s.k0 - 1) / s.k0), 512);
-        return;
-    }
-    const size_t whole_k = s.k / s.k0;
-    const size_t k_tail = (s.k % s.k0 * line + s.k0 - 1) / s.k0;  // bytes of a line in the last block along k
-    const size_t whole_blocks = l.lines / 16;
-    const auto add = [&](size_t block, size_t blocks, size_t lines) {
-        const uint64_t start = tensor.address + block * l.line_step;
-        if (whole_k > 0) {
-            instruction.local(
-                name, false, tensor, memory, {start, lines * line, whole_k, l.k_step, blocks, l.line_step}, 512);
-        }
-        if (k_tail > 0) {
-            instruction.local(name, false, tensor, memory,
-                {start + whole_k * l.k_step, k_tail, lines, line, blocks, l.line_step}, 512);
-        }
-    };
-    if (whole_blocks > 0) {
-        add(0, whole_blocks, 16);
-    }
-    if (l.lines % 16 != 0) {
-        add(whole_blocks, 1, l.lines % 16);
-    }
-}
-
 // Fills the rows of c with the bias.
-void spread_bias(const Shape& s, const uint8_t* bias, uint8_t* c)
+void spread_bias(const MatrixShape& s, const uint8_t* bias, uint8_t* c)
 {
     for (size_t block = 0; block < s.n_blocks; ++block) {
         const size_t columns = std::min(block_width, s.n - block * block_width);
@@ -344,7 +180,7 @@ void run(
     if (p.m == 0 || p.n == 0 || p.k == 0) {
         return;
     }
-    Shape s{};
+    MatrixShape s{};
     s.m = p.m, s.n = p.n, s.k = p.k;
     s.type = a.type;
     s.k0 = block_elements(a.type);
@@ -360,8 +196,8 @@ void run(
     Instruction instruction(core, Pipe::m, use);
     instruction.work = s.m_padded / 16 * s.n_blocks * (round_up(s.k, k_per_cycle(a.type, s.hf32)) / k_per_cycle(a.type, s.hf32));
     instruction.unit_flag = p.unitFlag;
-    add_matrix(instruction, "fm", a, Memory::l0a, a_layout(s), s);
-    add_matrix(instruction, "filter", b, Memory::l0b, b_layout(s), s);
+    add_matrix(instruction, "fm", a, Memory::l0a, s);
+    add_matrix(instruction, "filter", b, Memory::l0b, s);
     const int out = instruction.local(
         "dst", true, c, Memory::l0c, Region::strided(c.address, s.m * 64, s.n_blocks, s.m_padded * 64), 1024);
     int in_bias = -1;
