@@ -280,7 +280,6 @@ CASES: list[tuple[str, str, str, str]] = [
     ("turned_bytes", "int8_t", "LoadData3DParamsV2<int8_t> p; p.l1H = 1; p.l1W = 32; p.channelSize = p.kExtension = p.mExtension = 32; p.enTranspose = true; LoadData(dst, src, p);", "16- or 32-bit type"),
     ("nibbles", "int4b_t", "LoadDataWithTranspose(dst, src, LoadData2dTransposeParams(0, 1, 0, 0, 0));", "4-bit (L0B only)"),
     ("below", "half", "LoadDataWithTranspose(dst, src, LoadData2dTransposeParams(0, 2, 1, 0, 0, 1));", "below the start of L1"),
-    ("sparse", "int8_t", "LoadDataWithSparse(dst, src, src.ReinterpretCast<uint8_t>(), LoadData2dParams());", "LoadDataWithSparse (not simulated)"),
 ]  # fmt: skip
 UNCHECKED = {"v2", "v1"}
 for _name, _t, _statement, _ in CASES:

@@ -250,9 +250,4 @@ void set_hf32_rounding(bool ties_to_zero)
     core_of({"SetHF32TransMode", {"", 0}}).cube.hf32_to_zero = ties_to_zero;
 }
 
-void raise_not_simulated(Use use, const char* what)
-{
-    raise("bad-argument", use, text_of("%s: %s not simulated", use.api, what));
-}
-
 }  // namespace tile_simulator

@@ -283,12 +283,6 @@ inline void LoadImageToLocal(const LocalTensor<T>&, const LoadImageToLocalParams
 {
     tile_simulator::raise_not_on_chip({"LoadImageToLocal (not simulated)", at}, "DataCopy");
 }
-template <class T = int8_t, class U = uint8_t>
-inline void LoadDataWithSparse(const LocalTensor<T>&, const LocalTensor<T>&, const LocalTensor<U>&,
-    const LoadData2DParams&, Where at = Where::here())
-{
-    tile_simulator::raise_not_on_chip({"LoadDataWithSparse (not simulated)", at}, "LoadData on a dense matrix");
-}
 template <class T>
 inline void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src,
     const LoadData2dTransposeParams& params, Where at = Where::here())
