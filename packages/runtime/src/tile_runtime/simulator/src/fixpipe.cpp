@@ -45,18 +45,47 @@ void for_runs(const uint8_t* source, const FixpipeParamsV220& p, Visit visit)
     }
 }
 
-// Writes one run of an NZ destination; byte types merge two source blocks into one 32-wide block.
-template <class Write>
-void write_nz(DataType dst, const FixpipeParamsV220& p, uint32_t row, uint32_t column, const uint8_t* converted,
-    size_t count, Write write)
+// Column blocks of an NZ destination. Bytes merge two source blocks into one 32 wide; an odd last one stays 16 wide (the
+// vendor's page on channel merge).
+struct Blocks {
+    size_t width;
+    size_t size;  // bytes of an element
+    size_t whole;
+    size_t tail;  // columns of the last block where it is not whole
+};
+
+Blocks blocks_of(DataType dst, const FixpipeParamsV220& p)
 {
     const size_t width = nz_width(dst, p);
     const size_t size = size_of(dst);
-    for (size_t i = 0; i < count; i += std::min(width, count)) {
-        const size_t at = column + i;
-        const size_t part = std::min(width, count - i);
-        write((at / width) * uint64_t(p.dstStride) * 32 + (row * width + at % width) * size, converted + i * size,
-            part * size);
+    return size == 1 ? Blocks{width, size, p.nSize / width, p.nSize % width}
+                     : Blocks{width, size, (p.nSize + width - 1) / width, 0};
+}
+
+// Calls add(region) for the whole blocks and for the last.
+template <class Add>
+void for_block_regions(uint64_t start, const Blocks& blocks, const FixpipeParamsV220& p, Add add)
+{
+    const uint64_t pitch = p.dstStride * 32ull;
+    if (blocks.whole > 0) {
+        add(Region::strided(start, p.mSize * blocks.width * blocks.size, blocks.whole, pitch));
+    }
+    if (blocks.tail > 0) {
+        add(Region::bytes(start + blocks.whole * pitch, p.mSize * blocks.tail * blocks.size));
+    }
+}
+
+// Writes one run of an NZ destination.
+template <class Write>
+void write_nz(const Blocks& blocks, const FixpipeParamsV220& p, uint32_t row, uint32_t column, const uint8_t* converted,
+    size_t count, Write write)
+{
+    for (size_t i = 0; i < count; i += std::min(blocks.width, count)) {
+        const size_t block = (column + i) / blocks.width;
+        const size_t width = block < blocks.whole ? blocks.width : blocks.tail;
+        const size_t part = std::min(blocks.width, count - i);
+        write(block * uint64_t(p.dstStride) * 32 + (row * width + (column + i) % blocks.width) * blocks.size,
+            converted + i * blocks.size, part * blocks.size);
     }
 }
 
@@ -116,14 +145,13 @@ void Move::to_global(GlobalOperand dst, LocalOperand src) const
     const uint64_t pitch = uint64_t(p.dstStride) * size;
     const uint64_t nd_pitch = uint64_t(p.dstNdStride) * size;
     const uint32_t matrices = row_major ? p.ndNum : 1;
+    const Blocks blocks = blocks_of(dst.type, p);
     Instruction instruction(core, Pipe::fix, use);
     int to = 0;
     if (row_major) {
         to = instruction.global("dst", true, {dst.address, row_bytes, p.mSize, pitch, matrices, nd_pitch});
     } else {
-        const uint64_t width = nz_width(dst.type, p);
-        to = instruction.global("dst", true,
-            Region::strided(dst.address, p.mSize * width * size, (p.nSize + width - 1) / width, p.dstStride * 32ull));
+        for_block_regions(dst.address, blocks, p, [&](const Region& region) { instruction.global("dst", true, region); });
     }
     const int table = add_table(instruction);
     int from = 0;
@@ -143,7 +171,7 @@ void Move::to_global(GlobalOperand dst, LocalOperand src) const
                 }
             } else {
                 quantize(dst.type, src.type, p.reluEn, scale, table >= 0, values, count, converted);
-                write_nz(dst.type, p, row, column, converted, count,
+                write_nz(blocks, p, row, column, converted, count,
                     [&](uint64_t at, const uint8_t* run, size_t bytes) {
                         write_global(core, target + at, run, bytes);
                     });
@@ -154,11 +182,11 @@ void Move::to_global(GlobalOperand dst, LocalOperand src) const
 
 void Move::to_l1(LocalOperand dst, LocalOperand src) const
 {
-    const uint64_t size = size_of(dst.type);
-    const uint64_t width = nz_width(dst.type, p);
+    const Blocks blocks = blocks_of(dst.type, p);
     Instruction instruction(core, Pipe::fix, use);
-    const int to = instruction.local("dst", true, dst, Memory::l1,
-        Region::strided(dst.address, p.mSize * width * size, (p.nSize + width - 1) / width, p.dstStride * 32ull), 32);
+    const int to = 0;  // the first operand starts where dst does
+    for_block_regions(dst.address, blocks, p,
+        [&](const Region& region) { instruction.local("dst", true, dst, Memory::l1, region, 32); });
     const int table = add_table(instruction);
     int from = 0;
     add_source(instruction, src, 1, from);
@@ -167,7 +195,7 @@ void Move::to_l1(LocalOperand dst, LocalOperand src) const
     for_runs(instruction.data(from), p, [&](uint32_t row, uint32_t column, const uint8_t* values, size_t count) {
         quantize(
             dst.type, src.type, p.reluEn, words(instruction, table, column), table >= 0, values, count, converted);
-        write_nz(dst.type, p, row, column, converted, count,
+        write_nz(blocks, p, row, column, converted, count,
             [&](uint64_t at, const uint8_t* run, size_t bytes) { std::memcpy(instruction.data(to) + at, run, bytes); });
     });
 }
