@@ -176,6 +176,22 @@ private:
 };
 """
 KERNELS = KernelSet(PRELUDE)
+# Brace initialisers of every parameter struct, tiling by value in a helper, arrays of queues: it must only compile.
+KERNELS.add(
+    "spellings",
+    "GM_ADDR x, uint32_t never",
+    """if (never == 0) { return; }
+    TPipe pipe; TQue<QuePosition::VECIN, 1> many[2]; pipe.InitBuffer(many[0], 1, 64); pipe.InitBuffer(many[1], 1, 64);
+    auto helper = [&](const AddTiling tiling) { return tiling.elements / tiling.tile; }; (void)helper(AddTiling{8, 2});
+    GlobalTensor<half> g; g.SetGlobalBuffer((__gm__ half*)x); LocalTensor<half> t = many[0].AllocTensor<half>();
+    DataCopy(t, g, {1, 2, 0, 0}); DataCopyPad(t, g, {1, 20, 0, 0, 0}, {false, 0, 0, 0}); DataCopyPad(t, g, {1, 20, 0, 0}, {false, 0, 0, 0});
+    DataCopyPad(g, t, {1, 20, 0, 0, 0}); DataCopyPad(g, t, {1, 20, 0, 0}); DataCopy(g, t, {1, 2, 0, 0});
+    TBuf<TPosition::A1> b1; TBuf<TPosition::A2> b2; TBuf<TPosition::CO1> b3; pipe.InitBuffer(b1, 512); pipe.InitBuffer(b2, 512); pipe.InitBuffer(b3, 1024);
+    LocalTensor<half> a1 = b1.Get<half>(); LocalTensor<half> a2 = b2.Get<half>(); LocalTensor<float> c = b3.Get<float>();
+    DataCopy(a1, g, {1, 16, 16, 0, 16, 16, 1, 0}); LoadData(a2, a1, {0, 1, 1, 0, 0, false, 0});
+    Mmad(c, a2, a2, {16, 16, 16, 0, false, true}); Fixpipe(g, c, {16, 16, 16, 16, false, QuantMode_t::F322F16, 0, 1, 0, 0, 0});""",
+    "KERNEL_TYPE_AIC_ONLY",
+)
 ADD = "GM_ADDR x, GM_ADDR y, GM_ADDR z, uint32_t elements, uint32_t tile"
 ADDS = {(1, 1), (1, 2), (2, 2), (2, 3), (4, 4)}
 for _depth, _buffers in sorted(ADDS):
@@ -229,6 +245,10 @@ def test_matmul_of_queues(shape: tuple[int, int, int]) -> None:
     c = np.zeros((m, n), F32)
     KERNELS.run("matmul", a, b, c, m, n, k)
     np.testing.assert_allclose(c, a.astype(np.float64) @ b.astype(np.float64), atol=1e-4)
+
+
+def test_spellings_compile() -> None:
+    KERNELS.run("spellings", np.zeros(512, F16), 0)
 
 
 # A queue bound to both ends: no vector operation between the copies.
