@@ -176,6 +176,22 @@ private:
 };
 """
 KERNELS = KernelSet(PRELUDE)
+# Brace initialisers of every parameter struct, tiling by value in a helper, arrays of queues: it must only compile.
+KERNELS.add(
+    "spellings",
+    "GM_ADDR x, uint32_t never",
+    """if (never == 0) { return; }
+    TPipe pipe; TQue<QuePosition::VECIN, 1> many[2]; pipe.InitBuffer(many[0], 1, 64); pipe.InitBuffer(many[1], 1, 64);
+    auto helper = [&](const AddTiling tiling) { return tiling.elements / tiling.tile; }; (void)helper(AddTiling{8, 2});
+    GlobalTensor<half> g; g.SetGlobalBuffer((__gm__ half*)x); LocalTensor<half> t = many[0].AllocTensor<half>();
+    DataCopy(t, g, {1, 2, 0, 0}); DataCopyPad(t, g, {1, 20, 0, 0, 0}, {false, 0, 0, 0}); DataCopyPad(t, g, {1, 20, 0, 0}, {false, 0, 0, 0});
+    DataCopyPad(g, t, {1, 20, 0, 0, 0}); DataCopyPad(g, t, {1, 20, 0, 0}); DataCopy(g, t, {1, 2, 0, 0});
+    TBuf<TPosition::A1> b1; TBuf<TPosition::A2> b2; TBuf<TPosition::CO1> b3; pipe.InitBuffer(b1, 512); pipe.InitBuffer(b2, 512); pipe.InitBuffer(b3, 1024);
+    LocalTensor<half> a1 = b1.Get<half>(); LocalTensor<half> a2 = b2.Get<half>(); LocalTensor<float> c = b3.Get<float>();
+    DataCopy(a1, g, {1, 16, 16, 0, 16, 16, 1, 0}); LoadData(a2, a1, {0, 1, 1, 0, 0, false, 0});
+    Mmad(c, a2, a2, {16, 16, 16, 0, false, true}); Fixpipe(g, c, {16, 16, 16, 16, false, QuantMode_t::F322F16, 0, 1, 0, 0, 0});""",
+    "KERNEL_TYPE_AIC_ONLY",
+)
 ADD = "GM_ADDR x, GM_ADDR y, GM_ADDR z, uint32_t elements, uint32_t tile"
 ADDS = {(1, 1), (1, 2), (2, 2), (2, 3), (4, 4)}
 for _depth, _buffers in sorted(ADDS):
@@ -229,6 +245,10 @@ def test_matmul_of_queues(shape: tuple[int, int, int]) -> None:
     c = np.zeros((m, n), F32)
     KERNELS.run("matmul", a, b, c, m, n, k)
     np.testing.assert_allclose(c, a.astype(np.float64) @ b.astype(np.float64), atol=1e-4)
+
+
+def test_spellings_compile() -> None:
+    KERNELS.run("spellings", np.zeros(512, F16), 0)
 
 
 # A queue bound to both ends: no vector operation between the copies.
@@ -338,6 +358,51 @@ def test_a_pipe_ends_clean_and_may_be_made_again() -> None:
     np.testing.assert_array_equal(d, np.repeat([0, 1, 2], 8))
 
 
+# Bias and scales on their way through queues, as the vendor's pages show: C = (A * B + bias) * scale to half.
+KERNELS.add(
+    "tables",
+    "GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR scale, GM_ADDR c",
+    """TPipe pipe; TQue<TPosition::A1, 1> a1; TQue<TPosition::B1, 1> b1; TQue<TPosition::A2, 1> a2; TQue<TPosition::B2, 1> b2;
+    TQue<TPosition::C1, 1> c1; TQue<TPosition::C2, 1> c2; TQue<TPosition::C1, 1> s1; TQue<TPosition::C2PIPE2GM, 1> s2;
+    TQue<TPosition::CO1, 1> co1; pipe.InitBuffer(a1, 1, 512); pipe.InitBuffer(b1, 1, 512); pipe.InitBuffer(a2, 1, 512);
+    pipe.InitBuffer(b2, 1, 512); pipe.InitBuffer(c1, 1, 64); pipe.InitBuffer(c2, 1, 64); pipe.InitBuffer(s1, 1, 128);
+    pipe.InitBuffer(s2, 1, 128); pipe.InitBuffer(co1, 1, 1024);
+    GlobalTensor<int8_t> g; GlobalTensor<int32_t> gb; GlobalTensor<uint64_t> gs; GlobalTensor<half> gc;
+    for (int32_t round = 0; round < 3; ++round) {
+        LocalTensor<int8_t> x = a1.AllocTensor<int8_t>(); g.SetGlobalBuffer((__gm__ int8_t*)a); DataCopy(x, g, 512); a1.EnQue(x);
+        LocalTensor<int8_t> y = b1.AllocTensor<int8_t>(); g.SetGlobalBuffer((__gm__ int8_t*)b); DataCopy(y, g, 512); b1.EnQue(y);
+        LocalTensor<int32_t> v = c1.AllocTensor<int32_t>(); gb.SetGlobalBuffer((__gm__ int32_t*)bias); DataCopy(v, gb, 16); c1.EnQue(v);
+        LocalTensor<uint64_t> s = s1.AllocTensor<uint64_t>(); gs.SetGlobalBuffer((__gm__ uint64_t*)scale); DataCopy(s, gs, 16); s1.EnQue(s);
+        LoadData2DParams p; p.repeatTimes = 1;
+        x = a1.DeQue<int8_t>(); LocalTensor<int8_t> x2 = a2.AllocTensor<int8_t>(); LoadData(x2, x, p); a2.EnQue(x2); a1.FreeTensor(x);
+        y = b1.DeQue<int8_t>(); LocalTensor<int8_t> y2 = b2.AllocTensor<int8_t>(); LoadData(y2, y, p); b2.EnQue(y2); b1.FreeTensor(y);
+        v = c1.DeQue<int32_t>(); LocalTensor<int32_t> v2 = c2.AllocTensor<int32_t>(); DataCopyParams one(1, 1, 0, 0); DataCopy(v2, v, one);
+        c2.EnQue(v2); c1.FreeTensor(v);
+        s = s1.DeQue<uint64_t>(); LocalTensor<uint64_t> t2 = s2.AllocTensor<uint64_t>(); DataCopy(t2, s, one); s2.EnQue(t2);
+        x2 = a2.DeQue<int8_t>(); y2 = b2.DeQue<int8_t>(); v2 = c2.DeQue<int32_t>(); LocalTensor<int32_t> o = co1.AllocTensor<int32_t>();
+        MmadParams mp; mp.m = 16; mp.n = 16; mp.k = 32; mp.cmatrixInitVal = false; Mmad(o, x2, y2, v2, mp);
+        co1.EnQue(o); a2.FreeTensor(x2); b2.FreeTensor(y2); c2.FreeTensor(v2);
+        o = co1.DeQue<int32_t>(); t2 = s2.DeQue<uint64_t>(); SetFixPipeConfig(t2); PipeBarrier<PIPE_FIX>(); SetFixpipeNz2ndFlag(1, 0, 1);
+        DataCopyCO12DstParams f; f.nSize = 16; f.mSize = 16; f.srcStride = 16; f.dstStride = 16; f.quantPre = QuantMode_t::VDEQF16; f.nz2ndEn = true;
+        gc.SetGlobalBuffer((__gm__ half*)c); DataCopy(gc[round * 256], o, f); co1.FreeTensor(o); s2.FreeTensor(t2); s1.FreeTensor(s);
+    }""",
+    "KERNEL_TYPE_AIC_ONLY",
+)
+
+
+def test_queues_of_the_tables() -> None:
+    rng = np.random.default_rng(7)
+    a, b = rng.integers(-20, 20, (2, 16, 32)).astype(np.int8)
+    bias = rng.integers(-999, 999, 16).astype(np.int32)
+    scale = rng.choice([0.5, 0.25, 2.0], 16).astype(F32)
+    c = np.zeros((3, 16, 16), F16)
+    words = scale.view(np.uint32).astype(np.uint64)
+    KERNELS.run("tables", a, b, bias, words, c)
+    expected = ((a.astype(np.int32) @ b.astype(np.int32).T + bias) * scale).astype(F16)
+    for part in c:
+        np.testing.assert_array_equal(part, expected)
+
+
 # name, statement, slug, words of the text.
 START = "TPipe pipe; TQue<TPosition::VECIN, 2> q; TQue<TPosition::VECOUT, 1> o;"
 CASES: list[tuple[str, str, str, tuple[str, ...]]] = [
@@ -420,6 +485,43 @@ def test_local_memory_allocator() -> None:
     assert y[128] == 1536
     fault = NEW.fault("allocator_full", x, y)
     assert fault.kind == "out-of-bounds" and "LocalMemAllocator::Alloc: 1 bytes" in fault.text
+
+
+NEW.add(
+    "tscm",
+    "GM_ADDR x, GM_ADDR y",
+    """TPipe pipe; TSCM<TPosition::GM, 1> q; TSCM<TPosition::GM, 1, 4> shared; TQue<TPosition::A1, 1> a1;
+    pipe.InitBuffer(q, 2, 1024); pipe.InitBuffer(shared, 1, 512); pipe.InitBuffer(a1, 1, 524288 - 128 - 2048 - 512);
+    GlobalTensor<int8_t> gx; gx.SetGlobalBuffer((__gm__ int8_t*)x); GlobalTensor<int8_t> gy; gy.SetGlobalBuffer((__gm__ int8_t*)y);
+    GlobalTensor<int32_t> where; where.SetGlobalBuffer((__gm__ int32_t*)y);
+    for (int32_t i = 0; i < 4; ++i) {
+        LocalTensor<int8_t> t = q.AllocTensor<int8_t>(); DataCopy(t, gx[i * 32], 32); q.EnQue(t); t = q.DeQue<int8_t>();
+        SetFlag<HardEvent::MTE2_MTE3>(0); WaitFlag<HardEvent::MTE2_MTE3>(0); DataCopy(gy[i * 32], t, 32);
+        SetFlag<HardEvent::MTE3_MTE1>(0); WaitFlag<HardEvent::MTE3_MTE1>(0);
+        if (i < 2) { where.SetValue(32 + i, (int32_t)((uint8_t*)t.GetPhyAddr() - pipe.GetBaseAddr((int8_t)TPosition::A1))); }
+        q.FreeTensor(t);
+    }
+    LocalTensor<int8_t> u = shared.AllocTensor<int8_t>();
+    where.SetValue(34, (int32_t)((uint8_t*)u.GetPhyAddr() - pipe.GetBaseAddr((int8_t)TPosition::A1))); shared.FreeTensor(u);""",
+    "KERNEL_TYPE_AIC_ONLY",
+)
+NEW.add(
+    "tscm_full",
+    "GM_ADDR x, GM_ADDR y",
+    "TPipe pipe; TSCM<TPosition::GM, 1> q; TQue<TPosition::A1, 1> a1; pipe.InitBuffer(q, 2, 1024); pipe.InitBuffer(a1, 1, 524288 - 128);",
+    "KERNEL_TYPE_MIX_AIC_1_0",
+)
+
+
+def test_buffers_at_the_top_of_l1() -> None:
+    x = np.random.default_rng(8).integers(0, 100, 128).astype(np.int8)
+    y = np.zeros(256, np.int8)
+    NEW.run("tscm", x, y)
+    np.testing.assert_array_equal(y[:128], x)
+    top = 524288 - 128
+    assert list(y[128:140].view(np.int32)) == [top - 2048, top - 1024, top - 2560]
+    fault = NEW.fault("tscm_full", x, y)
+    assert fault.kind == "out-of-bounds" and "below its TSCM buffers" in fault.text
 
 
 # How the op projects of the vendor hand over tiling: the struct is registered, and copied out of GM.

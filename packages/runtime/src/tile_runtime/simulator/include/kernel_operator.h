@@ -15,6 +15,7 @@
 #include "ascend_c/mmad.h"
 #include "ascend_c/pipe_buffers.h"
 #include "ascend_c/queue.h"
+#include "ascend_c/sparse.h"
 #include "ascend_c/sync.h"
 #include "ascend_c/system_variables.h"
 #include "ascend_c/tensor.h"

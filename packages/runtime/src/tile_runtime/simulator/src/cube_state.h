@@ -3,6 +3,7 @@
 
 #include <bitset>
 #include <cstdint>
+#include <vector>
 
 namespace tile_simulator {
 
@@ -16,6 +17,8 @@ struct CubeState {
     bool hf32 = false;               // SetHF32Mode
     bool hf32_to_zero = false;       // SetHF32TransMode: round to zero instead of to nearest even
     std::bitset<unit_flags> full_units;  // L0C units an Mmad with unitFlag 3 wrote and no Fixpipe with 3 read yet
+
+    std::vector<uint8_t> sparse_index;  // LoadDataWithSparse: 128 B for every fractal of L0B, empty before the first
 
     uint64_t load_3d_padding = 0;         // SetLoadDataPaddingValue
     uint32_t right_matrix[2] = {0, 0};    // SetFmatrix: height and width

@@ -7,6 +7,7 @@
 
 #include "ascend_c/sync.h"
 #include "atomic_write.h"
+#include "fixpipe_modes.h"
 #include "instruction.h"
 #include "quantize.h"
 #include "unit_flags.h"
@@ -18,134 +19,6 @@ using AscendC::CO2Layout;
 using AscendC::FixpipeParamsV220;
 
 constexpr size_t block_width = 16;
-
-const char* name_of_quant(QuantMode_t mode)
-{
-    switch (mode) {
-        case NoQuant:
-            return "NoQuant";
-        case F322F16:
-            return "F322F16";
-        case F322BF16:
-            return "F322BF16";
-        case DEQF16:
-            return "DEQF16";
-        case VDEQF16:
-            return "VDEQF16";
-        case REQ8:
-            return "REQ8";
-        case VREQ8:
-            return "VREQ8";
-        case QF322B8_PRE:
-            return "QF322B8_PRE";
-        default:
-            return "VQF322B8_PRE";
-    }
-}
-
-bool is_vector_mode(QuantMode_t mode)
-{
-    return mode == VDEQF16 || mode == VREQ8 || mode == VQF322B8_PRE;
-}
-
-bool is_scaled_mode(QuantMode_t mode)
-{
-    return mode == DEQF16 || mode == REQ8 || mode == QF322B8_PRE;
-}
-
-// The same mode with a scale per column.
-QuantMode_t vector_mode(QuantMode_t mode)
-{
-    return mode == DEQF16 ? VDEQF16 : mode == REQ8 ? VREQ8 : mode == QF322B8_PRE ? VQF322B8_PRE : mode;
-}
-
-// The one scalar mode for a pair of types, or NoQuant with `legal` false.
-QuantMode_t mode_for(DataType dst, DataType src, bool& legal)
-{
-    legal = true;
-    const bool byte = dst == DataType::i8 || dst == DataType::u8;
-    if (src == DataType::f32) {
-        if (dst == DataType::f32) {
-            return NoQuant;
-        }
-        if (dst == DataType::f16) {
-            return F322F16;
-        }
-        if (dst == DataType::bf16) {
-            return F322BF16;
-        }
-        if (byte) {
-            return QF322B8_PRE;
-        }
-    } else if (src == DataType::i32) {
-        if (dst == DataType::i32) {
-            return NoQuant;
-        }
-        if (dst == DataType::f16) {
-            return DEQF16;
-        }
-        if (byte) {
-            return REQ8;
-        }
-    }
-    legal = false;
-    return NoQuant;
-}
-
-void check(const Core& core, DataType dst, LocalOperand src, const FixpipeParamsV220& p, CO2Layout layout, bool to_l1,
-    bool has_scales, Use use)
-{
-    require_memory(src, Memory::l0c, "src", use);
-    bool legal = false;
-    const QuantMode_t mode = mode_for(dst, src.type, legal);
-    if (!legal || (to_l1 && size_of(dst) == 4)) {
-        raise("bad-argument", use,
-            text_of("%s: %s to %s%s does not exist on 910B", use.api, name_of(src.type), name_of(dst),
-                to_l1 ? " in L1" : ""));
-    }
-    if (is_vector_mode(p.quantPre) && !has_scales) {
-        raise("bad-argument", use,
-            text_of("%s: quantPre %s needs a tensor of scales: the form of Fixpipe with one, or SetFixPipeConfig before "
-                    "DataCopy",
-                use.api, name_of_quant(p.quantPre)));
-    }
-    if (p.quantPre != mode && p.quantPre != vector_mode(mode)) {
-        raise("bad-argument", use,
-            text_of("%s: quantPre is %s, but must be %s for %s to %s", use.api, name_of_quant(p.quantPre),
-                name_of_quant(mode), name_of(src.type), name_of(dst)));
-    }
-    const bool row_major = layout == CO2Layout::ROW_MAJOR;
-    require_range(core, "nSize", p.nSize, 0, 4095, use);
-    require_range(core, "mSize", p.mSize, 0, row_major ? 8192 : 65535, use);
-    require_range(core, "srcStride", p.srcStride, 0, 65535, use);
-    require_range(core, "dstStride", p.dstStride, 1, 0xffffffffll, use);
-    require_range(core, "ndNum", p.ndNum, 1, row_major ? 65535 : 1, use);
-    if (p.ndNum > 1) {
-        require_range(core, "srcNdStride", p.srcNdStride, 1, 512, use);
-        require_range(core, "dstNdStride", p.dstNdStride, 1, 65535, use);
-    }
-    if (!core.device_checks) {
-        return;
-    }
-    const uint32_t n_unit = row_major ? 1 : p.isChannelSplit ? 8 : 16;
-    if (p.nSize % n_unit != 0) {
-        raise("bad-argument", use,
-            text_of("%s: nSize is %u, but must be a multiple of %u in NZ layout", use.api, p.nSize, n_unit));
-    }
-    if (p.srcStride % 16 != 0 || p.srcStride < p.mSize) {
-        raise("bad-argument", use,
-            text_of("%s: srcStride is %u, but must be a multiple of 16 and at least mSize (%u)", use.api, p.srcStride,
-                p.mSize));
-    }
-    if (p.isChannelSplit && (row_major || dst != DataType::f32)) {
-        raise("bad-argument", use, text_of("%s: isChannelSplit is for float in NZ layout only", use.api));
-    }
-    if (row_major && p.dstStride < p.nSize && p.mSize > 1) {
-        raise("bad-argument", use,
-            text_of("%s: dstStride is %u elements, so the rows of %u elements would overlap", use.api, p.dstStride,
-                p.nSize));
-    }
-}
 
 // 32 B wide column blocks of the NZ destination, in elements: 16, or 8 for split float and 32 for bytes.
 size_t nz_width(DataType dst, const FixpipeParamsV220& p)
@@ -172,18 +45,47 @@ void for_runs(const uint8_t* source, const FixpipeParamsV220& p, Visit visit)
     }
 }
 
-// Writes one run of an NZ destination; byte types merge two source blocks into one 32-wide block.
-template <class Write>
-void write_nz(DataType dst, const FixpipeParamsV220& p, uint32_t row, uint32_t column, const uint8_t* converted,
-    size_t count, Write write)
+// Column blocks of an NZ destination. Bytes merge two source blocks into one 32 wide; an odd last one stays 16 wide (the
+// vendor's page on channel merge).
+struct Blocks {
+    size_t width;
+    size_t size;  // bytes of an element
+    size_t whole;
+    size_t tail;  // columns of the last block where it is not whole
+};
+
+Blocks blocks_of(DataType dst, const FixpipeParamsV220& p)
 {
     const size_t width = nz_width(dst, p);
     const size_t size = size_of(dst);
-    for (size_t i = 0; i < count; i += std::min(width, count)) {
-        const size_t at = column + i;
-        const size_t part = std::min(width, count - i);
-        write((at / width) * uint64_t(p.dstStride) * 32 + (row * width + at % width) * size, converted + i * size,
-            part * size);
+    return size == 1 ? Blocks{width, size, p.nSize / width, p.nSize % width}
+                     : Blocks{width, size, (p.nSize + width - 1) / width, 0};
+}
+
+// Calls add(region) for the whole blocks and for the last.
+template <class Add>
+void for_block_regions(uint64_t start, const Blocks& blocks, const FixpipeParamsV220& p, Add add)
+{
+    const uint64_t pitch = p.dstStride * 32ull;
+    if (blocks.whole > 0) {
+        add(Region::strided(start, p.mSize * blocks.width * blocks.size, blocks.whole, pitch));
+    }
+    if (blocks.tail > 0) {
+        add(Region::bytes(start + blocks.whole * pitch, p.mSize * blocks.tail * blocks.size));
+    }
+}
+
+// Writes one run of an NZ destination.
+template <class Write>
+void write_nz(const Blocks& blocks, const FixpipeParamsV220& p, uint32_t row, uint32_t column, const uint8_t* converted,
+    size_t count, Write write)
+{
+    for (size_t i = 0; i < count; i += std::min(blocks.width, count)) {
+        const size_t block = (column + i) / blocks.width;
+        const size_t width = block < blocks.whole ? blocks.width : blocks.tail;
+        const size_t part = std::min(blocks.width, count - i);
+        write(block * uint64_t(p.dstStride) * 32 + (row * width + (column + i) % blocks.width) * blocks.size,
+            converted + i * blocks.size, part * blocks.size);
     }
 }
 
@@ -243,14 +145,13 @@ void Move::to_global(GlobalOperand dst, LocalOperand src) const
     const uint64_t pitch = uint64_t(p.dstStride) * size;
     const uint64_t nd_pitch = uint64_t(p.dstNdStride) * size;
     const uint32_t matrices = row_major ? p.ndNum : 1;
+    const Blocks blocks = blocks_of(dst.type, p);
     Instruction instruction(core, Pipe::fix, use);
     int to = 0;
     if (row_major) {
         to = instruction.global("dst", true, {dst.address, row_bytes, p.mSize, pitch, matrices, nd_pitch});
     } else {
-        const uint64_t width = nz_width(dst.type, p);
-        to = instruction.global("dst", true,
-            Region::strided(dst.address, p.mSize * width * size, (p.nSize + width - 1) / width, p.dstStride * 32ull));
+        for_block_regions(dst.address, blocks, p, [&](const Region& region) { instruction.global("dst", true, region); });
     }
     const int table = add_table(instruction);
     int from = 0;
@@ -270,7 +171,7 @@ void Move::to_global(GlobalOperand dst, LocalOperand src) const
                 }
             } else {
                 quantize(dst.type, src.type, p.reluEn, scale, table >= 0, values, count, converted);
-                write_nz(dst.type, p, row, column, converted, count,
+                write_nz(blocks, p, row, column, converted, count,
                     [&](uint64_t at, const uint8_t* run, size_t bytes) {
                         write_global(core, target + at, run, bytes);
                     });
@@ -281,11 +182,11 @@ void Move::to_global(GlobalOperand dst, LocalOperand src) const
 
 void Move::to_l1(LocalOperand dst, LocalOperand src) const
 {
-    const uint64_t size = size_of(dst.type);
-    const uint64_t width = nz_width(dst.type, p);
+    const Blocks blocks = blocks_of(dst.type, p);
     Instruction instruction(core, Pipe::fix, use);
-    const int to = instruction.local("dst", true, dst, Memory::l1,
-        Region::strided(dst.address, p.mSize * width * size, (p.nSize + width - 1) / width, p.dstStride * 32ull), 32);
+    const int to = 0;  // the first operand starts where dst does
+    for_block_regions(dst.address, blocks, p,
+        [&](const Region& region) { instruction.local("dst", true, dst, Memory::l1, region, 32); });
     const int table = add_table(instruction);
     int from = 0;
     add_source(instruction, src, 1, from);
@@ -294,7 +195,7 @@ void Move::to_l1(LocalOperand dst, LocalOperand src) const
     for_runs(instruction.data(from), p, [&](uint32_t row, uint32_t column, const uint8_t* values, size_t count) {
         quantize(
             dst.type, src.type, p.reluEn, words(instruction, table, column), table >= 0, values, count, converted);
-        write_nz(dst.type, p, row, column, converted, count,
+        write_nz(blocks, p, row, column, converted, count,
             [&](uint64_t at, const uint8_t* run, size_t bytes) { std::memcpy(instruction.data(to) + at, run, bytes); });
     });
 }
@@ -378,7 +279,7 @@ void fixpipe_to_global(GlobalOperand dst, LocalOperand src, const LocalOperand* 
     if (!runs_here(core, CoreKind::aic)) {
         return;
     }
-    check(core, dst.type, src, p, layout, false, scales != nullptr, use);
+    check_fixpipe(core, dst.type, src, p, layout, false, scales != nullptr, use);
     if (p.nSize == 0 || p.mSize == 0) {
         return;
     }
@@ -405,7 +306,7 @@ void fixpipe_to_l1(LocalOperand dst, LocalOperand src, const LocalOperand* scale
     if (layout != CO2Layout::NZ) {
         raise("bad-argument", use, text_of("%s: L0C to L1 exists in NZ layout only (CFG_NZ)", use.api));
     }
-    check(core, dst.type, src, p, layout, true, scales != nullptr, use);
+    check_fixpipe(core, dst.type, src, p, layout, true, scales != nullptr, use);
     require_memory(dst, Memory::l1, "dst", use);
     if (p.nSize == 0 || p.mSize == 0) {
         return;
@@ -425,7 +326,7 @@ void copy_l0c_to_global(GlobalOperand dst, LocalOperand src, const AscendC::Data
     }
     const CO2Layout layout = params.nz2ndEn ? CO2Layout::ROW_MAJOR : CO2Layout::NZ;
     const FixpipeParamsV220 p = params_of(core, params, use);
-    check(core, dst.type, src, p, layout, false, core.cube.has_quant_table, use);
+    check_fixpipe(core, dst.type, src, p, layout, false, core.cube.has_quant_table, use);
     if (p.nSize != 0 && p.mSize != 0) {
         check_atomic_type(core, dst.type, use);
         Move{core, p, layout, scales_of(core, p.quantPre), use}.to_global(dst, src);
@@ -442,7 +343,7 @@ void copy_l0c_to_l1(LocalOperand dst, LocalOperand src, const AscendC::DataCopyC
         raise("bad-argument", use, text_of("%s: L0C to L1 exists in NZ layout only (nz2ndEn = false)", use.api));
     }
     const FixpipeParamsV220 p = params_of(core, params, use);
-    check(core, dst.type, src, p, CO2Layout::NZ, true, core.cube.has_quant_table, use);
+    check_fixpipe(core, dst.type, src, p, CO2Layout::NZ, true, core.cube.has_quant_table, use);
     require_memory(dst, Memory::l1, "dst", use);
     if (p.nSize != 0 && p.mSize != 0) {
         Move{core, p, CO2Layout::NZ, scales_of(core, p.quantPre), use}.to_l1(dst, src);

@@ -58,7 +58,7 @@ public:
     bool in_order = false;  // the pipe itself orders it after its own earlier instructions
     uint64_t work = 0;  // cycles the pipe is busy, where the operands' bytes do not say it (pipes V and M)
     uint8_t unit_flag = 0;  // Mmad and Fixpipe: 2 or 3 = the hardware orders the two by the unit flags of L0C
-    static constexpr int capacity = 8;
+    static constexpr int capacity = 10;  // Mmad: A and B in up to four parts each, C twice
     Operand operands[capacity];
     int count = 0;
 };

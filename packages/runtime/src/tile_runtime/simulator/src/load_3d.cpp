@@ -2,6 +2,7 @@
 //
 // Row (m) is an output position of the filter, column (k) is (c1, filter position, c0). With l1H = 1, l1W = m and a
 // 1x1 filter it is a plain copy of an NZ matrix [k/C0][m][C0].
+#include <algorithm>
 #include <cstring>
 
 #include "ascend_c/load_data.h"
@@ -158,6 +159,46 @@ void raise_not_on_chip(Use use, const char* instead)
     raise("bad-argument", use, text_of("%s does not exist on 910B; use %s", use.api, instead));
 }
 
+// Declares what is read of the feature map: of every channel block that the columns touch, the pixel rows under the
+// filter, or exactly the pixels where a pixel is a row of the matrix (1 x 1 filter). Nothing if all is padding.
+static void add_source(Instruction& instruction, LocalOperand src, const Geometry& g, uint32_t rows, uint32_t columns,
+    uint32_t m_count, uint32_t k_count)
+{
+    const Load3d& p = g.p;
+    const uint32_t m_end = std::min(p.m_start + m_count, rows);
+    const uint32_t k_end = std::min(p.k_start + k_count, columns);
+    if (p.m_start >= m_end || p.k_start >= k_end) {
+        return;
+    }
+    const uint32_t filter = p.filter_w * p.filter_h;
+    const uint32_t first = p.k_start / g.c0 / filter;
+    const uint32_t last = (k_end - 1) / g.c0 / filter;
+    const uint64_t map = uint64_t(p.height) * p.width * 32;
+    int64_t begin = 0;
+    int64_t end = 0;
+    if (filter == 1 && p.stride_w == 1 && p.stride_h == 1 && g.out_w == p.width && p.pads[2] == 0 && p.pads[0] == 0) {
+        begin = p.m_start;
+        end = m_end;
+    } else {
+        const int64_t top = int64_t(p.m_start / g.out_w) * p.stride_h - p.pads[2];
+        const int64_t bottom =
+            int64_t((m_end - 1) / g.out_w) * p.stride_h - p.pads[2] + (int64_t(p.filter_h) - 1) * p.dilation_h;
+        begin = std::max<int64_t>(top, 0) * p.width;
+        end = (std::min<int64_t>(bottom, int64_t(p.height) - 1) + 1) * p.width;
+    }
+    end = std::min<int64_t>(end, int64_t(p.height) * p.width);
+    if (begin < end) {
+        instruction.local("src", false, src, Memory::l1,
+            Region::strided(src.address + first * map + uint64_t(begin) * 32, uint64_t(end - begin) * 32,
+                last - first + 1, map),
+            0);
+    }
+    if (instruction.core.device_checks && src.address % 32 != 0) {
+        raise("misaligned", instruction.use,
+            text_of("%s: src starts at byte %u of L1, which must be a multiple of 32", instruction.use.api, src.address));
+    }
+}
+
 // A plain matrix: an image of one row of pixels under a 1x1 filter, read inside its bounds.
 static bool is_plain(const Load3d& p, uint32_t m_blocks, uint32_t k_padded, uint32_t rows, uint32_t columns)
 {
@@ -252,13 +293,12 @@ void load_3d(LocalOperand dst, LocalOperand src, const Load3d& params, Use use)
     const uint32_t k_unit = g.size == 4 && transposed ? 16 : g.c0;
     const uint32_t k_padded = round_up(g.p.k_extension, k_unit);
     const uint64_t bytes = uint64_t(m_blocks) * 16 * k_padded * g.size;
-    const uint64_t map_bytes = uint64_t(round_up(g.p.channels, g.c0) / g.c0) * g.p.height * g.p.width * 32;
     Instruction instruction(core, Pipe::mte1, use);
     instruction.is_3d = true;
     const int to = instruction.local("dst", true, dst, memory, Region::bytes(dst.address, bytes), 512);
-    const int from = instruction.local("src", false, src, Memory::l1, Region::bytes(src.address, map_bytes), 32);
+    add_source(instruction, src, g, rows, columns, m_blocks * 16, k_padded);
     instruction.issue();
-    g.source = instruction.data(from);
+    g.source = core.memory(Memory::l1).data() + src.address;
     uint8_t* target = instruction.data(to);
 
     if (is_plain(g.p, m_blocks, k_padded, rows, columns)) {

@@ -8,134 +8,20 @@
 
 #include "instruction.h"
 #include "matrix_kernel.h"
-#include "number_arrays.h"
+#include "matrix_operands.h"
 #include "unit_flags.h"
 
 namespace tile_simulator {
 namespace {
 
-constexpr size_t fractal_bytes = 512;
 constexpr size_t exact_int8_k = 512;
-
-size_t round_up(size_t value, size_t unit)
-{
-    return (value + unit - 1) / unit * unit;
-}
-
-struct Shape {
-    size_t m, n, k;
-    size_t k0;        // elements of 32 B
-    size_t k_blocks;  // fractals along k as laid out in L0A and L0B
-    size_t k_used;    // k rounded up to k0: columns that are unpacked
-    size_t m_padded, n_blocks;
-    DataType type;
-    bool vector_a;  // m = 1: A is a plain vector (GEMV)
-    bool hf32, hf32_to_zero;
-};
-
-// Elements of 32 B.
-size_t block_elements(DataType type)
-{
-    return type == DataType::i4 ? 64 : 32 / size_of(type);
-}
-
-// HF32 keeps 11 bits of the mantissa. To nearest, ties to even or towards zero.
-void round_to_hf32(float* values, size_t count, bool ties_to_zero)
-{
-    constexpr uint32_t dropped = 23 - 11;
-    constexpr uint32_t half_unit = 1u << (dropped - 1);
-    for (size_t i = 0; i < count; ++i) {
-        uint32_t bits = bits_of_float(values[i]);
-        if ((bits & 0x7f800000u) == 0x7f800000u) {
-            continue;
-        }
-        bits += half_unit - 1 + (ties_to_zero ? 0 : bits >> dropped & 1);
-        values[i] = float_of_bits(bits >> dropped << dropped);
-    }
-}
-
-// Elements of one fractal as floats, in storage order.
-void widen(const Shape& s, const uint8_t* source, float* target, size_t count)
-{
-    switch (s.type) {
-        case DataType::f16:
-            return half_to_float(reinterpret_cast<const uint16_t*>(source), target, count);
-        case DataType::bf16:
-            return bfloat16_to_float(reinterpret_cast<const uint16_t*>(source), target, count);
-        case DataType::f32:
-            std::memcpy(target, source, count * sizeof(float));
-            if (s.hf32) {
-                round_to_hf32(target, count, s.hf32_to_zero);
-            }
-            return;
-        case DataType::i4:
-            for (size_t i = 0; i < count; ++i) {
-                const int32_t value = source[i / 2] >> (i % 2 * 4) & 0xf;
-                target[i] = static_cast<float>(value >= 8 ? value - 16 : value);
-            }
-            return;
-        default: {
-            const int8_t* values = reinterpret_cast<const int8_t*>(source);
-            for (size_t i = 0; i < count; ++i) {
-                target[i] = static_cast<float>(values[i]);
-            }
-        }
-    }
-}
-
-// A to panels [m / tile_rows][k][tile_rows]; rows beyond m are zero.
-void pack_a(const Shape& s, const uint8_t* source, float* panels)
-{
-    if (s.vector_a) {
-        std::vector<float> values(s.k);
-        widen(s, source, values.data(), s.k);
-        std::memset(panels, 0, s.k_used * tile_rows * sizeof(float));
-        for (size_t k = 0; k < s.k; ++k) {
-            panels[k * tile_rows] = values[k];
-        }
-        return;
-    }
-    alignas(64) float fractal[16 * 64];
-    for (size_t mb = 0; mb < s.m_padded / 16; ++mb) {
-        for (size_t kb = 0; kb < s.k_used / s.k0; ++kb) {
-            widen(s, source + (mb * s.k_blocks + kb) * fractal_bytes, fractal, 16 * s.k0);
-            for (size_t part = 0; part < 16; part += tile_rows) {
-                float* out = panels + ((mb * 16 + part) * s.k_used) + kb * s.k0 * tile_rows;
-                const size_t valid = s.m - mb * 16 > part ? std::min(tile_rows, s.m - mb * 16 - part) : 0;
-                for (size_t r = 0; r < tile_rows; ++r) {
-                    const float* row = fractal + (part + r) * s.k0;
-                    for (size_t k = 0; k < s.k0; ++k) {
-                        out[k * tile_rows + r] = r < valid ? row[k] : 0.0f;
-                    }
-                }
-            }
-        }
-    }
-}
-
-// B to panels [n / 16][k][16].
-void pack_b(const Shape& s, const uint8_t* source, float* panels)
-{
-    alignas(64) float fractal[16 * 64];
-    for (size_t kb = 0; kb < s.k_used / s.k0; ++kb) {
-        for (size_t nb = 0; nb < s.n_blocks; ++nb) {
-            widen(s, source + (kb * s.n_blocks + nb) * fractal_bytes, fractal, 16 * s.k0);
-            float* out = panels + (nb * s.k_used + kb * s.k0) * block_width;
-            for (size_t k = 0; k < s.k0; ++k) {
-                for (size_t n = 0; n < 16; ++n) {
-                    out[k * block_width + n] = fractal[n * s.k0 + k];
-                }
-            }
-        }
-    }
-}
 
 struct Panels {
     std::vector<float> a;
     std::vector<float> b;
 };
 
-Panels& panels_for(const Shape& s)
+Panels& panels_for(const MatrixShape& s)
 {
     static thread_local Panels panels;
     const size_t a = round_up(s.m_padded, 16) * s.k_used;
@@ -157,7 +43,7 @@ int32_t saturated_sum(int32_t a, int64_t b)
 
 // One register tile of c through a buffer: only valid rows and columns are written; used at edges and for integers.
 template <class T>
-void edge_tile(const Shape& s, const Panels& panels, T* c, size_t row, size_t block, bool start_from_c)
+void edge_tile(const MatrixShape& s, const Panels& panels, T* c, size_t row, size_t block, bool start_from_c)
 {
     alignas(64) float tile[tile_rows * block_width];
     const size_t rows = std::min(tile_rows, s.m - row);
@@ -188,7 +74,7 @@ void edge_tile(const Shape& s, const Panels& panels, T* c, size_t row, size_t bl
     }
 }
 
-void multiply(const Shape& s, const Panels& panels, float* c, bool start_from_c)
+void multiply(const MatrixShape& s, const Panels& panels, float* c, bool start_from_c)
 {
     const size_t full_blocks = s.n / block_width;
     const size_t full_rows = s.m / tile_rows * tile_rows;
@@ -212,7 +98,7 @@ void multiply(const Shape& s, const Panels& panels, float* c, bool start_from_c)
     }
 }
 
-void multiply(const Shape& s, const Panels& panels, int32_t* c, bool start_from_c)
+void multiply(const MatrixShape& s, const Panels& panels, int32_t* c, bool start_from_c)
 {
     for (size_t block = 0; block < s.n_blocks; ++block) {
         for (size_t row = 0; row < s.m; row += tile_rows) {
@@ -250,7 +136,7 @@ size_t k_per_cycle(DataType type, bool hf32)
 }
 
 // Fills the rows of c with the bias.
-void spread_bias(const Shape& s, const uint8_t* bias, uint8_t* c)
+void spread_bias(const MatrixShape& s, const uint8_t* bias, uint8_t* c)
 {
     for (size_t block = 0; block < s.n_blocks; ++block) {
         const size_t columns = std::min(block_width, s.n - block * block_width);
@@ -294,7 +180,7 @@ void run(
     if (p.m == 0 || p.n == 0 || p.k == 0) {
         return;
     }
-    Shape s{};
+    MatrixShape s{};
     s.m = p.m, s.n = p.n, s.k = p.k;
     s.type = a.type;
     s.k0 = block_elements(a.type);
@@ -313,11 +199,8 @@ void run(
     instruction.in_order = s.m_padded / 16 * s.n_blocks >= 10;
     instruction.work = s.m_padded / 16 * s.n_blocks * (round_up(s.k, k_per_cycle(a.type, s.hf32)) / k_per_cycle(a.type, s.hf32));
     instruction.unit_flag = p.unitFlag;
-    const size_t a_bytes =
-        s.vector_a ? (s.k * 32 + s.k0 - 1) / s.k0 : ((s.m_padded / 16 - 1) * s.k_blocks + s.k_used / s.k0) * fractal_bytes;
-    const int in_a = instruction.local("fm", false, a, Memory::l0a, Region::bytes(a.address, a_bytes), 512);
-    const int in_b = instruction.local(
-        "filter", false, b, Memory::l0b, Region::bytes(b.address, s.k_used / s.k0 * s.n_blocks * fractal_bytes), 512);
+    add_matrix(instruction, "fm", a, Memory::l0a, s);
+    add_matrix(instruction, "filter", b, Memory::l0b, s);
     const int out = instruction.local(
         "dst", true, c, Memory::l0c, Region::strided(c.address, s.m * 64, s.n_blocks, s.m_padded * 64), 1024);
     int in_bias = -1;
@@ -334,8 +217,8 @@ void run(
     instruction.issue();
 
     Panels& panels = panels_for(s);
-    pack_a(s, instruction.data(in_a), panels.a.data());
-    pack_b(s, instruction.data(in_b), panels.b.data());
+    pack_a(s, core.memory(Memory::l0a).data() + a.address, panels.a.data());
+    pack_b(s, core.memory(Memory::l0b).data() + b.address, panels.b.data());
     if (bias != nullptr) {
         spread_bias(s, instruction.data(in_bias), instruction.data(out));
     }
@@ -368,11 +251,6 @@ void set_hf32(bool enabled)
 void set_hf32_rounding(bool ties_to_zero)
 {
     core_of({"SetHF32TransMode", {"", 0}}).cube.hf32_to_zero = ties_to_zero;
-}
-
-void raise_not_simulated(Use use, const char* what)
-{
-    raise("bad-argument", use, text_of("%s: %s not simulated", use.api, what));
 }
 
 }  // namespace tile_simulator

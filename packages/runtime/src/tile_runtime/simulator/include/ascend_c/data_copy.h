@@ -141,6 +141,19 @@ enum class pad_t : uint8_t { PAD_NONE, PAD_MODE1, PAD_MODE2, PAD_MODE3, PAD_MODE
 
 // What older chips do on the way; here every field must keep its default.
 struct DataCopyEnhancedParams {
+    DataCopyEnhancedParams() = default;
+    DataCopyEnhancedParams(BlockMode mode, DeqScale scale, uint64_t value, uint8_t sid, bool relu, pad_t pad,
+        uint64_t pad_value)
+        : blockMode(mode),
+          deqScale(scale),
+          deqValue(value),
+          sidStoreMode(sid),
+          isRelu(relu),
+          padMode(pad),
+          padValue(pad_value)
+    {
+    }
+
     BlockMode blockMode = BlockMode::BLOCK_MODE_NORMAL;
     DeqScale deqScale = DeqScale::DEQ_NONE;
     uint64_t deqValue = 0;

@@ -157,30 +157,73 @@ struct LoadDataRepeatParam {
     uint8_t repeatMode = 0;
 };
 
-// Of other chips.
+// Of other chips, so that a kernel that names them compiles and is told so when it runs. The constructors keep brace
+// initialisers of the structs above unambiguous.
 struct LoadData2DParamsV2 {
+    LoadData2DParamsV2() = default;
+    LoadData2DParamsV2(uint32_t m_start, uint32_t k_start, uint32_t m_step, uint32_t k_step, int32_t src_stride,
+        uint32_t dst_stride, bool transpose, uint32_t sid_in)
+        : mStartPosition(m_start),
+          kStartPosition(k_start),
+          mStep(m_step),
+          kStep(k_step),
+          srcStride(src_stride),
+          dstStride(dst_stride),
+          ifTranspose(transpose),
+          sid(sid_in)
+    {
+    }
+
     uint32_t mStartPosition = 0;
     uint32_t kStartPosition = 0;
-    uint16_t mStep = 0;
-    uint16_t kStep = 0;
+    uint32_t mStep = 0;
+    uint32_t kStep = 0;
     int32_t srcStride = 0;
-    uint16_t dstStride = 0;
+    uint32_t dstStride = 0;
     bool ifTranspose = false;
-    uint8_t sid = 0;
+    uint32_t sid = 0;
 };
 template <class T>
 struct LoadData3DParamsV1 {
+    LoadData3DParamsV1() {}  // provided, so that it is no aggregate
+
+    uint8_t padList[4] = {0, 0, 0, 0};
+    uint8_t strideW = 0, strideH = 0, filterW = 0, filterH = 0, dilationFilterW = 0, dilationFilterH = 0;
+    uint8_t jumpStride = 0, repeatMode = 0, repeatTime = 0, cSize = 0;
+    T padValue = T(0);
+    uint8_t fetchFilterW = 0, fetchFilterH = 0;
+    uint16_t l1H = 0, l1W = 0, c1Index = 0;
+    int16_t leftTopW = 0, leftTopH = 0;
 };
 struct LoadData2dTransposeParamsV2 {
-    uint16_t startIndex = 0;
-    uint8_t repeatTimes = 0;
-    uint16_t srcStride = 0;
-    uint16_t dstGap = 0;
-    uint16_t dstFracGap = 0;
-    uint16_t srcFracGap = 0;
-    uint8_t addrMode = 0;
+    LoadData2dTransposeParamsV2() = default;
+    LoadData2dTransposeParamsV2(uint32_t start, uint32_t repeats, uint32_t src_stride, uint32_t dst_gap,
+        uint32_t dst_fractal_gap, uint32_t src_fractal_gap, uint32_t address_mode)
+        : startIndex(start),
+          repeatTimes(repeats),
+          srcStride(src_stride),
+          dstGap(dst_gap),
+          dstFracGap(dst_fractal_gap),
+          srcFracGap(src_fractal_gap),
+          addrMode(address_mode)
+    {
+    }
+
+    uint32_t startIndex = 0;
+    uint32_t repeatTimes = 0;
+    uint32_t srcStride = 0;
+    uint32_t dstGap = 0;
+    uint32_t dstFracGap = 0;
+    uint32_t srcFracGap = 0;
+    uint32_t addrMode = 0;
 };
 struct LoadImageToLocalParams {
+    LoadImageToLocalParams() = default;
+
+    uint16_t horizSize = 0, vertSize = 0, horizStartPos = 0, vertStartPos = 0, srcHorizSize = 0;
+    uint8_t topPadSize = 0, botPadSize = 0;
+    uint16_t leftPadSize = 0, rightPadSize = 0;
+    uint8_t sid = 0;
 };
 
 struct IsResetLoad3dConfig {
@@ -282,12 +325,6 @@ template <class T>
 inline void LoadImageToLocal(const LocalTensor<T>&, const LoadImageToLocalParams&, Where at = Where::here())
 {
     tile_simulator::raise_not_on_chip({"LoadImageToLocal (not simulated)", at}, "DataCopy");
-}
-template <class T = int8_t, class U = uint8_t>
-inline void LoadDataWithSparse(const LocalTensor<T>&, const LocalTensor<T>&, const LocalTensor<U>&,
-    const LoadData2DParams&, Where at = Where::here())
-{
-    tile_simulator::raise_not_on_chip({"LoadDataWithSparse (not simulated)", at}, "LoadData on a dense matrix");
 }
 template <class T>
 inline void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src,

@@ -49,7 +49,6 @@ void mmad_with_bias(
     LocalOperand c, LocalOperand a, LocalOperand b, LocalOperand bias, const AscendC::MmadParams& params, Use use);
 void set_hf32(bool enabled);
 void set_hf32_rounding(bool ties_to_zero);
-[[noreturn]] void raise_not_simulated(Use use, const char* what);
 
 }  // namespace tile_simulator
 
@@ -92,12 +91,5 @@ inline void SetHF32TransMode(bool hf32TransMode)
 inline void SetMMRowMajor() {}
 inline void SetMMColumnMajor() {}
 inline void SetMMLayoutTransform(bool) {}
-
-template <class C = int32_t, class T = int8_t>
-inline void MmadWithSparse(const LocalTensor<C>&, const LocalTensor<T>&, const LocalTensor<T>&, const MmadParams&,
-    Where at = Where::here())
-{
-    tile_simulator::raise_not_simulated({"MmadWithSparse", at}, "4:2 sparse matrices are");
-}
 
 }  // namespace AscendC
