@@ -33,6 +33,7 @@ SWITCHES: dict[str, Switch] = {
         Switch("check", "device", "what the simulator checks", ("off", "device")),
         Switch("threads", 0, "host threads of the simulator; 0 means one per core"),
         Switch("seed", 0, "order in which the simulator schedules cores"),
+        Switch("timeout", 60, "seconds a hand-written kernel may run; 0 means no limit"),
         Switch("soc", "Ascend910B2", "chip to compile for, a row of the SoC table"),
         Switch("backend", "auto", "where kernels run", ("auto", "simulator", "npu")),
         Switch("dump_ir", "", "folder that receives the IR after every pass"),

@@ -43,6 +43,12 @@ struct TileError {
     const char* api;
 };
 
+// The core a host thread simulates at this moment.
+struct TileRunningCore {
+    uint32_t block;
+    uint32_t core;  // 0 aic, 1 aiv0, 2 aiv1
+};
+
 void tile_simulator_default_options(TileOptions* options);
 // Both apply to later launches of the calling host thread, until set again.
 void tile_simulator_set_buffers(const TileBuffer* buffers, size_t count);
@@ -54,6 +60,8 @@ int tile_simulator_run(const char* kernel_name, uint32_t blocks, void (*entry)(v
 const TileError* tile_simulator_error(void);
 const char* tile_simulator_output(size_t* length);
 void tile_simulator_clear(void);
+// What the calling thread simulates; returns 0 if it runs no core. May be called in a signal handler.
+int tile_simulator_running_core(TileRunningCore* core);
 }
 
 namespace tile_simulator {
