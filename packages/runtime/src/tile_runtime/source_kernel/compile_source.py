@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -127,7 +128,9 @@ def _told_at_source(error: BuildError, name: str, text: str) -> BuildError:
         hint += "#ifndef ASCENDC_CPU_DEBUG"
     elif STUB_NAME in error.message and place is None:
         hint = "the kernel's declaration was understood differently than the compiler reads it"
-    return BuildError(error.slug, error.message, loc, hint, sources={name: text})
+    first = re.search(r"(?:error|Error): (.*)", error.message)
+    message = f"{first[1]}\n{error.message}" if first else error.message
+    return BuildError(error.slug, message, loc, hint, sources={name: text})
 
 
 def _user_headers(dependencies: Path, folder: Path) -> Mapping[str, str]:
@@ -163,8 +166,6 @@ def addresses_to_lines(library: Path, offsets: Sequence[int]) -> list[list[tuple
 
 
 def _addr2line(library: Path, offsets: Sequence[int]) -> list[list[tuple[str, int]]]:
-    import subprocess
-
     try:
         done = subprocess.run(
             ["addr2line", "-a", "-i", "-e", str(library), *map(hex, offsets)],

@@ -56,7 +56,9 @@ def _crash(ended: Ended, cells: Sequence[Cell], library: Path, source: str) -> F
     if number <= 0:
         code = record.exit_code if ended.code == 2 and record.state == RUNNING else ended.code
         what = "the kernel" if record.state == RUNNING else "the simulator's process"
-        return _told("exit", f"{what} ended the process with exit code {code}", ended, library, source)
+        return _told(
+            "exit", f"{what} ended the process with exit code {code}", ended, library, source
+        )
     name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
     if record.state == STARTING or record.in_simulator:
         text = (

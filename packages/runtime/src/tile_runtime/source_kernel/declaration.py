@@ -13,15 +13,20 @@ from tile_ir import KernelError, Loc, did_you_mean
 from tile_runtime.source_kernel.cxx_text import Lines, Statement, Token, closing, statements
 
 _QUALIFIERS = frozenset(
-    "__global__ __aicore__ __vector__ __cube__ __mix__ __schedmode__ __attribute__ extern static "
-    "inline template void const".split()
-)
+    ("__global__", "__aicore__", "__vector__", "__cube__", "__mix__", "__schedmode__",
+     "__attribute__", "extern", "static", "inline", "template", "void", "const")
+)  # fmt: skip
 # Words that can end a type: a parameter that ends with one has no name.
 _TYPE_WORDS = frozenset(
-    "int unsigned signed long short char bool float double half bfloat16_t void auto const "
-    "volatile GM_ADDR size_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t "
-    "__restrict__ __restrict".split()
-)
+    ("int", "unsigned", "signed", "long", "short", "char", "bool", "float", "double", "half",
+     "bfloat16_t", "void", "auto", "const", "volatile", "GM_ADDR", "size_t", "int8_t", "int16_t",
+     "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t", "__restrict__",
+     "__restrict")
+)  # fmt: skip
+KERNEL_TYPES = (
+    "KERNEL_TYPE_AIV_ONLY", "KERNEL_TYPE_AIC_ONLY", "KERNEL_TYPE_MIX_AIV_1_0",
+    "KERNEL_TYPE_MIX_AIC_1_0", "KERNEL_TYPE_MIX_AIC_1_1", "KERNEL_TYPE_MIX_AIC_1_2",
+)  # fmt: skip
 _MIX_TYPES = {
     ("1", "2"): "KERNEL_TYPE_MIX_AIC_1_2",
     ("1", "1"): "KERNEL_TYPE_MIX_AIC_1_1",
@@ -112,9 +117,7 @@ def kernels_of(text: str, file: str) -> list[KernelDeclaration]:
     return found
 
 
-def _kernel(
-    statement: Statement, text: str, file: str, lines: Lines
-) -> KernelDeclaration | None:
+def _kernel(statement: Statement, text: str, file: str, lines: Lines) -> KernelDeclaration | None:
     head = statement.head
     is_template = head[0].text == "template"
     begin = _after_template(head) if is_template else 0
@@ -204,9 +207,7 @@ def _split_name(kernel: str | None, template: str | None) -> tuple[str | None, s
     if template:
         before, bracket, rest = template.partition("<")
         if not bracket:
-            raise KernelError(
-                "kernel-template", f"{template!r} is not of the form name<arguments>"
-            )
+            raise KernelError("kernel-template", f"{template!r} is not of the form name<arguments>")
         name = name or before
         arguments = bracket + rest
     return (name.strip().removeprefix("::") or None), arguments.strip()

@@ -27,6 +27,7 @@ def translation_unit(
         f'#line 1 "{quoted}"\n'
         f"{text}\n"
         f'#line 1 "{STUB_NAME}"\n'
-        'extern "C" __attribute__((visibility("default"))) bool tile_stub_run(tile_host::Call* call)\n'
+        'extern "C" __attribute__((visibility("default")))\n'
+        "bool tile_stub_run(tile_host::Call* call)\n"
         f"{{ return tile_host::launch({arguments}); }}\n"
     )

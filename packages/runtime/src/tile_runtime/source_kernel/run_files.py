@@ -6,6 +6,7 @@ import os
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -115,13 +116,13 @@ class RunFiles:
                 _write_all(self.request, memoryview(cell.memory), start)
         return places
 
-    def memory_after(self, index: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+    def memory_after(self, index: int) -> Any:
         """The bytes of a buffer as the run left them, in new memory."""
         start, size = self._places[index]
         result = np.empty(size, np.uint8)
-        view, done = memoryview(result), 0
+        done = 0
         while done < size:
-            count = os.preadv(self.request, [view[done:]], start + done)
+            count = os.preadv(self.request, [result[done:]], start + done)
             if count == 0:  # the kernel made the file shorter
                 break
             done += count

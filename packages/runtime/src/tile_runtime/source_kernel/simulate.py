@@ -17,7 +17,7 @@ from tile_runtime.simulation_error import Fault, SimulationError
 from tile_runtime.source_kernel.arguments import BUFFER, Cell, bind
 from tile_runtime.source_kernel.compile_source import CompileOptions, compile_source
 from tile_runtime.source_kernel.crash import fault_of
-from tile_runtime.source_kernel.declaration import KernelDeclaration, find_kernel
+from tile_runtime.source_kernel.declaration import KERNEL_TYPES, KernelDeclaration, find_kernel
 from tile_runtime.source_kernel.host_code import without_host_code
 from tile_runtime.source_kernel.host_stub import translation_unit
 from tile_runtime.source_kernel.isolated_run import run_isolated
@@ -78,10 +78,10 @@ def simulate(
     not compile. What the kernel does wrong while it runs is in the result.
     """
     text, name, folder = _read(source)
-    declared, expression = find_kernel(text, name, kernel, template)
-    if kernel_type is not None:
-        declared = replace(declared, type=_checked_type(kernel_type))
     try:
+        declared, expression = find_kernel(text, name, kernel, template)
+        if kernel_type is not None:
+            declared = replace(declared, type=_checked_type(kernel_type))
         cells, given = bind(declared, args)
         options = _run_options(blocks, check, seed, threads, soc, memory_limit)
     except KernelError as error:
@@ -120,15 +120,12 @@ def _read(source: str | os.PathLike[str]) -> tuple[str, str, Path]:
 
 
 def _checked_type(name: str) -> str:
-    known = [
-        f"KERNEL_TYPE_{k}"
-        for k in "AIV_ONLY AIC_ONLY MIX_AIV_1_0 MIX_AIC_1_0 MIX_AIC_1_1 MIX_AIC_1_2".split()
-    ]
-    if name not in known:
-        raise KernelError(
-            "kernel-type", f"no kernel type is called {name!r}: {', '.join(known)}",
-            hint=did_you_mean(name, known),
-        )  # fmt: skip
+    if name not in KERNEL_TYPES:
+        raise CallError(
+            "kernel-type",
+            f"no kernel type is called {name!r}: {', '.join(KERNEL_TYPES)}",
+            hint=did_you_mean(name, KERNEL_TYPES),
+        )
     return name
 
 
@@ -165,7 +162,10 @@ def _run_options(
 def _target(soc: str) -> Target:
     if soc not in TARGETS:
         raise CallError(
-            "soc", f"no chip is called {soc!r}: {', '.join(TARGETS)}", None, did_you_mean(soc, TARGETS)
+            "soc",
+            f"no chip is called {soc!r}: {', '.join(TARGETS)}",
+            None,
+            did_you_mean(soc, TARGETS),
         )
     return TARGETS[soc]
 
@@ -196,8 +196,8 @@ def _outputs(files: RunFiles, cells: Sequence[Cell], *, write_back: bool) -> dic
         memory = files.memory_after(index)
         if isinstance(cell.target, torch.Tensor):
             tensor = cell.target
-            flat = torch.from_numpy(memory).view(tensor.dtype) if memory.size else tensor.new_empty(0)
-            after = flat.reshape(tensor.shape)
+            after = torch.empty_like(tensor, memory_format=torch.contiguous_format).detach()
+            after.reshape(-1).view(torch.uint8).copy_(torch.from_numpy(memory))
             outputs[cell.name] = tensor.detach().copy_(after) if write_back else after
             continue
         array = cell.target
