@@ -122,7 +122,7 @@ class RunFiles:
         result = np.empty(size, np.uint8)
         done = 0
         while done < size:
-            count = os.preadv(self.request, [result[done:]], start + done)
+            count = os.preadv(self.request, [result.data[done:]], start + done)
             if count == 0:  # the kernel made the file shorter
                 break
             done += count
