@@ -24,7 +24,7 @@ HEADS = {
     'extern "C" __global__ __aicore__ void k(': None,
     "__global__ __aicore__ void k(": None,
     "__aicore__ __global__ void k(": None,
-    "extern \"C\"\n__global__\n__aicore__\nvoid\nk\n(": None,
+    'extern "C"\n__global__\n__aicore__\nvoid\nk\n(': None,
     "inline static __global__ __aicore__ void k(": None,
     "__attribute__((used)) __global__ __aicore__ void k(": None,
     "__vector__ __global__ __aicore__ void k(": "KERNEL_TYPE_AIV_ONLY",

@@ -36,28 +36,24 @@ class Cell:
     shares: int | None = None
 
 
-def bind(
-    kernel: KernelDeclaration, args: Mapping[str, Any] | Sequence[Any]
-) -> tuple[list[Cell | None], list[bool]]:
-    """Cells for the parameters, and which of them got an argument; the others take their default.
+def bind(kernel: KernelDeclaration, args: Mapping[str, Any] | Sequence[Any]) -> list[Cell]:
+    """Cells for the parameters up to the last one given; those behind it take their default.
 
     Raises CallError at the parameter that does not fit.
     """
     values = _by_name(kernel, args) if isinstance(args, Mapping) else _in_order(kernel, args)
-    cells: list[Cell | None] = []
-    for parameter in kernel.parameters:
-        if parameter.name not in values:
-            if parameter.default is None:
-                raise CallError(
-                    "kernel-arguments",
-                    f"{kernel.name}: no argument for `{parameter.type} {parameter.name}`",
-                    parameter.loc,
-                )
-            cells.append(None)
-            continue
-        cells.append(_cell(parameter, values[parameter.name]))
+    given = max((i + 1 for i, p in enumerate(kernel.parameters) if p.name in values), default=0)
+    for i, parameter in enumerate(kernel.parameters):
+        if parameter.name not in values and (i < given or parameter.default is None):
+            behind = " (one behind it is given)" if parameter.default is not None else ""
+            raise CallError(
+                "kernel-arguments",
+                f"{kernel.name}: no argument for `{parameter.type} {parameter.name}`{behind}",
+                parameter.loc,
+            )
+    cells = [_cell(p, values[p.name]) for p in kernel.parameters[:given]]
     _share(cells, kernel)
-    return cells, [cell is not None for cell in cells]
+    return cells
 
 
 def _by_name(kernel: KernelDeclaration, args: Mapping[str, Any]) -> dict[str, Any]:
@@ -139,9 +135,9 @@ def _unfit(parameter: KernelParameter, what: str) -> CallError:
     )
 
 
-def _share(cells: list[Cell | None], kernel: KernelDeclaration) -> None:
+def _share(cells: list[Cell], kernel: KernelDeclaration) -> None:
     """Two arguments with the same memory share a buffer, as on a device."""
-    arrays = [(i, c) for i, c in enumerate(cells) if c is not None and c.target is not None]
+    arrays = [(i, c) for i, c in enumerate(cells) if c.target is not None]
     for at, (i, cell) in enumerate(arrays):
         for j, other in arrays[:at]:
             if other.shares is not None or not cell.memory.nbytes or not other.memory.nbytes:
@@ -153,7 +149,7 @@ def _share(cells: list[Cell | None], kernel: KernelDeclaration) -> None:
             if not same or cell.memory.nbytes != other.memory.nbytes:
                 raise CallError(
                     "kernel-arguments",
-                    f"the memory of `{cell.name}` and `{other.name}` overlaps in part",
+                    f"the memories of `{cell.name}` and `{other.name}` overlap in part",
                     kernel.parameters[i].loc,
                     "pass the same array for both, or copies",
                 )

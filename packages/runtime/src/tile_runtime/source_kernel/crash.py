@@ -44,6 +44,8 @@ def fault_of(
         if not record.has_fault:
             return None
         kind, text, file, core, api = record.texts[:5]
+        if kind == "exception" and text.endswith("std::bad_alloc"):
+            kind, text = "out-of-memory", "the kernel allocated more than the run may take"
         return Fault(kind, text, file, record.line, record.block, core, api)
     assert record.state != BAD_ARGUMENT, "told by the caller"
     return _crash(ended, cells, library, source)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tile_runtime.source_kernel.declaration import KernelDeclaration
 
 # The name compilers and debuggers show for the lines of the stub.
@@ -11,16 +9,13 @@ STUB_NAME = "<host stub>"
 
 
 def translation_unit(
-    text: str, name: str, kernel: KernelDeclaration, expression: str, given: Sequence[bool]
+    text: str, name: str, kernel: KernelDeclaration, expression: str, given: int
 ) -> str:
-    """C++ that defines `tile_stub_run`. `given` says which parameters get an argument; the others
+    """C++ that defines `tile_stub_run`. The first `given` parameters get an argument, the others
     take their default. Lines of the source keep their file and number."""
-    values = [
-        f"tile_host::Given<{i}>{{}}" if is_given else f"[] {{ return {p.default}; }}"
-        for i, (p, is_given) in enumerate(zip(kernel.parameters, given, strict=True))
-    ]
     type_ = f"::{kernel.type}" if kernel.type else "tile_host::type_from_kernel"
-    arguments = ", ".join(["*call", f'"{kernel.name}"', type_, f"&{expression}", *values])
+    invoke = f"[](auto... values) {{ {expression}(values...); }}"
+    arguments = ", ".join(["*call", f'"{kernel.name}"', type_, f"&{expression}", invoke])
     quoted = name.replace("\\", "\\\\").replace('"', '\\"')
     return (
         '#include "tile_host_stub.h"\n'
@@ -29,5 +24,5 @@ def translation_unit(
         f'#line 1 "{STUB_NAME}"\n'
         'extern "C" __attribute__((visibility("default")))\n'
         "bool tile_stub_run(tile_host::Call* call)\n"
-        f"{{ return tile_host::launch({arguments}); }}\n"
+        f"{{ return tile_host::launch<{given}>({arguments}); }}\n"
     )

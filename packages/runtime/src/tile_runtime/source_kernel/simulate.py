@@ -82,25 +82,24 @@ def simulate(
         declared, expression = find_kernel(text, name, kernel, template)
         if kernel_type is not None:
             declared = replace(declared, type=_checked_type(kernel_type))
-        cells, given = bind(declared, args)
+        cells = bind(declared, args)
         options = _run_options(blocks, check, seed, threads, soc, memory_limit)
     except KernelError as error:
         raise error.with_sources({name: text}) from None
     seconds = _seconds(timeout)
-    unit = translation_unit(without_host_code(text), name, declared, expression, given)
+    unit = translation_unit(without_host_code(text), name, declared, expression, len(cells))
     compile_options = CompileOptions(
         tuple(Path(p).absolute() for p in includes), tuple(defines), folder
     )
     compiled = compile_source(unit, name, compile_options, text)
-    passed = [cell or Cell(p.name, 0) for cell, p in zip(cells, declared.parameters, strict=True)]
-    files = RunFiles(options, passed)
+    files = RunFiles(options, cells)
     try:
         ended = run_isolated(compiled.library, files, seconds)
         record = ended.record
         if record.state == BAD_ARGUMENT and not ended.timed_out:
             raise _unfit(declared, record.argument, record.texts[1], {name: text})
-        fault = fault_of(ended, passed, compiled.library, name, seconds)
-        outputs = _outputs(files, passed, write_back=fault is None)
+        fault = fault_of(ended, cells, compiled.library, name, seconds)
+        outputs = _outputs(files, cells, write_back=fault is None)
         return SimulationResult(
             outputs, record.texts[5] + ended.console, fault, record.elapsed, (name, text)
         )

@@ -36,10 +36,6 @@ struct Call {
     char problem[512];  // why the argument does not fit; empty if all do
 };
 
-// Stands for argument `index` of the call; a parameter's default value is a callable instead.
-template <size_t index>
-struct Given {};
-
 [[gnu::format(printf, 3, 4)]] inline void reject(Call& call, size_t index, const char* format, ...)
 {
     if (call.problem[0] == 0) {
@@ -167,41 +163,43 @@ P value_of(Call& call, size_t index)
     }
 }
 
-template <class P, size_t index>
-P parameter(Call& call, Given<index>)
+template <class Values, class Body, size_t... index>
+void convert_and_launch(Call& call, const char* name, Body& body, std::index_sequence<index...>)
 {
-    return value_of<P>(call, index);
-}
-template <class P, class Default>
-P parameter(Call&, const Default& value)
-{
-    return static_cast<P>(value());
+    body.values = Values{value_of<std::tuple_element_t<index, Values>>(call, index)...};
+    if (call.problem[0] == 0) {
+        const auto enter = [](void* closure) { (*static_cast<Body*>(closure))(); };
+        tile_simulator_run(name, call.blocks, enter, &body);
+    }
 }
 
-// Launches the kernel; false if an argument does not fit, with `problem` set.
-template <class... P, class... A>
-bool launch(Call& call, const char* name, KernelMetaType type, void (*kernel)(P...), A... given)
+template <class Values, size_t... index>
+auto first_values(std::index_sequence<index...>) -> std::tuple<std::tuple_element_t<index, Values>...>;
+
+// Launches the kernel with the first `given` arguments; false if one does not fit, with `problem` set. `kernel` tells
+// the types of the parameters, `invoke` calls the same kernel, so that the compiler adds default arguments.
+template <size_t given, class Invoke, class... P>
+bool launch(Call& call, const char* name, KernelMetaType type, void (*)(P...), Invoke invoke)
 {
-    static_assert(sizeof...(P) == sizeof...(A), "the stub knows another number of parameters than the kernel has");
+    static_assert(given <= sizeof...(P), "the stub knows more parameters than the kernel has");
+    using All = std::tuple<std::remove_cv_t<P>...>;
+    using Values = decltype(first_values<All>(std::make_index_sequence<given>{}));
     struct Body {
         Call& call;
         KernelMetaType type;
-        void (*kernel)(P...);
-        std::tuple<std::remove_cv_t<P>...> values;
-    } body{call, type, kernel, {parameter<std::remove_cv_t<P>>(call, given)...}};
-    if (call.problem[0] != 0) {
-        return false;
-    }
-    const auto enter = [](void* closure) {
-        Body& body = *static_cast<Body*>(closure);
-        body.call.enter();
-        if (body.type != type_from_kernel && !tile_simulator::enter_kernel(body.type)) {
-            return;
+        Invoke invoke;
+        Values values;
+
+        void operator()()
+        {
+            call.enter();
+            if (type == type_from_kernel || tile_simulator::enter_kernel(type)) {
+                std::apply(invoke, values);
+            }
         }
-        std::apply(body.kernel, body.values);
-    };
-    tile_simulator_run(name, call.blocks, enter, &body);
-    return true;
+    } body{call, type, invoke, {}};
+    convert_and_launch<Values>(call, name, body, std::make_index_sequence<given>{});
+    return call.problem[0] == 0;
 }
 
 }  // namespace tile_host
