@@ -6,23 +6,27 @@ from tile_runtime.source_kernel.declaration import KernelDeclaration
 
 # The name compilers and debuggers show for the lines of the stub.
 STUB_NAME = "<host stub>"
+STUB_SYMBOL = "tile_stub_run"
 
 
 def translation_unit(
     text: str, name: str, kernel: KernelDeclaration, expression: str, given: int
 ) -> str:
-    """C++ that defines `tile_stub_run`. The first `given` parameters get an argument, the others
-    take their default. Lines of the source keep their file and number."""
+    """C++ of a source and its stub. Lines of the source keep their file and number."""
+    quoted = name.replace("\\", "\\\\").replace('"', '\\"')
+    stub = stub_function(kernel, expression, given, STUB_SYMBOL)
+    return f'#include "tile_host_stub.h"\n#line 1 "{quoted}"\n{text}\n{stub}'
+
+
+def stub_function(kernel: KernelDeclaration, expression: str, given: int, symbol: str) -> str:
+    """C++ that defines the function the runner calls. The first `given` parameters get an
+    argument, the others take their default."""
     type_ = f"::{kernel.type}" if kernel.type else "tile_host::type_from_kernel"
     invoke = f"[](auto... values) {{ {expression}(values...); }}"
     arguments = ", ".join(["*call", f'"{kernel.name}"', type_, f"&{expression}", invoke])
-    quoted = name.replace("\\", "\\\\").replace('"', '\\"')
     return (
-        '#include "tile_host_stub.h"\n'
-        f'#line 1 "{quoted}"\n'
-        f"{text}\n"
         f'#line 1 "{STUB_NAME}"\n'
         'extern "C" __attribute__((visibility("default")))\n'
-        "bool tile_stub_run(tile_host::Call* call)\n"
+        f"bool {symbol}(tile_host::Call* call)\n"
         f"{{ return tile_host::launch<{given}>({arguments}); }}\n"
     )

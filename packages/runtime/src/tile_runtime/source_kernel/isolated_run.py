@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tile_ir import BuildError
 from tile_runtime.native import runner_program, simulator_library
+from tile_runtime.source_kernel.host_stub import STUB_SYMBOL
 from tile_runtime.source_kernel.run_files import RunFiles, RunRecord
 
 # How long a process whose time is up may take to say where it is.
@@ -36,15 +37,18 @@ def _programs(cache_dir: str | None) -> tuple[Path, Path]:
     return runner_program(), simulator_library()
 
 
-def run_isolated(library: Path, files: RunFiles, timeout: float) -> Ended:
+def run_isolated(
+    library: Path, files: RunFiles, timeout: float, symbol: str = STUB_SYMBOL
+) -> Ended:
     """Run the kernel to its end, or until `timeout` seconds have passed (0: no limit).
+    `symbol` is its host stub; a library may hold several.
 
     Raises BuildError if the process can not be started.
     """
     runner, simulator = _programs(os.environ.get("TILE_CACHE_DIR"))
     command = [
         str(runner), str(os.getpid()), str(simulator), str(library),
-        str(files.request), str(files.record),
+        str(files.request), str(files.record), symbol,
     ]  # fmt: skip
     try:
         process = subprocess.Popen(

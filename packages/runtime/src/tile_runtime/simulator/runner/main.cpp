@@ -1,6 +1,7 @@
 // Runs one kernel of a hand-written source in a process of its own, so that nothing it does harms the caller.
 //
 // Usage: runner <parent pid> <libtile_simulator.so> <kernel library> <request descriptor> <record descriptor>
+// <host stub>
 #include <dlfcn.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -124,19 +125,20 @@ void limit_resources(uint64_t memory)
 
 class Run {
 public:
-    Run(const char* simulator, const char* kernel, int request_file, int record_file)
+    Run(const char* simulator, const char* kernel, int request_file, int record_file, const char* stub)
         : request_(map_request(request_file)),
           arguments_(reinterpret_cast<const RequestArgument*>(&request_ + 1)),
           memory_(request_file, arguments_, request_.arguments),
           out_(record_file),
           simulator_(open_library(simulator, RTLD_NOW | RTLD_GLOBAL)),
-          kernel_(open_library(kernel, RTLD_NOW | RTLD_LOCAL))
+          kernel_(open_library(kernel, RTLD_NOW | RTLD_LOCAL)),
+          stub_(stub)
     {
     }
 
     void execute()
     {
-        auto* stub = find<bool(tile_host::Call*)>(kernel_, "tile_stub_run");
+        auto* stub = find<bool(tile_host::Call*)>(kernel_, stub_);
         Watched watched;
         watched.record = &out_.record();
         watched.memory = &memory_;
@@ -229,6 +231,7 @@ private:
     RecordFile out_;
     void* simulator_;
     void* kernel_;
+    const char* stub_;
 };
 
 int run(char** arguments)
@@ -240,7 +243,7 @@ int run(char** arguments)
     const int record_file = std::atoi(arguments[5]);
     RecordFile record(record_file);
     try {
-        Run run(arguments[2], arguments[3], std::atoi(arguments[4]), record_file);
+        Run run(arguments[2], arguments[3], std::atoi(arguments[4]), record_file, arguments[6]);
         run.execute();
         std::fflush(nullptr);
         // No destructors: the kernel may have left anything behind, and the system takes all of it back.
@@ -260,5 +263,5 @@ int run(char** arguments)
 
 int main(int count, char** arguments)
 {
-    return count == 6 ? tile_runner::run(arguments) : 3;
+    return count == 7 ? tile_runner::run(arguments) : 3;
 }
