@@ -27,6 +27,7 @@ HEADS = {
     'extern "C"\n__global__\n__aicore__\nvoid\nk\n(': None,
     "inline static __global__ __aicore__ void k(": None,
     "__attribute__((used)) __global__ __aicore__ void k(": None,
+    "__global__ __launch_bounds__(512) void k(": None,
     "__vector__ __global__ __aicore__ void k(": "KERNEL_TYPE_AIV_ONLY",
     "__global__ __cube__ void k(": "KERNEL_TYPE_AIC_ONLY",
     "__global__ __mix__(1, 2) void k(": "KERNEL_TYPE_MIX_AIC_1_2",

@@ -314,6 +314,13 @@ def test_memory_is_limited(name: str) -> None:
     assert fault is not None and fault.kind == "out-of-memory"
 
 
+@pytest.mark.parametrize("limit", [1, 100 << 10, 2 << 20, 20 << 20])
+def test_too_little_memory_for_the_simulation(limit: int) -> None:
+    for threads in (1, 2):
+        fault = misdeed("nothing", memory_limit=limit, threads=threads)[0].error
+        assert fault is None or fault.kind == "out-of-memory"
+
+
 def test_output_is_limited() -> None:
     fault = misdeed("console")[0].error
     assert fault is not None and fault.kind == "too-much-output"

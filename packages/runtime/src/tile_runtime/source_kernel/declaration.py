@@ -12,10 +12,6 @@ from dataclasses import dataclass
 from tile_ir import KernelError, Loc, did_you_mean
 from tile_runtime.source_kernel.cxx_text import Lines, Statement, Token, closing, statements
 
-_QUALIFIERS = frozenset(
-    ("__global__", "__aicore__", "__vector__", "__cube__", "__mix__", "__schedmode__",
-     "__attribute__", "extern", "static", "inline", "template", "void", "const")
-)  # fmt: skip
 # Words that can end a type: a parameter that ends with one has no name.
 _TYPE_WORDS = frozenset(
     ("int", "unsigned", "signed", "long", "short", "char", "bool", "float", "double", "half",
@@ -128,7 +124,7 @@ def _kernel(statement: Statement, text: str, file: str, lines: Lines) -> KernelD
             type_ = _MIX_TYPES.get((head[i + 2].text, head[min(i + 4, len(head) - 1)].text))
         elif word in ("__vector__", "__cube__"):
             type_ = "KERNEL_TYPE_AIV_ONLY" if word == "__vector__" else "KERNEL_TYPE_AIC_ONLY"
-        if head[i + 1].text == "(" and head[i].is_name and word not in _QUALIFIERS:
+        if head[i + 1].text == "(" and head[i].is_name and not _is_qualifier(word):
             inside = head[i + 2 : closing(head, i + 1)]
             loc = Loc(file, *lines.place(head[i].start))
             parameters = tuple(
@@ -144,6 +140,11 @@ def _kernel(statement: Statement, text: str, file: str, lines: Lines) -> KernelD
                 statement.body is not None,
             )
     return None
+
+
+def _is_qualifier(word: str) -> bool:
+    """Words that may stand before a bracket and are not the kernel's name: __mix__(1, 2)."""
+    return (word.startswith("__") and word.endswith("__")) or word == "decltype"
 
 
 def _inferred_type(text: str) -> str | None:

@@ -251,9 +251,11 @@ int run(char** arguments)
     } catch (const std::bad_alloc&) {
         record.record().state = state_out_of_memory;
     } catch (const std::exception& error) {
+        // A kernel's own exceptions end in the simulator; what comes out of a run is a thread it could not start.
+        const bool running = record.record().state == state_running;
         record.write(0, "");
         record.write(1, error.what());
-        record.record().state = state_cannot_load;
+        record.record().state = running ? state_out_of_memory : state_cannot_load;
     }
     _exit(0);
 }
