@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from tile_ir import KernelError
 from tile_runtime.source_kernel.cxx_text import Lines, tokens_of, without_comments
 from tile_runtime.source_kernel.declaration import find_kernel, kernels_of
 from tile_runtime.source_kernel.host_code import without_host_code
+from tile_runtime.source_kernel.kernel_type import kernel_type
 
 
 def only(text: str, kernel: str | None = None, template: str | None = None):
@@ -42,7 +45,7 @@ def test_qualifiers(head: str) -> None:
     kernel, expression = only(head + "GM_ADDR x, int32_t n) { Add(x); }")
     assert (kernel.name, expression) == ("k", "::k")
     assert [p.name for p in kernel.parameters] == ["x", "n"]
-    assert kernel.type == (HEADS[head] or "KERNEL_TYPE_AIV_ONLY")
+    assert kernel.type == HEADS[head]
 
 
 PARAMETERS = {
@@ -132,7 +135,18 @@ def test_errors_have_a_position(text: str) -> None:
     ],
 )
 def test_kernel_type_is_inferred(body: str, expected: str | None) -> None:
-    assert only(f"__global__ __aicore__ void k() {{ {body} }}")[0].type == expected
+    text = f"__global__ __aicore__ void k() {{ {body} }} // Mmad(ASCEND_IS_AIV)\n"
+    others = "__global__ void k2() { KERNEL_TASK_TYPE_DEFAULT(0); Mmad(); CrossCoreWaitFlag(1); }"
+    assert kernel_type(text + others, "k", []) == expected
+
+
+def test_headers_tell_the_kernel_type_too(tmp_path: Path) -> None:
+    text = '#include "kernel_operator.h"\n#include "a.h"\n__global__ void k() { go(); }'
+    (tmp_path / "a.h").write_text('#include "a.h"\n#include "inside/b.h"\n')
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "inside" / "b.h").write_text("void go() { Mmad(); }")
+    assert kernel_type(text, "k", []) == "KERNEL_TYPE_AIV_ONLY"
+    assert kernel_type(text, "k", [tmp_path]) == "KERNEL_TYPE_AIC_ONLY"
 
 
 HOST = """#include "acl/acl.h"

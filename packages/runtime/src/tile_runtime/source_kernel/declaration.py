@@ -19,23 +19,12 @@ _TYPE_WORDS = frozenset(
      "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t", "__restrict__",
      "__restrict")
 )  # fmt: skip
-KERNEL_TYPES = (
-    "KERNEL_TYPE_AIV_ONLY", "KERNEL_TYPE_AIC_ONLY", "KERNEL_TYPE_MIX_AIV_1_0",
-    "KERNEL_TYPE_MIX_AIC_1_0", "KERNEL_TYPE_MIX_AIC_1_1", "KERNEL_TYPE_MIX_AIC_1_2",
-)  # fmt: skip
 _MIX_TYPES = {
     ("1", "2"): "KERNEL_TYPE_MIX_AIC_1_2",
     ("1", "1"): "KERNEL_TYPE_MIX_AIC_1_1",
     ("1", "0"): "KERNEL_TYPE_MIX_AIC_1_0",
     ("0", "1"): "KERNEL_TYPE_MIX_AIV_1_0",
 }
-# What only one kind of core has. The vendor's compiler looks at the compiled code the same way,
-# where neither a qualifier nor KERNEL_TASK_TYPE_DEFAULT says what the kernel is.
-_CUBE_WORDS = re.compile(
-    r"\b(Mmad|Fixpipe|LoadData\w*|ASCEND_IS_AIC|ASCEND_IS_NOT_AIV|TPosition::(A1|A2|B1|B2|C1|C2|"
-    r"CO1|CO2|TSCM)|CrossCore\w+)\b|SyncAll\s*<\s*false"
-)
-_VECTOR_WORDS = re.compile(r"\b(ASCEND_IS_AIV|ASCEND_IS_NOT_AIC|VEC(IN|OUT|CALC)|CrossCore\w+)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +39,7 @@ class KernelParameter:
 
 @dataclass(frozen=True, slots=True)
 class KernelDeclaration:
-    """A `__global__` function. `type` is a KernelMetaType, or None if the kernel sets it itself."""
+    """A `__global__` function. `type` is a KernelMetaType if a qualifier says it."""
 
     name: str
     scope: tuple[str, ...]
@@ -135,7 +124,7 @@ def _kernel(statement: Statement, text: str, file: str, lines: Lines) -> KernelD
                 statement.scope,
                 parameters,
                 is_template,
-                type_ or _inferred_type(text),
+                type_,
                 loc,
                 statement.body is not None,
             )
@@ -145,15 +134,6 @@ def _kernel(statement: Statement, text: str, file: str, lines: Lines) -> KernelD
 def _is_qualifier(word: str) -> bool:
     """Words that may stand before a bracket and are not the kernel's name: __mix__(1, 2)."""
     return (word.startswith("__") and word.endswith("__")) or word == "decltype"
-
-
-def _inferred_type(text: str) -> str | None:
-    if "KERNEL_TASK_TYPE_DEFAULT" in text:
-        return None
-    cube, vector = bool(_CUBE_WORDS.search(text)), bool(_VECTOR_WORDS.search(text))
-    if cube and vector:
-        return "KERNEL_TYPE_MIX_AIC_1_2"
-    return "KERNEL_TYPE_AIC_ONLY" if cube else "KERNEL_TYPE_AIV_ONLY"
 
 
 def _after_template(head: Sequence[Token]) -> int:

@@ -17,10 +17,12 @@ from tile_runtime.simulation_error import Fault, SimulationError
 from tile_runtime.source_kernel.arguments import BUFFER, Cell, bind
 from tile_runtime.source_kernel.compile_source import CompileOptions, compile_source
 from tile_runtime.source_kernel.crash import fault_of
-from tile_runtime.source_kernel.declaration import KERNEL_TYPES, KernelDeclaration, find_kernel
+from tile_runtime.source_kernel.declaration import KernelDeclaration, find_kernel
 from tile_runtime.source_kernel.host_code import without_host_code
 from tile_runtime.source_kernel.host_stub import translation_unit
 from tile_runtime.source_kernel.isolated_run import run_isolated
+from tile_runtime.source_kernel.kernel_type import KERNEL_TYPES
+from tile_runtime.source_kernel.kernel_type import kernel_type as inferred_type
 from tile_runtime.source_kernel.run_files import BAD_ARGUMENT, RunFiles, RunOptions
 
 # What a source given as text is called in reports.
@@ -80,17 +82,16 @@ def simulate(
     text, name, folder = _read(source)
     try:
         declared, expression = find_kernel(text, name, kernel, template)
-        if kernel_type is not None:
-            declared = replace(declared, type=_checked_type(kernel_type))
+        folders = [folder, *(Path(p).absolute() for p in includes)]
+        type_ = declared.type if kernel_type is None else _checked_type(kernel_type)
+        declared = replace(declared, type=type_ or inferred_type(text, declared.name, folders))
         cells = bind(declared, args)
         options = _run_options(blocks, check, seed, threads, soc, memory_limit)
     except KernelError as error:
         raise error.with_sources({name: text}) from None
     seconds = _seconds(timeout)
     unit = translation_unit(without_host_code(text), name, declared, expression, len(cells))
-    compile_options = CompileOptions(
-        tuple(Path(p).absolute() for p in includes), tuple(defines), folder
-    )
+    compile_options = CompileOptions(tuple(folders[1:]), tuple(defines), folder)
     compiled = compile_source(unit, name, compile_options, text)
     files = RunFiles(options, cells)
     try:
