@@ -45,6 +45,9 @@ sanitize: setup ## simulator tests under address and undefined-behaviour sanitiz
 	  LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
 	  $(PYTEST) tests/runtime/simulator
 
+fuzz-simulator: setup ## mutated kernels on the simulator: N=2000 SEED=0; prints how they end
+	PYTHONPATH=tests/runtime $(BIN)/python tests/runtime/fuzz_sources.py $(or $(N),2000) --seed $(or $(SEED),0)
+
 bless: setup ## accept what the golden tests give now; look at the difference before committing
 	TILE_BLESS=1 $(PYTEST) tests/passes tests/codegen
 
@@ -63,4 +66,4 @@ $(STAMP): constraints.txt Makefile $(PACKAGES:%=packages/%/pyproject.toml) packa
 	  $(PACKAGES:%=-e packages/%) pytest pytest-xdist hypothesis mypy ruff
 	@touch $@
 
-.PHONY: help setup demo test check bench docs vendor-check sanitize bless clean
+.PHONY: help setup demo test check bench docs vendor-check sanitize fuzz-simulator bless clean

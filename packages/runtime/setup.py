@@ -3,6 +3,7 @@
 Without one, and for an editable installation, they are built at first use.
 """
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -26,13 +27,18 @@ class BuildWithNative(build_py):
 
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "cpu").write_text(fingerprint.cpu_digest())
-        for build in (build_simulator.build_simulator, build_simulator.build_launcher):
+        builds = (
+            build_simulator.build_simulator,
+            build_simulator.build_launcher,
+            build_simulator.build_runner,
+        )
+        for build in builds:
             try:
                 path = build()
             except (RuntimeError, OSError) as error:
                 self.announce(f"not prebuilt, will be built at first use: {error}", level=3)
                 continue
-            (folder / path.name).write_bytes(path.read_bytes())
+            shutil.copy(path, folder / path.name)
 
 
 setup(cmdclass={"build_py": BuildWithNative})

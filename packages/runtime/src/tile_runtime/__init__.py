@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tile_runtime.kernel import JITKernel
     from tile_runtime.pass_configs import PassConfigKey
     from tile_runtime.simulation_error import Fault, SimulationError
+    from tile_runtime.source_kernel.simulate import SimulationResult, simulate
 
 __version__ = "0.1.0"
 
@@ -26,6 +27,7 @@ _HOME = {
     "JITKernel": "kernel",
     "PassConfigKey": "pass_configs",
     "SimulationError": "simulation_error",
+    "SimulationResult": "source_kernel.simulate",
     "clear_cache": "cache",
     "compile": "jit_compile",
     "disable_cache": "cache",
@@ -33,6 +35,7 @@ _HOME = {
     "get_cache_dir": "cache",
     "jit": "jit_compile",
     "set_cache_dir": "cache",
+    "simulate": "source_kernel.simulate",
 }
 
 
@@ -49,6 +52,7 @@ __all__ = [
     "JITKernel",
     "PassConfigKey",
     "SimulationError",
+    "SimulationResult",
     "clear_cache",
     "compile",
     "disable_cache",
@@ -56,4 +60,5 @@ __all__ = [
     "get_cache_dir",
     "jit",
     "set_cache_dir",
+    "simulate",
 ]

@@ -1,4 +1,4 @@
-"""Builds libtile_simulator.so and the launcher extension for this host.
+"""Builds libtile_simulator.so, its runner and the launcher extension for this host.
 
 Only the standard library is used, so that a setup script can run this file before anything is
 installed. Results lie in a cache folder under a hash of sources, compiler, flags and CPU features:
@@ -35,6 +35,8 @@ _SANITIZED = (
     "-fsanitize=address,undefined",
     "-fno-omit-frame-pointer",
 )
+# The only target that is a program and not a shared library.
+RUNNER = "tile_simulator_runner"
 _COMMON = ("-std=c++17", "-fPIC", "-Wall", "-Wextra", "-Werror", "-pthread")
 
 
@@ -86,9 +88,18 @@ def build_simulator(cache_dir: Path | None = None, sanitize: bool = False) -> Pa
     """Returns the path of libtile_simulator.so; builds it if the cache has none for this host."""
     flags = (*_COMMON, *(_SANITIZED if sanitize else _OPTIMISED))
     sources = sorted((_SIMULATOR / "src").glob("*.cpp"))
-    watched = sorted(path for path in _SIMULATOR.rglob("*") if path.suffix in (".h", ".cpp"))
+    watched = _sources_under(_SIMULATOR / "src", include_directory())
     includes = (f"-I{include_directory()}", f"-I{_SIMULATOR / 'src'}")
     return _build(cache_dir, "libtile_simulator.so", sources, watched, flags, includes, ())
+
+
+def build_runner(cache_dir: Path | None = None) -> Path:
+    """Returns the path of the program that runs hand-written kernels in a process of their own."""
+    folder = _SIMULATOR / "runner"
+    flags = (*_COMMON, "-O2", "-fvisibility=hidden")
+    watched = _sources_under(folder, include_directory())
+    includes = (f"-I{include_directory()}",)
+    return _build(cache_dir, RUNNER, sorted(folder.glob("*.cpp")), watched, flags, includes, ())
 
 
 def build_launcher(cache_dir: Path | None = None) -> Path:
@@ -105,6 +116,11 @@ def build_launcher(cache_dir: Path | None = None) -> Path:
     )
     identity = (sys.version, _pybind11_include())
     return _build(cache_dir, name, sources, watched, flags, includes, identity)
+
+
+def _sources_under(*folders: Path) -> list[Path]:
+    found = (path for folder in folders for path in folder.rglob("*"))
+    return sorted(path for path in found if path.suffix in (".h", ".cpp"))
 
 
 def _pybind11_include() -> str:
@@ -160,7 +176,8 @@ def _compile_and_link(
         with ThreadPoolExecutor(max_workers=2) as pool:
             objects = list(pool.map(compile_one, sources))
         linked = str(Path(scratch) / target.name)
-        _run([compiler, *flags, "-shared", *objects, "-ldl", "-o", linked])
+        kind = () if target.name == RUNNER else ("-shared",)
+        _run([compiler, *flags, *kind, *objects, "-ldl", "-o", linked])
         os.replace(linked, target)
 
 
@@ -202,3 +219,4 @@ if __name__ == "__main__":
     print(build_simulator(sanitize="--sanitize" in sys.argv[1:]))
     if "--sanitize" not in sys.argv[1:]:
         print(build_launcher())
+        print(build_runner())

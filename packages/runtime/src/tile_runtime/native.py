@@ -31,6 +31,11 @@ def launcher_library() -> Path:
     return _prebuilt("_tile_launcher*.so") or _built(builder.build_launcher)
 
 
+def runner_program() -> Path:
+    """Path of the program that runs hand-written kernels. BuildError if it can not be built."""
+    return _prebuilt(builder.RUNNER) or _built(builder.build_runner)
+
+
 @lru_cache(maxsize=1)
 def launcher() -> Any:
     """The module `_tile_launcher` with the simulator loaded, or its stand-in where Python's

@@ -49,6 +49,12 @@ struct TileError {
     const char* hint;  // an action, or empty
 };
 
+// The core a host thread simulates at this moment.
+struct TileRunningCore {
+    uint32_t block;
+    uint32_t core;  // 0 aic, 1 aiv0, 2 aiv1
+};
+
 void tile_simulator_default_options(TileOptions* options);
 // Both apply to later launches of the calling host thread, until set again.
 void tile_simulator_set_buffers(const TileBuffer* buffers, size_t count);
@@ -64,6 +70,8 @@ const TileTimeline* tile_simulator_timeline(void);
 // Names of the fields of TileTiming in their order, separated by spaces.
 const char* tile_simulator_timing_names(void);
 void tile_simulator_clear(void);
+// What the calling thread simulates; returns 0 if it runs no core. May be called in a signal handler.
+int tile_simulator_running_core(TileRunningCore* core);
 }
 
 namespace tile_simulator {

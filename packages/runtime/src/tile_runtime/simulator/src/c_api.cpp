@@ -131,4 +131,14 @@ void tile_simulator_clear(void)
     session().failed = false;
     session().output.clear();
 }
+
+int tile_simulator_running_core(TileRunningCore* core)
+{
+    const Core* running = current_core;
+    if (running == nullptr) {
+        return 0;
+    }
+    *core = TileRunningCore{running->block.index(), running->is_vector() ? 1 + running->sub : 0};
+    return 1;
+}
 }

@@ -3,6 +3,11 @@
 
 #define __aicore__
 #define __global__
+// Kernel types as CANN 9.x writes them; the host stub of a kernel reads them from the source.
+#define __vector__
+#define __cube__
+#define __mix__(...)
+#define __schedmode__(...)
 #define __gm__
 #define __ubuf__
 #define __cbuf__

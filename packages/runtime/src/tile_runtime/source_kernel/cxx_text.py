@@ -1,0 +1,129 @@
+"""C++ source text as tokens with positions, without comments, literals and directives."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_SKIPPED = re.compile(
+    r"""
+    //(?:\\\n|[^\n])*                            # comment to the end of the line
+  | /\*.*?(?:\*/|\Z)                             # comment
+  | (?<![\w])(?:u8|[uUL])?R"(?P<delimiter>[^\s()\\]{0,16})\(.*?\)(?P=delimiter)"
+  | "(?:\\.|[^"\\\n])*"                          # string
+  | (?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+'          # character; 1'000 is a number
+  | ^[ \t]*\#(?:\\\n|/\*.*?\*/|[^\n])*           # directive
+    """,
+    re.VERBOSE | re.DOTALL | re.MULTILINE,
+)
+_TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.']*|::|<<<|\S")
+_PAIRS = {"(": ")", "[": "]", "{": "}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word or sign, and where it stands in the text."""
+
+    text: str
+    start: int
+
+    @property
+    def is_name(self) -> bool:
+        return self.text[0].isalpha() or self.text[0] == "_"
+
+
+def without_comments(text: str) -> str:
+    """The text with spaces for comments, literals and directives. Strings keep their quotes, and
+    every character its place."""
+
+    def blank(match: re.Match[str]) -> str:
+        piece = match.group()
+        spaces = re.sub(r"[^\n]", " ", piece)
+        if piece.startswith('"') and len(piece) >= 2:
+            return '"' + spaces[1:-1] + '"'
+        return spaces
+
+    return _SKIPPED.sub(blank, text)
+
+
+def tokens_of(text: str) -> list[Token]:
+    """Tokens of a text, comments and the like left out."""
+    return [Token(m.group(), m.start()) for m in _TOKEN.finditer(without_comments(text))]
+
+
+def closing(tokens: list[Token], opening: int) -> int:
+    """Index of the bracket that closes the one at `opening`, or of the end."""
+    depth = 0
+    for i in range(opening, len(tokens)):
+        if tokens[i].text in _PAIRS:
+            depth += 1
+        elif tokens[i].text in _PAIRS.values():
+            depth -= 1
+            if depth == 0:
+                return i
+    return len(tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A declaration at the level of a namespace: its tokens up to the body, and where it ends."""
+
+    scope: tuple[str, ...]
+    head: list[Token]
+    body: tuple[int, int] | None  # characters, the braces included
+    end: int
+
+
+def statements(text: str) -> Iterator[Statement]:
+    """Declarations and definitions of a source, in order, namespaces opened."""
+    tokens = tokens_of(text)
+    yield from _statements(tokens, 0, len(tokens), ())
+
+
+def _statements(
+    tokens: list[Token], begin: int, stop: int, scope: tuple[str, ...]
+) -> Iterator[Statement]:
+    first = i = begin
+    while i < stop:
+        word = tokens[i].text
+        if word == ";":
+            if i > first:
+                yield Statement(scope, tokens[first:i], None, tokens[i].start + 1)
+            first = i + 1
+        elif word in "([":
+            i = closing(tokens, i)
+        elif word == "{":
+            last = min(closing(tokens, i), stop)
+            head = tokens[first:i]
+            inner = _opened(head, scope)
+            if inner is not None:
+                yield from _statements(tokens, i + 1, last, inner)
+            elif head:
+                end = tokens[last].start + 1 if last < len(tokens) else tokens[-1].start + 1
+                yield Statement(scope, head, (tokens[i].start, end), end)
+            i = last
+            first = i + 1
+        i += 1
+
+
+def _opened(head: list[Token], scope: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The scope inside a brace if it belongs to a namespace or a linkage specification."""
+    words = [t.text for t in head if t.text not in ("inline", '"')]
+    if words == ["extern"]:
+        return scope
+    if words[:1] == ["namespace"]:
+        return (*scope, *(w for w in words[1:] if w != "::"))
+    return None
+
+
+class Lines:
+    """Positions in a text as lines and columns, from 1."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0, *(m.end() for m in re.finditer("\n", text))]
+
+    def place(self, position: int) -> tuple[int, int]:
+        line = bisect_right(self._starts, position)
+        return line, position - self._starts[line - 1] + 1

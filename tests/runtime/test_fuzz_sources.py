@@ -1,0 +1,44 @@
+"""Mutated kernels: sixty that are always the same; `make fuzz-simulator N=2000` runs more."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from fuzz_sources import (
+    BASES,
+    NOT_COMPILED,
+    base_text,
+    describe,
+    fuzz,
+    make_mutant,
+    run_batch,
+    table,
+)
+from mutate_source import mutate
+
+
+def test_sixty_mutants_end_with_success_or_a_report() -> None:
+    mutants = fuzz(60, seed=1)
+    assert [describe(m) for m in mutants if m.problem] == []
+    assert all(m.outcome for m in mutants) and len(mutants) == 60
+    ran = [m for m in mutants if m.outcome != NOT_COMPILED]
+    assert len(ran) >= 30, table(mutants)
+    assert any(m.fault for m in ran) and any(m.fault is None for m in ran), table(mutants)
+
+
+@pytest.mark.parametrize("base", range(len(BASES)))
+def test_mutants_are_reproducible(base: int) -> None:
+    text = base_text(BASES[base])
+    assert [mutate(text, random.Random(i)) for i in range(20)] == [
+        mutate(text, random.Random(i)) for i in range(20)
+    ]
+    assert len({mutate(text, random.Random(i)) for i in range(20)}) > 10
+    assert make_mutant(base, 3).text == make_mutant(base, 3).text
+
+
+def test_the_kernels_are_correct_before_they_are_mutated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fuzz_sources.mutate", lambda text, generator: text)
+    mutants = run_batch(range(len(BASES)), seed=0)
+    assert {m.base.path: m.fault for m in mutants if m.outcome != "success"} == {}
