@@ -15,9 +15,9 @@ from tile_runtime.source_kernel.declaration import KernelDeclaration, KernelPara
 # Element types by their code in tile_simulator::DataType; what has none is memory of any type.
 _CODES = {
     "int8": 0, "uint8": 1, "bool": 1, "int16": 2, "uint16": 3, "int32": 4, "uint32": 5, "int64": 6,
-    "uint64": 7, "float16": 8, "bfloat16": 9, "float32": 10, "float64": 12,
+    "uint64": 7, "float16": 8, "bfloat16": 9, "float32": 10, "float64": 13,
 }  # fmt: skip
-OTHER = 11
+OTHER = 12
 
 NULL, BUFFER, INTEGER, REAL = range(4)
 

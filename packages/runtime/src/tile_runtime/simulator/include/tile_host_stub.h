@@ -50,16 +50,16 @@ struct Call {
 inline const char* type_name(tile_simulator::DataType type)
 {
     static const char* const names[] = {"int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
-        "float16", "bfloat16", "float32", "other", "float64"};
+        "float16", "bfloat16", "float32", "int4", "other", "float64"};
     return names[static_cast<int>(type)];
 }
 
 // An array type that callers have and devices lack.
-constexpr auto float64 = static_cast<tile_simulator::DataType>(12);
+constexpr auto float64 = static_cast<tile_simulator::DataType>(static_cast<int>(tile_simulator::DataType::other) + 1);
 
 constexpr size_t bytes_of(tile_simulator::DataType type)
 {
-    constexpr size_t bytes[] = {1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 1, 8};
+    constexpr size_t bytes[] = {1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 1, 1, 8};
     return bytes[static_cast<int>(type)];
 }
 

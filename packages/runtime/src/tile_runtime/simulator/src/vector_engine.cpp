@@ -140,6 +140,11 @@ Lanes resolve_lanes(Core& core, const VectorForm& form, uint32_t widest, Use use
     if (core.mask.counter) {
         lanes.counter = true;
         lanes.total = core.mask.low;
+        if (lanes.total > 0xffffffffull) {
+            raise("bad-argument", use,
+                text_of("%s: the mask is in counter mode (SetMaskCount), but SetVectorMask has set no count since",
+                    use.api));
+        }
         lanes.nothing = lanes.total == 0;
         lanes.repeats = (lanes.total + lanes.per_repeat - 1) / lanes.per_repeat;
         lanes.top = static_cast<uint32_t>(std::min<uint64_t>(lanes.per_repeat, lanes.total));
