@@ -358,7 +358,8 @@ def test_a_pipe_ends_clean_and_may_be_made_again() -> None:
     np.testing.assert_array_equal(d, np.repeat([0, 1, 2], 8))
 
 
-# Bias and scales on their way through queues, as the vendor's pages show: C = (A * B + bias) * scale to half.
+# Bias and scales on their way through queues, as the vendor's pages show, with more order: the queue C1 is
+# between MTE2 and MTE1, but it is FIX that moves scales out of L1. C = (A * B + bias) * scale to half.
 KERNELS.add(
     "tables",
     "GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR scale, GM_ADDR c",
@@ -378,13 +379,13 @@ KERNELS.add(
         y = b1.DeQue<int8_t>(); LocalTensor<int8_t> y2 = b2.AllocTensor<int8_t>(); LoadData(y2, y, p); b2.EnQue(y2); b1.FreeTensor(y);
         v = c1.DeQue<int32_t>(); LocalTensor<int32_t> v2 = c2.AllocTensor<int32_t>(); DataCopyParams one(1, 1, 0, 0); DataCopy(v2, v, one);
         c2.EnQue(v2); c1.FreeTensor(v);
-        s = s1.DeQue<uint64_t>(); LocalTensor<uint64_t> t2 = s2.AllocTensor<uint64_t>(); DataCopy(t2, s, one); s2.EnQue(t2);
+        s = s1.DeQue<uint64_t>(); SetFlag<HardEvent::MTE2_FIX>(0); WaitFlag<HardEvent::MTE2_FIX>(0); LocalTensor<uint64_t> t2 = s2.AllocTensor<uint64_t>(); DataCopy(t2, s, one); s2.EnQue(t2);
         x2 = a2.DeQue<int8_t>(); y2 = b2.DeQue<int8_t>(); v2 = c2.DeQue<int32_t>(); LocalTensor<int32_t> o = co1.AllocTensor<int32_t>();
         MmadParams mp; mp.m = 16; mp.n = 16; mp.k = 32; mp.cmatrixInitVal = false; Mmad(o, x2, y2, v2, mp);
         co1.EnQue(o); a2.FreeTensor(x2); b2.FreeTensor(y2); c2.FreeTensor(v2);
         o = co1.DeQue<int32_t>(); t2 = s2.DeQue<uint64_t>(); SetFixPipeConfig(t2); PipeBarrier<PIPE_FIX>(); SetFixpipeNz2ndFlag(1, 0, 1);
         DataCopyCO12DstParams f; f.nSize = 16; f.mSize = 16; f.srcStride = 16; f.dstStride = 16; f.quantPre = QuantMode_t::VDEQF16; f.nz2ndEn = true;
-        gc.SetGlobalBuffer((__gm__ half*)c); DataCopy(gc[round * 256], o, f); co1.FreeTensor(o); s2.FreeTensor(t2); s1.FreeTensor(s);
+        gc.SetGlobalBuffer((__gm__ half*)c); DataCopy(gc[round * 256], o, f); co1.FreeTensor(o); s2.FreeTensor(t2); s1.FreeTensor(s); PipeBarrier<PIPE_ALL>();
     }""",
     "KERNEL_TYPE_AIC_ONLY",
 )

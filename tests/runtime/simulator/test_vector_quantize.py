@@ -338,7 +338,7 @@ CASES: list[tuple[str, str, str, tuple[str, ...]]] = [
     ("unset", "CastDeq<int8_t, int16_t, false>(b, s[1024], 64);", "bad-argument", ("needs SetDeqScale(scale, offset, signMode)",)),
     ("no_table", "SetDeqScale(1.0f, (int16_t)0, true); CastDeq<int8_t, int16_t, true>(b, s[1024], 64);", "bad-argument", ("isVecDeq = true needs SetDeqScale(tensor, VdeqInfo)",)),
     ("sign", "SetDeqScale(1.0f, (int16_t)0, false); CastDeq<int8_t, int16_t, false>(b, s[1024], 64);", "bad-argument", ("dst is int8", "signMode was set false")),
-    ("table_sign", "SetDeqScale(t, info); CastDeq<int8_t, int16_t, true>(b, s[1024], 64);", "bad-argument", ("signMode was set false",)),
+    ("table_sign", "Duplicate(h, (half)1, 16384); PipeBarrier<PIPE_ALL>(); SetDeqScale(t, info); CastDeq<int8_t, int16_t, true>(b, s[1024], 64);", "bad-argument", ("signMode was set false",)),
     ("offset", "SetDeqScale(1.0f, (int16_t)256, true);", "bad-argument", ("SetDeqScale: offset is 256", "-256..255")),
     ("table_odd", "SetDeqScale(t[1], info);", "misaligned", ("SetDeqScale: vdeq", "32")),
     ("dst_odd", "SetDeqScale(1.0f, (int16_t)0, true); CastDeq<int8_t, int16_t, false>(b[16], s[1024], 64);", "misaligned", ("CastDeq: dst",)),

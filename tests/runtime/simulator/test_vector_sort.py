@@ -187,7 +187,7 @@ CASES: list[tuple[str, str, str, tuple[str, ...]]] = [
     ("suspended", "info.repeatTimes = 2; info.ifExhaustedSuspension = true; MrgSort(x, lists, info);", "bad-argument", ("no suspension",)),
     ("list_odd", "lists.src2 = x[1089]; MrgSort(x, lists, info);", "misaligned", ("MrgSort: src2", "multiple of 8")),
     ("list_end", "lists.src4 = x[49152 - 62]; MrgSort(x, lists, info);", "out-of-bounds", ("MrgSort: src4",)),
-    ("no_counts", "uint16_t a, b, c, d2; MrgSort(x, lists, info); GetMrgSortResult(a, b, c, d2);", "bad-argument", ("GetMrgSortResult", "ifExhaustedSuspension")),
+    ("no_counts", "uint16_t a, b, c, d2; Duplicate(x, 1.0f, 2048); MrgSort(x, lists, info); GetMrgSortResult(a, b, c, d2);", "bad-argument", ("GetMrgSortResult", "ifExhaustedSuspension")),
 ]  # fmt: skip
 for _name, _statement, *_ in CASES:
     ERRORS.add(f"error_{_name}", "GM_ADDR d, int32_t value", f"{UB} (void)t; {_statement}")

@@ -128,7 +128,7 @@ void dump_global(GlobalOperand tensor, uint32_t description, uint32_t elements, 
     Core& core = core_of(use);
     Instruction instruction(core, Pipe::s, use);
     const int operand =
-        instruction.global("tensor", false, Region::bytes(tensor.address, uint64_t(elements) * size_of(tensor.type)));
+        instruction.global("tensor", false, tensor, Region::bytes(tensor.address, uint64_t(elements) * size_of(tensor.type)));
     instruction.issue();
     dump(core, "GM", tensor.type, instruction.data(operand), description, elements);
 }

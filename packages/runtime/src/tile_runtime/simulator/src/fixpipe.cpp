@@ -149,9 +149,9 @@ void Move::to_global(GlobalOperand dst, LocalOperand src) const
     Instruction instruction(core, Pipe::fix, use);
     int to = 0;
     if (row_major) {
-        to = instruction.global("dst", true, {dst.address, row_bytes, p.mSize, pitch, matrices, nd_pitch});
+        to = instruction.global("dst", true, dst, {dst.address, row_bytes, p.mSize, pitch, matrices, nd_pitch});
     } else {
-        for_block_regions(dst.address, blocks, p, [&](const Region& region) { instruction.global("dst", true, region); });
+        for_block_regions(dst.address, blocks, p, [&](const Region& region) { instruction.global("dst", true, dst, region); });
     }
     const int table = add_table(instruction);
     int from = 0;

@@ -34,6 +34,7 @@ struct Operand {
     Region region;
     uint8_t* data;   // host address of region.start, filled by issue()
     Buffer buffer;   // the allocation a local operand was cut from
+    uint64_t origin;  // of a GM operand: see GlobalOperand
 };
 
 class Instruction {
@@ -43,7 +44,8 @@ public:
     // Adds an operand and returns its index. A local operand must live in one of the memories the caller expects.
     int local(const char* name, bool write, const LocalOperand& tensor, Memory memory, const Region& region,
         uint32_t alignment);
-    int global(const char* name, bool write, const Region& region);
+    // `tensor` says which buffer the bytes of `region` are meant for.
+    int global(const char* name, bool write, const GlobalOperand& tensor, const Region& region);
 
     // Checks every operand (bounds always; alignment and order at device level) and fills the host addresses.
     void issue();
@@ -82,6 +84,6 @@ void require_range(const Core& core, const char* parameter, int64_t value, int64
 [[noreturn]] void raise_type(Use use, const char* operand, DataType found, const char* required);
 
 // The GM buffer an access lies in; raises out-of-bounds otherwise.
-void require_global(Core& core, const char* operand, bool write, uint64_t begin, uint64_t end, Use use);
+void require_global(Core& core, const Operand& operand, Use use);
 
 }  // namespace tile_simulator

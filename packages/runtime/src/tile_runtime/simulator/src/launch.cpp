@@ -108,25 +108,6 @@ const GlobalBuffer* GlobalBuffers::find(uint64_t address) const
     return best;
 }
 
-std::string GlobalBuffers::nearest_text(uint64_t address) const
-{
-    const GlobalBuffer* nearest = nullptr;
-    uint64_t distance = ~uint64_t(0);
-    for (const GlobalBuffer& buffer : sorted_) {
-        const uint64_t gap = address >= buffer.end ? address - buffer.end : buffer.begin - address;
-        if (gap < distance) {
-            distance = gap;
-            nearest = &buffer;
-        }
-    }
-    if (nearest == nullptr) {
-        return " (no buffer is registered)";
-    }
-    return text_of(" (%llu bytes %s '%s', which has %llu bytes)", static_cast<unsigned long long>(distance),
-        address >= nearest->end ? "after the end of" : "before the start of", nearest->name.c_str(),
-        static_cast<unsigned long long>(nearest->end - nearest->begin));
-}
-
 Launch::Launch(
     uint32_t blocks, void (*entry)(void*), void* closure, const GlobalBuffers& buffers, const TileOptions& options)
     : blocks_(blocks), entry_(entry), closure_(closure), buffers_(buffers), options_(options)

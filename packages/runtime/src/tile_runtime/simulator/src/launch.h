@@ -30,7 +30,6 @@ public:
     const GlobalBuffer* find(uint64_t address) const;
     size_t count() const { return sorted_.size(); }
     uint32_t index_of(const GlobalBuffer* buffer) const { return static_cast<uint32_t>(buffer - sorted_.data()); }
-    std::string nearest_text(uint64_t address) const;
 
 private:
     std::vector<GlobalBuffer> sorted_;

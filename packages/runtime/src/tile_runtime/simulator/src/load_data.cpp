@@ -123,7 +123,7 @@ void load_2d_from_global(LocalOperand dst, GlobalOperand src, const AscendC::Loa
     const int to = instruction.local("dst", true, dst, memory,
         Region::strided(dst.address, fractal_bytes, p.repeatTimes, (p.dstGap + 1) * fractal_bytes),
         memory == Memory::l1 ? 32 : 512);
-    instruction.global("src", false, source_region(start, p));
+    instruction.global("src", false, src, source_region(start, p));
     instruction.issue();
     copy_fractals(reinterpret_cast<const uint8_t*>(start), instruction.data(to), p);
 }

@@ -44,32 +44,32 @@ void local_store(LocalOperand tensor, uint64_t offset, uint32_t bytes, const voi
     std::memcpy(access_local(core_of(use), tensor, offset, bytes, true, use), value, bytes);
 }
 
-uint8_t* global_pointer(uint64_t address, uint32_t bytes, Use use)
+uint8_t* global_pointer(GlobalOperand element, uint32_t bytes, Use use)
 {
     Instruction instruction(core_of(use), Pipe::s, use);
-    const int operand = instruction.global("the element", true, Region::bytes(address, bytes));
+    const int operand = instruction.global("the element", true, element, Region::bytes(element.address, bytes));
     instruction.issue();
     return instruction.data(operand);
 }
 
-void global_load(uint64_t address, uint32_t bytes, void* value, Use use)
+void global_load(GlobalOperand element, uint32_t bytes, void* value, Use use)
 {
     Core& core = core_of(use);
     Instruction instruction(core, Pipe::s, use);
-    const int operand = instruction.global("the element", false, Region::bytes(address, bytes));
+    const int operand = instruction.global("the element", false, element, Region::bytes(element.address, bytes));
     instruction.issue();
     if (core.device_checks) {
-        core.cache.load(core.block.launch().buffers().find(address)->begin, address, bytes, use);
+        core.cache.load(core.block.launch().buffers().find(element.address)->begin, element.address, bytes, use);
     }
     std::memcpy(value, instruction.data(operand), bytes);
 }
 
-void global_store(uint64_t address, uint32_t bytes, const void* value, Use use)
+void global_store(GlobalOperand element, uint32_t bytes, const void* value, Use use)
 {
-    std::memcpy(global_pointer(address, bytes, use), value, bytes);
+    std::memcpy(global_pointer(element, bytes, use), value, bytes);
     Core& core = core_of(use);
     if (core.device_checks) {
-        core.cache.store(core.block.launch().buffers().find(address)->begin, address, bytes, use);
+        core.cache.store(core.block.launch().buffers().find(element.address)->begin, element.address, bytes, use);
     }
 }
 

@@ -253,7 +253,7 @@ void read_tiling(void* target, uint64_t bytes, const void* source, Use use)
 {
     Instruction instruction(core_of(use), Pipe::s, use);
     const int from =
-        instruction.global("the tiling data", false, Region::bytes(reinterpret_cast<uint64_t>(source), bytes));
+        instruction.global("the tiling data", false, {reinterpret_cast<uint64_t>(source), DataType::other}, Region::bytes(reinterpret_cast<uint64_t>(source), bytes));
     instruction.issue();
     std::memcpy(target, instruction.data(from), bytes);
 }

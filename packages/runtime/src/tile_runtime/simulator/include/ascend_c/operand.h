@@ -114,6 +114,7 @@ struct LocalOperand {
 struct GlobalOperand {
     uint64_t address;
     DataType type;
+    uint64_t origin = 0;  // what SetGlobalBuffer was given: names the buffer an address outside of all was meant for
 };
 
 // Which lanes a vector instruction computes: the four ways an API says it.

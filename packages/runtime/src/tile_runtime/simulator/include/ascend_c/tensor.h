@@ -8,9 +8,9 @@ namespace tile_simulator {
 uint8_t* local_pointer(LocalOperand tensor, uint64_t offset, uint32_t bytes, Use use);
 void local_load(LocalOperand tensor, uint64_t offset, uint32_t bytes, void* value, Use use);
 void local_store(LocalOperand tensor, uint64_t offset, uint32_t bytes, const void* value, Use use);
-void global_load(uint64_t address, uint32_t bytes, void* value, Use use);
-void global_store(uint64_t address, uint32_t bytes, const void* value, Use use);
-uint8_t* global_pointer(uint64_t address, uint32_t bytes, Use use);
+void global_load(GlobalOperand element, uint32_t bytes, void* value, Use use);
+void global_store(GlobalOperand element, uint32_t bytes, const void* value, Use use);
+uint8_t* global_pointer(GlobalOperand element, uint32_t bytes, Use use);
 
 }  // namespace tile_simulator
 
@@ -139,24 +139,24 @@ public:
 
     void SetGlobalBuffer(__gm__ T* buffer, uint64_t elements = 0)
     {
-        address_ = buffer;
+        address_ = origin_ = buffer;
         bufferSize_ = elements;
     }
     __gm__ T* GetPhyAddr(const uint64_t elements = 0) const { return reinterpret_cast<T*>(byte_address(elements)); }
     T GetValue(const uint64_t index, Where at = Where::here()) const
     {
         T value;
-        tile_simulator::global_load(byte_address(index), sizeof(T), &value, {"GetValue", at});
+        tile_simulator::global_load(element(index), sizeof(T), &value, {"GetValue", at});
         return value;
     }
     void SetValue(const uint64_t index, T value, Where at = Where::here())
     {
-        tile_simulator::global_store(byte_address(index), sizeof(T), &value, {"SetValue", at});
+        tile_simulator::global_store(element(index), sizeof(T), &value, {"SetValue", at});
     }
     __gm__ T& operator()(const uint64_t index, Where at = Where::here()) const
     {
         return *reinterpret_cast<T*>(
-            tile_simulator::global_pointer(byte_address(index), sizeof(T), {"operator()", at}));
+            tile_simulator::global_pointer(element(index), sizeof(T), {"operator()", at}));
     }
     GlobalTensor operator[](const uint64_t elements) const
     {
@@ -173,18 +173,24 @@ public:
 
     tile_simulator::GlobalOperand operand() const
     {
-        return {reinterpret_cast<uint64_t>(address_), tile_simulator::type_code<T>::value};
+        return element(0);
     }
 
     T* address_ = nullptr;
     uint64_t bufferSize_ = 0;
 
 private:
+    tile_simulator::GlobalOperand element(uint64_t index) const
+    {
+        return {byte_address(index), tile_simulator::type_code<T>::value, reinterpret_cast<uint64_t>(origin_)};
+    }
     // Integer arithmetic: an offset outside the array must reach the bounds check, not be undefined behaviour.
     uint64_t byte_address(uint64_t index) const
     {
         return reinterpret_cast<uint64_t>(address_) + tile_simulator::bytes_of<T>(index);
     }
+
+    T* origin_ = nullptr;  // what SetGlobalBuffer was given
 };
 
 }  // namespace AscendC
