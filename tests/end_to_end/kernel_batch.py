@@ -56,7 +56,7 @@ class KernelBatch:
         self.funcs.append(lower(replace(func, name=f"k{number}_{func.name}")))
         return number
 
-    def build(self, rewrite: Callable[[str], str] = str) -> None:
+    def build(self, rewrite: Callable[[str], str] = str, headers: Path = DEVICE_HEADER_DIR) -> None:
         """Compile; `rewrite` may change the text of every kernel before."""
         parts = ['#include "kernel_operator.h"\n#include "tile_device.h"\n']
         for number, func in enumerate(self.funcs):
@@ -78,7 +78,7 @@ class KernelBatch:
             "-I",
             str(builder.include_directory()),
             "-I",
-            str(DEVICE_HEADER_DIR),
+            str(headers),
             str(source),
             "-o",
             str(self.library),

@@ -17,9 +17,9 @@ _PIPES = {
 }  # fmt: skip
 _STATEMENT = re.compile(r"^\s*(?:tile|AscendC)::(?P<name>\w+)")
 
-DECLARATION = (
-    'extern "C" __attribute__((visibility("default"))) int tile_mutant;\nint tile_mutant = 0;\n'
-)
+# Where the choice is made, and whether the run came by the change.
+DECLARATION = 'extern "C" { extern __attribute__((visibility("default"))) int tile_mutant, tile_mutant_met; }\n'
+DEFINITION = "int tile_mutant = 0, tile_mutant_met = 0;\n"
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,8 @@ def with_mutants(text: str, first: int) -> tuple[str, list[Mutant]]:
         if name in ("SetFlag", "WaitFlag"):
             other = new("rename", line)
             call = call.replace(
-                f"({match['id']})", f"(tile_mutant == {other} ? ({event}) ^ 1 : ({event}))"
+                f"({match['id']})",
+                f"(tile_mutant == {other} ? (tile_mutant_met = 1, ({event}) ^ 1) : ({event}))",
             )
         if name == "SetFlag":
             producer = _producer(lines, at, str(match["template"]))
@@ -62,7 +63,9 @@ def with_mutants(text: str, first: int) -> tuple[str, list[Mutant]]:
                     f"if (tile_mutant == {moved}) {{ {match['call']}; }}"
                 )
         guard = " && ".join(f"tile_mutant != {n}" for n in absent)
-        result[at] = f"{match['indent']}if ({guard}) {{ {call}; }}{match['rest']}"
+        result[at] = (
+            f"{match['indent']}if ({guard}) {{ {call}; }} else {{ tile_mutant_met = 1; }}{match['rest']}"
+        )
     for at, calls in before.items():
         result[at] = " ".join(calls) + " " + result[at].lstrip()
     return "\n".join(result), mutants

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import example_kernels
 import numpy as np
 import pytest
 
+from tile_codegen_ascendc import DEVICE_HEADER_DIR
 from tile_ir import DEFAULT_TARGET, Func
 from tile_ir.timing import timing_of
 from tile_runtime.native import launcher
@@ -16,7 +19,7 @@ from tile_runtime.timeline import timeline_from
 
 from .happens_before import first_problem
 from .kernel_batch import KernelBatch
-from .sync_mutants import DECLARATION, Mutant, with_mutants
+from .sync_mutants import DECLARATION, DEFINITION, Mutant, with_mutants
 
 
 def kernels() -> dict[str, tuple[Func, list[Any]]]:
@@ -56,29 +59,45 @@ def kernels() -> dict[str, tuple[Func, list[Any]]]:
     }  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Mutants:
+    """Compiled kernels with all their mutants; those of the device headers belong to every kernel."""
+
+    batch: KernelBatch
+    of_kernel: list[list[Mutant]]
+    of_headers: list[Mutant]
+
+
 @pytest.fixture(scope="module")
-def batch(tmp_path_factory: pytest.TempPathFactory) -> tuple[KernelBatch, list[list[Mutant]]]:
+def mutants(tmp_path_factory: pytest.TempPathFactory) -> Mutants:
     made = KernelBatch(tmp_path_factory.mktemp("mutants"))
     for func, _ in kernels().values():
         made.add(func)
-    found: list[list[Mutant]] = []
+    headers = tmp_path_factory.mktemp("headers")
+    of_headers: list[Mutant] = []
+    for path in sorted(Path(DEVICE_HEADER_DIR).rglob("*.h")):
+        changed, new = with_mutants(path.read_text(), 1 + len(of_headers))
+        of_headers += new
+        target = headers / path.relative_to(DEVICE_HEADER_DIR)
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(DECLARATION + changed if new else changed)
+    of_kernel: list[list[Mutant]] = []
 
     def rewrite(text: str) -> str:
-        changed, mutants = with_mutants(text, 1 + sum(len(m) for m in found))
-        found.append(mutants)
-        return DECLARATION * (len(found) == 1) + changed
+        first = 1 + len(of_headers) + sum(len(m) for m in of_kernel)
+        changed, new = with_mutants(text, first)
+        of_kernel.append(new)
+        return (DECLARATION + DEFINITION) * (len(of_kernel) == 1) + changed
 
-    made.build(rewrite)
-    return made, found
+    made.build(rewrite, headers)
+    return Mutants(made, of_kernel, of_headers)
 
 
 @pytest.mark.parametrize("name", kernels())
-def test_every_mutant_is_objected_to(
-    name: str, batch: tuple[KernelBatch, list[list[Mutant]]]
-) -> None:
+def test_every_mutant_is_objected_to(name: str, mutants: Mutants) -> None:
     """Both opinions agree on each mutant: the simulator at strict level, and a graph made of the
     list of instructions alone. Where neither objects, what was changed was redundant."""
-    made, found = batch
+    made = mutants.batch
     number = list(kernels()).index(name)
     _, arguments = kernels()[name]
     module = launcher()
@@ -97,14 +116,19 @@ def test_every_mutant_is_objected_to(
 
     assert objections() == ("", "")
     # Loaded by the run above, together with the simulator it needs.
-    chosen = ctypes.c_int.in_dll(ctypes.CDLL(str(made.library)), "tile_mutant")
-    redundant, disagreed = 0, []
-    for mutant in found[number]:
-        chosen.value = mutant.number
+    library = ctypes.CDLL(str(made.library))
+    chosen = ctypes.c_int.in_dll(library, "tile_mutant")
+    met = ctypes.c_int.in_dll(library, "tile_mutant_met")
+    tried, redundant, disputed = 0, 0, []
+    for mutant in mutants.of_headers + mutants.of_kernel[number]:
+        chosen.value, met.value = mutant.number, 0
         kind, problem = objections()
+        if not met.value:
+            continue  # a piece of the headers this kernel does not use
+        tried += 1
         redundant += not kind and not problem
         if bool(kind) != bool(problem):
-            disagreed.append(f"{mutant.change}: {mutant.line}: {kind or 'clean'}, {problem}")
+            disputed.append(f"{mutant.change}: {mutant.line}: {kind or 'clean'}, {problem}")
     chosen.value = 0
-    print(f"{name}: {len(found[number])} mutants, {redundant} redundant, {len(disagreed)} disputed")
-    assert not disagreed, "\n".join(disagreed)
+    print(f"{name}: {tried} mutants, {redundant} redundant, {len(disputed)} disputed")
+    assert not disputed, "\n".join(disputed)

@@ -87,8 +87,9 @@ Conflict GlobalAccesses::touch(const GlobalBuffer& buffer, const Region& region,
 }
 
 Conflict GlobalAccesses::touch_region(
-    const GlobalBuffer& buffer, const Region& region, uint32_t index, const AccessLog& log, const Present& now)
+    const GlobalBuffer& buffer, const Region& whole, uint32_t index, const AccessLog& log, const Present& now)
 {
+    const Region region = whole.compact();
     for (uint64_t outer = 0; outer < region.outer; ++outer) {
         for (uint64_t inner = 0; inner < region.inner; ++inner) {
             const uint64_t begin =

@@ -19,6 +19,25 @@ struct Region {
     uint64_t outer_stride = 0;
 
     uint64_t end() const { return start + (outer - 1) * outer_stride + (inner - 1) * inner_stride + run; }
+    // The same bytes in as few runs as they can be told: runs that touch become one, a stride of 0 says nothing new.
+    Region compact() const
+    {
+        Region region = *this;
+        if (region.inner > 1 && (region.inner_stride == region.run || region.inner_stride == 0)) {
+            region.run *= region.inner_stride == 0 ? 1 : region.inner;
+            region.inner = 1;
+        }
+        if (region.outer > 1 && region.outer_stride == 0) {
+            region.outer = 1;
+        }
+        if (region.inner == 1 && region.outer > 1) {
+            region.inner = region.outer;
+            region.inner_stride = region.outer_stride;
+            region.outer = 1;
+            return region.inner_stride == region.run ? region.compact() : region;
+        }
+        return region;
+    }
     static Region bytes(uint64_t start, uint64_t length) { return {start, length, 1, 0, 1, 0}; }
     static Region strided(uint64_t start, uint64_t run, uint64_t count, uint64_t stride)
     {

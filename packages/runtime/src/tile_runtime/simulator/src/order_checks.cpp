@@ -15,8 +15,9 @@ int flag_key(const Core& core, Pipe source, Pipe target, int id)
 
 // Calls f(begin, end) for every byte run of a region until it returns false.
 template <class F>
-void for_runs(const Region& region, const F& f)
+void for_runs(const Region& whole, const F& f)
 {
+    const Region region = whole.compact();
     for (uint64_t outer = 0; outer < region.outer; ++outer) {
         for (uint64_t inner = 0; inner < region.inner; ++inner) {
             const uint64_t begin = region.start + outer * region.outer_stride + inner * region.inner_stride;
