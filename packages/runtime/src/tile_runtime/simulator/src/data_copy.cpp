@@ -43,7 +43,7 @@ void check_params(const Core& core, const AscendC::DataCopyParams& params, Use u
     require_range(core, "dstStride", params.dstStride, 0, 65535, use);
 }
 
-void in_runs(Core& core, LocalOperand dst, uint64_t src, uint64_t run, uint64_t count, uint64_t src_stride,
+void in_runs(Core& core, LocalOperand dst, GlobalOperand src, uint64_t run, uint64_t count, uint64_t src_stride,
     uint64_t dst_stride, Use use)
 {
     const Memory memory = dma_memory(core, dst, "dst", use);
@@ -52,7 +52,8 @@ void in_runs(Core& core, LocalOperand dst, uint64_t src, uint64_t run, uint64_t 
     }
     Instruction instruction(core, Pipe::mte2, use);
     const int to = instruction.local("dst", true, dst, memory, runs(dst.address, run, count, dst_stride), 32);
-    const int from = instruction.global("src", false, runs(src, run, count, src_stride));
+    const int from = instruction.global("src", false, runs(src.address, run, count, src_stride));
+    instruction.past_l2 = src.past_l2;
     instruction.issue();
     for (uint64_t i = 0; i < count; ++i) {
         std::memcpy(instruction.data(to) + i * dst_stride, instruction.data(from) + i * src_stride, run);
@@ -109,7 +110,7 @@ void copy_in(LocalOperand dst, GlobalOperand src, const AscendC::DataCopyParams&
     Core& core = core_of(use);
     check_params(core, p, use);
     const uint64_t run = p.blockLen * block_bytes;
-    in_runs(core, dst, src.address, run, p.blockCount, run + p.srcStride * block_bytes, run + p.dstStride * block_bytes,
+    in_runs(core, dst, src, run, p.blockCount, run + p.srcStride * block_bytes, run + p.dstStride * block_bytes,
         use);
 }
 
@@ -142,7 +143,7 @@ void copy_local(LocalOperand dst, LocalOperand src, const AscendC::DataCopyParam
 void copy_in_count(LocalOperand dst, GlobalOperand src, uint64_t bytes, Use use)
 {
     const uint64_t run = bytes / block_bytes * block_bytes;
-    in_runs(core_of(use), dst, src.address, run, 1, run, run, use);
+    in_runs(core_of(use), dst, src, run, 1, run, run, use);
 }
 
 void copy_out_count(GlobalOperand dst, LocalOperand src, uint64_t bytes, Use use)
@@ -233,6 +234,7 @@ void copy_in_padded(
     Instruction instruction(core, Pipe::mte2, use);
     const int to = instruction.local("dst", true, dst, memory, runs(dst.address, row, p.blockCount, dst_stride), 32);
     const int from = instruction.global("src", false, runs(src.address, p.blockLen, p.blockCount, src_stride));
+    instruction.past_l2 = src.past_l2;
     instruction.issue();
     for (uint64_t i = 0; i < p.blockCount; ++i) {
         uint8_t* target = instruction.data(to) + i * dst_stride;
@@ -291,6 +293,7 @@ void copy_nd_to_nz(LocalOperand dst, GlobalOperand src, const AscendC::Nd2NzPara
 
     Instruction instruction(core, Pipe::mte2, use);
     instruction.is_nd2nz = true;
+    instruction.past_l2 = src.past_l2;
     const int from = instruction.global("src", false, {src.address, row_bytes, p.nValue, src_row, p.ndNum, src_matrix});
     // Matrices beyond the operand slots are covered by one region over all columns of all of them.
     constexpr uint32_t slots = Instruction::capacity - 2;

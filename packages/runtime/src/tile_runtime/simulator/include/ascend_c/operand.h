@@ -114,6 +114,7 @@ struct LocalOperand {
 struct GlobalOperand {
     uint64_t address;
     DataType type;
+    bool past_l2 = false;  // reads are not to stay in L2
 };
 
 // Which lanes a vector instruction computes: the four ways an API says it.
