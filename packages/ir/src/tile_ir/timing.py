@@ -62,9 +62,8 @@ class TimingTable:
     # To UB: in L2 (read x4 in quarters), and not (add case 1: 701 cycles for 2 x 8 KB).
     gm_ub_rate: float = 70
     gm_ub_cold_rate: float = 23.4
-    # To L1: in L2 (SoC description), and not (int8 128x256xK: 3.8 us for each 384 KB).
+    # To L1; the SoC description's rate of L2.
     gm_l1_rate: float = 110
-    gm_l1_cold_rate: float = 58
     # From UB: to lines in L2 (fused gelu), and to others (8 KB in 294 cycles).
     ub_gm_rate: float = 46
     ub_gm_new_rate: float = 27
@@ -72,19 +71,21 @@ class TimingTable:
     l1_gm_rate: float = 32
     # From L0C, f16 and f32 alike; fixed by 7680^3 and 6144^3.
     l0c_gm_rate: float = 70
-    # ND2NZ, a row: cycles, beside bytes at a rate, and at least; fixed by rows of 2 KB (read x4 in
-    # quarters), 512 B (6144^3) and 256 B (8192^3 case 4).
+    # ND2NZ, a row: cycles, beside bytes at a rate; fixed by rows of 2 KB (read x4 in quarters) and
+    # 512 B (6144^3).
     nd2nz_row: float = 1.8
     nd2nz_rate: float = 128
-    nd2nz_row_least: float = 3.6
+    # At least; between rows of 128 B that take 3.8 (8192^3 case 3) and 2.8 (64x64x256 tiles).
+    nd2nz_row_least: float = 3.2
+    # And more for one that is not in L2; between 1.1 (int8 128x256xK), 1.7 (64x64 tiles to L1) and
+    # 3 (1x768x5120).
+    nd2nz_row_miss: float = 1.7
     # The same for rows that do not start on 32 B; fixed by rows of [12288, 12287].
     nd2nz_unaligned_rate: float = 16
 
     # The chip, of 64 GB. HBM: reads (read 64x1024), write-back from L2 (add case 3: 70 MB).
     hbm_bandwidth: float = 1500
     hbm_write_bandwidth: float = 930
-    # Bytes L2 can still owe HBM before a transfer has to wait for room; assumption.
-    write_back_bytes: float = 16 * 2**20
     # Reads and writes; quoted by the vendor's page on splitting for L2.
     l2_bandwidth: float = 7000
     # A run read past L2 moves this at least; fixed by "all read all to L1, staggered".

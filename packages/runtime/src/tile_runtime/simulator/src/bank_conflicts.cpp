@@ -18,12 +18,19 @@ uint64_t bank_of(uint64_t address)
 struct Walk {
     explicit Walk(const Region& region)
     {
-        const bool blocks_apart = region.inner > 1 || region.run == 32;
         start = region.start;
-        blocks = std::min(most_blocks, blocks_apart ? region.inner : (region.run + 31) / 32);
-        block_step = blocks_apart ? region.inner_stride : 32;
-        repeat_step = region.outer > 1 ? region.outer_stride : 256;
-        repeats = region.outer > 1 ? region.outer : (region.run * region.inner + 255) / 256;
+        if (region.run == 32) {
+            blocks = std::min(most_blocks, region.inner);
+            block_step = region.inner_stride;
+            repeat_step = region.outer_stride;
+            repeats = region.outer;
+        } else {
+            // One run for all, or one a repeat.
+            blocks = std::min(most_blocks, (region.run + 31) / 32);
+            block_step = 32;
+            repeat_step = region.inner > 1 ? region.inner_stride : 256;
+            repeats = region.inner > 1 ? region.inner : (region.run + 255) / 256;
+        }
     }
     uint64_t block(uint64_t repeat, uint64_t index) const { return start + repeat * repeat_step + index * block_step; }
     // A block that is read again within a repeat is read once.

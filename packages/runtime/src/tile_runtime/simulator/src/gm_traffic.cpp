@@ -15,7 +15,6 @@ GmTraffic::GmTraffic(const TileTiming& timing)
       l2_(timing.l2_bandwidth * 1e3 / timing.mhz),
       line_(timing.same_line_rate),
       write_weight_(timing.hbm_bandwidth / timing.hbm_write_bandwidth),
-      patience_(timing.write_back_bytes * write_weight_),
       lanes_(write_back + 1)
 {
     const auto set = [&](Lane lane, double limit, bool hbm) {
@@ -25,7 +24,7 @@ GmTraffic::GmTraffic(const TileTiming& timing)
     set(in_l2(Route::gm_ub), timing.gm_ub_rate, false);
     set(cold(Route::gm_ub), timing.gm_ub_cold_rate, true);
     set(in_l2(Route::gm_l1), timing.gm_l1_rate, false);
-    set(cold(Route::gm_l1), timing.gm_l1_cold_rate, true);
+    set(cold(Route::gm_l1), timing.gm_l1_rate, true);
     // Stores end in L2, whether the line was there or not.
     set(in_l2(Route::ub_gm), timing.ub_gm_rate, false);
     set(cold(Route::ub_gm), timing.ub_gm_new_rate, false);
@@ -72,17 +71,30 @@ void GmTraffic::advance(double time)
     for (Flows& lane : lanes_) {
         lane.moved += lane.rate * passed;
     }
-    waiting_ = std::max(0.0, waiting_ - (hbm_ - hbm_used_) * passed);
+    const double idle = std::clamp((hbm_ - hbm_used_) * passed, 0.0, changed_);
+    changed_ -= idle;
+    ahead_ += idle;
     now_ = std::max(now_, time);
 }
 
-double GmTraffic::give_back(double time, double bytes)
+void GmTraffic::change(double time, double bytes)
 {
     advance(time);
-    waiting_ += bytes * write_weight_;
-    const double too_much = std::max(0.0, waiting_ - patience_);
-    waiting_ -= too_much;
-    return too_much;
+    changed_ += bytes * write_weight_;
+}
+
+void GmTraffic::leave(double time, double bytes)
+{
+    advance(time);
+    ahead_ -= bytes * write_weight_;
+}
+
+double GmTraffic::settle_debt()
+{
+    const double debt = std::max(0.0, -ahead_);
+    ahead_ += debt;
+    changed_ = std::max(0.0, changed_ - debt);
+    return debt;
 }
 
 // The rate at which transfers that could go faster share `capacity`, with all that go slower at their own rate.

@@ -33,9 +33,12 @@ public:
     double next() const;
     // Goes to next() and returns the transfer that is done.
     uint32_t finish();
-    // Gives L2 bytes to write back at `time`, when HBM has nothing else to do. Returns what is too much to wait: the
-    // transfer that needs the room has to move it first, on the lane write_back.
-    double give_back(double time, double bytes);
+    // L2 writes lines back while HBM has nothing else to do. Tells of bytes that now differ from HBM, and of bytes
+    // that have to leave for others; what L2 has not written back by then it owes.
+    void change(double time, double bytes);
+    void leave(double time, double bytes);
+    // Takes over what L2 owes, in bytes of the lane write_back.
+    double settle_debt();
     // Cycles it takes if nobody else moves anything.
     double alone(Lane lane, double bytes) const;
 
@@ -69,8 +72,8 @@ private:
     const double l2_;
     const double line_;          // of one line that several cores ask for
     const double write_weight_;  // what writing a byte to HBM costs, in bytes read
-    const double patience_;      // bytes that may wait to be written back, so weighed
-    double waiting_ = 0;         // those that do
+    double changed_ = 0;         // bytes that could be written back, so weighed
+    double ahead_ = 0;           // of them, written back before they had to leave; below 0: owed
     double hbm_used_ = 0;        // bytes per cycle of all transfers
     std::vector<Flows> lanes_;
     std::map<std::pair<Route, uint64_t>, Lane> past_l2_;

@@ -17,7 +17,7 @@ void GmTransfers::begin(double time, uint64_t owner, const TimeEvent& event, con
     const bool past_l2 = load && event.past_l2;
     const Traffic traffic = past_l2 ? cache_.read_past(region, burst_) : cache_.access(region, !load);
     (load ? read_bytes : write_bytes) += traffic.moved;
-    hbm_bytes += traffic.missed + traffic.written_back;
+    hbm_bytes += traffic.missed + traffic.left;
 
     if (idle_.empty()) {
         idle_.push_back(static_cast<uint32_t>(transfers_.size()));
@@ -26,7 +26,7 @@ void GmTransfers::begin(double time, uint64_t owner, const TimeEvent& event, con
     const uint32_t number = idle_.back();
     idle_.pop_back();
     Transfer& transfer = transfers_[number];
-    transfer = {owner, time, 0, double(traffic.moved), {}, 0};
+    transfer = {owner, time, 0, double(traffic.moved), load ? double(traffic.missed) : 0, {}, 0};
     const auto add = [&](GmTraffic::Lane lane, double bytes) {
         transfer.parts[transfer.left++] = {lane, bytes};
         transfer.alone += lane == GmTraffic::write_back ? 0 : traffic_.alone(lane, bytes);
@@ -38,9 +38,16 @@ void GmTransfers::begin(double time, uint64_t owner, const TimeEvent& event, con
     if (slow > 0) {
         add(past_l2 ? traffic_.past_l2(event.route, region.start) : GmTraffic::cold(event.route), double(slow));
     }
-    const double room = traffic.written_back > 0 ? traffic_.give_back(time, double(traffic.written_back)) : 0;
-    if (room > 0) {
-        add(GmTraffic::write_back, room);
+    if (traffic.changed > 0) {
+        traffic_.change(time, double(traffic.changed));
+    }
+    if (traffic.left > 0) {
+        traffic_.leave(time, double(traffic.left));
+    }
+    // Writes do not wait for the room they take, reads do.
+    const double debt = load && traffic.missed > 0 ? traffic_.settle_debt() : 0;
+    if (debt > 0) {
+        add(GmTraffic::write_back, debt);
     }
     start_part(time, number);
 }
@@ -61,7 +68,7 @@ bool GmTransfers::finish(Ended& ended)
         start_part(time, number);
         return false;
     }
-    ended = {transfer.owner, transfer.bytes, std::max(0.0, time - transfer.began - transfer.alone)};
+    ended = {transfer.owner, transfer.bytes, transfer.missed / transfer.bytes, std::max(0.0, time - transfer.began - transfer.alone)};
     idle_.push_back(number);
     return true;
 }

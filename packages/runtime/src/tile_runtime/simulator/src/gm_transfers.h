@@ -11,6 +11,7 @@ public:
     struct Ended {
         uint64_t owner;
         double bytes;
+        double missed;  // share that was read from HBM
         double slowed;  // cycles it took longer than alone
     };
 
@@ -37,6 +38,7 @@ private:
         double began;
         double alone;
         double bytes;
+        double missed;
         Part parts[3];  // to do, the next one last
         int left;
     };

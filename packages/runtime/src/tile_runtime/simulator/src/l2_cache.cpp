@@ -28,7 +28,7 @@ void L2Cache::write_back(Traffic& traffic)
         const Dirty& oldest = dirty_.front();
         Line& line = lines_[oldest.buffer][oldest.line];
         if (line.stamp == oldest.stamp) {
-            traffic.written_back += sector_bytes * uint64_t(__builtin_popcount(line.dirty));
+            traffic.left += sector_bytes * uint64_t(__builtin_popcount(line.dirty));
             line.dirty = 0;
         } else if (line.dirty != 0) {
             dirty_.push_back({oldest.buffer, oldest.line, line.stamp});
@@ -59,6 +59,7 @@ void L2Cache::touch(uint32_t buffer, uint64_t number, uint8_t sectors, bool writ
         if (line.dirty == 0) {
             dirty_.push_back({buffer, static_cast<uint32_t>(number), now_});
         }
+        traffic.changed += sector_bytes * uint64_t(__builtin_popcount(sectors & ~line.dirty));
         line.dirty |= sectors;
     }
     write_back(traffic);

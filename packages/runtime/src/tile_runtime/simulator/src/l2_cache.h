@@ -17,7 +17,8 @@ struct Traffic {
     uint64_t moved = 0;
     uint64_t missed = 0;        // read from HBM
     uint64_t fresh = 0;         // written to lines that were not there
-    uint64_t written_back = 0;  // to HBM, to make room
+    uint64_t changed = 0;       // written where L2 was the same as HBM
+    uint64_t left = 0;          // changed once, and gone to make room
 };
 
 class L2Cache {

@@ -37,14 +37,13 @@ Route route_of(const Operand& dst, const Operand& src)
 }
 
 // The unit that lays rows out in fractals takes them one by one.
-double nd2nz_cycles(const Core& core, const Region& rows, const TileTiming& timing)
+double nd2nz_row_cycles(const Core& core, const Region& rows, const TileTiming& timing)
 {
     const uint64_t buffer = core.block.launch().buffers().find(rows.start)->begin;
     const bool aligned = (rows.start - buffer) % 32 == 0 && rows.inner_stride % 32 == 0 && rows.outer_stride % 32 == 0;
     const double run = double(rows.run);
-    const double row = aligned ? std::max(timing.nd2nz_row_least, timing.nd2nz_row + run / timing.nd2nz_rate)
-                               : run / timing.nd2nz_unaligned_rate;
-    return row * double(rows.inner * rows.outer);
+    return aligned ? std::max(timing.nd2nz_row_least, timing.nd2nz_row + run / timing.nd2nz_rate)
+                   : run / timing.nd2nz_unaligned_rate;
 }
 
 }  // namespace
@@ -62,7 +61,7 @@ TimeEvent& TimeLog::add(const Core& core, TileTimeKind kind, Pipe pipe, const ch
     if (core.site.file != nullptr) {
         at = core.site;
     }
-    events_.push_back({api, at.file, 0, 0, at.line, -1, Route::none, kind, uint8_t(pipe), 0, 0, 0, 0, false});
+    events_.push_back({api, at.file, 0, 0, 0, at.line, -1, Route::none, kind, uint8_t(pipe), 0, 0, 0, 0, false});
     return events_.back();
 }
 
@@ -127,7 +126,12 @@ void TimeLog::instruction(const Instruction& instruction, const TileTiming& timi
         return takes(work, work);
     }
     const Operand& gm = dst->memory == Memory::gm ? *dst : *src;
-    takes(std::max(timing.dma_issue, instruction.is_nd2nz ? nd2nz_cycles(core, gm.region, timing) : 0), 0);
+    takes(timing.dma_issue, 0);
+    if (instruction.is_nd2nz) {
+        const double rows = double(gm.region.inner * gm.region.outer);
+        takes(std::max(timing.dma_issue, rows * nd2nz_row_cycles(core, gm.region, timing)), 0);
+        event.miss = float(rows * timing.nd2nz_row_miss);
+    }
     event.past_l2 = instruction.past_l2;
     event.region = int32_t(regions_.size());
     regions_.push_back(gm.region);

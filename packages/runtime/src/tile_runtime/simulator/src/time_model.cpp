@@ -167,7 +167,8 @@ void TimeModel::end_transfer(const GmTransfers::Ended& ended, double time)
     PipeState& pipe = core.pipes[which];
     const uint32_t number = pipe.queue.front().event;
     TileTimeEvent& out = event_of(core, number);
-    const double least = out.begin + double(logged(core, number).work);
+    const TimeEvent& event = logged(core, number);
+    const double least = out.begin + double(event.work) + std::min(1.0, ended.missed) * double(event.miss);
     out.bytes = static_cast<uint64_t>(ended.bytes);
     out.slowed = std::min(ended.slowed, std::max(0.0, time - least));
     pipe.transferring = false;
