@@ -8,10 +8,12 @@ namespace {
 constexpr uint64_t groups = 16;
 constexpr uint64_t banks = 64;  // bits 16 and up choose one of the banks of a group
 constexpr uint64_t most_blocks = 8;
+constexpr uint64_t block_bytes = 32;
+constexpr uint64_t repeat_bytes = 256;
 
 uint64_t bank_of(uint64_t address)
 {
-    return (address >> 5) % groups + groups * (address >> 16);
+    return address / block_bytes % groups + groups * (address >> 16);
 }
 
 // How an operand walks through UB: its blocks of 32 B in a repeat, and the way from repeat to repeat.
@@ -19,17 +21,18 @@ struct Walk {
     explicit Walk(const Region& region)
     {
         start = region.start;
-        if (region.run == 32) {
-            blocks = std::min(most_blocks, region.inner);
-            block_step = region.inner_stride;
+        const bool apart = region.inner > 1 && (region.outer > 1 || region.run == block_bytes);
+        blocks = std::min(most_blocks, apart ? region.inner : (region.run + block_bytes - 1) / block_bytes);
+        block_step = apart ? region.inner_stride : block_bytes;
+        if (region.outer > 1 || apart) {
             repeat_step = region.outer_stride;
             repeats = region.outer;
+        } else if (region.inner > 1) {
+            repeat_step = region.inner_stride;
+            repeats = region.inner;
         } else {
-            // One run for all, or one a repeat.
-            blocks = std::min(most_blocks, (region.run + 31) / 32);
-            block_step = 32;
-            repeat_step = region.inner > 1 ? region.inner_stride : 256;
-            repeats = region.inner > 1 ? region.inner : (region.run + 255) / 256;
+            repeat_step = repeat_bytes;
+            repeats = (region.run + repeat_bytes - 1) / repeat_bytes;
         }
     }
     uint64_t block(uint64_t repeat, uint64_t index) const { return start + repeat * repeat_step + index * block_step; }
@@ -48,7 +51,9 @@ struct Walks {
     {
         for (int i = 0; i < instruction.count; ++i) {
             const Operand& operand = instruction.operands[i];
-            if (operand.memory == Memory::ub) {
+            // A last repeat of its own, with fewer lanes, does not meet the others.
+            const bool last_repeat = i > 0 && operand.name == instruction.operands[i - 1].name;
+            if (operand.memory == Memory::ub && !last_repeat) {
                 const Walk walk(operand.region);
                 repeats = std::max(repeats, walk.repeats);
                 (operand.write ? writes[write_count++] : reads[read_count++]) = &operand.region;
@@ -70,7 +75,7 @@ uint64_t same_group(const Region* const* operands, int count, uint64_t repeat)
     for (int i = 0; i < count; ++i) {
         const Walk walk(*operands[i]);
         for (uint64_t block = 0; block < walk.different_blocks(); ++block) {
-            worst = std::max(worst, ++uses[(walk.block(repeat, block) >> 5) % groups]);
+            worst = std::max(worst, ++uses[walk.block(repeat, block) / block_bytes % groups]);
         }
     }
     return worst - 1;
@@ -110,7 +115,7 @@ uint64_t bank_conflict_cycles(const Instruction& instruction)
     bool together = true;
     for (int i = 0; i < walks.read_count; ++i) {
         together = together && walks.write_count > 0 &&
-                   (Walk(*walks.reads[i]).repeat_step - Walk(*walks.writes[0]).repeat_step) % (32 * groups) == 0;
+                   (Walk(*walks.reads[i]).repeat_step - Walk(*walks.writes[0]).repeat_step) % (block_bytes * groups) == 0;
     }
     const uint64_t looked_at = together ? 1 : std::min(groups, walks.repeats);
     uint64_t cycles = 0;
