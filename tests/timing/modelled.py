@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import timing_kernels
@@ -82,7 +83,18 @@ def median_error(rows: Iterable[Compared]) -> float:
 
 
 def rank_correlation(rows: Iterable[Compared]) -> float:
-    """Spearman's, over values that mean different things: durations in microseconds only."""
-    found = [(r.modelled, r.row.value) for r in rows]
-    ranks = [np.argsort(np.argsort(column)) for column in zip(*found, strict=True)]
+    """Spearman's, of the durations: shares and bandwidths have no place in one order with them."""
+    scale = {Unit.US: 1.0, Unit.MS: 1e3, Unit.TICK: 1 / 50, Unit.CYCLE: 1 / 1850}
+    found = [
+        (row.modelled * scale[unit], row.row.value * scale[unit])
+        for row in rows
+        if (unit := Unit(row.row.unit)) in scale
+    ]
+    ranks = [_ranks(np.array(column)) for column in zip(*found, strict=True)]
     return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+
+
+def _ranks(values: Any) -> Any:
+    """Equal values share the mean of their ranks."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(count) - (count - 1) / 2)[place]
