@@ -38,7 +38,9 @@ def table(rows: Sequence[Compared]) -> str:
     ]
     missed = [row for row in rows if abs(row.error) > LIMIT]
     lines += ["", f"Missed by more than {LIMIT:.0%}:", ""]
-    lines += [f"* {row.case.name}, {row.row.metric} ({row.error:+.0%}): {reason(row)}." for row in missed]
+    lines += [
+        f"* {row.case.name}, {row.row.metric} ({row.error:+.0%}): {reason(row)}." for row in missed
+    ]
     return "\n".join(lines) + "\n"
 
 

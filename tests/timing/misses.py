@@ -10,9 +10,7 @@ _FLASH = (
     "the page's times do not fit each other (1024 keys take as long as 4096), so they hold a fixed cost of about 30 us "
     "that its kernels alone do not have"
 )
-_STORES = (
-    "stores wait while loads keep HBM busy; in the model a store only has to reach L2, and what L2 writes back slows loads"
-)
+_STORES = "stores wait while loads keep HBM busy; in the model a store only has to reach L2, and what L2 writes back slows loads"
 _FIX = "with one buffer, Fixpipe's column holds waiting that the page does not explain"
 _UNIT_FLAG = "with UnitFlag, Fixpipe's column holds its waiting for Mmad, of which the model has one Mmad only"
 
@@ -30,4 +28,6 @@ def reason(row: Compared) -> str:
     for case, metric, why in _REASONS:
         if row.case.name.startswith(case) and row.row.metric == metric:
             return why
-    raise KeyError(f"{row.case.name}, {row.row.metric}: {row.error:+.0%}, and misses.py does not say why")
+    raise KeyError(
+        f"{row.case.name}, {row.row.metric}: {row.error:+.0%}, and misses.py does not say why"
+    )
