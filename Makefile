@@ -28,6 +28,9 @@ check: $(STAMP) ## ruff, mypy --strict, layering
 bench: setup ## measure; the table goes to build/bench.md
 	$(BIN)/tile-ascend bench --output build/bench.md
 
+timing: setup ## model every published measurement, some minutes; the table goes to docs/time_model.md
+	$(BIN)/python tests/timing/compare.py --full --write
+
 docs: setup ## write the generated pages and outputs, then check all documents
 	$(BIN)/python docs/generate.py
 	$(PYTEST) tests/docs
@@ -66,4 +69,4 @@ $(STAMP): constraints.txt Makefile $(PACKAGES:%=packages/%/pyproject.toml) packa
 	  $(PACKAGES:%=-e packages/%) pytest pytest-xdist hypothesis mypy ruff
 	@touch $@
 
-.PHONY: help setup demo test check bench docs vendor-check sanitize fuzz-simulator bless clean
+.PHONY: help setup demo test check bench timing docs vendor-check sanitize fuzz-simulator bless clean

@@ -51,8 +51,9 @@ class Case:
     rows: Rows
     soc: str = "Ascend910B1"
     device: str = ""  # of the published rows, where two differ in nothing else
+    part: int = 1  # the launch does this part of the published work, one after the other
     hot: bool = False  # inputs lie in L2 when the kernel starts
-    full: bool = False  # too long for every run: half a minute and more on two host cores
+    full: bool = False  # too long for every run of the tests: seconds on two host cores
     assumed: str = ""
     notes: str = ""
 

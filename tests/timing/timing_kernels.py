@@ -18,6 +18,10 @@ from typing import Any
 import numpy as np
 from kernel_set import SANITIZE, SimulatorError, builder, launcher
 
+from tile_ir.target import DEFAULT_TARGET, Target
+from tile_ir.timing import timing_of
+from tile_runtime.timeline import Timeline, timeline_from
+
 FOLDER = Path(__file__).parent / "kernels"
 
 _KINDS = {"GM_ADDR": "ptr", "int32_t": "i32", "bool": "bool"}
@@ -94,7 +98,20 @@ def _opened(name: str) -> Any:
     return launcher().Kernel(str(library()), f"run_{name}", kinds, names)
 
 
-def run(name: str, *arguments: Any, blocks: int, **options: int) -> None:
+def timeline(
+    name: str, *arguments: Any, blocks: int, target: Target = DEFAULT_TARGET, warm: bool = False
+) -> Timeline:
+    """The modelled timeline of a run. Nothing is checked: some kernels read into one buffer over
+    and over with no order between the loads, as the published ones do."""
+    run(
+        name, *arguments, blocks=blocks, checks=launcher().CHECKS_OFF,
+        cube_cores=target.cube_cores, vector_cores=target.vector_cores,
+        timing=timing_of(target, warm_l2=warm),
+    )  # fmt: skip
+    return timeline_from(*_opened(name).timeline(), target)
+
+
+def run(name: str, *arguments: Any, blocks: int, **options: Any) -> None:
     """Runs a kernel on arrays (by reference) and numbers."""
     opened = _opened(name)
     opened.set_options(**options)

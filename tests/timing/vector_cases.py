@@ -34,7 +34,11 @@ def add_cases() -> list[Case]:
     all_four = ("task_duration", *AIV_PIPES)
     both = bandwidth("aiv", "MTE2", 3 * side * side * 2)
     return [
-        Case("add case 0", ADD, "add_one_buffer", 1, one(4096, True), rows("case0 scalar single core", "task_duration"), full=True),
+        Case(
+            "add case 0", ADD, "add_one_buffer", 1,
+            lambda: [*(zeros(side // 256, side) for _ in range(3)), side // 256, side, 4096, True],
+            rows("case0 scalar single core", "task_duration"), part=256,
+        ),
         Case(
             "add case 1", ADD, "add_one_buffer", 1, one(4096),
             rows("case1 single core vector 8KB tiles", *all_four) | rows("case1", "aiv_scalar_time"),

@@ -96,6 +96,6 @@ extern "C" __global__ __aicore__ void sum_long(GM_ADDR x, GM_ADDR z, int32_t n, 
     SetMaskNorm();
     SetFlag<HardEvent::V_MTE3>(0);
     WaitFlag<HardEvent::V_MTE3>(0);
-    DataCopy(gz, src, 8);
+    DataCopyPad(gz, src, DataCopyExtParams(1, sizeof(float), 0, 0, 0));  // the rest of its block was never written
     PipeBarrier<PIPE_ALL>();
 }

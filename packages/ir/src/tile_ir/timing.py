@@ -14,60 +14,113 @@ from tile_ir.target import Target
 
 @dataclass(frozen=True, slots=True)
 class TimingTable:
-    """What the simulator's clock knows of a chip, beside core counts, clock and size of L2."""
+    """What the simulator's clock knows of a chip, beside core counts, clock and size of L2.
 
-    # Scalar unit: handing an instruction to a pipe; a flag; an access to GM, to a local memory.
-    scalar_issue: float = 4
-    scalar_flag: float = 2
-    scalar_gm: float = 12
-    scalar_local: float = 4
-    # Depth of a pipe's queue (hardware.md 1.2).
+    "fixed by" names the measurement of docs/time_model.md a constant was read from.
+    """
+
+    # Depth of a pipe's queue (vendor's page on constraints: 32).
     queue_depth: float = 32
-    # Cycles before the first result and after the last (4.4).
-    vector_head: float = 13
-    vector_tail: float = 10
-    cube_head: float = 15
-    cube_tail: float = 0
-    # L1 to L0A, L0B and the tables (4.1).
-    load_head: float = 28
-    load_3d_head: float = 50
+
+    # Scalar unit. An API call; fixed by add case 1 (12 calls in 26 cycles) and 8192^3 (11.5 in 58).
+    scalar_issue: float = 6
+    # A flag or barrier; PTO's cost model.
+    scalar_flag: float = 1
+    # An element of GM; assumption: a hit in the data cache.
+    scalar_gm: float = 12
+    # An element of UB; fixed by add case 0: 34 cycles for two reads and a write.
+    scalar_local: float = 11
+
+    # Vector pipe, beside the cycles of its repeats. Fixed by add case 3: 278.5 cycles of 256.
+    vector_issue: float = 22.5
+    # Until the result of an instruction can be used, at least; fixed by the 100 sums of 256.
+    vector_latency: float = 85
+
+    # Cube, beside the cycles of its fractals. Fixed by 8192^3: 522 cycles of 512.
+    cube_issue: float = 10
+    # Until the last results are in L0C; fixed by 8 Mmads alone: 4225 cycles.
+    cube_latency: float = 47
+
+    # L1 to L0A and L0B, beside the bytes. Fixed by 8192^3: 432 cycles of 320 in 5 loads.
+    load_issue: float = 22
+    # A load alone, until it can be used, two- and three-dimensional; vendor's performance tests.
+    load_latency: float = 28
+    load_3d_latency: float = 50
     l0a_rate: float = 256
     l0b_rate: float = 128
-    table_head: float = 20
+    # L1 to the bias and Fixpipe tables; vendor's performance tests.
+    table_issue: float = 20
     table_rate: float = 32
-    # L0C to L1: elements per cycle (4.1).
-    fix_head: float = 20
+    # A constant into L1; assumption: as fast as L1 is read.
+    fill_rate: float = 256
+    # L0C to L1: elements a cycle; vendor's performance tests.
+    fix_issue: float = 20
     fix_l1_rate: float = 64
-    # DMA: latency, cycles from start to start, transfers in flight per queue, rates (4.1, 4.4).
-    gm_read_latency: float = 210
-    gm_write_latency: float = 210
-    dma_issue: float = 20
-    dma_outstanding: float = 2
-    gm_ub_rate: float = 58.6
-    gm_l1_rate: float = 78.4
-    ub_gm_rate: float = 109
+
+    # GM: an instruction, at least; fixed by the 1x64 tiles.
+    dma_issue: float = 20.6
+    # To UB: in L2 (read x4 in quarters), and not (add case 1: 701 cycles for 2 x 8 KB).
+    gm_ub_rate: float = 70
+    gm_ub_cold_rate: float = 23.4
+    # To L1; the SoC description's rate of L2.
+    gm_l1_rate: float = 110
+    # From UB: to lines in L2 (fused gelu), and to others (8 KB in 294 cycles).
+    ub_gm_rate: float = 46
+    ub_gm_new_rate: float = 27
+    # From L1; PTO's cost model.
     l1_gm_rate: float = 32
-    l0c_gm_rate: float = 40.6
-    nd2nz_block: float = 0.5
-    # The chip (4.1).
+    # From L0C, f16 and f32 alike; fixed by 7680^3 and 6144^3.
+    l0c_gm_rate: float = 70
+    # ND2NZ, a row: cycles, beside bytes at a rate; fixed by rows of 2 KB (read x4 in quarters) and
+    # 512 B (6144^3).
+    nd2nz_row: float = 1.8
+    nd2nz_rate: float = 128
+    # At least; between rows of 128 B that take 3.8 (8192^3 case 3) and 2.8 (64x64x256 tiles).
+    nd2nz_row_least: float = 3.2
+    # And more for one that is not in L2; between 1.1 (int8 128x256xK), 1.7 (64x64 tiles to L1) and
+    # 3 (1x768x5120).
+    nd2nz_row_miss: float = 1.7
+    # The same for rows that do not start on 32 B; fixed by rows of [12288, 12287].
+    nd2nz_unaligned_rate: float = 16
+
+    # The chip, of 64 GB. HBM: reads (read 64x1024), write-back from L2 (add case 3: 70 MB).
     hbm_bandwidth: float = 1500
-    l2_bandwidth: float = 5000
-    # Between cores, at the start of a block, at the start of a launch (4.1, 4.4).
+    hbm_write_bandwidth: float = 930
+    # Reads and writes; quoted by the vendor's page on splitting for L2.
+    l2_bandwidth: float = 7000
+    # A run read past L2 moves this at least; fixed by "all read all to L1, staggered".
+    uncached_burst: float = 256
+    # What all that read one line past L2 get together; fixed by "all read all to L1".
+    same_line_rate: float = 624
+
+    # From a cross-core set to the core that waits; assumption, nothing is published.
     cross_flag_latency: float = 100
-    block_start: float = 500
-    launch_us: float = 2
-    launch_core_us: float = 0.25
+    # Before and after the cores run: of one (8192^3 on one core), and what all add (copies).
+    launch_us: float = 0.5
+    launch_all_us: float = 9.5
+    # Inside the cores, before the first instruction of all together (copies).
+    start_all_us: float = 6
 
 
 DEFAULT_TIMING = TimingTable()
 
 
-def timing_of(target: Target, table: TimingTable = DEFAULT_TIMING) -> dict[str, float]:
-    """Everything the time model takes, by name, for a chip."""
+def timing_of(
+    target: Target, table: TimingTable = DEFAULT_TIMING, *, warm_l2: bool = False
+) -> dict[str, float]:
+    """Everything the time model takes, by name, for a chip.
+
+    With `warm_l2`, all buffers lie in the L2 cache when the kernel starts.
+    """
+    # Half the memory is half the stacks: the vendor gives 0.8 TB/s for the 32 GB part.
+    stacks = (target.hbm_gigabytes or 64) / 64
     return {
         **asdict(table),
+        "hbm_bandwidth": table.hbm_bandwidth * stacks,
+        "hbm_write_bandwidth": table.hbm_write_bandwidth * stacks,
         "mhz": target.clock_mhz,
         "cube_cores": target.cube_cores,
         "vector_cores": target.vector_cores,
         "l2_bytes": target.l2_bytes,
+        "warm_l2": float(warm_l2),
     }

@@ -51,13 +51,18 @@ class _Timeline(ctypes.Structure):
         ("events", ctypes.c_void_p), ("count", ctypes.c_size_t),
         ("accesses", ctypes.c_void_p), ("access_count", ctypes.c_size_t),
         ("strings", ctypes.POINTER(ctypes.c_char_p)), ("string_count", ctypes.c_size_t),
-        ("cycles", ctypes.c_double), ("launch_us", ctypes.c_double), ("macs", ctypes.c_uint64),
+        ("cycles", ctypes.c_double), ("start_cycles", ctypes.c_double),
+        ("scalar_aic_cycles", ctypes.c_double), ("scalar_aiv_cycles", ctypes.c_double),
+        ("launch_us", ctypes.c_double), ("macs", ctypes.c_uint64),
         ("read_bytes", ctypes.c_uint64), ("write_bytes", ctypes.c_uint64),
         ("hbm_bytes", ctypes.c_uint64),
     )  # fmt: skip
 
 
-_TOTALS = ("cycles", "launch_us", "macs", "read_bytes", "write_bytes", "hbm_bytes")
+_TOTALS = (
+    "cycles", "start_cycles", "scalar_aic_cycles", "scalar_aiv_cycles", "launch_us", "macs",
+    "read_bytes", "write_bytes", "hbm_bytes",
+)  # fmt: skip
 
 
 class CtypesLauncher:

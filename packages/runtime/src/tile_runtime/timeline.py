@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tile_ir import Target
-from tile_ir.timing import DEFAULT_TIMING
+from tile_ir.timing import timing_of
 
 PIPES = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX")
 CORES = ("aic", "aiv0", "aiv1")
@@ -24,7 +24,7 @@ WORK = 0
 EVENT = np.dtype(
     [
         ("begin", "f8"), ("end", "f8"), ("complete", "f8"), ("waited", "f8"),
-        ("bytes", "u8"), ("cause", "i8"),
+        ("slowed", "f8"), ("bytes", "u8"), ("cause", "i8"),
         ("api", "u4"), ("file", "u4"), ("line", "u4"), ("block", "u4"),
         ("core", "u1"), ("pipe", "u1"), ("kind", "u1"), ("reason", "u1"),
         ("source", "u1"), ("flag", "u1"), ("unused", "u2"),
@@ -79,6 +79,11 @@ class Timeline:
         return self.microseconds + self.totals["launch_us"]
 
     @property
+    def body_microseconds(self) -> float:
+        """From the first instruction to the end of the last block."""
+        return (self.totals["cycles"] - self.totals["start_cycles"]) / self.mhz
+
+    @property
     def flops(self) -> float:
         """Floating-point operations of the cube units per second."""
         return 2 * self.totals["macs"] / (self.microseconds * 1e-6) if self.microseconds else 0.0
@@ -102,11 +107,29 @@ class Timeline:
         for vector, kind in ((False, "aic"), (True, "aiv")):
             of_kind = work[(work["core"] > 0) == vector]
             cores = self._cores_used(vector)
-            for pipe in range(len(PIPES)):
+            scalar = self.totals[f"scalar_{kind}_cycles"]
+            if scalar > 0:
+                found[kind, "S"] = scalar / cores / self.mhz
+            for pipe in range(1, len(PIPES)):
                 events = of_kind[of_kind["pipe"] == pipe]
                 if len(events):
                     found[kind, PIPES[pipe]] = _union(events) / cores / self.mhz
         return found
+
+    def core_microseconds(self, kind: str) -> float:
+        """How long a core of a kind ("aic", "aiv") is taken: mean over those that took part."""
+        vector = kind == "aiv"
+        of_kind = self.events[(self.events["core"] > 0) == vector]
+        if not len(of_kind):
+            return 0.0
+        group = of_kind["block"].astype(np.int64) * len(CORES) + of_kind["core"]
+        # Events of a core of a block lie together.
+        first = np.flatnonzero(np.diff(group, prepend=-1))
+        spans = np.maximum.reduceat(of_kind["complete"], first) - np.minimum.reduceat(
+            of_kind["begin"], first
+        )
+        cycles = spans.sum() / self._cores_used(vector) + self.totals["start_cycles"]
+        return float(cycles / self.mhz)
 
     def _cores_used(self, vector: bool) -> int:
         events = self.events[(self.events["core"] > 0) == vector]
@@ -116,8 +139,12 @@ class Timeline:
         return int(min(blocks, self.vector_cores if vector else self.cube_cores))
 
     def stalls(self) -> list[Stall]:
-        """Where pipes waited, longest first."""
+        """Where pipes waited, or moved less than they could, longest first."""
         waiting = self.events[self.events["waited"] > 0]
+        slowed = self.events[self.events["slowed"] > 0].copy()
+        slowed["waited"] = slowed["slowed"]
+        slowed["reason"] = REASONS.index("memory")
+        waiting = np.concatenate([waiting, slowed])
         kind = (waiting["core"] > 0).astype(np.int64)
         keys = np.stack(
             [kind, waiting["pipe"], waiting["reason"], waiting["file"], waiting["line"]], axis=1
@@ -160,7 +187,7 @@ def timeline_from(
         target.clock_mhz,
         target.cube_cores,
         target.vector_cores,
-        DEFAULT_TIMING.hbm_bandwidth,
+        timing_of(target)["hbm_bandwidth"],
     )
 
 

@@ -164,6 +164,9 @@ public:
         }
         py::dict totals;
         totals["cycles"] = line->cycles;
+        totals["start_cycles"] = line->start_cycles;
+        totals["scalar_aic_cycles"] = line->scalar_cycles[0];
+        totals["scalar_aiv_cycles"] = line->scalar_cycles[1];
         totals["launch_us"] = line->launch_us;
         totals["macs"] = line->macs;
         totals["read_bytes"] = line->read_bytes;

@@ -8,13 +8,17 @@ extern "C" {
 
 // Constants of the time model, in core cycles, bytes per cycle and core, and GB/s of the chip. The table with values
 // and sources is tile_ir/timing.py; fields are passed by name.
-#define TILE_TIMING_FIELDS(X)                                                                                     \
-    X(mhz) X(cube_cores) X(vector_cores) X(l2_bytes) X(queue_depth) X(scalar_issue) X(scalar_flag) X(scalar_gm)    \
-    X(scalar_local) X(vector_head) X(vector_tail) X(cube_head) X(cube_tail) X(load_head) X(load_3d_head)           \
-    X(l0a_rate) X(l0b_rate) X(table_head) X(table_rate) X(fix_head) X(fix_l1_rate) X(gm_read_latency)              \
-    X(gm_write_latency) X(dma_issue) X(dma_outstanding) X(gm_ub_rate) X(gm_l1_rate) X(ub_gm_rate) X(l1_gm_rate)    \
-    X(l0c_gm_rate) X(nd2nz_block) X(hbm_bandwidth) X(l2_bandwidth) X(cross_flag_latency) X(block_start)            \
-    X(launch_us) X(launch_core_us)
+#define TILE_TIMING_FIELDS(X)                                                                                    \
+    X(mhz) X(cube_cores) X(vector_cores) X(l2_bytes) X(warm_l2) X(queue_depth)                                    \
+    X(scalar_issue) X(scalar_flag) X(scalar_gm) X(scalar_local)                                                   \
+    X(vector_issue) X(vector_latency) X(cube_issue) X(cube_latency)                                               \
+    X(load_issue) X(load_latency) X(load_3d_latency) X(l0a_rate) X(l0b_rate) X(table_issue) X(table_rate)         \
+    X(fill_rate) X(fix_issue) X(fix_l1_rate)                                                                      \
+    X(dma_issue) X(gm_ub_rate) X(gm_ub_cold_rate) X(gm_l1_rate) X(ub_gm_rate)                                     \
+    X(ub_gm_new_rate) X(l1_gm_rate) X(l0c_gm_rate)                                                                \
+    X(nd2nz_row) X(nd2nz_row_least) X(nd2nz_row_miss) X(nd2nz_rate) X(nd2nz_unaligned_rate)                       \
+    X(hbm_bandwidth) X(hbm_write_bandwidth) X(l2_bandwidth) X(uncached_burst)                                     \
+    X(same_line_rate) X(cross_flag_latency) X(launch_us) X(launch_all_us) X(start_all_us)
 
 struct TileTiming {
 #define TILE_TIMING_FIELD(name) double name;
@@ -28,6 +32,7 @@ struct TileTimeEvent {
     double end;         // the pipe is free for the next instruction
     double complete;    // others may use the result
     double waited;      // cycles the pipe stood still before, for the reason below
+    double slowed;      // cycles a transfer lost because others share L2 and HBM with it
     uint64_t bytes;     // moved from or to GM
     int64_t cause;      // index of the event this one waited for, or -1
     uint32_t api;       // index of its name in the timeline's strings
@@ -68,7 +73,7 @@ enum TileStall : uint8_t {
     TILE_STALL_BARRIER,   // earlier work of the pipe was not complete
     TILE_STALL_CROSS,     // a cross-core counter was 0
     TILE_STALL_QUEUE,     // the scalar unit: the queue of a pipe was full
-    TILE_STALL_MEMORY,    // transfers before it were not done
+    TILE_STALL_MEMORY,    // a transfer got less than its own rate; its cycles are `slowed`, not `waited`
 };
 
 struct TileTimeline {
@@ -79,6 +84,8 @@ struct TileTimeline {
     const char* const* strings;
     size_t string_count;
     double cycles;         // from the start of the first block to the end of the last
+    double start_cycles;   // of them, until the first block's first instruction
+    double scalar_cycles[2];  // for which the scalar units of AICs and of AIVs are busy, summed over cores
     double launch_us;      // head cost of the launch, not in cycles
     uint64_t macs;         // multiply-accumulates of the cube units
     uint64_t read_bytes;   // from GM by DMA

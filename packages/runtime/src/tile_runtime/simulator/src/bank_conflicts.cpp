@@ -5,45 +5,126 @@
 namespace tile_simulator {
 namespace {
 
-constexpr int groups = 16;
-constexpr int blocks = 8;  // of a repeat
+constexpr uint64_t groups = 16;
+constexpr uint64_t banks = 64;  // bits 16 and up choose one of the banks of a group
+constexpr uint64_t most_blocks = 8;
+constexpr uint64_t block_bytes = 32;
+constexpr uint64_t repeat_bytes = 256;
 
-// How often the blocks of one repeat of an operand fall into each bank group.
-void count_blocks(const Region& region, uint64_t repeat, uint8_t (&counts)[groups])
+uint64_t bank_of(uint64_t address)
 {
-    const bool strided = region.inner > 1 || region.run == 32;
-    const uint64_t start = region.outer > 1 || strided ? region.start + repeat * region.outer_stride
-                                                       : region.start + repeat * 256;
-    const uint64_t present = strided ? region.inner : std::min<uint64_t>(blocks, (region.run + 31) / 32);
-    for (uint64_t block = 0; block < std::min<uint64_t>(present, blocks); ++block) {
-        const uint64_t at = start + block * (strided ? region.inner_stride : 32);
-        ++counts[at >> 5 & 15];
+    return address / block_bytes % groups + groups * (address >> 16);
+}
+
+// How an operand walks through UB: its blocks of 32 B in a repeat, and the way from repeat to repeat.
+struct Walk {
+    explicit Walk(const Region& region)
+    {
+        start = region.start;
+        const bool apart = region.inner > 1 && (region.outer > 1 || region.run == block_bytes);
+        blocks = std::min(most_blocks, apart ? region.inner : (region.run + block_bytes - 1) / block_bytes);
+        block_step = apart ? region.inner_stride : block_bytes;
+        if (region.outer > 1 || apart) {
+            repeat_step = region.outer_stride;
+            repeats = region.outer;
+        } else if (region.inner > 1) {
+            repeat_step = region.inner_stride;
+            repeats = region.inner;
+        } else {
+            repeat_step = repeat_bytes;
+            repeats = (region.run + repeat_bytes - 1) / repeat_bytes;
+        }
     }
+    uint64_t block(uint64_t repeat, uint64_t index) const { return start + repeat * repeat_step + index * block_step; }
+    // A block that is read again within a repeat is read once.
+    uint64_t different_blocks() const { return block_step == 0 ? std::min<uint64_t>(blocks, 1) : blocks; }
+
+    uint64_t start;
+    uint64_t blocks;
+    uint64_t block_step;
+    uint64_t repeat_step;
+    uint64_t repeats;
+};
+
+struct Walks {
+    explicit Walks(const Instruction& instruction)
+    {
+        for (int i = 0; i < instruction.count; ++i) {
+            const Operand& operand = instruction.operands[i];
+            // A last repeat of its own, with fewer lanes, does not meet the others.
+            const bool last_repeat = i > 0 && operand.name == instruction.operands[i - 1].name;
+            if (operand.memory == Memory::ub && !last_repeat) {
+                const Walk walk(operand.region);
+                repeats = std::max(repeats, walk.repeats);
+                (operand.write ? writes[write_count++] : reads[read_count++]) = &operand.region;
+            }
+        }
+    }
+    const Region* reads[Instruction::capacity];
+    const Region* writes[Instruction::capacity];
+    int read_count = 0;
+    int write_count = 0;
+    uint64_t repeats = 1;
+};
+
+// Cycles beyond the first that the operands of one direction need for a repeat.
+uint64_t same_group(const Region* const* operands, int count, uint64_t repeat)
+{
+    uint64_t uses[groups] = {};
+    uint64_t worst = 1;
+    for (int i = 0; i < count; ++i) {
+        const Walk walk(*operands[i]);
+        for (uint64_t block = 0; block < walk.different_blocks(); ++block) {
+            worst = std::max(worst, ++uses[walk.block(repeat, block) / block_bytes % groups]);
+        }
+    }
+    return worst - 1;
+}
+
+// A write that meets a read in a bank costs a cycle, unless all their blocks meet pairwise: then it comes a repeat later.
+uint64_t read_meets_write(const Walks& walks, uint64_t repeat)
+{
+    for (int w = 0; w < walks.write_count; ++w) {
+        const Walk write(*walks.writes[w]);
+        for (int r = 0; r < walks.read_count; ++r) {
+            const Walk read(*walks.reads[r]);
+            uint64_t read_banks = 0;
+            bool pairwise = true;
+            for (uint64_t block = 0; block < read.blocks; ++block) {
+                const uint64_t bank = bank_of(read.block(repeat, block));
+                read_banks |= uint64_t(1) << bank % banks;
+                pairwise = pairwise && block < write.blocks && bank == bank_of(write.block(repeat, block));
+            }
+            for (uint64_t block = 0; block < write.blocks && !pairwise; ++block) {
+                if ((read_banks >> bank_of(write.block(repeat, block)) % banks & 1) != 0) {
+                    return 1;
+                }
+            }
+        }
+    }
+    return 0;
 }
 
 }  // namespace
 
-// Every group serves one read and one write per cycle. The blocks of a repeat are eight reads per source: beyond the
-// first of a group, each costs a cycle. The first repeat stands for all: they differ by the same step in every operand.
+// Every group serves one read and one write per cycle, on different banks. Where every operand goes on by the same
+// number of groups, the first repeat stands for all; otherwise sixteen repeats do, after which it starts again.
 uint64_t bank_conflict_cycles(const Instruction& instruction)
 {
-    uint8_t reads[groups] = {};
-    uint8_t writes[groups] = {};
-    uint64_t repeats = 1;
-    for (int i = 0; i < instruction.count; ++i) {
-        const Operand& operand = instruction.operands[i];
-        if (operand.memory != Memory::ub) {
-            continue;
-        }
-        const Region& region = operand.region;
-        repeats = std::max(repeats, region.outer > 1 ? region.outer : (region.run * region.inner + 255) / 256);
-        count_blocks(region, 0, operand.write ? writes : reads);
+    const Walks walks(instruction);
+    bool together = true;
+    for (int i = 0; i < walks.read_count; ++i) {
+        together = together && walks.write_count > 0 &&
+                   (Walk(*walks.reads[i]).repeat_step - Walk(*walks.writes[0]).repeat_step) % (block_bytes * groups) == 0;
     }
-    uint64_t worst = 1;
-    for (int group = 0; group < groups; ++group) {
-        worst = std::max<uint64_t>(worst, std::max(reads[group], writes[group]));
+    const uint64_t looked_at = together ? 1 : std::min(groups, walks.repeats);
+    uint64_t cycles = 0;
+    for (uint64_t repeat = 0; repeat < looked_at; ++repeat) {
+        const uint64_t conflicts = std::max(same_group(walks.reads, walks.read_count, repeat),
+            same_group(walks.writes, walks.write_count, repeat));
+        cycles += std::max(conflicts, read_meets_write(walks, repeat));
     }
-    return (worst - 1) * repeats;
+    return cycles * walks.repeats / looked_at;
 }
 
 }  // namespace tile_simulator

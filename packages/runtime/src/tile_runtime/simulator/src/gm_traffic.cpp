@@ -4,112 +4,188 @@
 #include <limits>
 
 namespace tile_simulator {
+namespace {
+
+constexpr double never = std::numeric_limits<double>::infinity();
+
+}  // namespace
 
 GmTraffic::GmTraffic(const TileTiming& timing)
-    : hbm_(timing.hbm_bandwidth * 1e3 / timing.mhz), l2_(timing.l2_bandwidth * 1e3 / timing.mhz)
+    : hbm_(timing.hbm_bandwidth * 1e3 / timing.mhz),
+      l2_(timing.l2_bandwidth * 1e3 / timing.mhz),
+      line_(timing.same_line_rate),
+      write_weight_(timing.hbm_bandwidth / timing.hbm_write_bandwidth),
+      lanes_(write_back + 1)
 {
-    const double limits[route_count] = {1, timing.gm_ub_rate, timing.gm_l1_rate, timing.ub_gm_rate, timing.l1_gm_rate,
-        timing.l0c_gm_rate};
-    classes_.resize(2 * route_count);
-    for (int route = 0; route < route_count; ++route) {
-        for (const int hbm : {0, 1}) {
-            classes_[size_t(2 * route + hbm)].limit = limits[route];
-            classes_[size_t(2 * route + hbm)].hbm = hbm != 0;
-        }
+    const auto set = [&](Lane lane, double limit, bool hbm) {
+        lanes_[lane].limit = limit;
+        lanes_[lane].hbm = hbm;
+    };
+    set(in_l2(Route::gm_ub), timing.gm_ub_rate, false);
+    set(cold(Route::gm_ub), timing.gm_ub_cold_rate, true);
+    set(in_l2(Route::gm_l1), timing.gm_l1_rate, false);
+    set(cold(Route::gm_l1), timing.gm_l1_rate, true);
+    // Stores end in L2, whether the line was there or not.
+    set(in_l2(Route::ub_gm), timing.ub_gm_rate, false);
+    set(cold(Route::ub_gm), timing.ub_gm_new_rate, false);
+    for (const Lane lane : {in_l2(Route::l1_gm), cold(Route::l1_gm)}) {
+        set(lane, timing.l1_gm_rate, false);
     }
+    for (const Lane lane : {in_l2(Route::l0c_gm), cold(Route::l0c_gm)}) {
+        set(lane, timing.l0c_gm_rate, false);
+    }
+    set(write_back, hbm_, true);
+}
+
+GmTraffic::Lane GmTraffic::past_l2(Route route, uint64_t address)
+{
+    const auto [entry, fresh] = past_l2_.try_emplace({route, address}, Lane(lanes_.size()));
+    if (fresh) {
+        if (idle_lanes_.empty()) {
+            lanes_.emplace_back();
+        } else {
+            entry->second = idle_lanes_.back();
+            idle_lanes_.pop_back();
+        }
+        Flows& lane = lanes_[entry->second];
+        lane.limit = lanes_[cold(route)].limit;
+        lane.hbm = lane.one_line = true;
+        lane.asked_for = entry->first;
+    }
+    return entry->second;
+}
+
+double GmTraffic::own_rate(const Flows& lane) const
+{
+    return lane.one_line ? std::min(lane.limit, line_ / double(lane.flows.size())) : lane.limit;
+}
+
+double GmTraffic::alone(Lane lane, double bytes) const
+{
+    return bytes / lanes_[lane].limit;
 }
 
 void GmTraffic::advance(double time)
 {
-    for (Class& each : classes_) {
-        each.moved += each.rate * (time - now_);
+    const double passed = std::max(0.0, time - now_);
+    for (Flows& lane : lanes_) {
+        lane.moved += lane.rate * passed;
     }
-    now_ = time;
+    const double idle = std::clamp((hbm_ - hbm_used_) * passed, 0.0, changed_);
+    changed_ -= idle;
+    ahead_ += idle;
+    now_ = std::max(now_, time);
 }
 
-// The rate at which flows that could go faster share `capacity`, with all that go slower at their own rate.
-double GmTraffic::fair_rate(double capacity, bool hbm_only) const
+void GmTraffic::change(double time, double bytes)
+{
+    advance(time);
+    changed_ += bytes * write_weight_;
+}
+
+void GmTraffic::leave(double time, double bytes)
+{
+    advance(time);
+    ahead_ -= bytes * write_weight_;
+}
+
+double GmTraffic::settle_debt()
+{
+    const double debt = std::max(0.0, -ahead_);
+    ahead_ += debt;
+    changed_ = std::max(0.0, changed_ - debt);
+    return debt;
+}
+
+// The rate at which transfers that could go faster share `capacity`, with all that go slower at their own rate.
+double GmTraffic::fair_rate(double capacity, bool hbm_only)
 {
     double left = capacity;
     double flows = 0;
-    for (const Class& each : classes_) {
-        if (!hbm_only || each.hbm) {
-            flows += double(each.flows.size());
-        }
+    for (const Flows& lane : lanes_) {
+        flows += lane.hbm || !hbm_only ? double(lane.flows.size()) : 0;
     }
-    double share = std::numeric_limits<double>::infinity();
-    // At most one class leaves the set per turn.
-    std::vector<bool> slow(classes_.size(), false);
+    own_.resize(lanes_.size());
+    for (size_t i = 0; i < lanes_.size(); ++i) {
+        const bool counts = !lanes_[i].flows.empty() && (lanes_[i].hbm || !hbm_only);
+        own_[i] = !counts ? never : hbm_only ? own_rate(lanes_[i]) : lanes_[i].rate;
+    }
     while (flows > 0) {
-        share = left / flows;
+        const double share = left / flows;
         bool changed = false;
-        for (size_t i = 0; i < classes_.size(); ++i) {
-            const Class& each = classes_[i];
-            const double own = hbm_only ? each.limit : each.rate;
-            if (!slow[i] && !each.flows.empty() && (!hbm_only || each.hbm) && own <= share) {
-                slow[i] = changed = true;
-                left -= own * double(each.flows.size());
-                flows -= double(each.flows.size());
+        for (size_t i = 0; i < lanes_.size(); ++i) {
+            if (own_[i] <= share) {
+                changed = true;
+                left -= own_[i] * double(lanes_[i].flows.size());
+                flows -= double(lanes_[i].flows.size());
+                own_[i] = never;
             }
         }
         if (!changed) {
             return share;
         }
     }
-    return std::numeric_limits<double>::infinity();
+    return never;
 }
 
 void GmTraffic::share()
 {
     const double from_hbm = fair_rate(hbm_, true);
-    for (Class& each : classes_) {
-        each.rate = each.hbm ? std::min(each.limit, from_hbm) : each.limit;
+    for (Flows& lane : lanes_) {
+        lane.rate = lane.flows.empty() ? 0 : lane.hbm ? std::min(own_rate(lane), from_hbm) : own_rate(lane);
     }
     const double from_l2 = fair_rate(l2_, false);
-    for (Class& each : classes_) {
-        each.rate = std::min(each.rate, from_l2);
+    hbm_used_ = 0;
+    for (Flows& lane : lanes_) {
+        lane.rate = std::min(lane.rate, from_l2);
+        hbm_used_ += lane.hbm ? lane.rate * double(lane.flows.size()) : 0;
     }
 }
 
-void GmTraffic::begin(double time, Route route, bool from_hbm, double bytes, uint32_t id)
+void GmTraffic::begin(double time, Lane number, double bytes, uint32_t id)
 {
     advance(time);
-    Class& each = classes_[size_t(2 * int(route) + (from_hbm ? 1 : 0))];
-    if (each.flows.empty()) {
-        each.moved = 0;  // keeps the clock small, and so exact
+    Flows& lane = lanes_[number];
+    if (lane.flows.empty()) {
+        lane.moved = 0;  // keeps the clock small, and so exact
     }
-    each.flows.push({each.moved + bytes, id});
+    lane.flows.push({lane.moved + bytes, id});
     share();
+}
+
+double GmTraffic::end_of_first(const Flows& lane) const
+{
+    return lane.flows.empty() ? never : now_ + std::max(0.0, lane.flows.top().until - lane.moved) / lane.rate;
 }
 
 double GmTraffic::next() const
 {
-    double first = std::numeric_limits<double>::infinity();
-    for (const Class& each : classes_) {
-        if (!each.flows.empty()) {
-            first = std::min(first, now_ + std::max(0.0, each.flows.top().until - each.moved) / each.rate);
-        }
+    double first = never;
+    for (const Flows& lane : lanes_) {
+        first = std::min(first, end_of_first(lane));
     }
     return first;
 }
 
 uint32_t GmTraffic::finish()
 {
-    const double time = next();
-    Class* done = nullptr;
-    double best = std::numeric_limits<double>::infinity();
-    for (Class& each : classes_) {
-        if (!each.flows.empty()) {
-            const double at = now_ + std::max(0.0, each.flows.top().until - each.moved) / each.rate;
-            if (at < best) {
-                best = at;
-                done = &each;
-            }
+    size_t done = 0;
+    double time = never;
+    for (size_t i = 0; i < lanes_.size(); ++i) {
+        const double end = end_of_first(lanes_[i]);
+        if (end < time) {
+            time = end;
+            done = i;
         }
     }
-    const uint32_t id = done->flows.top().id;
     advance(time);
-    done->flows.pop();
+    Flows& lane = lanes_[done];
+    const uint32_t id = lane.flows.top().id;
+    lane.flows.pop();
+    if (lane.one_line && lane.flows.empty()) {
+        past_l2_.erase(lane.asked_for);
+        idle_lanes_.push_back(Lane(done));
+    }
     share();
     return id;
 }

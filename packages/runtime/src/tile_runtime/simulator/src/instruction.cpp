@@ -17,6 +17,7 @@ int Instruction::local(const char* name, bool write, const LocalOperand& tensor,
 int Instruction::global(const char* name, bool write, const GlobalOperand& tensor, const Region& region)
 {
     operands[count] = {name, Memory::gm, write, 0, region, nullptr, {}, tensor.origin};
+    past_l2 = past_l2 || tensor.past_l2;
     return count++;
 }
 

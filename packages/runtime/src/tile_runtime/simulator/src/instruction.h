@@ -76,6 +76,7 @@ public:
     uint64_t macs = 0;      // multiply-accumulates, for the rate in reports
     bool is_3d = false;     // a load that gathers from an image
     bool is_nd2nz = false;  // a load that lays rows out in fractals
+    bool past_l2 = false;   // a read that L2 is told not to keep
     bool in_order = false;  // the pipe itself orders it after its own earlier instructions
     uint64_t work = 0;  // cycles the pipe is busy, where the operands' bytes do not say it (pipes V and M)
     uint8_t unit_flag = 0;  // Mmad and Fixpipe: 2 or 3 = the hardware orders the two by the unit flags of L0C

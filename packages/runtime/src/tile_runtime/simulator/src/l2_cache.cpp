@@ -6,10 +6,20 @@
 
 namespace tile_simulator {
 
-L2Cache::L2Cache(const GlobalBuffers& buffers, uint64_t bytes)
-    : buffers_(buffers), capacity_(static_cast<uint32_t>(std::max<uint64_t>(1, bytes / line_bytes)))
+L2Cache::L2Cache(const GlobalBuffers& buffers, uint64_t bytes, bool warm)
+    : buffers_(buffers), capacity_(static_cast<uint32_t>(std::max<uint64_t>(1, bytes / line_bytes))), warm_(warm)
 {
     lines_.resize(buffers.count());
+}
+
+std::vector<L2Cache::Line>& L2Cache::lines_of(const GlobalBuffer& buffer)
+{
+    std::vector<Line>& lines = lines_[buffers_.index_of(&buffer)];
+    if (lines.empty()) {
+        const Line first = warm_ ? Line{1, 0xff, 0} : Line{};
+        lines.resize((buffer.end - buffer.begin + line_bytes - 1) / line_bytes + 1, first);
+    }
+    return lines;
 }
 
 void L2Cache::write_back(Traffic& traffic)
@@ -18,7 +28,7 @@ void L2Cache::write_back(Traffic& traffic)
         const Dirty& oldest = dirty_.front();
         Line& line = lines_[oldest.buffer][oldest.line];
         if (line.stamp == oldest.stamp) {
-            traffic.missed += sector_bytes * uint64_t(__builtin_popcount(line.dirty));
+            traffic.left += sector_bytes * uint64_t(__builtin_popcount(line.dirty));
             line.dirty = 0;
         } else if (line.dirty != 0) {
             dirty_.push_back({oldest.buffer, oldest.line, line.stamp});
@@ -30,14 +40,18 @@ void L2Cache::write_back(Traffic& traffic)
 void L2Cache::touch(uint32_t buffer, uint64_t number, uint8_t sectors, bool write, Traffic& traffic)
 {
     Line& line = lines_[buffer][number];
-    if (!held(line)) {
+    const bool here = held(line);
+    if (!here) {
         line.sectors = 0;
         ++now_;
     }
-    const uint8_t fresh = static_cast<uint8_t>(sectors & ~line.sectors);
-    traffic.moved += sector_bytes * uint64_t(__builtin_popcount(sectors));
+    const uint8_t missing = static_cast<uint8_t>(sectors & ~line.sectors);
+    const uint64_t bytes = sector_bytes * uint64_t(__builtin_popcount(sectors));
+    traffic.moved += bytes;
     if (!write) {
-        traffic.missed += sector_bytes * uint64_t(__builtin_popcount(fresh));
+        traffic.missed += sector_bytes * uint64_t(__builtin_popcount(missing));
+    } else if (!here) {
+        traffic.fresh += bytes;
     }
     line.sectors |= sectors;
     line.stamp = now_;
@@ -45,6 +59,7 @@ void L2Cache::touch(uint32_t buffer, uint64_t number, uint8_t sectors, bool writ
         if (line.dirty == 0) {
             dirty_.push_back({buffer, static_cast<uint32_t>(number), now_});
         }
+        traffic.changed += sector_bytes * uint64_t(__builtin_popcount(sectors & ~line.dirty));
         line.dirty |= sectors;
     }
     write_back(traffic);
@@ -55,10 +70,7 @@ Traffic L2Cache::access(const Region& region, bool write)
     Traffic traffic;
     const GlobalBuffer* found = buffers_.find(region.start);
     const uint32_t buffer = buffers_.index_of(found);
-    std::vector<Line>& lines = lines_[buffer];
-    if (lines.empty()) {
-        lines.resize((found->end - found->begin + line_bytes - 1) / line_bytes + 1);
-    }
+    lines_of(*found);
     const uint64_t base = region.start - found->begin;
     for (uint64_t outer = 0; outer < region.outer; ++outer) {
         for (uint64_t inner = 0; inner < region.inner; ++inner) {
@@ -73,6 +85,30 @@ Traffic L2Cache::access(const Region& region, bool write)
                 touch(buffer, line, sectors, write, traffic);
                 at = stop;
             }
+        }
+    }
+    return traffic;
+}
+
+Traffic L2Cache::read_past(const Region& region, uint64_t burst)
+{
+    Traffic traffic;
+    const GlobalBuffer* found = buffers_.find(region.start);
+    const std::vector<Line>& lines = lines_of(*found);
+    const uint64_t base = region.start - found->begin;
+    for (uint64_t outer = 0; outer < region.outer; ++outer) {
+        for (uint64_t inner = 0; inner < region.inner; ++inner) {
+            const uint64_t at = base + outer * region.outer_stride + inner * region.inner_stride;
+            const uint64_t first = at / sector_bytes;
+            const uint64_t last = (at + region.run - 1) / sector_bytes;
+            uint64_t missed = 0;
+            for (uint64_t sector = first; sector <= last; ++sector) {
+                const Line& line = lines[sector * sector_bytes / line_bytes];
+                const bool here = held(line) && (line.sectors >> sector % (line_bytes / sector_bytes) & 1) != 0;
+                missed += here ? 0 : sector_bytes;
+            }
+            traffic.moved += (last - first + 1) * sector_bytes;
+            traffic.missed += missed > 0 ? std::max(missed, burst) : 0;
         }
     }
     return traffic;

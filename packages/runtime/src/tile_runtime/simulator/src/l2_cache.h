@@ -9,19 +9,26 @@
 
 namespace tile_simulator {
 
+struct GlobalBuffer;
 class GlobalBuffers;
 
 // What a transfer means for L2 and HBM, in bytes of whole sectors.
 struct Traffic {
     uint64_t moved = 0;
-    uint64_t missed = 0;  // read from HBM, and what has to be written back to make room
+    uint64_t missed = 0;        // read from HBM
+    uint64_t fresh = 0;         // written to lines that were not there
+    uint64_t changed = 0;       // written where L2 was the same as HBM
+    uint64_t left = 0;          // changed once, and gone to make room
 };
 
 class L2Cache {
 public:
-    L2Cache(const GlobalBuffers& buffers, uint64_t bytes);
+    // A warm cache holds all buffers.
+    L2Cache(const GlobalBuffers& buffers, uint64_t bytes, bool warm);
 
     Traffic access(const Region& region, bool write);
+    // A read that is not to be kept: what is not there comes from HBM, at least `burst` bytes for every run.
+    Traffic read_past(const Region& region, uint64_t burst);
 
 private:
     static constexpr uint64_t line_bytes = 512;
@@ -38,12 +45,14 @@ private:
         uint32_t stamp;
     };
 
+    std::vector<Line>& lines_of(const GlobalBuffer& buffer);
     void touch(uint32_t buffer, uint64_t line, uint8_t sectors, bool write, Traffic& traffic);
     bool held(const Line& line) const { return line.stamp != 0 && now_ - line.stamp < capacity_; }
     void write_back(Traffic& traffic);
 
     const GlobalBuffers& buffers_;
     const uint32_t capacity_;  // in lines
+    const bool warm_;
     uint32_t now_ = 1;
     std::vector<std::vector<Line>> lines_;  // by buffer
     std::deque<Dirty> dirty_;

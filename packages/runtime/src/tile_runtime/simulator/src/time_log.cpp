@@ -1,6 +1,9 @@
 #include "time_log.h"
 
+#include <algorithm>
+
 #include "bank_conflicts.h"
+#include "launch.h"
 
 namespace tile_simulator {
 namespace {
@@ -33,6 +36,16 @@ Route route_of(const Operand& dst, const Operand& src)
     return Route::none;
 }
 
+// The unit that lays rows out in fractals takes them one by one.
+double nd2nz_row_cycles(const Core& core, const Region& rows, const TileTiming& timing)
+{
+    const uint64_t buffer = core.block.launch().buffers().find(rows.start)->begin;
+    const bool aligned = (rows.start - buffer) % 32 == 0 && rows.inner_stride % 32 == 0 && rows.outer_stride % 32 == 0;
+    const double run = double(rows.run);
+    return aligned ? std::max(timing.nd2nz_row_least, timing.nd2nz_row + run / timing.nd2nz_rate)
+                   : run / timing.nd2nz_unaligned_rate;
+}
+
 }  // namespace
 
 void TimeLog::clear()
@@ -48,7 +61,7 @@ TimeEvent& TimeLog::add(const Core& core, TileTimeKind kind, Pipe pipe, const ch
     if (core.site.file != nullptr) {
         at = core.site;
     }
-    events_.push_back({api, at.file, 0, 0, 0, at.line, -1, Route::none, kind, uint8_t(pipe), 0, 0, 0});
+    events_.push_back({api, at.file, 0, 0, 0, at.line, -1, Route::none, kind, uint8_t(pipe), 0, 0, 0, 0, false});
     return events_.back();
 }
 
@@ -68,34 +81,36 @@ void TimeLog::instruction(const Instruction& instruction, const TileTiming& timi
     }
     const Operand* dst = find(instruction, true);
     const Operand* src = find(instruction, false);
+    const auto takes = [&](double work, double done) {
+        event.work = float(work);
+        event.done = float(done);
+    };
+    event.unit_flag = instruction.unit_flag;
     switch (instruction.pipe) {
         case Pipe::s: {
             const Operand* operand = dst != nullptr ? dst : src;
             const bool gm = operand != nullptr && operand->memory == Memory::gm;
-            event.work = float(gm ? timing.scalar_gm : operand != nullptr ? timing.scalar_local : timing.scalar_issue);
-            return;
+            const double work = gm ? timing.scalar_gm : operand != nullptr ? timing.scalar_local : timing.scalar_issue;
+            return takes(work, work);
         }
-        case Pipe::v:
-            event.head = float(timing.vector_head);
-            event.work = float(instruction.work + bank_conflict_cycles(instruction));
-            event.tail = float(timing.vector_tail);
-            return;
-        case Pipe::m:
-            event.head = float(timing.cube_head);
-            event.work = float(instruction.work);
-            event.tail = float(timing.cube_tail);
+        case Pipe::v: {
+            const double work = timing.vector_issue + double(instruction.work + bank_conflict_cycles(instruction));
+            return takes(work, std::max(work, timing.vector_latency));
+        }
+        case Pipe::m: {
+            const double work = timing.cube_issue + double(instruction.work);
             macs += instruction.macs;
-            return;
+            return takes(work, work + timing.cube_latency);
+        }
         case Pipe::mte1: {
-            const bool table = dst->memory == Memory::bias || dst->memory == Memory::fixpipe;
-            const double rate = table                        ? timing.table_rate
-                                : dst->memory == Memory::l0a ? timing.l0a_rate
-                                                             : timing.l0b_rate;
-            event.head = float(table                ? timing.table_head
-                               : instruction.is_3d  ? timing.load_3d_head
-                                                    : timing.load_head);
-            event.work = float(double(bytes_of(*dst)) / rate);
-            return;
+            const double bytes = double(bytes_of(*dst));
+            if (dst->memory == Memory::bias || dst->memory == Memory::fixpipe) {
+                const double work = timing.table_issue + bytes / timing.table_rate;
+                return takes(work, work);
+            }
+            const double work = bytes / (dst->memory == Memory::l0a ? timing.l0a_rate : timing.l0b_rate);
+            return takes(timing.load_issue + work,
+                work + (instruction.is_3d ? timing.load_3d_latency : timing.load_latency));
         }
         default:
             break;
@@ -103,21 +118,21 @@ void TimeLog::instruction(const Instruction& instruction, const TileTiming& timi
     if (dst == nullptr) {
         return;
     }
-    const Route route = src != nullptr ? route_of(*dst, *src) : Route::none;
-    if (route == Route::none) {
-        // L1 filled with a constant, or L0C to L1.
-        const bool fix = instruction.pipe == Pipe::fix;
-        event.head = float(fix ? timing.fix_head : timing.load_head);
-        event.work = float(fix ? double(bytes_of(*src)) / 4 / timing.fix_l1_rate : double(bytes_of(*dst)) / 256);
-        return;
+    event.route = src != nullptr ? route_of(*dst, *src) : Route::none;
+    if (event.route == Route::none) {
+        const double work = instruction.pipe == Pipe::fix
+                                ? timing.fix_issue + double(bytes_of(*src)) / 4 / timing.fix_l1_rate  // L0C to L1
+                                : timing.load_issue + double(bytes_of(*dst)) / timing.fill_rate;  // a constant to L1
+        return takes(work, work);
     }
-    event.route = route;
-    event.head = float(timing.dma_issue);
     const Operand& gm = dst->memory == Memory::gm ? *dst : *src;
+    takes(timing.dma_issue, 0);
     if (instruction.is_nd2nz) {
-        // The unit places one row of a column of blocks at a time.
-        event.work = float(timing.nd2nz_block * double(bytes_of(*dst)) / 32);
+        const double rows = double(gm.region.inner * gm.region.outer);
+        takes(std::max(timing.dma_issue, rows * nd2nz_row_cycles(core, gm.region, timing)), 0);
+        event.miss = float(rows * timing.nd2nz_row_miss);
     }
+    event.past_l2 = instruction.past_l2;
     event.region = int32_t(regions_.size());
     regions_.push_back(gm.region);
 }

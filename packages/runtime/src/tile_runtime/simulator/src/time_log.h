@@ -21,9 +21,9 @@ inline bool is_load(Route route)
 struct TimeEvent {
     const char* api;
     const char* file;
-    float head;  // cycles before the work: paid by the pipe
-    float work;
-    float tail;  // cycles from the end of the work until the result can be used
+    float work;  // cycles it occupies its pipe; of a transfer, at least
+    float done;  // cycles until its result can be used, both from its start
+    float miss;  // cycles more if nothing of a transfer is in L2
     uint32_t line;
     int32_t region;  // index of the GM bytes, or -1
     Route route;
@@ -32,6 +32,8 @@ struct TimeEvent {
     uint8_t source;  // of a flag
     uint8_t flag;
     uint8_t mode;  // of a cross-core set
+    uint8_t unit_flag;  // of Mmad and Fixpipe: 0, 2 or 3
+    bool past_l2;       // a read that L2 does not keep
 };
 
 class TimeLog {

@@ -5,34 +5,24 @@
 #include <unordered_map>
 
 namespace tile_simulator {
-namespace {
-
-constexpr int scalar = int(Pipe::s);
-
-int flag_key(int source, int target, int id)
-{
-    return (source * pipe_count + target) * event_ids + id;
-}
-
-}  // namespace
 
 TimeModel::TimeModel(const TileTiming& timing, const GlobalBuffers& buffers, const KernelShape& shape,
     const std::vector<BlockLogs>& logs)
     : timing_(timing),
       shape_(shape),
       logs_(logs),
-      cache_(buffers, static_cast<uint64_t>(timing.l2_bytes)),
-      traffic_(timing)
+      transfers_(timing, buffers),
+      places_(shape.aic > 0 ? timing.cube_cores : timing.vector_cores)
 {
 }
 
-void TimeModel::happen(double time, bool block_end, uint32_t index)
+void TimeModel::happen(double time, bool block_end, uint32_t index, int pipe)
 {
-    happenings_.push({time, order_++, block_end, index});
+    happenings_.push({time, order_++, block_end, index, pipe});
 }
 
-void TimeModel::run(std::vector<TileTimeEvent>& events, std::vector<TileTimeAccess>& accesses,
-    std::vector<const char*>& strings, TileTimeline& timeline)
+// What is known of every event before it is timed.
+void TimeModel::describe(std::vector<TileTimeAccess>& accesses, std::vector<const char*>& strings)
 {
     accesses.clear();
     strings.assign(1, "");
@@ -44,20 +34,9 @@ void TimeModel::run(std::vector<TileTimeEvent>& events, std::vector<TileTimeAcce
         }
         return entry->second;
     };
-    events_ = &events;
-    cores_ = std::vector<CoreState>(logs_.size() * cores_per_block);
-    uint64_t total = 0;
-    for (size_t i = 0; i < cores_.size(); ++i) {
-        CoreState& core = cores_[i];
-        core.log = &logs_[i / cores_per_block][i % cores_per_block];
-        core.base = total;
-        total += core.log->events().size();
-        timeline.macs += core.log->macs;
-    }
-    events.assign(total, TileTimeEvent{});
     for (size_t i = 0; i < cores_.size(); ++i) {
         for (uint32_t e = 0; e < cores_[i].log->events().size(); ++e) {
-            const TimeEvent& from = cores_[i].log->events()[e];
+            const TimeEvent& from = logged(cores_[i], e);
             TileTimeEvent& to = event_of(cores_[i], e);
             to.api = number_of(from.api);
             to.file = number_of(from.file);
@@ -75,32 +54,30 @@ void TimeModel::run(std::vector<TileTimeEvent>& events, std::vector<TileTimeAcce
             accesses.push_back(access);
         }
     }
-    // One block per physical core, or per AIC with its two AIVs; the rest follow as cores fall idle.
-    const double places = shape_.aic > 0 ? timing_.cube_cores : timing_.vector_cores;
-    while (next_block_ < logs_.size() && next_block_ < places) {
-        start_block(next_block_++, timing_.block_start);
+}
+
+void TimeModel::run(std::vector<TileTimeEvent>& events, std::vector<TileTimeAccess>& accesses,
+    std::vector<const char*>& strings, TileTimeline& timeline)
+{
+    events_ = &events;
+    cores_ = std::vector<CoreState>(logs_.size() * cores_per_block);
+    uint64_t total = 0;
+    for (size_t i = 0; i < cores_.size(); ++i) {
+        CoreState& core = cores_[i];
+        core.log = &logs_[i / cores_per_block][i % cores_per_block];
+        core.base = total;
+        total += core.log->events().size();
+        timeline.macs += core.log->macs;
     }
-    for (;;) {
-        const double transfer_done = traffic_.next();
-        const double happening =
-            happenings_.empty() ? std::numeric_limits<double>::infinity() : happenings_.top().time;
-        if (transfer_done == std::numeric_limits<double>::infinity() && happenings_.empty()) {
-            break;
-        }
-        if (transfer_done <= happening) {
-            end_flow(traffic_.finish(), transfer_done);
-        } else {
-            const Happening now = happenings_.top();
-            happenings_.pop();
-            if (now.block_end) {
-                if (next_block_ < logs_.size()) {
-                    start_block(next_block_++, now.time + timing_.block_start);
-                }
-            } else {
-                begin_flow(now.index, now.time);
-            }
-        }
+    events.assign(total, TileTimeEvent{});
+    describe(accesses, strings);
+    // One block per physical core, or per AIC with its two AIVs. All that start at a time share what starting takes.
+    const double first = std::min<double>(double(logs_.size()), places_);
+    const double start = timing_.start_all_us * timing_.mhz * first / places_;
+    while (next_block_ < first) {
+        start_block(next_block_++, start);
     }
+    replay();
     timeline.events = events.data();
     timeline.count = events.size();
     timeline.accesses = accesses.data();
@@ -108,11 +85,40 @@ void TimeModel::run(std::vector<TileTimeEvent>& events, std::vector<TileTimeAcce
     timeline.strings = strings.data();
     timeline.string_count = strings.size();
     timeline.cycles = end_;
-    const double cores = std::min<double>(double(logs_.size()), places);
-    timeline.launch_us = timing_.launch_us + timing_.launch_core_us * cores * (shape_.aic + shape_.aiv);
-    timeline.read_bytes = read_bytes_;
-    timeline.write_bytes = write_bytes_;
-    timeline.hbm_bytes = hbm_bytes_;
+    timeline.start_cycles = start;
+    for (size_t i = 0; i < cores_.size(); ++i) {
+        timeline.scalar_cycles[i % cores_per_block == 0 ? 0 : 1] += cores_[i].scalar_busy;
+    }
+    timeline.launch_us = timing_.launch_us + timing_.launch_all_us * first / places_;
+    timeline.read_bytes = transfers_.read_bytes;
+    timeline.write_bytes = transfers_.write_bytes;
+    timeline.hbm_bytes = transfers_.hbm_bytes;
+}
+
+void TimeModel::replay()
+{
+    constexpr double never = std::numeric_limits<double>::infinity();
+    for (;;) {
+        const double transferred = transfers_.next();
+        const double happening = happenings_.empty() ? never : happenings_.top().time;
+        if (transferred == never && happening == never) {
+            return;
+        }
+        if (transferred <= happening) {
+            GmTransfers::Ended ended;
+            if (transfers_.finish(ended)) {
+                end_transfer(ended, transferred);
+            }
+            continue;
+        }
+        const Happening now = happenings_.top();
+        happenings_.pop();
+        if (!now.block_end) {
+            begin_transfer(now.index, now.pipe, now.time);
+        } else if (next_block_ < logs_.size()) {
+            start_block(next_block_++, now.time + timing_.start_all_us * timing_.mhz / places_);
+        }
+    }
 }
 
 void TimeModel::start_block(uint32_t block, double time)
@@ -124,44 +130,9 @@ void TimeModel::start_block(uint32_t block, double time)
         for (PipeState& pipe : core.pipes) {
             pipe.turn = pipe.complete = time;
         }
-    }
-    for (uint32_t i = 0; i < cores_per_block; ++i) {
         work_.push_back(block * cores_per_block + i);
     }
-    while (!work_.empty()) {
-        const uint32_t core = work_.back();
-        work_.pop_back();
-        proceed(core);
-    }
-}
-
-// Runs a core ahead until nothing more can be decided. What it wakes is left in work_.
-void TimeModel::proceed(uint32_t index)
-{
-    CoreState& core = cores_[index];
-    if (!core.started || core.ended) {
-        return;
-    }
-    for (bool moved = true; moved;) {
-        moved = step_scalar(index);
-        for (int pipe = 1; pipe < pipe_count; ++pipe) {
-            moved = step_pipe(index, pipe) || moved;
-        }
-    }
-    if (core.next == core.log->events().size() && all_quiet(core)) {
-        core.ended = true;
-        end_block(index / cores_per_block);
-    }
-}
-
-bool TimeModel::all_quiet(const CoreState& core) const
-{
-    for (const PipeState& pipe : core.pipes) {
-        if (!pipe.queue.empty() || !pipe.flows.empty()) {
-            return false;
-        }
-    }
-    return true;
+    wake();
 }
 
 void TimeModel::end_block(uint32_t block)
@@ -181,322 +152,30 @@ void TimeModel::end_block(uint32_t block)
     happen(time, true, block);
 }
 
-// Consumes a token if there is one; the waiting instruction then ends when the token came, or at once.
-bool TimeModel::take(CoreState&, std::deque<Token>& tokens, TileTimeEvent& event, double from, TileStall reason)
-{
-    if (tokens.empty()) {
-        return false;
-    }
-    const Token token = tokens.front();
-    tokens.pop_front();
-    event.begin = from;
-    event.end = event.complete = std::max(from, token.time);
-    event.waited = event.end - from;
-    if (event.waited > 0) {
-        event.reason = reason;
-        event.cause = token.cause;
-    }
-    return true;
-}
-
-bool TimeModel::step_scalar(uint32_t index)
+void TimeModel::begin_transfer(uint32_t index, int which, double time)
 {
     CoreState& core = cores_[index];
-    bool moved = false;
-    for (; core.next < core.log->events().size(); ++core.next) {
-        const uint32_t number = core.next;
-        const TimeEvent& event = core.log->events()[number];
-        TileTimeEvent& out = event_of(core, number);
-        const int64_t self = int64_t(core.base + number);
-        const auto done = [&](double begin, double end) {
-            out.begin = begin;
-            out.end = out.complete = end;
-            core.time = end;
-        };
-        if (event.kind == TILE_TIME_BARRIER_ALL) {
-            if (!all_quiet(core)) {
-                return moved;
-            }
-            double end = core.time;
-            for (const PipeState& pipe : core.pipes) {
-                if (pipe.complete > end) {
-                    end = pipe.complete;
-                    out.cause = pipe.complete_cause;
-                }
-            }
-            out.waited = end - core.time;
-            out.reason = out.waited > 0 ? TILE_STALL_BARRIER : TILE_STALL_NONE;
-            done(core.time, end + timing_.scalar_flag);
-            core.cause = self;
-        } else if (event.kind == TILE_TIME_CROSS_WAIT) {
-            if (!take(core, core.counters[event.flag], out, core.time, TILE_STALL_CROSS)) {
-                return moved;
-            }
-            core.time = out.end + timing_.scalar_flag;
-            core.cause = self;
-        } else if (event.pipe != scalar) {
-            PipeState& pipe = core.pipes[event.pipe];
-            if (pipe.queue.size() >= size_t(timing_.queue_depth)) {
-                return moved;
-            }
-            core.time += event.kind == TILE_TIME_WORK ? timing_.scalar_issue : timing_.scalar_flag;
-            pipe.queue.push_back({number, core.time});
-        } else if (event.kind == TILE_TIME_SET) {
-            done(core.time, core.time + timing_.scalar_flag);
-            settle(index, number, core.time, self);
-        } else if (event.kind == TILE_TIME_WAIT) {
-            if (!take(core, core.flags[flag_key(event.source, scalar, event.flag)], out, core.time, TILE_STALL_FLAG)) {
-                return moved;
-            }
-            core.time = out.end + timing_.scalar_flag;
-            core.cause = self;
-        } else if (event.kind == TILE_TIME_CROSS_SET) {
-            done(core.time, core.time + timing_.scalar_flag);
-            settle(index, number, core.time, self);
-        } else {
-            done(core.time, core.time + double(event.work));
-        }
-        moved = true;
-    }
-    return moved;
+    const TimeEvent& event = logged(core, core.pipes[which].queue.front().event);
+    transfers_.begin(time, uint64_t(index) * pipe_count + uint64_t(which), event, core.log->region(event.region));
 }
 
-bool TimeModel::step_pipe(uint32_t index, int which)
+void TimeModel::end_transfer(const GmTransfers::Ended& ended, double time)
 {
+    const uint32_t index = static_cast<uint32_t>(ended.owner / pipe_count);
+    const int which = static_cast<int>(ended.owner % pipe_count);
     CoreState& core = cores_[index];
     PipeState& pipe = core.pipes[which];
-    bool moved = false;
-    while (!pipe.queue.empty()) {
-        const Queued queued = pipe.queue.front();
-        const TimeEvent& event = core.log->events()[queued.event];
-        TileTimeEvent& out = event_of(core, queued.event);
-        const int64_t self = int64_t(core.base + queued.event);
-        const double start = std::max(pipe.turn, queued.issued);
-        switch (event.kind) {
-            case TILE_TIME_WAIT: {
-                std::deque<Token>& tokens = core.flags[flag_key(event.source, which, event.flag)];
-                if (!take(core, tokens, out, start, TILE_STALL_FLAG)) {
-                    return moved;
-                }
-                if (out.end > pipe.turn) {
-                    pipe.turn = out.end;
-                    pipe.turn_cause = self;
-                }
-                break;
-            }
-            case TILE_TIME_BARRIER:
-                if (!pipe.flows.empty()) {
-                    return moved;
-                }
-                out.begin = start;
-                out.end = out.complete = std::max(start, pipe.complete);
-                out.waited = out.end - start;
-                out.reason = out.waited > 0 ? TILE_STALL_BARRIER : TILE_STALL_NONE;
-                out.cause = pipe.complete_cause;
-                pipe.turn = out.end;
-                pipe.turn_cause = self;
-                break;
-            case TILE_TIME_SET:
-            case TILE_TIME_CROSS_SET:
-                out.begin = out.end = start;
-                if (!pipe.flows.empty()) {
-                    flows_[pipe.flows.back()].sets.push_back(queued.event);
-                } else {
-                    const bool earlier = pipe.complete > start;
-                    settle(index, queued.event, std::max(start, pipe.complete), earlier ? pipe.complete_cause : self);
-                }
-                break;
-            default: {
-                if (event.region >= 0 && pipe.flows.size() >= size_t(timing_.dma_outstanding)) {
-                    return moved;
-                }
-                out.begin = start;
-                out.waited = start - pipe.turn;
-                out.reason = out.waited > 0 ? TILE_STALL_SCALAR : TILE_STALL_NONE;
-                out.cause = out.waited > 0 ? core.cause : pipe.turn_cause;
-                pipe.turn_cause = self;
-                if (event.region >= 0) {
-                    pipe.turn = start + double(event.head);
-                    transfer(index, which, queued.event, start);
-                    break;
-                }
-                // The vector unit starts the next instruction while this one is still filling its stages.
-                const double head = double(event.head);
-                pipe.turn = start + double(event.work) + (which == int(Pipe::v) ? 0 : head);
-                out.end = pipe.turn;
-                out.complete = start + head + double(event.work) + double(event.tail);
-                if (out.complete >= pipe.complete) {
-                    pipe.complete = out.complete;
-                    pipe.complete_cause = self;
-                }
-                break;
-            }
-        }
-        pipe.queue.pop_front();
-        // The scalar unit may have stood still because the queue was full until now.
-        const bool full = pipe.queue.size() + 1 >= size_t(timing_.queue_depth);
-        const bool waiting = core.next < core.log->events().size() && core.log->events()[core.next].pipe == which;
-        if (full && waiting && start > core.time) {
-            core.time = start;
-            core.cause = self;
-        }
-        moved = true;
-    }
-    return moved;
-}
-
-void TimeModel::transfer(uint32_t core, int which, uint32_t event, double issued)
-{
-    PipeState& pipe = cores_[core].pipes[which];
-    const TimeEvent& from = cores_[core].log->events()[event];
-    uint32_t number;
-    if (idle_flows_.empty()) {
-        number = static_cast<uint32_t>(flows_.size());
-        flows_.emplace_back();
-    } else {
-        number = idle_flows_.back();
-        idle_flows_.pop_back();
-    }
-    Flow& flow = flows_[number];
-    const double latency = is_load(from.route) ? timing_.gm_read_latency : timing_.gm_write_latency;
-    flow = {core, event, issued + double(from.head) + latency, 0, 0, {}};
-    pipe.flows.push_back(number);
-    if (pipe.flows.size() == 1) {
-        happen(flow.earliest, false, number);
-    }
-}
-
-void TimeModel::begin_flow(uint32_t number, double time)
-{
-    Flow& flow = flows_[number];
-    CoreState& core = cores_[flow.core];
-    const TimeEvent& event = core.log->events()[flow.event];
-    const bool load = is_load(event.route);
-    const Traffic traffic = cache_.access(core.log->region(event.region), !load);
-    event_of(core, flow.event).bytes = traffic.moved;
-    (load ? read_bytes_ : write_bytes_) += traffic.moved;
-    hbm_bytes_ += traffic.missed;
-    flow.began = time;
-    // Loads wait for HBM where L2 misses; stores end in L2, after room was made.
-    flow.rest = double(load ? traffic.moved - std::min(traffic.moved, traffic.missed) : traffic.moved);
-    if (traffic.missed > 0) {
-        traffic_.begin(time, event.route, true, double(traffic.missed), number);
-    } else {
-        const double bytes = flow.rest;
-        flow.rest = 0;
-        traffic_.begin(time, event.route, false, bytes, number);
-    }
-}
-
-void TimeModel::end_flow(uint32_t number, double time)
-{
-    Flow& flow = flows_[number];
-    const uint32_t index = flow.core;
-    CoreState& core = cores_[index];
-    const TimeEvent& event = core.log->events()[flow.event];
-    if (flow.rest > 0) {
-        const double bytes = flow.rest;
-        flow.rest = 0;
-        traffic_.begin(time, event.route, false, bytes, number);
-        return;
-    }
-    const double end = std::max(time, flow.began + double(event.work));  // laying out fractals may take longer
-    PipeState& pipe = core.pipes[event.pipe];
-    TileTimeEvent& out = event_of(core, flow.event);
-    const int64_t self = int64_t(core.base + flow.event);
-    out.end = out.complete = end;
-    if (end >= pipe.complete) {
-        pipe.complete = end;
-        pipe.complete_cause = self;
-    }
-    pipe.flows.pop_front();
-    if (pipe.turn < end && pipe.flows.size() + 1 >= size_t(timing_.dma_outstanding)) {
-        pipe.turn = end;
-        pipe.turn_cause = self;
-    }
-    if (!pipe.flows.empty()) {
-        Flow& next = flows_[pipe.flows.front()];
-        happen(std::max(next.earliest, end), false, pipe.flows.front());
-    }
-    for (const uint32_t set : flows_[number].sets) {
-        settle(index, set, end, self);
-    }
-    idle_flows_.push_back(number);
+    const uint32_t number = pipe.queue.front().event;
+    TileTimeEvent& out = event_of(core, number);
+    const TimeEvent& event = logged(core, number);
+    const double least = out.begin + double(event.work) + std::min(1.0, ended.missed) * double(event.miss);
+    out.bytes = static_cast<uint64_t>(ended.bytes);
+    out.slowed = std::min(ended.slowed, std::max(0.0, time - least));
+    pipe.transferring = false;
+    end_work(core, which, number, std::max(time, least), std::max(time, least));
+    pipe.queue.pop_front();
     work_.push_back(index);
-    while (!work_.empty()) {
-        const uint32_t next = work_.back();
-        work_.pop_back();
-        proceed(next);
-    }
-}
-
-// A flag or counter takes effect.
-void TimeModel::settle(uint32_t index, uint32_t number, double time, int64_t cause)
-{
-    CoreState& core = cores_[index];
-    const TimeEvent& event = core.log->events()[number];
-    event_of(core, number).complete = time;
-    if (event.kind == TILE_TIME_CROSS_SET) {
-        cross_set(index, event, time + timing_.cross_flag_latency, cause);
-        return;
-    }
-    core.flags[flag_key(event.pipe, event.source, event.flag)].push_back({time, cause});
-}
-
-void TimeModel::cross_set(uint32_t index, const TimeEvent& event, double time, int64_t cause)
-{
-    const uint32_t block = index / cores_per_block;
-    const uint32_t which = index % cores_per_block;
-    const uint32_t first = block * cores_per_block;
-    const auto raise = [&](uint32_t core, const Token& token) {
-        cores_[core].counters[event.flag].push_back(token);
-        work_.push_back(core);
-    };
-    if (event.mode == 0) {
-        const uint32_t kind = which == 0 ? 0 : 1;
-        const uint32_t round = cores_[index].rounds_set[event.flag]++;
-        auto& [count, latest] = rounds_[{kind, event.flag, round}];
-        if (count == 0 || time > latest.time) {
-            latest = {time, cause};
-        }
-        const uint32_t per_block = kind == 0 ? shape_.aic : shape_.aiv;
-        if (++count == per_block * logs_.size()) {
-            const Token token = latest;
-            for (uint32_t other = 0; other < logs_.size(); ++other) {
-                for (uint32_t i = 0; i < per_block; ++i) {
-                    raise(other * cores_per_block + kind + i, token);
-                }
-            }
-        }
-        return;
-    }
-    if (which == 0) {
-        for (uint32_t i = 0; i < shape_.aiv; ++i) {
-            raise(first + 1 + i, {time, cause});
-        }
-        return;
-    }
-    pairs_[{block, event.mode, event.flag, which - 1}].push_back({time, cause});
-    Token both = {0, -1};
-    for (uint32_t i = 0; i < shape_.aiv; ++i) {
-        const auto& sets = pairs_[{block, event.mode, event.flag, i}];
-        if (sets.empty()) {
-            return;
-        }
-        if (sets.front().time >= both.time) {
-            both = sets.front();
-        }
-    }
-    for (uint32_t i = 0; i < shape_.aiv; ++i) {
-        pairs_[{block, event.mode, event.flag, i}].pop_front();
-    }
-    if (event.mode == 1) {
-        for (uint32_t i = 0; i < shape_.aiv; ++i) {
-            raise(first + 1 + i, both);
-        }
-    } else {
-        raise(first, both);
-    }
+    wake();
 }
 
 }  // namespace tile_simulator

@@ -115,6 +115,7 @@ struct GlobalOperand {
     uint64_t address;
     DataType type;
     uint64_t origin = 0;  // what SetGlobalBuffer was given: names the buffer an address outside of all was meant for
+    bool past_l2 = false;  // reads are not to stay in L2
 };
 
 // Which lanes a vector instruction computes: the four ways an API says it.

@@ -166,9 +166,11 @@ public:
         return result;
     }
     uint64_t GetSize() const { return bufferSize_; }
+    // Of the time model only, and for reads: what is written stays in L2.
     template <CacheRwMode mode = CacheRwMode::RW>
-    void SetL2CacheHint(CacheMode)
+    void SetL2CacheHint(CacheMode hint)
     {
+        past_l2_ = mode != CacheRwMode::WRITE && hint == CacheMode::CACHE_MODE_DISABLE;
     }
 
     tile_simulator::GlobalOperand operand() const
@@ -182,8 +184,12 @@ public:
 private:
     tile_simulator::GlobalOperand element(uint64_t index) const
     {
-        return {byte_address(index), tile_simulator::type_code<T>::value, reinterpret_cast<uint64_t>(origin_)};
+        return {byte_address(index), tile_simulator::type_code<T>::value, reinterpret_cast<uint64_t>(origin_),
+            past_l2_};
     }
+
+    bool past_l2_ = false;
+
     // Integer arithmetic: an offset outside the array must reach the bounds check, not be undefined behaviour.
     uint64_t byte_address(uint64_t index) const
     {

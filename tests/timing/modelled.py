@@ -1,0 +1,100 @@
+"""Runs a case on the simulator and reads the modelled value of each of its published rows."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import timing_kernels
+from case import Case, Row
+from cases import rows_of_case
+from measures import Measure, Span, Unit
+
+from tile_ir.target import TARGETS
+from tile_runtime.timeline import Timeline
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A published row beside its modelled value, in the unit of the row."""
+
+    case: Case
+    row: Row
+    modelled: float
+
+    @property
+    def error(self) -> float:
+        """Relative, with its sign."""
+        return self.modelled / self.row.value - 1
+
+
+def run_case(case: Case) -> Timeline:
+    return timing_kernels.timeline(
+        case.kernel, *case.arguments(), blocks=case.blocks, target=TARGETS[case.soc], warm=case.hot
+    )
+
+
+def value(case: Case, timeline: Timeline, measure: Measure) -> float:
+    """What a measure of a case is in the modelled launch, in its unit."""
+    busy = timeline.busy()
+    body = timeline.body_microseconds * case.part
+    core = timeline.core_microseconds(measure.kind)
+    pipe = busy.get((measure.kind, measure.pipe), 0.0)
+    microseconds = {
+        Span.TASK: timeline.task_microseconds - timeline.body_microseconds + body,
+        Span.BODY: body,
+        Span.CORE: timeline.microseconds if measure.slowest else core,
+        Span.PIPE: pipe,
+        Span.SHARE: pipe,
+    }[measure.span]
+    match measure.unit:
+        case Unit.MS:
+            return microseconds / 1e3
+        case Unit.TICK:
+            return microseconds * 50
+        case Unit.CYCLE:
+            return microseconds * timeline.mhz
+        case Unit.PERCENT:
+            return microseconds / core * 100
+        case Unit.TB_PER_S:
+            return measure.volume / microseconds / 1e6
+        case Unit.GB_PER_S:
+            return measure.volume / microseconds / 1e3
+        case Unit.US:
+            return microseconds
+
+
+def compare(cases: Iterable[Case], progress: bool = False) -> Iterator[Compared]:
+    for case in cases:
+        began = time.perf_counter()
+        timeline = run_case(case)
+        for row, measure in rows_of_case(case):
+            yield Compared(case, row, value(case, timeline, measure))
+        if progress:
+            print(f"{time.perf_counter() - began:7.1f} s  {case.name}", file=sys.stderr, flush=True)
+
+
+def median_error(rows: Iterable[Compared]) -> float:
+    return float(np.median([abs(row.error) for row in rows]))
+
+
+def rank_correlation(rows: Iterable[Compared]) -> float:
+    """Spearman's, of the durations: shares and bandwidths have no place in one order with them."""
+    scale = {Unit.US: 1.0, Unit.MS: 1e3, Unit.TICK: 1 / 50, Unit.CYCLE: 1 / 1850}
+    found = [
+        (row.modelled * scale[unit], row.row.value * scale[unit])
+        for row in rows
+        if (unit := Unit(row.row.unit)) in scale
+    ]
+    ranks = [_ranks(np.array(column)) for column in zip(*found, strict=True)]
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+
+
+def _ranks(values: Any) -> Any:
+    """Equal values share the mean of their ranks."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(count) - (count - 1) / 2)[place]

@@ -1,0 +1,403 @@
+"""The time model on kernels small enough to work out by hand (constants: timed_kernel_set.py)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from timed_kernel_set import ROUND, TimedKernelSet, times
+
+from tile_runtime.timeline import PIPES, REASONS
+
+F32 = np.float32
+# Places without conflicts: two sources eight bank groups apart, the result in another bank.
+KERNELS = TimedKernelSet(
+    """
+struct Vectors {
+    LocalTensor<float> x{TPosition::VECCALC, 0, 8192};
+    LocalTensor<float> y{TPosition::VECCALC, 0x10100, 8192};
+    LocalTensor<float> z{TPosition::VECCALC, 0x20000, 8192};
+    __aicore__ inline void add(int32_t repeats) { Add(z, x, y, 64, repeats, BinaryRepeatParams(1, 1, 1, 8, 8, 8)); }
+};
+__aicore__ inline GlobalTensor<float> global(GM_ADDR x)
+{
+    GlobalTensor<float> g;
+    g.SetGlobalBuffer((__gm__ float*)x);
+    return g;
+}
+"""
+)
+# Add takes 10 + repeats cycles; 1024 floats from HBM take 4096 / 50 = 81.92, from L2 40.96.
+COLD, HOT = 81.92, 40.96
+
+
+def add(name: str, parameters: str, body: str, kind: str = "KERNEL_TYPE_AIV_ONLY") -> str:
+    return KERNELS.add(name, parameters, body, kind)
+
+
+FIFO = add("fifo", "GM_ADDR x", "Vectors v; v.add(4); v.add(30); v.add(1);")
+
+
+def test_a_pipe_takes_its_instructions_one_after_the_other() -> None:
+    assert times(KERNELS.timeline(FIFO, np.zeros(1, F32)), "V") == [(1, 15), (15, 55), (55, 66)]
+
+
+OVERLAP = add("overlap", "GM_ADDR x", "Vectors v; DataCopy(v.x, global(x), 1024); v.add(4);")
+
+
+def test_pipes_run_side_by_side() -> None:
+    timeline = KERNELS.timeline(OVERLAP, np.zeros(1024, F32))
+    assert times(timeline, "MTE2") == [(1, pytest.approx(1 + COLD))]
+    assert times(timeline, "V") == [(2, 16)]
+
+
+FLAG = add(
+    "flag",
+    "GM_ADDR x",
+    """
+Vectors v;
+DataCopy(v.x, global(x), 1024);
+SetFlag<HardEvent::MTE2_V>(0);
+WaitFlag<HardEvent::MTE2_V>(0);
+v.add(4);
+""",
+)
+
+
+def test_a_flag_orders_two_pipes() -> None:
+    timeline = KERNELS.timeline(FLAG, np.zeros(1024, F32))
+    assert times(timeline, "V") == [(pytest.approx(1 + COLD), pytest.approx(15 + COLD))]
+    (stall,) = [stall for stall in timeline.stalls() if stall.reason == "flag"]
+    assert stall.pipe == "V"
+    assert stall.cycles == pytest.approx(1 + COLD - 3)  # the wait is issued third
+    waiting = timeline.events[timeline.events["reason"] == REASONS.index("flag")][0]
+    cause = timeline.events[waiting["cause"]]
+    assert PIPES[cause["pipe"]] == "MTE2"
+
+
+BARRIER = add(
+    "barrier",
+    "bool barrier",
+    "Vectors v; v.add(1); if (barrier) { PipeBarrier<PIPE_V>(); } v.add(1);",
+)
+
+
+@pytest.mark.parametrize(("barrier", "begin"), [(False, 12), (True, 51)])
+def test_a_barrier_waits_until_results_can_be_used(barrier: bool, begin: int) -> None:
+    timeline = KERNELS.timeline(BARRIER, barrier, table=replace(ROUND, vector_latency=50))
+    assert times(timeline, "V")[1][0] == begin
+
+
+ALL = add(
+    "barrier_all",
+    "GM_ADDR x",
+    "Vectors v; DataCopy(v.x, global(x), 1024); PipeBarrier<PIPE_ALL>(); v.add(1);",
+)
+
+
+def test_the_scalar_unit_waits_for_all_pipes() -> None:
+    begin = 1 + COLD + 2  # the barrier and the issue
+    assert times(KERNELS.timeline(ALL, np.zeros(1024, F32)), "V") == [
+        (pytest.approx(begin), pytest.approx(begin + 11))
+    ]
+
+
+QUEUE = add(
+    "queue", "GM_ADDR x, int32_t adds",
+    "Vectors v; for (int32_t i = 0; i < adds; ++i) { v.add(4); } DataCopy(v.x, global(x), 1024);",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("adds", [1, 32, 33, 34, 35, 36, 40, 100])
+@pytest.mark.parametrize("depth", [1, 4, 32])
+def test_a_full_queue_stops_the_scalar_unit(adds: int, depth: int) -> None:
+    """An instruction enters when the one `depth` before it has left; each Add takes 14 cycles."""
+    left: list[float] = []
+    now = 0.0
+    for i in range(adds):
+        now = max(now, left[i - depth] if i >= depth else 0) + 1
+        left.append(max(now, left[-1] + 14 if left else 0))
+    timeline = KERNELS.timeline(QUEUE, np.zeros(1024, F32), adds, queue_depth=depth)
+    assert times(timeline, "MTE2")[0][0] == now + 1
+    load = timeline.events[timeline.events["pipe"] == PIPES.index("MTE2")][0]
+    full = any(i >= depth and left[i - depth] > i for i in range(adds))
+    assert REASONS[load["reason"]] == ("queue full" if full else "issue")
+
+
+CROSS = add(
+    "cross", "int32_t mode",
+    """
+Vectors v;
+const bool late = GetBlockIdx() == (mode == 2 ? 0 : 1);  // of the AIVs
+if ASCEND_IS_AIV {
+    if (late) { v.add(100); }
+    if (mode == 0) { CrossCoreSetFlag<0, PIPE_V>(3); CrossCoreWaitFlag(3); }
+    if (mode == 1) { CrossCoreSetFlag<1, PIPE_V>(3); CrossCoreWaitFlag(3); }
+    if (mode == 2) { CrossCoreSetFlag<2, PIPE_V>(3); }
+} else if (mode == 2) {
+    CrossCoreWaitFlag(3);
+}
+""",
+    "KERNEL_TYPE_MIX_AIC_1_2",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_counters_between_cores(mode: int) -> None:
+    """The second AIV (mode 2: the first) sets its flag when its Add is done, at 1 + 110; the others wait."""
+    timeline = KERNELS.timeline(CROSS, mode, blocks=2)
+    events = timeline.events
+    waits = events[events["kind"] == 6]
+    ends = {(int(e["block"]), int(e["core"])): float(e["end"]) for e in waits}
+    late, early = 111.0 + 20, 1.0 + 20
+    if mode == 0:
+        assert ends == {(block, core): late for block in (0, 1) for core in (1, 2)}
+    elif mode == 1:
+        assert ends == {(0, 1): late, (0, 2): late, (1, 1): early, (1, 2): early}
+    else:
+        assert ends == {(0, 0): late, (1, 0): early}
+
+
+def test_blocks_beyond_the_cores_run_when_a_core_is_free() -> None:
+    """Three cores and seven blocks of 65 cycles: three rounds."""
+    timeline = KERNELS.timeline(FIFO, np.zeros(1, F32), blocks=7, vector_cores=3)
+    starts = [begin for begin, _ in times(timeline, "V")[::3]]
+    assert starts == [1, 1, 1, 67, 67, 67, 133]
+    assert timeline.totals["cycles"] == 198
+
+
+def test_cost_of_a_launch_grows_with_the_cores() -> None:
+    table = replace(ROUND, launch_us=1, launch_all_us=4, start_all_us=2)
+    for blocks in (1, 24, 48):
+        timeline = KERNELS.timeline(FIFO, np.zeros(1, F32), blocks=blocks, table=table)
+        assert timeline.totals["launch_us"] == 1 + 4 * blocks / 48
+        assert timeline.totals["cycles"] == 66 + 2000 * blocks / 48
+    timeline = KERNELS.timeline(FIFO, np.zeros(1, F32), blocks=49, table=table)
+    assert timeline.totals["cycles"] == pytest.approx(2 * 66 + 2000 + 2000 / 48)
+
+
+SHARE = add(
+    "shared_memory", "GM_ADDR x", "Vectors v; DataCopy(v.x, global(x)[GetBlockIdx() * 8192], 8192);"
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("cores", [1, 3, 4, 5, 8, 48])
+def test_cores_share_what_hbm_has(cores: int) -> None:
+    """Each moves 32 KB at 50 bytes a cycle, or at its share of 200."""
+    timeline = KERNELS.timeline(
+        SHARE, np.zeros(cores * 8192, F32), blocks=cores, hbm_bandwidth=200.0
+    )
+    rate = min(50, 200 / cores)
+    for begin, end in times(timeline, "MTE2"):
+        assert end - begin == pytest.approx(32768 / rate)
+    slowed = [stall for stall in timeline.stalls() if stall.reason == "memory"]
+    assert len(slowed) == (cores > 4)
+    if slowed:
+        assert slowed[0].cycles == pytest.approx(cores * 32768 * (1 / rate - 1 / 50))
+
+
+def test_cores_share_what_l2_has() -> None:
+    timeline = KERNELS.timeline(
+        SHARE, np.zeros(8 * 8192, F32), blocks=8, l2_bandwidth=400.0, warm=True
+    )
+    for begin, end in times(timeline, "MTE2"):
+        assert end - begin == pytest.approx(32768 / 50)
+    assert timeline.totals["hbm_bytes"] == 0
+
+
+TWICE = add(
+    "twice", "GM_ADDR x, bool past",
+    """
+Vectors v;
+GlobalTensor<float> from = global(x);
+if (past) { from.SetL2CacheHint(CacheMode::CACHE_MODE_DISABLE); }
+DataCopy(v.x, from, 1024);
+DataCopy(v.y, from, 1024);
+""",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("past", [False, True])
+@pytest.mark.parametrize("warm", [False, True])
+def test_what_was_read_lies_in_l2(past: bool, warm: bool) -> None:
+    timeline = KERNELS.timeline(TWICE, np.zeros(1024, F32), past, warm=warm)
+    first, second = (end - begin for begin, end in times(timeline, "MTE2"))
+    assert first == pytest.approx(HOT if warm else COLD)
+    assert second == pytest.approx(COLD if past and not warm else HOT)
+    assert timeline.totals["read_bytes"] == 8192
+    assert timeline.totals["hbm_bytes"] == (0 if warm else 8192 if past else 4096)
+
+
+BURSTS = add(
+    "bursts", "GM_ADDR x, bool past",
+    """
+Vectors v;
+GlobalTensor<float> from = global(x);
+if (past) { from.SetL2CacheHint(CacheMode::CACHE_MODE_DISABLE); }
+DataCopy(v.x, from, DataCopyParams(64, 1, 63, 0));
+""",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("past", "moved"), [(False, 128), (True, 256)])
+def test_short_bursts_move_more_than_they_need(past: bool, moved: int) -> None:
+    """64 bursts of 32 B, 2 KB apart: whole sectors of 128 B, past L2 256 B."""
+    timeline = KERNELS.timeline(BURSTS, np.zeros(64 * 512, F32), past)
+    ((begin, end),) = times(timeline, "MTE2")
+    assert end - begin == pytest.approx(64 * moved / 50)
+
+
+TOGETHER = add(
+    "together", "GM_ADDR x, bool apart",
+    """
+Vectors v;
+GlobalTensor<float> from = global(x)[apart ? GetBlockIdx() * 8192 : 0];
+from.SetL2CacheHint(CacheMode::CACHE_MODE_DISABLE);
+DataCopy(v.x, from, 8192);
+""",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("apart", "rate"), [(True, 50), (False, 10)])
+def test_one_line_serves_one_core_at_a_time_past_l2(apart: bool, rate: int) -> None:
+    timeline = KERNELS.timeline(
+        TOGETHER, np.zeros(8 * 8192, F32), apart, blocks=8, same_line_rate=80.0
+    )
+    for begin, end in times(timeline, "MTE2"):
+        assert end - begin == pytest.approx(32768 / rate)
+
+
+WRITE = add(
+    "write", "GM_ADDR x, GM_ADDR z",
+    """
+Vectors v;
+DataCopy(global(z), v.z, 8192);
+SetFlag<HardEvent::MTE3_MTE2>(0);
+WaitFlag<HardEvent::MTE3_MTE2>(0);
+DataCopy(v.x, global(x), 8192);
+""",
+)  # fmt: skip
+
+
+def test_a_read_waits_while_l2_writes_back_what_was_changed() -> None:
+    """L2 of 32 KB, HBM of 10 bytes a cycle and twice as slow for writes: the store takes 655.36 cycles, while L2
+    writes back a tenth; then the load needs the room of the other nine."""
+    x, z = np.zeros(8192, F32), np.zeros(8192, F32)
+    constants = {"l2_bytes": 32768.0, "hbm_bandwidth": 10.0, "hbm_write_bandwidth": 5.0}
+    timeline = KERNELS.timeline(WRITE, x, z, **constants)
+    ((begin, end),) = times(timeline, "MTE3")
+    assert end - begin == pytest.approx(655.36)
+    owed = 32768 * 2 - 6553.6
+    ((begin, end),) = times(timeline, "MTE2")
+    assert end - begin == pytest.approx((owed + 32768) / 10)
+    assert timeline.totals["hbm_bytes"] == 65536
+
+
+BANKS = add(
+    "banks", "int32_t src0, int32_t src1, int32_t dst, int32_t block, int32_t repeat",
+    """
+LocalTensor<float> a(TPosition::VECCALC, src0, 4096);
+LocalTensor<float> b(TPosition::VECCALC, src1, 4096);
+LocalTensor<float> c(TPosition::VECCALC, dst, 4096);
+Add(c, a, b, 64, 64, BinaryRepeatParams(1, block, 1, 8, repeat, 8));
+""",
+)  # fmt: skip
+# Scenarios of the vendor's sample bank_conflict_ub, and what each adds to 64 repeats.
+SCENARIOS = {
+    "none": (0, 0x10100, 0x20000, 1, 8, 0),
+    "reads, same bank": (0, 0x4000, 0x10000, 1, 8, 64),
+    "reads, same group": (0, 0x10000, 0x14100, 1, 8, 64),
+    "write pairwise on a read": (0, 0x10100, 0x4000, 1, 8, 0),
+    "write across a read": (0, 0x10100, 0x4020, 1, 8, 64),
+    "write over a source": (0, 0x10100, 0x10100, 1, 8, 0),
+    "one block, moving": (0, 0x10100, 0x10100, 0, 1, 32),
+    "one block, in step": (0, 0x10100, 0x10100, 0, 8, 0),
+    # The other source comes to that group every second time.
+    "all blocks in one group": (0, 0x10100, 0x20000, 16, 0, 7 * 32 + 8 * 32),
+}
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_bank_conflicts(name: str) -> None:
+    *places, more = SCENARIOS[name]
+    ((begin, end),) = times(KERNELS.timeline(BANKS, *places), "V")
+    assert end - begin == 10 + 64 + more
+
+
+SYSTEM_CYCLE = add(
+    "system_cycle", "GM_ADDR x, int32_t adds",
+    """
+Vectors v;
+GlobalTensor<int64_t> to;
+to.SetGlobalBuffer((__gm__ int64_t*)x);
+const int64_t before = GetSystemCycle();
+for (int32_t i = 0; i < adds; ++i) { v.add(100); }
+to.SetValue(0, GetSystemCycle() - before);
+DataCacheCleanAndInvalid<int64_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(to);
+""",
+)  # fmt: skip
+
+
+def test_the_counter_a_kernel_reads_is_not_the_clock_of_the_model() -> None:
+    """It only grows: a kernel must compute the same whether it is timed or not."""
+    ticks = np.zeros(8, np.int64)
+    KERNELS.run(SYSTEM_CYCLE, ticks, 10, checks=0)
+    untimed = int(ticks[0])
+    KERNELS.timeline(SYSTEM_CYCLE, ticks, 10)
+    assert untimed >= 0
+    assert int(ticks[0]) >= 0
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_the_timeline_does_not_depend_on_host_threads(threads: int) -> None:
+    x, z = np.zeros(48 * 8192, F32), np.zeros(8192, F32)
+
+    def run(name: str, *arguments: Any) -> bytes:
+        timeline = KERNELS.timeline(
+            name, *arguments, blocks=48, threads=threads, vector_cores=7, hbm_bandwidth=120.0
+        )
+        return bytes(timeline.events.tobytes() + timeline.accesses.tobytes())
+
+    reference = KERNELS.timeline(
+        SHARE, x, blocks=48, threads=1, vector_cores=7, hbm_bandwidth=120.0
+    )
+    assert run(SHARE, x) == reference.events.tobytes() + reference.accesses.tobytes()
+    assert run(WRITE, x, z) == run(WRITE, x, z)
+
+
+MILLION = add("million", "GM_ADDR x, int32_t times", """
+Vectors v;
+for (int32_t i = 0; i < times; ++i) {
+    DataCopy(v.x, global(x), 1024);
+    SetFlag<HardEvent::MTE2_V>(0);
+    WaitFlag<HardEvent::MTE2_V>(0);
+    v.add(16);
+    SetFlag<HardEvent::V_MTE2>(0);
+    WaitFlag<HardEvent::V_MTE2>(0);
+}
+""")  # fmt: skip
+
+
+def test_a_million_instructions_fit_into_two_gibibytes() -> None:
+    """In a process of its own, of which the peak is told."""
+    script = (
+        "import resource, sys, numpy\n"
+        f"sys.path[:0] = {sys.path!r}\n"
+        "import test_time_model as t\n"
+        "line = t.KERNELS.timeline(t.MILLION, numpy.zeros(1024, 'f4'), 170_000)\n"
+        "print(len(line.events), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+    )
+    KERNELS.library()
+    found = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60,
+        cwd=Path(__file__).parent,
+    )  # fmt: skip
+    assert found.returncode == 0, found.stderr
+    events, kibibytes = map(int, found.stdout.split())
+    assert events >= 1_000_000
+    assert kibibytes < 2 * 2**20
