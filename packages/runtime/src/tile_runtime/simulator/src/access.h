@@ -17,7 +17,8 @@ struct Access {
     const char* operand;
     Buffer buffer;
     uint32_t line;
-    uint32_t number;  // of the instruction among those of its agent
+    uint32_t number;    // of the instruction among those of its agent
+    uint32_t composed;  // ComposedCall it belongs to, or 0
     uint8_t agent;
     AccessKind kind;
 };
@@ -26,12 +27,15 @@ struct Access {
 struct Present {
     VectorClock clock;
     uint32_t number = 0;
+    uint32_t composed = 0;
     uint8_t agent = 0;
 
     bool follows(const Access& earlier) const
     {
         return clock.at[earlier.agent] >= earlier.number ||
-               (earlier.agent == agent && earlier.number == number);
+               (earlier.agent == agent && earlier.number == number) ||
+               (composed != 0 && earlier.composed == composed &&
+                   earlier.agent / agents_per_core == agent / agents_per_core);
     }
 };
 

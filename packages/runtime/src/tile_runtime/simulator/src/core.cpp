@@ -57,6 +57,7 @@ void Core::begin()
     for (CrossFlag& flag : cross) {
         flag = CrossFlag{};
     }
+    composed_call = composed_calls = 0;
     cache.clear();
     time_log = block.launch().options().timing != nullptr ? std::make_unique<TimeLog>() : nullptr;
     waiting_id = -1;

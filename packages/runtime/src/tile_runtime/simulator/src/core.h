@@ -93,6 +93,9 @@ public:
     // Set by SiteScope: the place in the kernel that stands for whatever the core does now.
     Where site{};
 
+    uint32_t composed_call = 0;  // number of the ComposedCall that runs, or 0
+    uint32_t composed_calls = 0;
+
     bool takes_part = true;
     bool device_checks = true;
     ScalarCache cache;

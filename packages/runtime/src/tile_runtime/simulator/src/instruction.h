@@ -85,6 +85,19 @@ public:
     int count = 0;
 };
 
+// While it lives, the instructions of the core make up one call of an API of several: whether they need barriers among
+// themselves is the vendor's affair, not the kernel's.
+class ComposedCall {
+public:
+    explicit ComposedCall(Core& core) : core_(core) { core.composed_call = ++core.composed_calls; }
+    ~ComposedCall() { core_.composed_call = 0; }
+    ComposedCall(const ComposedCall&) = delete;
+    ComposedCall& operator=(const ComposedCall&) = delete;
+
+private:
+    Core& core_;
+};
+
 // What every API of a core begins with: stops it if the launch has an error.
 void enter(Core& core);
 

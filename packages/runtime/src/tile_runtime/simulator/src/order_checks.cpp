@@ -112,6 +112,7 @@ void OrderChecks::instruction(const Instruction& instruction)
     now.agent = static_cast<uint8_t>(agent_of(core, instruction.pipe));
     now.clock = present(core, instruction.pipe, instruction.in_order);
     now.number = ++issued_[now.agent];
+    now.composed = core.composed_call;
     if (instruction.unit_flag != 0) {
         // Mmad waits for the results before it to leave L0C, Fixpipe for the products (hardware.md 3.4).
         const int self = instruction.pipe == Pipe::m ? 0 : 1;
@@ -133,7 +134,7 @@ void OrderChecks::instruction(const Instruction& instruction)
             const AccessKind kind = !writes   ? AccessKind::read
                                     : dma_out ? AccessKind::atomic
                                               : AccessKind::write;
-            Access access = {instruction.use.api, at.file, operand.name, operand.buffer, at.line, now.number, now.agent, kind};
+            Access access = {instruction.use.api, at.file, operand.name, operand.buffer, at.line, now.number, now.composed, now.agent, kind};
             if (instruction.pipe == Pipe::s && operand.memory == Memory::gm && writes) {
                 // Complete once the data cache has been written back.
                 access.agent = static_cast<uint8_t>(cache_of(core));

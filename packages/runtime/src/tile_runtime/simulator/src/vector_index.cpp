@@ -113,6 +113,7 @@ void create_index_count(LocalOperand dst, Scalar first, int64_t count, Use use)
     if (!runs_here(core, CoreKind::aiv) || count == 0) {
         return;
     }
+    const ComposedCall call(core);
     const Index index = index_of(core, dst, first, use);
     first_block(index, count);
     other_blocks(index, count < index.per_repeat ? count : index.per_repeat, 1);
@@ -132,6 +133,7 @@ void create_index(
     if (!runs_here(core, CoreKind::aiv)) {
         return;
     }
+    const ComposedCall call(core);
     const Index index = index_of(core, dst, first, use);
     require_range(core, "repeatTime", form.repeats, 0, 255, use);
     require_range(core, "dstBlkStride", block_stride, 1, 65535, use);

@@ -254,6 +254,7 @@ void reduce_all(ReduceOp op, LocalOperand dst, LocalOperand src, LocalOperand wo
     if (!runs_here(core, CoreKind::aiv)) {
         return;
     }
+    const ComposedCall call(core);
     Reduction reduction = reduction_of(core, op, dst, src, work, use);
     require_range(core, "repeatTime", form.repeats, 0, INT32_MAX, use);
     require_range(core, "srcRepStride", src_stride, 0, 65535, use);
@@ -270,6 +271,7 @@ void reduce_extremum_count(
     if (!runs_here(core, CoreKind::aiv)) {
         return;
     }
+    const ComposedCall call(core);
     const Reduction reduction = reduction_of(core, op, dst, src, work, use);
     require_range(core, "count", count, 0, INT32_MAX, use);
     if (count <= 0) {
@@ -293,6 +295,7 @@ void reduce_sum_count(LocalOperand dst, LocalOperand src, const VectorForm& form
     if (!runs_here(core, CoreKind::aiv)) {
         return;
     }
+    const ComposedCall call(core);
     const Reduction reduction = reduction_of(core, ReduceOp::sum, dst, src, dst, use);
     if (form.repeats == 0) {
         return;

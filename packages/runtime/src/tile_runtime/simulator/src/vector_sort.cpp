@@ -214,6 +214,7 @@ void vector_merge_all(LocalOperand dst, LocalOperand temporary, int64_t repeats,
     if (!runs_here(core, CoreKind::aiv) || repeats <= 0) {
         return;
     }
+    const ComposedCall call(core);
     const auto at = [](LocalOperand tensor, uint32_t pairs) {
         tensor.address += pairs * static_cast<uint32_t>(pair_bytes);
         return tensor;
