@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from tile_ir import TileError
 from tile_ir.switches import SwitchError
 from tile_runtime import __version__
-from tile_runtime.cli import bench, cache, doctor, emit, ops, opt, passes, switches
+from tile_runtime.cli import bench, cache, doctor, emit, ops, opt, passes, report, switches
 
-COMMANDS = (doctor, emit, opt, passes, ops, switches, cache, bench)
+COMMANDS = (doctor, emit, opt, passes, ops, switches, cache, bench, report)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
