@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "tile_codegen_ascendc": {"tile_ir", "jinja2"},
     "tile_runtime": {
         "tile_ir", "tile_frontend", "tile_passes", "tile_codegen_ascendc", "numpy", "torch",
-        "torch_npu", "pybind11",
+        "torch_npu", "pybind11", "jinja2",
     },
 }  # fmt: skip
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}

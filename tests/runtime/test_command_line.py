@@ -71,7 +71,17 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
         assert stop.value.code == 0
     text = capsys.readouterr().out
     assert text.startswith(f"tile-ascend {__version__}\n")
-    for command in ("doctor", "emit", "opt", "passes", "ops", "switches", "cache", "bench"):
+    for command in (
+        "doctor",
+        "emit",
+        "opt",
+        "passes",
+        "ops",
+        "switches",
+        "cache",
+        "bench",
+        "report",
+    ):
         assert f"    {command} " in text
 
 

@@ -59,6 +59,8 @@ class JITKernel:
             self._launch(call, stream)
         except TileError as error:
             raise error.with_traceback(None) from None  # our frames say nothing about the kernel
+        for seen in _run_watchers.get():
+            seen(self)
         return call.outputs[0] if self._returns_one else call.outputs
 
     def timeline(self) -> Timeline | None:
@@ -119,6 +121,21 @@ def watch_kernels() -> Iterator[list[JITKernel]]:
         yield seen
     finally:
         _watchers.reset(token)
+
+
+_run_watchers: ContextVar[tuple[Callable[[JITKernel], None], ...]] = ContextVar(
+    "tile_run_watchers", default=()
+)
+
+
+@contextmanager
+def watch_runs(seen: Callable[[JITKernel], None]) -> Iterator[None]:
+    """While the block runs, `seen` is called with a kernel after each of its runs."""
+    token = _run_watchers.set((*_run_watchers.get(), seen))
+    try:
+        yield
+    finally:
+        _run_watchers.reset(token)
 
 
 def announce(kernel: JITKernel) -> None:

@@ -1,8 +1,9 @@
-"""A script of the user as a module, imported the way Python would run it."""
+"""A script of the user, imported or run the way Python would do it."""
 
 from __future__ import annotations
 
 import importlib.util
+import runpy
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -24,3 +25,25 @@ def load_script(path: Path) -> ModuleType:
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
     return module
+
+
+def run_script(path: Path) -> int:
+    """Run a script as `python path` would, without arguments; its exit status.
+
+    Raises FileNotFoundError, and whatever the script raises but SystemExit.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"no such file: {path}")
+    arguments, folders = sys.argv, sys.path[:]
+    sys.argv = [str(path)]
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        runpy.run_path(str(path), run_name="__main__")
+    except SystemExit as stop:
+        if isinstance(stop.code, str):
+            print(stop.code, file=sys.stderr)
+            return 1
+        return stop.code or 0
+    finally:
+        sys.argv, sys.path[:] = arguments, folders
+    return 0

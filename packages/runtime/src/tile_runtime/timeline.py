@@ -113,7 +113,7 @@ class Timeline:
             for pipe in range(1, len(PIPES)):
                 events = of_kind[of_kind["pipe"] == pipe]
                 if len(events):
-                    found[kind, PIPES[pipe]] = _union(events) / cores / self.mhz
+                    found[kind, PIPES[pipe]] = cycles_covered(events) / cores / self.mhz
         return found
 
     def core_microseconds(self, kind: str) -> float:
@@ -191,7 +191,7 @@ def timeline_from(
     )
 
 
-def _union(events: Any) -> float:
+def cycles_covered(events: Any) -> float:
     """Cycles during which at least one event of a pipe is under way, summed over cores."""
     group = events["block"].astype(np.int64) * 4 + events["core"]
     order = np.lexsort((events["begin"], group))

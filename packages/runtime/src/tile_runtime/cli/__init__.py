@@ -10,9 +10,20 @@ from collections.abc import Sequence
 from tile_ir import TileError
 from tile_ir.switches import SwitchError
 from tile_runtime import __version__
-from tile_runtime.cli import bench, cache, doctor, emit, ops, opt, passes, sim, switches
+from tile_runtime.cli import (
+    bench,
+    cache,
+    doctor,
+    emit,
+    ops,
+    opt,
+    passes,
+    report,
+    sim,
+    switches,
+)
 
-COMMANDS = (doctor, emit, sim, opt, passes, ops, switches, cache, bench)
+COMMANDS = (doctor, emit, sim, report, opt, passes, ops, switches, cache, bench)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

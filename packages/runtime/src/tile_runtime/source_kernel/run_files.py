@@ -1,4 +1,4 @@
-"""The anonymous files a run shares with its process, in the layout of `simulator/runner/run_record.h`."""
+"""The anonymous files a run shares with its process; layout: `simulator/runner/run_record.h`."""
 
 from __future__ import annotations
 
