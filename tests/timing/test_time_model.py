@@ -171,6 +171,12 @@ def test_blocks_beyond_the_cores_run_when_a_core_is_free() -> None:
     assert timeline.totals["cycles"] == 198
 
 
+def test_a_launch_that_would_hang_takes_for_ever() -> None:
+    """All AIVs wait for each other, and there are cores for two of three blocks."""
+    assert KERNELS.timeline(CROSS, 0, blocks=3, cube_cores=2).microseconds == float("inf")
+    assert KERNELS.timeline(CROSS, 0, blocks=3, cube_cores=3).microseconds < 1
+
+
 def test_cost_of_a_launch_grows_with_the_cores() -> None:
     table = replace(ROUND, launch_us=1, launch_all_us=4, start_all_us=2)
     for blocks in (1, 24, 48):
@@ -327,6 +333,40 @@ def test_bank_conflicts(name: str) -> None:
     *places, more = SCENARIOS[name]
     ((begin, end),) = times(KERNELS.timeline(BANKS, *places), "V")
     assert end - begin == 10 + 64 + more
+
+
+UNIT = add(
+    "unit_flags", "GM_ADDR z, int32_t unit",
+    """
+LocalTensor<half> a(TPosition::A2, 0, 128 * 64);
+LocalTensor<half> b(TPosition::B2, 0, 128 * 64);
+LocalTensor<float> c(TPosition::CO1, 0, 128 * 128);
+MmadParams p;
+p.m = 128; p.n = 128; p.k = 64; p.unitFlag = unit;
+FixpipeParamsV220 f;
+f.nSize = 128; f.mSize = 128; f.srcStride = 128; f.dstStride = 128; f.unitFlag = unit;
+for (int32_t i = 0; i < 2; ++i) {
+    if (!unit && i > 0) { WaitFlag<HardEvent::FIX_M>(0); }
+    Mmad(c, a, b, p);
+    if (!unit) { SetFlag<HardEvent::M_FIX>(0); WaitFlag<HardEvent::M_FIX>(0); }
+    Fixpipe(global(z), c, f);
+    if (!unit && i == 0) { SetFlag<HardEvent::FIX_M>(0); }
+}
+""",
+    "KERNEL_TYPE_AIC_ONLY",
+)  # fmt: skip
+
+
+def test_unit_flags_let_mmad_and_fixpipe_overlap() -> None:
+    """Mmad: 10 + 256 cycles, and 47 until its result can be used. Fixpipe: 64 KB at 64 bytes a cycle."""
+    z = np.zeros((128, 128), F32)
+    plain = KERNELS.timeline(UNIT, z, 0, l0c_gm_rate=64.0)
+    assert times(plain, "M", core=0) == [(1, 267), (1338, 1604)]
+    assert times(plain, "FIX", core=0) == [(314, 1338), (1651, 2675)]
+    unit = KERNELS.timeline(UNIT, z, 3, l0c_gm_rate=64.0)
+    # The second Mmad can not end before the first Fixpipe, which starts with the first Mmad.
+    assert times(unit, "M", core=0) == [(1, 267), (267, 1027)]
+    assert times(unit, "FIX", core=0) == [(3, 1027), (1027, 2051)]  # a barrier is issued before
 
 
 SYSTEM_CYCLE = add(

@@ -83,7 +83,7 @@ struct TileTimeline {
     size_t access_count;
     const char* const* strings;
     size_t string_count;
-    double cycles;         // from the start of the first block to the end of the last
+    double cycles;         // from the start of the first block to the end of the last; infinite if the launch would hang
     double start_cycles;   // of them, until the first block's first instruction
     double scalar_cycles[2];  // for which the scalar units of AICs and of AIVs are busy, summed over cores
     double launch_us;      // head cost of the launch, not in cycles

@@ -84,7 +84,9 @@ void TimeModel::run(std::vector<TileTimeEvent>& events, std::vector<TileTimeAcce
     timeline.access_count = accesses.size();
     timeline.strings = strings.data();
     timeline.string_count = strings.size();
-    timeline.cycles = end_;
+    // A core that never ends waits for blocks that no core is free to run, or for a unit flag.
+    const bool all_end = std::all_of(cores_.begin(), cores_.end(), [](const CoreState& core) { return core.ended; });
+    timeline.cycles = all_end ? end_ : std::numeric_limits<double>::infinity();
     timeline.start_cycles = start;
     for (size_t i = 0; i < cores_.size(); ++i) {
         timeline.scalar_cycles[i % cores_per_block == 0 ? 0 : 1] += cores_[i].scalar_busy;
