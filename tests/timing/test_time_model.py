@@ -178,13 +178,14 @@ def test_a_launch_that_would_hang_takes_for_ever() -> None:
 
 
 def test_cost_of_a_launch_grows_with_the_cores() -> None:
-    table = replace(ROUND, launch_us=1, launch_all_us=4, start_all_us=2)
+    """Two AIVs are half of one AI core each."""
+    table = replace(ROUND, launch_us=1, launch_core_us=0.5, start_core_us=0.25)
     for blocks in (1, 24, 48):
         timeline = KERNELS.timeline(FIFO, np.zeros(1, F32), blocks=blocks, table=table)
-        assert timeline.totals["launch_us"] == 1 + 4 * blocks / 48
-        assert timeline.totals["cycles"] == 66 + 2000 * blocks / 48
+        assert timeline.totals["launch_us"] == 1 + 0.5 * blocks / 2
+        assert timeline.totals["cycles"] == 66 + 250 * blocks / 2
     timeline = KERNELS.timeline(FIFO, np.zeros(1, F32), blocks=49, table=table)
-    assert timeline.totals["cycles"] == pytest.approx(2 * 66 + 2000 + 2000 / 48)
+    assert timeline.totals["cycles"] == 2 * 66 + 250 * 24.5
 
 
 SHARE = add(
