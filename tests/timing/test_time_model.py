@@ -305,37 +305,6 @@ def test_a_read_waits_while_l2_writes_back_what_was_changed() -> None:
     assert timeline.totals["hbm_bytes"] == 65536
 
 
-BANKS = add(
-    "banks", "int32_t src0, int32_t src1, int32_t dst, int32_t block, int32_t repeat",
-    """
-LocalTensor<float> a(TPosition::VECCALC, src0, 4096);
-LocalTensor<float> b(TPosition::VECCALC, src1, 4096);
-LocalTensor<float> c(TPosition::VECCALC, dst, 4096);
-Add(c, a, b, 64, 64, BinaryRepeatParams(1, block, 1, 8, repeat, 8));
-""",
-)  # fmt: skip
-# Scenarios of the vendor's sample bank_conflict_ub, and what each adds to 64 repeats.
-SCENARIOS = {
-    "none": (0, 0x10100, 0x20000, 1, 8, 0),
-    "reads, same bank": (0, 0x4000, 0x10000, 1, 8, 64),
-    "reads, same group": (0, 0x10000, 0x14100, 1, 8, 64),
-    "write pairwise on a read": (0, 0x10100, 0x4000, 1, 8, 0),
-    "write across a read": (0, 0x10100, 0x4020, 1, 8, 64),
-    "write over a source": (0, 0x10100, 0x10100, 1, 8, 0),
-    "one block, moving": (0, 0x10100, 0x10100, 0, 1, 32),
-    "one block, in step": (0, 0x10100, 0x10100, 0, 8, 0),
-    # The other source comes to that group every second time.
-    "all blocks in one group": (0, 0x10100, 0x20000, 16, 0, 7 * 32 + 8 * 32),
-}
-
-
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_bank_conflicts(name: str) -> None:
-    *places, more = SCENARIOS[name]
-    ((begin, end),) = times(KERNELS.timeline(BANKS, *places), "V")
-    assert end - begin == 10 + 64 + more
-
-
 UNIT = add(
     "unit_flags", "GM_ADDR z, int32_t unit",
     """
