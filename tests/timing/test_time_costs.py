@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
+import re
+from typing import Any
+
 import numpy as np
 import pytest
-from timed_kernel_set import TimedKernelSet, times
+from kernel_set import builder
+from timed_kernel_set import TARGET, TimedKernelSet, times
 
+from tile_ir.timing import timing_of
 from tile_runtime.timeline import PIPES
 
 F16 = np.float16
+SIMULATOR = builder().include_directory().parent
 KERNELS = TimedKernelSet()
 
 
@@ -197,3 +204,12 @@ def test_what_is_read_off_a_timeline(cores: int) -> None:
     path = list(timeline.critical_path())
     ends = timeline.events["complete"][path]
     assert (np.diff(ends) <= 0).all()
+
+
+def test_the_table_holds_what_the_model_takes_and_no_more() -> None:
+    library: Any = ctypes.CDLL(str(builder().build_simulator()))
+    library.tile_simulator_timing_names.restype = ctypes.c_char_p
+    names = library.tile_simulator_timing_names().decode().split()
+    assert sorted(names) == sorted(timing_of(TARGET))
+    sources = "".join(path.read_text() for path in (SIMULATOR / "src").glob("*.cpp"))
+    assert [name for name in names if not re.search(rf"timing_?[.]{name}\b", sources)] == []
