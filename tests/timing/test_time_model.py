@@ -223,6 +223,7 @@ TWICE = add(
 Vectors v;
 GlobalTensor<float> from = global(x);
 if (past) { from.SetL2CacheHint(CacheMode::CACHE_MODE_DISABLE); }
+from.SetL2CacheHint<CacheRwMode::WRITE>(CacheMode::CACHE_MODE_NORMAL);
 DataCopy(v.x, from, 1024);
 DataCopy(v.y, from, 1024);
 """,
