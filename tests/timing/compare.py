@@ -18,8 +18,7 @@ from misses import LIMIT, reason  # noqa: E402
 from modelled import Compared, compare, median_error, rank_correlation  # noqa: E402
 
 PAGE = _HERE.parents[1] / "docs" / "time_model.md"
-BEGIN = "<!-- written by make timing: begin -->"
-END = "<!-- written by make timing: end -->"
+BEGIN, END = "<!-- measured: timing -->", "<!-- end -->"
 
 
 def table(rows: Sequence[Compared]) -> str:
@@ -47,7 +46,7 @@ def table(rows: Sequence[Compared]) -> str:
 def write(text: str) -> None:
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}", encoding="utf-8")
+    PAGE.write_text(f"{before}{BEGIN}\n{text}{END}{after}", encoding="utf-8")
 
 
 def main() -> None:

@@ -7,8 +7,8 @@ from modelled import Compared
 LIMIT = 0.4
 
 _FLASH = (
-    "the page's times do not fit each other (1024 keys take as long as 4096), so they hold a fixed cost of about 30 us "
-    "that its kernels alone do not have"
+    "the page's times do not fit each other (1024 keys take as long as 4096); they look as if each held a fixed cost "
+    "of about 30 us, which the model has not"
 )
 _STORES = "stores wait while loads keep HBM busy; in the model a store only has to reach L2, and what L2 writes back slows loads"
 _FIX = "with one buffer, Fixpipe's column holds waiting that the page does not explain"

@@ -171,14 +171,21 @@ def test_blocks_beyond_the_cores_run_when_a_core_is_free() -> None:
     assert timeline.totals["cycles"] == 198
 
 
+def test_a_launch_that_would_hang_takes_for_ever() -> None:
+    """All AIVs wait for each other, and there are cores for two of three blocks."""
+    assert KERNELS.timeline(CROSS, 0, blocks=3, cube_cores=2).microseconds == float("inf")
+    assert KERNELS.timeline(CROSS, 0, blocks=3, cube_cores=3).microseconds < 1
+
+
 def test_cost_of_a_launch_grows_with_the_cores() -> None:
-    table = replace(ROUND, launch_us=1, launch_all_us=4, start_all_us=2)
+    """Two AIVs are half of one AI core each."""
+    table = replace(ROUND, launch_us=1, launch_core_us=0.5, start_core_us=0.25)
     for blocks in (1, 24, 48):
         timeline = KERNELS.timeline(FIFO, np.zeros(1, F32), blocks=blocks, table=table)
-        assert timeline.totals["launch_us"] == 1 + 4 * blocks / 48
-        assert timeline.totals["cycles"] == 66 + 2000 * blocks / 48
+        assert timeline.totals["launch_us"] == 1 + 0.5 * blocks / 2
+        assert timeline.totals["cycles"] == 66 + 250 * blocks / 2
     timeline = KERNELS.timeline(FIFO, np.zeros(1, F32), blocks=49, table=table)
-    assert timeline.totals["cycles"] == pytest.approx(2 * 66 + 2000 + 2000 / 48)
+    assert timeline.totals["cycles"] == 2 * 66 + 250 * 24.5
 
 
 SHARE = add(
@@ -216,6 +223,7 @@ TWICE = add(
 Vectors v;
 GlobalTensor<float> from = global(x);
 if (past) { from.SetL2CacheHint(CacheMode::CACHE_MODE_DISABLE); }
+from.SetL2CacheHint<CacheRwMode::WRITE>(CacheMode::CACHE_MODE_NORMAL);
 DataCopy(v.x, from, 1024);
 DataCopy(v.y, from, 1024);
 """,
@@ -298,35 +306,38 @@ def test_a_read_waits_while_l2_writes_back_what_was_changed() -> None:
     assert timeline.totals["hbm_bytes"] == 65536
 
 
-BANKS = add(
-    "banks", "int32_t src0, int32_t src1, int32_t dst, int32_t block, int32_t repeat",
+UNIT = add(
+    "unit_flags", "GM_ADDR z, int32_t unit",
     """
-LocalTensor<float> a(TPosition::VECCALC, src0, 4096);
-LocalTensor<float> b(TPosition::VECCALC, src1, 4096);
-LocalTensor<float> c(TPosition::VECCALC, dst, 4096);
-Add(c, a, b, 64, 64, BinaryRepeatParams(1, block, 1, 8, repeat, 8));
-""",
-)  # fmt: skip
-# Scenarios of the vendor's sample bank_conflict_ub, and what each adds to 64 repeats.
-SCENARIOS = {
-    "none": (0, 0x10100, 0x20000, 1, 8, 0),
-    "reads, same bank": (0, 0x4000, 0x10000, 1, 8, 64),
-    "reads, same group": (0, 0x10000, 0x14100, 1, 8, 64),
-    "write pairwise on a read": (0, 0x10100, 0x4000, 1, 8, 0),
-    "write across a read": (0, 0x10100, 0x4020, 1, 8, 64),
-    "write over a source": (0, 0x10100, 0x10100, 1, 8, 0),
-    "one block, moving": (0, 0x10100, 0x10100, 0, 1, 32),
-    "one block, in step": (0, 0x10100, 0x10100, 0, 8, 0),
-    # The other source comes to that group every second time.
-    "all blocks in one group": (0, 0x10100, 0x20000, 16, 0, 7 * 32 + 8 * 32),
+LocalTensor<half> a(TPosition::A2, 0, 128 * 64);
+LocalTensor<half> b(TPosition::B2, 0, 128 * 64);
+LocalTensor<float> c(TPosition::CO1, 0, 128 * 128);
+MmadParams p;
+p.m = 128; p.n = 128; p.k = 64; p.unitFlag = unit;
+FixpipeParamsV220 f;
+f.nSize = 128; f.mSize = 128; f.srcStride = 128; f.dstStride = 128; f.unitFlag = unit;
+for (int32_t i = 0; i < 2; ++i) {
+    if (!unit && i > 0) { WaitFlag<HardEvent::FIX_M>(0); }
+    Mmad(c, a, b, p);
+    if (!unit) { SetFlag<HardEvent::M_FIX>(0); WaitFlag<HardEvent::M_FIX>(0); }
+    Fixpipe(global(z), c, f);
+    if (!unit && i == 0) { SetFlag<HardEvent::FIX_M>(0); }
 }
+""",
+    "KERNEL_TYPE_AIC_ONLY",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_bank_conflicts(name: str) -> None:
-    *places, more = SCENARIOS[name]
-    ((begin, end),) = times(KERNELS.timeline(BANKS, *places), "V")
-    assert end - begin == 10 + 64 + more
+def test_unit_flags_let_mmad_and_fixpipe_overlap() -> None:
+    """Mmad: 10 + 256 cycles, and 47 until its result can be used. Fixpipe: 64 KB at 64 bytes a cycle."""
+    z = np.zeros((128, 128), F32)
+    plain = KERNELS.timeline(UNIT, z, 0, l0c_gm_rate=64.0)
+    assert times(plain, "M", core=0) == [(1, 267), (1338, 1604)]
+    assert times(plain, "FIX", core=0) == [(314, 1338), (1651, 2675)]
+    unit = KERNELS.timeline(UNIT, z, 3, l0c_gm_rate=64.0)
+    # The second Mmad can not end before the first Fixpipe, which starts with the first Mmad.
+    assert times(unit, "M", core=0) == [(1, 267), (267, 1027)]
+    assert times(unit, "FIX", core=0) == [(3, 1027), (1027, 2051)]  # a barrier is issued before
 
 
 SYSTEM_CYCLE = add(

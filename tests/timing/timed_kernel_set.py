@@ -17,7 +17,7 @@ ROUND = replace(
     scalar_issue=1, scalar_flag=1, scalar_local=5, vector_issue=10, vector_latency=0, cube_issue=10,
     dma_issue=10, gm_ub_rate=100, gm_ub_cold_rate=50, ub_gm_rate=100, ub_gm_new_rate=50,
     hbm_bandwidth=100_000, hbm_write_bandwidth=100_000, l2_bandwidth=1_000_000,
-    cross_flag_latency=20, launch_us=0, launch_all_us=0, start_all_us=0,
+    cross_flag_latency=20, launch_us=0, launch_core_us=0, start_core_us=0,
 )  # fmt: skip
 
 

@@ -95,11 +95,12 @@ class TimingTable:
 
     # From a cross-core set to the core that waits; assumption, nothing is published.
     cross_flag_latency: float = 100
-    # Before and after the cores run: of one (8192^3 on one core), and what all add (copies).
+    # Before and after the cores run: of one (add case 1, 8192^3 on one core), and what each AI core
+    # adds, an AIC with its two AIVs (copies: 10 us for 24 AICs and for 48 AIVs).
     launch_us: float = 0.5
-    launch_all_us: float = 9.5
-    # Inside the cores, before the first instruction of all together (copies).
-    start_all_us: float = 6
+    launch_core_us: float = 0.4
+    # Inside the cores, before the first instruction, for each that starts (copies: 6 us for all).
+    start_core_us: float = 0.25
 
 
 DEFAULT_TIMING = TimingTable()

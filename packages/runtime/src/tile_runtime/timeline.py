@@ -70,7 +70,8 @@ class Timeline:
 
     @property
     def microseconds(self) -> float:
-        """From the start of the first block to the end of the last."""
+        """From the start of the first block to the end of the last; infinite if the launch would
+        hang on the chip: blocks wait for others that no core is free to run."""
         return self.totals["cycles"] / self.mhz
 
     @property

@@ -18,7 +18,7 @@ extern "C" {
     X(ub_gm_new_rate) X(l1_gm_rate) X(l0c_gm_rate)                                                                \
     X(nd2nz_row) X(nd2nz_row_least) X(nd2nz_row_miss) X(nd2nz_rate) X(nd2nz_unaligned_rate)                       \
     X(hbm_bandwidth) X(hbm_write_bandwidth) X(l2_bandwidth) X(uncached_burst)                                     \
-    X(same_line_rate) X(cross_flag_latency) X(launch_us) X(launch_all_us) X(start_all_us)
+    X(same_line_rate) X(cross_flag_latency) X(launch_us) X(launch_core_us) X(start_core_us)
 
 struct TileTiming {
 #define TILE_TIMING_FIELD(name) double name;
@@ -83,7 +83,7 @@ struct TileTimeline {
     size_t access_count;
     const char* const* strings;
     size_t string_count;
-    double cycles;         // from the start of the first block to the end of the last
+    double cycles;         // from the start of the first block to the end of the last; infinite if the launch would hang
     double start_cycles;   // of them, until the first block's first instruction
     double scalar_cycles[2];  // for which the scalar units of AICs and of AIVs are busy, summed over cores
     double launch_us;      // head cost of the launch, not in cycles

@@ -6,19 +6,19 @@ namespace tile_simulator {
 namespace {
 
 constexpr uint64_t groups = 16;
-constexpr uint64_t banks = 64;  // bits 16 and up choose one of the banks of a group
 constexpr uint64_t most_blocks = 8;
 constexpr uint64_t block_bytes = 32;
 constexpr uint64_t repeat_bytes = 256;
 
+// UB has 192 KB: address bits 16 and 17 choose one of the three banks of a group.
 uint64_t bank_of(uint64_t address)
 {
-    return address / block_bytes % groups + groups * (address >> 16);
+    return address / block_bytes % groups + groups * (address >> 16 & 3);
 }
 
 // How an operand walks through UB: its blocks of 32 B in a repeat, and the way from repeat to repeat.
 struct Walk {
-    explicit Walk(const Region& region)
+    void follow(const Region& region)
     {
         start = region.start;
         const bool apart = region.inner > 1 && (region.outer > 1 || region.run == block_bytes);
@@ -46,57 +46,42 @@ struct Walk {
     uint64_t repeats;
 };
 
+// The operands of one direction.
 struct Walks {
-    explicit Walks(const Instruction& instruction)
-    {
-        for (int i = 0; i < instruction.count; ++i) {
-            const Operand& operand = instruction.operands[i];
-            // A last repeat of its own, with fewer lanes, does not meet the others.
-            const bool last_repeat = i > 0 && operand.name == instruction.operands[i - 1].name;
-            if (operand.memory == Memory::ub && !last_repeat) {
-                const Walk walk(operand.region);
-                repeats = std::max(repeats, walk.repeats);
-                (operand.write ? writes[write_count++] : reads[read_count++]) = &operand.region;
-            }
-        }
-    }
-    const Region* reads[Instruction::capacity];
-    const Region* writes[Instruction::capacity];
-    int read_count = 0;
-    int write_count = 0;
-    uint64_t repeats = 1;
+    const Walk* begin() const { return walks; }
+    const Walk* end() const { return walks + count; }
+
+    Walk walks[Instruction::capacity];
+    int count = 0;
 };
 
 // Cycles beyond the first that the operands of one direction need for a repeat.
-uint64_t same_group(const Region* const* operands, int count, uint64_t repeat)
+uint64_t same_group(const Walks& walks, uint64_t repeat)
 {
-    uint64_t uses[groups] = {};
-    uint64_t worst = 1;
-    for (int i = 0; i < count; ++i) {
-        const Walk walk(*operands[i]);
+    uint8_t uses[groups] = {};
+    uint8_t worst = 1;
+    for (const Walk& walk : walks) {
         for (uint64_t block = 0; block < walk.different_blocks(); ++block) {
             worst = std::max(worst, ++uses[walk.block(repeat, block) / block_bytes % groups]);
         }
     }
-    return worst - 1;
+    return worst - 1u;
 }
 
 // A write that meets a read in a bank costs a cycle, unless all their blocks meet pairwise: then it comes a repeat later.
-uint64_t read_meets_write(const Walks& walks, uint64_t repeat)
+uint64_t read_meets_write(const Walks& reads, const Walks& writes, uint64_t repeat)
 {
-    for (int w = 0; w < walks.write_count; ++w) {
-        const Walk write(*walks.writes[w]);
-        for (int r = 0; r < walks.read_count; ++r) {
-            const Walk read(*walks.reads[r]);
+    for (const Walk& write : writes) {
+        for (const Walk& read : reads) {
             uint64_t read_banks = 0;
             bool pairwise = true;
             for (uint64_t block = 0; block < read.blocks; ++block) {
                 const uint64_t bank = bank_of(read.block(repeat, block));
-                read_banks |= uint64_t(1) << bank % banks;
+                read_banks |= uint64_t(1) << bank;
                 pairwise = pairwise && block < write.blocks && bank == bank_of(write.block(repeat, block));
             }
             for (uint64_t block = 0; block < write.blocks && !pairwise; ++block) {
-                if ((read_banks >> bank_of(write.block(repeat, block)) % banks & 1) != 0) {
+                if ((read_banks >> bank_of(write.block(repeat, block)) & 1) != 0) {
                     return 1;
                 }
             }
@@ -111,20 +96,32 @@ uint64_t read_meets_write(const Walks& walks, uint64_t repeat)
 // number of groups, the first repeat stands for all; otherwise sixteen repeats do, after which it starts again.
 uint64_t bank_conflict_cycles(const Instruction& instruction)
 {
-    const Walks walks(instruction);
+    Walks reads;
+    Walks writes;
+    uint64_t repeats = 1;
+    const Walk* first = nullptr;
     bool together = true;
-    for (int i = 0; i < walks.read_count; ++i) {
-        together = together && walks.write_count > 0 &&
-                   (Walk(*walks.reads[i]).repeat_step - Walk(*walks.writes[0]).repeat_step) % (block_bytes * groups) == 0;
+    for (int i = 0; i < instruction.count; ++i) {
+        const Operand& operand = instruction.operands[i];
+        // A last repeat of its own, with fewer lanes, does not meet the others.
+        const bool last_repeat = i > 0 && operand.name == instruction.operands[i - 1].name;
+        if (operand.memory != Memory::ub || last_repeat) {
+            continue;
+        }
+        Walks& walks = operand.write ? writes : reads;
+        Walk& walk = walks.walks[walks.count++];
+        walk.follow(operand.region);
+        repeats = std::max(repeats, walk.repeats);
+        first = first == nullptr ? &walk : first;
+        together = together && (walk.repeat_step - first->repeat_step) % (block_bytes * groups) == 0;
     }
-    const uint64_t looked_at = together ? 1 : std::min(groups, walks.repeats);
+    const uint64_t looked_at = together ? 1 : std::min(groups, repeats);
     uint64_t cycles = 0;
     for (uint64_t repeat = 0; repeat < looked_at; ++repeat) {
-        const uint64_t conflicts = std::max(same_group(walks.reads, walks.read_count, repeat),
-            same_group(walks.writes, walks.write_count, repeat));
-        cycles += std::max(conflicts, read_meets_write(walks, repeat));
+        const uint64_t conflicts = std::max(same_group(reads, repeat), same_group(writes, repeat));
+        cycles += std::max(conflicts, read_meets_write(reads, writes, repeat));
     }
-    return cycles * walks.repeats / looked_at;
+    return cycles * repeats / looked_at;
 }
 
 }  // namespace tile_simulator

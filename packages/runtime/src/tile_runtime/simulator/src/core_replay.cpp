@@ -236,7 +236,7 @@ bool TimeModel::work(uint32_t index, int which, const Queued& queued, double sta
         }
         ready = std::max(start, core.results.front().time);
     }
-    double end = start + double(event.work);
+    double end = ready + double(event.work);
     if (event.unit_flag != 0 && which == int(Pipe::m) && core.result_open) {
         // The first Mmad of the next result follows Fixpipe in the same way.
         if (core.places.empty()) {
@@ -251,7 +251,7 @@ bool TimeModel::work(uint32_t index, int which, const Queued& queued, double sta
     out.reason = out.waited > 0 ? queued.late : TILE_STALL_NONE;
     out.cause = out.waited > 0 ? queued.cause : pipe.turn_cause;
     if (event.unit_flag == 3 && which == int(Pipe::m)) {
-        core.results.push_back({start, 0});
+        core.results.push_back({start, int64_t(core.base + queued.event)});
         core.result_open = true;
     }
     if (event.region >= 0) {

@@ -71,9 +71,9 @@ void TimeModel::run(std::vector<TileTimeEvent>& events, std::vector<TileTimeAcce
     }
     events.assign(total, TileTimeEvent{});
     describe(accesses, strings);
-    // One block per physical core, or per AIC with its two AIVs. All that start at a time share what starting takes.
+    // One block per physical core, or per AIC with its two AIVs. Starting takes longer the more start at a time.
     const double first = std::min<double>(double(logs_.size()), places_);
-    const double start = timing_.start_all_us * timing_.mhz * first / places_;
+    const double start = timing_.start_core_us * timing_.mhz * cores_of(first);
     while (next_block_ < first) {
         start_block(next_block_++, start);
     }
@@ -84,15 +84,23 @@ void TimeModel::run(std::vector<TileTimeEvent>& events, std::vector<TileTimeAcce
     timeline.access_count = accesses.size();
     timeline.strings = strings.data();
     timeline.string_count = strings.size();
-    timeline.cycles = end_;
+    // A core that never ends waits for blocks that no core is free to run, or for a unit flag.
+    const bool all_end = std::all_of(cores_.begin(), cores_.end(), [](const CoreState& core) { return core.ended; });
+    timeline.cycles = all_end ? end_ : std::numeric_limits<double>::infinity();
     timeline.start_cycles = start;
     for (size_t i = 0; i < cores_.size(); ++i) {
         timeline.scalar_cycles[i % cores_per_block == 0 ? 0 : 1] += cores_[i].scalar_busy;
     }
-    timeline.launch_us = timing_.launch_us + timing_.launch_all_us * first / places_;
+    timeline.launch_us = timing_.launch_us + timing_.launch_core_us * cores_of(first);
     timeline.read_bytes = transfers_.read_bytes;
     timeline.write_bytes = transfers_.write_bytes;
     timeline.hbm_bytes = transfers_.hbm_bytes;
+}
+
+// AI cores, an AIC with its two AIVs, that so many blocks take.
+double TimeModel::cores_of(double blocks) const
+{
+    return shape_.aic > 0 ? blocks : blocks / 2;
 }
 
 void TimeModel::replay()
@@ -116,7 +124,7 @@ void TimeModel::replay()
         if (!now.block_end) {
             begin_transfer(now.index, now.pipe, now.time);
         } else if (next_block_ < logs_.size()) {
-            start_block(next_block_++, now.time + timing_.start_all_us * timing_.mhz / places_);
+            start_block(next_block_++, now.time + timing_.start_core_us * timing_.mhz * cores_of(1));
         }
     }
 }

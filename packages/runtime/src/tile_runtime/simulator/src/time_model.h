@@ -82,6 +82,7 @@ private:
 
     void describe(std::vector<TileTimeAccess>& accesses, std::vector<const char*>& strings);
     void replay();
+    double cores_of(double blocks) const;
     void start_block(uint32_t block, double time);
     void end_block(uint32_t block);
     void happen(double time, bool block_end, uint32_t index, int pipe = 0);

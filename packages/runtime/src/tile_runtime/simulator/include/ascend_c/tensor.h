@@ -168,9 +168,11 @@ public:
     uint64_t GetSize() const { return bufferSize_; }
     // Of the time model only, and for reads: what is written stays in L2.
     template <CacheRwMode mode = CacheRwMode::RW>
-    void SetL2CacheHint(CacheMode hint)
+    void SetL2CacheHint([[maybe_unused]] CacheMode hint)
     {
-        past_l2_ = mode != CacheRwMode::WRITE && hint == CacheMode::CACHE_MODE_DISABLE;
+        if constexpr (mode != CacheRwMode::WRITE) {
+            past_l2_ = hint == CacheMode::CACHE_MODE_DISABLE;
+        }
     }
 
     tile_simulator::GlobalOperand operand() const
