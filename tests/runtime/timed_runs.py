@@ -93,6 +93,9 @@ def made_run(
         "read_bytes": 0,
         "write_bytes": 0,
         "hbm_bytes": 0,
+        "start_cycles": 0.0,
+        "scalar_aic_cycles": 0.0,
+        "scalar_aiv_cycles": 0.0,
     }
     timeline = Timeline(
         {**sums, **totals}, strings, array, np.array(list(accesses), ACCESS), 1800.0, 24, 48, 1500.0
@@ -147,7 +150,8 @@ def many_events(count: int) -> TimedRun:
     accesses["made"] = 2
     accesses["memory"] = 1
     totals = {"cycles": float(array["complete"].max()), "launch_us": 2.0, "macs": 0.0,
-              "read_bytes": 0.0, "write_bytes": 0.0, "hbm_bytes": 0.0}  # fmt: skip
+              "read_bytes": 0.0, "write_bytes": 0.0, "hbm_bytes": 0.0,
+              "start_cycles": 0.0, "scalar_aic_cycles": 0.0, "scalar_aiv_cycles": 0.0}  # fmt: skip
     timeline = Timeline(totals, ["", FILE, "Add"], array, accesses, 1800.0, 24, 48, 1500.0)
     return TimedRun(timeline, "many", "Ascend910B2", {FILE: SOURCE})
 
