@@ -206,19 +206,19 @@ def test_a_wait_that_waited_ends_when_its_flag_comes(stem: str) -> None:
 
 
 def cross(
-    which: str, block: int, core: str, begin: float, end: float, cause: int = -1
+    which: str, block: int, core: str, begin: float, end: float, cause: int = -1, mode: int = 0
 ) -> dict[str, Any]:
     api = "CrossCoreSetFlag" if which == "cross set" else "CrossCoreWaitFlag"
     waited = end - begin if which == "cross wait" else 0
     return event(api, "MTE3" if which == "cross set" else "S", begin, end, kind=which, flag=5, block=block,
-                 core=core, waited=waited, cause=cause, reason="cross-core flag" if waited else "")  # fmt: skip
+                 core=core, waited=waited, cause=cause, mode=mode, reason="cross-core flag" if waited else "")  # fmt: skip
 
 
 def test_cross_core_flags_of_both_vector_cores() -> None:
     """Mode 2 towards the cube core: it goes on when both have set; the later set is the cause."""
     events = made_run([
-        cross("cross set", 0, "aiv0", 10, 10), cross("cross set", 0, "aiv1", 30, 30),
-        cross("cross set", 0, "aiv0", 50, 50), cross("cross set", 0, "aiv1", 40, 40),
+        cross("cross set", 0, "aiv0", 10, 10, mode=2), cross("cross set", 0, "aiv1", 30, 30, mode=2),
+        cross("cross set", 0, "aiv0", 50, 50, mode=2), cross("cross set", 0, "aiv1", 40, 40, mode=2),
         cross("cross wait", 0, "aic", 0, 130, cause=1), cross("cross wait", 0, "aic", 132, 150, cause=2),
         cross("cross wait", 0, "aic", 152, 152),
     ]).timeline.events  # fmt: skip
@@ -237,7 +237,7 @@ def test_cross_core_flags_of_all_blocks() -> None:
 def test_cross_core_flags_of_the_pair() -> None:
     """Mode 1: the two vector cores of a block; what other blocks do does not matter."""
     events = made_run([
-        *(cross("cross set", b, core, 10 + 5 * b + i, 10 + 5 * b + i) for b in range(2) for i, core in enumerate(("aiv0", "aiv1"))),
+        *(cross("cross set", b, core, 10 + 5 * b + i, 10 + 5 * b + i, mode=1) for b in range(2) for i, core in enumerate(("aiv0", "aiv1"))),
         *(cross("cross wait", b, core, 20, 111 + 5 * b, cause=2 * b + 1) for b in range(2) for core in ("aiv0", "aiv1")),
     ]).timeline.events  # fmt: skip
     assert flag_pairs(events).tolist() == [[1, 4], [1, 5], [3, 6], [3, 7]]

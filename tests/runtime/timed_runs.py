@@ -43,6 +43,7 @@ def event(
     reason: str = "",
     other: str = "S",
     flag: int = 0,
+    mode: int = 0,
     complete: float | None = None,
     cause: int = -1,
     moved: int = 0,
@@ -53,6 +54,7 @@ def event(
         "waited": waited, "bytes": moved, "cause": cause, "file": 1, "line": line, "block": block,
         "core": CORES.index(core), "pipe": PIPES.index(pipe), "kind": KINDS.index(kind),
         "reason": REASONS.index(reason), "source": PIPES.index(other), "flag": flag,
+        "mode": mode,
     }  # fmt: skip
 
 
@@ -113,7 +115,7 @@ def small_run() -> TimedRun:
             event("WaitFlag", "V", 12, 110, kind="wait", other="MTE2", line=5, waited=98, reason="flag", cause=0),
             event("Add", "V", 110, 140, line=6, complete=150, cause=2),
             event("DataCopy", "MTE2", 30, 170, moved=8192),
-            event("CrossCoreSetFlag", "MTE3", 170, 170, kind="cross set", flag=3, line=6),
+            event("CrossCoreSetFlag", "MTE3", 170, 170, kind="cross set", flag=3, mode=2, line=6),
             event("CrossCoreWaitFlag", "S", 20, 270, kind="cross wait", flag=3, core="aic", waited=250, reason="cross-core flag", cause=5, line=6),
             event("Mmad", "M", 280, 300.5, core="aic", waited=10, reason="issue", cause=6, line=6),
         ],

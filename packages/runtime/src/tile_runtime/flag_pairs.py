@@ -75,7 +75,7 @@ def _cross_flags(events: Any) -> Any:
 
 def _of_waiters(events: Any, sets: Any, waits: Any, vector: bool) -> list[tuple[int, int]]:
     """The pairs of the waits of all cube or of all vector cores for one flag."""
-    own, everywhere = _who_sets(events, sets, waits, vector)
+    own, everywhere = _who_sets(events, sets, vector)
     setting = sets[(events["core"][sets] > 0) == (vector if own else not vector)]
     # The n-th set of every core that takes part makes up the n-th round of a block, or of all.
     rounds: dict[tuple[int, int], list[int]] = {}
@@ -100,17 +100,9 @@ def _core_of(events: Any, which: Any) -> Any:
     return events["block"][which].astype(np.int64) * 4 + events["core"][which]
 
 
-def _who_sets(events: Any, sets: Any, waits: Any, vector: bool) -> tuple[bool, bool]:
-    """Whether cores of the same kind set the flag, and whether those of all blocks do.
-
-    The event does not hold the mode of a set, but a wait that waited names who ended it.
-    """
-    own = (events["core"][sets] > 0) == vector
-    caused = waits[events["cause"][waits] >= 0]
-    causes = events["cause"][caused]
-    if len(causes):
-        by_own = bool(((events["core"][causes] > 0) == vector).any())
-        far = bool((events["block"][causes] != events["block"][caused]).any())
-        return by_own, by_own and (far or not vector)
-    by_own = bool(own.any()) and bool(own.all())
-    return by_own, by_own
+def _who_sets(events: Any, sets: Any, vector: bool) -> tuple[bool, bool]:
+    """Whether cores of the same kind set the flag (modes 0 and 1, while mode 2 joins the kinds), and
+    whether those of all blocks do (mode 0)."""
+    own = sets[(events["core"][sets] > 0) == vector]
+    modes = set(events["mode"][own].tolist())
+    return bool(modes & {0, 1}), 0 in modes

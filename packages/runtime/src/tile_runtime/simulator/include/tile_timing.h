@@ -34,7 +34,7 @@ struct TileTimeEvent {
     double waited;      // cycles the pipe stood still before, for the reason below
     double slowed;      // cycles a transfer lost because others share L2 and HBM with it
     uint64_t bytes;     // moved from or to GM
-    int64_t cause;      // index of the event this one waited for, or -1
+    int64_t cause;      // index of the event that decided when this one began or went on, or -1
     uint32_t api;       // index of its name in the timeline's strings
     uint32_t file;
     uint32_t line;
@@ -45,7 +45,8 @@ struct TileTimeEvent {
     uint8_t reason;     // TileStall
     uint8_t source;     // of a flag: the pipe that sets it
     uint8_t flag;       // its id
-    uint8_t unused[2];
+    uint8_t mode;       // of a cross-core set
+    uint8_t unused;
 };
 
 // What one instruction reads or writes: the bytes from the first to the last of an operand.

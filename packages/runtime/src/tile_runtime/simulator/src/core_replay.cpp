@@ -85,6 +85,7 @@ bool TimeModel::scalar_event(uint32_t index, uint32_t number)
     if (event.pipe != scalar) {
         return issue(core, number);
     }
+    out.cause = core.cause;
     double cost = timing_.scalar_flag;
     switch (event.kind) {
         case TILE_TIME_BARRIER_ALL:
@@ -193,6 +194,7 @@ bool TimeModel::pipe_event(uint32_t index, int which, const Queued& queued, doub
     const TimeEvent& event = logged(core, queued.event);
     TileTimeEvent& out = event_of(core, queued.event);
     const int64_t self = int64_t(core.base + queued.event);
+    out.cause = queued.issued > pipe.turn ? queued.cause : pipe.turn_cause;
     switch (event.kind) {
         case TILE_TIME_WORK:
             return work(index, which, queued, start);
@@ -206,7 +208,7 @@ bool TimeModel::pipe_event(uint32_t index, int which, const Queued& queued, doub
             out.end = out.complete = std::max(start, pipe.complete);
             out.waited = out.end - start;
             out.reason = out.waited > 0 ? TILE_STALL_BARRIER : TILE_STALL_NONE;
-            out.cause = pipe.complete_cause;
+            out.cause = out.waited > 0 ? pipe.complete_cause : out.cause;
             break;
         default: {
             out.begin = out.end = start;

@@ -47,6 +47,7 @@ void TimeModel::describe(std::vector<TileTimeAccess>& accesses, std::vector<cons
             to.kind = from.kind;
             to.source = from.source;
             to.flag = from.flag;
+            to.mode = from.mode;
             to.cause = -1;
         }
         for (TileTimeAccess access : cores_[i].log->accesses()) {
