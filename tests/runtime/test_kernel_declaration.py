@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tile_ir import KernelError
@@ -170,6 +170,7 @@ def test_host_code_is_left_out_and_lines_stay() -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(st.text(alphabet=st.sampled_from("ab{}()<>;:,#\"'/*\\\n =_global__void R1"), max_size=80))
+@example(",}{")
 def test_any_text_is_read(text: str) -> None:
     """No text hangs or breaks the reader; blanking keeps every place."""
     blank = without_comments(text)
