@@ -92,8 +92,8 @@ def _run(options: argparse.Namespace) -> int:
     result = simulate(
         options.source, options.kernel, options.blocks, arguments, check=options.check,
         seed=options.seed, starve=options.starve, threads=options.threads, time=options.time,
-        soc=options.soc, timeout=options.timeout, includes=options.includes, defines=options.defines, template=options.template,
-        kernel_type=options.kernel_type,
+        soc=options.soc, timeout=options.timeout, includes=options.includes,
+        defines=options.defines, template=options.template, kernel_type=options.kernel_type,
     )  # fmt: skip
     if result.text:
         print(result.text, end="" if result.text.endswith("\n") else "\n")
