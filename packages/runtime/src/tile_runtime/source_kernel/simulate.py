@@ -91,8 +91,11 @@ def simulate(
     try:
         declared, expression = find_kernel(text, name, kernel, template)
         folders = [folder, *(Path(p).absolute() for p in includes)]
-        type_ = declared.type if kernel_type is None else _checked_type(kernel_type)
-        declared = replace(declared, type=type_ or inferred_type(text, declared.name, folders))
+        if kernel_type is None:
+            type_ = inferred_type(text, declared.name, folders, declared.type)
+        else:
+            type_ = _checked_type(kernel_type)
+        declared = replace(declared, type=type_)
         cells = bind(declared, args)
         target = _target(switch("soc") if soc is None else soc)
         options = _run_options(target, blocks, check, seed, starve, threads, time, memory_limit)
