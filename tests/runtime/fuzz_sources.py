@@ -93,6 +93,10 @@ BASES = (
          lambda: [_random(999, dtype=F32), _random(999, dtype=F32), _zeros(999, dtype=F32), 999]),
     Base("examples/ascendc/vector_add.cpp", "maximum", None, 1,
          lambda: [_random(64, dtype=F32), _zeros(8, dtype=F32)]),
+    Base("examples/ascendc/queue_add.cpp", None, None, 3,
+         lambda: [_random(5000), _random(5000), _zeros(5000), TILING], raw=True),
+    Base("examples/ascendc/queue_softmax.cpp", None, None, 3,
+         lambda: [_random(7, 999, dtype=F32), _zeros(7, 999, dtype=F32), 7, 999]),
     Base("examples/ascendc/matmul.cpp", None, None, 2,
          lambda: [_random(128, 128), _random(128, 128), _zeros(128, 128, dtype=F32), SHAPE]),
     Base("examples/ascendc/matmul_relu.cpp", None, None, 2,
@@ -154,7 +158,7 @@ def bound(mutant: Mutant) -> Any:
     return _cells(mutant.base)
 
 
-def _compile(mutants: list[Mutant], folder: Path) -> Path | None:
+def compile_together(mutants: list[Mutant], folder: Path) -> Path | None:
     """A library of those that compile; the others are marked."""
     source, library = folder / "mutants.cpp", folder / "mutants.so"
     command = [
@@ -239,7 +243,7 @@ def run_batch(numbers: Sequence[int], seed: int, check: str | None = None) -> li
     """Compile some mutants together, and run each that compiles."""
     mutants = [make_mutant(n, seed) for n in numbers]
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
-        library = _compile(mutants, Path(folder))
+        library = compile_together(mutants, Path(folder))
         for mutant in mutants:
             if library is not None and mutant.outcome != NOT_COMPILED:
                 _run(mutant, library, check)

@@ -148,7 +148,9 @@ def test_a_qualifier_becomes_a_mix_type_where_cores_synchronise() -> None:
     for body, expected in (("Add();", one), ("SyncAll();", two), ("CrossCoreSetFlag<0>(1);", two)):
         text = f"__global__ __vector__ void k() {{ {body} }}"
         assert kernel_type(text, "k", [], one) == expected
-    assert kernel_type("SyncAll();", "k", [], "KERNEL_TYPE_MIX_AIC_1_2") == "KERNEL_TYPE_MIX_AIC_1_2"
+    assert (
+        kernel_type("SyncAll();", "k", [], "KERNEL_TYPE_MIX_AIC_1_2") == "KERNEL_TYPE_MIX_AIC_1_2"
+    )
 
 
 def test_headers_tell_the_kernel_type_too(tmp_path: Path) -> None:
