@@ -48,8 +48,8 @@ sanitize: setup ## simulator tests under address and undefined-behaviour sanitiz
 	  LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
 	  $(PYTEST) tests/runtime/simulator
 
-fuzz-simulator: setup ## mutated kernels on the simulator: N=2000 SEED=0; prints how they end
-	PYTHONPATH=tests/runtime $(BIN)/python tests/runtime/fuzz_sources.py $(or $(N),2000) --seed $(or $(SEED),0)
+fuzz-simulator: setup ## mutated kernels on the simulator: N=2000 SEED=0 CHECK=strict; prints how they end
+	PYTHONPATH=tests/runtime $(BIN)/python tests/runtime/fuzz_sources.py $(or $(N),2000) --seed $(or $(SEED),0) $(if $(CHECK),--check $(CHECK))
 
 bless: setup ## accept what the golden tests give now; look at the difference before committing
 	TILE_BLESS=1 $(PYTEST) tests/passes tests/codegen

@@ -1,6 +1,7 @@
 """Mutated kernels on the simulator: every run ends with success or a report, and we live on.
 
-`make fuzz-simulator N=2000` prints a table of how the runs ended; `SEED=7` takes other mutants.
+`make fuzz-simulator N=2000` prints a table of how the runs ended; `SEED=7` takes other mutants,
+`CHECK=strict` another level than the usual mixture of device and off.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ import numpy as np
 import tile_codegen_ascendc
 from mutate_source import mutate
 from tile_ir import TARGETS
+from tile_ir.switches import SWITCHES
+from tile_ir.timing import timing_of
 from tile_runtime import Fault
 from tile_runtime.build_simulator import include_directory
 from tile_runtime.compile_host import find_compiler
@@ -90,6 +93,10 @@ BASES = (
          lambda: [_random(999, dtype=F32), _random(999, dtype=F32), _zeros(999, dtype=F32), 999]),
     Base("examples/ascendc/vector_add.cpp", "maximum", None, 1,
          lambda: [_random(64, dtype=F32), _zeros(8, dtype=F32)]),
+    Base("examples/ascendc/queue_add.cpp", None, None, 3,
+         lambda: [_random(5000), _random(5000), _zeros(5000), TILING], raw=True),
+    Base("examples/ascendc/queue_softmax.cpp", None, None, 3,
+         lambda: [_random(7, 999, dtype=F32), _zeros(7, 999, dtype=F32), 7, 999]),
     Base("examples/ascendc/matmul.cpp", None, None, 2,
          lambda: [_random(128, 128), _random(128, 128), _zeros(128, 128, dtype=F32), SHAPE]),
     Base("examples/ascendc/matmul_relu.cpp", None, None, 2,
@@ -151,7 +158,7 @@ def bound(mutant: Mutant) -> Any:
     return _cells(mutant.base)
 
 
-def _compile(mutants: list[Mutant], folder: Path) -> Path | None:
+def compile_together(mutants: list[Mutant], folder: Path) -> Path | None:
     """A library of those that compile; the others are marked."""
     source, library = folder / "mutants.cpp", folder / "mutants.so"
     command = [
@@ -188,16 +195,20 @@ def _worse_half(alive: list[Mutant]) -> list[Mutant]:
     return [m for m in alive if unbalanced(m)] or alive[: (len(alive) + 1) // 2]
 
 
-def _run(mutant: Mutant, library: Path) -> None:
+def _run(mutant: Mutant, library: Path, check: str | None) -> None:
     target = TARGETS["Ascend910B2"]
+    # Without checks of the device too.
+    level = check or ("off" if mutant.number % 4 == 3 else "device")
     options = RunOptions(
         blocks=mutant.base.blocks,
-        checks=0 if mutant.number % 4 == 3 else 1,  # without checks of the device too
+        checks=SWITCHES["check"].choices.index(level),
         threads=1 + mutant.number % 2,
         seed=mutant.number % 3,
         cube_cores=target.cube_cores,
         vector_cores=target.vector_cores,
         memory_limit=2 << 30,
+        starved=mutant.number // 3 % 4,
+        timing=timing_of(target) if mutant.number % 5 == 0 else None,
     )
     cells = bound(mutant)
     files = RunFiles(options, cells)
@@ -228,24 +239,28 @@ def _problem(mutant: Mutant) -> str:
     return ""
 
 
-def run_batch(numbers: Sequence[int], seed: int) -> list[Mutant]:
+def run_batch(numbers: Sequence[int], seed: int, check: str | None = None) -> list[Mutant]:
     """Compile some mutants together, and run each that compiles."""
     mutants = [make_mutant(n, seed) for n in numbers]
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
-        library = _compile(mutants, Path(folder))
+        library = compile_together(mutants, Path(folder))
         for mutant in mutants:
             if library is not None and mutant.outcome != NOT_COMPILED:
-                _run(mutant, library)
+                _run(mutant, library, check)
     return mutants
 
 
-def fuzz(count: int, seed: int, first: int = 0, workers: int = 2) -> list[Mutant]:
+def fuzz(
+    count: int, seed: int, first: int = 0, workers: int = 2, check: str | None = None
+) -> list[Mutant]:
     """Run `count` mutants; batches are of one base each, whose texts compile alike."""
     numbers = list(range(first, first + count))
     by_base = [numbers[i :: len(BASES)] for i in range(min(len(BASES), count))]
     batches = [group[i : i + BATCH] for group in by_base for i in range(0, len(group), BATCH)]
     with ThreadPoolExecutor(workers) as pool:
-        return [m for batch in pool.map(lambda b: run_batch(b, seed), batches) for m in batch]
+        return [
+            m for batch in pool.map(lambda b: run_batch(b, seed, check), batches) for m in batch
+        ]
 
 
 def table(mutants: Sequence[Mutant]) -> str:
@@ -265,10 +280,11 @@ def main() -> int:
     parser.add_argument("count", type=int)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--check", choices=SWITCHES["check"].choices)
     parser.add_argument("--keep", type=Path, help="folder for the sources that break the invariant")
     options = parser.parse_args()
     begin = time.monotonic()
-    mutants = fuzz(options.count, options.seed, options.first)
+    mutants = fuzz(options.count, options.seed, options.first, check=options.check)
     print(table(mutants))
     print(f"{time.monotonic() - begin:6.0f}  seconds")
     wrong = [m for m in mutants if m.problem]

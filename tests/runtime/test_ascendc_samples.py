@@ -82,8 +82,34 @@ def test_matmul_and_mix(seed: int) -> None:
     assert np.allclose(d, np.maximum(expected, 0), atol=1e-2)
 
 
+@pytest.mark.parametrize("elements", [1, 999, 40000])
+def test_queue_add(elements: int) -> None:
+    x, y = random_matrix(1, elements), random_matrix(2, elements)
+    z = np.full(elements, np.nan, np.float16)
+    tiling = np.array([elements, 1000], np.uint32)
+    for seed in range(3):
+        simulate(
+            EXAMPLES / "queue_add.cpp", None, 8, [x, y, z, tiling], seed=seed, check="strict"
+        ).raise_for_error()
+        assert (z == x + y).all()
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(20, 999), (3, 1), (2, 64), (4, 8000), (1, 12000)])
+def test_queue_softmax(rows: int, columns: int) -> None:
+    x = np.random.default_rng(rows).uniform(-3, 3, (rows, columns)).astype(np.float32)
+    z = np.full_like(x, np.nan)
+    simulate(
+        EXAMPLES / "queue_softmax.cpp", None, 8, [x, z, rows, columns], check="strict"
+    ).raise_for_error()
+    expected = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
+    expected /= expected.sum(1, keepdims=True)
+    assert np.allclose(z, expected, rtol=1e-5, atol=0)
+
+
 @pytest.mark.vendor
-@pytest.mark.parametrize("name", ["vector_add", "matmul", "matmul_relu"])
+@pytest.mark.parametrize(
+    "name", ["vector_add", "matmul", "matmul_relu", "queue_add", "queue_softmax"]
+)
 def test_samples_type_check_with_cann(name: str, tmp_path: Path) -> None:
     path = tmp_path / f"{name}.cpp"
     text = (EXAMPLES / f"{name}.cpp").read_text()

@@ -185,11 +185,11 @@ def test_examples(stem: str) -> None:
         float((events["end"] - events["begin"]).sum()) / run.timeline.mhz, rel=1e-3
     )
     ours = [e for e in slices(trace) if e["args"]["C++"].startswith("kernel.cpp")]
-    for event in ours:
-        place = event["args"].get("Python")
+    for each in ours:
+        place = each["args"].get("Python")
         # What the TPipe at the head of the kernel does stands for no line of the script.
         assert place is None or place.startswith(f"{stem}.py:")
-        assert place is not None or event["name"] in ("SetFlag", "WaitFlag", "PipeBarrier"), event
+        assert place is not None or each["name"] in ("SetFlag", "WaitFlag", "PipeBarrier"), each
 
 
 @pytest.mark.parametrize("stem", ["03_gemm_intrinsic", "05_flash_attention"])

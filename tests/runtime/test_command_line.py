@@ -189,7 +189,16 @@ def test_cache(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_doctor(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     text = run(capsys, "doctor")
-    for name in ("Python", "C++ compiler", "torch", "simulator", "launcher", "cache", "NPU"):
+    for name in (
+        "Python",
+        "C++ compiler",
+        "torch",
+        "simulator",
+        "launcher",
+        "runner",
+        "cache",
+        "NPU",
+    ):
         assert f" {name} " in text
     assert text.endswith("kernels run here on the simulator\n")
     with override(cxx="/no/such/c++"):
@@ -197,6 +206,20 @@ def test_doctor(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPa
     text = capsys.readouterr().out
     assert "BROKEN  C++ compiler" in text and "fix: install one: `apt-get install g++`" in text
     assert text.endswith("kernels can not run here\n")
+
+
+def test_doctor_starts_the_runner(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    broken = tmp_path / "runner"
+    broken.write_text("#!/bin/sh\nexit 127\n")
+    broken.chmod(0o755)
+    for program, problem in ((broken, "exit code 127"), (tmp_path, "Permission denied")):
+        monkeypatch.setattr("tile_runtime.native.runner_program", lambda p=program: p)
+        assert main(["doctor"]) == 1
+        text = capsys.readouterr().out
+        assert "BROKEN  runner" in text and f"{program} does not start: " in text
+        assert problem in text and "fix: remove the file; it is built anew" in text
 
 
 def test_bench_rows(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -124,6 +124,7 @@ FAULTS = {
     "trap": ("illegal-instruction", "SIGILL", True),
     "throw": ("exception", "C++ exception", False),
     "thread": ("segmentation-fault", "null pointer", True),
+    "new": ("out-of-memory", "allocated more memory", False),
     "deadlock": ("deadlock", "waits for cross-core flag 3", True),
 }
 
@@ -144,6 +145,18 @@ def test_a_crash_is_a_report(name: str) -> None:
     assert caught.value.slug == kind
     # A number of times and threads later it is the same.
     assert misdeed(name)[0].error == fault
+
+
+@pytest.mark.parametrize("name", ["null", "recursion", "exit", "loop"])
+def test_the_last_call_before_a_crash_is_told(name: str) -> None:
+    """The kernel of all misdeeds calls SetValue before it chooses one."""
+    line = BAD[: BAD.index("g.SetValue(0, 42)")].count("\n") + 1
+    result, _ = misdeed(name, timeout=0.5 if name == "loop" else 20)
+    assert result.error is not None
+    assert f"the last call of this core was SetValue at <source>:{line}" in result.error.text
+    with pytest.raises(SimulationError) as caught:
+        result.raise_for_error()
+    assert f"<source>:{line}:7: note: the earlier SetValue" in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["loop", "sleep", "printing"])

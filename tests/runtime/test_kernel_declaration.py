@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tile_ir import KernelError
@@ -131,6 +131,9 @@ def test_errors_have_a_position(text: str) -> None:
         ("Mmad(c, a, b, p);", "KERNEL_TYPE_AIC_ONLY"),
         ("if ASCEND_IS_AIC { Mmad(c, a, b, p); } if ASCEND_IS_AIV { }", "KERNEL_TYPE_MIX_AIC_1_2"),
         ("CrossCoreWaitFlag(3);", "KERNEL_TYPE_MIX_AIC_1_2"),
+        ("SyncAll();", "KERNEL_TYPE_MIX_AIV_1_0"),
+        ("SyncAll(gm, ub, 8);", "KERNEL_TYPE_AIV_ONLY"),
+        ("Mmad(c, a, b, p); SyncAll<true>( );", "KERNEL_TYPE_MIX_AIC_1_0"),
         ("KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_1); Mmad();", None),
     ],
 )
@@ -138,6 +141,16 @@ def test_kernel_type_is_inferred(body: str, expected: str | None) -> None:
     text = f"__global__ __aicore__ void k() {{ {body} }} // Mmad(ASCEND_IS_AIV)\n"
     others = "__global__ void k2() { KERNEL_TASK_TYPE_DEFAULT(0); Mmad(); CrossCoreWaitFlag(1); }"
     assert kernel_type(text + others, "k", []) == expected
+
+
+def test_a_qualifier_becomes_a_mix_type_where_cores_synchronise() -> None:
+    one, two = "KERNEL_TYPE_AIV_ONLY", "KERNEL_TYPE_MIX_AIV_1_0"
+    for body, expected in (("Add();", one), ("SyncAll();", two), ("CrossCoreSetFlag<0>(1);", two)):
+        text = f"__global__ __vector__ void k() {{ {body} }}"
+        assert kernel_type(text, "k", [], one) == expected
+    assert (
+        kernel_type("SyncAll();", "k", [], "KERNEL_TYPE_MIX_AIC_1_2") == "KERNEL_TYPE_MIX_AIC_1_2"
+    )
 
 
 def test_headers_tell_the_kernel_type_too(tmp_path: Path) -> None:
@@ -170,6 +183,7 @@ def test_host_code_is_left_out_and_lines_stay() -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(st.text(alphabet=st.sampled_from("ab{}()<>;:,#\"'/*\\\n =_global__void R1"), max_size=80))
+@example(",}{")
 def test_any_text_is_read(text: str) -> None:
     """No text hangs or breaks the reader; blanking keeps every place."""
     blank = without_comments(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,6 +96,49 @@ def test_time_out(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     (folder / "copy.cpp").write_text(SOURCE.replace("++i", "i *= 1"))
     assert sim(*F16, "--out", "z=f16[8]", "--timeout", "0.3") == 1
     assert "error[time-out]: the kernel was still running after 0.3 s" in capsys.readouterr().err
+
+
+def test_where_the_time_goes(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    add = Path(__file__).parents[2] / "examples" / "ascendc" / "queue_add.cpp"
+    np.array([5000, 500], np.uint32).tofile(folder / "add.bin")
+    words = ["sim", str(add), "--blocks", "2", "--in", "x=f16[5000]", "--in", "y=f16[5000]"]
+    words += ["--out", "z=f16[5000]", "--in", "tiling=@add.bin", "--check", "strict"]
+    assert main([*words, "--starve", "aiv0"]) == 0
+    plain = capsys.readouterr().out
+    assert plain.count("\n") == 1
+    assert main([*words, "--time"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(plain)
+    lines = out.splitlines()[1:]
+    assert re.fullmatch(r"modelled  [\d.]+ us on the device, [\d.]+ us with launch", lines[0])
+    assert [line.split()[:2] for line in lines[1:4]] == [
+        ["aiv", "V"], ["aiv", "MTE2"], ["aiv", "MTE3"]
+    ]  # fmt: skip
+    assert re.fullmatch(
+        r"memory    [\d.]+ TB/s with GM; of that [\d.]+ TB/s with HBM, [\d.]+ % of [\d.]+", lines[4]
+    )
+    assert lines[5] == "longest stalls, summed over cores:" and len(lines) <= 11
+    dequeue = [line for line in lines[6:] if "DeQue" in line]
+    assert re.match(r" +[\d.]+ us  aiv (V|MTE3) +flag +x\d+ +queue_add.cpp:\d+  Local", dequeue[0])
+    with override(time=True):
+        assert main(words) == 0
+    assert capsys.readouterr().out == out
+
+
+def test_matrix_rates_and_nothing_to_do(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    product = Path(__file__).parents[2] / "examples" / "ascendc" / "matmul.cpp"
+    np.array([256, 128, 64], np.uint32).tofile(folder / "shape.bin")
+    words = ["--in", "a=f16[256,64]", "--in", "b=f16[64,128]", "--out", "c=f32[256,128]"]
+    assert main(["sim", str(product), *words, "--in", "shape=@shape.bin", "--time"]) == 0
+    assert re.search(
+        r"^matrix    [\d.]+ TFLOP/s, [\d.]+ % of 354 \(16-bit peak\)$",
+        capsys.readouterr().out, re.MULTILINE,
+    )  # fmt: skip
+    (folder / "none.cpp").write_text(
+        '#include "kernel_operator.h"\n__global__ __vector__ void none() {}\n'
+    )
+    assert main(["sim", "none.cpp", "--time"]) == 0
+    assert capsys.readouterr().out.startswith("modelled  ")
 
 
 @pytest.mark.parametrize(

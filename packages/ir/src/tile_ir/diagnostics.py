@@ -8,7 +8,7 @@ runtime adds `SimulationError`. None of them decides what to do next.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tile_ir.location import Loc
@@ -16,7 +16,10 @@ from tile_ir.location import Loc
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding: `path:line:col: severity[slug]: message`, the line, a caret, a hint."""
+    """One finding: `path:line:col: severity[slug]: message`, the line, a caret, a hint.
+
+    A note about another place that matters has the severity `note` and no slug.
+    """
 
     slug: str
     message: str
@@ -27,7 +30,8 @@ class Diagnostic:
     def render(self, sources: Mapping[str, str] | None = None) -> str:
         """The text a user sees. `sources` maps a file name to its text as it was compiled."""
         place = f"{self.loc}: " if self.loc else ""
-        lines = [f"{place}{self.severity}[{self.slug}]: {self.message}"]
+        kind = f"{self.severity}[{self.slug}]" if self.slug else self.severity
+        lines = [f"{place}{kind}: {self.message}"]
         text = _source_line(self.loc, sources)
         if self.loc is not None and text is not None:
             stripped = text.lstrip()
@@ -57,10 +61,12 @@ class TileError(Exception):
         hint: str | None = None,
         *,
         sources: Mapping[str, str] | None = None,
+        notes: Sequence[Diagnostic] = (),
     ) -> None:
         self.diagnostic = Diagnostic(slug, message, loc, hint)
+        self.notes = tuple(notes)
         self.sources: Mapping[str, str] = dict(sources or {})
-        super().__init__(self.diagnostic.render(self.sources))
+        super().__init__(self._rendered())
 
     @property
     def slug(self) -> str:
@@ -81,8 +87,11 @@ class TileError(Exception):
     def with_sources(self, sources: Mapping[str, str]) -> TileError:
         """The same error with the text of the files it names, so that it shows the line."""
         self.sources = {**sources, **self.sources}
-        self.args = (self.diagnostic.render(self.sources),)
+        self.args = (self._rendered(),)
         return self
+
+    def _rendered(self) -> str:
+        return "\n".join(d.render(self.sources) for d in (self.diagnostic, *self.notes))
 
 
 class KernelError(TileError):

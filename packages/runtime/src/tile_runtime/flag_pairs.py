@@ -101,7 +101,7 @@ def _core_of(events: Any, which: Any) -> Any:
 
 
 def _who_sets(events: Any, sets: Any, vector: bool) -> tuple[bool, bool]:
-    """Whether cores of the same kind set the flag (modes 0 and 1, while mode 2 joins the kinds), and
+    """Whether cores of the same kind set the flag (modes 0, 1; mode 2 joins the kinds), and
     whether those of all blocks do (mode 0)."""
     own = sets[(events["core"][sets] > 0) == vector]
     modes = set(events["mode"][own].tolist())

@@ -7,11 +7,11 @@ is read from the source that ran.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from tile_ir import Func, Loc, TileError
+from tile_ir import Diagnostic, Func, Loc, TileError
 from tile_runtime.buffer_names import name_buffers
 
 _COMMENT = re.compile(r"//\s*(?P<file>\S.*?\.py):(?P<line>\d+)(?::(?P<column>\d+))?\s*$")
@@ -44,8 +44,9 @@ class SimulationError(TileError):
         loc: Loc | None,
         hint: str | None,
         sources: Mapping[str, str],
+        notes: Sequence[Diagnostic] = (),
     ) -> None:
-        super().__init__(fault.kind, message, loc, hint, sources=sources)
+        super().__init__(fault.kind, message, loc, hint, sources=sources, notes=notes)
         self.fault = fault
 
 

@@ -177,7 +177,11 @@ class Timeline:
 
 
 def timeline_from(
-    totals: dict[str, float], strings: list[str], events: bytes, accesses: bytes, target: Target
+    totals: dict[str, float],
+    strings: list[str],
+    events: bytes | memoryview,
+    accesses: bytes | memoryview,
+    target: Target,
 ) -> Timeline:
     """The timeline out of what the simulator hands over."""
     return Timeline(

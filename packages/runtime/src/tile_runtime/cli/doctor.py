@@ -16,6 +16,8 @@ from tile_ir import BuildError
 
 # Oldest compilers the simulator is written for.
 OLDEST = {"g++": 11, "clang++": 14}
+# How the runner ends when it is started by hand (main.cpp).
+_NO_RUN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,25 @@ def check_simulator() -> Finding:
     from tile_runtime.native import simulator_library
 
     return _built("simulator", simulator_library)
+
+
+def check_runner() -> Finding:
+    """The program in which `tile-ascend sim` runs kernels: it starts, and finds its libraries."""
+    from tile_runtime.native import runner_program
+
+    finding = _built("runner", runner_program)
+    if not finding.works:
+        return finding
+    try:
+        # Without a run to do, it says so with its exit code.
+        done = subprocess.run([finding.detail], capture_output=True, timeout=30)
+        problem = "" if done.returncode == _NO_RUN else f"exit code {done.returncode}"
+    except (OSError, subprocess.TimeoutExpired) as error:
+        problem = str(error)
+    if not problem:
+        return finding
+    return Finding("runner", False, f"{finding.detail} does not start: {problem}",
+                   "remove the file; it is built anew")  # fmt: skip
 
 
 def check_launcher() -> Finding:
@@ -150,6 +171,7 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
     check_torch,
     check_simulator,
     check_launcher,
+    check_runner,
     check_cache,
     check_npu,
 )

@@ -51,6 +51,15 @@ def add_parser(commands: Any) -> None:
         )  # fmt: skip
     parser.add_argument("--check", choices=SWITCHES["check"].choices, help="what is checked")
     parser.add_argument("--seed", type=int, help="order in which cores are scheduled")
+    parser.add_argument(
+        "--starve",
+        choices=SWITCHES["starve"].choices[1:],
+        metavar="CORE",
+        help="aic, aiv0 or aiv1 runs only when no other core of its block can",
+    )
+    parser.add_argument(
+        "--time", action="store_true", default=None, help="model the time, and tell where it goes"
+    )
     parser.add_argument("--threads", type=int, help="host threads; 0 means one per core")
     parser.add_argument("--soc", help="chip to simulate")
     parser.add_argument("--timeout", type=float, help="seconds the kernel may run; 0: no limit")
@@ -72,6 +81,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from tile_runtime.cli.array_argument import as_numpy, split_argument, summary
+    from tile_runtime.cli.time_summary import time_summary
     from tile_runtime.source_kernel.simulate import simulate
 
     arguments, told = _arguments(options)
@@ -81,9 +91,9 @@ def _run(options: argparse.Namespace) -> int:
         raise CallError("kernel-arguments", f"--save {unknown[0]}: no such --in or --out")
     result = simulate(
         options.source, options.kernel, options.blocks, arguments, check=options.check,
-        seed=options.seed, threads=options.threads, soc=options.soc, timeout=options.timeout,
-        includes=options.includes, defines=options.defines, template=options.template,
-        kernel_type=options.kernel_type,
+        seed=options.seed, starve=options.starve, threads=options.threads, time=options.time,
+        soc=options.soc, timeout=options.timeout, includes=options.includes,
+        defines=options.defines, template=options.template, kernel_type=options.kernel_type,
     )  # fmt: skip
     if result.text:
         print(result.text, end="" if result.text.endswith("\n") else "\n")
@@ -95,6 +105,8 @@ def _run(options: argparse.Namespace) -> int:
         return 1
     for name in told:
         print(summary(name, result.outputs[name]))
+    if result.timeline is not None:
+        print(time_summary(result.timeline))
     if saved:
         import numpy as np
 

@@ -44,9 +44,7 @@ def fault_of(
         if not record.has_fault:
             return None
         kind, text, file, core, api = record.texts[:5]
-        if kind == "exception" and text.endswith("std::bad_alloc"):
-            kind, text = "out-of-memory", "the kernel allocated more than the run may take"
-        return Fault(kind, text, file, record.line, record.block, core, api)
+        return Fault(kind, text, file, record.line, record.block, core, api, record.texts[6])
     assert record.state != BAD_ARGUMENT, "told by the caller"
     return _crash(ended, cells, library, source)
 
@@ -111,6 +109,9 @@ def _told(kind: str, text: str, ended: Ended, library: Path, source: str) -> Fau
     record = ended.record
     core = _CORES[record.core] if record.has_core and record.core < len(_CORES) else ""
     line = _line_in(source, addresses_to_lines(library, record.frames))
+    if record.last_api:
+        text += f"; the last call of this core was {record.last_api}"
+        text += f" at {record.last_file}:{record.last_line}" if record.last_line else ""
     return Fault(kind, text, source if line else "", line, record.block, core, "")
 
 

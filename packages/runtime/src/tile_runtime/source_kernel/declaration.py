@@ -155,9 +155,9 @@ def _split(tokens: Sequence[Token]) -> list[list[Token]]:
             parts.append([])
         else:
             parts[-1].append(token)
-    if [t.text for t in parts[0]] in ([], ["void"]) and len(parts) == 1:
+    if len(parts) == 1 and [t.text for t in parts[0]] == ["void"]:
         return []
-    return parts
+    return [p for p in parts if p]  # of text that is no C++, such as `(,`, one may be empty
 
 
 def _parameter(

@@ -48,7 +48,7 @@ def run_isolated(
     runner, simulator = _programs(os.environ.get("TILE_CACHE_DIR"))
     command = [
         str(runner), str(os.getpid()), str(simulator), str(library),
-        str(files.request), str(files.record), symbol,
+        str(files.request), str(files.record), str(files.timeline), symbol,
     ]  # fmt: skip
     try:
         process = subprocess.Popen(
@@ -56,7 +56,7 @@ def run_isolated(
             stdin=subprocess.DEVNULL,
             stdout=files.console,
             stderr=files.console,
-            pass_fds=(files.request, files.record),
+            pass_fds=[d for d in (files.request, files.record, files.timeline) if d >= 0],
             start_new_session=True,
         )
     except OSError as error:

@@ -21,21 +21,34 @@ _CUBE_WORDS = re.compile(
     r"CO1|CO2|TSCM)|CrossCore\w+)\b|SyncAll\s*<\s*false"
 )
 _VECTOR_WORDS = re.compile(r"\b(ASCEND_IS_AIV|ASCEND_IS_NOT_AIC|VEC(IN|OUT|CALC)|CrossCore\w+)\b")
+# Where one kind of core synchronises in hardware, the type is the MIX type of that kind: the sample
+# sync_all of asc-devkit is `__vector__` and does so on A2.
+_SYNC_WORDS = re.compile(r"\bSyncAll\s*(<[^<>;]*>\s*)?\(\s*\)|\bCrossCore(Set|Wait)Flag\b")
+_SYNCHRONISED = {
+    "KERNEL_TYPE_AIV_ONLY": "KERNEL_TYPE_MIX_AIV_1_0",
+    "KERNEL_TYPE_AIC_ONLY": "KERNEL_TYPE_MIX_AIC_1_0",
+}
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
 
 
-def kernel_type(text: str, name: str, folders: Sequence[Path]) -> str | None:
+def kernel_type(
+    text: str, name: str, folders: Sequence[Path], qualifier: str | None = None
+) -> str | None:
     """The type of kernel `name`, None if the code sets it with KERNEL_TASK_TYPE_DEFAULT.
 
-    Bodies of other kernels are left aside; headers in `folders` count.
+    `qualifier` is the type a word such as `__vector__` says. Bodies of other kernels are left
+    aside; headers in `folders` count.
     """
     words = " ".join(_code(text, name, folders))
+    if qualifier is not None:
+        return _SYNCHRONISED.get(qualifier, qualifier) if _SYNC_WORDS.search(words) else qualifier
     if "KERNEL_TASK_TYPE_DEFAULT" in words:
         return None
     cube, vector = bool(_CUBE_WORDS.search(words)), bool(_VECTOR_WORDS.search(words))
     if cube and vector:
         return "KERNEL_TYPE_MIX_AIC_1_2"
-    return "KERNEL_TYPE_AIC_ONLY" if cube else "KERNEL_TYPE_AIV_ONLY"
+    type_ = "KERNEL_TYPE_AIC_ONLY" if cube else "KERNEL_TYPE_AIV_ONLY"
+    return _SYNCHRONISED[type_] if _SYNC_WORDS.search(words) else type_
 
 
 def _code(text: str, name: str, folders: Sequence[Path]) -> Iterable[str]:

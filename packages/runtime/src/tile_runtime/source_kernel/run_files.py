@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tile_ir import BuildError
 from tile_runtime.source_kernel.arguments import BUFFER, INTEGER, REAL, Cell
+from tile_runtime.timeline import ACCESS, EVENT
 
-_REQUEST = struct.Struct("<IIIIQIIQ")
+_REQUEST = struct.Struct("<IIIIQIIQII")
 _ARGUMENT = struct.Struct("<IIQQQQdII64s")
+_CONSTANT = struct.Struct("<24sd")
 _MOST_FRAMES = 64
-_TEXTS = 6
-_RECORD = struct.Struct(f"<IiQiIqIIIIIIQIIiI{_MOST_FRAMES}Q{_TEXTS}Q")
+_TEXTS = 7
+_RECORD = struct.Struct(f"<IiQiIqIIIIIIQIIiI{_MOST_FRAMES}Q{_TEXTS}Q64s512sII")
+_TIMELINE = struct.Struct("<QQQQddQQQQ")
+_TOTALS = ("cycles", "launch_us", "macs", "read_bytes", "write_bytes", "hbm_bytes")
 # GM allocations start at multiples of this (hardware.md, section 2.3).
 _GM_ALIGNMENT = 512
 _PAGE = os.sysconf("SC_PAGESIZE")
@@ -28,7 +34,10 @@ STARTING, CANNOT_LOAD, BAD_ARGUMENT, RUNNING, FINISHED, OUT_OF_MEMORY, WROTE_OUT
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How to run: numbers of tile_simulator.h's TileOptions, and the limit of memory in bytes."""
+    """How to run: numbers of tile_simulator.h's TileOptions, and the limit of memory in bytes.
+
+    `timing` has the constants of the time model; None: the run is not timed.
+    """
 
     blocks: int
     checks: int
@@ -37,11 +46,14 @@ class RunOptions:
     cube_cores: int
     vector_cores: int
     memory_limit: int
+    starved: int = 0
+    timing: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """What the runner left; the fields of the structure Record."""
+    """What the runner left; the fields of the structure Record. `texts` are kind, text, file, core
+    and API of a fault, what was printed, and the hint of the fault."""
 
     state: int
     signal: int
@@ -60,10 +72,14 @@ class RunRecord:
     exit_code: int
     frames: tuple[int, ...]
     texts: tuple[str, ...]
+    last_api: str
+    last_file: str
+    last_line: int
 
 
 class RunFiles:
-    """Request, record and console of one run. They have no name, so none can be left behind."""
+    """Request, record and console of one run, and the timeline if it is timed. They have no name,
+    so none can be left behind."""
 
     def __init__(self, options: RunOptions, cells: Sequence[Cell]) -> None:
         self._descriptors: list[int] = []
@@ -71,6 +87,7 @@ class RunFiles:
             self.request = self._open("tile-request")
             self.record = self._open("tile-record")
             self.console = self._open("tile-console")
+            self.timeline = -1 if options.timing is None else self._open("tile-timeline")
             os.ftruncate(self.record, _RECORD.size)
             self._places = self._write_request(options, cells)
         except OSError:
@@ -83,11 +100,15 @@ class RunFiles:
         return descriptor
 
     def _write_request(self, options: RunOptions, cells: Sequence[Cell]) -> list[tuple[int, int]]:
-        position = _pages(_REQUEST.size + len(cells) * _ARGUMENT.size)
+        constants = options.timing or {}
+        position = _pages(
+            _REQUEST.size + len(cells) * _ARGUMENT.size + len(constants) * _CONSTANT.size
+        )
         header = bytearray(
             _REQUEST.pack(
                 len(cells), options.blocks, options.checks, options.threads, options.seed,
                 options.cube_cores, options.vector_cores, options.memory_limit,
+                options.starved, len(constants),
             )
         )  # fmt: skip
         places: list[tuple[int, int]] = []
@@ -109,6 +130,8 @@ class RunFiles:
                 cell.kind, cell.type, size, start, lead, integer & (1 << 64) - 1, real,
                 integer < 0, shares, cell.name.encode()[:63],
             )  # fmt: skip
+        for name, value in constants.items():
+            header += _CONSTANT.pack(name.encode(), value)
         os.ftruncate(self.request, position)
         os.pwrite(self.request, header, 0)
         for (start, size), cell in zip(places, cells, strict=True):
@@ -128,12 +151,33 @@ class RunFiles:
             done += count
         return result
 
+    def read_timeline(self) -> tuple[dict[str, float], list[str], memoryview, memoryview] | None:
+        """Totals, strings, events and accesses of a timed run without a fault, as
+        `timeline_from` takes them. The arrays stay in the file: they may be large."""
+        size = os.fstat(self.timeline).st_size if self.timeline >= 0 else 0
+        if size == 0:
+            return None
+        content = memoryview(
+            mmap.mmap(self.timeline, size, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
+        )
+        fields = _TIMELINE.unpack_from(content) if size >= _TIMELINE.size else (0,) * 10
+        lengths = (fields[0] * EVENT.itemsize, fields[1] * ACCESS.itemsize, fields[3])
+        if _TIMELINE.size + sum(lengths) != size:
+            raise BuildError("timeline", "the timeline of the run is not whole")
+        parts, begin = [], _TIMELINE.size
+        for length in lengths:
+            parts.append(content[begin : begin + length])
+            begin += length
+        strings = parts[2].tobytes().decode(errors="replace").split("\0")[:-1]
+        return dict(zip(_TOTALS, fields[4:], strict=True)), strings, parts[0], parts[1]
+
     def read_record(self) -> RunRecord:
         data = os.pread(self.record, _RECORD.size, 0).ljust(_RECORD.size, b"\0")
         fields = _RECORD.unpack(data)
         frames = fields[17 : 17 + _MOST_FRAMES]
         texts, position = [], _RECORD.size
-        for length in fields[17 + _MOST_FRAMES :]:
+        last = fields[17 + _MOST_FRAMES + _TEXTS :]
+        for length in fields[17 + _MOST_FRAMES :][:_TEXTS]:
             taken = min(length, _LONGEST_TEXT)
             texts.append(os.pread(self.record, taken, position).decode(errors="replace"))
             position += taken
@@ -143,7 +187,8 @@ class RunFiles:
             block=fields[7], core=fields[8], line=fields[9], on_stack=bool(fields[10]),
             argument=fields[11], elapsed=fields[12] / 1e9, has_fault=bool(fields[13]),
             exit_code=fields[15], frames=frames[: min(fields[14], _MOST_FRAMES)],
-            texts=tuple(texts),
+            texts=tuple(texts), last_api=_c_string(last[0]), last_file=_c_string(last[1]),
+            last_line=last[2],
         )  # fmt: skip
 
     def console_text(self) -> str:
@@ -153,6 +198,10 @@ class RunFiles:
     def close(self) -> None:
         while self._descriptors:
             os.close(self._descriptors.pop())
+
+
+def _c_string(data: bytes) -> str:
+    return data.partition(b"\0")[0].decode(errors="replace")
 
 
 def _pages(size: int) -> int:

@@ -11,19 +11,22 @@ from typing import Any
 import numpy as np
 import torch
 
-from tile_ir import TARGETS, BuildError, CallError, KernelError, Loc, Target, did_you_mean
+from tile_ir import TARGETS, BuildError, CallError, KernelError, Target, did_you_mean
 from tile_ir.switches import SWITCHES, switch
+from tile_ir.timing import timing_of
 from tile_runtime.simulation_error import Fault, SimulationError
 from tile_runtime.source_kernel.arguments import BUFFER, Cell, bind
 from tile_runtime.source_kernel.compile_source import CompileOptions, compile_source
 from tile_runtime.source_kernel.crash import fault_of
 from tile_runtime.source_kernel.declaration import KernelDeclaration, find_kernel
+from tile_runtime.source_kernel.fault_report import KernelSource, fault_error
 from tile_runtime.source_kernel.host_code import without_host_code
 from tile_runtime.source_kernel.host_stub import translation_unit
 from tile_runtime.source_kernel.isolated_run import run_isolated
 from tile_runtime.source_kernel.kernel_type import KERNEL_TYPES
 from tile_runtime.source_kernel.kernel_type import kernel_type as inferred_type
 from tile_runtime.source_kernel.run_files import BAD_ARGUMENT, RunFiles, RunOptions
+from tile_runtime.timeline import Timeline, timeline_from
 
 # What a source given as text is called in reports.
 TEXT_NAME = "<source>"
@@ -37,19 +40,21 @@ class SimulationResult:
 
     `outputs` maps the name of every array argument to its contents after the run: the caller's own
     array, written in place, or a new one if that is read-only or the run ended with a fault.
-    `text` is what the kernel printed, `elapsed` the seconds it ran on the host.
+    `text` is what the kernel printed, `elapsed` the seconds it ran on the host. `timeline` is the
+    modelled time if it was asked for and there is no fault.
     """
 
     outputs: Mapping[str, Any]
     text: str
     error: Fault | None
     elapsed: float
-    _source: tuple[str, str] = field(repr=False, default=("", ""))
+    timeline: Timeline | None = field(repr=False, default=None)
+    _told: SimulationError | None = field(repr=False, default=None)
 
     def raise_for_error(self) -> None:
         """Raise SimulationError at the C++ line if the run ended with a fault."""
-        if self.error is not None:
-            raise _error(self.error, *self._source)
+        if self._told is not None:
+            raise self._told.with_traceback(None)
 
 
 def simulate(
@@ -60,7 +65,9 @@ def simulate(
     *,
     check: str | None = None,
     seed: int | None = None,
+    starve: str | None = None,
     threads: int | None = None,
+    time: bool | None = None,
     soc: str | None = None,
     timeout: float | None = None,
     includes: Sequence[str | os.PathLike[str]] = (),
@@ -72,7 +79,8 @@ def simulate(
     """Run `blocks` blocks of a kernel of an Ascend C source (a path, or text of several lines).
 
     `args` are arrays and CPU tensors for pointers, numbers for scalars, bytes or structured values
-    for structs, in order or by name. Options left out are the switches of the same name.
+    for structs, in order or by name. Options left out are the switches of the same name; `starve`
+    is a core that runs only when no other of its block can, `time` asks for `result.timeline`.
     `kernel` None is the only kernel of the source; `template` instantiates one: `add<half, 64>`.
     `kernel_type`, such as "KERNEL_TYPE_AIV_ONLY", is for kernels that do not say it themselves.
 
@@ -83,10 +91,14 @@ def simulate(
     try:
         declared, expression = find_kernel(text, name, kernel, template)
         folders = [folder, *(Path(p).absolute() for p in includes)]
-        type_ = declared.type if kernel_type is None else _checked_type(kernel_type)
-        declared = replace(declared, type=type_ or inferred_type(text, declared.name, folders))
+        if kernel_type is None:
+            type_ = inferred_type(text, declared.name, folders, declared.type)
+        else:
+            type_ = _checked_type(kernel_type)
+        declared = replace(declared, type=type_)
         cells = bind(declared, args)
-        options = _run_options(blocks, check, seed, threads, soc, memory_limit)
+        target = _target(switch("soc") if soc is None else soc)
+        options = _run_options(target, blocks, check, seed, starve, threads, time, memory_limit)
     except KernelError as error:
         raise error.with_sources({name: text}) from None
     seconds = _seconds(timeout)
@@ -101,8 +113,17 @@ def simulate(
             raise _unfit(declared, record.argument, record.texts[1], {name: text})
         fault = fault_of(ended, cells, compiled.library, name, seconds)
         outputs = _outputs(files, cells, write_back=fault is None)
+        told = None
+        if fault is not None:
+            told = fault_error(fault, KernelSource(name, text, folder))
+        timed = files.read_timeline() if fault is None else None
         return SimulationResult(
-            outputs, record.texts[5] + ended.console, fault, record.elapsed, (name, text)
+            outputs,
+            record.texts[5] + ended.console,
+            told.fault if told is not None else None,
+            record.elapsed,
+            None if timed is None else timeline_from(*timed, target),
+            told,
         )
     finally:
         files.close()
@@ -130,18 +151,24 @@ def _checked_type(name: str) -> str:
 
 
 def _run_options(
+    target: Target,
     blocks: int,
     check: str | None,
     seed: int | None,
+    starve: str | None,
     threads: int | None,
-    soc: str | None,
+    time: bool | None,
     memory_limit: int,
 ) -> RunOptions:
     level = switch("check") if check is None else check
     levels = SWITCHES["check"].choices  # in the order of TileChecks
     if level not in levels:
         raise CallError("check-level", f"check={level!r}: expected one of {', '.join(levels)}")
-    target = _target(switch("soc") if soc is None else soc)
+    starved = switch("starve") if starve is None else starve
+    cores = SWITCHES["starve"].choices  # in the order of TileOptions::starved
+    if starved not in cores:
+        expected = ", ".join(cores[1:])
+        raise CallError("call-option", f"starve={starved!r}: expected one of {expected}")
     numbers = {
         "blocks": (blocks, 0xFFFFFFFF),
         "threads": (switch("threads") if threads is None else threads, 4096),
@@ -155,6 +182,8 @@ def _run_options(
         checks=levels.index(level),
         cube_cores=target.cube_cores,
         vector_cores=target.vector_cores,
+        starved=cores.index(starved),
+        timing=timing_of(target) if (switch("time") if time is None else time) else None,
         **{name: int(value) for name, (value, _) in numbers.items()},
     )
 
@@ -207,25 +236,3 @@ def _outputs(files: RunFiles, cells: Sequence[Cell], *, write_back: bool) -> dic
             result = array
         outputs[cell.name] = result
     return outputs
-
-
-def _error(fault: Fault, name: str, text: str) -> SimulationError:
-    """The fault at its C++ line, as other errors are shown."""
-    loc = None
-    if fault.line:
-        known = fault.file == name
-        loc = Loc(fault.file, fault.line, _column(text, fault) if known else 1)
-    where = [fault.api, f"block {fault.block}" if fault.core else "", fault.core]
-    told = ", ".join(w for w in where if w)
-    message = f"{fault.text} ({told})" if told else fault.text
-    return SimulationError(fault, message, loc, None, {name: text})
-
-
-def _column(text: str, fault: Fault) -> int:
-    """Where the call stands in its line, from 1; the first word if it is not found."""
-    lines = text.splitlines()
-    if fault.line > len(lines):
-        return 1
-    line = lines[fault.line - 1]
-    call = line.find(fault.api.split("::")[-1]) if fault.api else -1
-    return 1 + (call if call >= 0 else len(line) - len(line.lstrip()))

@@ -10,6 +10,8 @@
 #include "ascend_c/data_copy.h"
 #include "ascend_c/debug_print.h"
 #include "ascend_c/fixpipe.h"
+#include "ascend_c/kernel_assert.h"
+#include "ascend_c/kernel_constants.h"
 #include "ascend_c/load_data.h"
 #include "ascend_c/local_allocator.h"
 #include "ascend_c/mmad.h"

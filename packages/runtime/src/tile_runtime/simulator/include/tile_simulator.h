@@ -52,7 +52,10 @@ struct TileError {
 // The core a host thread simulates at this moment.
 struct TileRunningCore {
     uint32_t block;
-    uint32_t core;  // 0 aic, 1 aiv0, 2 aiv1
+    uint32_t core;    // 0 aic, 1 aiv0, 2 aiv1
+    const char* api;  // the one it entered last; null if it has entered none
+    const char* file;
+    uint32_t line;
 };
 
 void tile_simulator_default_options(TileOptions* options);

@@ -86,6 +86,26 @@ void record_core()
     }
 }
 
+// Cut off where the record has no room.
+void copy_text(char* to, size_t room, const char* from)
+{
+    for (size_t i = 0; i + 1 < room && from[i] != 0; ++i) {
+        to[i] = from[i];
+    }
+}
+
+// Reads pointers a kernel may have overwritten, so it comes last.
+void record_last_use()
+{
+    TileRunningCore core{};
+    if (watched.running_core(&core) != 0 && core.api != nullptr) {
+        Record& record = *watched.record;
+        copy_text(record.last_api, sizeof(record.last_api), core.api);
+        copy_text(record.last_file, sizeof(record.last_file), core.file != nullptr ? core.file : "");
+        record.last_line = core.line;
+    }
+}
+
 void record_frames()
 {
     bool kernel_seen = false;
@@ -141,6 +161,7 @@ void on_signal(int signal, siginfo_t* information, void* context)
     } else {
         record_frames();
     }
+    record_last_use();
     _exit(1);
 }
 
@@ -218,6 +239,7 @@ void report_exit(int code)
     watched.record->exit_code = code;
     record_core();
     record_frames();
+    record_last_use();
     _exit(2);
 }
 

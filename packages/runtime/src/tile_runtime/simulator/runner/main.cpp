@@ -1,7 +1,7 @@
 // Runs one kernel of a hand-written source in a process of its own, so that nothing it does harms the caller.
 //
 // Usage: runner <parent pid> <libtile_simulator.so> <kernel library> <request descriptor> <record descriptor>
-// <host stub>
+// <timeline descriptor, or -1> <host stub>
 #include <dlfcn.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -112,8 +113,11 @@ void limit_resources(uint64_t memory)
         }
         std::fclose(statistics);
     }
+    // Only the lower of the two limits that each resource has: what the runner itself writes later may be longer.
     const auto set = [](__rlimit_resource_t which, rlim_t value) {
-        const rlimit limit{value, value};
+        rlimit limit{};
+        getrlimit(which, &limit);
+        limit.rlim_cur = std::min(value, limit.rlim_max);
         setrlimit(which, &limit);
     };
     if (memory != 0) {
@@ -123,13 +127,34 @@ void limit_resources(uint64_t memory)
     set(RLIMIT_CORE, 0);
 }
 
+void lift_limit(__rlimit_resource_t which)
+{
+    rlimit limit{};
+    getrlimit(which, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(which, &limit);
+}
+
+// Appends to the timeline file. A file that can not be written is one the parent finds too short.
+void append(int file, const void* data, uint64_t bytes)
+{
+    for (uint64_t done = 0; done < bytes;) {
+        const ssize_t count = write(file, static_cast<const char*>(data) + done, bytes - done);
+        if (count <= 0) {
+            return;
+        }
+        done += static_cast<uint64_t>(count);
+    }
+}
+
 class Run {
 public:
-    Run(const char* simulator, const char* kernel, int request_file, int record_file, const char* stub)
+    Run(const char* simulator, const char* kernel, int request_file, int record_file, int timeline_file, const char* stub)
         : request_(map_request(request_file)),
           arguments_(reinterpret_cast<const RequestArgument*>(&request_ + 1)),
           memory_(request_file, arguments_, request_.arguments),
           out_(record_file),
+          timeline_file_(timeline_file),
           simulator_(open_library(simulator, RTLD_NOW | RTLD_GLOBAL)),
           kernel_(open_library(kernel, RTLD_NOW | RTLD_LOCAL)),
           stub_(stub)
@@ -178,8 +203,13 @@ private:
         options.checks = request_.checks;
         options.threads = request_.threads;
         options.seed = request_.seed;
+        options.starved = request_.starved;
         options.cube_cores = request_.cube_cores;
         options.vector_cores = request_.vector_cores;
+        if (request_.constants != 0) {
+            read_timing();
+            options.timing = &timing_;
+        }
         find<decltype(tile_simulator_set_options)>(simulator_, "tile_simulator_set_options")(&options);
         std::vector<TileBuffer> buffers;
         for (uint32_t i = 0; i < request_.arguments; ++i) {
@@ -189,6 +219,21 @@ private:
         }
         find<decltype(tile_simulator_set_buffers)>(simulator_, "tile_simulator_set_buffers")(
             buffers.data(), buffers.size());
+    }
+
+    void read_timing()
+    {
+        const auto* given = reinterpret_cast<const RequestConstant*>(arguments_ + request_.arguments);
+        std::istringstream names(find<decltype(tile_simulator_timing_names)>(simulator_, "tile_simulator_timing_names")());
+        double* field = reinterpret_cast<double*>(&timing_);
+        for (std::string name; names >> name; ++field) {
+            const auto* found = std::find_if(
+                given, given + request_.constants, [&](const RequestConstant& constant) { return constant.name == name; });
+            if (found == given + request_.constants) {
+                throw std::runtime_error("the time model lacks the constant " + name);
+            }
+            *field = found->value;
+        }
     }
 
     std::vector<tile_host::Argument> argument_cells() const
@@ -216,19 +261,42 @@ private:
                 out_.write(i, texts[i]);
             }
         }
+        write_timeline();
         size_t length = 0;
         const char* printed = find<decltype(tile_simulator_output)>(simulator_, "tile_simulator_output")(&length);
         out_.write(5, printed, std::min<uint64_t>(length, most_printed));
+        out_.write(6, error != nullptr ? error->hint : "");
         const Nearest overwritten = memory_.find_overwritten();
         record.nearest_buffer = overwritten.argument;
         record.nearest_offset = overwritten.offset;
         record.state = error == nullptr && overwritten.argument >= 0 ? state_wrote_outside : state_finished;
     }
 
+    void write_timeline()
+    {
+        const TileTimeline* line = find<decltype(tile_simulator_timeline)>(simulator_, "tile_simulator_timeline")();
+        if (line == nullptr || timeline_file_ < 0) {
+            return;
+        }
+        std::string strings;
+        for (size_t i = 0; i < line->string_count; ++i) {
+            strings.append(line->strings[i]).push_back('\0');
+        }
+        const TimelineHead head{line->count, line->access_count, line->string_count, strings.size(), line->cycles,
+            line->launch_us, line->macs, line->read_bytes, line->write_bytes, line->hbm_bytes};
+        lift_limit(RLIMIT_FSIZE);
+        append(timeline_file_, &head, sizeof(head));
+        append(timeline_file_, line->events, line->count * sizeof(TileTimeEvent));
+        append(timeline_file_, line->accesses, line->access_count * sizeof(TileTimeAccess));
+        append(timeline_file_, strings.data(), strings.size());
+    }
+
     const Request& request_;
     const RequestArgument* arguments_;
     ArgumentMemory memory_;
     RecordFile out_;
+    const int timeline_file_;
+    TileTiming timing_{};
     void* simulator_;
     void* kernel_;
     const char* stub_;
@@ -243,7 +311,7 @@ int run(char** arguments)
     const int record_file = std::atoi(arguments[5]);
     RecordFile record(record_file);
     try {
-        Run run(arguments[2], arguments[3], std::atoi(arguments[4]), record_file, arguments[6]);
+        Run run(arguments[2], arguments[3], std::atoi(arguments[4]), record_file, std::atoi(arguments[6]), arguments[7]);
         run.execute();
         std::fflush(nullptr);
         // No destructors: the kernel may have left anything behind, and the system takes all of it back.
@@ -265,5 +333,5 @@ int run(char** arguments)
 
 int main(int count, char** arguments)
 {
-    return count == 7 ? tile_runner::run(arguments) : 3;
+    return count == 8 ? tile_runner::run(arguments) : 3;
 }

@@ -32,7 +32,15 @@ struct Request {
     uint32_t cube_cores;
     uint32_t vector_cores;
     uint64_t memory_limit;  // bytes the run may take besides its buffers
-    // RequestArgument[arguments] follows
+    uint32_t starved;
+    uint32_t constants;  // of the time model; 0: the run is not timed
+    // RequestArgument[arguments] and RequestConstant[constants] follow
+};
+
+// A field of TileTiming.
+struct RequestConstant {
+    char name[24];
+    double value;
 };
 
 enum State : uint32_t {
@@ -46,7 +54,7 @@ enum State : uint32_t {
 };
 
 constexpr uint32_t most_frames = 64;
-constexpr uint32_t text_count = 6;  // kind, text, file, core, api, printed
+constexpr uint32_t text_count = 7;  // kind, text, file, core, api, printed, hint
 
 struct Record {
     uint32_t state;
@@ -68,6 +76,25 @@ struct Record {
     uint32_t reserved;
     uint64_t frames[most_frames];  // offsets in the kernel library, innermost first
     uint64_t lengths[text_count];  // of the texts that follow in the record file
+    // The API the core above entered last: in case of a signal, the last thing known.
+    char last_api[64];
+    char last_file[512];
+    uint32_t last_line;
+    uint32_t reserved_too;
+};
+
+// The head of the timeline file. Events, accesses and the strings, each with its final zero, follow.
+struct TimelineHead {
+    uint64_t events;
+    uint64_t accesses;
+    uint64_t strings;
+    uint64_t string_bytes;
+    double cycles;
+    double launch_us;
+    uint64_t macs;
+    uint64_t read_bytes;
+    uint64_t write_bytes;
+    uint64_t hbm_bytes;
 };
 
 }  // namespace tile_runner

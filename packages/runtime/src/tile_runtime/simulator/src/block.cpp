@@ -1,6 +1,7 @@
 // The cores of one block as co-routines.
 #include <cstring>
 #include <exception>
+#include <new>
 
 #include "launch.h"
 #include "order_checks.h"
@@ -63,6 +64,11 @@ void Block::core_main(void* pointer)
         launch.report(core, std::move(error.fault));
     } catch (const Stopped&) {
     } catch (const NotTakingPart&) {
+    } catch (const std::bad_alloc&) {
+        Fault fault;
+        fault.kind = "out-of-memory";
+        fault.text = "the kernel allocated more memory than the host gives it";
+        launch.report(core, std::move(fault));
     } catch (const std::exception& error) {
         Fault fault;
         fault.kind = "exception";

@@ -138,7 +138,9 @@ int tile_simulator_running_core(TileRunningCore* core)
     if (running == nullptr) {
         return 0;
     }
-    *core = TileRunningCore{running->block.index(), running->is_vector() ? 1 + running->sub : 0};
+    const Where at = running->site.file != nullptr ? running->site : running->last_use.at;
+    *core = TileRunningCore{
+        running->block.index(), running->is_vector() ? 1 + running->sub : 0, running->last_use.api, at.file, at.line};
     return 1;
 }
 }

@@ -62,6 +62,7 @@ void Core::begin()
     time_log = block.launch().options().timing != nullptr ? std::make_unique<TimeLog>() : nullptr;
     waiting_id = -1;
     has_pending = false;
+    last_use = Use{};
     site = Where{};
     takes_part = true;
     device_checks = block.launch().options().checks >= TILE_CHECKS_DEVICE;

@@ -90,6 +90,9 @@ public:
     bool has_pending = false;
     Fault pending;
 
+    // The API the core entered last, for those who find it dead.
+    Use last_use{};
+
     // Set by SiteScope: the place in the kernel that stands for whatever the core does now.
     Where site{};
 

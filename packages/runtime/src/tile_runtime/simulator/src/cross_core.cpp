@@ -97,7 +97,7 @@ bool cross_flag_ready(Core& core, int id)
 void cross_core_set(uint32_t mode, pipe_t pipe, int64_t id, Use use)
 {
     Core& core = core_of(use);
-    enter(core);
+    enter(core, use);
     check_use(core, id, use);
     if (core.device_checks && core.is_vector() && (pipe == PIPE_M || pipe == PIPE_MTE1 || pipe == PIPE_FIX)) {
         raise("bad-argument", use, text_of("%s: an AIV does not have this pipe", use.api));
@@ -137,7 +137,7 @@ void cross_core_set(uint32_t mode, pipe_t pipe, int64_t id, Use use)
 void cross_core_wait(int64_t id, Use use)
 {
     Core& core = core_of(use);
-    enter(core);
+    enter(core, use);
     check_use(core, id, use);
     const int flag = static_cast<int>(id);
     core.waiting_use = use;
@@ -209,7 +209,7 @@ void sync_all(bool vector_cores_only, Use use)
 void clean_data_cache(uint64_t address, bool entire, Use use)
 {
     Core& core = core_of(use);
-    enter(core);
+    enter(core, use);
     if (OrderChecks* order = core.block.order()) {
         const GlobalBuffer* buffer = core.block.launch().buffers().find(address);
         bool clean = true;

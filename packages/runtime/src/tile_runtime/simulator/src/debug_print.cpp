@@ -1,5 +1,6 @@
 // printf, PRINTF and DumpTensor: text per core, given out in block order after the launch.
 #include "ascend_c/debug_print.h"
+#include "ascend_c/kernel_assert.h"
 
 #include <cstdio>
 #include <cstring>
@@ -70,10 +71,11 @@ void dump(Core& core, const char* place, DataType type, const uint8_t* data, uin
 
 }  // namespace
 
-void print(const char* format, const PrintArgument* arguments, uint32_t count)
+namespace {
+
+std::string formatted(const char* format, const PrintArgument* arguments, uint32_t count)
 {
-    Core& core = core_of({"printf", {"", 0}});
-    std::string& text = core.output;
+    std::string text;
     uint32_t next = 0;
     for (const char* at = format; *at != 0;) {
         if (*at != '%') {
@@ -107,6 +109,22 @@ void print(const char* format, const PrintArgument* arguments, uint32_t count)
             append_number(text, spec, conversion, argument);
         }
     }
+    return text;
+}
+
+}  // namespace
+
+void print(const char* format, const PrintArgument* arguments, uint32_t count)
+{
+    core_of({"printf", {"", 0}}).output += formatted(format, arguments, count);
+}
+
+void assertion_failed(
+    Use use, const char* condition, const char* format, const PrintArgument* arguments, uint32_t count)
+{
+    const std::string told = formatted(format, arguments, count);
+    raise("assertion", use,
+        text_of("the kernel's assertion `%s` does not hold%s%s", condition, told.empty() ? "" : ": ", told.c_str()));
 }
 
 void dump_local(LocalOperand tensor, uint32_t description, uint32_t elements, Use use)

@@ -1,5 +1,7 @@
 #include "instruction.h"
 
+#include <algorithm>
+
 #include "launch.h"
 #include "order_checks.h"
 #include "race_report.h"
@@ -10,19 +12,20 @@ namespace tile_simulator {
 int Instruction::local(const char* name, bool write, const LocalOperand& tensor, Memory memory, const Region& region,
     uint32_t alignment)
 {
-    operands[count] = {name, memory, write, alignment, region, nullptr, tensor.buffer, 0};
+    operands[count] = {name, memory, write, alignment, region, nullptr, tensor.buffer, 0, size_of(tensor.type)};
     return count++;
 }
 
 int Instruction::global(const char* name, bool write, const GlobalOperand& tensor, const Region& region)
 {
-    operands[count] = {name, Memory::gm, write, 0, region, nullptr, {}, tensor.origin};
+    operands[count] = {name, Memory::gm, write, 0, region, nullptr, {}, tensor.origin, 1};
     past_l2 = past_l2 || tensor.past_l2;
     return count++;
 }
 
-void enter(Core& core)
+void enter(Core& core, Use use)
 {
+    core.last_use = use;
     if (core.stopped()) {
         throw Stopped{};
     }
@@ -38,7 +41,7 @@ void enter(Core& core)
 
 void Instruction::issue()
 {
-    enter(core);
+    enter(core, use);
     for (int i = 0; i < count; ++i) {
         Operand& operand = operands[i];
         const uint64_t end = operand.region.end();
@@ -63,10 +66,11 @@ void Instruction::issue()
                     static_cast<unsigned long long>(operand.region.start), static_cast<unsigned long long>(end),
                     name_of(operand.memory), memory.bytes()));
         }
-        if (core.device_checks && operand.alignment > 1 && operand.region.start % operand.alignment != 0) {
+        const uint32_t alignment = core.device_checks ? std::max(operand.alignment, operand.element) : operand.element;
+        if (alignment > 1 && operand.region.start % alignment != 0) {
             raise("misaligned", use,
                 text_of("%s: %s starts at byte %llu of %s, which must be a multiple of %u", use.api, operand.name,
-                    static_cast<unsigned long long>(operand.region.start), name_of(operand.memory), operand.alignment));
+                    static_cast<unsigned long long>(operand.region.start), name_of(operand.memory), alignment));
         }
         if (operand.write) {
             memory.mark_written(end);

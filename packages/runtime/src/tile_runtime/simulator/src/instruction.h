@@ -54,6 +54,7 @@ struct Operand {
     uint8_t* data;   // host address of region.start, filled by issue()
     Buffer buffer;   // the allocation a local operand was cut from
     uint64_t origin;  // of a GM operand: see GlobalOperand
+    uint32_t element;  // bytes; host code reads and writes elements of a local operand as such
 };
 
 class Instruction {
@@ -66,7 +67,8 @@ public:
     // `tensor` says which buffer the bytes of `region` are meant for.
     int global(const char* name, bool write, const GlobalOperand& tensor, const Region& region);
 
-    // Checks every operand (bounds always; alignment and order at device level) and fills the host addresses.
+    // Checks every operand (bounds and elements always; alignment and order at device level) and fills the host
+    // addresses.
     void issue();
     uint8_t* data(int operand) const { return operands[operand].data; }
 
@@ -99,7 +101,7 @@ private:
 };
 
 // What every API of a core begins with: stops it if the launch has an error.
-void enter(Core& core);
+void enter(Core& core, Use use);
 
 // True if the running core executes instructions of this kind; the other kind's APIs do nothing on it.
 inline bool runs_here(const Core& core, CoreKind kind)

@@ -139,6 +139,11 @@ int64_t block_index()
     return core.is_vector() ? block * core.block.launch().shape().aiv + core.sub : block;
 }
 
+int64_t launch_block()
+{
+    return core_of({"block_idx", {"", 0}}).block.index();
+}
+
 int64_t block_count()
 {
     return core_of({"GetBlockNum", {"", 0}}).block.launch().blocks();

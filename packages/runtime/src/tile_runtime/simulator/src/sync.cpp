@@ -133,7 +133,7 @@ void set_flag(AscendC::HardEvent hard_event, int64_t id, Use use)
     if (ignored(core, event)) {
         return;
     }
-    enter(core);
+    enter(core, use);
     Flag& flag = flag_of(core, event, id, use);
     if (flag.set && core.device_checks) {
         raise("flag-set-twice", use,
@@ -156,7 +156,7 @@ void wait_flag(AscendC::HardEvent hard_event, int64_t id, Use use)
     if (ignored(core, event)) {
         return;
     }
-    enter(core);
+    enter(core, use);
     Flag& flag = flag_of(core, event, id, use);
     if (!flag.set && core.device_checks) {
         raise("flag-wait-without-set", use,
@@ -187,7 +187,7 @@ void pipe_barrier(pipe_t pipe, Use use)
             }
         }
     }
-    enter(core);
+    enter(core, use);
     if (!core.is_vector() && pipe == PIPE_V) {
         return;  // compiled out
     }

@@ -106,6 +106,9 @@ int64_t next_step(const Reduction& r, int64_t to, int64_t from, int64_t data)
         reduce_repeats(r, at(r.work, to, r.size), at(r.work, from, r.size), value_lanes(r.per_repeat / pair, whole), 8);
     }
     if (left > 0) {
+        if (whole > 0) {
+            barrier(r);  // in place, it writes where the whole repeats are read
+        }
         reduce_repeats(r, at(r.work, to + whole * pair, r.size), at(r.work, from + whole * r.per_repeat, r.size),
             value_lanes(left / pair, 1), 8);
     }

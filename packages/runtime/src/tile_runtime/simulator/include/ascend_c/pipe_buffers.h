@@ -200,3 +200,6 @@ inline bool PopStackBuffer(LocalTensor<T>& tensor, Where at = Where::here())
 }
 
 }  // namespace AscendC
+
+// Of the global namespace in the vendor's headers (kernel_common.h).
+using AscendC::GetTPipePtr;

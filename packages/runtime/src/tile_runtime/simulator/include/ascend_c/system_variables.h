@@ -7,13 +7,25 @@ namespace tile_simulator {
 
 int64_t block_index();
 int64_t block_count();
+int64_t launch_block();
 int64_t sub_block_index();
 int64_t sub_block_count();
 int64_t system_cycle();
 void reset_core_state();
 void trap(Use use);
 
+// The variables of the device's compiler: the block, on every core of it, and how many there are.
+struct BlockIndexVariable {
+    operator int64_t() const { return launch_block(); }
+};
+struct BlockCountVariable {
+    operator int64_t() const { return block_count(); }
+};
+
 }  // namespace tile_simulator
+
+inline constexpr tile_simulator::BlockIndexVariable block_idx{};
+inline constexpr tile_simulator::BlockCountVariable block_num{};
 
 namespace AscendC {
 

@@ -1,0 +1,25 @@
+// What kernels compute with at compile time: sizes, rounding of sizes, a choice between types.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace AscendC {
+
+constexpr int32_t BLOCK_CUBE = 16;  // rows of a fractal
+constexpr uint8_t PAD_SIZE = 4;     // sides of an image
+constexpr int32_t K_MAX_DIM = 8;    // dimensions of a sliced copy
+
+template <bool condition, class A, class B>
+using Conditional = std::conditional<condition, A, B>;
+
+constexpr inline uint32_t DivCeil(uint32_t a, uint32_t b)
+{
+    return (a + b - 1) / b;
+}
+constexpr inline uint32_t AlignUp(uint32_t a, uint32_t b)
+{
+    return DivCeil(a, b) * b;
+}
+
+}  // namespace AscendC

@@ -1,0 +1,37 @@
+"""No false alarm: the examples give the same bytes and no fault, whatever core goes first."""
+
+from __future__ import annotations
+
+import pytest
+
+from tile_runtime.native import launcher
+
+from .kernel_batch import KernelBatch
+from .test_examples import small_kernels
+
+SEEDS = 50
+KERNELS = small_kernels()
+
+
+@pytest.fixture(scope="module")
+def batch(tmp_path_factory: pytest.TempPathFactory) -> KernelBatch:
+    made = KernelBatch(tmp_path_factory.mktemp("schedules"))
+    for func, _, _ in KERNELS.values():
+        made.add(func)
+    made.build()
+    return made
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_examples_under_many_schedules(name: str, batch: KernelBatch) -> None:
+    number = list(KERNELS).index(name)
+    _, arguments, output = KERNELS[name]
+    seen = set()
+    for seed in range(SEEDS):
+        for starved in range(4):
+            outcome = batch.run(
+                number, arguments, checks=launcher().CHECKS_DEVICE, seed=seed, starved=starved
+            )
+            assert outcome.error is None, (seed, starved, outcome.error.text)
+            seen.add(outcome.arrays[output].tobytes())
+    assert len(seen) == 1
