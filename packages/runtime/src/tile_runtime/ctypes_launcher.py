@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tile_runtime.simulation_error import Fault
-from tile_runtime.timeline import ACCESS, EVENT
+from tile_runtime.timeline import ACCESS, EVENT, TOTALS
 
 CHECKS_OFF = 0
 CHECKS_DEVICE = 1
@@ -57,12 +57,6 @@ class _Timeline(ctypes.Structure):
         ("read_bytes", ctypes.c_uint64), ("write_bytes", ctypes.c_uint64),
         ("hbm_bytes", ctypes.c_uint64),
     )  # fmt: skip
-
-
-_TOTALS = (
-    "cycles", "start_cycles", "scalar_aic_cycles", "scalar_aiv_cycles", "launch_us", "macs",
-    "read_bytes", "write_bytes", "hbm_bytes",
-)  # fmt: skip
 
 
 class CtypesLauncher:
@@ -141,7 +135,7 @@ class CtypesKernel:
         strings = [line.strings[i].decode(errors="replace") for i in range(line.string_count)]
         events = ctypes.string_at(line.events, line.count * EVENT.itemsize)
         accesses = ctypes.string_at(line.accesses, line.access_count * ACCESS.itemsize)
-        return {name: getattr(line, name) for name in _TOTALS}, strings, events, accesses
+        return {name: getattr(line, name) for name in TOTALS}, strings, events, accesses
 
     def run(
         self, values: tuple[float, ...], byte_sizes: tuple[int, ...]

@@ -30,6 +30,11 @@ EVENT = np.dtype(
         ("source", "u1"), ("flag", "u1"), ("mode", "u1"), ("unused", "u1"),
     ]
 )  # fmt: skip
+# The sums of TileTimeline, in its order.
+TOTALS = (
+    "cycles", "start_cycles", "scalar_aic_cycles", "scalar_aiv_cycles", "launch_us", "macs",
+    "read_bytes", "write_bytes", "hbm_bytes",
+)  # fmt: skip
 # The layout of TileTimeAccess.
 ACCESS = np.dtype(
     [

@@ -13,7 +13,7 @@ import numpy as np
 
 from tile_ir import BuildError
 from tile_runtime.source_kernel.arguments import BUFFER, INTEGER, REAL, Cell
-from tile_runtime.timeline import ACCESS, EVENT
+from tile_runtime.timeline import ACCESS, EVENT, TOTALS
 
 _REQUEST = struct.Struct("<IIIIQIIQII")
 _ARGUMENT = struct.Struct("<IIQQQQdII64s")
@@ -21,8 +21,7 @@ _CONSTANT = struct.Struct("<24sd")
 _MOST_FRAMES = 64
 _TEXTS = 7
 _RECORD = struct.Struct(f"<IiQiIqIIIIIIQIIiI{_MOST_FRAMES}Q{_TEXTS}Q64s512sII")
-_TIMELINE = struct.Struct("<QQQQddQQQQ")
-_TOTALS = ("cycles", "launch_us", "macs", "read_bytes", "write_bytes", "hbm_bytes")
+_TIMELINE = struct.Struct("<QQQQdddddQQQQ")
 # GM allocations start at multiples of this (hardware.md, section 2.3).
 _GM_ALIGNMENT = 512
 _PAGE = os.sysconf("SC_PAGESIZE")
@@ -169,7 +168,7 @@ class RunFiles:
             parts.append(content[begin : begin + length])
             begin += length
         strings = parts[2].tobytes().decode(errors="replace").split("\0")[:-1]
-        return dict(zip(_TOTALS, fields[4:], strict=True)), strings, parts[0], parts[1]
+        return dict(zip(TOTALS, fields[4:], strict=True)), strings, parts[0], parts[1]
 
     def read_record(self) -> RunRecord:
         data = os.pread(self.record, _RECORD.size, 0).ljust(_RECORD.size, b"\0")

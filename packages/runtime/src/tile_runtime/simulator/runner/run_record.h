@@ -90,6 +90,8 @@ struct TimelineHead {
     uint64_t strings;
     uint64_t string_bytes;
     double cycles;
+    double start_cycles;
+    double scalar_cycles[2];
     double launch_us;
     uint64_t macs;
     uint64_t read_bytes;
