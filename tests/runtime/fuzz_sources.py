@@ -32,7 +32,7 @@ from tile_runtime import Fault
 from tile_runtime.build_simulator import include_directory
 from tile_runtime.compile_host import find_compiler
 from tile_runtime.source_kernel.arguments import bind
-from tile_runtime.source_kernel.compile_source import PREDEFINED
+from tile_runtime.source_kernel.compile_source import DEFINED_BEHAVIOUR, PREDEFINED
 from tile_runtime.source_kernel.crash import fault_of
 from tile_runtime.source_kernel.declaration import KernelDeclaration, find_kernel
 from tile_runtime.source_kernel.host_code import without_host_code
@@ -162,7 +162,7 @@ def compile_together(mutants: list[Mutant], folder: Path) -> Path | None:
     """A library of those that compile; the others are marked."""
     source, library = folder / "mutants.cpp", folder / "mutants.so"
     command = [
-        *find_compiler(), "-std=c++17", "-O1", "-fPIC", "-shared", "-w", "-fno-finite-loops",
+        *find_compiler(), "-std=c++17", "-O1", "-fPIC", "-shared", "-w", *DEFINED_BEHAVIOUR,
         "-fno-diagnostics-show-caret", "-ftemplate-backtrace-limit=0",
         *(f"-D{d}" for d in PREDEFINED),
         f"-I{include_directory()}", f"-I{tile_codegen_ascendc.DEVICE_HEADER_DIR}", str(source),

@@ -57,6 +57,7 @@ MISDEEDS = {
     "divide": "keep = 5 / (keep - keep);",
     "trap": "__builtin_trap();",
     "throw": "throw 3;",
+    "no_return": "keep = no_return(keep);",
     "new": "keep = (new char[size_t(1) << 44])[3];",
     "memory": "while (true) { char* p = new char[1 << 24]; memset(p, 1, 1 << 24); keep += p[7]; }",
     "smash": "char a[8]; memset(a + keep, 0x41, 4096 + keep); keep += a[3];",
@@ -66,7 +67,7 @@ MISDEEDS = {
     "thread": "std::thread([] { *static_cast<volatile int*>(nullptr) = 1; }).join();",
     "deadlock": "if (GetSubBlockIdx() == 0) { CrossCoreWaitFlag(3); }",
 }  # fmt: skip
-FIRST_LINE = 24
+FIRST_LINE = 26
 BAD = (
     """#include "kernel_operator.h"
 #include <cassert>
@@ -80,6 +81,8 @@ using namespace AscendC;
 static volatile int keep = 0;
 static char line[1 << 16];
 __attribute__((noinline)) int recurse(int n) { volatile char a[500]; a[1] = n; return recurse(n + 1) + a[1]; }
+
+__attribute__((noinline)) int no_return(int n) { if (n > 100) { return 1; } }
 
 extern "C" __global__ __aicore__ void bad(__gm__ int32_t* x, int32_t what)
 {
@@ -122,9 +125,10 @@ FAULTS = {
     "terminate": ("signal", "SIGTERM", False),
     "divide": ("division-by-zero", "SIGFPE", True),
     "trap": ("illegal-instruction", "SIGILL", True),
+    "no_return": ("illegal-instruction", "that returns no value", None),
     "throw": ("exception", "C++ exception", False),
     "thread": ("segmentation-fault", "null pointer", True),
-    "new": ("out-of-memory", "allocated more memory", False),
+    "new": ("out-of-memory", "more memory than the run may", False),
     "deadlock": ("deadlock", "waits for cross-core flag 3", True),
 }
 

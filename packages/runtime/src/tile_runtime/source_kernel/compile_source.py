@@ -22,8 +22,12 @@ from tile_runtime.compile_host import FLAGS, find_compiler, run_compiler
 from tile_runtime.fingerprint import compiler_identity, cpu_features, sources_digest
 from tile_runtime.source_kernel.host_stub import STUB_NAME
 
-# -g1: a crash is told at its line. A loop that never ends has to be one here too.
-_FLAGS = (*FLAGS, "-g1", "-fno-finite-loops")
+# -g1: a crash is told at its line. A loop that never ends has to be one here too, and a function
+# that should return a value but does not is told about, not run into what follows it.
+DEFINED_BEHAVIOUR = (
+    "-fno-finite-loops", "-fsanitize=return", "-fsanitize-undefined-trap-on-error",
+)  # fmt: skip
+_FLAGS = (*FLAGS, "-g1", *DEFINED_BEHAVIOUR)
 # What the device's own compiler and the vendor's CPU build define (hardware.md, section 6). The
 # last two make sources leave their launches out.
 PREDEFINED = (

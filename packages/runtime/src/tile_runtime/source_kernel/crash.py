@@ -87,7 +87,8 @@ def _meaning(number: int, name: str, ended: Ended, cells: Sequence[Cell]) -> tup
     if number == signal.SIGFPE:
         return "division-by-zero", "an integer division by zero or overflow (SIGFPE)"
     if number in (signal.SIGILL, signal.SIGTRAP):
-        return "illegal-instruction", f"the kernel reached code that can not run ({name})"
+        text = f"the kernel reached code that can not run ({name}), such as the end of a function"
+        return "illegal-instruction", f"{text} that returns no value"
     if number == signal.SIGXFSZ:
         return "too-much-output", "the kernel wrote over 64 MiB to its console"
     if number == signal.SIGKILL:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from tile_runtime.source_kernel.declaration import KernelDeclaration
 
 # The name compilers and debuggers show for the lines of the stub.
 STUB_NAME = "<host stub>"
 STUB_SYMBOL = "tile_stub_run"
+# The vendor's headers of single functions that are part of kernel_operator.h here (9.x).
+_PART_HEADER = re.compile(
+    r'(#[ \t]*include[ \t]*["<])utils/debug/asc_(?:printf|dump|assert)\.h(?=[">])'
+)
 
 
 def translation_unit(
@@ -14,6 +20,7 @@ def translation_unit(
 ) -> str:
     """C++ of a source and its stub. Lines of the source keep their file and number."""
     quoted = name.replace("\\", "\\\\").replace('"', '\\"')
+    text = _PART_HEADER.sub(r"\1kernel_operator.h", text)
     stub = stub_function(kernel, expression, given, STUB_SYMBOL)
     return f'#include "tile_host_stub.h"\n#line 1 "{quoted}"\n{text}\n{stub}'
 

@@ -67,7 +67,7 @@ void Block::core_main(void* pointer)
     } catch (const std::bad_alloc&) {
         Fault fault;
         fault.kind = "out-of-memory";
-        fault.text = "the kernel allocated more memory than the host gives it";
+        fault.text = "the kernel and its simulation took more memory than the run may";
         launch.report(core, std::move(fault));
     } catch (const std::exception& error) {
         Fault fault;
