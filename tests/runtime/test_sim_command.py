@@ -111,14 +111,14 @@ def test_where_the_time_goes(capsys: pytest.CaptureFixture[str], folder: Path) -
     assert out.startswith(plain)
     lines = out.splitlines()[1:]
     assert re.fullmatch(r"modelled  [\d.]+ us on the device, [\d.]+ us with launch", lines[0])
-    assert [line.split()[:2] for line in lines[1:4]] == [
-        ["aiv", "V"], ["aiv", "MTE2"], ["aiv", "MTE3"]
+    assert [line.split()[:2] for line in lines[1:5]] == [
+        ["aiv", "S"], ["aiv", "V"], ["aiv", "MTE2"], ["aiv", "MTE3"]
     ]  # fmt: skip
     assert re.fullmatch(
-        r"memory    [\d.]+ TB/s with GM; of that [\d.]+ TB/s with HBM, [\d.]+ % of [\d.]+", lines[4]
+        r"memory    [\d.]+ TB/s with GM; of that [\d.]+ TB/s with HBM, [\d.]+ % of [\d.]+", lines[5]
     )
-    assert lines[5] == "longest stalls, summed over cores:" and len(lines) <= 11
-    dequeue = [line for line in lines[6:] if "DeQue" in line]
+    assert lines[6] == "longest stalls, summed over cores:" and len(lines) <= 12
+    dequeue = [line for line in lines[7:] if "DeQue" in line]
     assert re.match(r" +[\d.]+ us  aiv (V|MTE3) +flag +x\d+ +queue_add.cpp:\d+  Local", dequeue[0])
     with override(time=True):
         assert main(words) == 0
