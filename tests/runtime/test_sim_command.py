@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -216,3 +217,16 @@ def test_outputs_begin_as_all_ones(dtype: str) -> None:
     expected = "no numbers  nan 6" if "f" in dtype else "nan 0"
     assert expected in line
     assert ("max -1" in line) == dtype.startswith("i")
+
+
+def test_page_trace_and_saved_timeline(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    """The files of a hand-written kernel, and the same page made again of the saved timeline."""
+    (folder / "copy.cpp").write_text(SOURCE)
+    words = ["--out", "z=f16[8]", "--report", "r.html", "--trace", "t.json"]
+    assert sim(*F16, *words, "--save-timeline", "s.npz") == 0
+    assert "modelled" in capsys.readouterr().out
+    page = (folder / "r.html").read_text()
+    assert "from.GetValue(i)" in page and "<script src" not in page
+    assert json.loads((folder / "t.json").read_text())["traceEvents"]
+    assert main(["report", "s.npz", "-o", "again.html"]) == 0
+    assert (folder / "again.html").read_text() == page

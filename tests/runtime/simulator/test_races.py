@@ -137,6 +137,14 @@ CASES: dict[str, tuple[str, int | None, str, tuple[str, ...]]] = {
         f"DataCopy(x, gx, 64); {IN} Adds(z, x, 1.0f, 32); {STORE}", DEVICE, "uninitialised-read",
         ("DataCopy: src reads 128 bytes", "the first of them byte 128"),
     ),
+    "first_of_a_stored_block": (
+        f"DataCopy(x, gx, 64); {IN} Adds(z, x, 1.0f, 1); {OUT} DataCopy(gy, z, 8);", STRICT,
+        "uninitialised-read", ("DataCopy: src reads 28 bytes",),
+    ),
+    "beyond_a_tensor_placed_by_hand": (
+        f"LocalTensor<float> h(TPosition::VECCALC, 512, 8); DataCopy(h, gx, 64); {IN}", STRICT, "out-of-bounds",
+        ("covers bytes [0, 256) of the UB buffer made at", "which has 32 bytes"),
+    ),
     "beyond_the_buffer": (
         f"DataCopy(x, gx, 72); {IN}", DEVICE, "out-of-bounds",
         ("covers bytes [0, 288) of the UB buffer made at", "which has 256 bytes"),

@@ -6,10 +6,13 @@ import argparse
 import ast
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tile_ir import BuildError, CallError, KernelError, TileError
 from tile_ir.switches import SWITCHES
+
+if TYPE_CHECKING:
+    from tile_runtime.timeline import Timeline
 
 _DESCRIPTION = """\
 Compile a kernel of an Ascend C source for this machine and run it on the simulator, in a process of
@@ -60,6 +63,12 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--time", action="store_true", default=None, help="model the time, and tell where it goes"
     )
+    for option, what in (
+        ("--report", "write a page about the modelled time"),
+        ("--trace", "write a Chrome trace, which opens in Perfetto"),
+        ("--save-timeline", "save the timeline, for `tile-ascend report`"),
+    ):
+        parser.add_argument(option, type=Path, metavar="FILE", help=f"{what}; includes --time")
     parser.add_argument("--threads", type=int, help="host threads; 0 means one per core")
     parser.add_argument("--soc", help="chip to simulate")
     parser.add_argument("--timeout", type=float, help="seconds the kernel may run; 0: no limit")
@@ -91,7 +100,7 @@ def _run(options: argparse.Namespace) -> int:
         raise CallError("kernel-arguments", f"--save {unknown[0]}: no such --in or --out")
     result = simulate(
         options.source, options.kernel, options.blocks, arguments, check=options.check,
-        seed=options.seed, starve=options.starve, threads=options.threads, time=options.time,
+        seed=options.seed, starve=options.starve, threads=options.threads, time=_timed(options),
         soc=options.soc, timeout=options.timeout, includes=options.includes,
         defines=options.defines, template=options.template, kernel_type=options.kernel_type,
     )  # fmt: skip
@@ -107,12 +116,38 @@ def _run(options: argparse.Namespace) -> int:
         print(summary(name, result.outputs[name]))
     if result.timeline is not None:
         print(time_summary(result.timeline))
+        _write_timeline(options, result.timeline)
     if saved:
         import numpy as np
 
         for name, path in saved:
             np.save(path, as_numpy(result.outputs[name]))
     return 0
+
+
+def _timed(options: argparse.Namespace) -> bool | None:
+    wanted = (options.report, options.trace, options.save_timeline)
+    return True if any(path is not None for path in wanted) else options.time
+
+
+def _write_timeline(options: argparse.Namespace, timeline: Timeline) -> None:
+    """The files that were asked for."""
+    from tile_ir.switches import switch
+    from tile_runtime.chrome_trace import write_chrome_trace
+    from tile_runtime.report.page import report_page
+    from tile_runtime.saved_timeline import save_run
+    from tile_runtime.timed_run import TimedRun
+
+    files = (name for name in timeline.strings if Path(name).is_file())
+    sources = {name: Path(name).read_text(errors="replace") for name in files}
+    kernel = options.kernel or options.source.stem
+    timed = TimedRun(timeline, kernel, options.soc or switch("soc"), sources)
+    if options.report is not None:
+        options.report.write_text(report_page(timed), encoding="utf-8")
+    if options.trace is not None:
+        write_chrome_trace(timed, options.trace)
+    if options.save_timeline is not None:
+        save_run(timed, options.save_timeline)
 
 
 def _arguments(options: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:

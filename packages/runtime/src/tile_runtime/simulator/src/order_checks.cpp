@@ -179,18 +179,20 @@ void OrderChecks::check_local(const Instruction& instruction, const Operand& ope
     }
 }
 
-// Loads into L0 move whole fractals and vector instructions whole tiles, of which a tail may be filler that nobody
+// A copy to GM moves whole 32 B blocks, of which a kernel may want the first elements only: at device level a block with
+// a written byte counts as written. Loads into L0 move whole fractals and vector instructions whole tiles, of which a tail may be filler that nobody
 // uses: at device level those are wrong only if nothing of what they read was ever written.
 void OrderChecks::check_written(const Instruction& instruction, const Operand& operand, const Shadow& shadow)
 {
     uint64_t total = 0;
     uint64_t written = 0;
     uint64_t first = 0;
+    const bool blocks = instruction.pipe == Pipe::mte3 && !strict_;
     for_runs(operand.region, [&](uint64_t begin, uint64_t end) {
-        const uint64_t found = shadow.written_bytes(begin, end);
+        const uint64_t found = shadow.written_bytes(begin, end, blocks);
         if (found != end - begin && total == written) {
             first = begin;
-            while (shadow.written_bytes(first, first + 1) != 0) {
+            while (shadow.written_bytes(first, first + 1, blocks) != 0) {
                 ++first;
             }
         }

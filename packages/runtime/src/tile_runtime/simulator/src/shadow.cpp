@@ -81,13 +81,14 @@ void Shadow::mark_written(uint64_t begin, uint64_t end)
     }
 }
 
-uint64_t Shadow::written_bytes(uint64_t begin, uint64_t end) const
+uint64_t Shadow::written_bytes(uint64_t begin, uint64_t end, bool blocks) const
 {
     uint64_t count = 0;
     for (uint64_t at = begin / granule; at * granule < end; ++at) {
         const uint64_t low = std::max(begin, at * granule) - at * granule;
         const uint64_t high = std::min(end, (at + 1) * granule) - at * granule;
-        count += static_cast<uint64_t>(__builtin_popcount(written_[at] & bytes_mask(low, high)));
+        const uint32_t written = blocks && written_[at] != 0 ? all_bytes : written_[at];
+        count += static_cast<uint64_t>(__builtin_popcount(written & bytes_mask(low, high)));
     }
     return count;
 }

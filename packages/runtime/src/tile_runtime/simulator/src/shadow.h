@@ -35,8 +35,8 @@ public:
     Conflict touch(uint64_t begin, uint64_t end, uint32_t index, const AccessLog& log, const Present& now);
 
     void mark_written(uint64_t begin, uint64_t end);
-    // Number of bytes of [begin, end) that were ever written.
-    uint64_t written_bytes(uint64_t begin, uint64_t end) const;
+    // Number of bytes of [begin, end) that were ever written; with `blocks`, those of 32 B blocks with a written byte.
+    uint64_t written_bytes(uint64_t begin, uint64_t end, bool blocks = false) const;
 
 private:
     static constexpr int slots = 3;

@@ -102,6 +102,7 @@ struct Buffer {
     uint32_t begin = 0;
     uint32_t end = 0;  // 0: not known
     Where made{};
+    bool by_hand = false;  // placed by the kernel itself, with a size that nothing but strict level holds it to
 };
 
 struct LocalOperand {

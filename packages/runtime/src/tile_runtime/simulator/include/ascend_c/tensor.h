@@ -40,6 +40,7 @@ public:
         address_.bufferAddr = address;
         address_.dataLen = bytes(elements);
         own(at);
+        buffer_.by_hand = true;
     }
     explicit LocalTensor(const TBuffAddr& address, Where at = Where::here()) : address_(address) { own(at); }
 
@@ -47,6 +48,7 @@ public:
     {
         address_ = address;
         own(at);
+        buffer_.by_hand = true;
     }
     T GetValue(const uint32_t index, Where at = Where::here()) const
     {
@@ -127,7 +129,7 @@ private:
     void own(Where at)
     {
         if (address_.dataLen != 0) {
-            buffer_ = {address_.bufferAddr, address_.bufferAddr + (address_.dataLen + 31u) / 32u * 32u, at};
+            buffer_ = {address_.bufferAddr, address_.bufferAddr + (address_.dataLen + 31u) / 32u * 32u, at, false};
         }
     }
 };
