@@ -132,7 +132,8 @@ __aicore__ inline void mma(const AscendC::LocalTensor<C>& c, const AscendC::Loca
     SiteScope scope(site);
     AscendC::MmadParams params;
     // One row would switch the unit to its vector mode, which reads a in another order.
-    params.m = static_cast<uint16_t>(m == 1 ? kFractalRows : m);
+    const uint32_t rows = m == 1 ? kFractalRows : m;
+    params.m = static_cast<uint16_t>(rows);
     params.n = static_cast<uint16_t>(n);
     params.k = static_cast<uint16_t>(k);
     params.cmatrixInitVal = init;
@@ -142,8 +143,8 @@ __aicore__ inline void mma(const AscendC::LocalTensor<C>& c, const AscendC::Loca
     }
     // A small result that is accumulated comes back too late for the next product (vendor's page on Mmad).
     constexpr uint32_t kFractalsInFlight = 10;
-    if (!init && ceil_to(params.m, kFractalRows) / kFractalRows * (ceil_to(n, kFractalRows) / kFractalRows) <
-                     kFractalsInFlight) {
+    if (!init &&
+        ceil_to(rows, kFractalRows) / kFractalRows * (ceil_to(n, kFractalRows) / kFractalRows) < kFractalsInFlight) {
         AscendC::PipeBarrier<PIPE_M>();
     }
     AscendC::Mmad(c, a, b, params);
