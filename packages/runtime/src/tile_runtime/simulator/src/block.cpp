@@ -31,7 +31,7 @@ void Block::begin(Launch& launch, uint32_t index, uint32_t order)
     checked_ = launch.options().checks >= TILE_CHECKS_DEVICE;
     if (checked_) {
         order_ = order_ != nullptr ? std::move(order_) : std::make_unique<OrderChecks>();
-        order_->begin(launch, launch.options().checks >= TILE_CHECKS_STRICT);
+        order_->begin(launch.options().checks >= TILE_CHECKS_STRICT);
     }
     const KernelShape shape = launch.shape();
     for (auto& core : cores_) {
@@ -128,8 +128,8 @@ bool Block::gives_way()
 bool Block::step()
 {
     const TileOptions& options = launch_->options();
-    const uint32_t first =
-        options.seed == 0 ? 0 : static_cast<uint32_t>(scrambled(options.seed + (uint64_t(index_) << 32) + ++turns_) % 3);
+    const uint64_t drawn = options.seed == 0 ? 0 : scrambled(options.seed + (uint64_t(index_) << 32) + ++turns_);
+    const uint32_t first = static_cast<uint32_t>(drawn % core_count);
     bool any = false;
     for (uint32_t i = 0; i < core_count; ++i) {
         const uint32_t at = (first + i) % core_count;

@@ -65,7 +65,9 @@ std::vector<GridRaces::Run> GridRaces::runs_of(const std::vector<uint32_t>& reco
             }
         }
     }
-    const auto rank = [this](const Run& run) { return std::make_tuple(run.begin, records_[run.record].block, run.record); };
+    const auto rank = [this](const Run& run) {
+        return std::make_tuple(run.begin, records_[run.record].block, run.record);
+    };
     std::sort(runs.begin(), runs.end(), [&](const Run& a, const Run& b) { return rank(a) < rank(b); });
     return runs;
 }
@@ -101,7 +103,8 @@ bool GridRaces::find(Fault& fault)
                 const Record& first = a.block < b.block ? a : b;
                 const Record& second = a.block < b.block ? b : a;
                 fault = grid_race_report(first.access, first.block, second.access, second.block,
-                    text_of("bytes [%llu, %llu) of GM buffer '%s'", static_cast<unsigned long long>(std::max(run.begin, start) - start),
+                    text_of("bytes [%llu, %llu) of GM buffer '%s'",
+                        static_cast<unsigned long long>(std::max(run.begin, start) - start),
                         static_cast<unsigned long long>(std::min({run.end, other.end, a.buffer->end}) - start),
                         a.buffer->name.c_str()));
                 return true;

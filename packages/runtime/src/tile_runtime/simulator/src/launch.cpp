@@ -52,61 +52,7 @@ uint32_t permuted(uint32_t i, uint32_t count, uint64_t seed)
     return static_cast<uint32_t>((i * step + seed / count) % count);
 }
 
-// Who could have set what the cores wait for: others that wait as well, or that have ended.
-std::string why_stuck(const std::vector<Block*>& blocks)
-{
-    std::string cycle;
-    std::string ended;
-    int waiting = 0;
-    for (Block* block : blocks) {
-        for (int i = 0; i < Block::core_count; ++i) {
-            const Core& core = block->core(i);
-            const std::string name = text_of("block %u %s", block->index(), core.name().c_str());
-            if (!core.coroutine.finished()) {
-                ++waiting;
-                cycle += cycle.empty() ? name : " -> " + name;
-            } else if (core.takes_part && ended.size() < 200) {
-                ended += (ended.empty() ? "" : ", ") + name;
-            }
-        }
-    }
-    if (!ended.empty()) {
-        return "; ended without setting it: " + ended;
-    }
-    return waiting < 2 ? std::string("; no other core takes part in this block")
-                       : "; they wait for each other: " + cycle.substr(0, 200) + " -> ...";
-}
-
 }  // namespace
-
-void GlobalBuffers::assign(const TileBuffer* buffers, size_t count)
-{
-    sorted_.resize(count);
-    for (size_t i = 0; i < count; ++i) {
-        sorted_[i].begin = reinterpret_cast<uint64_t>(buffers[i].base);
-        sorted_[i].end = sorted_[i].begin + buffers[i].bytes;
-        sorted_[i].name.assign(buffers[i].name != nullptr ? buffers[i].name : "?");
-    }
-    if (count > 1) {
-        std::sort(sorted_.begin(), sorted_.end(),
-            [](const GlobalBuffer& a, const GlobalBuffer& b) { return a.begin < b.begin; });
-    }
-}
-
-const GlobalBuffer* GlobalBuffers::find(uint64_t address) const
-{
-    auto after = std::upper_bound(sorted_.begin(), sorted_.end(), address,
-        [](uint64_t value, const GlobalBuffer& buffer) { return value < buffer.begin; });
-    // Several buffers may start at or below the address (views of one allocation): take the one reaching furthest.
-    const GlobalBuffer* best = nullptr;
-    while (after != sorted_.begin()) {
-        --after;
-        if (address < after->end && (best == nullptr || after->end > best->end)) {
-            best = &*after;
-        }
-    }
-    return best;
-}
 
 Launch::Launch(
     uint32_t blocks, void (*entry)(void*), void* closure, const GlobalBuffers& buffers, const TileOptions& options)
@@ -282,45 +228,6 @@ bool Launch::wait_for_others(uint64_t seen)
     return !deadlock_;
 }
 
-void Launch::report_deadlock(const std::vector<Block*>& blocks)
-{
-    std::vector<Block*> ordered = blocks;
-    std::sort(ordered.begin(), ordered.end(), [](const Block* a, const Block* b) { return a->index() < b->index(); });
-    const Core* first = nullptr;
-    std::string list;
-    int waiting = 0;
-    for (Block* block : ordered) {
-        for (int i = 0; i < Block::core_count; ++i) {
-            const Core& core = block->core(i);
-            if (core.coroutine.finished() || core.waiting_id < 0) {
-                continue;
-            }
-            if (first == nullptr) {
-                first = &core;
-            }
-            if (++waiting <= 6) {
-                list += text_of("%s block %u %s waits for cross-core flag %d at %s:%u", waiting > 1 ? ";" : "",
-                    block->index(), core.name().c_str(), core.waiting_id, core.waiting_use.at.file,
-                    core.waiting_use.at.line);
-            }
-        }
-    }
-    if (first == nullptr) {
-        return;
-    }
-    if (waiting > 6) {
-        list += text_of("; and %d more cores wait", waiting - 6);
-    }
-    list += why_stuck(ordered);
-    Fault fault;
-    fault.kind = "deadlock";
-    fault.text = "no core can go on:" + list;
-    fault.file = first->waiting_use.at.file;
-    fault.line = first->waiting_use.at.line;
-    fault.api = first->waiting_use.api;
-    report(*first, std::move(fault));
-}
-
 void Launch::retire(Block& block)
 {
     if (!block.stopped() && options_.checks >= TILE_CHECKS_DEVICE) {
@@ -413,12 +320,10 @@ void Launch::work()
                 blocks = all_live_;
                 failed = failed_;
             }
-            if (failed) {
-                stop_all();
-            } else {
+            if (!failed) {
                 report_deadlock(blocks);
-                stop_all();
             }
+            stop_all();
         }
     }
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -11,29 +11,12 @@
 #include <vector>
 
 #include "core.h"
+#include "global_buffers.h"
 #include "grid_races.h"
 #include "time_log.h"
 #include "tile_simulator.h"
 
 namespace tile_simulator {
-
-struct GlobalBuffer {
-    uint64_t begin;
-    uint64_t end;
-    std::string name;
-};
-
-// The GM buffers a launch may touch, sorted by address.
-class GlobalBuffers {
-public:
-    void assign(const TileBuffer* buffers, size_t count);
-    const GlobalBuffer* find(uint64_t address) const;
-    size_t count() const { return sorted_.size(); }
-    uint32_t index_of(const GlobalBuffer* buffer) const { return static_cast<uint32_t>(buffer - sorted_.data()); }
-
-private:
-    std::vector<GlobalBuffer> sorted_;
-};
 
 // Which cores of a block run, from the kernel type.
 struct KernelShape {

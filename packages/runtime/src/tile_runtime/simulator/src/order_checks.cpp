@@ -30,7 +30,7 @@ void for_runs(const Region& whole, const F& f)
 
 }  // namespace
 
-void OrderChecks::begin(Launch&, bool strict)
+void OrderChecks::begin(bool strict)
 {
     strict_ = strict;
     for (int agent = 0; agent < agent_count; ++agent) {
@@ -134,7 +134,8 @@ void OrderChecks::instruction(const Instruction& instruction)
             const AccessKind kind = !writes   ? AccessKind::read
                                     : dma_out ? AccessKind::atomic
                                               : AccessKind::write;
-            Access access = {instruction.use.api, at.file, operand.name, operand.buffer, at.line, now.number, now.composed, now.agent, kind};
+            Access access = {instruction.use.api, at.file, operand.name, operand.buffer, at.line, now.number,
+                now.composed, now.agent, kind};
             if (instruction.pipe == Pipe::s && operand.memory == Memory::gm && writes) {
                 // Complete once the data cache has been written back.
                 access.agent = static_cast<uint8_t>(cache_of(core));
@@ -179,9 +180,10 @@ void OrderChecks::check_local(const Instruction& instruction, const Operand& ope
     }
 }
 
-// A copy to GM moves whole 32 B blocks, of which a kernel may want the first elements only: at device level a block with
-// a written byte counts as written. Loads into L0 move whole fractals and vector instructions whole tiles, of which a tail may be filler that nobody
-// uses: at device level those are wrong only if nothing of what they read was ever written.
+// A copy to GM moves whole 32 B blocks, of which a kernel may want the first elements only: at device level a block
+// with a written byte counts as written. Loads into L0 move whole fractals and vector instructions whole tiles, of which
+// a tail may be filler that nobody uses: at device level those are wrong only if nothing of what they read was ever
+// written.
 void OrderChecks::check_written(const Instruction& instruction, const Operand& operand, const Shadow& shadow)
 {
     uint64_t total = 0;
@@ -205,8 +207,8 @@ void OrderChecks::check_written(const Instruction& instruction, const Operand& o
         return;
     }
     raise("uninitialised-read", instruction.use,
-        text_of("%s: %s reads %llu bytes of %s that nothing has written, the first of them byte %llu", instruction.use.api,
-            operand.name, static_cast<unsigned long long>(total - written),
+        text_of("%s: %s reads %llu bytes of %s that nothing has written, the first of them byte %llu",
+            instruction.use.api, operand.name, static_cast<unsigned long long>(total - written),
             buffer_text(operand.memory, operand.buffer).c_str(),
             static_cast<unsigned long long>(first - (operand.buffer.end != 0 ? operand.buffer.begin : 0))));
 }

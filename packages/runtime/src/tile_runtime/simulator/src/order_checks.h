@@ -13,11 +13,9 @@
 
 namespace tile_simulator {
 
-class Launch;
-
 class OrderChecks {
 public:
-    void begin(Launch& launch, bool strict);
+    void begin(bool strict);
 
     // Checks the operands of an instruction against all accesses so far; raises race or uninitialised-read.
     void instruction(const Instruction& instruction);

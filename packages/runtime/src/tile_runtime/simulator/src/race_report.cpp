@@ -68,8 +68,8 @@ std::string missing_order(int earlier, int later)
         return text_of("add PipeBarrier<PIPE_%s>() between them", from);
     }
     return text_of(
-        "%sadd SetFlag<HardEvent::%s_%s>(id) after the first and WaitFlag<HardEvent::%s_%s>(id) before the second", first,
-        from, to, from, to);
+        "%sadd SetFlag<HardEvent::%s_%s>(id) after the first and WaitFlag<HardEvent::%s_%s>(id) before the second",
+        first, from, to, from, to);
 }
 
 }  // namespace
@@ -83,7 +83,8 @@ std::string buffer_text(Memory memory, const Buffer& buffer)
 }
 
 Fault race_report(
-    const Instruction& instruction, const Operand& operand, AccessKind kind, const Access& earlier, const Conflict& conflict)
+    const Instruction& instruction, const Operand& operand, AccessKind kind, const Access& earlier,
+    const Conflict& conflict)
 {
     const int agent = agent_of(instruction.core, instruction.pipe);
     const bool cores = agent / agents_per_core != earlier.agent / agents_per_core;

@@ -12,7 +12,8 @@ namespace tile_simulator {
 std::string buffer_text(Memory memory, const Buffer& buffer);
 
 Fault race_report(
-    const Instruction& instruction, const Operand& operand, AccessKind kind, const Access& earlier, const Conflict& conflict);
+    const Instruction& instruction, const Operand& operand, AccessKind kind, const Access& earlier,
+    const Conflict& conflict);
 
 // The same for accesses of two blocks.
 Fault grid_race_report(const Access& first, uint32_t first_block, const Access& second, uint32_t second_block,

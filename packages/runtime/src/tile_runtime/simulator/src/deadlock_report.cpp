@@ -1,0 +1,75 @@
+// Who waits for what, when no core of a block or of the whole launch can go on.
+#include <algorithm>
+
+#include "launch.h"
+
+namespace tile_simulator {
+namespace {
+
+// Who could have set what the cores wait for: others that wait as well, or that have ended.
+std::string why_stuck(const std::vector<Block*>& blocks)
+{
+    std::string cycle;
+    std::string ended;
+    int waiting = 0;
+    for (Block* block : blocks) {
+        for (int i = 0; i < Block::core_count; ++i) {
+            const Core& core = block->core(i);
+            const std::string name = text_of("block %u %s", block->index(), core.name().c_str());
+            if (!core.coroutine.finished()) {
+                ++waiting;
+                cycle += cycle.empty() ? name : " -> " + name;
+            } else if (core.takes_part && ended.size() < 200) {
+                ended += (ended.empty() ? "" : ", ") + name;
+            }
+        }
+    }
+    if (!ended.empty()) {
+        return "; ended without setting it: " + ended;
+    }
+    return waiting < 2 ? std::string("; no other core takes part in this block")
+                       : "; they wait for each other: " + cycle.substr(0, 200) + " -> ...";
+}
+
+}  // namespace
+
+void Launch::report_deadlock(const std::vector<Block*>& blocks)
+{
+    std::vector<Block*> ordered = blocks;
+    std::sort(ordered.begin(), ordered.end(), [](const Block* a, const Block* b) { return a->index() < b->index(); });
+    const Core* first = nullptr;
+    std::string list;
+    int waiting = 0;
+    for (Block* block : ordered) {
+        for (int i = 0; i < Block::core_count; ++i) {
+            const Core& core = block->core(i);
+            if (core.coroutine.finished() || core.waiting_id < 0) {
+                continue;
+            }
+            if (first == nullptr) {
+                first = &core;
+            }
+            if (++waiting <= 6) {
+                list += text_of("%s block %u %s waits for cross-core flag %d at %s:%u", waiting > 1 ? ";" : "",
+                    block->index(), core.name().c_str(), core.waiting_id, core.waiting_use.at.file,
+                    core.waiting_use.at.line);
+            }
+        }
+    }
+    if (first == nullptr) {
+        return;
+    }
+    if (waiting > 6) {
+        list += text_of("; and %d more cores wait", waiting - 6);
+    }
+    list += why_stuck(ordered);
+    Fault fault;
+    fault.kind = "deadlock";
+    fault.text = "no core can go on:" + list;
+    fault.file = first->waiting_use.at.file;
+    fault.line = first->waiting_use.at.line;
+    fault.api = first->waiting_use.api;
+    report(*first, std::move(fault));
+}
+
+}  // namespace tile_simulator

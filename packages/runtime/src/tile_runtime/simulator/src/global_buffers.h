@@ -1,0 +1,31 @@
+// The GM buffers a launch may touch.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tile_simulator.h"
+
+namespace tile_simulator {
+
+struct GlobalBuffer {
+    uint64_t begin;
+    uint64_t end;
+    std::string name;
+};
+
+// All of them, sorted by address.
+class GlobalBuffers {
+public:
+    void assign(const TileBuffer* buffers, size_t count);
+    const GlobalBuffer* find(uint64_t address) const;
+    size_t count() const { return sorted_.size(); }
+    uint32_t index_of(const GlobalBuffer* buffer) const { return static_cast<uint32_t>(buffer - sorted_.data()); }
+
+private:
+    std::vector<GlobalBuffer> sorted_;
+};
+
+}  // namespace tile_simulator
