@@ -1,6 +1,7 @@
 // Cast: every pair and mode of the vendor's table for A2 and A3 (hardware.md 3.7); any other is an error.
 #include "ascend_c/vector_cast.h"
 
+#include "cast_int4.h"
 #include "elementwise.h"
 #include "rounding.h"
 
@@ -191,6 +192,8 @@ struct CastRule {
 };
 
 constexpr CastRule rules[] = {
+    {DataType::i4, DataType::f16, N, nullptr},  // cast_int4
+    {DataType::f16, DataType::i4, RFCAT | N, nullptr},
     {DataType::i8, DataType::f16, N, &integer_to_half<int8_t>},
     {DataType::u8, DataType::f16, N, &integer_to_half<uint8_t>},
     {DataType::i16, DataType::f16, RFCAT | N, &integer_to_half<int16_t>},
@@ -261,6 +264,9 @@ void vector_cast(LocalOperand dst, LocalOperand src, RoundMode mode, const Vecto
         core.vector_registers.dequantization != VectorRegisters::Dequantization::half_scale) {
         raise("bad-argument", use,
             text_of("%s: int32 to half needs SetDeqScale(half); the register holds what another form set", use.api));
+    }
+    if (rule.kernel == nullptr) {
+        return cast_int4(core, dst, src, mode, form, p, use);
     }
     const CastContext context = {mode, core.dequantization_scale};
     const VectorOperand operands[2] = {
