@@ -342,6 +342,21 @@ def test_deadlocks_are_told_at_once_with_the_cycle(blocks: int) -> None:
     assert "ended without setting it: block 0 aiv0, block 0 aiv1" in fault.text
 
 
+KERNELS.add(
+    "endless",
+    "GM_ADDR d, GM_ADDR s",
+    "GlobalTensor<float> g; g.SetGlobalBuffer((__gm__ float*)s); while (g.GetValue(0) != 7.0f) {}",
+)
+
+
+@pytest.mark.parametrize("blocks", [1, 5])
+def test_a_kernel_that_polls_for_ever_is_stopped(blocks: int) -> None:
+    start = time.perf_counter()
+    fault = KERNELS.fault("endless", *arrays(), blocks=blocks, timeout=0.3)
+    assert fault.kind == "time-out" and "after 0.3 s" in fault.text and fault.api == "GetValue"
+    assert time.perf_counter() - start < 1.5
+
+
 # Tensors placed by hand exist in the 9.x headers only.
 BY_HAND = KernelSet()
 BY_HAND.add(

@@ -40,7 +40,7 @@ SWITCHES: dict[str, Switch] = {
             "core that runs only when no other of its block can",
             ("", "aic", "aiv0", "aiv1"),
         ),
-        Switch("timeout", 60, "seconds a hand-written kernel may run; 0 means no limit"),
+        Switch("timeout", 60, "seconds a kernel may run on the simulator; 0 means no limit"),
         Switch("soc", "Ascend910B2", "chip to compile for, a row of the SoC table"),
         Switch("backend", "auto", "where kernels run", ("auto", "simulator", "npu")),
         Switch("dump_ir", "", "folder that receives the IR after every pass"),

@@ -34,7 +34,7 @@ class _Options(ctypes.Structure):
         ("checks", ctypes.c_uint32), ("threads", ctypes.c_uint32), ("seed", ctypes.c_uint64),
         ("starved", ctypes.c_uint32), ("cube_cores", ctypes.c_uint32),
         ("vector_cores", ctypes.c_uint32),
-        ("timing", ctypes.POINTER(ctypes.c_double)),
+        ("timing", ctypes.POINTER(ctypes.c_double)), ("timeout", ctypes.c_double),
     )  # fmt: skip
 
 
@@ -116,6 +116,7 @@ class CtypesKernel:
         cube_cores: int = 24,
         vector_cores: int = 48,
         timing: dict[str, float] | None = None,
+        timeout: float = 0,
     ) -> None:
         """Options of later runs of this kernel. threads = 0 means all host threads."""
         constants = None
@@ -123,7 +124,7 @@ class CtypesKernel:
             names = self._simulator.tile_simulator_timing_names().decode().split()
             constants = (ctypes.c_double * len(names))(*(timing[name] for name in names))
         self._options = _Options(
-            checks, threads, seed, starved, cube_cores, vector_cores, constants
+            checks, threads, seed, starved, cube_cores, vector_cores, constants, timeout
         )
 
     def timeline(self) -> tuple[dict[str, float], list[str], bytes, bytes] | None:

@@ -75,7 +75,7 @@ class SimulatorLaunch:
 
     def __call__(self, call: Bound, stream: Any) -> None:
         """Run to the end. Raises SimulationError for the first fault found."""
-        settings = tuple(map(switch, ("check", "threads", "seed", "starve", "time")))
+        settings = tuple(map(switch, ("check", "threads", "seed", "starve", "time", "timeout")))
         if settings != self._settings:
             self._apply(*settings)
             self._settings = settings
@@ -98,7 +98,9 @@ class SimulatorLaunch:
         totals, strings, events, accesses = found
         return timeline_from(totals, strings, events, accesses, self._target)
 
-    def _apply(self, check: str, threads: int, seed: int, starve: str, time: bool) -> None:
+    def _apply(
+        self, check: str, threads: int, seed: int, starve: str, time: bool, timeout: int
+    ) -> None:
         checks = getattr(launcher(), f"CHECKS_{check.upper()}", None)
         if checks is None:
             raise KernelError("check-level", f"this simulator has no check level {check!r}")
@@ -110,4 +112,5 @@ class SimulatorLaunch:
             cube_cores=self._target.cube_cores,
             vector_cores=self._target.vector_cores,
             timing=timing_of(self._target) if time else None,
+            timeout=timeout,
         )

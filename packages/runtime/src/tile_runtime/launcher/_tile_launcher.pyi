@@ -48,6 +48,7 @@ class Kernel:
         cube_cores: int = ...,
         vector_cores: int = ...,
         timing: dict[str, float] | None = ...,
+        timeout: float = ...,
     ) -> None:
         """Options of later runs of this kernel. threads = 0 means all host threads; `starved`
         1..3 lets aic, aiv0 or aiv1 run only when no other core can; `timing`

@@ -145,14 +145,14 @@ public:
 
     void set_options(uint32_t checks, uint32_t threads, uint64_t seed, uint32_t starved, uint32_t cube_cores,
         uint32_t vector_cores,
-        const std::optional<py::dict>& timing)
+        const std::optional<py::dict>& timing, double timeout)
     {
         if (timing) {
 #define TILE_TIMING_FIELD(name) timing_.name = py::cast<double>((*timing)[#name]);
             TILE_TIMING_FIELDS(TILE_TIMING_FIELD)
 #undef TILE_TIMING_FIELD
         }
-        options_ = TileOptions{checks, threads, seed, starved, cube_cores, vector_cores, timing ? &timing_ : nullptr};
+        options_ = TileOptions{checks, threads, seed, starved, cube_cores, vector_cores, timing ? &timing_ : nullptr, timeout};
     }
 
     // (totals, strings, events and accesses as bytes of their structs) of the latest run on this thread, or None.
@@ -277,7 +277,7 @@ PYBIND11_MODULE(_tile_launcher, module)
                  std::vector<std::string>>(),
             py::arg("path"), py::arg("entry_symbol"), py::arg("kinds"), py::arg("names") = std::vector<std::string>())
         .def("set_options", &Kernel::set_options, py::kw_only(), py::arg("checks") = int(TILE_CHECKS_DEVICE),
-            py::arg("threads") = 0, py::arg("seed") = 0, py::arg("starved") = 0, py::arg("cube_cores") = 24, py::arg("vector_cores") = 48, py::arg("timing") = py::none())
+            py::arg("threads") = 0, py::arg("seed") = 0, py::arg("starved") = 0, py::arg("cube_cores") = 24, py::arg("vector_cores") = 48, py::arg("timing") = py::none(), py::arg("timeout") = 0.0)
         .def("timeline", &Kernel::timeline)
         .def("run", &Kernel::run, py::arg("values"), py::arg("byte_sizes") = py::none());
 }

@@ -35,6 +35,7 @@ struct TileOptions {
     uint32_t cube_cores;    // AICs of the SoC (24 on 910B1)
     uint32_t vector_cores;  // AIVs of the SoC (48 on 910B1)
     const TileTiming* timing;  // constants of the time model; null: launches are not timed
+    double timeout;            // seconds a launch may take; 0: no limit. Seen at the next API call of a core
 };
 
 // The error of a launch: of all blocks that failed, that of the first to start. Strings live until the next launch of this host thread.

@@ -46,7 +46,7 @@ extern "C" {
 void tile_simulator_default_options(TileOptions* options)
 {
     // Core counts of Ascend910B1 (hardware.md 2.1).
-    *options = TileOptions{TILE_CHECKS_DEVICE, 0, 0, 0, 24, 48, nullptr};
+    *options = TileOptions{TILE_CHECKS_DEVICE, 0, 0, 0, 24, 48, nullptr, 0};
 }
 
 void tile_simulator_set_buffers(const TileBuffer* buffers, size_t count)

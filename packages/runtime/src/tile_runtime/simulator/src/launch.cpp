@@ -56,7 +56,8 @@ uint32_t permuted(uint32_t i, uint32_t count, uint64_t seed)
 
 Launch::Launch(
     uint32_t blocks, void (*entry)(void*), void* closure, const GlobalBuffers& buffers, const TileOptions& options)
-    : blocks_(blocks), entry_(entry), closure_(closure), buffers_(buffers), options_(options)
+    : blocks_(blocks), entry_(entry), closure_(closure), buffers_(buffers), options_(options),
+      deadline_(std::chrono::steady_clock::now() + std::chrono::milliseconds(int64_t(options.timeout * 1000)))
 {
     if (options_.timing != nullptr) {
         time_logs_.resize(blocks);

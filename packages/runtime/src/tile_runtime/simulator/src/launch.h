@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -95,6 +96,8 @@ public:
     void report(const Core& core, Fault fault);
     void save_output(const Core& core);
 
+    bool past_deadline() const { return options_.timeout > 0 && std::chrono::steady_clock::now() > deadline_; }
+
     // Once all workers are done: compares the blocks.
     void finish();
     // Replays a launch without an error on the time model.
@@ -124,6 +127,7 @@ private:
     const GlobalBuffers& buffers_;
     const TileOptions options_;
 
+    const std::chrono::steady_clock::time_point deadline_;
     std::atomic<uint32_t> next_block_{0};
     std::atomic<uint32_t> first_stopped_{0xffffffff};
     std::atomic<uint32_t> shape_{0};
