@@ -132,10 +132,11 @@ class _Block:
 
 def first_problem(timeline: Any) -> str | None:
     """What is wrong with the order of a run's instructions, or None."""
-    return next(_problems(timeline), None)
+    return next(problems(timeline), None)
 
 
-def _problems(timeline: Any) -> Iterator[str]:
+def problems(timeline: Any) -> Iterator[str]:
+    """Everything that is wrong with the order of a run's instructions."""
     for block in sorted(set(timeline.events["block"].tolist())):
         chosen = [i for i, e in enumerate(timeline.events) if e["block"] == block]
         number = {event: i for i, event in enumerate(chosen)}

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 _SYNC = re.compile(
-    r"^(?P<indent>\s*)(?P<call>AscendC::(?P<name>SetFlag|WaitFlag|PipeBarrier|CrossCoreSetFlag"
+    r"^(?P<indent>\s*)(?P<call>(?:AscendC::)?(?P<name>SetFlag|WaitFlag|PipeBarrier|CrossCoreSetFlag"
     r"|CrossCoreWaitFlag|SyncAll)(?:<(?P<template>[^;()]*)>)?\((?P<id>[^;]*)\));(?P<rest>.*)$"
 )
 # The pipe a statement of an emitted kernel works on; vector operations are all the others.
@@ -15,7 +15,7 @@ _PIPES = {
     "copy_gm_ub": "MTE2", "copy_gm_l1": "MTE2", "clear_l1": "MTE2", "copy_ub_gm": "MTE3",
     "copy_l1_l0a": "MTE1", "copy_l1_l0b": "MTE1", "mma": "M", "copy_l0c_gm": "FIX",
 }  # fmt: skip
-_STATEMENT = re.compile(r"^\s*(?:tile|AscendC)::(?P<name>\w+)")
+_STATEMENT = re.compile(r"^\s*(?:(?:tile|AscendC)::)?(?P<name>\w+)\(")
 
 # Where the choice is made, and whether the run came by the change.
 DECLARATION = 'extern "C" { extern __attribute__((visibility("default"))) int tile_mutant, tile_mutant_met; }\n'

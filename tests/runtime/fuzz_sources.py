@@ -138,7 +138,7 @@ def make_mutant(number: int, seed: int) -> Mutant:
 
 
 def _unit(mutants: Sequence[Mutant]) -> str:
-    parts = ['#include "tile_host_stub.h"', '#include "kernel_operator.h"',
+    parts = ["#include <cstdlib>", '#include "tile_host_stub.h"', '#include "kernel_operator.h"',
              '#include "tile_device.h"']  # fmt: skip
     for m in mutants:
         # An unbalanced brace must not reach the next mutant.
