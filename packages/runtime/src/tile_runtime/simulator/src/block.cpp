@@ -30,7 +30,9 @@ void Block::begin(Launch& launch, uint32_t index, uint32_t order)
     }
     checked_ = launch.options().checks >= TILE_CHECKS_DEVICE;
     if (checked_) {
-        order_ = order_ != nullptr ? std::move(order_) : std::make_unique<OrderChecks>();
+        if (order_ == nullptr) {
+            order_ = std::make_unique<OrderChecks>();
+        }
         order_->begin(launch.options().checks >= TILE_CHECKS_STRICT);
     }
     const KernelShape shape = launch.shape();

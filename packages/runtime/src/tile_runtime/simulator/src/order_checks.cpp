@@ -67,7 +67,7 @@ Shadow& OrderChecks::shadow_of(const Core& core, Memory memory)
     std::unique_ptr<Shadow>& shadow = shadows_[core_index(core)][int(memory)];
     if (shadow == nullptr) {
         shadow = std::make_unique<Shadow>();
-        shadow->create(memory_bytes[int(memory)]);
+        shadow->extend(memory_bytes[int(memory)]);
     }
     return *shadow;
 }
@@ -147,10 +147,9 @@ void OrderChecks::instruction(const Instruction& instruction)
                 continue;
             }
             const GlobalBuffer* buffer = core.block.launch().buffers().find(operand.region.start);
-            VectorClock rounds = now.clock;
-            if (std::memcmp(rounds.at + agent_count, rounds_known_.back().at + agent_count,
+            if (std::memcmp(now.clock.at + agent_count, rounds_known_.back().at + agent_count,
                     sizeof(uint32_t) * grid_slots) != 0) {
-                rounds_known_.push_back(rounds);
+                rounds_known_.push_back(now.clock);
             }
             const Conflict conflict = global_.touch(*buffer, operand.region, index, log_, now, interval_,
                 static_cast<uint32_t>(rounds_known_.size() - 1));

@@ -26,18 +26,6 @@ uint64_t high_byte(uint32_t mask)
 
 }  // namespace
 
-void Shadow::create(uint64_t bytes)
-{
-    last_write_.clear();
-    for (auto& slot : since_) {
-        slot.clear();
-    }
-    written_.clear();
-    lists_.clear();
-    touched_ = 0;
-    extend(bytes);
-}
-
 void Shadow::extend(uint64_t more)
 {
     const size_t granules = last_write_.size() + (more + granule - 1) / granule;

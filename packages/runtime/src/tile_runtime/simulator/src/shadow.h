@@ -24,7 +24,6 @@ class Shadow {
 public:
     static constexpr uint32_t granule = 32;
 
-    void create(uint64_t bytes);
     // More bytes at the end, untouched.
     void extend(uint64_t bytes);
     uint64_t bytes() const { return last_write_.size() * granule; }
