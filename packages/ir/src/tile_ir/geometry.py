@@ -228,11 +228,19 @@ class Rows:
     pitch: Expr
 
 
-def row_view(region: Region) -> Rows:
-    """The last two active dimensions of a region as rows; a contiguous vector is one row."""
+def row_view(region: Region) -> Rows | None:
+    """A region as rows: its one or two active dimensions, or a contiguous block of more; None if
+    its rows are not evenly spaced. A contiguous vector is one row."""
     dims, steps = active_dims(region), strides(region.buffer)
     slices = region.dims
-    if len(dims) >= 2:
+    if len(dims) > 2:
+        if not is_contiguous(region):
+            return None
+        rows: Expr = Const(1)
+        for s in slices[:-1]:
+            rows = rows * s.extent
+        return Rows(simplify(rows), slices[-1].extent, slices[-1].extent)
+    if len(dims) == 2:
         row, column = dims[-2], dims[-1]
         pitch = simplify(steps[row] * slices[row].stride)
         return Rows(slices[row].extent, slices[column].extent, pitch)
@@ -246,6 +254,8 @@ def row_view(region: Region) -> Rows:
 def transfer_rows(src: Region, dst: Region) -> tuple[Rows, Rows] | None:
     """Both sides of a copy as equally many rows of equal length; None if there is no such view."""
     a, b = row_view(src), row_view(dst)
+    if a is None or b is None:
+        return None
     if simplify(a.rows) == simplify(b.rows) and simplify(a.columns) == simplify(b.columns):
         return a, b
     # A column on one side against a vector on the other: rows of one element each.
