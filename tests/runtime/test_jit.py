@@ -123,7 +123,7 @@ def test_outputs_and_workspaces_are_different_parameters(saxpy: Func) -> None:
 @pytest.mark.parametrize(
     ("options", "slug"),
     [
-        ({"target": "pto"}, "target"),
+        ({"target": "cuda"}, "target"),
         ({"platform": "A5"}, "platform"),
         ({"execution_backend": "dlpack"}, "execution-backend"),
     ],
