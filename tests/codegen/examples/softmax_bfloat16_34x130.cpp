@@ -11,11 +11,11 @@ extern "C" __global__ __aicore__ void softmax_kernel(GM_ADDR X_handle, GM_ADDR Y
   AscendC::TBuf<AscendC::TPosition::B2> l0b;
   pipe.InitBuffer(l0b, 65536);
   AscendC::TBuf<AscendC::TPosition::A1> l1;
-  pipe.InitBuffer(l1, 524032);
+  pipe.InitBuffer(l1, 524288);
   AscendC::TBuf<AscendC::TPosition::CO1> l0c;
   pipe.InitBuffer(l0c, 131072);
   AscendC::TBuf<AscendC::TPosition::VECCALC> ub;
-  pipe.InitBuffer(ub, 196352);
+  pipe.InitBuffer(ub, 196608);
   pipe.Destroy();
   AscendC::GlobalTensor<bfloat16_t> X;
   X.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(X_handle));

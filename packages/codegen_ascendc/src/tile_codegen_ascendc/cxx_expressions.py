@@ -151,8 +151,8 @@ def scalar_as(expr: Expr, dtype: DType, ranges: Ranges, loc: Loc) -> str:
     if isinstance(expr, Const):
         value = float(expr.value) if dtype.is_float else int(expr.value)
         return cxx_constant(Const(value, dtype)) if dtype is not INT32 else f"{value}"
-    # C++ computes with int where the operands are narrower, and bool is not an int16_t.
-    promoted = dtype.bits < 32 and not isinstance(expr, (Var, Load))
+    # C++ computes with int where the operands are narrower.
+    promoted = dtype.is_integer and dtype.bits < 32 and not isinstance(expr, (Var, Load))
     if expr.dtype is dtype and not promoted:
         return cxx_expr(expr, ranges, loc)
     return f"static_cast<{dtype.c_name}>({cxx_expr(expr, ranges, loc)})"
