@@ -35,9 +35,9 @@ class Target:
     max_blocks_per_copy: int = 4095
 
 
-# All there is (hardware.md, section 2.1). The 256 bytes at the end of UB and L1 that section 2.2 sets
-# aside are for messages between cores of the vendor's matmul and print services, which emitted code
-# does not use; existing kernels fill both memories to the last byte.
+# All there is (hardware.md, section 2.1). The 256 bytes at the end of UB and L1 that section 2.2
+# sets aside are for messages of the vendor's matmul and print services, which emitted code does not
+# use; existing kernels fill both memories to the last byte.
 _CAPACITY = {
     Memory.UB: 196608,
     Memory.L1: 524288,

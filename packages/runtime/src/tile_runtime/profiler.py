@@ -81,9 +81,7 @@ def modelled_microseconds(fn: Callable[[], Any]) -> float | None:
 class Profiler:
     """Runs a kernel with inputs of its own making."""
 
-    def __init__(
-        self, kernel: JITKernel, supply: TensorSupplyType = TensorSupplyType.Auto
-    ) -> None:
+    def __init__(self, kernel: JITKernel, supply: TensorSupplyType = TensorSupplyType.Auto) -> None:
         self.kernel = kernel
         self.supply = supply
 
@@ -121,9 +119,7 @@ class Profiler:
         """`do_bench` of the kernel, or of `func`, with these inputs."""
         inputs = list(input_tensors) if input_tensors is not None else self.inputs()
         accepted = {k: v for k, v in options.items() if k in ("quantiles", "return_mode")}
-        return do_bench(
-            lambda: (func or self.kernel)(*inputs), warmup=warmup, rep=rep, **accepted
-        )
+        return do_bench(lambda: (func or self.kernel)(*inputs), warmup=warmup, rep=rep, **accepted)
 
 
 def assert_mostly_close(

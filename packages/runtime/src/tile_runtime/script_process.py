@@ -51,9 +51,7 @@ def _run(script: str, arguments: list[str]) -> None:
 def _from_the_script_on(previous: object, script: str) -> object:
     """A hook that leaves out the frames before the script's own."""
 
-    def shown(
-        kind: type[BaseException], error: BaseException, trace: TracebackType | None
-    ) -> None:
+    def shown(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         step = trace
         while step is not None and step.tb_frame.f_code.co_filename != script:
             step = step.tb_next

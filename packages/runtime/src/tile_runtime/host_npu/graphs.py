@@ -65,9 +65,7 @@ class _Recorder(TorchDispatchMode):
         super().__init__()
         self._captured = captured
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         made = func(*args, **kwargs)
         self._captured.append(functools.partial(_again, func, args, kwargs, made))
