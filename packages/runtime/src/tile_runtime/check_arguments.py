@@ -152,9 +152,7 @@ class ArgumentChecker:
                 first, first_position = t, i
         return torch.device(self.device_type) if first is None else first.device
 
-    def _check_tensor(
-        self, n: int, i: int, dtype: torch.dtype, value: Any, lax: bool
-    ) -> None:
+    def _check_tensor(self, n: int, i: int, dtype: torch.dtype, value: Any, lax: bool) -> None:
         param = self.signature.params[i]
         assert isinstance(param, TensorParam)
         where = self._argument(n, i)

@@ -212,7 +212,7 @@ def _decorate(factory: Factory, options: CompileOptions) -> Factory:
 
     @functools.wraps(factory)
     def wrapper(*args: Any, **kwargs: Any) -> JITKernel:
-        key = _memo_key(factory, args, kwargs)
+        key = memo_key(factory, args, kwargs)
         kernel = kernels.get(key)
         if kernel is None:
             try:
@@ -226,7 +226,7 @@ def _decorate(factory: Factory, options: CompileOptions) -> Factory:
     return wrapper
 
 
-def _memo_key(factory: Factory, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+def memo_key(factory: Factory, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """Equal for calls that make the same kernel. 1, 1.0 and True are equal but not the same."""
     named = sorted(kwargs.items())
     key = (

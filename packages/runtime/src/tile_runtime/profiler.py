@@ -81,9 +81,7 @@ def modelled_microseconds(fn: Callable[[], Any]) -> float | None:
 class Profiler:
     """Runs a kernel with inputs of its own making."""
 
-    def __init__(
-        self, kernel: JITKernel, supply: TensorSupplyType = TensorSupplyType.Auto
-    ) -> None:
+    def __init__(self, kernel: JITKernel, supply: TensorSupplyType = TensorSupplyType.Auto) -> None:
         self.kernel = kernel
         self.supply = supply
 
@@ -121,9 +119,7 @@ class Profiler:
         """`do_bench` of the kernel, or of `func`, with these inputs."""
         inputs = list(input_tensors) if input_tensors is not None else self.inputs()
         accepted = {k: v for k, v in options.items() if k in ("quantiles", "return_mode")}
-        return do_bench(
-            lambda: (func or self.kernel)(*inputs), warmup=warmup, rep=rep, **accepted
-        )
+        return do_bench(lambda: (func or self.kernel)(*inputs), warmup=warmup, rep=rep, **accepted)
 
 
 def assert_mostly_close(
@@ -175,6 +171,8 @@ def _device_times(
     """Milliseconds by events of the NPU, with its L2 emptied before every run."""
     import torch
 
+    npu: Any = vars(torch)["npu"]  # torch_npu adds it
+
     def measured(runs: int, flushed: bool) -> list[float]:
         pairs = []
         for _ in range(runs):
@@ -182,12 +180,12 @@ def _device_times(
                 tensor.grad = None
             if flushed:
                 cache.zero_()
-            pair = (torch.npu.Event(enable_timing=True), torch.npu.Event(enable_timing=True))
+            pair = (npu.Event(enable_timing=True), npu.Event(enable_timing=True))
             pair[0].record()
             fn()
             pair[1].record()
             pairs.append(pair)
-        torch.npu.synchronize()
+        npu.synchronize()
         return [start.elapsed_time(end) for start, end in pairs]
 
     cache = torch.empty(_FLUSHED_BYTES, dtype=torch.int8, device="npu")

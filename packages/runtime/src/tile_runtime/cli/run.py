@@ -30,13 +30,13 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--check",
         choices=SWITCHES["check"].choices,
-        help="what the simulator checks (default: TILE_CHECK, else %s)" % SWITCHES["check"].default,
+        help=f"what the simulator checks (default: TILE_CHECK, else {SWITCHES['check'].default})",
     )
     parser.add_argument(
         "--time", action="store_true", help="print modelled times of all launches at the end"
     )
     parser.add_argument(
-        "--soc", help="chip to simulate (default: TILE_SOC, else %s)" % SWITCHES["soc"].default
+        "--soc", help=f"chip to simulate (default: TILE_SOC, else {SWITCHES['soc'].default})"
     )
     parser.add_argument(
         "--timeout", type=_seconds, metavar="SECONDS", help="end the script after so long"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 
 import torch
+from torch.utils.backend_registration import rename_privateuse1_backend
 
 from tile_ir import Target
 from tile_runtime.host_npu.device_arguments import lead_device_arguments_to_host
@@ -27,10 +28,10 @@ def install(target: Target) -> None:
         return
     _done = True
     # So that torch.device("npu") exists, which is a value scripts compare and pass on.
-    torch.utils.rename_privateuse1_backend("npu")
+    rename_privateuse1_backend("npu")
     lead_device_arguments_to_host()
     add_tensor_moves()
     npu = npu_module(target)
-    torch._register_device_module("npu", npu)
+    torch._register_device_module("npu", npu)  # type: ignore[no-untyped-call]
     sys.modules["torch_npu"] = torch_npu_module(npu)
-    torch.ops.npu = npu_operations()
+    torch.ops.npu = npu_operations()  # type: ignore[attr-defined]

@@ -107,5 +107,3 @@ def _nothing(*args: Any, **kwargs: Any) -> None:
 
 def _no_bytes(device: Any = None) -> int:
     return 0
-
-
