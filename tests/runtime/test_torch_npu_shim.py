@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-PROGRAM = '''
+PROGRAM = """
 import threading, traceback
 import torch
 from tile_ir import TARGETS
@@ -207,7 +207,7 @@ for check in (factories_take_the_device, the_default_device, moving_copies, othe
         print(check.__name__, "ok", flush=True)
     except Exception:
         print(check.__name__, traceback.format_exc().replace("\\n", " | "), flush=True)
-'''
+"""
 CHECKS = (
     "factories_take_the_device", "the_default_device", "moving_copies", "other_threads_too",
     "generators", "the_device", "a_graph_replays", "activations", "losses_and_norms",

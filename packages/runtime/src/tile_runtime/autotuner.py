@@ -55,7 +55,7 @@ class Candidate:
     config: Config
     kernel: JITKernel | None = None
     latency: float | None = None
-    problem: str = ""
+    problem: Exception | None = None
 
 
 def autotune(
@@ -211,11 +211,7 @@ def _tune(
         measured.append(_measure(candidate, inputs, options))
     right = [c for c in measured if c.latency is not None]
     if not right:
-        reasons = "\n".join(f"  {c.config}: {c.problem}" for c in measured)
-        name = getattr(factory, "__name__", "the factory")
-        raise KernelError(
-            "autotune-failed", f"no configuration of `{name}` can be used:\n{reasons}"
-        )
+        raise _nothing_usable(factory, measured)
     best = min(right, key=lambda c: c.latency or 0.0)
     assert best.kernel is not None and best.latency is not None, "chosen among measured ones"
     write_record(key, TuningRecord(configs.index(best.config), best.latency, reference))
@@ -239,7 +235,7 @@ def _compile_all(
         try:
             return Candidate(config, factory(*args, **kwargs, **config))
         except (TileError, AssertionError) as error:  # the factory may refuse sizes by asserting
-            return Candidate(config, problem=_first_line(error))
+            return Candidate(config, problem=error)
 
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         # Switches are held by the context of a thread.
@@ -263,12 +259,26 @@ def _measure(candidate: Candidate, inputs: list[Any], options: TuneOptions) -> C
         ours = _copies(inputs)
         latency = do_bench(lambda: kernel(*ours), warmup=options.warmup, rep=options.rep)
     except (TileError, AssertionError) as error:
-        return replace(candidate, problem=_first_line(error))
+        return replace(candidate, problem=error)
     return replace(candidate, latency=latency)
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error) or "refused by an assertion").splitlines()[0]
+def _nothing_usable(factory: Callable[..., JITKernel], tried: list[Candidate]) -> TileError:
+    """Why there is no best kernel: the reason all configurations share, or that of each."""
+    first = tried[0].problem
+    if isinstance(first, TileError) and {getattr(c.problem, "slug", "") for c in tried} == {
+        first.slug
+    }:
+        return first
+    reasons = (
+        f"  {c.config}: {(str(c.problem) or 'refused by an assertion').splitlines()[0]}"
+        for c in tried
+    )
+    return KernelError(
+        "autotune-failed",
+        f"no configuration of `{getattr(factory, '__name__', 'the factory')}` can be used:\n"
+        + "\n".join(reasons),
+    )
 
 
 def _inputs_for(kernel: JITKernel, options: TuneOptions) -> list[Any]:

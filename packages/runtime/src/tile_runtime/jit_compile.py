@@ -15,6 +15,7 @@ from tile_ir import TARGETS, Func, KernelError, Target, TileError, did_you_mean,
 from tile_ir.switches import switch
 from tile_runtime.backend import current_backend
 from tile_runtime.build import Job, build
+from tile_runtime.front_times import append_front_times
 from tile_runtime.kernel import JITKernel, announce
 from tile_runtime.pass_configs import pass_options
 from tile_runtime.signature import resolve_indices
@@ -137,6 +138,8 @@ def compile_func(
     backend = current_backend()
     job = Job(prim_func, target, pass_options(options.pass_configs), backend)
     built = build(job)
+    if switch("timings"):
+        append_front_times(Path(switch("timings")), prim_func, target, job.options, retrace)
     timings = replace(built.timings, trace=trace_seconds)
     kernel = JITKernel(
         prim_func, target, built, outputs, workspaces, backend.device_type, timings, retrace

@@ -87,9 +87,10 @@ def _environment(options: argparse.Namespace) -> dict[str, str]:
         "TILE_SOC": options.soc,
         "TILE_TIME": "1" if options.time else None,
     }
-    # Such scripts rely on calls not being compared with the declaration.
-    lax = {"TILE_LAX_CALLS": "1"} if "TILE_LAX_CALLS" not in os.environ else {}
-    return {**os.environ, **lax, **{k: v for k, v in chosen.items() if v is not None}}
+    # Such scripts rely on calls not being compared with the declaration. And where the time of the
+    # script is limited, that of a kernel is not.
+    defaults = {"TILE_LAX_CALLS": "1", **({"TILE_TIMEOUT": "0"} if options.timeout else {})}
+    return {**defaults, **os.environ, **{k: v for k, v in chosen.items() if v is not None}}
 
 
 def _end(process: subprocess.Popen[bytes], group: bool) -> None:

@@ -17,6 +17,7 @@ from tile_runtime.host_npu.device_arguments import lead_device_arguments_to_host
 from tile_runtime.host_npu.device_module import npu_module
 from tile_runtime.host_npu.tensor_moves import add_tensor_moves
 from tile_runtime.host_npu.torch_npu_module import npu_operations, torch_npu_module
+from tile_runtime.host_npu.wider_types import accept_wider_types
 
 _done = False
 
@@ -31,6 +32,7 @@ def install(target: Target) -> None:
     rename_privateuse1_backend("npu")
     lead_device_arguments_to_host()
     add_tensor_moves()
+    accept_wider_types()
     npu = npu_module(target)
     torch._register_device_module("npu", npu)  # type: ignore[no-untyped-call]
     sys.modules["torch_npu"] = torch_npu_module(npu)
