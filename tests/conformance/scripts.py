@@ -70,5 +70,5 @@ def tasks(examples: Path, only: str = "*") -> Iterator[Task]:
             continue
         for arguments in ARGUMENTS.get(name, ((),)):
             task = Task(name, path, arguments, needs)
-            if fnmatch(task.title, only) or fnmatch(task.title, f"*{only}*"):
+            if fnmatch(task.title, only) or fnmatch(task.name, only):
                 yield task

@@ -86,5 +86,7 @@ def test_tables() -> None:
     assert "median 5.5 ms, slowest 8.0 ms" in text
     assert obstacles(results) == [("unsupported T.tile.f \\| g", 2, "b.py --x")]
     page = markdown(results, "off")
-    assert "| b.py --x | unsupported | unknown-name: T.tile.f \\| g | a.py:3:5 | 2.0 |  |  |" in page
+    assert (
+        "| b.py --x | unsupported | unknown-name: T.tile.f \\| g | a.py:3:5 | 2.0 |  |  |" in page
+    )
     assert len(as_csv(results).splitlines()) == 5
