@@ -28,6 +28,14 @@ check: $(STAMP) ## ruff, mypy --strict, layering
 bench: setup ## measure; the table goes to build/bench.md
 	$(BIN)/tile-ascend bench --output build/bench.md
 
+conformance: setup ## run the scripts of a checkout: PEER=<tilelang-ascend>, ARGS=<options>; the table goes to build/conformance.md
+ifdef PEER
+	@mkdir -p build
+	PYTHONPATH=tests $(BIN)/python -m conformance $(PEER) $(ARGS)
+else
+	@echo "SKIPPED conformance: PEER is not set; use make conformance PEER=<checkout of tilelang-ascend>"
+endif
+
 timing: setup ## model every published measurement, some minutes; the table goes to docs/time_model.md
 	$(BIN)/python tests/timing/compare.py --full --write
 
@@ -72,4 +80,4 @@ $(STAMP): constraints.txt Makefile $(PACKAGES:%=packages/%/pyproject.toml) packa
 	  $(PACKAGES:%=-e packages/%) pytest pytest-xdist hypothesis mypy ruff
 	@touch $@
 
-.PHONY: help setup demo test check bench timing docs vendor-check sanitize fuzz-simulator matrix bless clean
+.PHONY: help setup demo test check bench conformance timing docs vendor-check sanitize fuzz-simulator matrix bless clean

@@ -59,7 +59,7 @@ def command(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedPro
 def run(tmp_path: Path, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     script = tmp_path / "script.py"
     script.write_text(text)
-    options = [a for a in arguments if a.startswith("--") and "=" in a or a == "--time"]
+    options = [a for a in arguments if (a.startswith("--") and "=" in a) or a == "--time"]
     rest = [a for a in arguments if a not in options]
     return command(*options, str(script), *rest)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from tile_ir import TARGETS
 from tile_ir.switches import switch
@@ -32,7 +33,8 @@ def device_name() -> str:
         return str(switch("soc"))
     import torch
 
-    return str(torch.npu.get_device_name())
+    npu: Any = vars(torch)["npu"]  # torch_npu adds it
+    return str(npu.get_device_name())
 
 
 def family_of(name: str) -> str:

@@ -1,4 +1,4 @@
-"""`kernel.adapter`: where scripts look for the files of a compiled kernel (language.md, 13.3, 17)."""
+"""`kernel.adapter`: where scripts look for the files of a kernel (language.md, 13.3 and 17)."""
 
 from __future__ import annotations
 

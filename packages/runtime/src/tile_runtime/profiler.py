@@ -171,6 +171,8 @@ def _device_times(
     """Milliseconds by events of the NPU, with its L2 emptied before every run."""
     import torch
 
+    npu: Any = vars(torch)["npu"]  # torch_npu adds it
+
     def measured(runs: int, flushed: bool) -> list[float]:
         pairs = []
         for _ in range(runs):
@@ -178,12 +180,12 @@ def _device_times(
                 tensor.grad = None
             if flushed:
                 cache.zero_()
-            pair = (torch.npu.Event(enable_timing=True), torch.npu.Event(enable_timing=True))
+            pair = (npu.Event(enable_timing=True), npu.Event(enable_timing=True))
             pair[0].record()
             fn()
             pair[1].record()
             pairs.append(pair)
-        torch.npu.synchronize()
+        npu.synchronize()
         return [start.elapsed_time(end) for start, end in pairs]
 
     cache = torch.empty(_FLUSHED_BYTES, dtype=torch.int8, device="npu")

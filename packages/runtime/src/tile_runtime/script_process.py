@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType, TracebackType
+from typing import Any, TypeAlias
 
 from tile_frontend import compat
 from tile_ir.switches import switch
 from tile_runtime.backend import npu_available
+
+Hook: TypeAlias = "Callable[[type[BaseException], BaseException, TracebackType | None], Any]"
 
 
 def main(arguments: list[str]) -> None:
@@ -48,14 +52,17 @@ def _run(script: str, arguments: list[str]) -> None:
     exec(compile(text, script, "exec"), vars(module))
 
 
-def _from_the_script_on(previous: object, script: str) -> object:
+def _from_the_script_on(previous: Hook, script: str) -> Hook:
     """A hook that leaves out the frames before the script's own."""
 
     def shown(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         step = trace
         while step is not None and step.tb_frame.f_code.co_filename != script:
             step = step.tb_next
-        previous(kind, error, step or trace)  # type: ignore[operator]
+        if isinstance(error, SyntaxError) and error.filename == script:
+            trace = None  # nothing of the script has run
+        # The interpreter's own hook shows the traceback the error has, not the one it is given.
+        previous(kind, error.with_traceback(step or trace), step or trace)
 
     return shown
 

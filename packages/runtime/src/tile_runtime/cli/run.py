@@ -30,13 +30,13 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--check",
         choices=SWITCHES["check"].choices,
-        help="what the simulator checks (default: TILE_CHECK, else %s)" % SWITCHES["check"].default,
+        help=f"what the simulator checks (default: TILE_CHECK, else {SWITCHES['check'].default})",
     )
     parser.add_argument(
         "--time", action="store_true", help="print modelled times of all launches at the end"
     )
     parser.add_argument(
-        "--soc", help="chip to simulate (default: TILE_SOC, else %s)" % SWITCHES["soc"].default
+        "--soc", help=f"chip to simulate (default: TILE_SOC, else {SWITCHES['soc'].default})"
     )
     parser.add_argument(
         "--timeout", type=_seconds, metavar="SECONDS", help="end the script after so long"
@@ -87,9 +87,10 @@ def _environment(options: argparse.Namespace) -> dict[str, str]:
         "TILE_SOC": options.soc,
         "TILE_TIME": "1" if options.time else None,
     }
-    # Such scripts rely on calls not being compared with the declaration.
-    lax = {"TILE_LAX_CALLS": "1"} if "TILE_LAX_CALLS" not in os.environ else {}
-    return {**os.environ, **lax, **{k: v for k, v in chosen.items() if v is not None}}
+    # Such scripts rely on calls not being compared with the declaration. And where the time of the
+    # script is limited, that of a kernel is not.
+    defaults = {"TILE_LAX_CALLS": "1", **({"TILE_TIMEOUT": "0"} if options.timeout else {})}
+    return {**defaults, **os.environ, **{k: v for k, v in chosen.items() if v is not None}}
 
 
 def _end(process: subprocess.Popen[bytes], group: bool) -> None:

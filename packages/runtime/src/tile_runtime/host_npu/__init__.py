@@ -10,12 +10,14 @@ from __future__ import annotations
 import sys
 
 import torch
+from torch.utils.backend_registration import rename_privateuse1_backend
 
 from tile_ir import Target
 from tile_runtime.host_npu.device_arguments import lead_device_arguments_to_host
 from tile_runtime.host_npu.device_module import npu_module
 from tile_runtime.host_npu.tensor_moves import add_tensor_moves
 from tile_runtime.host_npu.torch_npu_module import npu_operations, torch_npu_module
+from tile_runtime.host_npu.wider_types import accept_wider_types
 
 _done = False
 
@@ -27,10 +29,11 @@ def install(target: Target) -> None:
         return
     _done = True
     # So that torch.device("npu") exists, which is a value scripts compare and pass on.
-    torch.utils.rename_privateuse1_backend("npu")
+    rename_privateuse1_backend("npu")
     lead_device_arguments_to_host()
     add_tensor_moves()
+    accept_wider_types()
     npu = npu_module(target)
-    torch._register_device_module("npu", npu)
+    torch._register_device_module("npu", npu)  # type: ignore[no-untyped-call]
     sys.modules["torch_npu"] = torch_npu_module(npu)
-    torch.ops.npu = npu_operations()
+    torch.ops.npu = npu_operations()  # type: ignore[attr-defined]

@@ -9,6 +9,7 @@ torch has the list of its factories, so the list here can not fall behind.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -38,10 +39,11 @@ def on_host(device: Any) -> Any:
 def lead_device_arguments_to_host() -> None:
     """Translate devices from now on, in all threads."""
     # Asked before the factories are replaced: torch looks calls up in this set.
-    for factory in _device._device_constructors():
-        owner = torch.fft if getattr(torch.fft, factory.__name__, None) is factory else torch
-        if getattr(owner, factory.__name__, None) is factory:
-            _replace(owner, factory.__name__)
+    factories = _device._device_constructors()
+    for owner in (torch, torch.fft, torch.nested):
+        for name, value in list(vars(owner).items()):
+            if not name.startswith("_") and inspect.isroutine(value) and value in factories:
+                _replace(owner, name)
     for name in _LIKE:
         _replace(torch, name)
     for name in _TENSOR_METHODS:
@@ -93,6 +95,6 @@ def _lead_generators() -> None:
         __doc__ = original.__doc__
 
         def __new__(cls, device: Any = HOST) -> Any:
-            return original.__new__(original, on_host(device))
+            return original.__new__(original, on_host(device))  # type: ignore[call-arg]
 
     torch.Generator = Generator  # type: ignore[misc]

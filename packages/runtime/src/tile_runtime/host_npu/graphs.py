@@ -1,7 +1,7 @@
 """Graphs: what is called while one is captured runs at once, and is recorded for `replay`.
 
-A replay does every recorded call again in order, with the same memory: kernels are launched with the
-pointers they had, operations of torch write into the tensors they made.
+A replay does every recorded call again in order, with the same memory: kernels are launched with
+the pointers they had, operations of torch write into the tensors they made.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ def graph(captured: NPUGraph, *args: Any, **kwargs: Any) -> Iterator[NPUGraph]:
         yield captured
 
 
-class _Recorder(TorchDispatchMode):
+class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Sees every operation of torch below autograd."""
 
     def __init__(self, captured: NPUGraph) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._captured = captured
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -17,7 +17,7 @@ from tile_runtime.host_npu.device_arguments import is_npu, on_host
 def add_tensor_moves() -> None:
     """`.npu()`, and copies from `.cpu()` and `.to(device)`, of tensors and modules."""
     torch.Tensor.npu = _npu  # type: ignore[attr-defined]
-    torch.Tensor.cpu = _cpu  # type: ignore[method-assign]
+    torch.Tensor.cpu = _cpu  # type: ignore[method-assign, assignment]
     torch.Tensor.to = _to(torch.Tensor.to)  # type: ignore[method-assign]
     torch.Tensor.is_npu = property(lambda self: self.device.type == "cpu")  # type: ignore
     torch.nn.Module.npu = lambda self, device=None: self  # type: ignore[attr-defined]

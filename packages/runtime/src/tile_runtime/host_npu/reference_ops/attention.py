@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 # Where batch, sequence and heads stand in a tensor of each layout; H is heads times size.
-_TO_BNSD = {
+_TO_BNSD: dict[str, Callable[[torch.Tensor, int], torch.Tensor]] = {
     "BNSD": lambda x, heads: x,
     "BSND": lambda x, heads: x.transpose(1, 2),
-    "BSH": lambda x, heads: x.unflatten(-1, (heads, -1)).transpose(1, 2),
-    "SBH": lambda x, heads: x.unflatten(-1, (heads, -1)).permute(1, 2, 0, 3),
+    "BSH": lambda x, heads: x.reshape(*x.shape[:2], heads, -1).transpose(1, 2),
+    "SBH": lambda x, heads: x.reshape(*x.shape[:2], heads, -1).permute(1, 2, 0, 3),
 }
-_FROM_BNSD = {
+_FROM_BNSD: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "BNSD": lambda x: x,
     "BSND": lambda x: x.transpose(1, 2),
     "BSH": lambda x: x.transpose(1, 2).flatten(2),

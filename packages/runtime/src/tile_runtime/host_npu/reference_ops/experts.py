@@ -38,5 +38,5 @@ def npu_moe_token_unpermute(
     found = found * (places < rows)[:, None].to(found.dtype)  # copies that were cut off are zero
     if probs is None:
         return found
-    copies = found.float().unflatten(0, (-1, probs.shape[1]))
+    copies = found.float().reshape(*probs.shape, -1)
     return (copies * probs.float()[..., None]).sum(1).to(permuted_tokens.dtype)
