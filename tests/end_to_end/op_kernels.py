@@ -162,7 +162,9 @@ def scalar_choices(opdef: OpDef, dtype: DType) -> list[dict[str, Any]]:
     pure = [o.name for o in opdef.operands if not o.memories]
     either = [o.name for o in opdef.operands if o.memories and o.scalar]
     value: Any = 3 if dtype.is_integer else -1.25
-    base = dict.fromkeys(pure, value)
+    base = {name: None if name == "count" else value for name in pure}
+    if "count" in base:
+        return [base, {**base, "count": 5}]
     return [base, *({**base, name: value} for name in either)]
 
 

@@ -21,9 +21,7 @@ def plan_memory(func: Func, target: Target) -> Func:
     """
     placed: dict[Alloc, Alloc] = {}
     for memory in target.capacity:
-        allocs = [
-            a for a in func.launch.allocs if a.buffer.memory is memory and a.alias_of is None
-        ]
+        allocs = [a for a in func.launch.allocs if a.buffer.memory is memory and a.alias_of is None]
         placed.update(zip(allocs, _layout(allocs, memory, target), strict=True))
     address = {a.buffer: placed.get(a, a).address for a in func.launch.allocs}
     new = tuple(
