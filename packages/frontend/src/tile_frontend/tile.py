@@ -6,12 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from tile_frontend.calls import table_functions
-from tile_frontend.cast_count import CastFunction
+from tile_frontend.first_elements import CountedFunction
 from tile_ir import OPS
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **table_functions("tile", OPS),
-    "cast": CastFunction(),
+    **{
+        name: CountedFunction(opdef)
+        for name, opdef in OPS.items()
+        if opdef.namespace == "tile" and "count" in opdef.call_order()
+    },
 }
 # As plain attributes, so that `T.tile.max` costs nothing and `from ... import` works.
 globals().update(_FUNCTIONS)

@@ -228,6 +228,29 @@ class Rows:
     pitch: Expr
 
 
+def matrix_view(region: Region) -> Rows | None:
+    """All elements of a region as rows, in order: one row where they are contiguous; None if one
+    pitch does not reach them."""
+    if is_contiguous(region):
+        count = element_count(region)
+        return Rows(Const(1), count, count)
+    dims = active_dims(region)
+    if len(dims) > 2 or (len(dims) == 2 and region.dims[dims[1]].stride != 1):
+        return None
+    view = row_view(region)
+    inside = len(dims) < 2 or is_constant(strides(region.buffer)[dims[1]], 1)
+    return view if inside else None
+
+
+def trailing_matrix(region: Region) -> Rows:
+    """The last two dimensions of a region as rows and columns, whatever their extents."""
+    steps, last = strides(region.buffer), region.dims[-1]
+    if len(region.dims) == 1:
+        return Rows(Const(1), last.extent, simplify(region.buffer.shape[-1]))
+    row = region.dims[-2]
+    return Rows(row.extent, last.extent, simplify(steps[-2] * row.stride))
+
+
 def row_view(region: Region) -> Rows | None:
     """A region as rows: its one or two active dimensions, or a contiguous block of more; None if
     its rows are not evenly spaced. A contiguous vector is one row."""

@@ -8,6 +8,11 @@
 #include "tile/movement.h"
 #include "tile/cube.h"
 #include "tile/vector.h"
+#include "tile/index.h"
+#include "tile/expand.h"
+#include "tile/trigonometry.h"
+#include "tile/power.h"
+#include "tile/transpose.h"
 #include "tile/reduce.h"
 #include "tile/launch.h"
 

@@ -54,15 +54,19 @@ def on_chip_storage(allocs: Sequence[Alloc], target: Target) -> dict[Buffer, Sto
     """Fresh storage of one core for all its buffers."""
     memories: dict[Memory, Any] = {}
     result: dict[Buffer, Storage] = {}
-    for alloc in allocs:
+    bytes_of: dict[Buffer, Any] = {}
+    for alloc in sorted(allocs, key=lambda a: a.alias_of is not None):
         buffer = alloc.buffer
         size = buffer_bytes(alloc)
-        if alloc.address is not None and buffer.memory in target.capacity:
+        if alloc.alias_of is not None:
+            raw = bytes_of[alloc.alias_of][:size]
+        elif alloc.address is not None and buffer.memory in target.capacity:
             if buffer.memory not in memories:
                 memories[buffer.memory] = _fresh(target.capacity[buffer.memory] + 4096)
             raw = memories[buffer.memory][alloc.address : alloc.address + size]
         else:
             raw = _fresh(size)
+        bytes_of[buffer] = raw
         usable = len(raw) // buffer.dtype.size * buffer.dtype.size
         result[buffer] = Storage(raw[:usable].view(buffer.dtype.storage), buffer.dtype, buffer.name)
     return result

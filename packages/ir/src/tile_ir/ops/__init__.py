@@ -3,11 +3,37 @@
 from __future__ import annotations
 
 from tile_ir.opdef import OpDef
-from tile_ir.ops import cast, cube, debug, elementwise, movement, reduce, sync
+from tile_ir.ops import (
+    cast,
+    counted,
+    cube,
+    debug,
+    elementwise,
+    expand,
+    index,
+    movement,
+    rearrange,
+    reduce,
+    sync,
+    transcendental,
+)
 
 OPS: dict[str, OpDef] = {
     opdef.name: opdef
-    for family in (movement, cube, elementwise, cast, reduce, sync, debug)
+    for family in (
+        movement,
+        cube,
+        elementwise,
+        cast,
+        reduce,
+        sync,
+        debug,
+        counted,
+        expand,
+        index,
+        rearrange,
+        transcendental,
+    )
     for opdef in family.OPS
 }
 
