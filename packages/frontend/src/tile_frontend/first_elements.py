@@ -1,73 +1,54 @@
-"""Operations with a count: the first `count` elements of every operand as regions."""
+"""The first elements of a buffer or slice as a region: scripts name larger buffers than an
+operation uses, and the operation is built with what it uses."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import replace
 
-from tile_frontend.calls import MISSING, OpFunction, bind, build_op
-from tile_frontend.faults import Fault
-from tile_frontend.values import Pending, Scalar, Tile, View, python_number
-from tile_ir import OpDef, Region, Slice
-from tile_ir.expr import Const
+from tile_ir import Op, Region, Slice
+from tile_ir.bounds import simplify
+from tile_ir.expr import Const, Expr, constant_value
 from tile_ir.geometry import is_contiguous
 
-# Where scripts have to say how many elements are meant.
-COUNT_OPTIONAL = ("cast",)
 
-
-class CountedFunction(OpFunction):
-    """An operation with a count; a Python number becomes the shape of the operands, where that is a
-    box of the buffer."""
-
-    def __init__(self, opdef: OpDef) -> None:
-        super().__init__(opdef)
-        self.buffers = tuple(
-            o.name for o in opdef.operands if o.memories and o.name in self.parameters
+def narrowed(op: Op) -> Op:
+    """The operation with every operand cut to the elements its record says it uses."""
+    if op.opdef.uses is None:
+        return op
+    uses = op.opdef.uses(op)
+    operands = (
+        tuple(
+            _narrowed(operand, uses.get(definition.name))
+            if isinstance(operand, Region)
+            else operand
+            for operand, definition in zip(op.operands, op.opdef.operands, strict=False)
         )
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Pending:
-        given = bind(self, args, kwargs)
-        count = given.get("count", MISSING)
-        if count is MISSING and self.opdef.name not in COUNT_OPTIONAL:
-            raise Fault(
-                "arity",
-                f"T.{self.__name__} misses `count`",
-                f"it takes {', '.join(self.parameters)}",
-            )
-        number = python_number(count)
-        if isinstance(count, Scalar) or not isinstance(number, int):
-            return build_op(self.opdef, given, self.__name__)
-        sides = {name: self.first(given[name], number, name) for name in self.buffers}
-        if None not in sides.values():
-            given = {**given, **sides, "count": None}
-        return build_op(self.opdef, given, self.__name__)
-
-    def first(self, value: Any, count: int, name: str) -> Region | None:
-        """The first `count` elements as a region, or None if they are no box of the buffer."""
-        match value:
-            case Tile():
-                region = Region.whole(value.buffer)
-            case View(region=region):
-                pass
-            case _:
-                return None
-        extents = region.static_extents()
-        if extents is None:
-            return None
-        total = math.prod(extents)
-        if not 0 < count <= total:
-            raise Fault(
-                "count-range",
-                f"{self.opdef.name}: count is {count}, but {name} `{region.buffer.name}` has "
-                f"{total} elements",
-                argument="count",
-            )
-        return region if count == total else _box(region, extents, count)
+        + op.operands[len(op.opdef.operands) :]
+    )
+    return op if operands == op.operands else replace(op, operands=operands)
 
 
-def _box(region: Region, extents: tuple[int, ...], count: int) -> Region | None:
-    if not is_contiguous(region):
+def _narrowed(region: Region, count: Expr | None) -> Region:
+    if count is None:
+        return region
+    number = constant_value(simplify(count))
+    if number is not None:
+        return first_elements(region, number) or region
+    if region.buffer.rank == 1 and is_contiguous(region):
+        return Region(region.buffer, (replace(region.dims[0], extent=simplify(count)),))
+    return region
+
+
+def first_elements(region: Region, count: int) -> Region | None:
+    """A run of elements cut to its first `count`; None if they are no box of the buffer."""
+    extents = region.static_extents()
+    if extents is None:
+        return None
+    total = math.prod(extents)
+    if count == total:
+        return region
+    if not 0 < count < total or not is_contiguous(region):
         return None
     for dim in range(len(extents)):
         inner = math.prod(extents[dim + 1 :])

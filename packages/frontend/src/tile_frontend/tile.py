@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tile_frontend.calls import table_functions
-from tile_frontend.first_elements import CountedFunction
+from tile_frontend.counted_call import CountedFunction
 from tile_ir import OPS
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -13,6 +13,8 @@
 #include "tile/trigonometry.h"
 #include "tile/power.h"
 #include "tile/transpose.h"
+#include "tile/bits.h"
+#include "tile/select.h"
 #include "tile/reduce.h"
 #include "tile/launch.h"
 

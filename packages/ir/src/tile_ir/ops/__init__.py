@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tile_ir.opdef import OpDef
 from tile_ir.ops import (
+    bitwise,
     cast,
     counted,
     cube,
@@ -14,6 +15,7 @@ from tile_ir.ops import (
     movement,
     rearrange,
     reduce,
+    select,
     sync,
     transcendental,
 )
@@ -24,6 +26,8 @@ OPS: dict[str, OpDef] = {
         movement,
         cube,
         elementwise,
+        bitwise,
+        select,
         cast,
         reduce,
         sync,
