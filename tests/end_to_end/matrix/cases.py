@@ -9,7 +9,7 @@ from typing import Any
 
 from tile_ir import OPS, DType, OpDef
 
-from .forms import MIXED, Form, forms, long_form
+from .forms import MIXED, RUN_TIME, Form, forms, long_form
 
 # By operation and element size: what one instruction cannot do (language.md, section 3.9).
 REFUSED_TYPES = {(name, size): ("fill-width",) for name in ("fill", "clear") for size in (1, 8)}
@@ -18,7 +18,8 @@ REFUSED_TYPES = {(name, size): ("fill-width",) for name in ("fill", "clear") for
 @dataclass(frozen=True)
 class Case:
     """One call. `forms` has a form per region operand, None where a scalar stands; `scalars` the
-    values of those; `kind` how scalars are written: literal, parameter or element."""
+    values of those; `kind` how scalars are written: literal, parameter or element. A count is
+    always a literal, or else the parameter `n`."""
 
     op: OpDef
     dtype: DType
@@ -26,11 +27,20 @@ class Case:
     scalars: dict[str, Any] = field(default_factory=dict)
     kind: str = "literal"
     in_place: bool = False
+    short: bool = False
+
+    @property
+    def count(self) -> int:
+        """Elements the operation writes."""
+        destination = self.forms[0]
+        assert destination is not None, "a destination is a region"
+        return RUN_TIME["n"] if self.short else destination.count
 
     @property
     def name(self) -> str:
         written = "/".join(f.name if f else self.kind for f in self.forms)
-        return f"{self.op.name} {self.dtype} {written}{' in place' if self.in_place else ''}"
+        how = " in place" if self.in_place else " the first n" if self.short else ""
+        return f"{self.op.name} {self.dtype} {written}{how}"
 
     @property
     def refused(self) -> frozenset[str]:
@@ -53,33 +63,46 @@ def elementwise_cases() -> Iterator[Case]:
             yield from _of_type(op, dtype)
 
 
+def scalar_value(name: str, dtype: DType) -> Any:
+    """A value for the scalar operand of that name."""
+    low, high = (-3, 5) if dtype.is_integer else (-1.5, 2.0)
+    return {"min": low, "max": high}.get(name, 3 if dtype.is_integer else -1.25)
+
+
 def _of_type(op: OpDef, dtype: DType) -> Iterator[Case]:
     operands = visible(op)
-    known = {f.name: f for f in forms(dtype)}
+    counted = any(o.name == "count" for o in operands)
+    pure = {i for i, o in enumerate(operands) if not o.memories}
     either = [i for i, o in enumerate(operands) if o.memories and o.scalar]
-    pure = [i for i, o in enumerate(operands) if not o.memories]
-    value: Any = 3 if dtype.is_integer else -1.25
-    variants: list[tuple[set[int], str]] = []
-    if pure:
-        variants += [(set(pure), kind) for kind in ("literal", "parameter", "element")]
-    else:
-        variants.append((set(), "literal"))
-    variants += [({i}, kind) for i in either for kind in ("literal", "parameter", "element")]
-    for scalar_places, kind in variants:
-        scalars = {operands[i].name: value for i in scalar_places}
-
-        def written(dst: Form, src: Form, places: set[int] = scalar_places) -> tuple[Any, ...]:
-            return tuple(
-                None if i in places else dst if i == 0 else src for i in range(len(operands))
+    only_count = all(operands[i].name == "count" for i in pure)
+    kinds = ("literal",) if only_count else ("literal", "parameter", "element")
+    variants = [(pure, kind) for kind in kinds]
+    variants += [(pure | {i}, kind) for i in either for kind in ("literal", "parameter", "element")]
+    for places, kind in variants:
+        names = [operands[i].name for i in sorted(places)]
+        scalars = {n: scalar_value(n, dtype) for n in names if n != "count"}
+        pairs = list(_pairs(op, dtype, len(operands) - len(places)))
+        # How a scalar is written has nothing to do with the shape: a third of the forms will do.
+        for destination, source in pairs if kind == "literal" else pairs[::3]:
+            if counted and not destination.count:
+                continue
+            written = tuple(
+                None if i in places else destination if i == 0 else source
+                for i in range(len(operands))
             )
+            yield Case(op, dtype, written, scalars, kind)
+            plain = destination is source and kind == "literal"
+            if plain and destination.name in ("whole", "matrix", "columns", "run-time rows"):
+                if op.may_alias and len(operands) - len(places) > 1:
+                    yield Case(op, dtype, written, scalars, kind, in_place=True)
+                if counted and destination.name in ("whole", "matrix"):
+                    yield Case(op, dtype, written, scalars, kind, short=True)
 
-        for f in known.values():
-            yield Case(op, dtype, written(f, f), scalars, kind)
-        for a, b in MIXED:
-            yield Case(op, dtype, written(known[a], known[b]), scalars, kind)
-        regions = len(operands) - len(scalar_places)
-        if regions <= 2 and not op.hidden:
-            yield Case(op, dtype, written(long_form(dtype), long_form(dtype)), scalars, kind)
-        if op.may_alias and regions > 1 and kind == "literal":
-            for name in ("whole", "columns", "run-time rows"):
-                yield Case(op, dtype, written(known[name], known[name]), scalars, kind, True)
+
+def _pairs(op: OpDef, dtype: DType, regions: int) -> Iterator[tuple[Form, Form]]:
+    """Forms of the destination and of the sources."""
+    known = {f.name: f for f in forms(dtype)}
+    yield from ((f, f) for f in known.values())
+    yield from ((known[a], known[b]) for a, b in MIXED)
+    if regions <= 2 and not op.hidden:
+        yield long_form(dtype), long_form(dtype)

@@ -15,8 +15,9 @@ from tile_ir.dtypes import from_bytes, to_bytes
 from ..op_kernels import samples
 from .cases import Case, visible
 from .forms import RUN_TIME, Form
+from .references import REFERENCES
 
-# The element that a scalar operand is read from.
+# The buffer that scalar operands are read from, and the element of the first of them.
 SCALAR_SHAPE, SCALAR_PLACE = (2, 16), (1, 5)
 
 
@@ -26,8 +27,16 @@ def _tensors(case: Case) -> list[tuple[str, Form]]:
     return [(f"u{0 if case.in_place else i}", f) for i, f in enumerate(shown)]
 
 
-def _literal(value: Any) -> str:
-    return repr(value)
+def _scalar_text(case: Case, name: str) -> str:
+    """How a scalar operand is written."""
+    if name == "count":
+        return "n" if case.short else str(case.count)
+    if case.kind == "parameter":
+        return f"s_{name}"
+    if case.kind == "element":
+        place = list(case.scalars).index(name)
+        return f"w[{SCALAR_PLACE[0]}, {SCALAR_PLACE[1] + place}]"
+    return repr(case.scalars[name])
 
 
 def kernel_text(case: Case, name: str) -> str:
@@ -39,15 +48,14 @@ def kernel_text(case: Case, name: str) -> str:
     dtype = f'"{case.dtype}"'
     parameters = [f"X_{u}: T.Tensor({shape}, {dtype})" for u, shape in buffers.items()]
     parameters += [f"{n}: T.int32" for n in RUN_TIME]
-    if case.kind == "parameter" and case.scalars:
-        parameters.append(f"s: T.{case.dtype if case.dtype.is_float else 'int32'}")
-    scalar = {"parameter": "s", "element": f"w[{SCALAR_PLACE[0]}, {SCALAR_PLACE[1]}]"}
+    if case.kind == "parameter":
+        scalar_type = f"T.{case.dtype}" if case.dtype.is_float else "T.int32"
+        parameters += [f"s_{name}: {scalar_type}" for name in case.scalars]
     remaining = iter(operands)
     arguments = []
     for definition, form in zip(visible(case.op), case.forms, strict=True):
         if form is None:
-            value = case.scalars[definition.name]
-            arguments.append(scalar.get(case.kind, _literal(value)))
+            arguments.append(_scalar_text(case, definition.name))
         else:
             u, f = next(remaining)
             arguments.append(f"{u}{f.subscript}")
@@ -88,16 +96,19 @@ def arguments(case: Case, seed: int) -> list[Any]:
     """Stored arrays in the order of the parameters, then the scalars."""
     rng = np.random.default_rng(seed)
     shapes = {u: f.shape for u, f in _tensors(case)}
-    arrays = [to_bytes(samples(rng, s, case.dtype), case.dtype) for s in shapes.values()]
+    domain = REFERENCES[case.op.name].domain or (lambda _operand, values: values)
+    arrays = [
+        to_bytes(domain(i, samples(rng, shape, case.dtype)), case.dtype)
+        for i, shape in enumerate(shapes.values())
+    ]
     scalars: list[Any] = list(RUN_TIME.values())
-    if case.scalars:
-        (value,) = set(case.scalars.values())
-        if case.kind == "element":
-            w = np.zeros(SCALAR_SHAPE, case.dtype.compute)
-            w[SCALAR_PLACE] = value
-            arrays.append(to_bytes(w, case.dtype))
-        elif case.kind == "parameter":
-            scalars.append(value)
+    if case.scalars and case.kind == "element":
+        w = np.zeros(SCALAR_SHAPE, case.dtype.compute)
+        row, column = SCALAR_PLACE
+        w[row, column : column + len(case.scalars)] = list(case.scalars.values())
+        arrays.append(to_bytes(w, case.dtype))
+    elif case.kind == "parameter":
+        scalars += case.scalars.values()
     return [*arrays, *scalars]
 
 
@@ -108,10 +119,11 @@ def operand_values(case: Case, given: Sequence[Any]) -> list[Any]:
     values = []
     for definition, form in zip(visible(case.op), case.forms, strict=True):
         if form is None:
-            values.append(_exact(np.asarray(case.scalars[definition.name]), case.dtype))
+            value = case.scalars.get(definition.name, case.count)
+            values.append(_exact(np.asarray(value), case.dtype))
         else:
             u, f = next(remaining)
-            stored = given[numbers[u]].reshape(-1)[f.flat_index()]
+            stored = given[numbers[u]].reshape(-1)[f.flat_index()[: case.count]]
             values.append(_exact(from_bytes(stored, case.dtype), case.dtype))
     return values
 

@@ -16,11 +16,13 @@ import numpy as np
 @dataclass(frozen=True)
 class Reference:
     """`ulps` is how far the device may be off; `smallest` is an absolute error below which ulps do
-    not count, by element size, for results that run out of exponent half-way."""
+    not count, by element size, for results that run out of exponent half-way. `domain` turns random
+    values of the operand with a number into some the operation is defined for."""
 
     fn: Callable[..., Any]
     ulps: int = 0
     smallest: dict[int, float] | None = None
+    domain: Callable[[int, Any], Any] | None = None
 
 
 def _leaky(x: Any, s: Any) -> Any:
@@ -29,6 +31,14 @@ def _leaky(x: Any, s: Any) -> Any:
 
 def _relu(x: Any) -> Any:
     return np.where(x > 0, x, np.where(np.isnan(x), x, 0)) if x.dtype.kind == "f" else x.clip(0)
+
+
+def _power_domain(operand: int, x: Any) -> Any:
+    """Positive bases and small exponents: the rest of pow has tests of its own."""
+    if x.dtype.kind == "i":
+        return x % 12 + 1 if operand == 1 else x % 7
+    x = np.where(np.isfinite(x), np.abs(x), 1).astype(x.dtype)
+    return np.clip(x, 0.1, 4 if operand == 1 else 3)
 
 
 # e**-x leaves the range of the type before 1 / (1 + e**-x) does.
@@ -59,6 +69,14 @@ REFERENCES: dict[str, Reference] = {
     "relu": Reference(lambda _d, x: _relu(x)),
     "sigmoid": Reference(lambda _d, x: 1 / (1 + np.exp(-x)), 4, _LOST),
     "silu": Reference(lambda _d, x: x / (1 + np.exp(-x)), 5, {2: 3e-4, 4: 1e-35}),
+    "sin": Reference(lambda _d, x: np.sin(x), 3),
+    "cos": Reference(lambda _d, x: np.cos(x), 3),
+    "pow": Reference(lambda _d, a, b: a**b, 16, domain=_power_domain),
+    "clamp": Reference(lambda _d, x, low, high, _n: np.minimum(np.maximum(x, low), high)),
+    "round": Reference(lambda _d, x, _n: np.rint(x)),
+    "sub_experiment": Reference(lambda _d, a, b, _n: a - b),
+    "abs_experiment": Reference(lambda _d, x, _n: np.abs(x)),
+    "mins_experiment": Reference(lambda _d, x, s, _n: np.minimum(x, s)),
     "fill": Reference(lambda d, v: np.full_like(d, v)),
     "clear": Reference(lambda d: np.zeros_like(d)),
 }

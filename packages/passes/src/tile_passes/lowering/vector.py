@@ -23,7 +23,7 @@ def lower_vector_op(op: Op, known: Ranges, builder: Builder) -> Body:
     if prepared is not op and prepared.opdef.scratch(prepared):
         # Earlier vector work may still use the same scratch bytes.
         before = (*before, builder.barrier("v", op.loc))
-    rows = _rows(prepared, builder) if op.opdef.elementwise else _whole(prepared, builder)
+    rows = in_rows(prepared, builder) if op.opdef.elementwise else _whole(prepared, builder)
     return (*before, *rows) if before or rows != (op,) else (op,)
 
 
@@ -45,7 +45,8 @@ def _scalar_reads(op: Op, builder: Builder) -> Body:
     return (builder.barrier_all(op.loc),) if reads_ub else ()
 
 
-def _rows(op: Op, builder: Builder) -> Body:
+def in_rows(op: Op, builder: Builder) -> Body:
+    """An elementwise operation on contiguous operands, inside loops over rows if it needs any."""
     # Scratch is not walked: every row uses all of it, after a barrier of its own.
     regions = [r for r in builder.regions(op) if r is not _scratch_of(op)]
     if all(is_contiguous(r) for r in regions):
