@@ -17,6 +17,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from tile_runtime.bind_arguments import Bound
 from tile_runtime.kernel import JITKernel, record_calls
 
+# What these make has no values until something is written there.
+_NO_CONTENTS = (torch.ops.aten.empty.memory_format, torch.ops.aten.empty_strided.default,
+                torch.ops.aten.empty_like.default, torch.ops.aten.new_empty.default)  # fmt: skip
+
 
 class NPUGraph:
     """A list of calls."""
@@ -68,6 +72,8 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         made = func(*args, **kwargs)
+        if func in _NO_CONTENTS:
+            return made
         self._captured.append(functools.partial(_again, func, args, kwargs, made))
         return made
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+# How often the device repeats maximum and sum of a row.
+_COPIES = 8
 # Where batch, sequence and heads stand in a tensor of each layout; H is heads times size.
 _TO_BNSD: dict[str, Callable[[torch.Tensor, int], torch.Tensor]] = {
     "BNSD": lambda x, heads: x,
@@ -57,20 +59,27 @@ def npu_fusion_attention(
         raise NotImplementedError("npu_fusion_attention with this layout, dropout or pse")
     heads_of_key = key.shape[-1] * head_num // query.shape[-1] if "H" in input_layout else 0
     bnsd = _TO_BNSD[input_layout]
-    q = bnsd(query, head_num).float()
-    k, v = (bnsd(x, heads_of_key).float() for x in (key, value))
-    group = q.shape[1] // k.shape[1]
-    k, v = (x.repeat_interleave(group, 1) for x in (k, v))
-    scores = q @ k.transpose(-1, -2) * scale
+    q = bnsd(query, head_num)
+    k, v = (bnsd(x, heads_of_key) for x in (key, value))
     masked = _attention_mask(atten_mask, sparse_mode, q.shape[2], k.shape[2])
-    if masked is not None:
-        scores = scores.masked_fill(masked, -math.inf)
-    highest = scores.amax(-1, keepdim=True)
-    powers = torch.exp(scores - highest)
-    total = powers.sum(-1, keepdim=True)
-    output = _FROM_BNSD[input_layout]((powers / total) @ v).to(query.dtype).contiguous()
-    return output, highest.expand(*highest.shape[:-1], 8), total.expand(*total.shape[:-1], 8), \
-        torch.empty(0), 0, 0, 0  # fmt: skip
+    group = q.shape[1] // k.shape[1]
+    output = torch.empty(*q.shape[:-1], v.shape[-1], dtype=query.dtype)
+    highest, total = (torch.empty(*q.shape[:-1], _COPIES) for _ in range(2))
+    # A head at a time: the scores of all of them can be larger than the memory of the host.
+    for batch in range(q.shape[0]):
+        for head in range(q.shape[1]):
+            at, of = (batch, head), (batch, head // group)
+            scores = q[at].float() @ k[of].float().T * scale
+            if masked is not None:
+                every = masked.expand(*q.shape[:2], *masked.shape[-2:])
+                scores.masked_fill_(every[at], -math.inf)
+            most = scores.amax(-1, keepdim=True)
+            powers = torch.exp_(scores.sub_(most))
+            sums = powers.sum(-1, keepdim=True)
+            output[at] = ((powers @ v[of].float()) / sums).to(query.dtype)
+            highest[at], total[at] = most, sums
+    laid_out = _FROM_BNSD[input_layout](output).contiguous()
+    return laid_out, highest, total, torch.empty(0), 0, 0, 0
 
 
 def _attention_mask(
