@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tile_frontend import gather_arguments
 from tile_frontend.calls import table_functions
 from tile_frontend.cast_count import CastFunction
 from tile_ir import OPS
@@ -12,6 +13,7 @@ from tile_ir import OPS
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **table_functions("tile", OPS),
     "cast": CastFunction(),
+    **gather_arguments.FUNCTIONS,
 }
 # As plain attributes, so that `T.tile.max` costs nothing and `from ... import` works.
 globals().update(_FUNCTIONS)

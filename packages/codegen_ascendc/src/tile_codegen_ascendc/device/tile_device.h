@@ -10,6 +10,7 @@
 #include "tile/vector.h"
 #include "tile/bits.h"
 #include "tile/select.h"
+#include "tile/gather.h"
 #include "tile/reduce.h"
 #include "tile/launch.h"
 
