@@ -11,6 +11,7 @@
 #include "tile/bits.h"
 #include "tile/select.h"
 #include "tile/gather.h"
+#include "tile/sort.h"
 #include "tile/reduce.h"
 #include "tile/launch.h"
 

@@ -13,12 +13,25 @@ from tile_ir.ops import (
     movement,
     reduce,
     select,
+    sort,
     sync,
 )
 
 OPS: dict[str, OpDef] = {
     opdef.name: opdef
-    for family in (movement, cube, elementwise, bitwise, select, gather, cast, reduce, sync, debug)
+    for family in (
+        movement,
+        cube,
+        elementwise,
+        bitwise,
+        select,
+        gather,
+        sort,
+        cast,
+        reduce,
+        sync,
+        debug,
+    )
     for opdef in family.OPS
 }
 
