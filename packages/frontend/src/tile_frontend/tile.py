@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tile_frontend import gather_arguments
 from tile_frontend.calls import table_functions
 from tile_frontend.counted_call import CountedFunction
 from tile_ir import OPS
@@ -16,6 +17,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
         for name, opdef in OPS.items()
         if opdef.namespace == "tile" and "count" in opdef.call_order()
     },
+    **gather_arguments.FUNCTIONS,
 }
 # As plain attributes, so that `T.tile.max` costs nothing and `from ... import` works.
 globals().update(_FUNCTIONS)

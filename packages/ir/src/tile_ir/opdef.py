@@ -48,6 +48,11 @@ class Effect(Enum):
     DUMP = "dump"
 
 
+class OutOfBounds(Exception):
+    """An access outside a buffer or a region; whoever knows the statement turns it into a
+    diagnostic."""
+
+
 class Composite(Enum):
     """Whether the hardware runs the operation as it stands or a pass must take it apart."""
 

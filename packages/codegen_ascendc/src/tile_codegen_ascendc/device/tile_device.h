@@ -15,6 +15,8 @@
 #include "tile/transpose.h"
 #include "tile/bits.h"
 #include "tile/select.h"
+#include "tile/gather.h"
+#include "tile/sort.h"
 #include "tile/reduce.h"
 #include "tile/launch.h"
 

@@ -12,11 +12,8 @@ from tile_ir.footprint import buffer_bytes
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Alloc, Buffer
+from tile_ir.opdef import OutOfBounds
 from tile_ir.target import Target
-
-
-class OutOfBounds(Exception):
-    """An access outside a buffer; whoever knows the statement turns it into a diagnostic."""
 
 
 @dataclass(frozen=True, slots=True)
