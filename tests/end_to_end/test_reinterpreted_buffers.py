@@ -68,7 +68,10 @@ def test_bytes_are_shared(make: Any, tmp_path: Path) -> None:
     batch.build()
     shapes = [p.static_shape() for p in func.tensors]
     x = np.random.default_rng(1).standard_normal(shapes[0]).astype(np.float32)
-    arrays = [x, *(np.zeros(s, p.dtype.storage) for s, p in zip(shapes[1:], func.tensors[1:]))]
+    arrays = [
+        x,
+        *(np.zeros(s, p.dtype.storage) for s, p in zip(shapes[1:], func.tensors[1:], strict=True)),
+    ]
     outcome = batch.run(number, arrays, checks=launcher().CHECKS_STRICT)
     assert outcome.error is None, outcome.error.text
     for got, want in zip(outcome.arrays, interpreted(func, arrays), strict=True):

@@ -14,6 +14,7 @@ from tile_ir.ops import (
     movement,
     rearrange,
     reduce,
+    repeat_reduce,
     sync,
     transcendental,
 )
@@ -32,6 +33,7 @@ OPS: dict[str, OpDef] = {
         expand,
         index,
         rearrange,
+        repeat_reduce,
         transcendental,
     )
     for opdef in family.OPS
