@@ -8,6 +8,7 @@ from typing import Any
 from tile_frontend import gather_arguments
 from tile_frontend.calls import table_functions
 from tile_frontend.counted_call import CountedFunction
+from tile_frontend.row_sums import sum_experiment
 from tile_ir import OPS
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -15,9 +16,11 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{
         name: CountedFunction(opdef)
         for name, opdef in OPS.items()
-        if opdef.namespace == "tile" and "count" in opdef.call_order()
+        if opdef.namespace == "tile"
+        and any(o.name == "count" and o.optional for o in opdef.operands)
     },
     **gather_arguments.FUNCTIONS,
+    "sum_experiment": sum_experiment,
 }
 # As plain attributes, so that `T.tile.max` costs nothing and `from ... import` works.
 globals().update(_FUNCTIONS)

@@ -16,6 +16,7 @@ from tile_ir.ops import (
     movement,
     rearrange,
     reduce,
+    repeat_reduce,
     select,
     sort,
     sync,
@@ -40,6 +41,7 @@ OPS: dict[str, OpDef] = {
         expand,
         index,
         rearrange,
+        repeat_reduce,
         transcendental,
     )
     for opdef in family.OPS

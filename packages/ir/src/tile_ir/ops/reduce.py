@@ -155,13 +155,13 @@ REDUCTIONS = (
     ),
     _reduction(
         "reduce_max",
-        lambda a, axis: np.max(a, axis=axis),
+        lambda a, axis: np.max(a, axis=axis, initial=-np.inf),
         lambda a, b: np.maximum(a, b),
         "dst = maximum of src along dim",
     ),
     _reduction(
         "reduce_min",
-        lambda a, axis: np.min(a, axis=axis),
+        lambda a, axis: np.min(a, axis=axis, initial=np.inf),
         lambda a, b: np.minimum(a, b),
         "dst = minimum of src along dim",
     ),
