@@ -150,7 +150,9 @@ def scalar_as(expr: Expr, dtype: DType, ranges: Ranges, loc: Loc) -> str:
     """The expression as a C++ value of exactly the given type."""
     if isinstance(expr, Const):
         value = float(expr.value) if dtype.is_float else int(expr.value)
-        return cxx_constant(Const(value, dtype)) if dtype is not INT32 else f"{value}"
+        if dtype is INT32:  # a literal of the smallest number would be one of a wider type
+            return f"{value}" if abs(value) < 1 << 31 else f"static_cast<int32_t>({value})"
+        return cxx_constant(Const(value, dtype))
     if expr.dtype is dtype:
         return cxx_expr(expr, ranges, loc)
     return f"static_cast<{dtype.c_name}>({cxx_expr(expr, ranges, loc)})"

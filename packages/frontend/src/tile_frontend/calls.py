@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tile_frontend.faults import Fault, reject
+from tile_frontend.first_elements import narrowed
 from tile_frontend.trace import current
 from tile_frontend.values import Pending, Scalar, Tile, View, describe, python_number, scalar_expr
 from tile_ir import Op, OpDef, Region, Slice, check_op, did_you_mean
@@ -104,7 +105,7 @@ def build_op(opdef: OpDef, given: Mapping[str, Any], name: str) -> Pending:
         else:
             operands.append(_operand(opdef, definition, _whole_number(operands, value)))
     attrs = tuple(_attribute(opdef, a, given.get(a.name, a.default)) for a in opdef.attrs)
-    op = Op(opdef, tuple(operands), attrs, trace.here)
+    op = narrowed(Op(opdef, tuple(operands), attrs, trace.here))
     problem = check_op(op)
     if problem is not None:
         reject(problem)

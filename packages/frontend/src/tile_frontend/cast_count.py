@@ -7,10 +7,9 @@ from typing import Any
 
 from tile_frontend.calls import MISSING, OpFunction, bind, build_op
 from tile_frontend.faults import Fault
+from tile_frontend.first_elements import first_elements
 from tile_frontend.values import Pending, Scalar, Tile, View, python_number
-from tile_ir import OPS, Region, Slice
-from tile_ir.expr import Const
-from tile_ir.geometry import is_contiguous
+from tile_ir import OPS, Region
 
 
 class CastFunction(OpFunction):
@@ -44,28 +43,10 @@ def _first(value: Any, count: int, name: str) -> Region | None:
     if extents is None:
         return None
     total = math.prod(extents)
-    if count == total:
-        return region
     if not 0 < count <= total:
         raise Fault(
             "cast-count",
             f"cast: count is {count}, but {name} `{region.buffer.name}` has {total} elements",
             argument="count",
         )
-    if not is_contiguous(region):
-        return None
-    for dim in range(len(extents)):
-        inner = math.prod(extents[dim + 1 :])
-        if count % inner == 0 and count // inner <= extents[dim]:
-            return _cut(region, dim, count // inner)
-    return None
-
-
-def _cut(region: Region, dim: int, size: int) -> Region:
-    """One index in front of `dim`, `size` of it, everything behind."""
-    dims = (
-        *(Slice(s.offset, Const(1)) for s in region.dims[:dim]),
-        Slice(region.dims[dim].offset, Const(size)),
-        *region.dims[dim + 1 :],
-    )
-    return Region(region.buffer, dims)
+    return first_elements(region, count)

@@ -7,7 +7,7 @@ operation names.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -121,6 +121,9 @@ class OpDef:
     `elementwise` operations treat every region as the same sequence of elements. `clip` is for
     operations whose regions may hang over the edge of a tensor. `parameters` is
     the order of arguments in scripts where it differs from operands followed by attributes.
+    `flat` operations take every region of ub as one run of elements, so that lowering moves
+    regions that are none to a run of their own. `uses` says how many elements of an operand take
+    part where a script may name a larger buffer: the language cuts it to its first elements.
     """
 
     name: str
@@ -143,6 +146,8 @@ class OpDef:
     hidden: tuple[str, ...] = ()
     clip: Callable[[Op], Clipped] | None = None
     parameters: tuple[str, ...] = ()
+    flat: bool = False
+    uses: Callable[[Op], Mapping[str, Expr]] | None = None
 
     def call_order(self) -> tuple[str, ...]:
         """Names of operands and attributes in the order a script passes them."""

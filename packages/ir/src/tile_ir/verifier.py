@@ -227,7 +227,7 @@ class _Verifier:
         for operand in op.operands:
             if not isinstance(operand, Region) or operand.memory is not Memory.UB:
                 continue
-            if op.opdef.elementwise and not is_contiguous(operand):
+            if (op.opdef.elementwise or op.opdef.flat) and not is_contiguous(operand):
                 yield Diagnostic(
                     "strided-operand",
                     f"{op.opdef.name}: `{operand.buffer.name}` is not contiguous",

@@ -13,6 +13,7 @@ from tile_ir.phases import PLAIN_LOOPS
 from tile_ir.walk import Ranges, bodies, launch_ranges, ranges_inside, with_bodies, with_ranges
 from tile_passes.lowering import LOWERINGS
 from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.staging import lower_flat_op
 from tile_passes.lowering.vector import lower_vector_op
 from tile_passes.passdef import ir_pass
 
@@ -76,6 +77,8 @@ def _op(op: Op, known: Ranges, builder: Builder) -> Body:
     if op.opdef.composite is Composite.YES:
         return LOWERINGS[op.opdef.name](op, known, builder)
     on_vector = any(r.memory is Memory.UB for r in builder.regions(op))
+    if on_vector and op.opdef.flat:
+        return lower_flat_op(op, known, builder)
     if on_vector:
         return lower_vector_op(op, known, builder)
     return (op,)

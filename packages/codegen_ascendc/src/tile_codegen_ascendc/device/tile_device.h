@@ -8,6 +8,8 @@
 #include "tile/movement.h"
 #include "tile/cube.h"
 #include "tile/vector.h"
+#include "tile/bits.h"
+#include "tile/select.h"
 #include "tile/reduce.h"
 #include "tile/launch.h"
 

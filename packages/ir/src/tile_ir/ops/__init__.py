@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tile_ir.opdef import OpDef
-from tile_ir.ops import cast, cube, debug, elementwise, movement, reduce, sync
+from tile_ir.ops import bitwise, cast, cube, debug, elementwise, movement, reduce, select, sync
 
 OPS: dict[str, OpDef] = {
     opdef.name: opdef
-    for family in (movement, cube, elementwise, cast, reduce, sync, debug)
+    for family in (movement, cube, elementwise, bitwise, select, cast, reduce, sync, debug)
     for opdef in family.OPS
 }
 

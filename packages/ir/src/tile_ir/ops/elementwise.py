@@ -17,7 +17,6 @@ from tile_ir.ops.rules import (
     FILLABLE,
     FLOATS,
     SHIFTABLE,
-    SHORT_INTEGERS,
     UB,
     VECTOR,
     all_rules,
@@ -118,11 +117,8 @@ def _binary(
     dtypes: tuple[DType, ...],
     doc: str,
     api: str,
-    *,
-    scalar_form: bool = True,
 ) -> OpDef:
-    second = _vector_or_scalar("src1") if scalar_form else source("src1")
-    operands = (destination("dst", UB, *dtypes), source("src0"), second)
+    operands = (destination("dst", UB, *dtypes), source("src0"), _vector_or_scalar("src1"))
     return _vector_op(name, operands, _inputs_after_destination(_direct(fn)), doc, api, (128, 64))
 
 
@@ -174,51 +170,6 @@ BINARY = (
         "dst = min(src0, src1); NaN wins, min(0, -0) is -0",
         "Min / Mins",
     ),
-    _binary(
-        "bitwise_and",
-        lambda a, b: a & b,
-        SHORT_INTEGERS,
-        "dst = src0 & src1",
-        "And",
-        scalar_form=False,
-    ),
-    _binary(
-        "bitwise_or",
-        lambda a, b: a | b,
-        SHORT_INTEGERS,
-        "dst = src0 | src1",
-        "Or",
-        scalar_form=False,
-    ),
-)
-
-
-def _xor_scratch(op: Op) -> tuple[Scratch, ...]:
-    dst = op.region("dst")
-    return (Scratch(Memory.UB, dst.dtype, elements_bound(dst)),)
-
-
-XOR = OpDef(
-    name="bitwise_xor",
-    family="elementwise",
-    doc="dst = src0 ^ src1, composed as (src0 | src1) & ~(src0 & src1)",
-    ascend_c="Or, And, Not, And",
-    operands=(
-        destination("dst", UB, *SHORT_INTEGERS),
-        source("src0"),
-        source("src1"),
-        scratch_operand(),
-    ),
-    placement=VECTOR,
-    meaning=lambda op, _dst, a, b, _scratch: a ^ b,
-    elementwise=True,
-    composite=Composite.YES,
-    may_alias=True,
-    dtype_rule=same_dtype,
-    shape_rule=same_size,
-    scratch=_xor_scratch,
-    hidden=("scratch",),
-    cost=vector_cost(32, 16),
 )
 
 
@@ -339,7 +290,6 @@ UNARY = (
     ),
     _unary("abs", _direct(lambda x: np.abs(x)), FLOATS, "dst = |src|", "Abs"),
     _unary("relu", _relu, (FLOAT16, INT32, FLOAT32), "dst = max(src, 0); relu(-0) is 0", "Relu"),
-    _unary("bitwise_not", _direct(lambda x: ~x), SHORT_INTEGERS, "dst = ~src", "Not"),
 )
 
 
@@ -472,4 +422,4 @@ FILL = (
 )
 
 
-OPS = (*BINARY, XOR, *ACCUMULATING, *WITH_SCALAR, *UNARY, *COMPOSED, *FILL)
+OPS = (*BINARY, *ACCUMULATING, *WITH_SCALAR, *UNARY, *COMPOSED, *FILL)

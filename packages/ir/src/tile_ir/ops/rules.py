@@ -7,10 +7,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
-from tile_ir.dtypes import BFLOAT16, FLOAT16, FLOAT32, INT16, INT32, UINT16, UINT32, DType
+from tile_ir.dtypes import (
+    BFLOAT16,
+    FLOAT16,
+    FLOAT32,
+    INT8,
+    INT16,
+    INT32,
+    UINT8,
+    UINT16,
+    UINT32,
+    DType,
+)
 from tile_ir.expr import Expr, constant_value
 from tile_ir.geometry import buffer_elements, element_count
+from tile_ir.lazy import np
 from tile_ir.machine import Core, Memory, Pipe
 from tile_ir.nodes import Op, Region
 from tile_ir.opdef import Access, OperandDef, Problem, Rule
@@ -24,7 +37,7 @@ L0C = frozenset({Memory.L0C})
 
 FLOATS = (FLOAT16, FLOAT32)
 ARITHMETIC = (INT16, FLOAT16, INT32, FLOAT32)
-SHORT_INTEGERS = (INT16, UINT16)
+BITS = (INT8, UINT8, INT16, UINT16, INT32, UINT32)
 SHIFTABLE = (INT16, UINT16, INT32, UINT32)
 FILLABLE = (INT16, UINT16, FLOAT16, BFLOAT16, INT32, UINT32, FLOAT32)
 
@@ -101,6 +114,46 @@ def same_size(op: Op) -> Problem | None:
                 "give both operands the same number of elements",
             )
     return None
+
+
+def exact_sizes(op: Op) -> Problem | None:
+    """Every region has as many elements as the operation uses of it, as far as that is known."""
+    assert op.opdef.uses is not None, f"{op.opdef.name} does not say what it uses"
+    for name, needed in op.opdef.uses(op).items():
+        operand = op.operand(name)
+        if not isinstance(operand, Region):
+            continue
+        expected, found = constant_value(needed), constant_value(element_count(operand))
+        if expected is not None and found is not None and found != expected:
+            return Problem(
+                "shape-mismatch",
+                f"{op.opdef.name}: {name} `{operand.buffer.name}` has {shape_text(operand)}, "
+                f"expected {expected}",
+                name,
+                "allocate more elements" if found < expected else "slice its first elements",
+            )
+    return None
+
+
+def integer_scalar(op: Op, name: str, like: Region) -> Problem | None:
+    """An integer vector takes an integer scalar: a fraction would be lost in silence."""
+    value = op.operand(name)
+    if isinstance(value, Expr) and value.dtype.is_float and like.dtype.is_integer:
+        return Problem(
+            "dtype-mismatch",
+            f"{op.opdef.name}: {name} is a float, but `{like.buffer.name}` is {like.dtype}",
+            name,
+            "write an integer, or T.cast(value, ...) to say how it rounds",
+        )
+    return None
+
+
+def leading(whole: Any, first: Any) -> Any:
+    """An array with its first elements replaced."""
+    flat = whole.reshape(-1).copy()
+    values = np.asarray(first).reshape(-1)
+    flat[: values.size] = values
+    return flat.reshape(whole.shape)
 
 
 def shape_text(region: Region) -> str:

@@ -89,6 +89,18 @@ class Builder:
         self.shared[key] = self.allocs[-1]
         return Region.whole(buffer)
 
+    def staging(self, name: str, dtype: DType, size: int, loc: Loc) -> Buffer:
+        """A run of elements in ub for an operand, beside the scratch of the operation; operations
+        that follow each other share it."""
+        key = (f"staged_{name}", Memory.UB, dtype)
+        old = self.shared.get(key)
+        if old is not None and (old.buffer.static_shape() or (0,))[0] >= size:
+            return old.buffer
+        buffer = Buffer(self.fresh(key[0]), Memory.UB, dtype, (Const(size),), loc)
+        self.shared[key] = Alloc(buffer, loc)
+        self.allocs.append(self.shared[key])
+        return buffer
+
     def with_scratch(self, op: Op) -> Op:
         """The operation with a buffer for the scratch its record asks for."""
         needs = op.opdef.scratch(op)

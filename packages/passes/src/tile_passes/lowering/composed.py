@@ -6,7 +6,9 @@ from tile_ir import Op, Region, Slice
 from tile_ir.expr import Const
 from tile_ir.geometry import element_count
 from tile_ir.nodes import Body, Operand, Stmt
+from tile_ir.ops.bitwise import whole_blocks
 from tile_ir.ops.elementwise import half_of_scratch
+from tile_ir.ops.rules import elements_bound
 from tile_ir.walk import Ranges
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.vector import lower_vector_op
@@ -66,19 +68,21 @@ def lower_silu(op: Op, known: Ranges, builder: Builder) -> Body:
 
 
 def lower_xor(op: Op, known: Ranges, builder: Builder) -> Body:
-    """(a | b) & ~(a & b)."""
+    """(a | b) & ~(a & b); a number b becomes a vector in scratch first, in whole blocks."""
     op = builder.with_scratch(op)
-    dst, a, b = op.region("dst"), op.region("src0"), op.region("src1")
-    scratch = op.region("scratch")
-    both = Region(scratch.buffer, (Slice(Const(0), element_count(a)),))
-    return _sequence(
-        [
-            ("bitwise_and", (both, a, b)),
-            ("bitwise_not", (both, both)),
-            ("bitwise_or", (dst, a, b)),
-            ("bitwise_and", (dst, dst, both)),
-        ],
-        op,
-        known,
-        builder,
-    )
+    dst, a, b = op.region("dst"), op.region("src0"), op.operand("src1")
+    scratch, count = op.region("scratch"), element_count(dst)
+    both = Region(scratch.buffer, (Slice(Const(0), count),))
+    steps: list[tuple[str, tuple[Operand, ...]]] = []
+    if not isinstance(b, Region):
+        size = whole_blocks(elements_bound(dst), dst.dtype)
+        filled = Region(scratch.buffer, (Slice(Const(size), Const(size)),))
+        steps.append(("fill", (filled, b)))
+        b = Region(scratch.buffer, (Slice(Const(size), count),))
+    steps += [
+        ("bitwise_and", (both, a, b, None)),
+        ("bitwise_not", (both, both)),
+        ("bitwise_or", (dst, a, b, None)),
+        ("bitwise_and", (dst, dst, both, None)),
+    ]
+    return _sequence(steps, op, known, builder)

@@ -45,10 +45,18 @@ __aicore__ inline void copy_ub_ub(const AscendC::LocalTensor<T>& dst, const Asce
                 AscendC::Copy(to[tail], from[tail], static_cast<uint64_t>(left % lanes), 1, {1, 1, 8, 8});
             }
         }
-    } else {
-        for (uint32_t i = 0; i < count; ++i) {  // widths the vector unit does not move
-            dst.SetValue(i, src.GetValue(i));
+    } else if constexpr (sizeof(T) == 1) {
+        if (count >= 2) {
+            copy_ub_ub(dst.template ReinterpretCast<uint16_t>(), src.template ReinterpretCast<uint16_t>(), count / 2);
         }
+        if (count % 2 != 0) {  // half a lane: only the scalar unit leaves its neighbour alone
+            AscendC::PipeBarrier<PIPE_ALL>();
+            dst.SetValue(count - 1, src.GetValue(count - 1));
+            AscendC::PipeBarrier<PIPE_ALL>();
+        }
+    } else {
+        copy_ub_ub(dst.template ReinterpretCast<uint32_t>(), src.template ReinterpretCast<uint32_t>(),
+            count * (sizeof(T) / sizeof(uint32_t)));
     }
 }
 

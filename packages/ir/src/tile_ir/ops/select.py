@@ -1,0 +1,232 @@
+"""Packed masks: comparisons that make them and selections by them (language.md, section 3.10).
+
+Bit k of a mask is bit k % 8 of byte k // 8; elements are counted row by row, whatever the shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tile_ir.dtypes import FLOAT16, FLOAT32, INT8, INT32, UINT8, UINT32
+from tile_ir.expr import Const, Expr, ceildiv, constant_value
+from tile_ir.geometry import element_count
+from tile_ir.lazy import np
+from tile_ir.machine import Memory
+from tile_ir.nodes import Op, Region
+from tile_ir.opdef import Access, AttrDef, OpDef, OperandDef, Problem, Scratch
+from tile_ir.ops.rules import (
+    FILLABLE,
+    UB,
+    VECTOR,
+    all_rules,
+    destination,
+    exact_sizes,
+    integer_scalar,
+    leading,
+    scratch_operand,
+    shape_text,
+    source,
+    vector_cost,
+)
+
+COMPARE_MODES = ("eq", "ne", "gt", "ge", "lt", "le")
+REGISTER, SCALAR, TENSOR = (
+    "vsel_cmpmask_spr",
+    "vsel_tensor_scalar_mode",
+    "vsel_tensor_tensor_mode",
+)
+# Elements whose bits fill a block of 32 bytes, and bytes of one vector repeat.
+GROUP = 256
+REPEAT_BYTES = 256
+
+
+def lanes(region: Region) -> int:
+    """Elements of one vector repeat."""
+    return REPEAT_BYTES // region.dtype.size
+
+
+def _either(name: str) -> OperandDef:
+    return OperandDef(name, Access.READ, UB, scalar=True)
+
+
+def _like_src0(op: Op) -> Problem | None:
+    """src1 is a vector of the type of src0, or a number that fits it."""
+    src0, src1 = op.region("src0"), op.operand("src1")
+    if isinstance(src1, Region) and src1.dtype != src0.dtype:
+        return Problem(
+            "dtype-mismatch",
+            f"{op.opdef.name}: src1 `{src1.buffer.name}` is {src1.dtype}, "
+            f"but src0 `{src0.buffer.name}` is {src0.dtype}",
+            "src1",
+            "cast one of them with T.tile.cast",
+        )
+    return integer_scalar(op, "src1", src0)
+
+
+def _compare_type(op: Op) -> Problem | None:
+    src0, mode = op.region("src0"), op.attr("mode")
+    if src0.dtype is INT32 and mode != "eq":
+        return Problem(
+            "compare-mode",
+            f"compare: int32 `{src0.buffer.name}` is compared with {mode.upper()}, "
+            "expected EQ, the only comparison of integers",
+            "mode",
+            "cast both sides to float32 first",
+        )
+    return _like_src0(op)
+
+
+def _compare_uses(op: Op) -> Mapping[str, Expr]:
+    count = element_count(op.region("src0"))
+    return {"dst": ceildiv(count, 8), "src1": count}
+
+
+_RELATIONS = {
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: (a < b) | (a > b),  # false for NaN, as on the device
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+}
+
+
+def _compare(op: Op, dst: Any, a: Any, b: Any, _scratch: Any) -> Any:
+    with np.errstate(all="ignore"):
+        right = np.asarray(b).astype(a.dtype).reshape(-1)
+        holds = _RELATIONS[op.attr("mode")](a.reshape(-1), right)
+    return leading(dst, np.packbits(holds, bitorder="little").view(dst.dtype))
+
+
+def _compare_scratch(op: Op) -> tuple[Scratch, ...]:
+    """The elements of a last, incomplete repeat, padded; their bits behind them."""
+    src0 = op.region("src0")
+    count = constant_value(element_count(src0))
+    if count is not None and count % lanes(src0) == 0:
+        return ()
+    left = GROUP - 1 if count is None else count % GROUP
+    padded = -(-left // lanes(src0)) * lanes(src0)
+    sides = 2 if isinstance(op.operand("src1"), Region) else 1
+    return (Scratch(Memory.UB, src0.dtype, sides * padded + 32 // src0.dtype.size),)
+
+
+def _select_operands(op: Op) -> Problem | None:
+    mode, src1 = op.attr("selMode"), op.operand("src1")
+    if isinstance(src1, Region) == (mode == SCALAR):
+        found = f"the buffer `{src1.buffer.name}`" if isinstance(src1, Region) else "a scalar"
+        return Problem(
+            "select-mode",
+            f"select: src1 is {found}, but {mode.upper()} takes "
+            + ("a scalar" if mode == SCALAR else "a buffer"),
+            "src1",
+            f"write {TENSOR.upper() if mode == SCALAR else SCALAR.upper()}",
+        )
+    dst, src0 = op.region("dst"), op.region("src0")
+    if dst.dtype != src0.dtype:
+        return Problem(
+            "dtype-mismatch",
+            f"select: src0 `{src0.buffer.name}` is {src0.dtype}, "
+            f"but dst `{dst.buffer.name}` is {dst.dtype}",
+            "src0",
+            "cast one of them with T.tile.cast",
+        )
+    return _like_src0(op)
+
+
+def mask_elements(op: Op) -> Expr:
+    """Elements that have a bit of their own: the register holds those of one repeat."""
+    dst = op.region("dst")
+    count = element_count(dst)
+    if op.attr("selMode") != REGISTER:
+        return count
+    known = constant_value(count)
+    return Const(lanes(dst) if known is None else min(known, lanes(dst)))
+
+
+def _select_uses(op: Op) -> Mapping[str, Expr]:
+    count = element_count(op.region("dst"))
+    return {"selMask": ceildiv(mask_elements(op), 8), "src0": count, "src1": count}
+
+
+def _select_shapes(op: Op) -> Problem | None:
+    """A register of bits that serves several repeats needs a size known now."""
+    dst = op.region("dst")
+    if op.attr("selMode") == REGISTER and constant_value(element_count(dst)) is None:
+        return Problem(
+            "shape-mismatch",
+            f"select: dst `{dst.buffer.name}` has {shape_text(dst)}, but VSEL_CMPMASK_SPR "
+            "takes tiles of static shape",
+            "dst",
+            "write VSEL_TENSOR_TENSOR_MODE",
+        )
+    return None
+
+
+def _select(op: Op, dst: Any, mask: Any, src0: Any, src1: Any, _scratch: Any) -> Any:
+    bits = np.unpackbits(mask.reshape(-1).view(np.uint8), bitorder="little")
+    if op.attr("selMode") == REGISTER:
+        bits = bits[: lanes(op.region("dst"))]
+    chosen = np.resize(bits, dst.size).astype(bool)
+    with np.errstate(all="ignore"):
+        other = np.asarray(src1).astype(src0.dtype).reshape(-1)
+    return np.where(chosen, src0.reshape(-1), other).reshape(dst.shape)
+
+
+def uses_register(op: Op) -> bool:
+    """Whether the same bits serve several repeats; one repeat is the same in all modes."""
+    count = constant_value(element_count(op.region("dst")))
+    return op.attr("selMode") == REGISTER and count is not None and count > lanes(op.region("dst"))
+
+
+OPS = (
+    OpDef(
+        name="compare",
+        family="select",
+        doc="packed bits of src0 MODE src1; unused bits of the last byte are 0, and so is any "
+        "comparison with NaN",
+        ascend_c="Compare / CompareScalar; a tail through padded scratch",
+        operands=(
+            destination("dst", UB, INT8, UINT8),
+            source("src0", UB, FLOAT16, FLOAT32, INT32),
+            _either("src1"),
+            scratch_operand(),
+        ),
+        attrs=(AttrDef("mode", str, choices=COMPARE_MODES),),
+        hidden=("scratch",),
+        placement=VECTOR,
+        meaning=_compare,
+        flat=True,
+        uses=_compare_uses,
+        dtype_rule=_compare_type,
+        shape_rule=exact_sizes,
+        scratch=_compare_scratch,
+        cost=vector_cost(128, 64),
+    ),
+    OpDef(
+        name="select",
+        family="select",
+        doc="dst = src0 where the bit of selMask is set, else src1; VSEL_CMPMASK_SPR takes the "
+        "bits of the first 256 bytes of elements for every 256 bytes",
+        ascend_c="Select",
+        operands=(
+            destination("dst", UB, *FILLABLE),
+            source("selMask", UB, INT8, UINT8),
+            source("src0"),
+            _either("src1"),
+            scratch_operand(),
+        ),
+        attrs=(AttrDef("selMode", str, choices=(REGISTER, SCALAR, TENSOR)),),
+        hidden=("scratch",),
+        placement=VECTOR,
+        meaning=_select,
+        flat=True,
+        may_alias=True,
+        uses=_select_uses,
+        dtype_rule=_select_operands,
+        shape_rule=all_rules(exact_sizes, _select_shapes),
+        # What the mask register is loaded from: the scalar, or the address of the mask.
+        scratch=lambda op: () if uses_register(op) else (Scratch(Memory.UB, UINT32, 8),),
+        cost=vector_cost(64, 32),
+    ),
+)

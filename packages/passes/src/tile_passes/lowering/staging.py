@@ -1,0 +1,112 @@
+"""Operands of operations that take one run of elements: what is no run, or starts inside a block,
+is moved to a buffer of the compiler's own before the operation, and back behind it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tile_ir import For, KernelError, Op, Region, Slice
+from tile_ir.bounds import linear_form, simplify
+from tile_ir.expr import Const, Expr, Load, constant_value
+from tile_ir.geometry import active_dims, element_count, element_offset, is_contiguous
+from tile_ir.machine import Memory
+from tile_ir.nodes import Body, LoopKind, Operand, Stmt, Store
+from tile_ir.ops.rules import elements_bound
+from tile_ir.walk import Ranges
+from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.vector import lower_vector_op
+
+
+def lower_flat_op(op: Op, known: Ranges, builder: Builder) -> Body:
+    """The operation between the moves its operands need; without any it is a plain one."""
+    before: list[Stmt] = []
+    after: list[Stmt] = []
+    operands: list[Operand] = list(op.operands)
+    for i, operand in enumerate(op.operands):
+        definition = op.opdef.operand_def(i)
+        if not isinstance(operand, Region) or _is_run(operand, builder):
+            continue
+        name = definition.name if not definition.variadic else f"{definition.name}_{i}"
+        stage = builder.staging(name, operand.dtype, elements_bound(operand), op.loc)
+        count = element_count(operand)
+        run = Region(stage, (Slice(Const(0), count),))
+        if definition.access.reads:
+            before += [*_move(operand, run, op, known, builder), builder.barrier("v", op.loc)]
+        if definition.access.writes:
+            _whole(op, definition.name, operand)
+            after += [builder.barrier("v", op.loc), *_move(run, operand, op, known, builder)]
+        operands[i] = run
+    if not before and not after:
+        return lower_vector_op(op, known, builder)
+    moved = replace(op, operands=tuple(operands))
+    return (
+        builder.barrier("v", op.loc),
+        *before,
+        *lower_vector_op(moved, known, builder),
+        *after,
+    )
+
+
+def _is_run(region: Region, builder: Builder) -> bool:
+    """Whether the operation can take the region as it is. The start of a mask is only what can be
+    proved; other types are the user's to align."""
+    if region.memory is not Memory.UB:
+        return True
+    return is_contiguous(region) and (region.dtype.size > 1 or _aligned(region, builder))
+
+
+def _aligned(region: Region, builder: Builder) -> bool:
+    """Whether the region surely starts at a block."""
+    terms, constant = linear_form(element_offset(region))
+    size, block = region.dtype.size, builder.target.block_bytes
+    return all(factor * size % block == 0 for factor in (constant, *terms.values()))
+
+
+def _whole(op: Op, name: str, region: Region) -> None:
+    """What is moved back must have been written: all of it."""
+    needed = op.opdef.uses(op).get(name) if op.opdef.uses is not None else None
+    if needed is not None and simplify(needed) != element_count(region):
+        raise KernelError(
+            "strided-operand",
+            f"{op.opdef.name}: `{region.buffer.name}` is not contiguous, and how much of it is "
+            "written is only known at run time",
+            op.loc,
+            "write to a buffer of its own, then copy",
+        )
+
+
+def _move(src: Region, dst: Region, op: Op, known: Ranges, builder: Builder) -> Body:
+    """One of both is the stage. Rows that start at blocks go with vector copies; bytes that do not,
+    one by one with the scalar unit."""
+    tile = dst if is_contiguous(src) and src.buffer.rank == 1 and _is_run(src, builder) else src
+    if tile.dtype.size == 1 and not _rows_aligned(tile, builder):
+        return _bytes(src, dst, tile, op, builder)
+    copy = builder.op("copy_ub_ub", (src, dst), op.loc)
+    return lower_vector_op(copy, known, builder)
+
+
+def _rows_aligned(tile: Region, builder: Builder) -> bool:
+    """Whether every row of a strided region starts at a block, and its run in the stage too."""
+    block = builder.target.block_bytes
+    dims = active_dims(tile)
+    row = constant_value(tile.dims[dims[-1]].extent) if dims else 1
+    pitches = [constant_value(d) for d in tile.buffer.shape[-1:]] if len(dims) > 1 else []
+    whole = all(size is not None and size % block == 0 for size in (*pitches, row))
+    return _aligned(tile, builder) and (is_contiguous(tile) or whole)
+
+
+def _bytes(src: Region, dst: Region, tile: Region, op: Op, builder: Builder) -> Body:
+    dims = active_dims(tile)
+    variables = [builder.scalar("byte") for _ in dims]
+    flat: Expr = Const(0)
+    indices = [s.offset for s in tile.dims]
+    for dim, var in zip(dims, variables, strict=True):
+        flat = flat * tile.dims[dim].extent + var
+        indices[dim] = simplify(tile.dims[dim].offset + var * tile.dims[dim].stride)
+    inside, outside = (simplify(flat),), tuple(indices)
+    from_tile = tile is src
+    value = Load(src.buffer, outside if from_tile else inside)
+    body: Body = (Store(dst.buffer, inside if from_tile else outside, value, op.loc),)
+    for dim, var in zip(reversed(dims), reversed(variables), strict=True):
+        body = (For(var, Const(0), tile.dims[dim].extent, LoopKind.SERIAL, body, op.loc),)
+    return (builder.barrier_all(op.loc), *body, builder.barrier_all(op.loc))
