@@ -10,8 +10,10 @@ from tile_ir.diagnostics import (
     Diagnostic,
     IRError,
     KernelError,
+    KernelWarning,
     TileError,
     did_you_mean,
+    warn,
 )
 from tile_ir.dtypes import DTYPES, DType, dtype_of
 from tile_ir.location import Loc
@@ -82,6 +84,7 @@ __all__ = [
     "IRError",
     "If",
     "KernelError",
+    "KernelWarning",
     "Launch",
     "Layout",
     "Let",
@@ -107,4 +110,5 @@ __all__ = [
     "parse",
     "print_func",
     "verify",
+    "warn",
 ]

@@ -8,6 +8,7 @@ runtime adds `SimulationError`. None of them decides what to do next.
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +19,8 @@ from tile_ir.location import Loc
 class Diagnostic:
     """One finding: `path:line:col: severity[slug]: message`, the line, a caret, a hint.
 
-    A note about another place that matters has the severity `note` and no slug.
+    A note about another place that matters has the severity `note` and no slug. A remark of a pass
+    about a kernel that is right has the severity `warning`.
     """
 
     slug: str
@@ -108,6 +110,23 @@ class IRError(TileError):
 
 class BuildError(TileError):
     """A compiler or device tool is missing or failed; the message has its output."""
+
+
+class KernelWarning(UserWarning):
+    """The kernel is right, but something in it is worth knowing: a remark of a pass."""
+
+
+def warn(remarks: Iterable[Diagnostic]) -> None:
+    """Show remarks of passes as Python warnings at the user's lines: filters of the warnings
+    module decide what is seen, and every line is told once."""
+    for remark in remarks:
+        place = remark.loc
+        warnings.warn_explicit(
+            f"{remark.message} [{remark.slug}]",
+            KernelWarning,
+            place.file if place else "<kernel>",
+            place.line if place else 1,
+        )
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:

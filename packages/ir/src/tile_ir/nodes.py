@@ -18,6 +18,7 @@ from tile_ir.location import Loc
 from tile_ir.machine import Core, Layout, Memory
 
 if TYPE_CHECKING:
+    from tile_ir.diagnostics import Diagnostic
     from tile_ir.opdef import OpDef
 
 
@@ -233,7 +234,7 @@ class Func:
     """A kernel: parameters in declaration order (tensors are GM buffers, scalars are variables).
 
     `sources` maps file names to the text they had when the kernel was traced, for diagnostics; it
-    is not part of the printed form.
+    is not part of the printed form. `remarks` is what passes have to tell the user; nor is it.
     """
 
     name: str
@@ -242,6 +243,7 @@ class Func:
     phase: Phase
     loc: Loc
     sources: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    remarks: tuple[Diagnostic, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def tensors(self) -> tuple[Buffer, ...]:

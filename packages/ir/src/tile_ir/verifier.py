@@ -19,7 +19,7 @@ anything that depends on run-time values (the simulator).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tile_ir.bounds import linear_form
 from tile_ir.diagnostics import Diagnostic, IRError
@@ -51,6 +51,9 @@ from tile_ir.phases import PHASES, PhaseRule
 from tile_ir.target import DEFAULT_TARGET, Target
 from tile_ir.walk import expressions
 
+# The scalar unit has no way to the registers of the cube core.
+REGISTERS = (Memory.L0A, Memory.L0B, Memory.L0C)
+
 
 def verify(func: Func, target: Target = DEFAULT_TARGET) -> None:
     """Raise IRError at the first broken invariant."""
@@ -67,11 +70,13 @@ def problems(func: Func, target: Target = DEFAULT_TARGET) -> Iterator[Diagnostic
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What a statement sees: defined scalars, the enclosing section, whether a loop is open."""
+    """What a statement sees: defined scalars, the enclosing section, whether a loop is open, and
+    whether it stands in a parallel loop, where elements may still become tile operations."""
 
     scalars: frozenset[str]
     core: Core | None = None
     in_loop: bool = False
+    parallel: bool = False
 
 
 class _Verifier:
@@ -173,7 +178,7 @@ class _Verifier:
                     yield Diagnostic(
                         "name-twice", f"scalar `{stmt.var.name}` is defined twice", stmt.loc
                     )
-                scope = _Scope(scope.scalars | {stmt.var.name}, scope.core, scope.in_loop)
+                scope = replace(scope, scalars=scope.scalars | {stmt.var.name})
 
     def stmt(self, stmt: Stmt, scope: _Scope) -> Iterator[Diagnostic]:
         match stmt:
@@ -185,9 +190,11 @@ class _Verifier:
                     yield Diagnostic(
                         "name-twice", f"scalar `{var.name}` is defined twice", stmt.loc
                     )
-                yield from self.body(body, _Scope(scope.scalars | {var.name}, scope.core, True))
+                parallel = scope.parallel or kind is LoopKind.PARALLEL
+                scalars = scope.scalars | {var.name}
+                yield from self.body(body, _Scope(scalars, scope.core, True, parallel))
             case While(body=body):
-                yield from self.body(body, _Scope(scope.scalars, scope.core, True))
+                yield from self.body(body, replace(scope, in_loop=True))
             case If(then=then, orelse=orelse):
                 yield from self.body(then, scope)
                 yield from self.body(orelse, scope)
@@ -196,13 +203,13 @@ class _Verifier:
                     yield Diagnostic("section-nested", "a scope stands inside a scope", stmt.loc)
                 if core is Core.EITHER:
                     yield Diagnostic("section-core", "a section names one core", stmt.loc)
-                yield from self.body(body, _Scope(scope.scalars, core, scope.in_loop))
+                yield from self.body(body, replace(scope, core=core))
             case Break():
                 if not scope.in_loop:
                     yield Diagnostic("break-outside", "break stands outside a loop", stmt.loc)
             case Store(buffer=buffer, indices=indices):
                 yield from self.element(buffer, indices, stmt.loc)
-                if buffer.memory in (Memory.L0A, Memory.L0B, Memory.L0C):
+                if buffer.memory in REGISTERS and not scope.parallel:
                     yield Diagnostic(
                         "scalar-access",
                         f"the scalar unit cannot write `{buffer.name}` in {buffer.memory.value}",
@@ -311,7 +318,7 @@ class _Verifier:
                 yield Diagnostic("name-unknown", f"scalar `{part.name}` is not defined here", loc)
             elif isinstance(part, Load):
                 yield from self.element(part.buffer, part.indices, loc)
-                if part.buffer.memory in (Memory.L0A, Memory.L0B, Memory.L0C):
+                if part.buffer.memory in REGISTERS and not scope.parallel:
                     yield Diagnostic(
                         "scalar-access",
                         f"the scalar unit cannot read `{part.buffer.name}` in "

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tile_ir import Func, KernelError, Memory, Phase, Target
+from tile_ir import For, Func, KernelError, LoopKind, Memory, Phase, Store, Target
+from tile_ir.nodes import Body
+from tile_ir.verifier import REGISTERS
+from tile_ir.walk import bodies, loads
 from tile_passes.passdef import ir_pass
 
 
@@ -30,4 +33,26 @@ def infer_memory(func: Func, target: Target) -> Func:
             func.launch.loc,
             "use the two-index form: with T.Kernel(n, is_npu=True) as (cid, vid)",
         )
+    _check_elements(func.launch.body)
     return func
+
+
+def _check_elements(body: Body) -> None:
+    """Elements of the cube core's registers only stand in T.Parallel, where they become a copy."""
+    for stmt in body:
+        if isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL:
+            continue
+        touched = [load.buffer for load in loads(stmt)]
+        if isinstance(stmt, Store):
+            touched.append(stmt.buffer)
+        for buffer in touched:
+            if buffer.memory in REGISTERS:
+                raise KernelError(
+                    "scalar-access",
+                    f"the scalar unit cannot access elements of `{buffer.name}` in "
+                    f"{buffer.memory.value}",
+                    stmt.loc,
+                    "copy it to gm with T.copy, and read it there",
+                )
+        for inner in bodies(stmt):
+            _check_elements(inner)

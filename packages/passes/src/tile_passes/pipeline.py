@@ -15,9 +15,11 @@ from tile_passes.plan_memory import plan_memory
 from tile_passes.remove_dead import remove_dead
 from tile_passes.simplify import simplify
 from tile_passes.split_cube_vector import split_cube_vector
+from tile_passes.vectorize_parallel import vectorize_parallel
 
 PIPELINE: tuple[Pass, ...] = (
     infer_memory,
+    vectorize_parallel,
     insert_barriers,
     lower_tile_ops,
     split_cube_vector,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import tile_codegen_ascendc
-from tile_ir import BuildError, Func, Phase, Target, TileError, print_func
+from tile_ir import BuildError, Func, Phase, Target, TileError, print_func, warn
 from tile_ir.switches import switch
 from tile_passes import PassOptions, PassResult, run_pipeline
 from tile_runtime.backend import Backend, KernelFiles, Launch
@@ -180,6 +180,7 @@ class _Steps:
         if switch("debug"):
             _print_times(result)
         lowered = result.func
+        warn(lowered.remarks)
         if lowered.phase is not Phase.SYNCED:
             raise BuildError(
                 "unfinished-pipeline",

@@ -172,8 +172,7 @@ class _Machine:
                     core.variables[var] = None
             case Store(buffer=buffer, indices=indices, value=value):
                 if buffer in core.storage:
-                    storage, offset = self.element(buffer, indices, core)
-                    storage.write(offset, (), (), self.value(value, core))
+                    self.store(buffer, indices, value, core)
             case For():
                 yield from self.for_(stmt, core)
             case While(condition=condition, body=body):
@@ -185,6 +184,16 @@ class _Machine:
                     yield from self.body(body, core)
             case Break():
                 raise _Stop
+
+    def store(
+        self, buffer: Buffer, indices: tuple[Expr, ...], value: Expr, core: CoreState
+    ) -> None:
+        try:
+            new = self.value(value, core)
+            storage, offset = self.element(buffer, indices, core)
+        except Unavailable:
+            return  # the other kind of core has what it takes, and stores it
+        storage.write(offset, (), (), new)
 
     def for_(self, loop: For, core: CoreState) -> Steps:
         for i in range(self.value(loop.start, core), self.value(loop.stop, core)):

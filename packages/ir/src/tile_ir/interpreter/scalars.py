@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
-from tile_ir.dtypes import BOOL, DType
+from tile_ir.dtypes import BOOL, DTYPES, DType, from_bytes, to_bytes
 from tile_ir.expr import (
     UNARY_FUNCTIONS,
     Binary,
@@ -35,8 +36,8 @@ def evaluate(expr: Expr, variables: dict[Var, Value], load: Callable[[Load], Val
     Raises Unavailable when it depends on another core's memory.
     """
     match expr:
-        case Const(value=value):
-            return value
+        case Const(value=value, dtype=dtype):
+            return _round(value, dtype) if dtype.is_float else value
         case Var():
             value = variables[expr]
             if value is None:
@@ -88,9 +89,16 @@ def _unary(op: str, x: Value) -> Value:
 
 def _round(value: Value, dtype: DType) -> Value:
     if dtype.is_float:
-        with np.errstate(all="ignore"):
-            return float(np.asarray(value, np.float64).astype(dtype.compute))
+        # Zeros of both signs are equal, so they must not meet in the cache.
+        return _rounded(float(value), dtype.name) if value else float(value)
     return wrap(value, dtype)
+
+
+@lru_cache(maxsize=4096)
+def _rounded(value: float, name: str) -> float:
+    dtype = DTYPES[name]
+    with np.errstate(all="ignore"):
+        return float(from_bytes(to_bytes(np.asarray(value, np.float64), dtype), dtype))
 
 
 def _convert(value: Value, dtype: DType) -> Value:

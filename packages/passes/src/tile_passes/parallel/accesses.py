@@ -1,0 +1,58 @@
+"""An element access over a domain, seen as a region of its buffer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tile_ir import Buffer, Region, Slice
+from tile_ir.bounds import linear_form, simplify
+from tile_ir.expr import Const, Expr, Var
+from tile_ir.expr import walk as walk_expr
+from tile_passes.parallel.nest import Domain, Unsuitable
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The elements touched over the domain; `used` are the variables that choose among them."""
+
+    region: Region
+    used: tuple[Var, ...]
+
+
+def variables_in(expr: Expr, domain: Domain) -> tuple[Var, ...]:
+    """The parallel variables an expression mentions, outermost first."""
+    found = set(walk_expr(expr))
+    return tuple(v for v in domain.vars if v in found)
+
+
+def access(buffer: Buffer, indices: tuple[Expr, ...], domain: Domain) -> Access:
+    """The region an access covers. Raises Unsuitable for what is no box of the buffer."""
+    used: list[Var] = []
+    dims: list[Slice] = []
+    for index in indices:
+        here = variables_in(index, domain)
+        if not here:
+            dims.append(Slice(simplify(index), Const(1)))
+            continue
+        if len(here) > 1:
+            raise Unsuitable(f"an index of `{buffer.name}` mixes two loop variables")
+        (var,) = here
+        dims.append(_slice(buffer, index, var, domain))
+        used.append(var)
+    if len(set(used)) != len(used):
+        raise Unsuitable(f"two indices of `{buffer.name}` follow `{used[0].name}`")
+    if used != [v for v in domain.vars if v in used]:
+        raise Unsuitable(f"`{buffer.name}` is read or written transposed")
+    return Access(Region(buffer, tuple(dims)), tuple(used))
+
+
+def _slice(buffer: Buffer, index: Expr, var: Var, domain: Domain) -> Slice:
+    terms, _ = linear_form(index)
+    step = terms.get(var, 0)
+    if step == 0 or any(var in walk_expr(atom) for atom in terms if atom != var):
+        raise Unsuitable(f"an index of `{buffer.name}` is no multiple of `{var.name}`")
+    if step < 0:
+        raise Unsuitable(f"`{buffer.name}` is read or written backwards")
+    position = domain.vars.index(var)
+    start = index - var * step + domain.starts[position] * step
+    return Slice(simplify(start), domain.extents[position], step)

@@ -1,0 +1,116 @@
+"""Whether the iterations of a nest are independent, so that its statements may run one after
+another over all elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tile_ir import Alloc, Buffer, For, Loc, Store
+from tile_ir.bounds import linear_form, simplify
+from tile_ir.expr import Expr, Var, constant_value
+from tile_ir.expr import walk as walk_expr
+from tile_ir.footprint import buffer_bytes
+from tile_ir.walk import walk
+from tile_passes.parallel.nest import Leaf, Unsuitable, loads_of
+
+
+@dataclass(frozen=True, slots=True)
+class _Touch:
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    leaf: Leaf
+    loc: Loc
+
+
+def check_independent(leaves: Sequence[Leaf], allocs: Sequence[Alloc]) -> None:
+    """Raise Unsuitable, naming the element that one iteration writes and another one uses."""
+    writes = [
+        _Touch(s.buffer, s.indices, leaf, s.loc)
+        for leaf in leaves
+        for s in walk((leaf.stmt,))
+        if isinstance(s, Store)
+    ]
+    reads = [
+        _Touch(load.buffer, load.indices, leaf, leaf.stmt.loc)
+        for leaf in leaves
+        for load in loads_of(leaf.stmt)
+    ]
+    variant = {v for leaf in leaves for v in leaf.vars}
+    variant |= {s.var for leaf in leaves for s in walk((leaf.stmt,)) if isinstance(s, For)}
+    shared = _overlapping(allocs)
+    for write in writes:
+        for other in (*writes, *reads):
+            if (write.buffer, other.buffer) in shared:
+                raise Unsuitable(
+                    f"`{write.buffer.name}` and `{other.buffer.name}` share bytes", other.loc
+                )
+            if write.buffer is other.buffer and not _independent(write, other, variant):
+                raise Unsuitable(_reason(write, other), other.loc)
+
+
+def _reason(write: _Touch, other: _Touch) -> str:
+    used = {p for i in write.indices for p in walk_expr(i)}
+    missing = [v for v in write.leaf.vars if v not in used]
+    name = write.buffer.name
+    if missing:
+        return f"all iterations of `{missing[0].name}` write the same element of `{name}`"
+    return f"an iteration may use an element of `{name}` that another iteration writes"
+
+
+def _overlapping(allocs: Sequence[Alloc]) -> set[tuple[Buffer, Buffer]]:
+    """Pairs of different buffers whose fixed addresses overlap."""
+    fixed = [a for a in allocs if a.address is not None and a.buffer.static_shape() is not None]
+    return {
+        (a.buffer, b.buffer)
+        for a in fixed
+        for b in fixed
+        if a is not b
+        and a.buffer.memory is b.buffer.memory
+        and (a.address or 0) < (b.address or 0) + buffer_bytes(b)
+        and (b.address or 0) < (a.address or 0) + buffer_bytes(a)
+    }
+
+
+def _independent(write: _Touch, other: _Touch, variant: set[Var]) -> bool:
+    """Whether two accesses never meet in different iterations of the loops they share."""
+    pairs = list(zip(write.indices, other.indices, strict=True))
+    extents = {
+        loop.var: constant_value(simplify(loop.stop - loop.start)) for loop in write.leaf.loops
+    }
+    if any(_apart(a, b, variant, extents) for a, b in pairs):
+        return True
+    common = [v for v in write.leaf.vars if v in other.leaf.vars]
+    pinned = set()
+    for a, b in pairs:
+        used = {p for p in walk_expr(a) if p in variant}
+        if len(used) == 1 and simplify(a) == simplify(b) and _monotonic(a, *used):
+            pinned |= used
+    return all(v in pinned for v in common)
+
+
+def _monotonic(index: Expr, var: Expr) -> bool:
+    """Whether different values of the variable give different indices."""
+    terms, _ = linear_form(index)
+    return terms.get(var, 0) != 0 and not any(
+        var in walk_expr(atom) for atom in terms if atom != var
+    )
+
+
+def _apart(a: Expr, b: Expr, variant: set[Var], extents: dict[Var, int | None]) -> bool:
+    """Whether two indices of one dimension differ whatever the iterations are."""
+    terms, constant = linear_form(a)
+    others, more = linear_form(b)
+    distance = abs(constant - more)
+    if terms != others or not distance:
+        return False
+    used = {p for atom in terms for p in walk_expr(atom) if p in variant}
+    if not used:
+        return True
+    if len(used) > 1:
+        return False
+    (var,) = used
+    extent = extents.get(var) if isinstance(var, Var) else None
+    return extent is not None and var in terms and _monotonic(a, var) and (
+        distance > abs(terms[var]) * (extent - 1)
+    )  # fmt: skip

@@ -1,0 +1,143 @@
+"""A `T.Parallel` nest as data: its stores, each with the loops and conditions around it.
+
+Statements of a nest are independent of their order over elements, so every store may run over the
+whole domain before the next one starts (language.md, section 10.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from tile_ir import Buffer, For, If, Let, Loc, LoopKind, Op, Store
+from tile_ir.bounds import simplify
+from tile_ir.expr import Expr, Load, Var, substitute, unary
+from tile_ir.expr import walk as walk_expr
+from tile_ir.nodes import Body, Break, Section, Stmt, While
+from tile_ir.walk import (
+    bodies,
+    expressions,
+    map_expressions,
+    map_own_expressions,
+    walk,
+    with_bodies,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """One or two parallel variables, from their starts on."""
+
+    vars: tuple[Var, ...]
+    starts: tuple[Expr, ...]
+    extents: tuple[Expr, ...]
+
+    def only(self, used: tuple[Var, ...]) -> Domain:
+        """The domain of some of the variables."""
+        kept = [i for i, v in enumerate(self.vars) if v in used]
+        return Domain(
+            tuple(self.vars[i] for i in kept),
+            tuple(self.starts[i] for i in kept),
+            tuple(self.extents[i] for i in kept),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One statement of a nest. `loops` are the parallel loops around it, outermost first; `guards`
+    hold for all of its elements or for none. What is no store can only run element by element."""
+
+    loops: tuple[For, ...]
+    guards: tuple[Expr, ...]
+    stmt: Stmt
+
+    @property
+    def vars(self) -> tuple[Var, ...]:
+        return tuple(loop.var for loop in self.loops)
+
+
+class Unsuitable(Exception):
+    """Why something cannot be a vector operation; the text completes «stays a loop: …»."""
+
+    def __init__(self, reason: str, loc: Loc | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.loc = loc
+
+
+def domain_of(loops: tuple[For, ...]) -> Domain:
+    """The domain of nested loops. Raises Unsuitable when it is no rectangle."""
+    variables = tuple(loop.var for loop in loops)
+    for loop in loops:
+        if any(p in variables for bound in (loop.start, loop.stop) for p in walk_expr(bound)):
+            raise Unsuitable(f"the bounds of `{loop.var.name}` differ from row to row")
+    return Domain(
+        variables,
+        tuple(loop.start for loop in loops),
+        tuple(simplify(loop.stop - loop.start) for loop in loops),
+    )
+
+
+def leaves(loop: For) -> list[Leaf]:
+    """The statements of a nest in order, with names replaced by their values.
+
+    Raises Unsuitable where a name holds a value that the nest changes, and for operations.
+    """
+    written = {s.buffer for s in walk((loop,)) if isinstance(s, Store)}
+    for stmt in walk((loop,)):
+        if isinstance(stmt, (Op, Break, Section, While)):
+            raise Unsuitable("it holds more than stores to elements", stmt.loc)
+        if isinstance(stmt, Let):
+            for part in walk_expr(stmt.value):
+                if isinstance(part, Load) and part.buffer in written:
+                    raise Unsuitable(
+                        f"`{stmt.var.name}` keeps an element of `{part.buffer.name}`, "
+                        "which the loop writes",
+                        stmt.loc,
+                    )
+    return list(_leaves((loop,), (), (), {}, written))
+
+
+def _leaves(
+    body: Body,
+    loops: tuple[For, ...],
+    guards: tuple[Expr, ...],
+    names: dict[Var, Expr],
+    written: set[Buffer],
+) -> Iterator[Leaf]:
+    for original in body:
+        stmt = map_own_expressions(original, partial(substitute, values=names))
+        match stmt:
+            case Let(var=var, value=value):
+                names = {**names, var: value}
+            case For(kind=LoopKind.PARALLEL, body=inner):
+                yield from _leaves(inner, (*loops, stmt), guards, names, written)
+            case If(condition=c, then=then, orelse=orelse) if _same_for_all(c, loops, written):
+                yield from _leaves(then, loops, (*guards, c), names, written)
+                yield from _leaves(orelse, loops, (*guards, unary("not", c)), names, written)
+            case _:
+                yield Leaf(loops, guards, _inlined(stmt, names))
+
+
+def _inlined(stmt: Stmt, names: dict[Var, Expr]) -> Stmt:
+    """A compound statement with the names around it replaced in all it contains."""
+    rename = partial(substitute, values=names)
+    return with_bodies(stmt, tuple(map_expressions(b, rename) for b in bodies(stmt)))
+
+
+def _same_for_all(condition: Expr, loops: tuple[For, ...], written: set[Buffer]) -> bool:
+    variables = {loop.var for loop in loops}
+    return not any(
+        p in variables or (isinstance(p, Load) and p.buffer in written)
+        for p in walk_expr(condition)
+    )
+
+
+def loads_of(stmt: Stmt) -> Iterator[Load]:
+    """Every element a statement reads, those inside it and inside indices included."""
+    for inner in walk((stmt,)):
+        for e in expressions(inner):
+            for part in walk_expr(e):
+                if isinstance(part, Load):
+                    yield part

@@ -1,0 +1,112 @@
+"""The table from scalar operators to operations of the op table, and the routes of conversions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from tile_ir.dtypes import DTYPES, DType
+from tile_ir.ops.cast import CAST_MODES
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryForm:
+    """`commutes`: a scalar on the left may go to the right. `negate_left`: `s - x` is `x * -1 + s`.
+    `inexact_scalar`: the scalar form rounds twice, so it only serves powers of two."""
+
+    operation: str
+    commutes: bool = False
+    negate_left: bool = False
+    inexact_scalar: bool = False
+
+
+BINARY: dict[str, BinaryForm] = {
+    "+": BinaryForm("add", commutes=True),
+    "-": BinaryForm("sub", negate_left=True),
+    "*": BinaryForm("mul", commutes=True),
+    "/": BinaryForm("div", inexact_scalar=True),
+    "min": BinaryForm("min", commutes=True),
+    "max": BinaryForm("max", commutes=True),
+    "&": BinaryForm("bitwise_and", commutes=True),
+    "|": BinaryForm("bitwise_or", commutes=True),
+    "^": BinaryForm("bitwise_xor", commutes=True),
+    "<<": BinaryForm("bitwise_lshift"),
+    ">>": BinaryForm("bitwise_rshift"),
+}
+
+UNARY: dict[str, str] = {
+    "exp": "exp",
+    "log": "ln",
+    "sqrt": "sqrt",
+    "rsqrt": "rsqrt",
+    "abs": "abs",
+    "~": "bitwise_not",
+}
+
+# Functions that are a conversion to the type itself with a rounding mode.
+ROUNDING: dict[str, str] = {"floor": "cast_floor", "ceil": "cast_ceil"}
+
+# The scalar unit has no transcendental functions.
+SCALAR_UNARY = frozenset({"-", "~", "not", "abs"})
+
+# Comparison modes, and each with its operands exchanged.
+COMPARE: dict[str, str] = {"==": "EQ", "!=": "NE", ">": "GT", ">=": "GE", "<": "LT", "<=": "LE"}
+MIRRORED: dict[str, str] = {"==": "==", "!=": "!=", ">": "<", ">=": "<=", "<": ">", "<=": ">="}
+
+# Types on the way where no instruction converts directly. Every one holds the values exactly, or
+# rounds such that rounding again gives the same.
+_BETWEEN: tuple[tuple[str, ...], ...] = (
+    (),
+    ("float32",),
+    ("float16",),
+    ("float16", "int32"),
+    ("float16", "float32"),
+    ("float32", "float16"),
+)
+
+
+def conversion(source: DType, target: DType) -> tuple[tuple[DType, str], ...] | None:
+    """The casts (type and mode) that convert as the language does: towards zero from float to
+    integer, to nearest otherwise. None where there are none: narrower integers wrap, but the
+    vector unit saturates."""
+    if source.is_integer and target.is_integer and not _widens(source, target):
+        return None
+    truncating = source.is_float and target.is_integer
+    for middle in _BETWEEN:
+        chain = (source.name, *middle, target.name)
+        pairs = list(pairwise(chain))
+        if all(p in CAST_MODES for p in pairs) and _exact(source, middle, target):
+            wanted = "TRUNC" if truncating else "RINT"
+            return tuple(
+                (DTYPES[b], f"cast_{(wanted if wanted in CAST_MODES[a, b] else 'NONE').lower()}")
+                for a, b in pairs
+            )
+    return None
+
+
+def _widens(source: DType, target: DType) -> bool:
+    low, high = source.limits()
+    least, most = target.limits()
+    return least <= low and high <= most and source is not target
+
+
+_MANTISSA = {"float16": 11, "bfloat16": 8, "float32": 24}
+
+
+def _exact(source: DType, middle: tuple[str, ...], target: DType) -> bool:
+    """Whether the way over other types loses nothing that the target could keep."""
+    for name in middle:
+        between = DTYPES[name]
+        if not between.is_float:
+            continue
+        if source.is_integer and source.bits <= _MANTISSA[name]:
+            continue
+        if source.is_float and _MANTISSA[source.name] <= _MANTISSA[name]:
+            continue
+        # Integers beyond 2**24 are infinite in float16; small integers survive truncation twice.
+        if target.name == "float16" and name == "float32":
+            continue
+        if source.is_float and target.is_integer and target.bits <= _MANTISSA[name]:
+            continue
+        return False
+    return True

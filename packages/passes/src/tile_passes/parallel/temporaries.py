@@ -1,0 +1,61 @@
+"""Tile-sized buffers for what lies between the operations of one expression; given back, they are
+used again by the next."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from tile_ir import Alloc, Buffer, Loc, Memory, Region, Slice
+from tile_ir.dtypes import DType
+from tile_ir.expr import Const, Expr
+from tile_ir.footprint import round_up
+from tile_ir.geometry import BLOCK_BYTES
+from tile_passes.lowering.builder import Builder
+
+# Compares and masks work on whole repeats of this many bytes.
+REPEAT_BYTES = 256
+
+
+@dataclass(eq=False)
+class Temporaries:
+    builder: Builder
+    allocs: list[Alloc] = field(default_factory=list)
+    free: dict[tuple[DType, tuple[int, ...]], list[Buffer]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    taken: set[Buffer] = field(default_factory=set)
+
+    def take(
+        self, dtype: DType, extents: tuple[Expr, ...], sizes: tuple[int, ...], dense: bool, loc: Loc
+    ) -> Region:
+        """A tile of the extents in a buffer large enough for `sizes`. The rows of a matrix start
+        at whole blocks unless it has to be dense; a vector has room for whole repeats."""
+        unit = BLOCK_BYTES // dtype.size
+        if len(sizes) == 1:
+            shape: tuple[int, ...] = (round_up(max(sizes[0], 1), REPEAT_BYTES // dtype.size),)
+        else:
+            shape = (*sizes[:-1], sizes[-1] if dense else round_up(max(sizes[-1], 1), unit))
+        buffer = self._buffer(dtype, shape, loc)
+        return Region(buffer, tuple(Slice(Const(0), e) for e in extents))
+
+    def _buffer(self, dtype: DType, shape: tuple[int, ...], loc: Loc) -> Buffer:
+        waiting = self.free[dtype, shape]
+        if waiting:
+            buffer = waiting.pop()
+        else:
+            name = self.builder.fresh("tile")
+            buffer = Buffer(name, Memory.UB, dtype, tuple(Const(d) for d in shape), loc)
+            self.allocs.append(Alloc(buffer, loc))
+        self.taken.add(buffer)
+        return buffer
+
+    def give_back(self, buffer: Buffer) -> None:
+        """The buffer may hold something else from now on; other buffers are left alone."""
+        if buffer in self.taken:
+            self.taken.remove(buffer)
+            self.free[buffer.dtype, buffer.static_shape() or ()].append(buffer)
+
+    def give_back_all(self) -> None:
+        for buffer in list(self.taken):
+            self.give_back(buffer)

@@ -1,0 +1,300 @@
+"""Turns the element statements of `T.Parallel` into vector operations on tiles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from tile_ir import Diagnostic, For, Func, If, KernelError, LoopKind, Phase, Store, Target
+from tile_ir.expr import Unary, binary
+from tile_ir.expr import walk as walk_expr
+from tile_ir.location import Loc
+from tile_ir.machine import Memory
+from tile_ir.nodes import Body, Stmt
+from tile_ir.walk import (
+    Ranges,
+    bodies,
+    expressions,
+    launch_ranges,
+    loop_range,
+    ranges_inside,
+    walk,
+    with_bodies,
+    with_ranges,
+)
+from tile_passes.lowering.builder import Builder
+from tile_passes.parallel.dependence import check_independent
+from tile_passes.parallel.nest import Domain, Leaf, Unsuitable, domain_of, leaves, loads_of
+from tile_passes.parallel.operators import SCALAR_UNARY
+from tile_passes.parallel.order import fenced, in_order, repeated_in_order, work_of
+from tile_passes.parallel.temporaries import Temporaries
+from tile_passes.parallel.vector_statement import VectorStatement
+from tile_passes.passdef import ir_pass
+
+
+@ir_pass(needs=Phase.TYPED)
+def vectorize_parallel(func: Func, target: Target) -> Func:
+    """Replace every `T.Parallel` nest by operations on whole tiles, or by serial loops.
+
+    Needs, gives: TYPED. Idea: iterations are independent, so each store runs over the whole domain
+    before the next; its expression becomes operations through tiles of the compiler's, row by row
+    where the whole domain does not fit an operation. What is legal is asked of the op table and of
+    the lowering rules. Limits: a store that no vector operation reaches, or a nest whose iterations
+    depend on each other, is a serial loop, and a remark says why.
+    """
+    if not any(_is_parallel(s) for s in walk(func.launch.body)):
+        return func
+    return _Vectorizer(func, target).run()
+
+
+def _is_parallel(stmt: Stmt) -> bool:
+    return isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL
+
+
+@dataclass(eq=False)
+class _Vectorizer:
+    func: Func
+    target: Target
+    remarks: list[Diagnostic] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.builder = Builder.for_func(self.func, self.target)
+        # Trials of lowering rules use up names and scratch; those of this builder are forgotten.
+        self.trial = Builder.for_func(self.func, self.target)
+        self.temporaries = Temporaries(self.builder)
+
+    def run(self) -> Func:
+        launch = self.func.launch
+        body = self.body(launch.body, launch_ranges(self.func))
+        touched = work_of(body)
+        used = touched.reads | touched.writes
+        own = tuple(a for a in self.temporaries.allocs if a.buffer in used)
+        new = replace(launch, body=body, allocs=(*launch.allocs, *own))
+        return replace(self.func, launch=new, remarks=(*self.func.remarks, *self.remarks))
+
+    def body(self, body: Body, ranges: Ranges) -> Body:
+        result: list[Stmt] = []
+        changed = False
+        for stmt, known in with_ranges(body, ranges):
+            if isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL:
+                pieces = self.nest(stmt, known)
+            else:
+                inside = ranges_inside(stmt, known)
+                pieces = (with_bodies(stmt, tuple(self.body(b, inside) for b in bodies(stmt))),)
+            changed = changed or len(pieces) != 1 or pieces[0] is not stmt
+            result.extend(pieces)
+        return tuple(result) if changed else body
+
+    def nest(self, loop: For, known: Ranges) -> Body:
+        """One nest: its statements one after another, or all together as serial loops."""
+        try:
+            parts = leaves(loop)
+            check_independent(parts, self.func.launch.allocs)
+        except Unsuitable as problem:
+            serial = _serial(loop)
+            _check_scalar_unit(serial, problem.reason)
+            self.remark(problem.loc or loop.loc, problem.reason)
+            return fenced((serial,), (), loop.loc, self.builder)
+        steps: list[Stmt] = []
+        for leaf in parts:
+            steps.extend(self.leaf(leaf, known))
+            self.temporaries.give_back_all()
+        own = [a.buffer for a in self.temporaries.allocs]
+        return fenced(steps, own, loop.loc, self.builder)
+
+    def leaf(self, leaf: Leaf, known: Ranges) -> list[Stmt]:
+        steps = self.unguarded(leaf, known)
+        if leaf.guards and steps:
+            condition = leaf.guards[0]
+            for guard in leaf.guards[1:]:
+                condition = binary("and", condition, guard)
+            return [If(condition, in_order(steps, self.builder), (), leaf.stmt.loc)]
+        return steps
+
+    def unguarded(self, leaf: Leaf, known: Ranges) -> list[Stmt]:
+        stmt = leaf.stmt
+        if not isinstance(stmt, Store):
+            return [self.scalar_loop(leaf, _what(stmt))]
+        fallback = _ScalarLoop(self, leaf)
+        try:
+            return self.vector(stmt, leaf, known, fallback)
+        except Unsuitable as problem:
+            whole = problem.reason
+        if len(leaf.loops) == 2:
+            try:
+                return self.rows(stmt, leaf, known)
+            except Unsuitable as problem:
+                whole = problem.reason
+        return fallback.steps(known, whole)
+
+    def vector(
+        self, store: Store, leaf: Leaf, known: Ranges, fallback: _ScalarLoop | None
+    ) -> list[Stmt]:
+        """The store over its whole domain."""
+        domain = domain_of(leaf.loops)
+        inside = _ranges(leaf, known)
+        found = self.attempt(store, domain, inside)
+        if not found.conditions:
+            return found.steps
+        if fallback is None:
+            raise Unsuitable("the rows may start inside a block of 32 bytes")
+        test = found.conditions[0]
+        for condition in found.conditions[1:]:
+            test = binary("and", test, condition)
+        vector = in_order(found.steps, self.builder)
+        self.temporaries.give_back_all()
+        other = in_order(fallback.silently(inside), self.builder)
+        return [If(test, vector, other, store.loc)]
+
+    def attempt(
+        self, store: Store, domain: Domain, known: Ranges, by_element: bool = False
+    ) -> VectorStatement:
+        """The steps with rows between operations packed, or else with rows at whole blocks."""
+        reason: Unsuitable | None = None
+        for dense in (True, False) if len(domain.vars) == 2 else (True,):
+            statement = VectorStatement(
+                store, domain, known, self.temporaries, self.trial, dense, by_element
+            )
+            try:
+                statement.build()
+                return statement
+            except Unsuitable as problem:
+                reason = problem
+                self.temporaries.give_back_all()
+        assert reason is not None, "at least one attempt was made"
+        raise reason
+
+    def rows(self, store: Store, leaf: Leaf, known: Ranges) -> list[Stmt]:
+        """The outer variable as a serial loop around vectors along the inner one."""
+        outer, inner = leaf.loops
+        inside = {**known, outer.var: loop_range(outer, known)}
+        row = Leaf((inner,), (), store)
+        steps = self.vector(store, row, inside, None)
+        body = repeated_in_order(steps, store.loc, self.builder)
+        return [replace(outer, kind=LoopKind.SERIAL, body=body)]
+
+    def scalar_loop(self, leaf: Leaf, reason: str) -> Stmt:
+        """The statement element by element, with a remark."""
+        self.remark(leaf.stmt.loc, reason)
+        return _around(leaf)
+
+    def remark(self, loc: Loc, reason: str) -> None:
+        self.remarks.append(
+            Diagnostic(
+                "scalar-loop",
+                f"this statement of T.Parallel stays a scalar loop: {reason}",
+                loc,
+                severity="warning",
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _ScalarLoop:
+    """What is done with a store that is no vector operation."""
+
+    owner: _Vectorizer
+    leaf: Leaf
+
+    def steps(self, known: Ranges, reason: str) -> list[Stmt]:
+        """Element by element, with a remark. Raises KernelError where the scalar unit cannot."""
+        result = self._build(known, reason)
+        self.owner.remark(self.leaf.stmt.loc, reason)
+        return result
+
+    def silently(self, known: Ranges) -> list[Stmt]:
+        """The same for the case that an offset turns out to lie inside a block."""
+        return self._build(known, "it may start inside a block of 32 bytes")
+
+    def _build(self, known: Ranges, reason: str) -> list[Stmt]:
+        store = self.leaf.stmt
+        assert isinstance(store, Store), "other statements have no vector form"
+        loop = _around(self.leaf)
+        if not _foreign_functions(loop):
+            _check_scalar_unit(loop, reason)
+            return [loop]
+        try:
+            domain = domain_of(self.leaf.loops)
+            return self.owner.attempt(store, domain, _ranges(self.leaf, known), True).steps
+        except Unsuitable as problem:
+            _check_scalar_unit(loop, problem.reason)
+            raise
+
+
+def _ranges(leaf: Leaf, known: Ranges) -> Ranges:
+    for loop in leaf.loops:
+        known = {**known, loop.var: loop_range(loop, known)}
+    return known
+
+
+def _around(leaf: Leaf) -> Stmt:
+    """The statement in serial loops."""
+    stmt = leaf.stmt
+    for loop in reversed(leaf.loops):
+        stmt = replace(loop, kind=LoopKind.SERIAL, body=(stmt,))
+    return stmt
+
+
+def _serial(loop: For) -> For:
+    """The nest as it stands, with serial loops."""
+    inner = tuple(_serial(s) if isinstance(s, For) else s for s in loop.body)
+    kind = LoopKind.SERIAL if loop.kind is LoopKind.PARALLEL else loop.kind
+    return replace(loop, kind=kind, body=inner)
+
+
+def _what(stmt: Stmt) -> str:
+    match stmt:
+        case If():
+            return "the condition differs from element to element"
+        case For():
+            return f"a loop over `{stmt.var.name}` stands inside"
+    return "it is no store to an element"
+
+
+def _foreign_functions(stmt: Stmt) -> list[Unary]:
+    """Functions the scalar unit does not have."""
+    return [
+        part
+        for inner in walk((stmt,))
+        for e in expressions(inner)
+        for part in walk_expr(e)
+        if isinstance(part, Unary) and part.op not in SCALAR_UNARY
+    ]
+
+
+def _check_scalar_unit(stmt: Stmt, reason: str) -> None:
+    """Raise KernelError for a loop that neither unit can run."""
+    for inner in walk((stmt,)):
+        for load in loads_of(inner):
+            if load.buffer.memory in (Memory.L0A, Memory.L0B, Memory.L0C):
+                raise KernelError(
+                    "parallel-access",
+                    f"`{load.buffer.name}` in {load.buffer.memory.value} can only be copied to gm: "
+                    f"{reason}",
+                    inner.loc,
+                    "copy it to gm, or through gm to ub, with T.copy",
+                )
+        if isinstance(inner, Store) and inner.buffer.memory in (
+            Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C,
+        ):  # fmt: skip
+            raise KernelError(
+                "parallel-access",
+                f"`{inner.buffer.name}` in {inner.buffer.memory.value} is no place for single "
+                f"elements: {reason}",
+                inner.loc,
+                "fill it with T.copy from gm",
+            )
+        if isinstance(inner, Store) or expressions(inner):
+            functions = [
+                p
+                for e in expressions(inner)
+                for p in walk_expr(e)
+                if isinstance(p, Unary) and p.op not in SCALAR_UNARY
+            ]
+            if functions:
+                raise KernelError(
+                    "scalar-function",
+                    f"the scalar unit has no {functions[0].op}, and there is no vector form: "
+                    f"{reason}",
+                    inner.loc,
+                    "compute it on a ub buffer with T.tile, or change what stands in the way",
+                )
