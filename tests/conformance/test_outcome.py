@@ -37,6 +37,10 @@ TRACE = 'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\
             "error[compiler-failed]: g++\nk.cpp:2:1: error: no\n", 1,
             Outcome(Kind.BUILD, "compiler-failed", "", "g++"),
         ),
+        (
+            "case 1: Runtime error - a.py:3:5: error[operand-kind]: a buffer\n1 test failed\n", 0,
+            Outcome(Kind.UNSUPPORTED, "operand-kind", "a.py:3:5", "a buffer"),
+        ),
         ("error[timeout]: a.py ...", 124, Outcome(Kind.TIMEOUT, "timeout", "", "a.py ...")),
         (
             TRACE + "AssertionError: Tensor-likes are not close!\n\nGreatest absolute difference: 3\n",
