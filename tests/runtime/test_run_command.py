@@ -82,7 +82,8 @@ def test_the_script_finds_what_python_would_give_it(tmp_path: Path) -> None:
     (tmp_path / "beside.py").write_text("VALUE = 4\n")
     text = (
         "import sys, beside, __main__\nprint(__name__, sys.argv, sys.path[0], beside.VALUE,"
-        " __main__.__file__ == __file__, __main__.beside is beside)"
+        " __main__.__file__ == __file__, __main__.beside is beside)\n"
+        "def f(x: 1 + 1): ...\nprint(f.__annotations__)"
     )
     script = tmp_path / "script.py"
     script.write_text(text)
