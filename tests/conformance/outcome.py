@@ -19,6 +19,7 @@ class Kind(Enum):
     RACE = "race"
     FAULT = "fault on the device"
     TIMEOUT = "timeout"
+    MEMORY = "out of memory"
     WRONG = "wrong result"
     FAILED = "failed"
 
@@ -41,6 +42,7 @@ _DIAGNOSTIC = re.compile(
 _EXCEPTION = re.compile(r"^(?P<name>[\w.]*(?:Error|Exception|Exit|Interrupt)\b[^:\n]*):? ?(?P<message>.*)$",
                         re.MULTILINE)  # fmt: skip
 _MISMATCH = re.compile(r"not close|not equal|mismatch|\bfailed\b|differ", re.IGNORECASE)
+_MEMORY = re.compile(r"can't allocate memory|MemoryError|bad_alloc|Cannot allocate memory")
 _SYMBOL = re.compile(r"`([^`]+)`")
 
 _TIMED_OUT = 124
@@ -70,6 +72,8 @@ def outcome_of(output: str, code: int, exit_code_counts: bool = False) -> Outcom
     found = list(_DIAGNOSTIC.finditer(output))
     if found:
         return _diagnosed(found[-1])  # the one that was not caught
+    if _MEMORY.search(output):
+        return Outcome(Kind.MEMORY, detail=_line_with(_MEMORY, output))
     if code == _TIMED_OUT:
         return Outcome(Kind.TIMEOUT)
     raised = list(_EXCEPTION.finditer(output))

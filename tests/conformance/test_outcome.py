@@ -53,6 +53,8 @@ TRACE = 'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\
         ),
         (TRACE + "AssertionError: M must divide\n", 1,
          Outcome(Kind.FAILED, "AssertionError", "", "M must divide")),
+        (TRACE + "RuntimeError: DefaultCPUAllocator: can't allocate memory", 1,
+         Outcome(Kind.MEMORY, detail="RuntimeError: DefaultCPUAllocator: can't allocate memory")),
         ("", 3, Outcome(Kind.FAILED, detail="exit code 3")),
     ],
 )  # fmt: skip
