@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from conformance.outcome import Kind
-from conformance.run_task import run_task
+from conformance.run_task import Limits, run_task
 from conformance.scripts import tasks
 from conformance.table import as_csv, markdown, summary
+
+# Of the memory of the machine, for all scripts together.
+_SHARE = 0.8
 
 
 def main() -> int:
@@ -23,9 +27,12 @@ def main() -> int:
     wanted = list(tasks(examples, options.only))
     logs = options.output / "conformance-logs"
     logs.mkdir(parents=True, exist_ok=True)
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    memory = options.memory * 2**30 or _SHARE * total / options.jobs
+    limits = Limits(options.timeout, int(memory))
     results = []
     with ThreadPoolExecutor(options.jobs) as pool:
-        jobs = [pool.submit(run_task, t, options.check, options.timeout, logs) for t in wanted]
+        jobs = [pool.submit(run_task, t, options.check, limits, logs) for t in wanted]
         for number, job in enumerate(jobs, 1):
             result = job.result()
             results.append(result)
@@ -45,6 +52,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", default="*", metavar="GLOB", help="scripts below examples/")
     parser.add_argument("--check", default="off", choices=("off", "device", "strict"))
     parser.add_argument("--timeout", type=float, default=300, help="seconds a script may take")
+    parser.add_argument("--memory", type=float, default=0, metavar="GB",
+                        help="memory a script may take (default: its share of the machine)")  # fmt: skip
     parser.add_argument("-j", "--jobs", type=int, default=2)
     parser.add_argument("--output", type=Path, default=Path("build"))
     return parser

@@ -19,6 +19,7 @@ class Kind(Enum):
     RACE = "race"
     FAULT = "fault on the device"
     TIMEOUT = "timeout"
+    MEMORY = "out of memory"
     WRONG = "wrong result"
     FAILED = "failed"
 
@@ -36,11 +37,12 @@ class Outcome:
 # A script is right if it says so in one of these ways (language.md, section 17).
 _PASSED = re.compile(r"kernel output match|test passed!", re.IGNORECASE)
 _DIAGNOSTIC = re.compile(
-    r"^(?:(?P<place>\S+?:\d+(?::\d+)?): )?error\[(?P<slug>[\w-]+)\]: (?P<message>.*)$", re.MULTILINE
+    r"(?:(?P<place>\S+?:\d+(?::\d+)?): )?error\[(?P<slug>[\w-]+)\]: (?P<message>.*)$", re.MULTILINE
 )
 _EXCEPTION = re.compile(r"^(?P<name>[\w.]*(?:Error|Exception|Exit|Interrupt)\b[^:\n]*):? ?(?P<message>.*)$",
                         re.MULTILINE)  # fmt: skip
 _MISMATCH = re.compile(r"not close|not equal|mismatch|\bfailed\b|differ", re.IGNORECASE)
+_MEMORY = re.compile(r"can't allocate memory|MemoryError|bad_alloc|Cannot allocate memory")
 _SYMBOL = re.compile(r"`([^`]+)`")
 
 _TIMED_OUT = 124
@@ -61,14 +63,17 @@ def outcome_of(output: str, code: int, exit_code_counts: bool = False) -> Outcom
     if code == 0:
         if exit_code_counts or _PASSED.search(output):
             return Outcome(Kind.PASS)
+        caught = _DIAGNOSTIC.search(output)
+        if caught:
+            return _diagnosed(caught)
         if _MISMATCH.search(output):
             return Outcome(Kind.WRONG, detail=_line_with(_MISMATCH, output))
         return Outcome(Kind.NO_TEXT)
     found = list(_DIAGNOSTIC.finditer(output))
     if found:
-        last = found[-1]
-        slug, message = last["slug"], last["message"]
-        return Outcome(_kind_of(slug), slug, last["place"] or "", _detail(slug, message))
+        return _diagnosed(found[-1])  # the one that was not caught
+    if _MEMORY.search(output):
+        return Outcome(Kind.MEMORY, detail=_line_with(_MEMORY, output))
     if code == _TIMED_OUT:
         return Outcome(Kind.TIMEOUT)
     raised = list(_EXCEPTION.finditer(output))
@@ -86,6 +91,11 @@ def outcome_of(output: str, code: int, exit_code_counts: bool = False) -> Outcom
 def passes_by_text(output: str) -> bool:
     """Upstream's own criterion."""
     return _PASSED.search(output) is not None
+
+
+def _diagnosed(found: re.Match[str]) -> Outcome:
+    slug, message = found["slug"], found["message"]
+    return Outcome(_kind_of(slug), slug, found["place"] or "", _detail(slug, message))
 
 
 def _kind_of(slug: str) -> Kind:

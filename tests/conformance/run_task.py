@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -32,26 +33,38 @@ class Result:
         return self.outcome.kind is Kind.PASS
 
 
-def run_task(task: Task, check: str, timeout: float, logs: Path) -> Result:
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a script may use: seconds, and bytes of memory, so that a machine that others use stays
+    usable."""
+
+    seconds: float
+    memory: int
+
+
+def run_task(task: Task, check: str, limits: Limits, logs: Path) -> Result:
     """Run it in its own folder, as upstream does; what it prints goes to a file in `logs`."""
     if task.needs:
         return Result(task, Outcome(Kind.NEEDS_NPU, detail=task.needs))
     log = logs / (task.title.replace("/", "__").replace(" ", "_") + ".log")
-    command = [sys.executable, "-c", _PROGRAM, "run", "--check", check, "--timeout", str(timeout),
+    command = [sys.executable, "-c", _PROGRAM, "run", "--check", check, "--timeout", str(limits.seconds),
                task.path.name, *task.arguments]  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
         timings = Path(folder) / "timings"
         environment = {**os.environ, "TILE_TIMINGS": str(timings), "PYTHONDONTWRITEBYTECODE": "1"}
         started = time.perf_counter()
         with log.open("wb") as stream:
-            done = subprocess.run(
+            process = subprocess.Popen(
                 command, cwd=task.path.parent, env=environment, stdin=subprocess.DEVNULL,
                 stdout=stream, stderr=subprocess.STDOUT,
             )  # fmt: skip
+            # The script is started by this process later, and has its limits.
+            resource.prlimit(process.pid, resource.RLIMIT_AS, (limits.memory, limits.memory))
+            code = process.wait()
         seconds = time.perf_counter() - started
         fronts = _fronts(timings)
     output = log.read_text(errors="replace")
-    outcome = outcome_of(output, done.returncode, task.name in EXIT_CODE_COUNTS)
+    outcome = outcome_of(output, code, task.name in EXIT_CODE_COUNTS)
     return Result(task, outcome, seconds, fronts, passes_by_text(output))
 
 

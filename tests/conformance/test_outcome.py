@@ -37,6 +37,10 @@ TRACE = 'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\
             "error[compiler-failed]: g++\nk.cpp:2:1: error: no\n", 1,
             Outcome(Kind.BUILD, "compiler-failed", "", "g++"),
         ),
+        (
+            "case 1: Runtime error - a.py:3:5: error[operand-kind]: a buffer\n1 test failed\n", 0,
+            Outcome(Kind.UNSUPPORTED, "operand-kind", "a.py:3:5", "a buffer"),
+        ),
         ("error[timeout]: a.py ...", 124, Outcome(Kind.TIMEOUT, "timeout", "", "a.py ...")),
         (
             TRACE + "AssertionError: Tensor-likes are not close!\n\nGreatest absolute difference: 3\n",
@@ -49,6 +53,8 @@ TRACE = 'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\
         ),
         (TRACE + "AssertionError: M must divide\n", 1,
          Outcome(Kind.FAILED, "AssertionError", "", "M must divide")),
+        (TRACE + "RuntimeError: DefaultCPUAllocator: can't allocate memory", 1,
+         Outcome(Kind.MEMORY, detail="RuntimeError: DefaultCPUAllocator: can't allocate memory")),
         ("", 3, Outcome(Kind.FAILED, detail="exit code 3")),
     ],
 )  # fmt: skip

@@ -67,7 +67,10 @@ def test_jit_is_a_module_that_decorates() -> None:
     @tilelang.jit
     def plain(n: int) -> None: ...
 
-    assert factory.__jit_impl__ and plain.__wrapped__
+    assert factory.__jit_impl__.target == "pto" and factory.__jit_impl__.out_idx == [-1]
+    assert plain.__wrapped__ and plain.__jit_impl__.target == "auto"
+    with pytest.raises(AttributeError):
+        _ = plain.__jit_impl__.nothing
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,24 @@ def generators():
     assert torch.equal(first, torch.rand(2))
 
 
+def half_products_round_once():
+    a, b = torch.randn(2, 8, 16).half(), torch.randn(2, 16, 4).half()
+    exact = (a.double() @ b.double()).half()
+    for found in (a @ b, torch.matmul(a, b), torch.bmm(a, b), a.bmm(b),
+                  torch.einsum("bik,bkj->bij", a, b), torch.einsum("bik,bkj->bij", [a, b]),
+                  torch.baddbmm(torch.zeros(2, 8, 4).half(), a, b)):
+        assert found.dtype is torch.half
+        assert torch.allclose(found, exact, rtol=1e-3, atol=1e-3)
+    assert torch.equal(a[0].mm(b[0]), (a @ b)[0])
+    assert (a.float() @ b.float()).dtype is torch.float32
+    assert (a.to(torch.bfloat16) @ b.to(torch.bfloat16)).dtype is torch.bfloat16
+    a.requires_grad_(True)
+    (a @ b).sum().backward()
+    assert a.grad.dtype is torch.half and a.grad.shape == a.shape
+    classes = torch.tensor([1, 0], dtype=torch.int32)
+    assert torch.nn.CrossEntropyLoss()(torch.randn(2, 3), classes).isfinite()
+
+
 def the_device():
     npu = torch.npu
     properties = npu.get_device_properties("npu")
@@ -199,7 +217,7 @@ def sparse_attention():
 
 
 for check in (factories_take_the_device, the_default_device, moving_copies, other_threads_too,
-              generators, the_device, a_graph_replays, activations, losses_and_norms,
+              generators, half_products_round_once, the_device, a_graph_replays, activations, losses_and_norms,
               tokens_go_to_experts_and_back, attention, sparse_attention):
     try:
         torch.manual_seed(0)
@@ -210,7 +228,7 @@ for check in (factories_take_the_device, the_default_device, moving_copies, othe
 """
 CHECKS = (
     "factories_take_the_device", "the_default_device", "moving_copies", "other_threads_too",
-    "generators", "the_device", "a_graph_replays", "activations", "losses_and_norms",
+    "generators", "half_products_round_once", "the_device", "a_graph_replays", "activations", "losses_and_norms",
     "tokens_go_to_experts_and_back", "attention", "sparse_attention",
 )  # fmt: skip
 

@@ -40,6 +40,24 @@ class CompileOptions:
     debug_root_path: str | os.PathLike[str] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class JITImplementation:
+    """What stands behind a jitted factory, as its `__jit_impl__`: calling it traces and compiles
+    without the memo. Scripts ask it for the arguments of `jit`, such as `target`."""
+
+    func: Factory
+    options: CompileOptions
+
+    def __call__(self, *args: Any, **kwargs: Any) -> JITKernel:
+        started = time.perf_counter()
+        retrace = functools.partial(self.func, *args, **kwargs)
+        func = retrace()
+        return compile_func(func, self.options, time.perf_counter() - started, retrace)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.options, name)
+
+
 @overload
 def jit(func: Factory) -> Factory: ...
 
@@ -205,13 +223,7 @@ def _decorate(factory: Factory, options: CompileOptions) -> Factory:
             "jit-factory", f"jit decorates a function, found {type(factory).__name__}"
         )
     kernels: dict[Any, JITKernel] = {}
-
-    def impl(*args: Any, **kwargs: Any) -> JITKernel:
-        """Trace and compile, without the memo."""
-        started = time.perf_counter()
-        retrace = functools.partial(factory, *args, **kwargs)
-        func = retrace()
-        return compile_func(func, options, time.perf_counter() - started, retrace)
+    impl = JITImplementation(factory, options)
 
     @functools.wraps(factory)
     def wrapper(*args: Any, **kwargs: Any) -> JITKernel:

@@ -49,7 +49,8 @@ def _run(script: str, arguments: list[str]) -> None:
     sys.argv = arguments
     sys.modules["__main__"] = module
     sys.excepthook = _from_the_script_on(sys.excepthook, script)
-    exec(compile(text, script, "exec"), vars(module))
+    # Without the __future__ imports of this file.
+    exec(compile(text, script, "exec", dont_inherit=True), vars(module))
 
 
 def _from_the_script_on(previous: Hook, script: str) -> Hook:
