@@ -8,12 +8,14 @@ from typing import Any
 from tile_frontend import gather_arguments
 from tile_frontend.calls import table_functions
 from tile_frontend.cast_count import CastFunction
+from tile_frontend.copy_extents import atomic_add
 from tile_ir import OPS
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **table_functions("tile", OPS),
     "cast": CastFunction(),
     **gather_arguments.FUNCTIONS,
+    "atomic_add": atomic_add,
 }
 # As plain attributes, so that `T.tile.max` costs nothing and `from ... import` works.
 globals().update(_FUNCTIONS)

@@ -206,7 +206,7 @@ def _merge(op: Op, dst: Any, *lists: Any) -> Any:
     """The largest of the first pairs, over and over; of equal ones that of the earlier list."""
     pairs = [values.reshape(-1, 2) for values in lists]
     taken = [0] * len(pairs)
-    merged = []
+    merged: list[Any] = []
     while True:
         heads = [i for i, p in enumerate(pairs) if taken[i] < len(p)]
         if not heads:
