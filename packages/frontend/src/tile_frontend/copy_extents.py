@@ -1,4 +1,5 @@
-"""`T.copy`: the two tiles of a copy from buffers, slices and start indices (language.md, 6.1)."""
+"""`T.copy` and `T.tile.atomic_add`: both tiles from buffers, slices and start indices (language.md,
+section 6.1)."""
 
 from __future__ import annotations
 
@@ -24,14 +25,20 @@ def copy(
     return build_op(OPS["copy"], given, "copy")
 
 
-def copy_regions(src: Any, dst: Any, transpose: bool) -> tuple[Region, Region]:
+def atomic_add(dst: Any, src: Any) -> Pending:
+    """Add a tile to a tensor, in its place among what other cores add."""
+    a, b = copy_regions(src, dst, False, "atomic_add")
+    return build_op(OPS["atomic_add"], {"dst": b, "src": a}, "tile.atomic_add")
+
+
+def copy_regions(src: Any, dst: Any, transpose: bool, name: str = "copy") -> tuple[Region, Region]:
     """Full regions of both sides. A start index takes its extents from the other side."""
-    a, b = _side(src, "src"), _side(dst, "dst")
+    a, b = _side(src, "src", name), _side(dst, "dst", name)
     match a, b:
         case Load(), Load():
             raise Fault(
                 "copy-extent",
-                f"copy: both sides are single elements (`{a.buffer.name}` and `{b.buffer.name}`)",
+                f"{name}: both sides are single elements (`{a.buffer.name}` and `{b.buffer.name}`)",
                 "slice one of them to say how much is copied",
                 "dst",
             )
@@ -41,12 +48,12 @@ def copy_regions(src: Any, dst: Any, transpose: bool) -> tuple[Region, Region]:
             return a, _from_start(b, a.extents, transpose)
         case Region(), Region():
             if isinstance(src, Tile) and isinstance(dst, Tile) and not transpose:
-                _same_shape(src, dst)
+                _same_shape(src, dst, name)
             return a, b
     raise AssertionError("a side is a load or a region")
 
 
-def _side(value: Any, name: str) -> Region | Load:
+def _side(value: Any, side: str, name: str) -> Region | Load:
     match value:
         case Tile():
             return Region.whole(value.buffer)
@@ -58,8 +65,8 @@ def _side(value: Any, name: str) -> Region | Load:
                 return expr
     raise Fault(
         "operand-kind",
-        f"copy: {name} is {describe(value)}, expected a buffer, a slice or a start index",
-        argument=name,
+        f"{name}: {side} is {describe(value)}, expected a buffer, a slice or a start index",
+        argument=side,
     )
 
 
@@ -75,12 +82,12 @@ def _from_start(start: Load, extents: tuple[Expr, ...], transpose: bool) -> Regi
     )
 
 
-def _same_shape(src: Tile, dst: Tile) -> None:
+def _same_shape(src: Tile, dst: Tile, name: str) -> None:
     a, b = (tuple(simplify(d) for d in side.dims) for side in (src, dst))
     if a != b:
         raise Fault(
             "shape-mismatch",
-            f"copy: src `{src.name}` is {shape_words(src)}, but dst `{dst.name}` is "
+            f"{name}: src `{src.name}` is {shape_words(src)}, but dst `{dst.name}` is "
             f"{shape_words(dst)}",
             "slice one side, or give a start index, to say which part is copied",
             "dst",

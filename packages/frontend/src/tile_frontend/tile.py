@@ -7,6 +7,7 @@ from typing import Any
 
 from tile_frontend import gather_arguments
 from tile_frontend.calls import table_functions
+from tile_frontend.copy_extents import atomic_add
 from tile_frontend.counted_call import CountedFunction
 from tile_frontend.row_sums import sum_experiment
 from tile_ir import OPS
@@ -21,6 +22,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     },
     **gather_arguments.FUNCTIONS,
     "sum_experiment": sum_experiment,
+    "atomic_add": atomic_add,
 }
 # As plain attributes, so that `T.tile.max` costs nothing and `from ... import` works.
 globals().update(_FUNCTIONS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tile_ir.opdef import OpDef
 from tile_ir.ops import (
+    atomic,
     bitwise,
     cast,
     counted,
@@ -27,6 +28,7 @@ OPS: dict[str, OpDef] = {
     opdef.name: opdef
     for family in (
         movement,
+        atomic,
         cube,
         elementwise,
         bitwise,

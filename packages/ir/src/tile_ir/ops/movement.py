@@ -144,17 +144,27 @@ def _copy_dtypes(op: Op) -> Problem | None:
     )
 
 
-def _copy_shapes(op: Op) -> Problem | None:
+def _different_tiles(op: Op) -> Problem:
     src, dst = op.region("src"), op.region("dst")
-    mismatch = Problem(
+    return Problem(
         "shape-mismatch",
-        f"copy: src `{src.buffer.name}` has {shape_text(src)}, "
+        f"{op.opdef.name}: src `{src.buffer.name}` has {shape_text(src)}, "
         f"but dst `{dst.buffer.name}` has {shape_text(dst)}",
         "dst",
         "slice one side so that both describe the same tile",
     )
+
+
+def _copy_shapes(op: Op) -> Problem | None:
     if op.attr("transpose"):
-        return None if squeezed(src) == tuple(reversed(squeezed(dst))) else mismatch
+        transposed = tuple(reversed(squeezed(op.region("dst"))))
+        return None if squeezed(op.region("src")) == transposed else _different_tiles(op)
+    return same_tile(op)
+
+
+def same_tile(op: Op) -> Problem | None:
+    """Both sides describe the same tile; only a gm side may describe less."""
+    src, dst = op.region("src"), op.region("dst")
     if flat_copy(op):
         return None
     for p in match_copy(src, dst):
@@ -165,7 +175,7 @@ def _copy_shapes(op: Op) -> Problem | None:
         # Only a gm side may describe less than the tile: the rest of the tile is padding.
         smaller = src if x < y else dst
         if smaller.memory is not Memory.GM:
-            return mismatch
+            return _different_tiles(op)
     return None
 
 
@@ -200,11 +210,21 @@ def _moved(op: Op, src: Any, dst: Any) -> Any:
 
 
 def _clip(op: Op) -> Clipped:
-    src, dst = op.region("src"), op.region("dst")
-    if flat_copy(op) or op.attr("transpose"):
-        yes = Const(True, BOOL)
-        return Clipped(src, dst, yes, yes, None, 0.0)
-    return clip_copy(src, dst, op.attr("pad_value"))
+    if op.attr("transpose"):
+        return _unclipped(op)
+    return clip_tile(op, op.attr("pad_value"))
+
+
+def _unclipped(op: Op) -> Clipped:
+    yes = Const(True, BOOL)
+    return Clipped(op.region("src"), op.region("dst"), yes, yes, None, 0.0)
+
+
+def clip_tile(op: Op, pad_value: float | None = None) -> Clipped:
+    """The tile movement cut at the edge of its gm tensor."""
+    if flat_copy(op):
+        return _unclipped(op)
+    return clip_copy(op.region("src"), op.region("dst"), pad_value)
 
 
 def _copied(op: Op, src: Any, dst: Any) -> Any:
@@ -244,16 +264,17 @@ COPY = OpDef(
 )
 
 
-def _aligned_rows(op: Op) -> Problem | None:
+def aligned_rows(op: Op) -> Problem | None:
     """The DMA starts every row of UB at a multiple of 32 bytes (hardware.md, section 3.3)."""
     src, dst = op.region("src"), op.region("dst")
+    word = "copy" if op.opdef.family == "movement" else "atomic_add"
     local = dst if dst.memory is Memory.UB else src
     name = local.buffer.name
     views = transfer_rows(src, dst)
     if views is None:
         return Problem(
             "shape-mismatch",
-            f"copy: `{src.buffer.name}` and `{dst.buffer.name}` do not have the same rows",
+            f"{word}: `{src.buffer.name}` and `{dst.buffer.name}` do not have the same rows",
             None,
             "slice one side so that both describe the same tile",
         )
@@ -266,7 +287,7 @@ def _aligned_rows(op: Op) -> Problem | None:
         multiple = 32 // local.dtype.size
         return Problem(
             "row-alignment",
-            f"copy: rows of `{name}` are {pitch * local.dtype.size} bytes apart, "
+            f"{word}: rows of `{name}` are {pitch * local.dtype.size} bytes apart, "
             "but transfers start every row at a multiple of 32 bytes",
             None,
             f"give `{name}` a last dimension that is a multiple of {multiple}; "
@@ -339,7 +360,7 @@ MOVEMENTS = (
         (200, 58.6),
         attrs=(AttrDef("pad_value", float, 0.0),),
         clip=_load_clip,
-        shape_rule=all_rules(same_size, _aligned_rows),
+        shape_rule=all_rules(same_size, aligned_rows),
     ),
     _movement(
         "copy_ub_gm",
@@ -348,7 +369,7 @@ MOVEMENTS = (
         (UB, GM),
         on(Core.VECTOR, Pipe.MTE3),
         (200, 109),
-        shape_rule=all_rules(same_size, _aligned_rows),
+        shape_rule=all_rules(same_size, aligned_rows),
     ),
     _movement(
         "copy_gm_l1",

@@ -8,7 +8,7 @@ from tile_ir.nodes import Body, Op
 from tile_ir.walk import Ranges
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.composed import lower_sigmoid, lower_silu, lower_xor
-from tile_passes.lowering.copies import lower_copy
+from tile_passes.lowering.copies import lower_atomic_add, lower_copy
 from tile_passes.lowering.gathers import lower_gather_elements
 from tile_passes.lowering.gemm import lower_gemm
 
@@ -16,6 +16,7 @@ Lowering = Callable[[Op, Ranges, Builder], Body]
 
 LOWERINGS: dict[str, Lowering] = {
     "copy": lower_copy,
+    "atomic_add": lower_atomic_add,
     "gemm_v0": lower_gemm,
     "sigmoid": lower_sigmoid,
     "silu": lower_silu,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from tile_ir import For, If, KernelError, Memory, Op, Region, Slice
 from tile_ir.bounds import narrow, simplify
 from tile_ir.expr import Const, Expr, Var, is_constant, unary
 from tile_ir.geometry import Clipped, active_dims, is_contiguous
-from tile_ir.nodes import Body, LoopKind, Stmt
+from tile_ir.nodes import AttrValue, Body, LoopKind, Stmt
 from tile_ir.ops.movement import DIRECTIONS, cast_mode_of_copy
 from tile_ir.walk import Ranges
 from tile_passes.lowering.alignment import check_alignment, check_fractals
@@ -24,6 +25,7 @@ _MOVEMENT = {
     (Memory.L1, Memory.L0B): "copy_l1_l0b",
     (Memory.L0C, Memory.GM): "copy_l0c_gm",
 }
+_ADDITION = {Memory.UB: "atomic_ub_gm", Memory.L0C: "atomic_l0c_gm"}
 
 
 def lower_copy(op: Op, known: Ranges, builder: Builder) -> Body:
@@ -40,9 +42,36 @@ def lower_copy(op: Op, known: Ranges, builder: Builder) -> Body:
         )
     if direction == (Memory.UB, Memory.UB):
         return _within_ub(op, src, dst, known, builder)
-    assert op.opdef.clip is not None, "copy clips"
+    return _clipped(op, _MOVEMENT[direction], lambda c: _copy_attrs(op, c), known, builder)
+
+
+def lower_atomic_add(op: Op, known: Ranges, builder: Builder) -> Body:
+    """What is cut off the tile is not added."""
+    return _clipped(op, _ADDITION[op.region("src").memory], lambda c: (), known, builder)
+
+
+def _copy_attrs(op: Op, c: Clipped) -> tuple[AttrValue, ...]:
+    match c.src.memory, c.dst.memory:
+        case Memory.GM, Memory.UB:
+            return (float(c.value),)
+        case Memory.L1, _:
+            return (op.attr("transpose"),)
+        case Memory.L0C, _:
+            return (op.attr("enable_relu"),)
+    return ()
+
+
+def _clipped(
+    op: Op,
+    name: str,
+    attrs: Callable[[Clipped], tuple[AttrValue, ...]],
+    known: Ranges,
+    builder: Builder,
+) -> Body:
+    """The movement of what exists, and what is prepared where nothing does."""
+    assert op.opdef.clip is not None, f"{op.opdef.name} clips"
     clipped = _narrowed(op.opdef.clip(op), known)
-    move = _rows(op, clipped, known, builder)
+    move = _rows(op, clipped, name, attrs(clipped), builder)
     body: list[Stmt] = list(_prepare(op, clipped, known, builder))
     if is_constant(clipped.exists, False):
         return tuple(body)
@@ -90,7 +119,7 @@ def _prepare(op: Op, c: Clipped, known: Ranges, builder: Builder) -> Body:
     return (If(unary("not", c.complete), steps, (), op.loc),)
 
 
-def _rows(op: Op, c: Clipped, known: Ranges, builder: Builder) -> Body:
+def _rows(op: Op, c: Clipped, name: str, attrs: tuple[AttrValue, ...], builder: Builder) -> Body:
     """The movement itself; dimensions beyond the last two become loops."""
     src, dst = c.src, c.dst
     for region in (src, dst):
@@ -105,13 +134,6 @@ def _rows(op: Op, c: Clipped, known: Ranges, builder: Builder) -> Body:
         src, dst = _fixed(src, a[0], var), _fixed(dst, b[0], var)
         a, b = a[1:], b[1:]
     check_fractals(op, (src, dst))
-    attrs = {
-        (Memory.GM, Memory.UB): (float(c.value),),
-        (Memory.L1, Memory.L0A): (op.attr("transpose"),),
-        (Memory.L1, Memory.L0B): (op.attr("transpose"),),
-        (Memory.L0C, Memory.GM): (op.attr("enable_relu"),),
-    }.get((src.memory, dst.memory), ())
-    name = _MOVEMENT[src.memory, dst.memory]
     body: Body = (builder.op(name, (src, dst), op.loc, *attrs),)
     for var, extent in reversed(outer):
         body = (For(var, Const(0), extent, LoopKind.SERIAL, body, op.loc),)

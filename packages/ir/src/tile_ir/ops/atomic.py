@@ -1,0 +1,116 @@
+"""Tiles added to global memory: movements that accumulate where a copy would overwrite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tile_ir.dtypes import BFLOAT16, FLOAT16, FLOAT32, INT8, INT16, INT32
+from tile_ir.lazy import np
+from tile_ir.machine import Core, Memory, Pipe
+from tile_ir.nodes import Op
+from tile_ir.opdef import Composite, OpDef, Problem
+from tile_ir.ops.cast import convert
+from tile_ir.ops.movement import DIRECTIONS, FIXPIPE_PAIRS, aligned_rows, clip_tile, same_tile
+from tile_ir.ops.rules import (
+    GM,
+    L0C,
+    UB,
+    all_rules,
+    same_size,
+    source,
+    transfer_cost,
+    updated,
+)
+
+# What the transfers can add up in gm (hardware.md, section 1.6).
+ADDABLE = (INT8, INT16, FLOAT16, BFLOAT16, INT32, FLOAT32)
+
+
+def _placement(op: Op) -> tuple[Core, Pipe]:
+    return DIRECTIONS.get((op.region("src").memory, Memory.GM), (Core.EITHER, Pipe.S))
+
+
+def _addable(op: Op) -> Problem | None:
+    """Sums are of the type of the tensor; only results of the cube are converted on the way."""
+    src, dst = op.region("src"), op.region("dst")
+    if src.dtype == dst.dtype and src.memory is not Memory.L0C:
+        return None
+    if src.memory is Memory.L0C and (src.dtype, dst.dtype) in FIXPIPE_PAIRS:
+        return None
+    return Problem(
+        "dtype-mismatch",
+        f"{op.opdef.name}: src `{src.buffer.name}` is {src.dtype}, "
+        f"but dst `{dst.buffer.name}` is {dst.dtype}",
+        "src",
+        "l0c float32 is added to float32, float16 or bfloat16; int32 to int32"
+        if src.memory is Memory.L0C
+        else "cast the tile with T.tile.cast first",
+    )
+
+
+def _added(op: Op, src: Any, dst: Any) -> Any:
+    """The sum, rounded once to the type of the tensor."""
+    source_dtype, dtype = op.region("src").dtype, op.region("dst").dtype
+    values = src if source_dtype == dtype else convert(src, source_dtype, dtype, "cast_rint")
+    with np.errstate(all="ignore"):
+        return dst + np.reshape(values, np.shape(dst))
+
+
+def _piece(
+    name: str,
+    doc: str,
+    api: str,
+    memory: frozenset[Memory],
+    shape_rule: Callable[[Op], Problem | None],
+    rate: float,
+) -> OpDef:
+    return OpDef(
+        name=name,
+        family="atomic",
+        doc=doc,
+        ascend_c=api,
+        namespace=None,
+        operands=(source("src", memory), updated("dst", GM, *ADDABLE)),
+        placement=_placement,
+        meaning=_added,
+        dtype_rule=_addable,
+        shape_rule=shape_rule,
+        cost=transfer_cost(200, rate),
+    )
+
+
+OPS = (
+    OpDef(
+        name="atomic_add",
+        family="atomic",
+        doc="add a tile to gm, whole against what other cores add; what hangs over the tensor is "
+        "cut",
+        ascend_c="SetAtomicAdd, DataCopyPad or Fixpipe, SetAtomicNone",
+        operands=(source("src", UB | L0C), updated("dst", GM, *ADDABLE)),
+        parameters=("dst", "src"),
+        placement=_placement,
+        meaning=_added,
+        composite=Composite.YES,
+        clip=clip_tile,
+        dtype_rule=_addable,
+        shape_rule=same_tile,
+        cost=transfer_cost(200, 64),
+    ),
+    _piece(
+        "atomic_ub_gm",
+        "ub added to gm, rows at any gm pitch",
+        "SetAtomicAdd, DataCopyPad, SetAtomicNone",
+        UB,
+        all_rules(same_size, aligned_rows),
+        109,
+    ),
+    _piece(
+        "atomic_l0c_gm",
+        "accumulator added to gm rows",
+        "SetAtomicAdd, Fixpipe, SetAtomicNone",
+        L0C,
+        same_size,
+        40.6,
+    ),
+)
