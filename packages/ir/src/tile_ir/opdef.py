@@ -45,6 +45,8 @@ class Effect(Enum):
     SYNC_ALL = "sync_all"
     PRINT = "print"
     DUMP = "dump"
+    SET_DEQ_SCALE = "set_deq_scale"
+    CACHE = "cache"
 
 
 class Composite(Enum):
@@ -121,6 +123,9 @@ class OpDef:
     `elementwise` operations treat every region as the same sequence of elements. `clip` is for
     operations whose regions may hang over the edge of a tensor. `parameters` is
     the order of arguments in scripts where it differs from operands followed by attributes.
+    `unavailable` says what an operation needs that no back end has; such operations are checked and
+    printed, but not lowered. The meaning of one that `reads_deq_scale` gets the factor of the last
+    `set_deq_scale` behind its operands.
     """
 
     name: str
@@ -143,6 +148,8 @@ class OpDef:
     hidden: tuple[str, ...] = ()
     clip: Callable[[Op], Clipped] | None = None
     parameters: tuple[str, ...] = ()
+    unavailable: str = ""
+    reads_deq_scale: Callable[[Op], bool] = lambda op: False
 
     def call_order(self) -> tuple[str, ...]:
         """Names of operands and attributes in the order a script passes them."""

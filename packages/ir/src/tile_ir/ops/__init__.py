@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tile_ir.opdef import OpDef
 from tile_ir.ops import (
+    cache,
     cast,
     counted,
     cube,
@@ -15,6 +16,7 @@ from tile_ir.ops import (
     rearrange,
     reduce,
     repeat_reduce,
+    shmem,
     sync,
     transcendental,
 )
@@ -35,6 +37,8 @@ OPS: dict[str, OpDef] = {
         rearrange,
         repeat_reduce,
         transcendental,
+        shmem,
+        cache,
     )
     for opdef in family.OPS
 }
