@@ -46,6 +46,8 @@ class Effect(Enum):
     SYNC_ALL = "sync_all"
     PRINT = "print"
     DUMP = "dump"
+    SET_DEQ_SCALE = "set_deq_scale"
+    CACHE = "cache"
 
 
 class OutOfBounds(Exception):
@@ -130,6 +132,9 @@ class OpDef:
     `flat` operations take every region of ub as one run of elements, so that lowering moves
     regions that are none to a run of their own. `uses` says how many elements of an operand take
     part where a script may name a larger buffer: the language cuts it to its first elements.
+    `unavailable` says what an operation needs that no back end has; such operations are checked and
+    printed, but not lowered. The meaning of one that `reads_deq_scale` gets the factor of the last
+    `set_deq_scale` behind its operands.
     """
 
     name: str
@@ -154,6 +159,8 @@ class OpDef:
     parameters: tuple[str, ...] = ()
     flat: bool = False
     uses: Callable[[Op], Mapping[str, Expr]] | None = None
+    unavailable: str = ""
+    reads_deq_scale: Callable[[Op], bool] = lambda op: False
 
     def call_order(self) -> tuple[str, ...]:
         """Names of operands and attributes in the order a script passes them."""

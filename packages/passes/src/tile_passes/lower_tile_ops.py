@@ -81,6 +81,13 @@ def _check_registers(op: Op) -> None:
 
 
 def _op(op: Op, known: Ranges, builder: Builder) -> Body:
+    if op.opdef.unavailable:
+        raise KernelError(
+            "unavailable",
+            f"{op.opdef.name} {op.opdef.unavailable}",
+            op.loc,
+            "run the kernel on a machine that has them, with the vendor's compiler",
+        )
     _check_registers(op)
     if op.opdef.composite is Composite.YES:
         lowering = LOWERINGS[op.opdef.name]

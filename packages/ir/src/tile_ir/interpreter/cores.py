@@ -40,6 +40,7 @@ class CoreState:
     waiting: str = ""
     progress: int = 0
     loc: Loc | None = None
+    deq_scale: Any = None
 
     @property
     def name(self) -> str:

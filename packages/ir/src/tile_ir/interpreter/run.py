@@ -227,9 +227,12 @@ class _Machine:
     # Operations ---------------------------------------------------------------------------------
 
     def op(self, op: Op, core: CoreState) -> Steps:
+        # Barriers and caches change nothing: a core runs in order, and memory is coherent.
         match op.opdef.effect:
             case Effect.DATA:
                 self.data(op, core)
+            case Effect.SET_DEQ_SCALE:
+                core.deq_scale = np.float16(self.scalar(op, "scale", core))
             case Effect.SET_FLAG:
                 flag = self.flag(op, core)
                 if flag in core.flags:
@@ -283,6 +286,8 @@ class _Machine:
         core.storage[region.buffer].write(*self.window(region, core), values)
 
     def data(self, op: Op, core: CoreState) -> None:
+        if op.opdef.unavailable:
+            raise self.error("unavailable", f"{op.opdef.name} {op.opdef.unavailable}", core)
         operands = list(op.operands)
         if op.opdef.clip is not None:
             clipped = op.opdef.clip(op)
@@ -294,6 +299,10 @@ class _Machine:
                 self.write(clipped.spill, np.asarray(clipped.value), core)
             operands[:2] = [clipped.src, clipped.dst]
         values = [self.operand_value(o, core) for o in operands]
+        if op.opdef.reads_deq_scale(op):
+            if core.deq_scale is None:
+                raise self.error("deq-scale-unset", f"{core.name}: no scale has been set", core)
+            values.append(core.deq_scale)
         written = next(
             i
             for i, o in enumerate(operands)
@@ -304,10 +313,7 @@ class _Machine:
         shape = values[written].shape
         if op.opdef.elementwise:
             count = self.element_limit(op, values, core)
-            values = [
-                v.reshape(-1)[:count] if isinstance(o, Region) else v
-                for o, v in zip(operands, values, strict=True)
-            ]
+            values = [v.reshape(-1)[:count] if isinstance(v, np.ndarray) else v for v in values]
             result = np.asarray(op.opdef.meaning(op, *values)).reshape(-1)
             whole = self.read(target, core).reshape(-1)
             with np.errstate(all="ignore"):

@@ -6,6 +6,7 @@ from tile_ir.opdef import OpDef
 from tile_ir.ops import (
     atomic,
     bitwise,
+    cache,
     cast,
     counted,
     cube,
@@ -19,6 +20,7 @@ from tile_ir.ops import (
     reduce,
     repeat_reduce,
     select,
+    shmem,
     sort,
     sync,
     transcendental,
@@ -28,7 +30,6 @@ OPS: dict[str, OpDef] = {
     opdef.name: opdef
     for family in (
         movement,
-        atomic,
         cube,
         elementwise,
         bitwise,
@@ -39,11 +40,14 @@ OPS: dict[str, OpDef] = {
         reduce,
         sync,
         debug,
+        atomic,
+        cache,
         counted,
         expand,
         index,
         rearrange,
         repeat_reduce,
+        shmem,
         transcendental,
     )
     for opdef in family.OPS

@@ -6,9 +6,10 @@ from typing import Any
 
 from tile_ir.dtypes import DType, from_bytes, to_bytes
 from tile_ir.lazy import np
+from tile_ir.machine import Core, Pipe
 from tile_ir.nodes import Op
-from tile_ir.opdef import AttrDef, OpDef, Problem
-from tile_ir.ops.rules import VECTOR, destination, same_size, scalar, source, vector_cost
+from tile_ir.opdef import AttrDef, Effect, OpDef, Problem
+from tile_ir.ops.rules import VECTOR, destination, on, same_size, scalar, source, vector_cost
 
 # Casts the vector unit does in one instruction, with the rounding modes each allows
 # (hardware.md, section 3.7). Anything else must be composed from these.
@@ -39,9 +40,19 @@ CAST_MODES: dict[tuple[str, str], tuple[str, ...]] = {
 }
 
 
+# These multiply with the scale that `set_deq_scale` has set, and do not look at the mode.
+DEQUANTIZING = {("int32", "float16")}
+
+
+def _pair(op: Op) -> tuple[str, str]:
+    return op.region("src").dtype.name, op.region("dst").dtype.name
+
+
 def _cast_pair(op: Op) -> Problem | None:
     src, dst, mode = op.region("src"), op.region("dst"), op.attr("mode")
     pair = (src.dtype.name, dst.dtype.name)
+    if pair in DEQUANTIZING:
+        return None
     if pair not in CAST_MODES:
         return Problem(
             "cast-pair",
@@ -158,7 +169,25 @@ def _step(values: Any, dtype: DType, direction: int) -> Any:
     return np.asarray(from_bytes(back.view(dtype.storage), dtype), np.float64)
 
 
+def _cast(op: Op, _dst: Any, src: Any, _count: Any, scale: Any = None) -> Any:
+    if scale is not None:
+        with np.errstate(all="ignore"):
+            return np.asarray(src, np.float64) * np.float64(scale)
+    return convert(src, op.region("src").dtype, op.region("dst").dtype, op.attr("mode"))
+
+
 OPS = (
+    OpDef(
+        name="set_deq_scale",
+        family="cast",
+        doc="the factor of later casts from int32 to float16",
+        ascend_c="SetDeqScale",
+        namespace="",
+        operands=(scalar("scale"),),
+        placement=on(Core.VECTOR, Pipe.S),
+        meaning=lambda op, scale: None,
+        effect=Effect.SET_DEQ_SCALE,
+    ),
     OpDef(
         name="cast",
         family="cast",
@@ -175,9 +204,8 @@ OPS = (
             ),
         ),
         placement=VECTOR,
-        meaning=lambda op, _dst, src, _count: convert(
-            src, op.region("src").dtype, op.region("dst").dtype, op.attr("mode")
-        ),
+        meaning=_cast,
+        reads_deq_scale=lambda op: _pair(op) in DEQUANTIZING,
         elementwise=True,
         may_alias=False,
         dtype_rule=_cast_pair,
