@@ -229,10 +229,11 @@ class Rows:
 
 
 def row_view(region: Region) -> Rows:
-    """The last two active dimensions of a region as rows; a contiguous vector is one row."""
+    """The last two active dimensions of a region as rows; a contiguous vector, or a contiguous box
+    of more dimensions, is one row."""
     dims, steps = active_dims(region), strides(region.buffer)
     slices = region.dims
-    if len(dims) >= 2:
+    if len(dims) == 2 or (len(dims) > 2 and not is_contiguous(region)):
         row, column = dims[-2], dims[-1]
         pitch = simplify(steps[row] * slices[row].stride)
         return Rows(slices[row].extent, slices[column].extent, pitch)
