@@ -28,6 +28,14 @@ check: $(STAMP) ## ruff, mypy --strict, layering
 bench: setup ## measure; the table goes to build/bench.md
 	$(BIN)/tile-ascend bench --output build/bench.md
 
+conformance: setup ## run the scripts of a checkout: PEER=<tilelang-ascend>, ARGS=<options>; the table goes to build/conformance.md
+ifdef PEER
+	@mkdir -p build
+	PYTHONPATH=tests $(BIN)/python -m conformance $(PEER) $(ARGS)
+else
+	@echo "SKIPPED conformance: PEER is not set; use make conformance PEER=<checkout of tilelang-ascend>"
+endif
+
 timing: setup ## model every published measurement, some minutes; the table goes to docs/time_model.md
 	$(BIN)/python tests/timing/compare.py --full --write
 
@@ -51,6 +59,9 @@ sanitize: setup ## simulator tests under address and undefined-behaviour sanitiz
 fuzz-simulator: setup ## mutated kernels on the simulator: N=2000 SEED=0 CHECK=strict; prints how they end
 	PYTHONPATH=tests/runtime $(BIN)/python tests/runtime/fuzz_sources.py $(or $(N),2000) --seed $(or $(SEED),0) $(if $(CHECK),--check $(CHECK))
 
+matrix: setup ## operation x type x shape x slice x operand against NumPy, all of it (make test runs a tenth)
+	TILE_TEST_MATRIX=whole $(PYTEST) tests/end_to_end/test_op_matrix.py
+
 bless: setup ## accept what the golden tests give now; look at the difference before committing
 	TILE_BLESS=1 $(PYTEST) tests/passes tests/codegen
 
@@ -69,4 +80,4 @@ $(STAMP): constraints.txt Makefile $(PACKAGES:%=packages/%/pyproject.toml) packa
 	  $(PACKAGES:%=-e packages/%) pytest pytest-xdist hypothesis mypy ruff
 	@touch $@
 
-.PHONY: help setup demo test check bench timing docs vendor-check sanitize fuzz-simulator bless clean
+.PHONY: help setup demo test check bench conformance timing docs vendor-check sanitize fuzz-simulator matrix bless clean

@@ -24,14 +24,12 @@ from tile_ir import (
     Region,
     Section,
     Slice,
-    check_op,
 )
 from tile_ir.dtypes import BFLOAT16, to_bytes
 from tile_ir.expr import Const, Var, as_expr
 from tile_ir.machine import Core
 from tile_ir.nodes import Operand, Stmt
 from tile_ir.ops.cast import CAST_MODES
-from tile_ir.walk import walk_ops
 
 HERE = Loc("op_kernels.py", 1, 1)
 SCALARS = {"event_id": 0, "count": None}
@@ -125,45 +123,6 @@ def samples(rng: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> A
     places = rng.choice(flat.size, min(len(special), flat.size), replace=False)
     flat[places] = special[: len(places)]
     return values.astype("float32" if dtype is BFLOAT16 else dtype.compute)
-
-
-def elementwise_cases() -> Iterator[Case]:
-    """Every elementwise operation of the table, over its types, forms and scalar operands; what
-    the record rules out (an odd number of bytes to fill, say) is left out."""
-    return (case for case in _all_elementwise() if _legal(case))
-
-
-def _legal(case: Case) -> bool:
-    return all(check_op(op) is None for op in walk_ops(case.func.launch.body))
-
-
-def _all_elementwise() -> Iterator[Case]:
-    for opdef in OPS.values():
-        if not opdef.elementwise or opdef.namespace is None or opdef.family == "cast":
-            continue
-        attrs = tuple(a.default for a in opdef.attrs)
-        for dtype in opdef.operands[0].dtypes:
-            for form in forms(dtype):
-                regions = sum(
-                    1 for o in opdef.operands if o.memories and o.name not in opdef.hidden
-                )
-                for scalars in scalar_choices(opdef, dtype):
-                    label = f"{dtype}-{form.name}" + "".join(f"-{v}" for v in scalars.values())
-                    used = regions - sum(
-                        1 for o in opdef.operands if o.memories and o.name in scalars
-                    )
-                    yield op_case(
-                        opdef, [dtype] * used, [form] * used, scalars, attrs, label, len(label)
-                    )
-
-
-def scalar_choices(opdef: OpDef, dtype: DType) -> list[dict[str, Any]]:
-    """Values for scalar operands; an operand that may be either is tried as both."""
-    pure = [o.name for o in opdef.operands if not o.memories]
-    either = [o.name for o in opdef.operands if o.memories and o.scalar]
-    value: Any = 3 if dtype.is_integer else -1.25
-    base = dict.fromkeys(pure, value)
-    return [base, *({**base, name: value} for name in either)]
 
 
 def cast_cases() -> Iterator[Case]:

@@ -89,8 +89,7 @@ class RandomKernel:
         form = self.choose(["whole", "whole", "wide", "wide", "odd", "slot"])
         outer = self.extents[:-1]
         if form == "whole" and (memory is Memory.UB or self.rank == 1):
-            if self.rank == 1 or self.choose([True, inner % block == 0]):
-                return Load(self.buffer("t", self.extents, dtype, memory), self.vars)
+            return Load(self.buffer("t", self.extents, dtype, memory), self.vars)
         start = {"odd": 3, "slot": 0}.get(form, block)
         width = -(-(inner + start) // block) * block
         places = (*self.vars[:-1], self.vars[-1] + start)

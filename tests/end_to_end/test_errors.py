@@ -40,7 +40,7 @@ def test_too_much_on_chip_memory() -> None:
     line = line_of("# too large")
     assert error.loc is not None and (error.loc.line, error.loc.column) == (line, 21)
     assert error.message.splitlines() == [
-        "ub needs 557056 bytes, but has 196352; `large` does not fit",
+        "ub needs 557056 bytes, but has 196608; `large` does not fit",
         f"  small     32768 bytes at        0  float32[16, 512]  line {line - 1}",
         f"  large    524288 bytes at    32768  float32[256, 512]  line {line}",
     ]

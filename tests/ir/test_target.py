@@ -36,8 +36,8 @@ def test_rows(
 def test_sizes() -> None:
     assert len(TARGETS) == 12 and DEFAULT_TARGET in TARGETS.values()
     for target in TARGETS.values():
-        assert target.capacity[Memory.UB] == 196352
-        assert target.capacity[Memory.L1] == 524032
+        assert target.capacity[Memory.UB] == 196608
+        assert target.capacity[Memory.L1] == 524288
         assert target.capacity[Memory.L0A] == target.capacity[Memory.L0B] == 65536
         assert target.capacity[Memory.L0C] == 131072
         for memory, alignment in target.alignment.items():

@@ -88,7 +88,7 @@ def test_a_correct_function_passes() -> None:
 
 @pytest.mark.parametrize(
     ("placement", "slug"),
-    [("address 8", "address-alignment"), ("address 196352", "address-range"), ("address 64", "")],
+    [("address 8", "address-alignment"), ("address 196608", "address-range"), ("address 64", "")],
 )
 def test_addresses(placement: str, slug: str) -> None:
     text = TEXT.format("exp($u, $u) @0:5:1").replace("PHASE", "built")

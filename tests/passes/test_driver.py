@@ -40,7 +40,7 @@ def func() -> Func:
 def test_the_pipeline_reaches_the_last_phase_and_is_timed() -> None:
     result = run_pipeline(func(), DEFAULT_TARGET)
     assert result.func.phase is Phase.SYNCED
-    assert [r.name for r in result.records] == [p.name for p in PIPELINE]
+    assert [r.name for r in result.records] == [p.name for p in PIPELINE if not p.opt_in]
     assert all(r.seconds > 0 for r in result.records)
     changed = {r.name: r.changed for r in result.records}
     assert changed["remove_dead"] and not changed["simplify"]
@@ -57,6 +57,12 @@ def test_optional_passes_can_be_skipped() -> None:
     result = run_pipeline(func(), DEFAULT_TARGET, options)
     assert "remove_dead" not in [r.name for r in result.records]
     assert "%unread" in tile_ir.print_func(result.func)
+
+
+def test_opt_in_passes_run_when_enabled() -> None:
+    assert "insert_barriers" not in [r.name for r in run_pipeline(func(), DEFAULT_TARGET).records]
+    result = run_pipeline(func(), DEFAULT_TARGET, PassOptions(enable=("insert_barriers",)))
+    assert "insert_barriers" in [r.name for r in result.records]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +87,8 @@ def test_stopping_early() -> None:
 
 
 def test_dumps_can_be_read_back(tmp_path: Path) -> None:
-    run_pipeline(func(), DEFAULT_TARGET, PassOptions(dump_dir=tmp_path / "deep"))
+    every = tuple(p.name for p in PIPELINE if p.opt_in)
+    run_pipeline(func(), DEFAULT_TARGET, PassOptions(enable=every, dump_dir=tmp_path / "deep"))
     files = sorted((tmp_path / "deep").iterdir())
     assert [f.name for f in files][:2] == ["f_00_input.tir", "f_01_infer_memory.tir"]
     assert len(files) == len(PIPELINE) + 1

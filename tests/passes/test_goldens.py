@@ -13,7 +13,7 @@ import pytest
 import tile_ir
 from tile_ir import DEFAULT_TARGET, TileError
 from tile_ir.equality import structurally_equal
-from tile_passes import PASSES, run_passes
+from tile_passes import PASSES, apply_passes
 
 FILES = sorted(Path(__file__).parent.glob("*/*.tir"))
 
@@ -24,7 +24,7 @@ def test_golden(path: Path) -> None:
     func = tile_ir.parse(case.source, path.name)
     tile_ir.verify(func)
     try:
-        result = run_passes(func, [PASSES[path.parent.name]], DEFAULT_TARGET).func
+        result = apply_passes(func, [path.parent.name], DEFAULT_TARGET)
     except TileError as error:
         golden.compare(case, f"{error.diagnostic.render()}\n")
         return

@@ -9,7 +9,6 @@ import torch
 
 from test_call_protocol import binder, func
 from tile_ir import CallError, KernelError
-from tile_ir.switches import override
 from tile_runtime.signature import resolve_indices
 
 A = "tensor $A : float32[%M, %N]"
@@ -142,25 +141,24 @@ def test_a_negative_size() -> None:
     )  # fmt: skip
 
 
-def test_strict_calls() -> None:
+def test_a_call_that_differs_from_the_declaration() -> None:
     bind = binder(func(A, "tensor $B : float32[%M * 2, 16]")).bind
     right = (a, torch.zeros(4, 16))
-    with override(strict_calls=True):
-        bind(right)
-        with pytest.raises(CallError) as error:
-            bind((*right, 1))
-        assert message(error) == (
-            "call-arity", "kernel `k` takes 2 arguments (A, B), found 3", None
-        )  # fmt: skip
-        with pytest.raises(CallError) as error:
-            bind((a, torch.zeros(4, 8)))
-        assert message(error) == (
-            "call-shape", "dimension 1 of argument 2 `B` is 8, expected 16",
-            "`B` is declared with shape (M * 2, 16)",
-        )  # fmt: skip
-        with pytest.raises(CallError) as error:
-            bind((a, torch.zeros(3, 16)))
-        assert error.value.message == "dimension 0 of argument 2 `B` is 3, expected 4 (M * 2)"
+    bind(right)
+    with pytest.raises(CallError) as error:
+        bind((*right, 1))
+    assert message(error) == (
+        "call-arity", "kernel `k` takes 2 arguments (A, B), found 3", None
+    )  # fmt: skip
+    with pytest.raises(CallError) as error:
+        bind((a, torch.zeros(4, 8)))
+    assert message(error) == (
+        "call-shape", "dimension 1 of argument 2 `B` is 8, expected 16",
+        "`B` is declared with shape (M * 2, 16)",
+    )  # fmt: skip
+    with pytest.raises(CallError) as error:
+        bind((a, torch.zeros(3, 16)))
+    assert error.value.message == "dimension 0 of argument 2 `B` is 3, expected 4 (M * 2)"
 
 
 @pytest.mark.parametrize(

@@ -83,10 +83,13 @@ def test_negative_positions_count_from_the_end() -> None:
     assert resolve_indices(None, 3, "out_idx", f) == () == resolve_indices([], 3, "out_idx", f)
 
 
-def test_surplus_arguments_are_ignored() -> None:
+def test_lax_calls_ignore_surplus_arguments() -> None:
     bind = binder(func("tensor $A : float32[%M]")).bind
     a = torch.zeros(4)
-    assert bind((a, torch.zeros(9), "x")).values == bind((a,)).values
+    with override(lax_calls=True):
+        assert bind((a, torch.zeros(9), "x")).values == bind((a,)).values
+    with pytest.raises(CallError):
+        bind((a, torch.zeros(9), "x"))
 
 
 def test_shapes_of_outputs_are_expressions_of_symbols_and_scalars() -> None:
@@ -118,14 +121,28 @@ def test_empty_tensors_and_no_tensors() -> None:
     assert call.outputs[0].device.type == "cpu"
 
 
-def test_static_sizes_are_checked_only_on_request() -> None:
+def test_lax_calls_accept_any_size() -> None:
     bind = binder(func("tensor $A : float32[16]")).bind
     larger = torch.zeros(32)
-    assert bind((larger,)).sizes == (128,)
-    assert bind((torch.zeros(16),)).sizes == (64,)
-    with override(strict_calls=True), pytest.raises(CallError):
+    with override(lax_calls=True):
+        assert bind((larger,)).sizes == (128,)
+        assert bind((torch.zeros(16),)).sizes == (64,)
+    with pytest.raises(CallError):
         bind((larger,))
-    assert bind((larger,)).sizes == (128,)
+    with override(lax_calls=True):
+        assert bind((larger,)).sizes == (128,)
+
+
+def test_lax_calls_accept_any_rank_and_the_first_size_of_a_symbol_counts() -> None:
+    bind = binder(func("tensor $A : float32[%M, 4]", "tensor $B : float32[%M]")).bind
+    with override(lax_calls=True):
+        flat = bind((torch.zeros(12), torch.zeros(3)))
+        assert flat.values[2:] == (12,) and flat.sizes == (48, 12, 0)
+        assert bind((torch.zeros(2, 4, 4), torch.zeros(3, 5))).values[2:] == (2,)
+        with pytest.raises(CallError, match="symbol `M` has no value"):
+            bind((torch.tensor(1.0), torch.tensor(1.0)))
+    with pytest.raises(CallError):
+        bind((torch.zeros(12), torch.zeros(3)))
 
 
 def test_views_parameters_and_numpy_scalars_are_accepted() -> None:

@@ -123,7 +123,7 @@ def test_outputs_and_workspaces_are_different_parameters(saxpy: Func) -> None:
 @pytest.mark.parametrize(
     ("options", "slug"),
     [
-        ({"target": "pto"}, "target"),
+        ({"target": "cuda"}, "target"),
         ({"platform": "A5"}, "platform"),
         ({"execution_backend": "dlpack"}, "execution-backend"),
     ],
@@ -180,7 +180,9 @@ def test_pass_configs() -> None:
         options = pass_options(
             {PassConfigKey.TL_ASCEND_AUTO_SYNC: True, "tir.merge_static_smem": True}
         )
-        assert options.skip == () and pass_options(None) == options
+        assert options.skip == () and options.enable == ("insert_barriers",)
+        off = pass_options({PassConfigKey.TL_ASCEND_AUTO_SYNC: False})
+        assert off == pass_options(None) and off.enable == ()
         with override(skip="simplify, remove_dead", stop_after="plan_memory", dump_ir="dumps"):
             options = pass_options({})
         assert options.skip == ("simplify", "remove_dead")

@@ -11,11 +11,11 @@ extern "C" __global__ __aicore__ void softmax_kernel(GM_ADDR X_handle, GM_ADDR Y
   AscendC::TBuf<AscendC::TPosition::B2> l0b;
   pipe.InitBuffer(l0b, 65536);
   AscendC::TBuf<AscendC::TPosition::A1> l1;
-  pipe.InitBuffer(l1, 524032);
+  pipe.InitBuffer(l1, 524288);
   AscendC::TBuf<AscendC::TPosition::CO1> l0c;
   pipe.InitBuffer(l0c, 131072);
   AscendC::TBuf<AscendC::TPosition::VECCALC> ub;
-  pipe.InitBuffer(ub, 196352);
+  pipe.InitBuffer(ub, 196608);
   pipe.Destroy();
   AscendC::GlobalTensor<bfloat16_t> X;
   X.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(X_handle));
@@ -31,7 +31,7 @@ extern "C" __global__ __aicore__ void softmax_kernel(GM_ADDR X_handle, GM_ADDR Y
     const AscendC::LocalTensor<float> new_peak = ub.GetWithOffset<float>(16, 10304);  // 04_online_softmax.py:46
     const AscendC::LocalTensor<float> total = ub.GetWithOffset<float>(16, 10368);  // 04_online_softmax.py:47
     const AscendC::LocalTensor<float> part = ub.GetWithOffset<float>(16, 10432);  // 04_online_softmax.py:48
-    const AscendC::LocalTensor<float> scratch = ub.GetWithOffset<float>(128, 10496);  // 04_online_softmax.py:32
+    const AscendC::LocalTensor<float> scratch = ub.GetWithOffset<float>(136, 10496);  // 04_online_softmax.py:32
     const int32_t row = cid * 32 + vid * 16;  // 04_online_softmax.py:50
     AscendC::Duplicate(peak, -3e+38f, 16);  // 04_online_softmax.py:52
     AscendC::Duplicate(total, 0.0f, 16);  // 04_online_softmax.py:53

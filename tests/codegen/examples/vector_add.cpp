@@ -11,11 +11,11 @@ extern "C" __global__ __aicore__ void add_kernel(GM_ADDR A_handle, GM_ADDR B_han
   AscendC::TBuf<AscendC::TPosition::B2> l0b;
   pipe.InitBuffer(l0b, 65536);
   AscendC::TBuf<AscendC::TPosition::A1> l1;
-  pipe.InitBuffer(l1, 524032);
+  pipe.InitBuffer(l1, 524288);
   AscendC::TBuf<AscendC::TPosition::CO1> l0c;
   pipe.InitBuffer(l0c, 131072);
   AscendC::TBuf<AscendC::TPosition::VECCALC> ub;
-  pipe.InitBuffer(ub, 196352);
+  pipe.InitBuffer(ub, 196608);
   pipe.Destroy();
   AscendC::GlobalTensor<float> A;
   A.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(A_handle));

@@ -188,7 +188,7 @@ def cast_count():
             a = T.alloc_ub((16,), "float32")
             b = T.alloc_ub((16,), "float16")
             T.tile.cast(a, b, "CAST_NONE", 32)
-            #                              ^ cast-count: cast: count is 32, but dst `a` has 16 elements
+            #                              ^ count-range: cast: count is 32, but dst `a` has 16 elements
 
 
 def gemm_operand_in_ub():

@@ -159,6 +159,8 @@ def scalar_as(expr: Expr, dtype: DType, ranges: Ranges, loc: Loc) -> str:
         if dtype is INT32:  # a literal of the smallest number would be one of a wider type
             return f"{value}" if abs(value) < 1 << 31 else f"static_cast<int32_t>({value})"
         return cxx_constant(Const(value, dtype))
-    if expr.dtype is dtype:
+    # C++ computes with int where the operands are narrower.
+    promoted = dtype.is_integer and dtype.bits < 32 and not isinstance(expr, (Var, Load))
+    if expr.dtype is dtype and not promoted:
         return cxx_expr(expr, ranges, loc)
     return f"static_cast<{dtype.c_name}>({cxx_expr(expr, ranges, loc)})"

@@ -13,7 +13,7 @@ from tile_ir.bounds import simplify
 from tile_ir.dtypes import FLOAT32 as FLOAT
 from tile_ir.expr import Const, Expr, constant_value
 from tile_ir.footprint import k0_elements, matrix_footprint, matrix_shape
-from tile_ir.geometry import element_count, element_offset
+from tile_ir.geometry import element_count, element_offset, matrix_view, trailing_matrix
 from tile_ir.walk import Ranges
 
 FRACTAL_MEMORIES = (Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C)
@@ -68,7 +68,14 @@ class RegionView:
     @property
     def last_pitch(self) -> str:
         """Distance of rows of the last two dimensions, whatever their extents."""
-        return self.cxx(self.buffer.shape[-1])
+        return self.cxx(trailing_matrix(self.region).pitch)
+
+    @property
+    def rows(self) -> str:
+        """Arguments `rows, columns, pitch` of all elements in order."""
+        view = matrix_view(self.region)
+        assert view is not None, "the verifier has checked the rows"
+        return ", ".join(map(self.cxx, (view.rows, view.columns, view.pitch)))
 
     # Matrices in l1 and l0 --------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ from tile_frontend.persistent import Persistent
 from tile_frontend.prim_func import prim_func
 from tile_frontend.reduce_arguments import NAMES as REDUCTIONS
 from tile_frontend.reduce_arguments import reduce, reduction
+from tile_frontend.reinterpret_buffer import reinterpretcast
 from tile_ir import OPS
 
 _SCALAR_NAMES = (
@@ -58,6 +59,7 @@ NAMES: dict[str, Any] = {
     "make_zn_layout": make_zn_layout, "make_nz_layout": make_nz_layout,
     "serial": serial, "range": serial, "unroll": unroll, "grid": grid, "Parallel": Parallel,
     "Pipelined": Pipelined, "Persistent": Persistent, "loop_break": loop_break,
+    "reinterpretcast": reinterpretcast,
     "copy": copy, "dump_tensor": dump_tensor, "func_attr": func_attr,
     "reduce": reduce, **{name: reduction(name) for name in REDUCTIONS},
 }  # fmt: skip

@@ -11,7 +11,7 @@ from tile_frontend.faults import Fault
 from tile_frontend.values import Pending, Scalar, Tile, View, describe, python_number, scalar_expr
 from tile_ir import OPS, Region, Slice, did_you_mean
 from tile_ir.bounds import simplify
-from tile_ir.expr import Const, Expr, is_constant
+from tile_ir.expr import Const, Expr, constant_value, is_constant
 
 ARGUMENT_OF_OPERAND = {"src": "buffer", "dst": "out"}
 NAMES = tuple(n for n, d in OPS.items() if d.family == "reduce" and d.namespace == "")
@@ -120,7 +120,15 @@ def _real(name: str, src: Region, real_shape: Any) -> Region:
     sizes = real_shape[-len(src.dims) :] if len(src.dims) < 2 else real_shape
     dims = list(src.dims)
     for position, size in zip(range(-len(sizes), 0), sizes, strict=True):
-        if python_number(size) != 0:
+        number, have = python_number(size), constant_value(dims[position].extent)
+        if isinstance(number, int) and not 0 <= number <= (number if have is None else have):
+            raise Fault(
+                "reduce-shape",
+                f"{name}: real_shape holds {number}, but `{src.buffer.name}` has {have} there",
+                "0 stands for the size of the buffer",
+                "real_shape",
+            )
+        if number != 0:
             dims[position] = Slice(dims[position].offset, _size(name, size))
     return Region(src.buffer, tuple(dims))
 

@@ -24,7 +24,7 @@ REMOVED = {
 def advice(module: str, name: str) -> str | None:
     """What to write instead of `module.name`, if that is known."""
     opdef = OPS.get(name)
-    if module == "tile_frontend":
+    if module in ("tile_frontend", "tilelang.language"):
         if opdef is not None and opdef.namespace == "tile":
             return f"write T.tile.{name}"
         return REMOVED.get(name)

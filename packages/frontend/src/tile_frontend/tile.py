@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tile_frontend import gather_arguments
 from tile_frontend.calls import table_functions
-from tile_frontend.cast_count import CastFunction
+from tile_frontend.counted_call import CountedFunction
+from tile_frontend.row_sums import sum_experiment
 from tile_ir import OPS
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **table_functions("tile", OPS),
-    "cast": CastFunction(),
+    **{
+        name: CountedFunction(opdef)
+        for name, opdef in OPS.items()
+        if opdef.namespace == "tile"
+        and any(o.name == "count" and o.optional for o in opdef.operands)
+    },
+    **gather_arguments.FUNCTIONS,
+    "sum_experiment": sum_experiment,
 }
 # As plain attributes, so that `T.tile.max` costs nothing and `from ... import` works.
 globals().update(_FUNCTIONS)

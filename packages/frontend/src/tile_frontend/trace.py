@@ -34,6 +34,8 @@ from tile_ir.dtypes import INT32
 from tile_ir.expr import Expr, Load, Var, walk
 from tile_ir.nodes import Body, Buffer, Stmt
 from tile_ir.opdef import core_of
+from tile_ir.walk import buffers_of
+from tile_ir.walk import walk as walk_body
 
 
 @dataclass(eq=False, slots=True)
@@ -41,6 +43,7 @@ class Allocation:
     tile: Tile
     address: int | None = None
     layout: Layout | None = None
+    alias_of: Tile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +176,14 @@ class Trace:
     def allocation_of(self, tile: Tile) -> Allocation | None:
         return next((a for a in self.allocations if a.tile is tile), None)
 
+    def first_use(self, buffer: Buffer) -> Loc | None:
+        """The place of the first statement so far that touches a buffer."""
+        for statements in self._bodies:
+            for stmt in walk_body(tuple(statements)):
+                if buffer in buffers_of(stmt):
+                    return stmt.loc
+        return None
+
     def name_tile(self, tile: Tile, name: str, expansion: int) -> None:
         """Settle a buffer's name. Twice the same in one text is a mistake; macro expansions and
         unnamed buffers get a number."""
@@ -193,7 +204,15 @@ class Trace:
                 "write `with T.Kernel(blocks, is_npu=True) as (cid, vid):` around the body",
             )
         allocs = tuple(
-            Alloc(a.tile.buffer, a.tile.loc, a.address, a.layout) for a in self.allocations
+            Alloc(
+                a.tile.buffer,
+                a.tile.loc,
+                a.address,
+                a.layout,
+                alias_of=None if a.alias_of is None else a.alias_of.buffer,
+            )
+            # The text names a buffer before what aliases it.
+            for a in sorted(self.allocations, key=lambda a: a.alias_of is not None)
         )
         h = self.header
         launch = Launch(h.blocks, h.block, h.lane, h.threads, allocs, self.body, h.loc)

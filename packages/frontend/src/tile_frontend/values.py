@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_frontend.dtype_names import DataType
@@ -227,6 +227,11 @@ class Tile:
             trace.name_tile(self, self.memory.value, trace.ANONYMOUS)
         assert self._buffer is not None, "naming settles the buffer"
         return self._buffer
+
+    def retype(self, element: DType) -> None:
+        """Another element type, for a buffer that nothing has used yet."""
+        self._buffer = replace(self.buffer, dtype=element)
+        self.element = element
 
     @property
     def name(self) -> str:

@@ -228,12 +228,42 @@ class Rows:
     pitch: Expr
 
 
-def row_view(region: Region) -> Rows:
-    """The last two active dimensions of a region as rows; a contiguous vector, or a contiguous box
-    of more dimensions, is one row."""
+def matrix_view(region: Region) -> Rows | None:
+    """All elements of a region as rows, in order: one row where they are contiguous; None if one
+    pitch does not reach them."""
+    if is_contiguous(region):
+        count = element_count(region)
+        return Rows(Const(1), count, count)
+    dims = active_dims(region)
+    if len(dims) > 2 or (len(dims) == 2 and region.dims[dims[1]].stride != 1):
+        return None
+    view = row_view(region)
+    inside = len(dims) < 2 or is_constant(strides(region.buffer)[dims[1]], 1)
+    return view if inside else None
+
+
+def trailing_matrix(region: Region) -> Rows:
+    """The last two dimensions of a region as rows and columns, whatever their extents."""
+    steps, last = strides(region.buffer), region.dims[-1]
+    if len(region.dims) == 1:
+        return Rows(Const(1), last.extent, simplify(region.buffer.shape[-1]))
+    row = region.dims[-2]
+    return Rows(row.extent, last.extent, simplify(steps[-2] * row.stride))
+
+
+def row_view(region: Region) -> Rows | None:
+    """A region as rows: its one or two active dimensions, or a contiguous block of more; None if
+    its rows are not evenly spaced. A contiguous vector is one row."""
     dims, steps = active_dims(region), strides(region.buffer)
     slices = region.dims
-    if len(dims) == 2 or (len(dims) > 2 and not is_contiguous(region)):
+    if len(dims) > 2:
+        if not is_contiguous(region):
+            return None
+        rows: Expr = Const(1)
+        for s in slices[:-1]:
+            rows = rows * s.extent
+        return Rows(simplify(rows), slices[-1].extent, slices[-1].extent)
+    if len(dims) == 2:
         row, column = dims[-2], dims[-1]
         pitch = simplify(steps[row] * slices[row].stride)
         return Rows(slices[row].extent, slices[column].extent, pitch)
@@ -247,6 +277,8 @@ def row_view(region: Region) -> Rows:
 def transfer_rows(src: Region, dst: Region) -> tuple[Rows, Rows] | None:
     """Both sides of a copy as equally many rows of equal length; None if there is no such view."""
     a, b = row_view(src), row_view(dst)
+    if a is None or b is None:
+        return None
     if simplify(a.rows) == simplify(b.rows) and simplify(a.columns) == simplify(b.columns):
         return a, b
     # A column on one side against a vector on the other: rows of one element each.

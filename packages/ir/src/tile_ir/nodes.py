@@ -201,13 +201,15 @@ Body = tuple[Stmt, ...]
 @dataclass(frozen=True, slots=True, eq=False)
 class Alloc:
     """A buffer of the kernel and, once known, its byte address and L1 layout. `scratch` marks what
-    the compiler added; such buffers live for one operation only and may share bytes."""
+    the compiler added; such buffers live for one operation only and may share bytes. `alias_of` is
+    the buffer whose first bytes this one names again, with another element type or shape."""
 
     buffer: Buffer
     loc: Loc
     address: int | None = None
     layout: Layout | None = None
     scratch: bool = False
+    alias_of: Buffer | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,6 +17,7 @@ from tile_ir.expr import Expr
 from tile_ir.geometry import Clipped
 from tile_ir.machine import CORE_OF_MEMORY, Core, Memory, Pipe
 from tile_ir.nodes import AttrValue, Op, Operand, Region
+from tile_ir.overlap import Overlap, overlap
 
 
 class Access(Enum):
@@ -45,6 +46,11 @@ class Effect(Enum):
     SYNC_ALL = "sync_all"
     PRINT = "print"
     DUMP = "dump"
+
+
+class OutOfBounds(Exception):
+    """An access outside a buffer or a region; whoever knows the statement turns it into a
+    diagnostic."""
 
 
 class Composite(Enum):
@@ -205,6 +211,7 @@ def check_op(op: Op) -> Problem | None:
         or _check_attrs(op)
         or op.opdef.dtype_rule(op)
         or op.opdef.shape_rule(op)
+        or _check_overlap(op)
     )
 
 
@@ -269,6 +276,34 @@ def _memory_hint(operand: Region, definition: OperandDef) -> str | None:
     if operand.memory is Memory.GM:
         target = sorted(m.value for m in definition.memories)[0]
         return f"copy it to {target} with T.copy first"
+    return None
+
+
+def _check_overlap(op: Op) -> Problem | None:
+    """What is written is no other operand, unless the record allows the very same elements: an
+    operation that runs piece by piece would read what it has written (hardware.md, section 3.4)."""
+    if op.opdef.effect is not Effect.DATA:
+        return None
+    touched = list(
+        zip(op.operands, map(op.opdef.operand_def, range(len(op.operands))), strict=True)
+    )
+    for target, written in touched:
+        if not isinstance(target, Region) or not written.access.writes:
+            continue
+        for other, read in touched:
+            if read is written or not isinstance(other, Region):
+                continue
+            shared = overlap(target, other)
+            if shared is Overlap.PARTIAL or (shared is Overlap.SAME and not op.opdef.may_alias):
+                how = "is" if shared is Overlap.SAME else "overlaps"
+                return Problem(
+                    "operand-overlap",
+                    f"{op.opdef.name}: {read.name} {how} {written.name} "
+                    f"(both in `{target.buffer.name}`)",
+                    read.name,
+                    "write to another buffer"
+                    + (", or to exactly the elements that are read" if op.opdef.may_alias else ""),
+                )
     return None
 
 

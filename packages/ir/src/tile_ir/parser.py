@@ -197,6 +197,7 @@ class _Reader:
         address: int | None = None
         layout: Layout | None = None
         scratch = False
+        alias_of: Buffer | None = None
         for p in placements:
             assert isinstance(p, Tree)
             match p.data:
@@ -206,7 +207,9 @@ class _Reader:
                     layout = self.word(p.children[0], Layout)
                 case "scratch":
                     scratch = True
-        return Alloc(buffer, place, address, layout, scratch)
+                case "alias":
+                    alias_of = self.find(p.children[0])
+        return Alloc(buffer, place, address, layout, scratch, alias_of)
 
     def body(self, nodes: Sequence[Node]) -> Body:
         return tuple(self.stmt(n) for n in nodes)

@@ -178,6 +178,8 @@ class _Printer:
             text += f" layout {alloc.layout.value}"
         if alloc.scratch:
             text += " scratch"
+        if alloc.alias_of is not None:
+            text += f" alias ${alloc.alias_of.name}"
         place = f" {self.at(alloc.loc)}"
         return text + place
 

@@ -47,8 +47,9 @@ SWITCHES: dict[str, Switch] = {
         Switch("stop_after", "", "name of the last pass to run"),
         Switch("skip", "", "names of passes to leave out, separated by commas"),
         Switch("debug", 0, "1 prints passes and times, 2 also the IR after each changed pass"),
+        Switch("timings", "", "file for the seconds each kernel takes to trace, lower and emit"),
         Switch("keep_cpp", False, "keep the emitted source beside the cache entry"),
-        Switch("strict_calls", False, "reject surplus arguments and static shapes that differ"),
+        Switch("lax_calls", False, "accept surplus arguments, and shapes not as declared"),
         Switch("cxx", "", "host C++ compiler; empty means $CXX, then g++, then clang++"),
     )
 }

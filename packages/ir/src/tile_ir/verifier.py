@@ -4,6 +4,7 @@ Always:
   names     buffers and scalars are defined once, before use, in an enclosing block
   tensors   parameters are in gm; allocations are not, and have a static shape
   operands  each operation satisfies its record (memories, types, shapes, attributes)
+  aliases   name the first bytes of a ub buffer that is no alias itself, and no more than it has
   accesses  element loads and stores have one index per dimension; constants are in range;
             regions have one slice per dimension, and constant slices of on-chip buffers fit
   loops     `break` stands in a loop; only tensors' shapes name symbolic dimensions
@@ -28,6 +29,7 @@ from tile_ir.geometry import element_offset, is_contiguous
 from tile_ir.location import Loc
 from tile_ir.machine import Core, Memory
 from tile_ir.nodes import (
+    Alloc,
     Body,
     Break,
     Buffer,
@@ -103,6 +105,8 @@ class _Verifier:
         for alloc in launch.allocs:
             yield from self.declare(alloc.buffer)
             yield from self.allocation(alloc.buffer, alloc.address, alloc.loc)
+            if alloc.alias_of is not None:
+                yield from self.alias(alloc, alloc.alias_of)
             if alloc.address is not None and alloc.buffer.static_shape() is not None:
                 yield from self.placement(alloc.buffer, alloc.address, buffer_bytes(alloc))
         yield from self.body(launch.body, _Scope(frozenset(scalars)))
@@ -145,6 +149,24 @@ class _Verifier:
                 f"{buffer.memory.value}, which has {capacity}",
                 buffer.loc,
             )
+
+    def alias(self, alloc: Alloc, root: Buffer) -> Iterator[Diagnostic]:
+        name = alloc.buffer.name
+        found = next((a for a in self.func.launch.allocs if a.buffer is root), None)
+        if found is None or found.alias_of is not None:
+            what = "an alias itself" if found is not None else "not allocated"
+            yield Diagnostic("alias", f"`{name}` aliases `{root.name}`, which is {what}", alloc.loc)
+        elif not {alloc.buffer.memory, root.memory} <= {Memory.UB, Memory.SHARED}:
+            yield Diagnostic("alias", f"`{name}` and `{root.name}` are not both in ub", alloc.loc)
+        elif buffer_bytes(alloc) > buffer_bytes(found):
+            yield Diagnostic(
+                "alias",
+                f"`{name}` has {buffer_bytes(alloc)} bytes, but `{root.name}` only "
+                f"{buffer_bytes(found)}",
+                alloc.loc,
+            )
+        elif alloc.address != found.address:
+            yield Diagnostic("alias", f"`{name}` is not where `{root.name}` is", alloc.loc)
 
     def body(self, body: Body, scope: _Scope) -> Iterator[Diagnostic]:
         for stmt in body:

@@ -85,6 +85,16 @@ def expressions(stmt: Stmt) -> Iterator[Expr]:
             yield from (*indices, v)
 
 
+def buffers_of(stmt: Stmt) -> set[Buffer]:
+    """The buffers a statement touches itself, not those of statements inside it."""
+    found = {load.buffer for load in loads(stmt)}
+    if isinstance(stmt, Op):
+        found.update(o.buffer for o in stmt.operands if isinstance(o, Region))
+    if isinstance(stmt, Store):
+        found.add(stmt.buffer)
+    return found
+
+
 def loads(stmt: Stmt) -> Iterator[Load]:
     """Element loads in a statement's own expressions."""
     for e in expressions(stmt):

@@ -7,7 +7,14 @@ from dataclasses import replace
 from tile_ir import For, Func, Op, Phase, Target
 from tile_ir.nodes import Body, LoopKind, Stmt
 from tile_ir.phases import PLAIN_LOOPS
-from tile_ir.walk import Ranges, bodies, launch_ranges, ranges_inside, with_bodies, with_ranges
+from tile_ir.walk import (
+    Ranges,
+    bodies,
+    launch_ranges,
+    ranges_inside,
+    with_bodies,
+    with_ranges,
+)
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.one_operation import lower_op
 from tile_passes.passdef import ir_pass

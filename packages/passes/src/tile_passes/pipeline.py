@@ -8,6 +8,7 @@ from tile_ir import Func, IRError, Target, did_you_mean
 from tile_passes.accept_manual_sync import accept_manual_sync
 from tile_passes.driver import PassOptions, PassResult, run_passes
 from tile_passes.infer_memory import infer_memory
+from tile_passes.insert_barriers import insert_barriers
 from tile_passes.lower_tile_ops import lower_tile_ops
 from tile_passes.passdef import Pass
 from tile_passes.plan_memory import plan_memory
@@ -19,6 +20,7 @@ from tile_passes.vectorize_parallel import vectorize_parallel
 PIPELINE: tuple[Pass, ...] = (
     infer_memory,
     vectorize_parallel,
+    insert_barriers,
     lower_tile_ops,
     split_cube_vector,
     simplify,
@@ -44,4 +46,6 @@ def apply_passes(func: Func, names: Sequence[str], target: Target) -> Func:
                 None,
                 did_you_mean(name, PASSES) or f"passes: {', '.join(PASSES)}",
             )
-    return run_passes(func, [PASSES[n] for n in names], target).func
+    return run_passes(
+        func, [PASSES[n] for n in names], target, PassOptions(enable=tuple(names))
+    ).func

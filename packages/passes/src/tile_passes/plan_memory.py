@@ -14,15 +14,20 @@ from tile_passes.passdef import ir_pass
 def plan_memory(func: Func, target: Target) -> Func:
     """Lay buffers out linearly per memory; addresses the user fixed stay, and may overlap.
 
-    Needs: LOWERED. Gives: PLANNED. Idea: first fit around the fixed buffers; scratch lives for one
+    Needs: LOWERED. Gives: PLANNED. Idea: first fit around the fixed buffers; an alias is where its
+    buffer is; scratch lives for one
     operation only, so all of a memory's scratch starts at the same address behind the rest. Limits:
     no reuse of bytes after a buffer's last use.
     """
     placed: dict[Alloc, Alloc] = {}
     for memory in target.capacity:
-        allocs = [a for a in func.launch.allocs if a.buffer.memory is memory]
+        allocs = [a for a in func.launch.allocs if a.buffer.memory is memory and a.alias_of is None]
         placed.update(zip(allocs, _layout(allocs, memory, target), strict=True))
-    new = tuple(placed.get(a, a) for a in func.launch.allocs)
+    address = {a.buffer: placed.get(a, a).address for a in func.launch.allocs}
+    new = tuple(
+        replace(a, address=address[a.alias_of]) if a.alias_of is not None else placed.get(a, a)
+        for a in func.launch.allocs
+    )
     return replace(func, launch=replace(func.launch, allocs=new))
 
 

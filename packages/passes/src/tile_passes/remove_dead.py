@@ -52,6 +52,9 @@ def _once(func: Func) -> Func:
         return stmt
 
     body = rewrite(func.launch.body, keep)
+    used.update(
+        a.alias_of for a in func.launch.allocs if a.alias_of is not None and a.buffer in used
+    )
     allocs = tuple(a for a in func.launch.allocs if _needed(a, used, read_cells))
     if len(allocs) != len(func.launch.allocs):
         return replace(func, launch=replace(func.launch, body=body, allocs=allocs))

@@ -86,15 +86,15 @@ class ArgumentChecker:
 
     def examine(self, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Plan]:
         """Check everything and derive the plan; also drops surplus arguments."""
-        strict = bool(switch("strict_calls"))
-        arguments = self._right_number(arguments, strict)
+        lax = bool(switch("lax_calls"))
+        arguments = self._right_number(arguments, lax)
         device = self._device(arguments)
         for n, i, dtype in self.tensor_slots:
-            self._check_tensor(n, i, dtype, arguments[n])
+            self._check_tensor(n, i, dtype, arguments[n], lax)
         scalars = [(p, self.scalar(n, p, arguments[n])) for n, _, p in self.scalar_slots]
         values = {p.name: int(value) for p, value in scalars if p.dtype.is_integer}
-        values |= self._bind_symbols(arguments)
-        conforms = self._check_sizes(arguments, values, strict)
+        values |= self._bind_symbols(arguments, lax)
+        conforms = self._check_sizes(arguments, values, lax)
         params = self.signature.params
         sizes = [0] * len(params)
         for n, i, _ in self.tensor_slots:
@@ -110,9 +110,9 @@ class ArgumentChecker:
             shapes, device, (*sizes, *(0 for _ in symbols)), symbols, tuple(allocations), conforms
         )
 
-    def _right_number(self, arguments: tuple[Any, ...], strict: bool) -> tuple[Any, ...]:
+    def _right_number(self, arguments: tuple[Any, ...], lax: bool) -> tuple[Any, ...]:
         wanted, found = len(self.input_positions), len(arguments)
-        if found < wanted or (strict and found > wanted):
+        if found < wanted or (found > wanted and not lax):
             names = ", ".join(self.signature.params[i].name for i in self.input_positions)
             made = ", ".join(f"`{p.name}`" for _, p in self.allocated)
             raise self._error(
@@ -152,7 +152,7 @@ class ArgumentChecker:
                 first, first_position = t, i
         return torch.device(self.device_type) if first is None else first.device
 
-    def _check_tensor(self, n: int, i: int, dtype: torch.dtype, value: Any) -> None:
+    def _check_tensor(self, n: int, i: int, dtype: torch.dtype, value: Any, lax: bool) -> None:
         param = self.signature.params[i]
         assert isinstance(param, TensorParam)
         where = self._argument(n, i)
@@ -170,7 +170,7 @@ class ArgumentChecker:
                 i,
                 f"pass `{param.name}.to({dtype})`",
             )
-        if value.dim() != len(param.dims):
+        if value.dim() != len(param.dims) and not lax:
             raise self._error(
                 "call-rank",
                 f"{where} has shape {tuple(value.shape)}, expected {len(param.dims)} "
@@ -186,19 +186,19 @@ class ArgumentChecker:
                 f"pass `{param.name}.contiguous()`",
             )
 
-    def _bind_symbols(self, arguments: tuple[Any, ...]) -> dict[str, int]:
-        """Values of the symbols that stand alone as a dimension of an input."""
+    def _bind_symbols(self, arguments: tuple[Any, ...], lax: bool) -> dict[str, int]:
+        """Values of the symbols that stand alone as a dimension of an input; the first counts."""
         symbols = set(self.signature.symbols)
         values: dict[str, int] = {}
         origin: dict[str, str] = {}
         for n, i, _ in self.tensor_slots:
             param = self.signature.params[i]
             assert isinstance(param, TensorParam)
-            for d, (dim, size) in enumerate(zip(param.dims, arguments[n].shape, strict=True)):
+            for d, (dim, size) in enumerate(zip(param.dims, arguments[n].shape, strict=not lax)):
                 if not isinstance(dim, str) or dim not in symbols:
                     continue
                 place = f"dimension {d} of `{param.name}`"
-                if values.setdefault(dim, size) != size:
+                if values.setdefault(dim, size) != size and not lax:
                     raise self._error(
                         "call-symbol",
                         f"symbol `{dim}` is {values[dim]} by {origin[dim]}, but {size} by {place}",
@@ -210,18 +210,19 @@ class ArgumentChecker:
         return values
 
     def _check_sizes(
-        self, arguments: tuple[Any, ...], values: Mapping[str, int], strict: bool
+        self, arguments: tuple[Any, ...], values: Mapping[str, int], lax: bool
     ) -> bool:
-        """Whether every dimension has its declared size; under `strict_calls` it must."""
+        """Whether every dimension has its declared size; without `lax_calls` it must."""
         conforms = True
         for n, i, _ in self.tensor_slots:
             param = self.signature.params[i]
             assert isinstance(param, TensorParam)
-            for d, (dim, size) in enumerate(zip(param.dims, arguments[n].shape, strict=True)):
+            conforms = conforms and arguments[n].dim() == len(param.dims)
+            for d, (dim, size) in enumerate(zip(param.dims, arguments[n].shape, strict=not lax)):
                 if not names_in(dim) <= values.keys() or evaluate(dim, values) == size:
                     continue
                 conforms = False
-                if strict:
+                if not lax:
                     raise self._error(
                         "call-shape",
                         f"dimension {d} of {self._argument(n, i)} is {size}, expected "

@@ -15,6 +15,7 @@ from tile_ir import TARGETS, Func, KernelError, Target, TileError, did_you_mean,
 from tile_ir.switches import switch
 from tile_runtime.backend import current_backend
 from tile_runtime.build import Job, build
+from tile_runtime.front_times import append_front_times
 from tile_runtime.kernel import JITKernel, announce
 from tile_runtime.pass_configs import pass_options
 from tile_runtime.signature import resolve_indices
@@ -137,6 +138,8 @@ def compile_func(
     backend = current_backend()
     job = Job(prim_func, target, pass_options(options.pass_configs), backend)
     built = build(job)
+    if switch("timings"):
+        append_front_times(Path(switch("timings")), prim_func, target, job.options, retrace)
     timings = replace(built.timings, trace=trace_seconds)
     kernel = JITKernel(
         prim_func, target, built, outputs, workspaces, backend.device_type, timings, retrace
@@ -154,10 +157,11 @@ def resolve_target(options: CompileOptions) -> Target:
 
     Raises KernelError for what this compiler does not make.
     """
-    if options.target not in ("auto", "ascendc"):
+    # What the two targets of tilelang do differently is decided by language.md, section 9.
+    if options.target not in ("auto", "ascendc", "pto"):
         raise KernelError(
             "target",
-            f"target {options.target!r} is not supported, expected 'auto' or 'ascendc'",
+            f"target {options.target!r} is not supported, expected 'auto', 'ascendc' or 'pto'",
             hint="leave target out: the emitted source is Ascend C",
         )
     if options.execution_backend != "cython":
@@ -211,7 +215,7 @@ def _decorate(factory: Factory, options: CompileOptions) -> Factory:
 
     @functools.wraps(factory)
     def wrapper(*args: Any, **kwargs: Any) -> JITKernel:
-        key = _memo_key(factory, args, kwargs)
+        key = memo_key(factory, args, kwargs)
         kernel = kernels.get(key)
         if kernel is None:
             try:
@@ -225,7 +229,7 @@ def _decorate(factory: Factory, options: CompileOptions) -> Factory:
     return wrapper
 
 
-def _memo_key(factory: Factory, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+def memo_key(factory: Factory, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """Equal for calls that make the same kernel. 1, 1.0 and True are equal but not the same."""
     named = sorted(kwargs.items())
     key = (

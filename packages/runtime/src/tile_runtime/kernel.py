@@ -9,11 +9,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tile_ir import Func, Target, TileError, parse
-from tile_runtime.bind_arguments import ArgumentBinder
+from tile_runtime.bind_arguments import ArgumentBinder, Bound
 from tile_runtime.build import Built, Timings
+from tile_runtime.kernel_adapter import CythonKernelAdapter, LibraryGenerator
 from tile_runtime.signature import Param
 
 if TYPE_CHECKING:
+    from tile_runtime.profiler import Profiler
+    from tile_runtime.tensor_supply import TensorSupplyType
     from tile_runtime.timeline import Timeline
 
 
@@ -21,7 +24,8 @@ class JITKernel:
     """A compiled kernel: call it with its inputs, get its outputs.
 
     `out_idx` and `workspace_idx` are positions in `prim_func.params`, never negative. `retrace`
-    makes `prim_func` anew, for a kernel that a factory made.
+    makes `prim_func` anew, for a kernel that a factory made. A tuner sets `config`, `latency` and
+    `ref_latency`, both in milliseconds.
     """
 
     def __init__(
@@ -41,6 +45,10 @@ class JITKernel:
         self.workspace_idx = list(workspace_idx)
         self.timings = timings
         self.retrace = retrace
+        self.device_type = device_type
+        self.config: dict[str, Any] | None = None
+        self.latency: float | None = None
+        self.ref_latency: float | None = None
         self._built = built
         self._launch = built.launch
         self._bind = ArgumentBinder(
@@ -61,7 +69,13 @@ class JITKernel:
             raise error.with_traceback(None) from None  # our frames say nothing about the kernel
         for seen in _run_watchers.get():
             seen(self)
+        for recorded in _call_recorders.get():
+            recorded(self, call)
         return call.outputs[0] if self._returns_one else call.outputs
+
+    def launch_again(self, call: Bound) -> None:
+        """Run with the memory of an earlier call: the same inputs and the same outputs."""
+        self._launch(call, None)
 
     def timeline(self) -> Timeline | None:
         """The modelled timeline of the latest run, if the switch `time` was on and the kernel ran
@@ -96,6 +110,28 @@ class JITKernel:
     def srcpath(self) -> str:
         """The Ascend C source on disk."""
         return str(self._built.files.source)
+
+    @cached_property
+    def adapter(self) -> CythonKernelAdapter:
+        """Where scripts look for the files of a kernel."""
+        return CythonKernelAdapter(
+            LibraryGenerator(self.libpath, self.srcpath), self.get_kernel_source()
+        )
+
+    def get_profiler(self, tensor_supply_type: TensorSupplyType | None = None) -> Profiler:
+        """Runs this kernel with inputs of its own making."""
+        from tile_runtime.profiler import Profiler
+        from tile_runtime.tensor_supply import TensorSupplyType
+
+        return Profiler(self, tensor_supply_type or TensorSupplyType.Auto)
+
+    def run_once(self, func: Callable[..., Any] | None = None) -> Any:
+        """What the kernel, or `func` in its place, gives for inputs of its own making."""
+        return self.get_profiler().run_once(func)
+
+    def get_tuner_result(self) -> dict[str, Any]:
+        """What the tuner found; all None for a kernel that was not tuned."""
+        return {"latency": self.latency, "config": self.config, "ref_latency": self.ref_latency}
 
     @cached_property
     def lowered(self) -> Func:
@@ -136,6 +172,22 @@ def watch_runs(seen: Callable[[JITKernel], None]) -> Iterator[None]:
         yield
     finally:
         _run_watchers.reset(token)
+
+
+_call_recorders: ContextVar[tuple[Callable[[JITKernel, Bound], None], ...]] = ContextVar(
+    "tile_call_recorders", default=()
+)
+
+
+@contextmanager
+def record_calls(recorded: Callable[[JITKernel, Bound], None]) -> Iterator[None]:
+    """While the block runs, `recorded` is called after each run with what the kernel was given, for
+    `launch_again`."""
+    token = _call_recorders.set((*_call_recorders.get(), recorded))
+    try:
+        yield
+    finally:
+        _call_recorders.reset(token)
 
 
 def announce(kernel: JITKernel) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from tile_ir import Func, KernelError, print_func
 from tile_ir.switches import switch
-from tile_passes import PASSES, Pass, PassOptions
+from tile_passes import Pass, PassOptions
 
 
 class PassConfigKey(str, Enum):
@@ -43,12 +43,9 @@ class PassConfigKey(str, Enum):
     CUDA_KERNELS_OUTPUT_DIR = "cuda.kernels_output_dir"
 
 
-# The pass a key switches off when it is False; without the key the pipeline decides. The other keys
-# concern other hardware or another compiler and are accepted without effect.
-_PASS_OF_KEY = {
-    PassConfigKey.TL_ASCEND_AUTO_SYNC: "insert_sync",
-    PassConfigKey.TL_ASCEND_AUTO_CV_SYNC: "insert_cross_core_sync",
-}
+# The opt-in pass that a key switches on when it is True. The other keys concern other hardware or
+# another compiler, or what the pipeline does anyhow, and are accepted without effect.
+_PASS_OF_KEY = {PassConfigKey.TL_ASCEND_AUTO_SYNC: "insert_barriers"}
 _SWITCHES = frozenset(
     {
         PassConfigKey.TL_ASCEND_AUTO_SYNC,
@@ -65,6 +62,7 @@ def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
     Warns about a key that does not exist; raises KernelError for a value of the wrong type.
     """
     skip = [name.strip() for name in switch("skip").split(",") if name.strip()]
+    enable: list[str] = []
     for key, value in (pass_configs or {}).items():
         known = _known_key(key)
         if known not in _SWITCHES:
@@ -73,12 +71,12 @@ def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
             raise KernelError(
                 "pass-config", f"pass config {_text(key)!r} is {value!r}, expected True or False"
             )
-        name = _PASS_OF_KEY.get(known) if not value else None
-        if name in PASSES and PASSES[name].optional:
-            skip.append(name)
+        if value and known in _PASS_OF_KEY:
+            enable.append(_PASS_OF_KEY[known])
     dump = switch("dump_ir")
     return PassOptions(
         skip=tuple(skip),
+        enable=tuple(enable),
         stop_after=switch("stop_after") or None,
         dump_dir=Path(dump) if dump else None,
         after_each=_print_changed if switch("debug") >= 2 else None,

@@ -14,7 +14,7 @@ from tile_ir.expr import Expr, Load, Var
 from tile_ir.geometry import strides
 from tile_ir.interpreter.cores import CoreState, CounterOverflow, Meeting, Steps
 from tile_ir.interpreter.scalars import Unavailable, evaluate
-from tile_ir.interpreter.storage import OutOfBounds, Storage, on_chip_storage
+from tile_ir.interpreter.storage import Storage, on_chip_storage
 from tile_ir.lazy import np
 from tile_ir.machine import CORE_OF_MEMORY, Core
 from tile_ir.nodes import (
@@ -32,7 +32,7 @@ from tile_ir.nodes import (
     Store,
     While,
 )
-from tile_ir.opdef import Effect, core_of
+from tile_ir.opdef import Effect, OutOfBounds, core_of
 from tile_ir.target import DEFAULT_TARGET, Target
 from tile_ir.walk import walk_ops
 

@@ -12,11 +12,8 @@ from tile_ir.footprint import buffer_bytes
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Alloc, Buffer
+from tile_ir.opdef import OutOfBounds
 from tile_ir.target import Target
-
-
-class OutOfBounds(Exception):
-    """An access outside a buffer; whoever knows the statement turns it into a diagnostic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +51,19 @@ def on_chip_storage(allocs: Sequence[Alloc], target: Target) -> dict[Buffer, Sto
     """Fresh storage of one core for all its buffers."""
     memories: dict[Memory, Any] = {}
     result: dict[Buffer, Storage] = {}
-    for alloc in allocs:
+    bytes_of: dict[Buffer, Any] = {}
+    for alloc in sorted(allocs, key=lambda a: a.alias_of is not None):
         buffer = alloc.buffer
         size = buffer_bytes(alloc)
-        if alloc.address is not None and buffer.memory in target.capacity:
+        if alloc.alias_of is not None:
+            raw = bytes_of[alloc.alias_of][:size]
+        elif alloc.address is not None and buffer.memory in target.capacity:
             if buffer.memory not in memories:
                 memories[buffer.memory] = _fresh(target.capacity[buffer.memory] + 4096)
             raw = memories[buffer.memory][alloc.address : alloc.address + size]
         else:
             raw = _fresh(size)
+        bytes_of[buffer] = raw
         usable = len(raw) // buffer.dtype.size * buffer.dtype.size
         result[buffer] = Storage(raw[:usable].view(buffer.dtype.storage), buffer.dtype, buffer.name)
     return result

@@ -3,11 +3,47 @@
 from __future__ import annotations
 
 from tile_ir.opdef import OpDef
-from tile_ir.ops import bitwise, cast, cube, debug, elementwise, movement, reduce, select, sync
+from tile_ir.ops import (
+    bitwise,
+    cast,
+    counted,
+    cube,
+    debug,
+    elementwise,
+    expand,
+    gather,
+    index,
+    movement,
+    rearrange,
+    reduce,
+    repeat_reduce,
+    select,
+    sort,
+    sync,
+    transcendental,
+)
 
 OPS: dict[str, OpDef] = {
     opdef.name: opdef
-    for family in (movement, cube, elementwise, bitwise, select, cast, reduce, sync, debug)
+    for family in (
+        movement,
+        cube,
+        elementwise,
+        bitwise,
+        select,
+        gather,
+        sort,
+        cast,
+        reduce,
+        sync,
+        debug,
+        counted,
+        expand,
+        index,
+        rearrange,
+        repeat_reduce,
+        transcendental,
+    )
     for opdef in family.OPS
 }
 

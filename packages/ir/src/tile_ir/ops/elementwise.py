@@ -63,7 +63,7 @@ def _inputs_after_destination(fn: Callable[..., Any]) -> Callable[..., Any]:
     return meaning
 
 
-def _scalar_type(op: Op) -> Problem | None:
+def scalar_type(op: Op) -> Problem | None:
     """An integer vector takes an integer scalar: a fraction would be lost in silence."""
     dst = op.region("dst")
     for i, operand in enumerate(op.operands):
@@ -105,7 +105,7 @@ def _vector_op(
         meaning=meaning,
         elementwise=True,
         may_alias=may_alias,
-        dtype_rule=all_rules(same_dtype, _scalar_type),
+        dtype_rule=all_rules(same_dtype, scalar_type),
         shape_rule=same_size,
         cost=vector_cost(*rates),
     )

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tile_ir.bounds import simplify
 from tile_ir.dtypes import FLOAT16, FLOAT32
-from tile_ir.expr import constant_value
-from tile_ir.geometry import is_contiguous
+from tile_ir.expr import constant_value, is_constant
+from tile_ir.geometry import is_contiguous, trailing_matrix
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
 from tile_ir.opdef import AttrDef, OpDef, Problem, Scratch
+from tile_ir.ops.expand import column_scratch
 from tile_ir.ops.rules import (
     FILLABLE,
     FLOATS,
@@ -19,19 +21,20 @@ from tile_ir.ops.rules import (
     VECTOR,
     all_rules,
     destination,
-    elements_bound,
+    largest_matrix,
+    one_matrix,
     same_dtype,
     scratch_operand,
     shape_text,
     source,
     static_matrix,
+    text,
     updated,
     vector_cost,
 )
 
 # A vector instruction works on 256 bytes at a time.
 REPEAT_BYTES = 256
-BLOCK_BYTES = 32
 
 
 def reduced_axis(op: Op) -> int:
@@ -57,24 +60,19 @@ def _axis(op: Op) -> Problem | None:
 
 def _result_shape(op: Op) -> Problem | None:
     src, dst = op.region("src"), op.region("dst")
-    size, found = static_matrix(src), dst.static_extents()
-    if size is None or found is None:
-        return Problem("shape-mismatch", f"{op.opdef.name}: shapes must be static", "dst")
-    if any(constant_value(e) != 1 for e in src.extents[:-2]):
+    problem = one_matrix(op, "src")
+    if problem is not None:
+        return problem
+    view = trailing_matrix(src)
+    expected = simplify(view.rows if reduced_axis(op) == 1 else view.columns)
+    real = [simplify(e) for e in dst.extents if not is_constant(e, 1)]
+    if real != [expected] and not (not real and is_constant(expected, 1)):
+        found, wanted = shape_text(dst), constant_value(expected)
         return Problem(
             "shape-mismatch",
-            f"{op.opdef.name}: src `{src.buffer.name}` has {shape_text(src)}, "
-            "expected one matrix (leading dimensions of 1)",
-            "src",
-            "choose a slot: buf[i, :, :]",
-        )
-    expected = size[0] if reduced_axis(op) == 1 else size[1]
-    real = [e for e in found if e != 1]
-    if real not in ([expected], []) or (not real and expected != 1):
-        return Problem(
-            "shape-mismatch",
-            f"{op.opdef.name}: dst `{dst.buffer.name}` has {shape_text(dst)}, but reducing "
-            f"`{src.buffer.name}` {list(size)} along dim {op.attr('dim')} gives {expected}",
+            f"{op.opdef.name}: dst `{dst.buffer.name}` has {found}, but reducing "
+            f"`{src.buffer.name}` {_sizes(src)} along dim {op.attr('dim')} gives "
+            + ("another run-time size" if wanted is None else str(wanted)),
             "dst",
         )
     if not is_contiguous(dst):
@@ -84,20 +82,8 @@ def _result_shape(op: Op) -> Problem | None:
     return None
 
 
-def _row_alignment(op: Op) -> Problem | None:
-    """Rows start at multiples of 32 bytes, as the repeat stride counts whole blocks."""
-    src = op.region("src")
-    rows = (static_matrix(src) or (1, 1))[0]
-    pitch = constant_value(src.buffer.shape[-1])
-    if rows > 1 and pitch is not None and pitch * src.dtype.size % BLOCK_BYTES:
-        return Problem(
-            "row-alignment",
-            f"{op.opdef.name}: rows of `{src.buffer.name}` are {pitch * src.dtype.size} bytes "
-            "apart, expected a multiple of 32",
-            "src",
-            f"give it a last dimension that is a multiple of {BLOCK_BYTES // src.dtype.size}",
-        )
-    return None
+def _sizes(region: Region) -> str:
+    return f"[{', '.join(text(e) for e in region.extents[-2:])}]"
 
 
 def _matrix(values: Any) -> Any:
@@ -125,7 +111,7 @@ def _reduction(
         placement=VECTOR,
         meaning=meaning,
         dtype_rule=same_dtype,
-        shape_rule=all_rules(_axis, _result_shape, _row_alignment),
+        shape_rule=all_rules(_axis, _result_shape),
         scratch=lambda op: _reduce_scratch(op, sums),
         cost=vector_cost(128 / 7, 64 / 7),
     )
@@ -136,7 +122,7 @@ def _reduce_scratch(op: Op, sums: bool) -> tuple[Scratch, ...]:
     and the row sums where half sums run in float; two float rows where half rows are added up.
     With clear=False the new results stand in front, until they are combined with the old ones."""
     src = op.region("src")
-    rows, columns = static_matrix(src) or (1, elements_bound(src))
+    rows, columns = largest_matrix(src)
     half_sum = sums and src.dtype is FLOAT16
     if reduced_axis(op) == 1:
         row = REPEAT_BYTES // FLOAT32.size
@@ -150,7 +136,7 @@ def _reduce_scratch(op: Op, sums: bool) -> tuple[Scratch, ...]:
 
 def kept_results(op: Op) -> int:
     """Elements of scratch in front of the work area that hold results before combination."""
-    rows, columns = static_matrix(op.region("src")) or (1, 1)
+    rows, columns = largest_matrix(op.region("src"))
     return 0 if op.attr("clear") else _blocks(rows if reduced_axis(op) == 1 else columns)
 
 
@@ -169,13 +155,13 @@ REDUCTIONS = (
     ),
     _reduction(
         "reduce_max",
-        lambda a, axis: np.max(a, axis=axis),
+        lambda a, axis: np.max(a, axis=axis, initial=-np.inf),
         lambda a, b: np.maximum(a, b),
         "dst = maximum of src along dim",
     ),
     _reduction(
         "reduce_min",
-        lambda a, axis: np.min(a, axis=axis),
+        lambda a, axis: np.min(a, axis=axis, initial=np.inf),
         lambda a, b: np.minimum(a, b),
         "dst = minimum of src along dim",
     ),
@@ -214,7 +200,16 @@ def broadcast_axis(op: Op) -> int:
 def _broadcast_shapes(op: Op) -> Problem | None:
     src, dst = static_matrix_pair(op)
     if src is None or dst is None:
-        return Problem("shape-mismatch", "broadcast: shapes must be static", "src")
+        name = "src" if src is None else "dst"
+        return Problem(
+            "shape-mismatch",
+            f"broadcast: {name} `{op.region(name).buffer.name}` has a run-time shape",
+            name,
+            "broadcast the whole tile, and use the part that is wanted",
+        )
+    for name in ("src", "dst"):
+        if any(constant_value(e) != 1 for e in op.region(name).extents[:-2]):
+            return one_matrix(op, name)
     axis = _axis_of_broadcast(op)
     count = src[0] * src[1]
     expected = {0: dst[1], 1: dst[0], 2: dst[0] * dst[1]}
@@ -235,16 +230,7 @@ def _broadcast_shapes(op: Op) -> Problem | None:
             "src",
             "copy the slice to a buffer of its own first",
         )
-    pitch = constant_value(target.buffer.shape[-1])
-    if dst[0] > 1 and pitch is not None and pitch * target.dtype.size % BLOCK_BYTES:
-        return Problem(
-            "row-alignment",
-            f"broadcast: rows of `{target.buffer.name}` are {pitch * target.dtype.size} bytes "
-            "apart, expected a multiple of 32",
-            "dst",
-            f"give it a last dimension that is a multiple of {BLOCK_BYTES // target.dtype.size}",
-        )
-    return None
+    return one_matrix(op, "dst")
 
 
 def _broadcast(op: Op, dst: Any, src: Any, _scratch: Any) -> Any:
@@ -257,13 +243,11 @@ def _broadcast(op: Op, dst: Any, src: Any, _scratch: Any) -> Any:
 
 
 def _broadcast_scratch(op: Op) -> tuple[Scratch, ...]:
-    """One 32-byte block per row, where a column is repeated across."""
+    """Blocks of the values, where a column is repeated across."""
     _, dst = static_matrix_pair(op)
     if dst is None or broadcast_axis(op) != 1:
         return ()
-    dtype = op.region("dst").dtype
-    rows = -(-dst[0] // 8) * 8
-    return (Scratch(Memory.UB, dtype, rows * (BLOCK_BYTES // dtype.size)),)
+    return (column_scratch(dst[0], op.region("dst").dtype),)
 
 
 BROADCAST = OpDef(

@@ -21,8 +21,8 @@ from tile_ir.dtypes import (
     UINT32,
     DType,
 )
-from tile_ir.expr import Expr, constant_value
-from tile_ir.geometry import buffer_elements, element_count
+from tile_ir.expr import Expr, constant_value, is_constant
+from tile_ir.geometry import BLOCK_BYTES, buffer_elements, element_count, trailing_matrix
 from tile_ir.lazy import np
 from tile_ir.machine import Core, Memory, Pipe
 from tile_ir.nodes import Op, Region
@@ -210,6 +210,54 @@ def static_matrix(region: Region) -> tuple[int, int] | None:
     if extents is None:
         return None
     return (1, extents[0]) if len(extents) == 1 else (extents[-2], extents[-1])
+
+
+def largest_matrix(region: Region) -> tuple[int, int]:
+    """Most rows and columns the last two dimensions of a region can have: those of its buffer where
+    an extent is a run-time value."""
+    sizes = [
+        constant_value(s.extent) or constant_value(d) or 1
+        for s, d in zip(region.dims, region.buffer.shape, strict=True)
+    ]
+    return (1, sizes[0]) if len(sizes) == 1 else (sizes[-2], sizes[-1])
+
+
+def one_matrix(op: Op, name: str) -> Problem | None:
+    """The operand is one matrix: leading dimensions of one, consecutive columns, and rows that
+    start at whole blocks, as strides of the hardware count those."""
+    region = op.region(name)
+    where = f"{op.opdef.name}: {name} `{region.buffer.name}`"
+    if any(constant_value(e) != 1 for e in region.extents[:-2]):
+        return Problem(
+            "shape-mismatch",
+            f"{where} has {shape_text(region)}, expected one matrix (leading dimensions of 1)",
+            name,
+            "choose a slot: buf[i, :, :]",
+        )
+    if region.dims[-1].stride != 1 and constant_value(region.extents[-1]) != 1:
+        return Problem(
+            "strided-operand",
+            f"{where} takes every {region.dims[-1].stride}th column",
+            name,
+            "slice columns without a step",
+        )
+    return row_alignment(op, name)
+
+
+def row_alignment(op: Op, name: str) -> Problem | None:
+    """Rows of the operand start at multiples of 32 bytes, as far as that is known now."""
+    region = op.region(name)
+    view = trailing_matrix(region)
+    pitch = constant_value(view.pitch)
+    if is_constant(view.rows, 1) or pitch is None or pitch * region.dtype.size % BLOCK_BYTES == 0:
+        return None
+    return Problem(
+        "row-alignment",
+        f"{op.opdef.name}: rows of `{region.buffer.name}` are {pitch * region.dtype.size} bytes "
+        "apart, expected a multiple of 32",
+        name,
+        f"give it a last dimension that is a multiple of {BLOCK_BYTES // region.dtype.size}",
+    )
 
 
 def text(expr: Expr) -> str:

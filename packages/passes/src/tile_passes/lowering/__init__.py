@@ -9,6 +9,7 @@ from tile_ir.walk import Ranges
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.composed import lower_sigmoid, lower_silu, lower_xor
 from tile_passes.lowering.copies import lower_copy
+from tile_passes.lowering.gathers import lower_gather_elements
 from tile_passes.lowering.gemm import lower_gemm
 
 Lowering = Callable[[Op, Ranges, Builder], Body]
@@ -19,6 +20,7 @@ LOWERINGS: dict[str, Lowering] = {
     "sigmoid": lower_sigmoid,
     "silu": lower_silu,
     "bitwise_xor": lower_xor,
+    "gather_elements": lower_gather_elements,
 }
 
 __all__ = ["LOWERINGS", "Lowering"]

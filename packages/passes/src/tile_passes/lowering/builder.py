@@ -49,7 +49,8 @@ class Builder:
                 used.setdefault(pair, set()).update(range(low, high + 1))
         taken: dict[Memory, int] = {}
         for a in func.launch.allocs:
-            if a.buffer.static_shape() is not None and a.buffer.memory in target.capacity:
+            placed = a.alias_of is None and a.buffer.memory in target.capacity
+            if placed and a.buffer.static_shape() is not None:
                 end = buffer_bytes(a) + (taken.get(a.buffer.memory, 0) if a.address is None else 0)
                 taken[a.buffer.memory] = max(end, taken.get(a.buffer.memory, 0))
         return Builder(target, names, used, taken)

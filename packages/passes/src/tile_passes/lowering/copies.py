@@ -98,7 +98,7 @@ def _rows(op: Op, c: Clipped, known: Ranges, builder: Builder) -> Body:
     a, b = active_dims(src), active_dims(dst)
     outer: list[tuple[Var, Expr]] = []
     while max(len(a), len(b)) > 2 and len(a) == len(b):
-        if is_contiguous(src) and is_contiguous(dst) and src.memory is not Memory.L0C:
+        if all(r.memory in (Memory.GM, Memory.UB) and is_contiguous(r) for r in (src, dst)):
             break
         var = builder.scalar("outer")
         outer.append((var, src.dims[a[0]].extent))

@@ -7,18 +7,23 @@ from tile_ir.expr import is_constant
 from tile_ir.machine import Memory
 from tile_ir.nodes import Body
 from tile_ir.opdef import accesses
-from tile_ir.walk import Ranges
+from tile_ir.walk import Ranges, rewrite
 from tile_passes.lowering import LOWERINGS
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.staging import lower_flat_op
-from tile_passes.lowering.vector import lower_vector_op
+from tile_passes.lowering.vector import in_rows, lower_vector_op
 
 
 def lower_op(op: Op, known: Ranges, builder: Builder) -> Body:
     """What the operation becomes. Raises KernelError for what the hardware cannot do."""
     _check_registers(op)
     if op.opdef.composite is Composite.YES:
-        return LOWERINGS[op.opdef.name](op, known, builder)
+        lowering = LOWERINGS[op.opdef.name]
+        if not op.opdef.elementwise:
+            return lowering(op, known, builder)
+        # A row at a time, so that scratch is contiguous wherever the operands are not.
+        rows = in_rows(op, builder)
+        return rewrite(rows, lambda s: lowering(s, known, builder) if isinstance(s, Op) else s)
     on_vector = any(r.memory is Memory.UB for r in builder.regions(op))
     if on_vector and op.opdef.flat:
         return lower_flat_op(op, known, builder)

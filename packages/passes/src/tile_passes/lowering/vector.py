@@ -10,7 +10,7 @@ from tile_ir.bounds import simplify
 from tile_ir.expr import Const, Expr, Load, Var, walk
 from tile_ir.geometry import active_dims, is_contiguous, squeezed
 from tile_ir.machine import Memory
-from tile_ir.nodes import Body, LoopKind
+from tile_ir.nodes import Body, LoopKind, Operand
 from tile_ir.walk import Ranges
 from tile_passes.lowering.alignment import check_alignment
 from tile_passes.lowering.builder import Builder
@@ -23,7 +23,7 @@ def lower_vector_op(op: Op, known: Ranges, builder: Builder) -> Body:
     if prepared is not op and prepared.opdef.scratch(prepared):
         # Earlier vector work may still use the same scratch bytes.
         before = (*before, builder.barrier("v", op.loc))
-    rows = _rows(prepared, builder) if op.opdef.elementwise else _whole(prepared, builder)
+    rows = in_rows(prepared, builder) if op.opdef.elementwise else _whole(prepared, builder)
     return (*before, *rows) if before or rows != (op,) else (op,)
 
 
@@ -45,8 +45,10 @@ def _scalar_reads(op: Op, builder: Builder) -> Body:
     return (builder.barrier_all(op.loc),) if reads_ub else ()
 
 
-def _rows(op: Op, builder: Builder) -> Body:
-    regions = list(builder.regions(op))
+def in_rows(op: Op, builder: Builder) -> Body:
+    """An elementwise operation on contiguous operands, inside loops over rows if it needs any."""
+    # Scratch is not walked: every row uses all of it, after a barrier of its own.
+    regions = [r for r in builder.regions(op) if r is not _scratch_of(op)]
     if all(is_contiguous(r) for r in regions):
         for r in regions:
             check_alignment(op, r, builder)
@@ -74,15 +76,23 @@ def _rows(op: Op, builder: Builder) -> Body:
     outer, per_row = shape[: len(shape) - inner], _product(shape[len(shape) - inner :])
     variables = [builder.scalar("row") for _ in outer]
     operands = tuple(
-        _at_row(o, variables, outer, per_row) if isinstance(o, Region) else o for o in op.operands
+        _at_row(o, variables, outer, per_row)
+        if isinstance(o, Region) and o is not _scratch_of(op)
+        else o
+        for o in op.operands
     )
     for before, after in zip(op.operands, operands, strict=True):
-        if isinstance(before, Region) and isinstance(after, Region):
+        if isinstance(before, Region) and isinstance(after, Region) and before is not after:
             check_alignment(op, after, builder, walked_in_rows=_is_vector(before))
     body: Body = (replace(op, operands=operands),)
     for var, extent in zip(reversed(variables), reversed(outer), strict=True):
         body = (For(var, Const(0), extent, LoopKind.SERIAL, body, op.loc),)
     return body
+
+
+def _scratch_of(op: Op) -> Operand:
+    index = next((i for i, d in enumerate(op.opdef.operands) if d.name == "scratch"), None)
+    return None if index is None else op.operands[index]
 
 
 def _is_vector(region: Region) -> bool:

@@ -19,11 +19,12 @@ from tile_runtime.cli import (
     opt,
     passes,
     report,
+    run,
     sim,
     switches,
 )
 
-COMMANDS = (doctor, emit, sim, report, opt, passes, ops, switches, cache, bench)
+COMMANDS = (run, doctor, emit, sim, report, opt, passes, ops, switches, cache, bench)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -6,6 +6,7 @@
 namespace tile {
 
 struct Sum {
+    __aicore__ static float identity() { return 0.0f; }
     template <class T, class... Form>
     __aicore__ static void fold(const AscendC::LocalTensor<T>& d, const AscendC::LocalTensor<T>& a,
         const AscendC::LocalTensor<T>& b, Form... form)
@@ -21,6 +22,7 @@ struct Sum {
 };
 
 struct Max {
+    __aicore__ static float identity() { return float_from_bits(0xff800000u); }  // -inf
     template <class T, class... Form>
     __aicore__ static void fold(const AscendC::LocalTensor<T>& d, const AscendC::LocalTensor<T>& a,
         const AscendC::LocalTensor<T>& b, Form... form)
@@ -37,6 +39,7 @@ struct Max {
 };
 
 struct Min {
+    __aicore__ static float identity() { return float_from_bits(0x7f800000u); }
     template <class T, class... Form>
     __aicore__ static void fold(const AscendC::LocalTensor<T>& d, const AscendC::LocalTensor<T>& a,
         const AscendC::LocalTensor<T>& b, Form... form)
@@ -145,11 +148,27 @@ __aicore__ inline void reduce_rows(const AscendC::LocalTensor<T>& dst, const Asc
     Site site = Site::here())
 {
     SiteScope scope(site);
+    if (rows == 0 || columns == 0) {
+        AscendC::Duplicate(dst, static_cast<T>(Fold::identity()), static_cast<int32_t>(rows));
+        return;
+    }
     if constexpr (Same<T, half>::value && Same<Fold, Sum>::value) {
         rows_half_sum(dst, src, scratch, rows, columns, pitch);
     } else {
         rows_native<Fold>(dst, src, scratch, rows, columns, pitch);
     }
+}
+
+// dst[0] = sum of the first `mask` elements of every repeat. `scratch` holds a sum per repeat and what reduce_rows needs.
+__aicore__ inline void masked_sum(const AscendC::LocalTensor<float>& dst, const AscendC::LocalTensor<float>& src,
+    const AscendC::LocalTensor<float>& scratch, uint32_t mask, uint32_t repeats, uint32_t stride,
+    Site site = Site::here())
+{
+    SiteScope scope(site);
+    AscendC::WholeReduceSum(scratch, src, static_cast<int32_t>(mask), static_cast<int32_t>(repeats), 1, 1,
+        static_cast<int32_t>(stride));
+    AscendC::PipeBarrier<PIPE_V>();
+    reduce_rows<Sum>(dst, scratch, scratch[256], 1, repeats, repeats);
 }
 
 template <class Fold, class T>
@@ -186,6 +205,10 @@ __aicore__ inline void reduce_columns(const AscendC::LocalTensor<T>& dst, const 
     Site site = Site::here())
 {
     SiteScope scope(site);
+    if (rows == 0 || columns == 0) {
+        AscendC::Duplicate(dst, static_cast<T>(Fold::identity()), static_cast<int32_t>(columns));
+        return;
+    }
     if constexpr (Same<T, half>::value && Same<Fold, Sum>::value) {
         columns_half_sum(dst, src, scratch, rows, columns, pitch);
     } else {

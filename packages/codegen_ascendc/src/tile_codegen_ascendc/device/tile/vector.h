@@ -93,31 +93,39 @@ __aicore__ inline void broadcast_row(const AscendC::LocalTensor<T>& dst, const A
     }
 }
 
-// One value per row repeated across the row. `scratch` holds 32 bytes for each of ceil8(rows) rows.
+// dst = min(max(src, low), high).
 template <class T>
-__aicore__ inline void broadcast_column(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
-    const AscendC::LocalTensor<T>& scratch, uint32_t rows, uint32_t columns, uint32_t pitch, Site site = Site::here())
+__aicore__ inline void clamp(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src, T low, T high,
+    uint32_t count, Site site = Site::here())
 {
     SiteScope scope(site);
-    constexpr uint32_t lanes = kRepeatBytes / sizeof(T);
-    constexpr uint32_t block = kBlockBytes / sizeof(T);
-    constexpr uint32_t per_repeat = 8;  // values that Brcb expands at once
-    const uint16_t row_blocks = static_cast<uint16_t>(pitch * sizeof(T) / kBlockBytes);
-    const auto to = as_bits(dst);
-    const auto from = as_bits(src);
-    const auto blocks = as_bits(scratch);
-    const uint32_t groups = (rows + per_repeat - 1) / per_repeat;
-    for (uint32_t group = 0; group < groups; group += kMaxRepeats) {
-        const uint8_t repeats = static_cast<uint8_t>(minimum(groups - group, kMaxRepeats));
-        AscendC::Brcb(blocks[group * per_repeat * block], from[group * per_repeat], repeats, {1, 8});
-    }
+    AscendC::Maxs(dst, src, low, static_cast<int32_t>(count));
     AscendC::PipeBarrier<PIPE_V>();
-    for (uint32_t column = 0; column < columns; column += lanes) {
-        const uint64_t mask = minimum(columns - column, lanes);
-        for (uint32_t row = 0; row < rows; row += kMaxRepeats) {
-            const uint8_t repeats = static_cast<uint8_t>(minimum(rows - row, kMaxRepeats));
-            AscendC::Copy(to[row * pitch + column], blocks[row * block], mask, repeats, {1, 0, row_blocks, 1});
-        }
+    AscendC::Mins(dst, dst, high, static_cast<int32_t>(count));
+}
+
+// Values to the nearest integer, ties to even. Halves go through float: `scratch` holds kChunk of them.
+constexpr uint32_t kChunk = 1024;
+
+__aicore__ inline void round_even(const AscendC::LocalTensor<float>& dst, const AscendC::LocalTensor<float>& src,
+    const AscendC::LocalTensor<float>&, uint32_t count, Site site = Site::here())
+{
+    SiteScope scope(site);
+    AscendC::Cast(dst, src, AscendC::RoundMode::CAST_RINT, count);
+}
+
+__aicore__ inline void round_even(const AscendC::LocalTensor<half>& dst, const AscendC::LocalTensor<half>& src,
+    const AscendC::LocalTensor<float>& scratch, uint32_t count, Site site = Site::here())
+{
+    SiteScope scope(site);
+    for (uint32_t start = 0; start < count; start += kChunk) {
+        const uint32_t size = minimum(count - start, kChunk);
+        AscendC::PipeBarrier<PIPE_V>();
+        AscendC::Cast(scratch, src[start], AscendC::RoundMode::CAST_NONE, size);
+        AscendC::PipeBarrier<PIPE_V>();
+        AscendC::Cast(scratch, scratch, AscendC::RoundMode::CAST_RINT, size);
+        AscendC::PipeBarrier<PIPE_V>();
+        AscendC::Cast(dst[start], scratch, AscendC::RoundMode::CAST_RINT, size);
     }
 }
 

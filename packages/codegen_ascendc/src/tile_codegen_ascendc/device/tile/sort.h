@@ -1,0 +1,155 @@
+// Sorting to pairs of 8 bytes, a float value and what belongs to it, largest value first. Counts of pairs are in pairs,
+// other counts in elements.
+#ifndef TILE_SORT_H
+#define TILE_SORT_H
+
+namespace tile {
+
+constexpr uint32_t kSortGroup = 32;  // elements that one repeat of the instruction sorts
+constexpr uint32_t kMergeLists = 4;
+constexpr uint32_t kFloatsPerPair = 2;
+
+// 0, 1, 2, ... as floats; `count` is a multiple of 32. The lanes of the first repeat are made bit by bit, so that the
+// scalar unit has no part in it; the rest by doubling.
+__aicore__ inline void count_up(const AscendC::LocalTensor<float>& dst, uint32_t count)
+{
+    constexpr uint32_t lanes = kRepeatBytes / sizeof(float);
+    constexpr uint64_t with_bit[6] = {0xaaaaaaaaaaaaaaaaull, 0xccccccccccccccccull, 0xf0f0f0f0f0f0f0f0ull,
+        0xff00ff00ff00ff00ull, 0xffff0000ffff0000ull, 0xffffffff00000000ull};
+    const uint32_t first = minimum(count, lanes);
+    AscendC::Duplicate(dst, 0.0f, static_cast<int32_t>(first));
+    for (uint32_t bit = 0; (1u << bit) < first; ++bit) {
+        uint64_t mask[2] = {first == lanes ? with_bit[bit] : with_bit[bit] & 0xffffffffull, 0};
+        AscendC::PipeBarrier<PIPE_V>();
+        AscendC::Adds(dst, dst, static_cast<float>(1u << bit), mask, 1, AscendC::UnaryRepeatParams{1, 1, 8, 8});
+    }
+    for (uint32_t done = lanes; done < count; done *= 2) {
+        AscendC::PipeBarrier<PIPE_V>();
+        AscendC::Adds(dst[done], dst, static_cast<float>(done), static_cast<int32_t>(minimum(done, count - done)));
+    }
+}
+
+// Pairs of every 32 elements.
+template <class T>
+__aicore__ inline void sort_groups(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& values,
+    const AscendC::LocalTensor<uint32_t>& index, uint32_t groups)
+{
+    constexpr uint32_t per_group = kSortGroup * (8 / sizeof(T));
+    for (uint32_t group = 0; group < groups; group += kMaxRepeats) {
+        AscendC::Sort32(dst[group * per_group], values[group * kSortGroup], index[group * kSortGroup],
+            static_cast<int32_t>(minimum(groups - group, kMaxRepeats)));
+    }
+}
+
+// One merge of up to four neighbouring lists of `length` pairs, `repeats` times over; the last list may be shorter.
+__aicore__ inline void merge_lists(const AscendC::LocalTensor<float>& dst, const AscendC::LocalTensor<float>& src,
+    uint32_t length, uint32_t pairs, uint32_t repeats)
+{
+    AscendC::MrgSort4Info info;
+    info.ifExhaustedSuspension = false;
+    info.repeatTimes = static_cast<uint8_t>(repeats);
+    uint32_t lists = 0;
+    for (uint32_t i = 0; i < kMergeLists; ++i) {
+        const uint32_t before = minimum(i * length, pairs);
+        info.elementLengths[i] = static_cast<uint16_t>(minimum(pairs - before, length));
+        lists += info.elementLengths[i] != 0 ? 1 : 0;
+    }
+    info.validBit = static_cast<uint16_t>((1u << lists) - 1);
+    // Lists that do not take part must still be tensors inside ub.
+    const uint32_t step = length * kFloatsPerPair;
+    AscendC::MrgSort(dst,
+        AscendC::MrgSortSrcList<float>{src, src[step], src[lists > 2 ? 2 * step : 0], src[lists > 3 ? 3 * step : 0]},
+        info);
+}
+
+// All runs of `length` pairs of src merged by fours into dst.
+__aicore__ inline void merge_runs(const AscendC::LocalTensor<float>& dst, const AscendC::LocalTensor<float>& src,
+    uint32_t length, uint32_t pairs)
+{
+    const uint32_t four = kMergeLists * length;
+    uint32_t done = pairs / four * four;
+    for (uint32_t start = 0; start < done; start += four * kMaxRepeats) {
+        const uint32_t repeats = minimum((done - start) / four, kMaxRepeats);
+        merge_lists(dst[start * kFloatsPerPair], src[start * kFloatsPerPair], length, four, repeats);
+    }
+    const uint32_t left = pairs - done;
+    if (left > length) {
+        merge_lists(dst[done * kFloatsPerPair], src[done * kFloatsPerPair], length, left, 1);
+    } else if (left != 0) {
+        copy_ub_ub(dst[done * kFloatsPerPair], src[done * kFloatsPerPair], left * kFloatsPerPair);
+    }
+}
+
+// The first `kept` pairs (value, index as a value) of the first `actual` of `count` elements, the rest of which counts
+// as -inf. `scratch` holds twice the pairs of whole groups. src is only read.
+template <class T>
+__aicore__ inline void sort_pairs(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
+    uint32_t count, uint32_t actual, uint32_t kept, const AscendC::LocalTensor<float>& scratch,
+    Site site = Site::here())
+{
+    SiteScope scope(site);
+    if (count == 0) {
+        return;
+    }
+    const uint32_t padded = ceil_to(count, kSortGroup);
+    const uint32_t used = minimum(actual, count);
+    const auto even = scratch;
+    const auto odd = scratch[padded * kFloatsPerPair];
+    const auto values = odd;
+    const auto index = odd[padded];
+    AscendC::Duplicate(values, float_from_bits(0xff800000u), static_cast<int32_t>(padded));
+    count_up(index, padded);
+    AscendC::PipeBarrier<PIPE_V>();
+    if (used != 0) {
+        if constexpr (Same<T, half>::value) {
+            AscendC::Cast(values, src, AscendC::RoundMode::CAST_NONE, used);
+        } else {
+            copy_ub_ub(values, src, used);
+        }
+        AscendC::PipeBarrier<PIPE_V>();
+    }
+    sort_groups(even, values, index.template ReinterpretCast<uint32_t>(), padded / kSortGroup);
+    AscendC::PipeBarrier<PIPE_V>();
+    bool in_even = true;
+    for (uint32_t length = kSortGroup; length < padded; length *= kMergeLists) {
+        merge_runs(in_even ? odd : even, in_even ? even : odd, length, padded);
+        AscendC::PipeBarrier<PIPE_V>();
+        in_even = !in_even;
+    }
+    if constexpr (Same<T, half>::value) {
+        AscendC::Cast(dst, in_even ? even : odd, AscendC::RoundMode::CAST_RINT, kept * kFloatsPerPair);
+    } else {
+        copy_ub_ub(dst, in_even ? even : odd, kept * kFloatsPerPair);
+    }
+}
+
+// Pairs (value, bits of the index) of every 32 elements.
+template <class T, class Index>
+__aicore__ inline void sort32(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
+    const AscendC::LocalTensor<Index>& index, uint32_t count, Site site = Site::here())
+{
+    SiteScope scope(site);
+    sort_groups(dst, src, as_bits(index), count / kSortGroup);
+}
+
+// Two to four sorted lists merged; one that does not take part has no elements.
+__aicore__ inline void merge_sort(const AscendC::LocalTensor<float>& dst, const AscendC::LocalTensor<float>& a,
+    uint32_t a_count, const AscendC::LocalTensor<float>& b, uint32_t b_count, const AscendC::LocalTensor<float>& c,
+    uint32_t c_count, const AscendC::LocalTensor<float>& d, uint32_t d_count, uint32_t lists,
+    Site site = Site::here())
+{
+    SiteScope scope(site);
+    AscendC::MrgSort4Info info;
+    info.elementLengths[0] = static_cast<uint16_t>(a_count / kFloatsPerPair);
+    info.elementLengths[1] = static_cast<uint16_t>(b_count / kFloatsPerPair);
+    info.elementLengths[2] = static_cast<uint16_t>(c_count / kFloatsPerPair);
+    info.elementLengths[3] = static_cast<uint16_t>(d_count / kFloatsPerPair);
+    info.ifExhaustedSuspension = false;
+    info.validBit = static_cast<uint16_t>((1u << lists) - 1);
+    info.repeatTimes = 1;
+    AscendC::MrgSort(dst, AscendC::MrgSortSrcList<float>{a, b, c, d}, info);
+}
+
+}  // namespace tile
+
+#endif

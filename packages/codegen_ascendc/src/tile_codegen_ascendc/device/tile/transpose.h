@@ -1,0 +1,41 @@
+// Transposition of a matrix in ub, 16 rows at a time. Sizes and pitches are in elements.
+#ifndef TILE_TRANSPOSE_H
+#define TILE_TRANSPOSE_H
+
+namespace tile {
+
+// dst[c, r] = src[r, c]; both sizes are multiples of 16. One instruction turns the blocks of 16 rows that stand one
+// below the other in a column of blocks: a block of 16-bit elements gives 16 rows of one block, a block of 32-bit
+// elements 8 rows of two.
+template <class T>
+__aicore__ inline void transpose(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src, uint32_t rows,
+    uint32_t columns, uint32_t dst_pitch, uint32_t src_pitch, Site site = Site::here())
+{
+    SiteScope scope(site);
+    using U = typename Bits<T>::type;
+    constexpr uint32_t side = 16;
+    constexpr uint32_t block = kBlockBytes / sizeof(T);
+    constexpr uint32_t per_row = side / block;  // blocks of a row of the result
+    const auto to = as_bits(dst);
+    const auto from = as_bits(src);
+    for (uint32_t column = 0; column < columns; column += block) {
+        for (uint32_t row = 0; row < rows; row += side * kMaxRepeats) {
+            AscendC::LocalTensor<U> target[side];
+            AscendC::LocalTensor<U> source[side];
+            for (uint32_t i = 0; i < side; ++i) {
+                source[i] = from[(row + i) * src_pitch + column];
+                target[i] = to[(column + i / per_row) * dst_pitch + row + i % per_row * block];
+            }
+            const uint32_t repeats = minimum((rows - row) / side, kMaxRepeats);
+            AscendC::TransDataTo5HDParams parameters;
+            parameters.repeatTimes = static_cast<uint8_t>(repeats);
+            parameters.dstRepStride = static_cast<uint16_t>(repeats == 1 ? 0 : per_row);
+            parameters.srcRepStride = static_cast<uint16_t>(repeats == 1 ? 0 : side * src_pitch / block);
+            AscendC::TransDataTo5HD<U>(target, source, parameters);
+        }
+    }
+}
+
+}  // namespace tile
+
+#endif

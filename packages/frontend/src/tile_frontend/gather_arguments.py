@@ -1,0 +1,59 @@
+"""`T.tile.gather_mask` with a pattern or a buffer of indices, and `T.tile.gathermask_experiment`,
+whose strides come as a list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tile_frontend.calls import OpFunction, bind, build_op
+from tile_frontend.faults import Fault
+from tile_frontend.values import Pending, describe, python_number
+from tile_ir import OPS
+
+STRIDES = ("blkStride", "repeat", "srcRepStride", "patRepStride")
+
+
+class GatherMaskFunction(OpFunction):
+    """A pattern string keeps elements; a buffer in its place holds the indices of elements."""
+
+    def __init__(self) -> None:
+        super().__init__(OPS["gather_mask"])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Pending:
+        given = bind(self, args, kwargs)
+        if isinstance(given["pattern"], str):
+            return build_op(self.opdef, given, self.__name__)
+        indexed = {"dst": given["dst"], "src": given["src"], "index": given["pattern"]}
+        return build_op(OPS["gather_elements"], indexed, self.__name__)
+
+
+def gathermask_experiment(
+    dst: Any, src: Any, patternBuf: Any, reduceMode: Any, mask: Any, params: Any, rsvdCnt: Any = 0
+) -> Pending:
+    """Keep the elements of src whose bit in patternBuf is set."""
+    if not isinstance(params, (list, tuple)) or len(params) != len(STRIDES):
+        raise Fault(
+            "operand-kind",
+            f"gathermask_experiment: params is {describe(params)}, expected a list of "
+            f"{', '.join(STRIDES)}",
+            argument="params",
+        )
+    if python_number(rsvdCnt) != 0:
+        raise Fault(
+            "operand-kind",
+            f"gathermask_experiment: rsvdCnt is {describe(rsvdCnt)}, expected 0",
+            "the number of kept elements is not handed back: write 0",
+            "rsvdCnt",
+        )
+    given = {
+        "dst": dst, "src": src, "patternBuf": patternBuf, "reduceMode": reduceMode, "mask": mask,
+        **dict(zip(STRIDES, params, strict=True)),
+    }  # fmt: skip
+    return build_op(OPS["gathermask_experiment"], given, "tile.gathermask_experiment")
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "gather_mask": GatherMaskFunction(),
+    "gathermask_experiment": gathermask_experiment,
+}

@@ -1,0 +1,97 @@
+"""`T.reinterpretcast`: one buffer becomes another name for the memory of a second one."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tile_frontend.dtype_names import element_type
+from tile_frontend.faults import Fault
+from tile_frontend.trace import Allocation, Trace, current
+from tile_frontend.values import Tile, describe
+from tile_ir import Memory
+
+IN_UB = (Memory.UB, Memory.SHARED)
+
+
+def reinterpretcast(dst: Any, src: Any, dtype: Any) -> None:
+    """From here on `dst` names the bytes of `src`, as elements of `dtype` and in its own shape; the
+    memory that `dst` was allocated with is given up. What is written through one name is read
+    through the other.
+
+    The alias holds for the whole kernel, so nothing may have used `dst` before.
+    """
+    trace = current("reinterpretcast")
+    target, root = _allocation(trace, dst, "dst"), _allocation(trace, src, "src")
+    root_tile = root.alias_of or root.tile
+    element = element_type(_type_name(dtype))
+    if target.alias_of is root_tile and target.tile.element == element:
+        return  # said again, by a macro or in a later scope
+    if root_tile is target.tile:
+        if target.tile.element == element:
+            return
+        raise Fault(
+            "reinterpret-itself",
+            f"reinterpretcast: dst `{dst.name}` and src `{src.name}` are the same memory",
+            "allocate another buffer for the second view",
+            "dst",
+        )
+    used = trace.first_use(target.tile.buffer)
+    seen = next((a for a in trace.allocations if a.alias_of is target.tile), None)
+    if used is not None or seen is not None or target.alias_of is not None:
+        what = (
+            f"is used in line {used.line} already"
+            if used is not None
+            else "already stands for other memory"
+        )
+        raise Fault(
+            "reinterpret-used",
+            f"reinterpretcast: dst `{dst.name}` {what}",
+            "give the view a buffer of its own that nothing uses before",
+            "dst",
+        )
+    if target.address is not None:
+        raise Fault(
+            "reinterpret-address",
+            f"reinterpretcast: dst `{dst.name}` has an address of its own",
+            "leave it out of T.annotate_address: it is where src is",
+            "dst",
+        )
+    needed = math.prod(target.tile.buffer.static_shape() or ()) * element.size
+    room = math.prod(root_tile.buffer.static_shape() or ()) * root_tile.element.size
+    if needed > room:
+        raise Fault(
+            "reinterpret-size",
+            f"reinterpretcast: dst `{dst.name}` has {needed} bytes, but src `{src.name}` only "
+            f"{room}",
+            "give dst a shape that fits",
+            "dst",
+        )
+    if target.tile.element != element:
+        target.tile.retype(element)
+    target.alias_of = root_tile
+
+
+def _allocation(trace: Trace, tile: Any, argument: str) -> Allocation:
+    found = trace.allocation_of(tile) if isinstance(tile, Tile) else None
+    if found is None:
+        raise Fault(
+            "operand-kind",
+            f"reinterpretcast: {argument} is {describe(tile)}, expected a buffer allocated in "
+            "this kernel",
+            argument=argument,
+        )
+    if found.tile.memory not in IN_UB:
+        raise Fault(
+            "operand-memory",
+            f"reinterpretcast: {argument} `{found.tile.name}` is in {found.tile.memory.value}, "
+            "expected ub",
+            "matrices outside ub have an order of elements that depends on the type",
+            argument,
+        )
+    return found
+
+
+def _type_name(dtype: Any) -> Any:
+    """C names (`int32_t`, `half`) as well as those of the language."""
+    return dtype.removesuffix("_t") if isinstance(dtype, str) else dtype

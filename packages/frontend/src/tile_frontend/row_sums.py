@@ -1,0 +1,24 @@
+"""`T.tile.sum_experiment`, whose sizes scripts give as one list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_frontend.calls import build_op
+from tile_frontend.faults import Fault
+from tile_frontend.values import Pending, describe
+from tile_ir import OPS
+
+
+def sum_experiment(dst: Any, src: Any, sumParams: Any) -> Pending:
+    """Sums of rows: `sumParams` is [rows, elements from row to row, elements that count]."""
+    if not isinstance(sumParams, (list, tuple)) or len(sumParams) != 3:
+        raise Fault(
+            "arity",
+            f"sum_experiment: sumParams is {describe(sumParams)}, expected a list of 3",
+            "write [outer, inner, n]",
+            "sumParams",
+        )
+    outer, inner, n = sumParams
+    given = {"dst": dst, "src": src, "outer": outer, "inner": inner, "n": n}
+    return build_op(OPS["sum_experiment"], given, "tile.sum_experiment")

@@ -1,0 +1,150 @@
+"""Vector operations on the first `count` elements: clamp, round and the count-limited arithmetic of
+language.md, sections 3.5 to 3.7."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tile_ir.dtypes import FLOAT16, FLOAT32, DType
+from tile_ir.expr import Expr, constant_value
+from tile_ir.geometry import element_count, is_contiguous
+from tile_ir.lazy import np
+from tile_ir.machine import Memory
+from tile_ir.nodes import Op
+from tile_ir.opdef import OpDef, OperandDef, Problem, Scratch
+from tile_ir.ops.elementwise import BINARY, UNARY, scalar_type
+from tile_ir.ops.rules import (
+    ARITHMETIC,
+    FLOATS,
+    UB,
+    VECTOR,
+    all_rules,
+    destination,
+    same_dtype,
+    same_size,
+    scalar,
+    scratch_operand,
+    shape_text,
+    source,
+    vector_cost,
+)
+
+# Elements that an operation with float scratch of a fixed size works on at once.
+CHUNK = 1024
+
+
+def check_count(op: Op) -> Problem | None:
+    """`count` is an integer that every operand has; what it limits lies in one run."""
+    count = op.operand("count")
+    if not isinstance(count, Expr):
+        return None
+    number = constant_value(count)
+    if not count.dtype.is_integer:
+        return Problem("operand-kind", f"{op.opdef.name}: count is {count.dtype}", "count")
+    for name in (d.name for d in op.opdef.operands if d.memories and d.name != "scratch"):
+        region = op.region(name)
+        have = constant_value(element_count(region))
+        if number is not None and (number < 0 or (have is not None and number > have)):
+            return Problem(
+                "count-range",
+                f"{op.opdef.name}: count is {number}, but {name} `{region.buffer.name}` has "
+                f"{shape_text(region)}",
+                "count",
+            )
+        if not is_contiguous(region):
+            return Problem(
+                "strided-operand",
+                f"{op.opdef.name}: {name} `{region.buffer.name}` is not contiguous, so count has "
+                "no meaning",
+                name,
+                "slice to what is wanted, or copy the slice to a buffer of its own",
+            )
+    return None
+
+
+def _counted(
+    name: str,
+    operands: tuple[OperandDef, ...],
+    meaning: Callable[..., Any],
+    doc: str,
+    api: str,
+    rates: tuple[float, float],
+    scratch: Callable[[Op], tuple[Scratch, ...]] = lambda op: (),
+) -> OpDef:
+    return OpDef(
+        name=name,
+        family="counted",
+        doc=doc,
+        ascend_c=api,
+        operands=(*operands, scalar("count", optional=True), scratch_operand()),
+        hidden=("scratch",),
+        placement=VECTOR,
+        meaning=meaning,
+        elementwise=True,
+        may_alias=True,
+        dtype_rule=all_rules(same_dtype, scalar_type),
+        shape_rule=all_rules(same_size, check_count),
+        scratch=scratch,
+        cost=vector_cost(*rates),
+    )
+
+
+def _clamp(op: Op, _dst: Any, src: Any, low: Any, high: Any, *_rest: Any) -> Any:
+    low, high = (np.asarray(v).astype(src.dtype) for v in (low, high))
+    return np.minimum(np.maximum(src, low), high)
+
+
+def _round(op: Op, _dst: Any, src: Any, *_rest: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return np.rint(src) + src.dtype.type(0)  # no -0, as the conversion gives none
+
+
+def _round_scratch(op: Op) -> tuple[Scratch, ...]:
+    half = op.region("dst").dtype is FLOAT16
+    return (Scratch(Memory.UB, FLOAT32, CHUNK),) if half else ()
+
+
+def _limited(name: str, of: str, dtypes: tuple[DType, ...], second: OperandDef | None) -> OpDef:
+    """The operation `of` on the first count elements."""
+    whole = next(o for o in (*BINARY, *UNARY) if o.name == of)
+    regions = (
+        destination("dst", UB, *dtypes),
+        source("src0" if second and second.memories else "src"),
+    )
+
+    def meaning(op: Op, *values: Any) -> Any:
+        return whole.meaning(op, *values[: len(regions) + (second is not None)])
+
+    return _counted(
+        name,
+        (*regions, second) if second else regions,
+        meaning,
+        f"{of} on the first count elements",
+        whole.ascend_c,
+        (128, 64),
+    )
+
+
+OPS = (
+    _counted(
+        "clamp",
+        (destination("dst", UB, *ARITHMETIC), source("src"), scalar("min"), scalar("max")),
+        _clamp,
+        "the first count elements of dst = min(max(src, min), max)",
+        "Maxs, Mins",
+        (64, 32),
+    ),
+    _counted(
+        "round",
+        (destination("dst", UB, *FLOATS), source("src")),
+        _round,
+        "the first count elements of dst = src rounded to the nearest integer, ties to even",
+        "Cast",
+        (40, 64),
+        _round_scratch,
+    ),
+    _limited("sub_experiment", "sub", ARITHMETIC, source("src1")),
+    _limited("abs_experiment", "abs", FLOATS, None),
+    _limited("mins_experiment", "min", ARITHMETIC, scalar("scalar")),
+)

@@ -1,0 +1,205 @@
+"""One value per row against whole rows, and the raw block broadcast (language.md, section 3.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tile_ir.dtypes import DType
+from tile_ir.expr import constant_value
+from tile_ir.geometry import BLOCK_BYTES, element_count, is_contiguous
+from tile_ir.lazy import np
+from tile_ir.machine import Memory
+from tile_ir.nodes import Op
+from tile_ir.opdef import Access, AttrDef, OpDef, OperandDef, Problem, Scratch
+from tile_ir.ops.rules import (
+    ARITHMETIC,
+    FILLABLE,
+    FLOATS,
+    UB,
+    VECTOR,
+    destination,
+    elements_bound,
+    largest_matrix,
+    one_matrix,
+    same_dtype,
+    scratch_operand,
+    shape_text,
+    source,
+    updated,
+    vector_cost,
+)
+
+
+def column_scratch(rows: int, dtype: DType) -> Scratch:
+    """A block for each of ceil8(rows) rows, and one for the values behind the last whole block."""
+    return Scratch(Memory.UB, dtype, (-(-rows // 8) * 8 + 1) * (BLOCK_BYTES // dtype.size))
+
+
+def is_expanded(op: Op) -> bool:
+    """Whether src1 holds a block per row already, as `brcb_experiment` makes it."""
+    src0, src1 = op.region("src0"), op.region("src1")
+    rows = src0.extents[-2] if len(src0.dims) > 1 else None
+    block = BLOCK_BYTES // src1.dtype.size
+    return (
+        len(src1.dims) > 1
+        and src1.extents[-2] == rows
+        and constant_value(src1.extents[-1]) == block
+        and constant_value(src1.buffer.shape[-1]) == block
+    )
+
+
+def _shapes(op: Op) -> Problem | None:
+    dst, src0, src1 = (op.region(n) for n in ("dst", "src0", "src1"))
+    for name in ("dst", "src0"):
+        if len(op.region(name).dims) < 2:
+            return Problem(
+                "shape-mismatch",
+                f"{op.opdef.name}: {name} `{op.region(name).buffer.name}` has one dimension, "
+                "expected rows and columns",
+                name,
+            )
+        problem = one_matrix(op, name)
+        if problem is not None:
+            return problem
+    if dst.extents[-2:] != src0.extents[-2:]:
+        return Problem(
+            "shape-mismatch",
+            f"{op.opdef.name}: src0 `{src0.buffer.name}` has {shape_text(src0)}, but dst "
+            f"`{dst.buffer.name}` has {shape_text(dst)}",
+            "src0",
+            "give both the same rows and columns",
+        )
+    if is_expanded(op):
+        return _contiguous(op, "src1")
+    rows = dst.extents[-2]
+    if element_count(src1) != rows:
+        block = BLOCK_BYTES // src1.dtype.size
+        return Problem(
+            "shape-mismatch",
+            f"{op.opdef.name}: src1 `{src1.buffer.name}` has {shape_text(src1)}, expected one "
+            f"value per row of dst `{dst.buffer.name}` {shape_text(dst)}, or a block of {block}",
+            "src1",
+            "src1 is [rows], [rows, 1] or what T.tile.brcb_experiment made",
+        )
+    return _contiguous(op, "src1")
+
+
+def _contiguous(op: Op, name: str) -> Problem | None:
+    region = op.region(name)
+    if is_contiguous(region):
+        return None
+    return Problem(
+        "strided-operand",
+        f"{op.opdef.name}: {name} `{region.buffer.name}` is not contiguous",
+        name,
+        "copy the slice to a buffer of its own first",
+    )
+
+
+def _scratch(op: Op) -> tuple[Scratch, ...]:
+    if is_expanded(op):
+        return ()
+    dst = op.region("dst")
+    return (column_scratch(largest_matrix(dst)[0], dst.dtype),)
+
+
+def _row_wise(fn: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def meaning(op: Op, dst: Any, a: Any, b: Any, *_rest: Any) -> Any:
+        column = b[..., :1] if is_expanded(op) else b
+        with np.errstate(all="ignore"):
+            result = fn(a.reshape(-1, a.shape[-1]), column.reshape(-1, 1))
+            return result.astype(dst.dtype).reshape(dst.shape)
+
+    return meaning
+
+
+def _row_expand(
+    name: str, fn: Callable[[Any, Any], Any], dtypes: tuple[DType, ...], sign: str, api: str
+) -> OpDef:
+    return OpDef(
+        name=name,
+        family="expand",
+        doc=f"dst[r, c] = src0[r, c] {sign} src1[r]; src1 has a value or a block of 32 bytes per "
+        "row, and tmp is not needed",
+        ascend_c=f"Brcb, {api}",
+        operands=(
+            destination("dst", UB, *dtypes),
+            source("src0"),
+            source("src1"),
+            OperandDef("tmp", Access.READ_WRITE, UB, optional=True),
+            scratch_operand(),
+        ),
+        hidden=("scratch",),
+        placement=VECTOR,
+        meaning=_row_wise(fn),
+        may_alias=True,
+        dtype_rule=same_dtype,
+        shape_rule=_shapes,
+        scratch=_scratch,
+        cost=vector_cost(64, 32),
+    )
+
+
+def _brcb_sizes(op: Op) -> Problem | None:
+    repeat, step, pitch = (op.attr(n) for n in ("repeat", "dst_blk_stride", "dst_rep_stride"))
+    dst = op.region("dst")
+    if not 0 <= repeat <= 255:
+        return Problem(
+            "attribute-value", f"{op.opdef.name}: repeat is {repeat}, expected 0 to 255", "repeat"
+        )
+    for name, value, least in (("dst_blk_stride", step, 1), ("dst_rep_stride", pitch, 0)):
+        if not least <= value <= 65535:
+            return Problem(
+                "attribute-value",
+                f"{op.opdef.name}: {name} is {value}, expected {least} to 65535",
+                name,
+            )
+    block = BLOCK_BYTES // dst.dtype.size
+    written = ((repeat - 1) * pitch + 7 * step + 1) * block if repeat else 0
+    for name, needed in (("dst", written), ("src", 8 * repeat)):
+        region = op.region(name)
+        if needed > elements_bound(region):
+            return Problem(
+                "shape-mismatch",
+                f"{op.opdef.name}: {name} `{region.buffer.name}` has {shape_text(region)}, but "
+                f"{needed} are used",
+                name,
+                "repeat counts groups of 8 elements of src",
+            )
+    return _contiguous(op, "dst") or _contiguous(op, "src")
+
+
+def _brcb(op: Op, dst: Any, src: Any) -> Any:
+    flat, values = dst.reshape(-1).copy(), src.reshape(-1)
+    block = BLOCK_BYTES // op.region("dst").dtype.size
+    for k in range(8 * op.attr("repeat")):
+        place = k // 8 * op.attr("dst_rep_stride") + k % 8 * op.attr("dst_blk_stride")
+        flat[place * block : (place + 1) * block] = values[k]
+    return flat.reshape(dst.shape)
+
+
+OPS = (
+    _row_expand("row_expand_mul", lambda a, b: a * b, ARITHMETIC, "*", "Mul"),
+    _row_expand("row_expand_mul_experiment", lambda a, b: a * b, ARITHMETIC, "*", "Mul"),
+    _row_expand("row_expand_sub_experiment", lambda a, b: a - b, ARITHMETIC, "-", "Sub"),
+    _row_expand("row_expand_div_experiment", lambda a, b: a / b, FLOATS, "/", "Div"),
+    OpDef(
+        name="brcb_experiment",
+        family="expand",
+        doc="each of the first repeat * 8 elements of src fills a block of 32 bytes of dst; "
+        "strides count blocks",
+        ascend_c="Brcb",
+        operands=(updated("dst", UB, *FILLABLE), source("src")),
+        attrs=(
+            AttrDef("repeat", int),
+            AttrDef("dst_blk_stride", int),
+            AttrDef("dst_rep_stride", int),
+        ),
+        placement=VECTOR,
+        meaning=_brcb,
+        dtype_rule=same_dtype,
+        shape_rule=_brcb_sizes,
+        cost=vector_cost(128, 64),
+    ),
+)

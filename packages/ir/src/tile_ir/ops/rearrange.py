@@ -1,0 +1,80 @@
+"""Elements in another order: transposition of a matrix (language.md, section 3.13)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_ir.nodes import Op
+from tile_ir.opdef import OpDef, Problem
+from tile_ir.ops.rules import (
+    FILLABLE,
+    UB,
+    VECTOR,
+    destination,
+    one_matrix,
+    same_dtype,
+    shape_text,
+    source,
+    static_matrix,
+    vector_cost,
+)
+
+SIDE = 16  # rows and columns that one instruction turns
+
+
+def _sizes(op: Op) -> Problem | None:
+    src, dst = op.region("src"), op.region("dst")
+    for name in ("src", "dst"):
+        problem = one_matrix(op, name)
+        if problem is not None:
+            return problem
+    size, turned = static_matrix(src), static_matrix(dst)
+    if size is None or turned is None or len(src.dims) < 2 or len(dst.dims) < 2:
+        return Problem(
+            "shape-mismatch",
+            f"transpose: src `{src.buffer.name}` has {shape_text(src)} and dst `{dst.buffer.name}` "
+            f"{shape_text(dst)}, expected matrices of fixed sizes",
+            "src",
+        )
+    if turned != (size[1], size[0]):
+        return Problem(
+            "shape-mismatch",
+            f"transpose: dst `{dst.buffer.name}` is {list(turned)}, but src `{src.buffer.name}` "
+            f"turned is {[size[1], size[0]]}",
+            "dst",
+        )
+    if size[0] % SIDE or size[1] % SIDE:
+        return Problem(
+            "transpose-size",
+            f"transpose: src `{src.buffer.name}` is {list(size)}, expected multiples of {SIDE}",
+            "src",
+            "pad the tile to whole squares of 16 x 16",
+        )
+    if src.buffer is dst.buffer:
+        return Problem(
+            "operand-alias",
+            f"transpose: src and dst are both in `{src.buffer.name}`",
+            "dst",
+            "transpose into another buffer",
+        )
+    return None
+
+
+def _transpose(op: Op, dst: Any, src: Any) -> Any:
+    return src.reshape(src.shape[-2:]).T.reshape(dst.shape)
+
+
+OPS = (
+    OpDef(
+        name="transpose",
+        family="rearrange",
+        doc="dst[c, r] = src[r, c], for 16-bit and 32-bit types and multiples of 16",
+        ascend_c="TransDataTo5HD",
+        operands=(destination("dst", UB, *FILLABLE), source("src")),
+        placement=VECTOR,
+        meaning=_transpose,
+        dtype_rule=same_dtype,
+        shape_rule=_sizes,
+        cost=vector_cost(16, 8),
+    ),
+)

@@ -1,0 +1,514 @@
+"""Reductions as the hardware has them, by repeats and blocks, the sums of one run of elements, and
+interpolation (language.md, section 3.8). Strides count blocks of 32 bytes unless said otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tile_ir.dtypes import FLOAT16, FLOAT32, UINT32, DType
+from tile_ir.expr import Expr, constant_value
+from tile_ir.geometry import BLOCK_BYTES, is_contiguous
+from tile_ir.lazy import np
+from tile_ir.machine import Memory
+from tile_ir.nodes import Op
+from tile_ir.opdef import AttrDef, OpDef, OperandDef, Problem, Scratch
+from tile_ir.ops.rules import (
+    FLOATS,
+    UB,
+    VECTOR,
+    elements_bound,
+    same_dtype,
+    scalar,
+    scratch_operand,
+    shape_text,
+    source,
+    updated,
+    vector_cost,
+)
+
+REPEAT_BYTES = 256
+ORDERS = ("order_value_index", "order_index_value", "order_only_value", "order_only_index")
+
+
+def _lanes(dtype: DType) -> int:
+    return REPEAT_BYTES // dtype.size
+
+
+def _block(dtype: DType) -> int:
+    return BLOCK_BYTES // dtype.size
+
+
+def _in_range(op: Op, limits: dict[str, tuple[int, int]]) -> Problem | None:
+    """Attributes within the limits of the instruction."""
+    for name, (low, high) in limits.items():
+        if not low <= op.attr(name) <= high:
+            return Problem(
+                "attribute-value",
+                f"{op.opdef.name}: {name} is {op.attr(name)}, expected {low} to {high}",
+                name,
+            )
+    return None
+
+
+def _long_enough(op: Op, needed: dict[str, int]) -> Problem | None:
+    """Operands are one run of at least so many elements."""
+    for name, count in needed.items():
+        region = op.region(name)
+        if not is_contiguous(region):
+            return Problem(
+                "strided-operand",
+                f"{op.opdef.name}: {name} `{region.buffer.name}` is not contiguous",
+                name,
+                "copy the slice to a buffer of its own first",
+            )
+        if count > elements_bound(region):
+            return Problem(
+                "shape-mismatch",
+                f"{op.opdef.name}: {name} `{region.buffer.name}` has {shape_text(region)}, but "
+                f"{count} are used",
+                name,
+                "repeat counts groups of 256 bytes",
+            )
+    return None
+
+
+def _source_end(op: Op, repeat: int, mask: int, block_stride: int, repeat_stride: int) -> int:
+    """Elements of src up to the last one that is read."""
+    if repeat == 0:
+        return 0
+    block = _block(op.region("src").dtype)
+    last = mask - 1
+    return ((repeat - 1) * repeat_stride + last // block * block_stride) * block + last % block + 1
+
+
+STRIDES = (
+    AttrDef("dst_rep_stride", int),
+    AttrDef("src_blk_stride", int),
+    AttrDef("src_rep_stride", int),
+)
+STRIDE_LIMITS = {
+    "repeat": (0, 255),
+    "dst_rep_stride": (0, 65535),
+    "src_blk_stride": (1, 65535),
+    "src_rep_stride": (0, 65535),
+}
+
+
+def _strided(op: Op, result_end: int) -> Problem | None:
+    lanes = _lanes(op.region("src").dtype)
+    problem = _in_range(op, {**STRIDE_LIMITS, "mask": (1, lanes)})
+    if problem is not None:
+        return problem
+    strides = op.attr("src_blk_stride"), op.attr("src_rep_stride")
+    end = _source_end(op, op.attr("repeat"), op.attr("mask"), *strides)
+    return _long_enough(op, {"dst": result_end if op.attr("repeat") else 0, "src": end})
+
+
+def _row(op: Op, src: Any, repeat: int) -> Any:
+    """The active lanes of one repeat."""
+    block = _block(op.region("src").dtype)
+    lane = np.arange(op.attr("mask"))
+    start = repeat * op.attr("src_rep_stride") * block
+    places = start + lane // block * op.attr("src_blk_stride") * block + lane % block
+    return src.reshape(-1)[places]
+
+
+def _order(op: Op) -> str:
+    return op.attr("order") if any(a.name == "order" for a in op.opdef.attrs) else ORDERS[2]
+
+
+def _result_bytes(op: Op) -> int:
+    """Bytes of the result of a repeat, which are also the unit of its stride."""
+    size = op.region("dst").dtype.size
+    return {ORDERS[2]: size, ORDERS[3]: 4}.get(_order(op), 2 * size)
+
+
+def _whole_shape(op: Op) -> Problem | None:
+    size, unit = op.region("dst").dtype.size, _result_bytes(op)
+    last = (op.attr("repeat") - 1) * op.attr("dst_rep_stride") * unit + unit
+    return _strided(op, -(-last // size))
+
+
+def _whole(fn: Callable[[Any], Any], place: Callable[[Any], Any] | None) -> Callable[..., Any]:
+    def meaning(op: Op, dst: Any, src: Any) -> Any:
+        flat = np.ascontiguousarray(dst).reshape(-1).copy()
+        raw, unit, order = flat.view(np.uint8), _result_bytes(op), _order(op)
+        word = np.dtype(f"u{4 if order == ORDERS[3] else flat.itemsize}")
+        for repeat in range(op.attr("repeat")):
+            row = _row(op, src, repeat)
+            with np.errstate(all="ignore"):
+                value = np.asarray(fn(row)).astype(flat.dtype).tobytes()
+            index = b"" if place is None else np.asarray(place(row)).astype(word).tobytes()
+            parts = {ORDERS[0]: value + index, ORDERS[1]: index + value, ORDERS[3]: index}
+            start = repeat * op.attr("dst_rep_stride") * unit
+            raw[start : start + unit] = np.frombuffer(parts.get(order, value), np.uint8)
+        return flat.reshape(dst.shape)
+
+    return meaning
+
+
+def _reduce(
+    name: str,
+    attrs: tuple[AttrDef, ...],
+    meaning: Callable[..., Any],
+    shape_rule: Callable[[Op], Problem | None],
+    doc: str,
+    api: str,
+) -> OpDef:
+    return OpDef(
+        name=name,
+        family="repeat_reduce",
+        doc=doc,
+        ascend_c=api,
+        operands=(updated("dst", UB, *FLOATS), source("src")),
+        attrs=attrs,
+        placement=VECTOR,
+        meaning=meaning,
+        dtype_rule=same_dtype,
+        shape_rule=shape_rule,
+        cost=vector_cost(128 / 7, 64 / 7),
+    )
+
+
+def _sum(row: Any) -> Any:
+    return np.sum(np.asarray(row, np.float64))
+
+
+MASK_REPEAT = (AttrDef("mask", int), AttrDef("repeat", int), *STRIDES)
+WHOLE = (
+    _reduce(
+        "wholereducemax",
+        (*MASK_REPEAT, AttrDef("order", str, ORDERS[0], ORDERS)),
+        _whole(lambda row: np.max(row), lambda row: np.argmax(row)),
+        _whole_shape,
+        "maximum of the first mask elements of each repeat, and where it is; dst_rep_stride counts "
+        "results",
+        "WholeReduceMax",
+    ),
+    _reduce(
+        "wholereducemin",
+        (*MASK_REPEAT, AttrDef("order", str, ORDERS[0], ORDERS)),
+        _whole(lambda row: np.min(row), lambda row: np.argmin(row)),
+        _whole_shape,
+        "minimum of the first mask elements of each repeat, and where it is; dst_rep_stride counts "
+        "results",
+        "WholeReduceMin",
+    ),
+    _reduce(
+        "wholereducesum",
+        MASK_REPEAT,
+        _whole(_sum, None),
+        _whole_shape,
+        "sum of the first mask elements of each repeat; halves round after each level of the tree",
+        "WholeReduceSum",
+    ),
+)
+
+
+def _block_shape(op: Op) -> Problem | None:
+    blocks = -(-op.attr("mask") // _block(op.region("src").dtype))
+    return _strided(op, (op.attr("repeat") - 1) * op.attr("dst_rep_stride") * 8 + blocks)
+
+
+def _block_wise(fn: Callable[[Any], Any]) -> Callable[..., Any]:
+    def meaning(op: Op, dst: Any, src: Any) -> Any:
+        flat, block = dst.reshape(-1).copy(), _block(op.region("src").dtype)
+        for repeat in range(op.attr("repeat")):
+            row = _row(op, src, repeat)
+            for number, start in enumerate(range(0, len(row), block)):
+                with np.errstate(all="ignore"):
+                    value = np.asarray(fn(row[start : start + block])).astype(flat.dtype)
+                flat[repeat * op.attr("dst_rep_stride") * 8 + number] = value
+        return flat.reshape(dst.shape)
+
+    return meaning
+
+
+def _block_reduce(kind: str, fn: Callable[[Any], Any], word: str) -> OpDef:
+    return _reduce(
+        f"block_reduce_{kind}",
+        (AttrDef("repeat", int), AttrDef("mask", int), *STRIDES),
+        _block_wise(fn),
+        _block_shape,
+        f"{word} of each block of 32 bytes among the first mask elements of each repeat; "
+        "dst_rep_stride counts 8 results",
+        f"BlockReduce{kind.capitalize()}",
+    )
+
+
+BLOCK = (
+    _block_reduce("max", lambda part: np.max(part), "maximum"),
+    _block_reduce("min", lambda part: np.min(part), "minimum"),
+    _block_reduce("sum", _sum, "sum"),
+)
+
+
+# Sums of one run ----------------------------------------------------------------------------------
+
+
+def _sum_op(
+    name: str,
+    scalars: tuple[OperandDef, ...],
+    meaning: Callable[..., Any],
+    shape_rule: Callable[[Op], Problem | None],
+    doc: str,
+    scratch: Callable[[Op], int],
+    attrs: tuple[AttrDef, ...] = (),
+    parameters: tuple[str, ...] = (),
+    dtypes: tuple[DType, ...] = FLOATS,
+) -> OpDef:
+    return OpDef(
+        name=name,
+        family="repeat_reduce",
+        doc=doc,
+        ascend_c="WholeReduceSum and binary folds",
+        operands=(updated("dst", UB, *dtypes), source("src"), *scalars, scratch_operand()),
+        attrs=attrs,
+        hidden=("scratch",),
+        parameters=parameters,
+        placement=VECTOR,
+        meaning=meaning,
+        dtype_rule=same_dtype,
+        shape_rule=shape_rule,
+        scratch=lambda op: (Scratch(Memory.UB, FLOAT32, scratch(op)),),
+        cost=vector_cost(128 / 7, 64 / 7),
+    )
+
+
+def _number(op: Op, name: str) -> int | None:
+    value = op.operand(name)
+    return constant_value(value) if isinstance(value, Expr) else None
+
+
+def _integers(op: Op, *names: str) -> Problem | None:
+    for name in names:
+        value = op.operand(name)
+        if isinstance(value, Expr) and not value.dtype.is_integer:
+            return Problem("operand-kind", f"{op.opdef.name}: {name} is {value.dtype}", name)
+        number = _number(op, name)
+        if number is not None and number < 0:
+            return Problem("count-range", f"{op.opdef.name}: {name} is {number}", name)
+    return None
+
+
+def _sum_of_run(op: Op, dst: Any, src: Any, count: Any, _scratch: Any) -> Any:
+    flat = dst.reshape(-1).copy()
+    with np.errstate(all="ignore"):
+        flat[0] = np.sum(np.asarray(src.reshape(-1)[:count], np.float64)).astype(flat.dtype)
+    return flat.reshape(dst.shape)
+
+
+def _run_shape(op: Op) -> Problem | None:
+    return _integers(op, "count") or _long_enough(op, {"dst": 1, "src": _number(op, "count") or 0})
+
+
+def _row_sums(op: Op, dst: Any, src: Any, inner: Any, n: Any, _scratch: Any) -> Any:
+    flat, values = dst.reshape(-1).copy(), np.asarray(src.reshape(-1), np.float64)
+    for row in range(op.attr("outer")):
+        with np.errstate(all="ignore"):
+            total = np.sum(values[row * inner : row * inner + n])
+            flat[row] = total.astype(flat.dtype)
+    return flat.reshape(dst.shape)
+
+
+def _rows_shape(op: Op) -> Problem | None:
+    problem = _integers(op, "inner", "n") or _in_range(op, {"outer": (1, 65535)})
+    if problem is not None:
+        return problem
+    outer, inner, n = op.attr("outer"), _number(op, "inner"), _number(op, "n")
+    dtype = op.region("src").dtype
+    if inner is not None and outer > 1 and inner * dtype.size % BLOCK_BYTES:
+        return Problem(
+            "row-alignment",
+            f"{op.opdef.name}: rows are {inner * dtype.size} bytes apart, expected a multiple of "
+            f"{BLOCK_BYTES}",
+            "inner",
+            f"pad rows to a multiple of {BLOCK_BYTES // dtype.size} elements",
+        )
+    if inner is not None and n is not None and n > inner:
+        return Problem("count-range", f"{op.opdef.name}: n is {n}, but rows have {inner}", "n")
+    return _long_enough(op, {"dst": outer, "src": (outer - 1) * (inner or 0) + (n or 0)})
+
+
+def _masked_sum(
+    op: Op, dst: Any, src: Any, mask: Any, repeat: Any, stride: Any, _scratch: Any
+) -> Any:
+    flat, values = dst.reshape(-1).copy(), np.asarray(src.reshape(-1), np.float64)
+    block = _block(op.region("src").dtype)
+    starts = [r * stride * block for r in range(repeat)]
+    with np.errstate(all="ignore"):
+        total = np.sum([values[s : s + mask].sum() for s in starts])
+        flat[0] = np.asarray(total).astype(flat.dtype)
+    return flat.reshape(dst.shape)
+
+
+def _masked_shape(op: Op) -> Problem | None:
+    problem = _integers(op, "mask", "repeat", "src_rep_stride")
+    if problem is not None:
+        return problem
+    lanes = _lanes(op.region("src").dtype)
+    for name, low, high in (("mask", 1, lanes), ("repeat", 0, 255)):
+        number = _number(op, name)
+        if number is not None and not low <= number <= high:
+            return Problem(
+                "count-range",
+                f"{op.opdef.name}: {name} is {number}, expected {low} to {high}",
+                name,
+            )
+    mask, repeat, stride = (_number(op, n) for n in ("mask", "repeat", "src_rep_stride"))
+    if mask is None or stride is None or not repeat:
+        return _long_enough(op, {"dst": 1, "src": 0})
+    return _long_enough(op, {"dst": 1, "src": _source_end(op, repeat, mask, 1, stride)})
+
+
+LANES_32 = REPEAT_BYTES // FLOAT32.size
+RUN_SCRATCH = 2 * LANES_32 + 16  # two rows of partial sums and the results, as reduce_rows wants
+SUMS = (
+    _sum_op(
+        "reduce_sum_experiment",
+        (scalar("count"),),
+        _sum_of_run,
+        _run_shape,
+        "dst[0] = sum of the first count elements of src, 0 for none",
+        lambda op: RUN_SCRATCH,
+    ),
+    _sum_op(
+        "sum_experiment",
+        (scalar("inner"), scalar("n")),
+        _row_sums,
+        _rows_shape,
+        "dst[r] = sum of the first n of the inner elements of row r, for outer rows",
+        lambda op: op.attr("outer") * 2 * LANES_32 + -(-op.attr("outer") // 16) * 16,
+        (AttrDef("outer", int),),
+        ("dst", "src", "outer", "inner", "n"),
+    ),
+    _sum_op(
+        "reduce_sum_mask_experiment",
+        (scalar("mask"), scalar("repeat"), scalar("src_rep_stride")),
+        _masked_sum,
+        _masked_shape,
+        "dst[0] = sum of the first mask elements of each of repeat repeats, 0 for none",
+        lambda op: 256 + RUN_SCRATCH,
+        dtypes=(FLOAT32,),
+    ),
+)
+
+
+# Interpolation ------------------------------------------------------------------------------------
+
+
+def _interpolation_types(op: Op) -> Problem | None:
+    for name, dtype in (("src0", FLOAT16), ("src0_offset", UINT32), ("src1", FLOAT16)):
+        region = op.region(name)
+        if region.dtype is not dtype:
+            return Problem(
+                "operand-dtype",
+                f"{op.opdef.name}: {name} `{region.buffer.name}` is {region.dtype}, expected "
+                f"{dtype}",
+                name,
+            )
+    return None
+
+
+def _interpolation_shape(op: Op) -> Problem | None:
+    problem = _in_range(
+        op,
+        {
+            "mask": (1, 128),
+            "h_repeat": (1, 255),
+            "dst_blk_stride": (1, 65535),
+            "v_r_offset": (16, 65535),
+            "v_repeat": (1, 255),
+        },
+    )
+    if problem is not None:
+        return problem
+    across, down, row = op.attr("h_repeat"), op.attr("v_repeat"), op.attr("v_r_offset")
+    if row % 16 or across * down > 255:
+        name, what = (
+            ("v_r_offset", f"{row}, expected a multiple of 16")
+            if row % 16
+            else ("h_repeat", f"{across} with v_repeat {down}, together more than 255 repeats")
+        )
+        return Problem("attribute-value", f"{op.opdef.name}: {name} is {what}", name)
+    src1 = op.region("src1")
+    if not src1.is_whole() or elements_bound(src1) % 8:
+        return Problem(
+            "shape-mismatch",
+            f"{op.opdef.name}: src1 `{src1.buffer.name}` has {shape_text(src1)}, expected a whole "
+            "buffer of a multiple of 8",
+            "src1",
+        )
+    last = ((op.attr("mask") - 1) // 16) * op.attr("dst_blk_stride") * 16
+    weights = across * down * (8 if op.attr("repeat_mode") else 1)
+    return _long_enough(
+        op,
+        {
+            "dst": (down - 1) * row + last + (op.attr("mask") - 1) % 16 + 1,
+            "src0_offset": across * down * 8,
+            "src1": weights,
+            "src0": 1,
+        },
+    )
+
+
+def _interpolate(op: Op, dst: Any, src0: Any, offsets: Any, src1: Any, _scratch: Any) -> Any:
+    flat, values = dst.reshape(-1).copy(), src0.reshape(-1)
+    across, per_block = op.attr("h_repeat"), op.attr("repeat_mode")
+    starts, weights = offsets.reshape(-1) // 2, src1.reshape(-1)
+    lane = np.arange(op.attr("mask"))
+    with np.errstate(all="ignore"):
+        for row in range(op.attr("v_repeat")):
+            total = None
+            for i in range(across):
+                repeat = row * across + i
+                blocks = [values[s : s + 16] for s in starts[repeat * 8 : repeat * 8 + 8]]
+                first = repeat * 8 if per_block else repeat
+                weight = weights[first : first + (8 if per_block else 1)].reshape(-1, 1)
+                product = (np.stack(blocks) * weight).reshape(-1)
+                total = product if total is None else product + total
+            assert total is not None, "h_repeat is at least 1"
+            places = lane // 16 * op.attr("dst_blk_stride") * 16 + lane % 16
+            flat[row * op.attr("v_r_offset") + places] = total[lane]
+    return flat.reshape(dst.shape)
+
+
+def _interpolation_scratch(op: Op) -> tuple[Scratch, ...]:
+    """The gathered blocks of all repeats, and a block for each weight."""
+    repeats = op.attr("h_repeat") * op.attr("v_repeat")
+    size = repeats * REPEAT_BYTES + elements_bound(op.region("src1")) * BLOCK_BYTES
+    return (Scratch(Memory.UB, FLOAT32, size // FLOAT32.size),)
+
+
+INTERPOLATION = OpDef(
+    name="bilinear_interpolation",
+    family="repeat_reduce",
+    doc="sums of h_repeat gathered repeats of src0 times weights of src1, v_repeat times; a weight "
+    "counts for a block (repeat_mode) or a repeat",
+    ascend_c="BilinearInterpolation",
+    operands=(
+        updated("dst", UB, FLOAT16),
+        source("src0"),
+        source("src0_offset"),
+        source("src1"),
+        scratch_operand(),
+    ),
+    attrs=(
+        AttrDef("mask", int),
+        AttrDef("h_repeat", int),
+        AttrDef("repeat_mode", bool),
+        AttrDef("dst_blk_stride", int),
+        AttrDef("v_r_offset", int),
+        AttrDef("v_repeat", int),
+    ),
+    hidden=("scratch",),
+    placement=VECTOR,
+    meaning=_interpolate,
+    dtype_rule=_interpolation_types,
+    shape_rule=_interpolation_shape,
+    scratch=_interpolation_scratch,
+    cost=vector_cost(16, 8),
+)
+
+OPS = (*WHOLE, *BLOCK, *SUMS, INTERPOLATION)

@@ -1,0 +1,301 @@
+"""Sorting to (value, index) pairs, largest value first (language.md, section 3.12).
+
+Pairs lie interleaved. `sort` and `topk` give the index as a value of the element type; `sort32`
+keeps the bits of the index it is given. Of equal values the one with the lower index comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tile_ir.dtypes import FLOAT16, FLOAT32, INT32, UINT32
+from tile_ir.expr import Expr, constant_value
+from tile_ir.geometry import element_count
+from tile_ir.lazy import np
+from tile_ir.machine import Memory
+from tile_ir.nodes import Op, Region
+from tile_ir.opdef import Access, OpDef, OperandDef, Problem, Scratch
+from tile_ir.ops.rules import (
+    FLOATS,
+    UB,
+    VECTOR,
+    all_rules,
+    destination,
+    elements_bound,
+    exact_sizes,
+    leading,
+    same_dtype,
+    scalar,
+    scratch_operand,
+    shape_text,
+    source,
+    vector_cost,
+)
+
+# Elements that one step of the sorting instruction orders, pairs one list of the merging
+# instruction may have (hardware.md, section 3.7), and lists it merges.
+GROUP = 32
+MAX_LIST = 4095
+MAX_LISTS = 4
+PAIR_BYTES = 8
+# Runs of 32 grow four times as long by each merge: 2048 is the last length that is merged again.
+MAX_SORTED = 8192
+
+
+def _whole_groups(region: Region) -> int:
+    return -(-elements_bound(region) // GROUP) * GROUP
+
+
+def _whole_numbers(op: Op) -> Problem | None:
+    for definition, operand in zip(op.opdef.operands, op.operands, strict=True):
+        if isinstance(operand, Expr) and operand.dtype.is_float:
+            return Problem(
+                "dtype-mismatch",
+                f"{op.opdef.name}: {definition.name} is a float, expected an integer",
+                definition.name,
+                "write an integer",
+            )
+    return None
+
+
+def _sortable_size(op: Op) -> Problem | None:
+    src = op.region("src")
+    if _whole_groups(src) <= MAX_SORTED:
+        return None
+    return Problem(
+        "sort-size",
+        f"{op.opdef.name}: src `{src.buffer.name}` has {shape_text(src)}, "
+        f"expected at most {MAX_SORTED}",
+        "src",
+        "sort parts of it, and merge them with T.tile.merge_sort",
+    )
+
+
+def _counts_inside(op: Op) -> Problem | None:
+    """Counts known now lie inside the source."""
+    src = op.region("src")
+    total = constant_value(element_count(src))
+    for name in ("K", "actual_num"):
+        if name not in (o.name for o in op.opdef.operands):
+            continue
+        value = op.operand(name)
+        count = constant_value(value) if isinstance(value, Expr) else None
+        if count is not None and total is not None and not 0 <= count <= total:
+            return Problem(
+                "sort-count",
+                f"{op.opdef.name}: {name} is {count}, but src `{src.buffer.name}` has {total} "
+                "elements",
+                name,
+            )
+    return None
+
+
+def _descending(values: Any) -> Any:
+    """Places of the values from the largest; NaN counts as largest, equal ones stay in order."""
+    return np.lexsort((-np.asarray(values, np.float64), ~np.isnan(values)))
+
+
+def _sorted_pairs(src: Any, actual: int) -> Any:
+    values = np.where(np.arange(src.size) < actual, src.reshape(-1), -np.inf).astype(src.dtype)
+    order = _descending(values)
+    with np.errstate(over="ignore"):
+        return np.stack([values[order], order.astype(src.dtype)], axis=1)
+
+
+def _sort(op: Op, dst: Any, src: Any, actual: Any, _scratch: Any) -> Any:
+    return leading(dst, _sorted_pairs(src, int(actual)))
+
+
+def _topk(op: Op, dst: Any, src: Any, count: Any, actual: Any, _scratch: Any) -> Any:
+    return leading(dst, _sorted_pairs(src, int(actual))[: int(count)])
+
+
+def _sort_uses(op: Op) -> Mapping[str, Expr]:
+    return {"dst": element_count(op.region("src")) * 2}
+
+
+def _topk_uses(op: Op) -> Mapping[str, Expr]:
+    count = op.operand("K")
+    assert isinstance(count, Expr), "the verifier demands a scalar"
+    return {"dst": count * 2}
+
+
+def _sort_scratch(op: Op) -> tuple[Scratch, ...]:
+    """Pairs twice, to merge from one to the other; floats, whatever is sorted."""
+    return (Scratch(Memory.UB, FLOAT32, 4 * _whole_groups(op.region("src"))),)
+
+
+def _pair_elements(region: Region) -> int:
+    return PAIR_BYTES // region.dtype.size
+
+
+def _sort32_uses(op: Op) -> Mapping[str, Expr]:
+    src = op.region("src0")
+    count = element_count(src)
+    return {"dst": count * _pair_elements(src), "src1": count}
+
+
+def _sort32_types(op: Op) -> Problem | None:
+    dst, src = op.region("dst"), op.region("src0")
+    if dst.dtype == src.dtype:
+        return None
+    return Problem(
+        "dtype-mismatch",
+        f"sort32: src0 `{src.buffer.name}` is {src.dtype}, "
+        f"but dst `{dst.buffer.name}` is {dst.dtype}",
+        "src0",
+        "cast one of them with T.tile.cast",
+    )
+
+
+def _whole_sort32(op: Op) -> Problem | None:
+    src = op.region("src0")
+    count = constant_value(element_count(src))
+    if count is None or count % GROUP == 0:
+        return None
+    return Problem(
+        "sort-group",
+        f"sort32: src0 `{src.buffer.name}` has {shape_text(src)}, expected a multiple of {GROUP}",
+        "src0",
+        "T.tile.sort takes any number of elements",
+    )
+
+
+def _sort32(op: Op, dst: Any, src: Any, index: Any) -> Any:
+    values, labels = src.reshape(-1, GROUP), index.reshape(-1, GROUP).view(np.uint32)
+    width = _pair_elements(op.region("src0"))
+    pairs = np.zeros((values.size, width), src.dtype)
+    order = np.stack([_descending(row) for row in values]) if values.size else values.astype(int)
+    pairs[:, 0] = np.take_along_axis(values, order, 1).reshape(-1)
+    bits = np.take_along_axis(labels, order, 1).reshape(-1, 1)
+    pairs[:, width // 2 :] = bits.view(src.dtype)
+    return leading(dst, pairs)
+
+
+def _merge_uses(op: Op) -> Mapping[str, Expr]:
+    lists = [o for o in op.operands[1:] if isinstance(o, Region)]
+    total = element_count(lists[0])
+    for region in lists[1:]:
+        total = total + element_count(region)
+    return {"dst": total}
+
+
+def _list_sizes(op: Op) -> Problem | None:
+    lists = [o for o in op.operands[1:] if isinstance(o, Region)]
+    if not 2 <= len(lists) <= MAX_LISTS:
+        return Problem(
+            "arity",
+            f"merge_sort: {len(lists)} lists are merged, expected 2 to {MAX_LISTS}",
+            "srcs",
+            "merge in steps",
+        )
+    for region in lists:
+        count = constant_value(element_count(region))
+        if count is not None and (count % 2 or count // 2 > MAX_LIST):
+            return Problem(
+                "merge-size",
+                f"merge_sort: `{region.buffer.name}` has {shape_text(region)}, "
+                f"expected pairs, at most {MAX_LIST} of them",
+                "srcs",
+            )
+    return exact_sizes(op)
+
+
+def _merge(op: Op, dst: Any, *lists: Any) -> Any:
+    """The largest of the first pairs, over and over; of equal ones that of the earlier list."""
+    pairs = [values.reshape(-1, 2) for values in lists]
+    taken = [0] * len(pairs)
+    merged: list[Any] = []
+    while True:
+        heads = [i for i, p in enumerate(pairs) if taken[i] < len(p)]
+        if not heads:
+            return leading(dst, np.stack(merged) if merged else dst[:0])
+        values = np.array([pairs[i][taken[i], 0] for i in heads])
+        best = heads[int(_descending(values)[0])]
+        merged.append(pairs[best][taken[best]])
+        taken[best] += 1
+
+
+OPS = (
+    OpDef(
+        name="sort",
+        family="sort",
+        doc="dst = (value, index) pairs of src, largest first; elements from actual_num on count "
+        "as -inf",
+        ascend_c="Sort32, MrgSort",
+        operands=(
+            destination("dst", UB, *FLOATS),
+            source("src"),
+            scalar("actual_num"),
+            scratch_operand(),
+        ),
+        hidden=("scratch",),
+        placement=VECTOR,
+        meaning=_sort,
+        flat=True,
+        uses=_sort_uses,
+        dtype_rule=all_rules(same_dtype, _whole_numbers),
+        shape_rule=all_rules(_sortable_size, _counts_inside, exact_sizes),
+        scratch=_sort_scratch,
+        cost=vector_cost(2 / 7, 2 / 7),
+    ),
+    OpDef(
+        name="topk",
+        family="sort",
+        doc="dst = the first K (value, index) pairs of src, largest first; elements from "
+        "actual_num on count as -inf",
+        ascend_c="Sort32, MrgSort",
+        operands=(
+            destination("dst", UB, *FLOATS),
+            source("src"),
+            scalar("K"),
+            scalar("actual_num"),
+            scratch_operand(),
+        ),
+        hidden=("scratch",),
+        placement=VECTOR,
+        meaning=_topk,
+        flat=True,
+        uses=_topk_uses,
+        dtype_rule=all_rules(same_dtype, _whole_numbers),
+        shape_rule=all_rules(_sortable_size, _counts_inside, exact_sizes),
+        scratch=_sort_scratch,
+        cost=vector_cost(2 / 7, 2 / 7),
+    ),
+    OpDef(
+        name="sort32",
+        family="sort",
+        doc="pairs of 8 bytes (value, bits of the index src1) of every 32 elements of src0, "
+        "largest first; a float16 pair has two zero bytes behind the value",
+        ascend_c="Sort32",
+        operands=(
+            destination("dst", UB, FLOAT16, FLOAT32),
+            source("src0"),
+            source("src1", UB, UINT32, INT32),
+        ),
+        placement=VECTOR,
+        meaning=_sort32,
+        flat=True,
+        uses=_sort32_uses,
+        dtype_rule=_sort32_types,
+        shape_rule=all_rules(_whole_sort32, exact_sizes),
+        cost=vector_cost(2, 2),
+    ),
+    OpDef(
+        name="merge_sort",
+        family="sort",
+        doc="dst = two to four sorted lists of (value, index) pairs merged, largest first",
+        ascend_c="MrgSort",
+        operands=(
+            destination("dst", UB, FLOAT32),
+            OperandDef("srcs", Access.READ, UB, (FLOAT32,), variadic=True),
+        ),
+        placement=VECTOR,
+        meaning=_merge,
+        flat=True,
+        uses=_merge_uses,
+        shape_rule=_list_sizes,
+        cost=vector_cost(2, 2),
+    ),
+)

@@ -1,0 +1,118 @@
+"""Sine, cosine and power, composed of vector instructions; each says how far it is off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tile_ir.dtypes import FLOAT16, FLOAT32, INT32, DType
+from tile_ir.lazy import np
+from tile_ir.machine import Memory
+from tile_ir.nodes import Op
+from tile_ir.opdef import OpDef, OperandDef, Scratch
+from tile_ir.ops.counted import CHUNK
+from tile_ir.ops.rules import (
+    FLOATS,
+    UB,
+    VECTOR,
+    destination,
+    same_dtype,
+    same_size,
+    scratch_operand,
+    source,
+    vector_cost,
+)
+
+
+def _function(
+    name: str,
+    sources: tuple[OperandDef, ...],
+    dtypes: tuple[DType, ...],
+    meaning: Callable[..., Any],
+    doc: str,
+    api: str,
+    chunks: int,
+    rate: float,
+) -> OpDef:
+    return OpDef(
+        name=name,
+        family="transcendental",
+        doc=doc,
+        ascend_c=api,
+        operands=(destination("dst", UB, *dtypes), *sources, scratch_operand()),
+        hidden=("scratch",),
+        placement=VECTOR,
+        meaning=meaning,
+        elementwise=True,
+        may_alias=True,
+        dtype_rule=same_dtype,
+        shape_rule=same_size,
+        scratch=lambda op: (Scratch(Memory.UB, FLOAT32, chunks * CHUNK),),
+        cost=vector_cost(rate, rate),
+    )
+
+
+def _wave(fn: Callable[[Any], Any]) -> Callable[..., Any]:
+    def meaning(op: Op, _dst: Any, x: Any, _scratch: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return fn(np.asarray(x, np.float64))
+
+    return meaning
+
+
+def _power(op: Op, _dst: Any, x: Any, y: Any, _scratch: Any) -> Any:
+    if x.dtype.kind == "i":
+        return _integer_power(x, y)
+    with np.errstate(all="ignore"):
+        # A zero has no sign here, NaN stays NaN even to the power of 0, and -inf has no roots.
+        base, exponent = np.asarray(x, np.float64) + 0.0, np.asarray(y, np.float64)
+        unknown = np.isnan(base) | np.isnan(exponent)
+        unknown |= (base == -np.inf) & (exponent != np.floor(exponent))
+        return np.where(unknown, np.nan, np.power(base, exponent))
+
+
+def _integer_power(x: Any, y: Any) -> Any:
+    """By squaring, modulo 2 ** 32; a negative exponent leaves 0 of all but 1 and -1."""
+    base, result = x.astype(np.uint32), np.ones_like(x, np.uint32)
+    for bit in range(31):
+        result = np.where(y >> bit & 1, result * base, result)
+        base = base * base
+    return np.where((y < 0) & (np.abs(x.astype(np.int64)) != 1), 0, result.astype(np.int32))
+
+
+RANGE = "for |src| up to 65536; off by less than 3 ulp of a float, 1 ulp of a half"
+OPS = (
+    _function(
+        "sin",
+        (source("src"),),
+        FLOATS,
+        _wave(lambda x: np.sin(x)),
+        f"dst = sine of src, {RANGE}",
+        "Muls, Cast, Add, Mul, Adds",
+        4,
+        2,
+    ),
+    _function(
+        "cos",
+        (source("src"),),
+        FLOATS,
+        _wave(lambda x: np.cos(x)),
+        f"dst = cosine of src, {RANGE}",
+        "Muls, Cast, Add, Mul, Adds",
+        4,
+        2,
+    ),
+    _function(
+        "pow",
+        (source("src0"), source("src1")),
+        (FLOAT16, FLOAT32, INT32),
+        _power,
+        "dst = src0 ** src1; the relative error of floats is below (2 + |src1 ln src0|) * 2 ** -23 "
+        "(and 1 ulp of a half), NaN and roots of negative numbers give NaN, -0 counts as 0; "
+        "integers wrap, and a negative "
+        "exponent gives 0 unless src0 is 1 or -1",
+        "Ln, Mul, Exp / ShiftLeft, ShiftRight, Mul",
+        5,
+        1.5,
+    ),
+)

@@ -1,0 +1,109 @@
+"""`torch.npu`: one device, whose properties are those of the chip kernels are simulated for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from tile_ir import Target, did_you_mean
+from tile_runtime.host_npu.graphs import NPUGraph, graph
+from tile_runtime.host_npu.streams import Event, Stream, current_stream, stream
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceProperties:
+    """What `get_device_properties` tells."""
+
+    name: str
+    cube_core_num: int
+    vector_core_num: int
+    total_memory: int
+    L2_cache_size: int
+    multi_processor_count: int
+
+
+class StandIn(ModuleType):
+    """A module of which only what scripts use exists; anything else is an error by name."""
+
+    def __init__(self, name: str, doc: str) -> None:
+        super().__init__(name, doc)
+        self.__spec__ = ModuleSpec(name, None)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        hint = did_you_mean(name, vars(self))
+        raise AttributeError(
+            f"{self.__name__}.{name} is not provided where there is no NPU"
+            f"{f'; {hint}' if hint else ''}"
+        )
+
+
+def npu_module(target: Target) -> ModuleType:
+    """The module `torch.npu` for a chip."""
+    gigabytes = target.hbm_gigabytes or 64
+    properties = DeviceProperties(
+        target.name, target.cube_cores, target.vector_cores, gigabytes << 30, target.l2_bytes,
+        target.cube_cores,
+    )  # fmt: skip
+    module = StandIn("torch.npu", "The NPU of a machine that has none.")
+    vars(module).update(
+        Event=Event,
+        NPUGraph=NPUGraph,
+        Stream=Stream,
+        current_device=lambda: 0,
+        current_stream=current_stream,
+        default_stream=current_stream,
+        device=_Device,
+        device_count=lambda: 1,
+        empty_cache=_nothing,
+        get_device_name=lambda device=None: target.name,
+        get_device_properties=lambda device=None: properties,
+        get_rng_state=lambda device=None: torch.get_rng_state(),
+        graph=graph,
+        init=_nothing,
+        is_available=lambda: True,
+        is_bf16_supported=lambda: True,
+        is_initialized=lambda: True,
+        manual_seed=torch.manual_seed,
+        manual_seed_all=_nothing,
+        max_memory_allocated=_no_bytes,
+        max_memory_reserved=_no_bytes,
+        mem_get_info=lambda device=None: (gigabytes << 30, gigabytes << 30),
+        memory_allocated=_no_bytes,
+        memory_reserved=_no_bytes,
+        memory_summary=lambda device=None, abbreviated=False: "",
+        reset_peak_memory_stats=_nothing,
+        seed_all=_nothing,
+        set_device=_nothing,
+        set_rng_state=lambda state, device=None: torch.set_rng_state(state),
+        set_stream=_nothing,
+        stream=stream,
+        synchronize=_nothing,
+        # torch asks these when it seeds all devices.
+        _is_in_bad_fork=lambda: False,
+    )
+    return module
+
+
+class _Device:
+    """`with torch.npu.device(0):` changes nothing."""
+
+    def __init__(self, device: Any) -> None:
+        self.device = device
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *error: Any) -> None: ...
+
+
+def _nothing(*args: Any, **kwargs: Any) -> None:
+    """What needs no doing: all work is done when a call returns, and memory is the host's."""
+
+
+def _no_bytes(device: Any = None) -> int:
+    return 0

@@ -1,0 +1,37 @@
+"""`kernel.adapter`: where scripts look for the files of a kernel (language.md, 13.3 and 17)."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+
+
+@dataclass
+class LibraryGenerator:
+    """The files of one kernel. Scripts replace `load_lib` to learn where the library is."""
+
+    libpath: str
+    srcpath: str
+
+    def load_lib(self, lib_path: str | None = None) -> ctypes.CDLL:
+        """The library, for callers who call it themselves."""
+        return ctypes.CDLL(lib_path or self.libpath)
+
+
+@dataclass(frozen=True)
+class CythonKernelAdapter:
+    """What a kernel tells about its library."""
+
+    lib_generator: LibraryGenerator
+    kernel_source: str
+
+    @property
+    def libpath(self) -> str:
+        return self.lib_generator.libpath
+
+    @property
+    def srcpath(self) -> str:
+        return self.lib_generator.srcpath
+
+    def get_kernel_source(self) -> str:
+        return self.kernel_source

@@ -1,0 +1,42 @@
+"""`lower`: the source of a kernel without compiling it, for those who build it themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import tile_codegen_ascendc
+from tile_ir import Func, KernelError
+from tile_passes import run_pipeline
+from tile_runtime.jit_compile import CompileOptions, resolve_target
+from tile_runtime.pass_configs import pass_options
+from tile_runtime.signature import Param, signature_of
+
+
+@dataclass(frozen=True, slots=True)
+class KernelArtifact:
+    """What lowering gives: the Ascend C source with its `call`, and the parameters of that."""
+
+    kernel_source: str
+    params: tuple[Param, ...]
+    lowered: Func
+
+
+def lower(
+    prim_func: Func,
+    target: str = "auto",
+    target_host: str | None = None,
+    platform: str = "auto",
+    pass_configs: Mapping[Any, Any] | None = None,
+    **ignored: Any,
+) -> KernelArtifact:
+    """Run the passes and emit. Raises KernelError for a mistake in the kernel."""
+    if not isinstance(prim_func, Func):
+        raise KernelError(
+            "not-a-prim-func", f"expected a prim_func, found {type(prim_func).__name__}"
+        )
+    chip = resolve_target(CompileOptions(target=target, platform=platform))
+    lowered = run_pipeline(prim_func, chip, pass_options(pass_configs)).func
+    signature = signature_of(lowered, len(prim_func.params))
+    return KernelArtifact(tile_codegen_ascendc.emit(lowered, chip), signature.params, lowered)

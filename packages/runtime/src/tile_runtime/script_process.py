@@ -1,0 +1,71 @@
+"""The process a script runs in: `python -m tile_runtime.script_process script.py [args...]`.
+
+It has what scripts written for tilelang import. Where there is no NPU, torch has one that is the
+host. Everything else is as `python script.py [args...]` has it; switches come in the environment.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import Any, TypeAlias
+
+from tile_frontend import compat
+from tile_ir.switches import switch
+from tile_runtime.backend import npu_available
+
+Hook: TypeAlias = "Callable[[type[BaseException], BaseException, TracebackType | None], Any]"
+
+
+def main(arguments: list[str]) -> None:
+    """Run the script; what it raises goes on to the interpreter, which ends as it would."""
+    script, *_ = arguments
+    compat.install()
+    if not npu_available():
+        from tile_runtime import host_npu
+        from tile_runtime.jit_compile import CompileOptions, resolve_target
+
+        host_npu.install(resolve_target(CompileOptions()))
+    with ExitStack() as stack:
+        if switch("time"):
+            from tile_runtime.launch_times import launch_times_printed
+
+            stack.enter_context(launch_times_printed())
+        _run(script, arguments)
+
+
+def _run(script: str, arguments: list[str]) -> None:
+    """Execute a file as the main module."""
+    text = Path(script).read_bytes()
+    module = ModuleType("__main__")
+    module.__file__ = script
+    module.__builtins__ = __builtins__  # type: ignore[attr-defined]
+    # The folder of this module's start, and where python looks first when it runs a file.
+    sys.path[0] = os.path.dirname(os.path.realpath(script))
+    sys.argv = arguments
+    sys.modules["__main__"] = module
+    sys.excepthook = _from_the_script_on(sys.excepthook, script)
+    exec(compile(text, script, "exec"), vars(module))
+
+
+def _from_the_script_on(previous: Hook, script: str) -> Hook:
+    """A hook that leaves out the frames before the script's own."""
+
+    def shown(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        step = trace
+        while step is not None and step.tb_frame.f_code.co_filename != script:
+            step = step.tb_next
+        if isinstance(error, SyntaxError) and error.filename == script:
+            trace = None  # nothing of the script has run
+        # The interpreter's own hook shows the traceback the error has, not the one it is given.
+        previous(kind, error.with_traceback(step or trace), step or trace)
+
+    return shown
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,74 @@
+"""Which files of a checkout are scripts to run, with which arguments, and which can not be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+# Files that are parts of other scripts or of a build.
+MODULES = (
+    "*/__init__.py",
+    "*_golden.py",
+    "*/utils.py",
+    "*/moe_token_utils.py",
+    "*/setup.py",
+    "sparse_flash_attention/bench_sfa/sparse_flash_attn_pa*.py",
+    "flash_attention/fa_opt/plot.py",
+    "flash_attention/fa_opt/run.py",
+    "linear_attention_and_rnn/*/gdn/__init__.py",
+    "gemm_aot/example_gemm.py",
+)
+
+# Scripts no machine without an NPU can run, by what they need.
+NEEDS_NPU = {
+    "shmem/*": "several processes with remote memory (ACL SHMEM)",
+    "dispatch_combine/*": "several processes with remote memory (ACL SHMEM)",
+    "torch_tl_ascend/*": "an extension of torch built with torch_npu's headers",
+    "gemm_aot/*": "a library built by bisheng beforehand",
+    "gemm/example_gemm_fp8_pto.py": "fp8, which only the A5 family has",
+}
+
+_BENCH = "sparse_flash_attention/bench_sfa/bench_sfa.py"
+# Arguments of scripts that test nothing without them.
+ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
+    # One kernel of several is tested per run; these four are upstream's own list.
+    _BENCH: (
+        ("--file", "sparse_flash_attn_pa"),
+        ("--file", "sparse_flash_attn_pa_baseline"),
+        ("--file", "sparse_flash_attn_pa_developer"),
+        ("--file", "sparse_flash_attn_pa_no_cv_pipeline"),
+    ),
+}
+# Scripts that say by their exit code alone that they are right (language.md, section 17).
+EXIT_CODE_COUNTS = (_BENCH,)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One run of a script; `name` is its path below `examples`."""
+
+    name: str
+    path: Path
+    arguments: tuple[str, ...] = ()
+    needs: str = ""
+
+    @property
+    def title(self) -> str:
+        return " ".join((self.name, *self.arguments))
+
+
+def tasks(examples: Path, only: str = "*") -> Iterator[Task]:
+    """Every run whose title fits the pattern, in order of their names."""
+    for path in sorted(examples.rglob("*.py")):
+        name = path.relative_to(examples).as_posix()
+        needs = next((why for glob, why in NEEDS_NPU.items() if fnmatch(name, glob)), "")
+        if not needs and any(fnmatch(name, glob) for glob in MODULES):
+            continue
+        if needs and any(fnmatch(name, glob) for glob in MODULES[:5]):
+            continue
+        for arguments in ARGUMENTS.get(name, ((),)):
+            task = Task(name, path, arguments, needs)
+            if fnmatch(task.title, only) or fnmatch(task.name, only):
+                yield task

@@ -1,0 +1,92 @@
+"""Reading what became of a script, without any script."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.outcome import Kind, Outcome, outcome_of
+from conformance.run_task import Result
+from conformance.scripts import Task, tasks
+from conformance.table import as_csv, markdown, obstacles, summary
+
+TRACE = 'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\n'
+
+
+@pytest.mark.parametrize(
+    ("output", "code", "expected"),
+    [
+        ("KERNEL output match!\n", 0, Outcome(Kind.PASS)),
+        ("x\nAll test passed!", 0, Outcome(Kind.PASS)),
+        ("done\n", 0, Outcome(Kind.NO_TEXT)),
+        ("[FAILED] case 2\n", 0, Outcome(Kind.WRONG, detail="[FAILED] case 2")),
+        (
+            "Test passed!\n/x/a.py:3:5: error[unknown-name]: `T.tile.f` is not defined\n    f\n",
+            1,
+            Outcome(Kind.UNSUPPORTED, "unknown-name", "/x/a.py:3:5", "T.tile.f"),
+        ),
+        (
+            TRACE + "a.py:3:5: error[not-lowered-yet]: `a` is shared\n",
+            1,
+            Outcome(Kind.DEVELOPER, "not-lowered-yet", "a.py:3:5", "`a` is shared"),
+        ),
+        ("a.py:3:5: error[race]: two", 1, Outcome(Kind.RACE, "race", "a.py:3:5", "two")),
+        ("a.py:3: error[deadlock]: all", 1, Outcome(Kind.FAULT, "deadlock", "a.py:3", "all")),
+        (
+            "error[compiler-failed]: g++\nk.cpp:2:1: error: no\n", 1,
+            Outcome(Kind.BUILD, "compiler-failed", "", "g++"),
+        ),
+        ("error[timeout]: a.py ...", 124, Outcome(Kind.TIMEOUT, "timeout", "", "a.py ...")),
+        (
+            TRACE + "AssertionError: Tensor-likes are not close!\n\nGreatest absolute difference: 3\n",
+            1,
+            Outcome(Kind.WRONG, "AssertionError", "", "Greatest absolute difference: 3"),
+        ),
+        (
+            TRACE + "ModuleNotFoundError: No module named 'x'\n", 1,
+            Outcome(Kind.FAILED, "ModuleNotFoundError", "", "No module named 'x'"),
+        ),
+        (TRACE + "AssertionError: M must divide\n", 1,
+         Outcome(Kind.FAILED, "AssertionError", "", "M must divide")),
+        ("", 3, Outcome(Kind.FAILED, detail="exit code 3")),
+    ],
+)  # fmt: skip
+def test_outcomes(output: str, code: int, expected: Outcome) -> None:
+    assert outcome_of(output, code) == expected
+
+
+def test_some_scripts_say_it_by_their_exit_code() -> None:
+    assert outcome_of("[PASSED]", 0, exit_code_counts=True) == Outcome(Kind.PASS)
+
+
+def test_scripts_of_a_checkout(tmp_path: Path) -> None:
+    for name in ("a/b.py", "a/__init__.py", "a/x_golden.py", "shmem/s.py", "c.py",
+                 "sparse_flash_attention/bench_sfa/bench_sfa.py"):  # fmt: skip
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    found = list(tasks(tmp_path))
+    assert [t.name for t in found if "bench" not in t.name] == ["a/b.py", "c.py", "shmem/s.py"]
+    assert len([t for t in found if "bench" in t.name]) == 4
+    assert [t.name for t in found if t.needs] == ["shmem/s.py"]
+    assert [t.name for t in tasks(tmp_path, "a/*")] == ["a/b.py"]
+    assert [t.name for t in tasks(tmp_path, "c.py")] == ["c.py"]
+
+
+def test_tables() -> None:
+    missing = Outcome(Kind.UNSUPPORTED, "unknown-name", "/x/a.py:3:5", "T.tile.f | g")
+    results = [
+        Result(Task("a.py", Path("a.py")), Outcome(Kind.PASS), 1.0, (3.0, 8.0), True),
+        Result(Task("b.py", Path("b.py"), ("--x",)), missing, 2.0),
+        Result(Task("c.py", Path("c.py")), missing, 2.0, by_text=True),
+        Result(Task("d.py", Path("d.py")), Outcome(Kind.NEEDS_NPU, detail="an NPU")),
+    ]
+    text = summary(results)
+    assert "4 runs: 1 pass, 1 needs NPU, 2 unsupported; 2 say" in text
+    assert "median 5.5 ms, slowest 8.0 ms" in text
+    assert obstacles(results) == [("unsupported T.tile.f \\| g", 2, "b.py --x")]
+    page = markdown(results, "off")
+    assert (
+        "| b.py --x | unsupported | unknown-name: T.tile.f \\| g | a.py:3:5 | 2.0 |  |  |" in page
+    )
+    assert len(as_csv(results).splitlines()) == 5

@@ -1,0 +1,214 @@
+"""`@autotune`, the profiler, and hints for tile sizes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import tile_frontend as T
+from tile_ir import DEFAULT_TARGET, TARGETS, Func, KernelError, Memory
+from tile_ir.switches import override
+from tile_runtime import JITKernel, jit
+from tile_runtime.autotuner import AutoTuner, autotune, set_autotune_inputs
+from tile_runtime.kernel import watch_kernels
+from tile_runtime.profiler import Profiler, do_bench, modelled_microseconds
+from tile_runtime.tensor_supply import TensorSupplyType, supply_tensors
+from tile_runtime.tile_hints import Ascend, MatmulTemplate
+
+N = 1024
+
+
+def add_one(n: int, block: int, value: float = 1.0) -> Func:
+    """B = A + value, a block at a time on one core. Refuses blocks that do not divide."""
+    assert n % block == 0, f"{block} does not divide {n}"
+
+    @T.prim_func
+    def main(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")) -> None:
+        with T.Kernel(1) as (cid, vid), T.Scope("V"):
+            a_ub = T.alloc_ub((block,), "float32")
+            if vid == 0:
+                for i in T.serial(n // block):
+                    T.copy(A[i * block], a_ub)
+                    T.barrier_all()
+                    T.tile.add(a_ub, a_ub, value)
+                    T.barrier_all()
+                    T.copy(a_ub, B[i * block])
+                    T.barrier_all()
+
+    return main  # type: ignore[no-any-return]
+
+
+def tuned(**options: Any) -> Any:
+    """A fresh tuner over a fresh factory."""
+    options.setdefault("configs", [{"block": 64}, {"block": 512}])
+    options.setdefault("ref_prog", lambda a: a + 1)
+    return autotune(**options)(jit(out_idx=[-1])(add_one))
+
+
+def test_the_fastest_right_configuration_wins() -> None:
+    factory = tuned(configs=[{"block": 64}, {"block": 512}, {"block": 100}])
+    kernel = factory(N)
+    assert isinstance(kernel, JITKernel) and kernel.config == {"block": 512}
+    a = torch.randn(N)
+    assert torch.equal(kernel(a), a + 1)
+    result = kernel.get_tuner_result()
+    assert result["config"] == {"block": 512} and result["ref_latency"] > 0
+    assert result["latency"] == pytest.approx(do_bench(lambda: kernel(a)))
+    assert factory(N) is kernel
+
+
+def test_a_call_with_all_tunables_is_not_tuned() -> None:
+    factory = tuned()
+    small = factory(N, 64)
+    assert small.config is None and small.get_tuner_result()["latency"] is None
+    assert factory(N, block=64).prim_func.name == "main"
+
+
+def test_a_tuned_kernel_is_not_mistaken_for_another() -> None:
+    """language.md, 20.17: the memo of upstream forgets the tunables."""
+    factory = tuned()
+    best = factory(N)
+    other = factory(N, 64)
+    assert best.get_kernel_source() != other.get_kernel_source()
+    assert factory(N) is best and factory(N, block=512) is not other
+    assert factory(N, 64) is other and factory(N, 128) is not other
+
+
+def test_the_next_process_compiles_the_winner_only() -> None:
+    tuned()(N)
+    with watch_kernels() as built:
+        kernel = tuned()(N)
+    assert [k.config for k in built] == [{"block": 512}] and kernel.latency > 0
+    with watch_kernels() as built, override(cache=False):
+        tuned()(N)
+    assert len(built) == 2
+    with watch_kernels() as built:
+        tuned(configs=[{"block": 512}, {"block": 128}])(N)  # other candidates, other result
+    assert len(built) == 2
+
+
+def test_wrong_results_lose_whatever_their_time() -> None:
+    kernel = tuned(configs=[{"block": 512, "value": 2.0}, {"block": 64, "value": 1.0}])(N)
+    assert kernel.config == {"block": 64, "value": 1.0}
+    unchecked = tuned(
+        configs=[{"block": 512, "value": 2.0}, {"block": 64, "value": 1.0}], skip_check=True
+    )
+    assert unchecked(N).config == {"block": 512, "value": 2.0}
+
+
+def test_nothing_usable_is_an_error_with_each_reason() -> None:
+    with pytest.raises(KernelError) as error:
+        tuned(configs=[{"block": 100}, {"block": 512, "value": 3.0}])(N)
+    assert error.value.slug == "autotune-failed"
+    assert "100 does not divide 1024" in str(error.value)
+    assert "output 0: 100.00% of it differs by up to 2" in str(error.value)
+    with pytest.raises(KernelError) as error:
+        tuned(configs=[{"block": 1 << 17}, {"block": 1 << 18}])(1 << 20)
+    assert error.value.slug == "memory-overflow" and error.value.loc is not None
+    with pytest.raises(KernelError, match="no configurations"):
+        tuned(configs=[])(N)
+
+
+def test_configurations_from_a_function() -> None:
+    seen: list[Any] = []
+
+    def given(args: tuple[Any, ...], kwargs: tuple[tuple[str, Any], ...]) -> list[dict[str, int]]:
+        seen.append((args, kwargs))
+        return [{"block": args[0] // 2}]
+
+    assert tuned(configs=given)(N, value=1.0).config == {"block": 512}
+    assert seen == [((N,), (("value", 1.0),))]
+    assert tuned(configs=lambda: [{"block": 512}])(N).config == {"block": 512}
+
+
+def test_inputs_may_be_given() -> None:
+    seen: list[Any] = []
+
+    def reference(a: torch.Tensor) -> torch.Tensor:
+        seen.append(a)
+        return a + 1
+
+    with set_autotune_inputs(torch.full((N,), 3.0)):
+        tuned(ref_prog=reference, configs=[{"block": 512}])(N)
+    assert seen and all((a == 3).all() for a in seen)
+    supplied: list[Any] = []
+
+    def supply(params: list[Any]) -> list[torch.Tensor]:
+        supplied.append([p.name for p in params])
+        return [torch.zeros(N)]
+
+    tuned(supply_prog=supply, configs=[{"block": 512}], rtol=0.1)(N)
+    assert supplied == [["A", "B"]]
+
+
+def test_a_tuner_without_decorators() -> None:
+    tuner = AutoTuner.from_kernel(
+        lambda block=0: add_one(N, block), [{"block": 64}, {"block": 512}]
+    )
+    kernel = tuner.set_compile_args(out_idx=[-1]).set_profile_args(ref_prog=lambda a: a + 1).run()
+    assert kernel.config == {"block": 512}
+
+
+def test_do_bench_gives_modelled_milliseconds() -> None:
+    kernel = jit(out_idx=[-1])(add_one)(N, 512)
+    a = torch.randn(N)
+    runs: list[int] = []
+
+    def twice() -> None:
+        runs.append(1)
+        kernel(a), kernel(a)
+
+    once = modelled_microseconds(lambda: kernel(a))
+    assert once is not None and 0.5 < once < 50
+    assert do_bench(twice) == pytest.approx(2 * once / 1e3)
+    assert len(runs) == 1  # whatever warmup and rep say
+    assert do_bench(twice, quantiles=[0.2, 0.8]) == pytest.approx([2 * once / 1e3] * 2)
+    assert 0 < do_bench(lambda: a @ a) < 100
+    with pytest.raises(ValueError, match="return_mode"):
+        do_bench(twice, return_mode="mode")
+
+
+def test_the_profiler_of_a_kernel() -> None:
+    kernel = jit(out_idx=[-1])(add_one)(N, 512)
+    profiler = kernel.get_profiler(TensorSupplyType.Integer)
+    assert isinstance(profiler, Profiler)
+    profiler.assert_allclose(lambda a: a + 1)
+    with pytest.raises(AssertionError, match="output 0"):
+        profiler.assert_allclose(lambda a: a + 2)
+    assert profiler.do_bench() > 0 and kernel.run_once().shape == (N,)
+    (a,) = supply_tensors(kernel, TensorSupplyType.Zero)
+    assert not a.any()
+
+
+def test_files_of_a_kernel_are_where_scripts_look() -> None:
+    kernel = jit(out_idx=[-1])(add_one)(N, 512)
+    generator = kernel.adapter.lib_generator
+    assert generator.libpath == kernel.adapter.libpath == kernel.libpath
+    assert Path(generator.srcpath).read_text() == kernel.adapter.get_kernel_source()
+    assert generator.load_lib().call
+
+
+@pytest.mark.parametrize("soc", ["Ascend910B2", "Ascend910B4"])
+@pytest.mark.parametrize("shape", [(1024, 1024, 1024), (16, 4096, 512), (300, 80, 48)])
+def test_hints_fit_the_memories(soc: str, shape: tuple[int, int, int]) -> None:
+    target = TARGETS[soc]
+    template = MatmulTemplate(*shape, in_dtype="float16").with_arch(Ascend(target))
+    hints = template.recommend_hints(20)
+    assert hints == template.recommend_hints(40)[: len(hints)]
+    assert len({(*h.block, *h.rstep) for h in hints}) == len(hints) >= 1
+    for hint in hints:
+        (m, n), (k,) = hint.block, hint.rstep
+        assert m % 16 == n % 16 == 0 and k % 16 == 0
+        assert m * n * 4 <= target.capacity[Memory.L0C]
+        assert 2 * (m + n) * k * 2 <= target.capacity[Memory.L1]
+
+
+def test_the_first_hint_divides_and_fills_the_cores() -> None:
+    first = MatmulTemplate(1024, 1024, 1024).with_arch(Ascend(DEFAULT_TARGET)).recommend_hints()[0]
+    assert 1024 % first.block[0] == 1024 % first.block[1] == 1024 % first.rstep[0] == 0
+    assert first.block[0] * first.block[1] >= 128 * 128
+    with pytest.raises(KernelError, match="not an element type"):
+        MatmulTemplate(64, 64, 64, in_dtype="float17").recommend_hints()

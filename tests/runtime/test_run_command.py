@@ -1,0 +1,154 @@
+"""`tile-ascend run`: scripts written for tilelang, in a process of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tile_runtime.cli import main
+from tile_runtime.cli.run import TIMED_OUT
+
+ADD = """\
+import sys
+
+import tilelang
+import tilelang.language as T
+import torch
+
+tilelang.cache.clear_cache()
+torch.set_default_device("npu")
+
+
+@tilelang.jit(out_idx=[-1], target="pto")
+def add_one(n):
+    @T.prim_func
+    def main(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")):
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            a_ub = T.alloc_ub((64,), "float32")
+            with T.Scope("V"):
+                if vid == 0:
+                    T.copy(A[0], a_ub)
+                    T.barrier_all()
+                    T.tile.add(a_ub, a_ub, 1.0)
+                    T.barrier_all()
+                    T.copy(a_ub, B[0])
+
+    return main
+
+
+if __name__ == "__main__":
+    a = torch.randn(64)
+    b = add_one(64)(a, torch.empty(64))
+    torch.npu.synchronize()
+    torch.testing.assert_close(b.cpu(), a.cpu() + 1)
+    print(__file__, *sys.argv[1:], "Kernel Output Match!")
+"""
+
+
+def command(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    program = "import sys; from tile_runtime.cli import main; sys.exit(main())"
+    return subprocess.run(
+        [sys.executable, "-c", program, "run", *arguments], capture_output=True, text=True, cwd=cwd
+    )
+
+
+def run(tmp_path: Path, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    script = tmp_path / "script.py"
+    script.write_text(text)
+    options = [a for a in arguments if (a.startswith("--") and "=" in a) or a == "--time"]
+    rest = [a for a in arguments if a not in options]
+    return command(*options, str(script), *rest)
+
+
+def test_a_script_runs_as_it_is(tmp_path: Path) -> None:
+    done = run(tmp_path, ADD, "--time", "x", "--flag")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{tmp_path}/script.py x --flag Kernel Output Match!\n"
+    head, columns, row = done.stderr.splitlines()
+    assert "modelled time" in head and columns.split()[0] == "kernel"
+    assert row.split()[:2] == ["main", "1"] and float(row.split()[2]) > 0
+
+
+def test_exit_codes_are_those_of_the_script(tmp_path: Path) -> None:
+    for text, code in (("import sys; sys.exit(7)", 7), ("raise SystemExit('no')", 1), ("", 0)):
+        assert run(tmp_path, text).returncode == code
+
+
+def test_the_script_finds_what_python_would_give_it(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text("VALUE = 4\n")
+    text = (
+        "import sys, beside, __main__\nprint(__name__, sys.argv, sys.path[0], beside.VALUE,"
+        " __main__.__file__ == __file__, __main__.beside is beside)"
+    )
+    script = tmp_path / "script.py"
+    script.write_text(text)
+    (tmp_path / "elsewhere").mkdir()
+    ours = command("../script.py", "1", cwd=tmp_path / "elsewhere")
+    theirs = subprocess.run(
+        [sys.executable, "../script.py", "1"], capture_output=True, text=True,
+        cwd=tmp_path / "elsewhere",
+    )  # fmt: skip
+    assert ours.stdout == theirs.stdout, ours.stderr
+
+
+def test_an_exception_shows_the_frames_of_the_script_only(tmp_path: Path) -> None:
+    done = run(tmp_path, "def f():\n    raise ValueError('wrong')\n\n\nf()\n")
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert lines[1].endswith('script.py", line 5, in <module>')
+    assert lines[-1] == "ValueError: wrong"
+    assert "tile_runtime" not in done.stderr
+
+
+def test_a_mistake_in_the_kernel_is_told_at_its_line(tmp_path: Path) -> None:
+    done = run(tmp_path, ADD.replace("T.tile.add(a_ub, a_ub, 1.0)", "T.tile.ad(a_ub, a_ub, 1.0)"))
+    assert done.returncode == 1
+    assert "script.py:21:28: error[unknown-name]" in done.stderr
+    assert "did you mean `add`?" in done.stderr
+    assert "tile_frontend" not in done.stderr
+
+
+def test_a_script_that_takes_too_long_is_ended_with_what_it_started(tmp_path: Path) -> None:
+    text = (
+        "import os, subprocess, sys\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        "print(child.pid, flush=True)\nchild.wait()"
+    )
+    done = run(tmp_path, text, "--timeout=5")
+    assert done.returncode == TIMED_OUT
+    assert "error[timeout]" in done.stderr and "after 5 s" in done.stderr
+    state = Path(f"/proc/{int(done.stdout)}/stat")
+    assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
+def test_a_script_that_dies_is_told_apart(tmp_path: Path) -> None:
+    done = run(tmp_path, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    assert done.returncode == 128 + 9
+    assert "error[script-died]" in done.stderr and "SIGKILL" in done.stderr
+
+
+def test_options_become_switches(tmp_path: Path) -> None:
+    text = (
+        "import torch\nfrom tile_ir.switches import switch\n"
+        "p = torch.npu.get_device_properties('npu')\n"
+        "print(switch('check'), switch('soc'), switch('lax_calls'), p.name, p.cube_core_num,"
+        " p.vector_core_num)"
+    )
+    done = run(tmp_path, text, "--check=off", "--soc=Ascend910B3")
+    assert done.stdout.split() == ["off", "Ascend910B3", "True", "Ascend910B3", "20", "40"]
+
+
+def test_wrong_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("")
+    assert main(["run", str(tmp_path / "none.py")]) == 1
+    assert main(["run", "--soc", "Ascend910B22", str(script)]) == 1
+    assert "did you mean" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["run", "--timeout", "0", str(script)])
+    assert os.environ.get("TILE_SOC") is None
