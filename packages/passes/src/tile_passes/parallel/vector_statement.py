@@ -28,6 +28,7 @@ from tile_ir.expr import (
     binary,
     cast,
     ceildiv,
+    children,
     constant_value,
     is_constant,
     promote,
@@ -38,7 +39,7 @@ from tile_ir.expr import walk as walk_expr
 from tile_ir.geometry import BLOCK_BYTES, clip_copy, element_count, element_offset
 from tile_ir.nodes import AttrValue, Operand, Stmt
 from tile_ir.opdef import check_op
-from tile_ir.walk import Ranges, map_expressions, walk_ops
+from tile_ir.walk import Ranges, map_expressions, walk, walk_ops
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.one_operation import lower_op
 from tile_passes.parallel.accesses import access, variables_in
@@ -55,6 +56,7 @@ from tile_passes.parallel.operators import (
     UNARY,
     conversion,
 )
+from tile_passes.parallel.order import in_order
 from tile_passes.parallel.temporaries import Temporaries
 
 Value = Region | Expr
@@ -101,6 +103,8 @@ class VectorStatement:
             raise Unsuitable(f"all iterations write the same element of `{store.buffer.name}`")
         dst = target.region
         _check_inside(dst)
+        if dst.memory in (Memory.UB, Memory.GM):
+            self._load_first(store.value)
         match dst.memory:
             case Memory.UB:
                 self._into_ub(dst)
@@ -109,6 +113,17 @@ class VectorStatement:
             case _:
                 self._into_cube(dst)
         return self.steps
+
+    def _load_first(self, e: Expr) -> None:
+        """All loads from gm before the first operation, so that they are waited for once. What one
+        side of a branch loads stays there."""
+        if isinstance(e, Load) and e.buffer.memory is Memory.GM:
+            used = variables_in(e, self.domain)
+            if used:
+                self.load(e, self.domain.only(used))
+        elif not (isinstance(e, Select) and self.is_scalar(e.condition, self.domain)):
+            for child in children(e):
+                self._load_first(child)
 
     # Destinations -------------------------------------------------------------------------------
 
@@ -446,7 +461,7 @@ class VectorStatement:
                 elif value != out:
                     self.copy(value, out)
                     self.release(value)
-            branches.append(tuple(steps))
+            branches.append(in_order(steps, self.temporaries.builder))
         self.steps.append(If(e.condition, branches[0], branches[1], self.loc))
         return out
 
@@ -529,14 +544,24 @@ class VectorStatement:
             lowered = lower_op(op, self.known, self.trial)
         except KernelError as error:
             raise Unsuitable(error.message) from None
+        rows = {s.var for s in walk(lowered) if isinstance(s, For)}
         for part in walk_ops(lowered):
             problem = check_op(part)
             if problem is not None:
                 raise Unsuitable(problem.message)
+            for region in (o for o in part.operands if isinstance(o, Region)):
+                self.demand_whole_blocks(region, rows)
         for operand in op.operands:
             if isinstance(operand, Region) and operand.memory is Memory.UB:
                 self.demand_alignment(operand)
         self.steps.append(op)
+
+    def demand_whole_blocks(self, region: Region, rows: set[Var]) -> None:
+        """Rows that the lowering walks over start at whole blocks."""
+        terms, _ = linear_form(element_offset(region))
+        unit = BLOCK_BYTES // region.dtype.size
+        if region.memory is Memory.UB and any(terms.get(row, 0) % unit for row in rows):
+            raise Unsuitable(f"rows of `{region.buffer.name}` start inside blocks of 32 bytes")
 
     def demand_alignment(self, region: Region) -> None:
         """Parts of an offset that are not surely whole blocks are tested at run time."""
