@@ -79,9 +79,9 @@ class _Writer:
             case Var(name=name):
                 return cxx_name(name), _ATOM
             case Binary():
-                return self.binary(expr)
+                return self.narrowed(expr, self.binary(expr))
             case Unary():
-                return self.unary(expr)
+                return self.narrowed(expr, self.unary(expr))
             case Select(condition=c, then=a, orelse=b):
                 return f"{self.text(c, 1)} ? {self.text(a, 0)} : {self.text(b, 0)}", -1
             case Cast(operand=a, dtype=dtype, bits=bits):
@@ -90,6 +90,12 @@ class _Writer:
             case Load():
                 return self.load(expr), _ATOM
         raise AssertionError(f"no C++ for {type(expr).__name__}")
+
+    def narrowed(self, expr: Binary | Unary, spelled: tuple[str, int]) -> tuple[str, int]:
+        """C++ computes narrow integers as int; the language wraps every result."""
+        if not expr.dtype.is_integer or expr.dtype.bits >= INT32.bits:
+            return spelled
+        return f"static_cast<{expr.dtype.c_name}>({spelled[0]})", _ATOM
 
     def binary(self, expr: Binary) -> tuple[str, int]:
         op, a, b = expr.op, expr.left, expr.right

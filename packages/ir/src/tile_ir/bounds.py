@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tile_ir.dtypes import BOOL
+from tile_ir.dtypes import BOOL, DType, Kind
 from tile_ir.expr import (
     Binary,
     Cast,
@@ -54,7 +54,7 @@ def simplify(expr: Expr) -> Expr:
     expr = rebuild(expr, simplify)
     if isinstance(expr, Binary) and expr.op in ("//", "%") and isinstance(expr.right, Const):
         return _divide(expr)
-    if isinstance(expr, Binary) and expr.op in ("min", "max"):
+    if isinstance(expr, Binary) and expr.op in ("min", "max") and _counts(expr.dtype):
         difference = simplify(expr.left - expr.right)
         if isinstance(difference, Const):
             left_wins = (difference.value <= 0) == (expr.op == "min")
@@ -156,8 +156,22 @@ def _divide(expr: Binary) -> Expr:
     return _from_linear(whole, constant // divisor, expr.left) + binary("//", remainder, divisor)
 
 
+def _counts(dtype: DType) -> bool:
+    """Whether values of the type are taken as integers without end, as indices are: the language
+    leaves their overflow undefined. Narrow and unsigned integers wrap."""
+    return dtype.kind is Kind.INT and dtype.bits >= 32
+
+
 def interval(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval:
     """The range of an integer expression, given the ranges of its variables."""
+    found = _interval(expr, ranges)
+    if expr.dtype.is_integer and not _counts(expr.dtype) and not isinstance(expr, Var):
+        low, high = expr.dtype.limits()
+        return found if low <= found.low and found.high <= high else Interval(low, high)
+    return found
+
+
+def _interval(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval:
     match expr:
         case Const(value=value):
             return Interval.exactly(value)
@@ -232,7 +246,7 @@ def narrow(expr: Expr, ranges: Mapping[Var, Interval]) -> Expr:
     if not isinstance(expr, Binary):
         return expr
     a, b = expr.left, expr.right
-    if a.dtype.is_float or b.dtype.is_float:
+    if not (_counts(a.dtype) and _counts(b.dtype)):
         return expr
     match expr.op:
         case "min":

@@ -128,9 +128,15 @@ def to_bytes(values: Array, dtype: DType) -> Array:
         return np.asarray(values).astype(dtype.storage)
 
 
+def held(value: float, dtype: DType) -> float:
+    """The number a float type holds for a value."""
+    with np.errstate(all="ignore"):
+        return float(from_bytes(to_bytes(np.asarray(value, np.float64), dtype), dtype))
+
+
 def round_to_bfloat16(values: Array) -> Array:
     """bfloat16 bit patterns (uint16) of float values, to nearest even; NaN stays NaN."""
-    bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
+    bits = np.asarray(values, dtype=np.float32).view(np.uint32)
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
     nan = (bits & 0x7FFFFFFF) > 0x7F800000
     return np.where(nan, (bits >> 16) | 0x0040, rounded).astype(np.uint16)

@@ -26,8 +26,6 @@ def _equal(a: object, b: object, buffers: dict[int, Buffer]) -> bool:
         return False
     if is_dataclass(a) and not isinstance(a, type):
         return all(
-            _equal(getattr(a, f.name), getattr(b, f.name), buffers)
-            for f in fields(a)
-            if f.name != "sources"
+            _equal(getattr(a, f.name), getattr(b, f.name), buffers) for f in fields(a) if f.compare
         )
     return repr(a) == repr(b) if isinstance(a, float) else a == b

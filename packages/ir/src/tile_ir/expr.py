@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Union
 
-from tile_ir.dtypes import BOOL, FLOAT32, INT32, DType, Kind
+from tile_ir.dtypes import BOOL, FLOAT32, INT32, DType, Kind, held
 
 if TYPE_CHECKING:
     from tile_ir.nodes import Buffer
@@ -393,7 +393,10 @@ def cast(operand: Operable, dtype: DType) -> Expr:
     if isinstance(x, Const) and not (
         dtype.is_integer and isinstance(x.value, float) and not math.isfinite(x.value)
     ):
-        return Const(wrap(int(x.value) if dtype.is_integer else x.value, dtype), dtype)
+        value = x.value
+        if x.dtype.is_float and dtype.is_float and x.dtype.bits < dtype.bits:
+            value = held(float(value), x.dtype)
+        return Const(wrap(int(value) if dtype.is_integer else value, dtype), dtype)
     return Cast(x, dtype)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from tile_ir.dtypes import BOOL, DTYPES, DType, from_bytes, to_bytes
+from tile_ir.dtypes import BOOL, DTYPES, DType, held
 from tile_ir.expr import (
     UNARY_FUNCTIONS,
     Binary,
@@ -66,6 +66,8 @@ def evaluate(expr: Expr, variables: dict[Var, Value], load: Callable[[Load], Val
 def _binary(op: str, x: Value, y: Value, dtype: DType) -> Value:
     if op == "/" and y == 0:
         return math.nan if x == 0 or x != x else math.copysign(math.inf, x) * math.copysign(1, y)
+    if op in ("min", "max") and (x != x or y != y):
+        return math.nan  # NaN wins, as in the vector unit
     return fold(op, x, y)
 
 
@@ -96,9 +98,7 @@ def _round(value: Value, dtype: DType) -> Value:
 
 @lru_cache(maxsize=4096)
 def _rounded(value: float, name: str) -> float:
-    dtype = DTYPES[name]
-    with np.errstate(all="ignore"):
-        return float(from_bytes(to_bytes(np.asarray(value, np.float64), dtype), dtype))
+    return held(value, DTYPES[name])
 
 
 def _convert(value: Value, dtype: DType) -> Value:

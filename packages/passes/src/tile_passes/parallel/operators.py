@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tile_ir.dtypes import DTYPES, DType
+from tile_ir.dtypes import BFLOAT16, DTYPES, FLOAT16, FLOAT32, INT8, INT16, UINT8, DType
 from tile_ir.ops.cast import CAST_MODES
 
 
@@ -49,9 +49,33 @@ ROUNDING: dict[str, str] = {"floor": "cast_floor", "ceil": "cast_ceil"}
 # The scalar unit has no transcendental functions.
 SCALAR_UNARY = frozenset({"-", "~", "not", "abs"})
 
-# Comparison modes, and each with its operands exchanged.
-COMPARE: dict[str, str] = {"==": "EQ", "!=": "NE", ">": "GT", ">=": "GE", "<": "LT", "<=": "LE"}
+# Comparison mode, and whether its bits are turned round: NE is false for NaN, `!=` is not.
+COMPARE: dict[str, tuple[str, bool]] = {
+    "==": ("eq", False),
+    "!=": ("eq", True),
+    ">": ("gt", False),
+    ">=": ("ge", False),
+    "<": ("lt", False),
+    "<=": ("le", False),
+}
+# The comparison with its operands exchanged.
 MIRRORED: dict[str, str] = {"==": "==", "!=": "!=", ">": "<", ">=": "<=", "<": ">", "<=": ">="}
+# Integers are only compared for equality: `a <= b` where min(a, b) is a. The extreme of both sides,
+# and whether the bits are turned round.
+ORDER_BY: dict[str, tuple[str, bool]] = {
+    "<=": ("min", False),
+    ">=": ("max", False),
+    ">": ("min", True),
+    "<": ("max", True),
+}
+# Types the instruction does not compare, as one that holds all their values.
+COMPARED_AS: dict[DType, DType] = {
+    BFLOAT16: FLOAT32,
+    INT8: FLOAT16,
+    UINT8: FLOAT16,
+    INT16: FLOAT32,
+}
+MASKS: dict[str, str] = {"and": "bitwise_and", "or": "bitwise_or"}
 
 # Types on the way where no instruction converts directly. Every one holds the values exactly, or
 # rounds such that rounding again gives the same.

@@ -29,11 +29,7 @@ class Work:
             self.writes & (other.reads | other.writes) or other.writes & (self.reads | self.writes)
         )
 
-    def joined(self, other: Work) -> Work:
-        return Work(self.reads | other.reads, self.writes | other.writes, self.pipes | other.pipes)
 
-
-NOTHING = Work(frozenset(), frozenset(), frozenset())
 VECTOR_ONLY = frozenset({Pipe.V})
 
 
@@ -64,15 +60,21 @@ def work_of(body: Sequence[Stmt]) -> Work:
 
 
 def in_order(steps: Sequence[Stmt], builder: Builder) -> Body:
-    """The steps with barriers between those that meet."""
+    """The steps with barriers between those that meet. A vector barrier orders vector work only:
+    what stands before it still meets the other pipes."""
     result: list[Stmt] = []
-    pending = NOTHING
+    since_full: list[Work] = []
+    fenced = 0  # how many of those stand before the last vector barrier
     for step in steps:
         work = work_of((step,))
-        if pending.meets(work):
-            result.append(barrier(pending.joined(work), step.loc, builder))
-            pending = NOTHING
-        pending = pending.joined(work)
+        met = [i for i, earlier in enumerate(since_full) if earlier.meets(work)]
+        if any(not (since_full[i].pipes | work.pipes) <= VECTOR_ONLY for i in met):
+            result.append(builder.barrier_all(step.loc))
+            since_full, fenced = [], 0
+        elif any(i >= fenced for i in met):
+            result.append(builder.barrier("v", step.loc))
+            fenced = len(since_full)
+        since_full.append(work)
         result.append(step)
     return tuple(result)
 

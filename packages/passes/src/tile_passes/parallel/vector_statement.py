@@ -13,7 +13,7 @@ from functools import partial
 
 from tile_ir import OPS, Buffer, For, If, KernelError, Loc, LoopKind, Memory, Op, Region, Store
 from tile_ir.bounds import interval, linear_form, simplify
-from tile_ir.dtypes import BFLOAT16, FLOAT32, INT32, DType
+from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT32, UINT8, DType
 from tile_ir.expr import (
     COMPARISONS,
     LOGICAL,
@@ -27,28 +27,36 @@ from tile_ir.expr import (
     Var,
     binary,
     cast,
+    ceildiv,
+    children,
     constant_value,
     is_constant,
+    promote,
     substitute,
     unary,
 )
 from tile_ir.expr import walk as walk_expr
-from tile_ir.geometry import BLOCK_BYTES, clip_copy, element_offset
+from tile_ir.geometry import BLOCK_BYTES, clip_copy, element_count, element_offset
 from tile_ir.nodes import AttrValue, Operand, Stmt
 from tile_ir.opdef import check_op
-from tile_ir.walk import Ranges, map_expressions
-from tile_passes.lowering import LOWERINGS
+from tile_ir.walk import Ranges, map_expressions, walk, walk_ops
 from tile_passes.lowering.builder import Builder
-from tile_passes.lowering.vector import lower_vector_op
+from tile_passes.lowering.one_operation import lower_op
 from tile_passes.parallel.accesses import access, variables_in
 from tile_passes.parallel.nest import Domain, Unsuitable
 from tile_passes.parallel.operators import (
     BINARY,
+    COMPARE,
+    COMPARED_AS,
+    MASKS,
+    MIRRORED,
+    ORDER_BY,
     ROUNDING,
     SCALAR_UNARY,
     UNARY,
     conversion,
 )
+from tile_passes.parallel.order import in_order
 from tile_passes.parallel.temporaries import Temporaries
 
 Value = Region | Expr
@@ -94,6 +102,9 @@ class VectorStatement:
         if set(target.used) != set(self.domain.vars):
             raise Unsuitable(f"all iterations write the same element of `{store.buffer.name}`")
         dst = target.region
+        _check_inside(dst)
+        if dst.memory in (Memory.UB, Memory.GM):
+            self._load_first(store.value)
         match dst.memory:
             case Memory.UB:
                 self._into_ub(dst)
@@ -102,6 +113,17 @@ class VectorStatement:
             case _:
                 self._into_cube(dst)
         return self.steps
+
+    def _load_first(self, e: Expr) -> None:
+        """All loads from gm before the first operation, so that they are waited for once. What one
+        side of a branch loads stays there."""
+        if isinstance(e, Load) and e.buffer.memory is Memory.GM:
+            used = variables_in(e, self.domain)
+            if used:
+                self.load(e, self.domain.only(used))
+        elif not (isinstance(e, Select) and self.is_scalar(e.condition, self.domain)):
+            for child in children(e):
+                self._load_first(child)
 
     # Destinations -------------------------------------------------------------------------------
 
@@ -145,6 +167,8 @@ class VectorStatement:
         """The expression as values of the type: a region, or a scalar expression as it stands."""
         if self.is_scalar(e, domain):
             return cast(e, dtype)
+        if e.dtype is BOOL:
+            return self._as_numbers(e, dtype, domain, into)
         direct = into if e.dtype is dtype else None
         value = self.value(e, domain, direct)
         if isinstance(value, Expr):
@@ -164,7 +188,7 @@ class VectorStatement:
             case Cast(operand=operand, dtype=dtype, bits=False):
                 return self.typed(operand, dtype, domain, into)
             case Binary(op=op) if op in COMPARISONS | LOGICAL:
-                raise Unsuitable("a comparison is a value of its own")
+                raise AssertionError("a condition is asked for as a mask or as numbers")
             case Binary():
                 return self.binary(e, domain, into)
             case Unary():
@@ -172,6 +196,14 @@ class VectorStatement:
             case Select():
                 return self.select(e, domain, into)
         raise Unsuitable("the loop variable itself is a value")
+
+    def _as_numbers(self, e: Expr, dtype: DType, domain: Domain, into: Region | None) -> Value:
+        """A condition as 1 and 0."""
+        narrow = dtype.size == 1
+        kind = FLOAT16 if narrow else dtype
+        one, zero = cast(Const(1), kind), cast(Const(0), kind)
+        chosen = self.select(Select(e, one, zero, kind), domain, None if narrow else into)
+        return self.convert(chosen, dtype, domain, into) if narrow else chosen
 
     def is_scalar(self, e: Expr, domain: Domain) -> bool:
         """Whether the scalar unit computes the expression once for all elements."""
@@ -183,6 +215,7 @@ class VectorStatement:
         if self.by_element and not self._reachable(e.buffer, e.indices, domain):
             return self._gathered(e, domain)
         found = access(e.buffer, e.indices, domain).region
+        _check_inside(found)
         if found.memory is Memory.UB:
             return found
         if found.memory in CUBE_MEMORIES:
@@ -328,9 +361,97 @@ class VectorStatement:
 
     def select(self, e: Select, domain: Domain, into: Region | None) -> Region:
         """A condition that is the same for all elements is a branch around both ways."""
-        if not self.is_scalar(e.condition, domain):
-            raise Unsuitable("the condition differs from element to element")
-        out = into if into is not None and not _reads(e, into) else self.tile(e.dtype, domain)
+        out = into if into is not None and not _reads(e, into) else None
+        if self.is_scalar(e.condition, domain):
+            return self._branch(e, domain, out or self.tile(e.dtype, domain))
+        self._demand_inside((e.then, e.orelse, e.condition), domain)
+        mask = self.mask(e.condition, domain)
+        then, orelse = e.then, e.orelse
+        if self.is_scalar(then, domain) and not self.is_scalar(orelse, domain):
+            then, orelse = orelse, then
+            self.emit("bitwise_not", mask, mask)
+        a = self.typed(then, e.dtype, domain, out)
+        a = self.filled(a, e.dtype, domain) if isinstance(a, Expr) else a
+        b = self.typed(orelse, e.dtype, domain, None)
+        mode = f"vsel_tensor_{'scalar' if isinstance(b, Expr) else 'tensor'}_mode"
+        result = self.emit_into("select", e.dtype, domain, out, mask, a, b, attrs=(mode,))
+        self.release(mask)
+        return result
+
+    def mask(self, e: Expr, domain: Domain) -> Region:
+        """The condition as packed bits, one for each element."""
+        match e:
+            case Binary(op="and" | "or" as op, left=left, right=right):
+                a, b = self.mask(left, domain), self.mask(right, domain)
+                self.emit(MASKS[op], a, a, b)
+                self.release(b)
+                return a
+            case Unary(op="not", operand=operand):
+                a = self.mask(operand, domain)
+                self.emit("bitwise_not", a, a)
+                return a
+            case Binary(op=op) if op in COMPARISONS:
+                return self._comparison(e, domain)
+        raise Unsuitable("the condition is no comparison of elements")
+
+    def _comparison(self, e: Binary, domain: Domain) -> Region:
+        op, left, right = e.op, e.left, e.right
+        if self.is_scalar(left, domain):
+            op, left, right = MIRRORED[op], right, left
+        dtype = promote(left.dtype, right.dtype)
+        wide = COMPARED_AS.get(dtype, dtype)
+        a = self.typed(left, wide, domain, None)
+        a = self.filled(a, wide, domain) if isinstance(a, Expr) else a
+        b = self.typed(right, wide, domain, None)
+        mode, negated = COMPARE[op]
+        if wide.is_integer and op in ORDER_BY:
+            name, negated = ORDER_BY[op]
+            least = self.tile(wide, domain)
+            self.emit(name, least, a, b)
+            a, b, mode = least, a, "eq"
+        bits = tuple(self.sizes[v] for v in domain.vars)
+        mask = self.temporaries.take(
+            UINT8,
+            (simplify(ceildiv(element_count(a), 8)),),
+            (-(-math.prod(bits) // 8),),
+            True,
+            self.loc,
+        )
+        self.emit("compare", mask, a, b, None, attrs=(mode,))
+        self.release(a)
+        self.release(b)
+        if negated:
+            self.emit("bitwise_not", mask, mask)
+        return mask
+
+    def _demand_inside(self, sides: tuple[Expr, ...], domain: Domain) -> None:
+        """All elements are read before one side is chosen, so none may lie outside its buffer."""
+        for side in sides:
+            for part in walk_expr(side):
+                if not isinstance(part, Load) or not variables_in(part, domain):
+                    continue
+                region = access(part.buffer, part.indices, domain).region
+                for s, size in zip(region.dims, part.buffer.shape, strict=True):
+                    last = simplify(s.offset + (self._most(s.extent) - 1) * s.stride - size)
+                    inside = interval(s.offset, self.known).low >= 0
+                    if not inside or interval(last, self.known).high >= 0:
+                        raise Unsuitable(
+                            f"the condition may keep an element outside `{part.buffer.name}` "
+                            "from being read"
+                        )
+
+    def _most(self, extent: Expr) -> Expr:
+        """An extent, or the room the destination has for it if it is known at run time only."""
+        if constant_value(extent) is not None or extent not in self.domain.extents:
+            return extent
+        var = self.domain.vars[self.domain.extents.index(extent)]
+        for index, room in zip(self.store.indices, self.store.buffer.shape, strict=True):
+            terms, constant = linear_form(index)
+            if set(terms) == {var} and constant >= 0 and constant_value(room) is not None:
+                return simplify((room - constant + terms[var] - 1) // terms[var])
+        return extent
+
+    def _branch(self, e: Select, domain: Domain, out: Region) -> Region:
         branches = []
         for side in (e.then, e.orelse):
             with self.aside() as steps:
@@ -340,7 +461,7 @@ class VectorStatement:
                 elif value != out:
                     self.copy(value, out)
                     self.release(value)
-            branches.append(tuple(steps))
+            branches.append(in_order(steps, self.temporaries.builder))
         self.steps.append(If(e.condition, branches[0], branches[1], self.loc))
         return out
 
@@ -377,7 +498,13 @@ class VectorStatement:
             self.temporaries.give_back(value.buffer)
 
     def emit_into(
-        self, name: str, dtype: DType, domain: Domain, into: Region | None, *sources: Operand
+        self,
+        name: str,
+        dtype: DType,
+        domain: Domain,
+        into: Region | None,
+        *sources: Operand,
+        attrs: tuple[AttrValue, ...] = (),
     ) -> Region:
         """The operation into `into`, or into a source that is a tile, or into a new tile."""
         out = into
@@ -387,7 +514,7 @@ class VectorStatement:
             out = next((s for s in mine if s.dtype is dtype), None)
         if out is None:
             out = self.tile(dtype, domain)
-        self.emit(name, out, *sources)
+        self.emit(name, out, *sources, attrs=attrs)
         for source in sources:
             if isinstance(source, Region) and source.buffer is not out.buffer:
                 self.release(source)
@@ -414,16 +541,27 @@ class VectorStatement:
         if problem is not None:
             raise Unsuitable(problem.message)
         try:
-            if op.opdef.name in LOWERINGS:
-                LOWERINGS[op.opdef.name](op, self.known, self.trial)
-            else:
-                lower_vector_op(op, self.known, self.trial)
+            lowered = lower_op(op, self.known, self.trial)
         except KernelError as error:
             raise Unsuitable(error.message) from None
+        rows = {s.var for s in walk(lowered) if isinstance(s, For)}
+        for part in walk_ops(lowered):
+            problem = check_op(part)
+            if problem is not None:
+                raise Unsuitable(problem.message)
+            for region in (o for o in part.operands if isinstance(o, Region)):
+                self.demand_whole_blocks(region, rows)
         for operand in op.operands:
             if isinstance(operand, Region) and operand.memory is Memory.UB:
                 self.demand_alignment(operand)
         self.steps.append(op)
+
+    def demand_whole_blocks(self, region: Region, rows: set[Var]) -> None:
+        """Rows that the lowering walks over start at whole blocks."""
+        terms, _ = linear_form(element_offset(region))
+        unit = BLOCK_BYTES // region.dtype.size
+        if region.memory is Memory.UB and any(terms.get(row, 0) % unit for row in rows):
+            raise Unsuitable(f"rows of `{region.buffer.name}` start inside blocks of 32 bytes")
 
     def demand_alignment(self, region: Region) -> None:
         """Parts of an offset that are not surely whole blocks are tested at run time."""
@@ -467,6 +605,15 @@ class VectorStatement:
 def _axis(domain: Domain, line: Domain) -> int:
     """Axis of `broadcast`: 0 repeats a row downwards, 1 a column across."""
     return 1 if domain.vars.index(line.vars[0]) == 0 else 0
+
+
+def _check_inside(region: Region) -> None:
+    """What surely reaches outside its buffer is no region; a loop tells which element it is."""
+    for s, size in zip(region.dims, region.buffer.shape, strict=True):
+        low = constant_value(simplify(s.offset))
+        room = constant_value(simplify(size - s.offset - (s.extent - 1) * s.stride))
+        if (low is not None and low < 0) or (room is not None and room <= 0):
+            raise Unsuitable(f"it reaches outside `{region.buffer.name}`")
 
 
 def _bare_load(e: Expr) -> Load | None:

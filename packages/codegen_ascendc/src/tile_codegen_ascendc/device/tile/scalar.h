@@ -37,16 +37,17 @@ __aicore__ inline auto floor_mod(A a, B b) -> decltype(a % b)
     return (r != 0 && ((r < 0) != (b < 0))) ? r + b : r;
 }
 
+// NaN wins, as in the vector unit (hardware.md, section 3.6): it is neither below nor above, and a sum with it is NaN.
 template <class A, class B>
 __aicore__ inline auto minimum(A a, B b) -> decltype(a + b)
 {
-    return a < b ? a : b;
+    return a < b ? a : b <= a ? b : a + b;
 }
 
 template <class A, class B>
 __aicore__ inline auto maximum(A a, B b) -> decltype(a + b)
 {
-    return a > b ? a : b;
+    return a > b ? a : b >= a ? b : a + b;
 }
 
 template <class To, class From>

@@ -1,0 +1,57 @@
+"""One operation as operations of single pipes: by the rule of its name, or as its operands ask."""
+
+from __future__ import annotations
+
+from tile_ir import Composite, KernelError, Op
+from tile_ir.expr import is_constant
+from tile_ir.machine import Memory
+from tile_ir.nodes import Body
+from tile_ir.opdef import accesses
+from tile_ir.walk import Ranges, rewrite
+from tile_passes.lowering import LOWERINGS
+from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.staging import lower_flat_op
+from tile_passes.lowering.vector import in_rows, lower_vector_op
+
+
+def lower_op(op: Op, known: Ranges, builder: Builder) -> Body:
+    """What the operation becomes. Raises KernelError for what the hardware cannot do."""
+    if op.opdef.unavailable:
+        raise KernelError(
+            "unavailable",
+            f"{op.opdef.name} {op.opdef.unavailable}",
+            op.loc,
+            "run the kernel on a machine that has them, with the vendor's compiler",
+        )
+    _check_registers(op)
+    if op.opdef.composite is Composite.YES:
+        lowering = LOWERINGS[op.opdef.name]
+        if not op.opdef.elementwise:
+            return lowering(op, known, builder)
+        # A row at a time, so that scratch is contiguous wherever the operands are not.
+        rows = in_rows(op, builder)
+        return rewrite(rows, lambda s: lowering(s, known, builder) if isinstance(s, Op) else s)
+    on_vector = any(r.memory is Memory.UB for r in builder.regions(op))
+    if on_vector and op.opdef.flat:
+        return lower_flat_op(op, known, builder)
+    if on_vector:
+        return lower_vector_op(op, known, builder)
+    return (op,)
+
+
+def _check_registers(op: Op) -> None:
+    """Matrices in l0a and l0b, and accumulators that are written, are used whole: the order of
+    their fractals depends on their size (hardware.md, section 2.4)."""
+    for region, access in accesses(op):
+        register = region.memory in (Memory.L0A, Memory.L0B)
+        if not register and not (region.memory is Memory.L0C and access.writes):
+            continue
+        for s, size in zip(region.dims[-2:], region.buffer.shape[-2:], strict=True):
+            if not is_constant(s.offset, 0) or s.extent != size:
+                raise KernelError(
+                    "sliced-register",
+                    f"{op.opdef.name}: `{region.buffer.name}` is sliced, but matrices in "
+                    f"{region.memory.value} are used whole",
+                    op.loc,
+                    "allocate a buffer of the size of the slice; slots are leading dimensions",
+                )

@@ -1,0 +1,65 @@
+"""`T.Parallel`: what the pass makes of random kernels means the same, to the interpreter and on the
+simulator at strict."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import tile_ir
+import tile_passes
+from tile_ir import DEFAULT_TARGET, KernelError
+
+from .kernel_batch import KernelBatch, interpreted
+from .parallel_kernels import RandomKernel, random_kernel, same
+
+PASSES = ["infer_memory", "vectorize_parallel"]
+
+
+def seeded(seed: int) -> tuple[RandomKernel, tile_ir.Func]:
+    source = random.Random(seed)
+    return random_kernel(lambda options: options[source.randrange(len(options))])
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_the_interpreter_sees_no_difference(data: st.DataObject) -> None:
+    kernel, func = random_kernel(lambda options: data.draw(st.sampled_from(list(options))))
+    tile_ir.verify(func)
+    try:
+        vectorized = tile_passes.apply_passes(func, PASSES, DEFAULT_TARGET)
+    except KernelError as error:
+        assert error.slug == "scalar-function", error  # neither unit can: said at the line
+        return
+    want = interpreted(func, kernel.arguments)
+    assert not same(kernel, interpreted(vectorized, kernel.arguments), want)
+    lowered = tile_passes.run_pipeline(func, DEFAULT_TARGET).func
+    assert not same(kernel, interpreted(lowered, kernel.arguments), want)
+
+
+def test_the_simulator_agrees_and_finds_no_race(tmp_path: Path) -> None:
+    batch = KernelBatch(tmp_path)
+    listed = []
+    for seed in range(
+        int(__import__("os").environ.get("N0", "0")), int(__import__("os").environ.get("N1", "150"))
+    ):
+        kernel, func = seeded(seed)
+        try:
+            listed.append((batch.add(func), seed, kernel, func))
+        except KernelError as error:
+            assert error.slug == "scalar-function", error
+    batch.build()
+    wrong = []
+    for number, seed, kernel, func in listed:
+        outcome = batch.run(number, kernel.arguments, checks=2)
+        if outcome.error is not None:
+            wrong.append(f"{seed} (k{number}): {outcome.error.kind}: {outcome.error.text}")
+            continue
+        difference = same(kernel, outcome.arrays, interpreted(func, kernel.arguments))
+        if difference:
+            wrong.append(f"{seed} (k{number}): {difference}")
+    assert not wrong, f"{len(wrong)} of {len(listed)}:\n" + "\n".join(wrong[:10])
+    assert len(listed) > 1
