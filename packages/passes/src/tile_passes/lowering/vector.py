@@ -47,8 +47,9 @@ def _scalar_reads(op: Op, builder: Builder) -> Body:
 
 def in_rows(op: Op, builder: Builder) -> Body:
     """An elementwise operation on contiguous operands, inside loops over rows if it needs any."""
-    # Scratch is not walked: every row uses all of it, after a barrier of its own.
-    regions = [r for r in builder.regions(op) if r is not _scratch_of(op)]
+    # Scratch is not walked: every row uses all of it, once the row before is done with it.
+    scratch = _scratch_of(op)
+    regions = [r for r in builder.regions(op) if r is not scratch]
     if all(is_contiguous(r) for r in regions):
         for r in regions:
             check_alignment(op, r, builder)
@@ -77,14 +78,15 @@ def in_rows(op: Op, builder: Builder) -> Body:
     variables = [builder.scalar("row") for _ in outer]
     operands = tuple(
         _at_row(o, variables, outer, per_row)
-        if isinstance(o, Region) and o is not _scratch_of(op)
+        if isinstance(o, Region) and o is not scratch
         else o
         for o in op.operands
     )
     for before, after in zip(op.operands, operands, strict=True):
         if isinstance(before, Region) and isinstance(after, Region) and before is not after:
             check_alignment(op, after, builder, walked_in_rows=_is_vector(before))
-    body: Body = (replace(op, operands=operands),)
+    one_row = replace(op, operands=operands)
+    body: Body = (one_row,) if scratch is None else (builder.barrier("v", op.loc), one_row)
     for var, extent in zip(reversed(variables), reversed(outer), strict=True):
         body = (For(var, Const(0), extent, LoopKind.SERIAL, body, op.loc),)
     return body
