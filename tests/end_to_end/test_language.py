@@ -269,3 +269,28 @@ def test_printing(tmp_path: Path) -> None:
         for lane in (0, 1):
             assert f"block {block} lane {lane} of 5: 3\n" in outcome.printed
     assert "7" in outcome.printed and "0, 1, 2, 3" in outcome.printed.replace(",  ", ", ")
+
+
+def test_a_buffer_of_one_element_is_a_number(tmp_path: Path) -> None:
+    """Scripts reduce to one element and hand the buffer on as a scalar."""
+
+    @T.prim_func
+    def k(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=1) as cid:
+            a = T.alloc_ub((64,), "float32")
+            total = T.alloc_ub([1], "float32")
+            with T.Scope("V"):
+                T.copy(X, a)
+                T.barrier_all()
+                T.reduce_sum(a, total, dim=-1)
+                T.barrier_all()
+                T.tile.fill(a, total)
+                T.barrier_all()
+                T.copy(a, Y)
+
+    batch = KernelBatch(tmp_path)
+    batch.add(k)
+    batch.build()
+    x = np.arange(64, dtype=np.float32)
+    outcome = batch.run(0, [x, np.zeros(64, np.float32)])
+    assert outcome.error is None and (outcome.arrays[1] == x.sum()).all()

@@ -123,6 +123,9 @@ def _whole_number(operands: list[Operand], value: Any) -> Any:
 
 
 def _operand(opdef: OpDef, definition: OperandDef, value: Any) -> Operand:
+    element = _only_element(value) if not definition.memories else None
+    if element is not None:
+        return element
     match value:
         case None:
             return None
@@ -146,6 +149,16 @@ def _operand(opdef: OpDef, definition: OperandDef, value: Any) -> Operand:
             argument=definition.name,
         )
     return scalar_expr(value)
+
+
+def _only_element(value: Any) -> Load | None:
+    """The element of a buffer or slice that has one: scripts pass it where a number is meant."""
+    match value:
+        case Tile(buffer=buffer) if buffer.static_shape() in ((1,), (1, 1)):
+            return Load(buffer, (Const(0),) * buffer.rank)
+        case View(region=region) if region.static_extents() in ((1,), (1, 1)):
+            return Load(region.buffer, tuple(s.offset for s in region.dims))
+    return None
 
 
 def _expected(definition: OperandDef) -> str:

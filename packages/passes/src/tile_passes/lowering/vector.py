@@ -77,9 +77,7 @@ def in_rows(op: Op, builder: Builder) -> Body:
     outer, per_row = shape[: len(shape) - inner], _product(shape[len(shape) - inner :])
     variables = [builder.scalar("row") for _ in outer]
     operands = tuple(
-        _at_row(o, variables, outer, per_row)
-        if isinstance(o, Region) and o is not scratch
-        else o
+        _at_row(o, variables, outer, per_row) if isinstance(o, Region) and o is not scratch else o
         for o in op.operands
     )
     for before, after in zip(op.operands, operands, strict=True):
