@@ -14,6 +14,7 @@ class Kind(Enum):
     NO_TEXT = "no test text"
     DEVELOPER = "developer mode"
     NEEDS_NPU = "needs NPU"
+    NEEDS_PACKAGE = "needs a Python package"
     UNSUPPORTED = "unsupported"
     BUILD = "compiler failed"
     RACE = "race"
@@ -79,6 +80,8 @@ def outcome_of(output: str, code: int, exit_code_counts: bool = False) -> Outcom
     raised = list(_EXCEPTION.finditer(output))
     if raised:
         name, message = raised[-1]["name"], raised[-1]["message"]
+        if name == "ModuleNotFoundError" and "tilelang" not in message:
+            return Outcome(Kind.NEEDS_PACKAGE, detail=message)
         wrong = name.startswith("AssertionError") and _MISMATCH.search(message)
         worst = _line_with(re.compile("Greatest absolute difference"), output) if wrong else ""
         kind = Kind.WRONG if wrong else Kind.FAILED

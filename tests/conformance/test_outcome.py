@@ -49,7 +49,11 @@ TRACE = 'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\
         ),
         (
             TRACE + "ModuleNotFoundError: No module named 'x'\n", 1,
-            Outcome(Kind.FAILED, "ModuleNotFoundError", "", "No module named 'x'"),
+            Outcome(Kind.NEEDS_PACKAGE, detail="No module named 'x'"),
+        ),
+        (
+            TRACE + "ModuleNotFoundError: No module named 'tilelang.x'\n", 1,
+            Outcome(Kind.FAILED, "ModuleNotFoundError", "", "No module named 'tilelang.x'"),
         ),
         (TRACE + "AssertionError: M must divide\n", 1,
          Outcome(Kind.FAILED, "AssertionError", "", "M must divide")),

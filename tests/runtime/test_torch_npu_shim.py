@@ -23,7 +23,7 @@ from torch.nn import functional as F
 
 
 def factories_take_the_device():
-    for device in ("npu", "npu:0", torch.device("npu"), torch.device("npu:0")):
+    for device in (0, "npu", "npu:0", torch.device("npu"), torch.device("npu:0")):
         for tensor in (
             torch.zeros(3, device=device), torch.arange(3, device=device),
             torch.tensor([1, 2], device=device), torch.randperm(4, device=device),

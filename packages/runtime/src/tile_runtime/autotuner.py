@@ -12,11 +12,9 @@ the call of the jitted factory: no call gets the kernel of another one.
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from typing import Any, TypeAlias
@@ -24,38 +22,20 @@ from typing import Any, TypeAlias
 from tile_ir import KernelError, TileError
 from tile_runtime.jit_compile import memo_key
 from tile_runtime.kernel import JITKernel
-from tile_runtime.profiler import assert_mostly_close, do_bench
+from tile_runtime.profiler import do_bench
 from tile_runtime.tensor_supply import TensorSupplyType, supply_tensors
+from tile_runtime.tuning_candidates import (
+    Candidate,
+    Config,
+    TuneOptions,
+    compile_all,
+    copies,
+    measure,
+    nothing_usable,
+)
 from tile_runtime.tuning_record import TuningRecord, read_record, record_key, write_record
 
-Config: TypeAlias = "dict[str, Any]"
 Configs: TypeAlias = "Sequence[Config] | Callable[..., Sequence[Config]]"
-
-
-@dataclass(frozen=True, slots=True)
-class TuneOptions:
-    """How candidates are checked and timed; names and defaults are those of language.md, 13.7."""
-
-    warmup: float = 25
-    rep: float = 100
-    supply_type: TensorSupplyType = TensorSupplyType.Auto
-    ref_prog: Callable[..., Any] | None = None
-    supply_prog: Callable[..., Any] | None = None
-    rtol: float = 1e-2
-    atol: float = 1e-2
-    max_mismatched_ratio: float = 0.01
-    skip_check: bool = False
-    manual_check_prog: Callable[..., Any] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A configuration that was tried: its kernel and time, or why there is none."""
-
-    config: Config
-    kernel: JITKernel | None = None
-    latency: float | None = None
-    problem: Exception | None = None
 
 
 def autotune(
@@ -95,7 +75,7 @@ class AutoTuner:
     factory: Callable[..., Any]
     configs: Configs
     compile_options: dict[str, Any] = field(default_factory=dict)
-    options: TuneOptions = TuneOptions()
+    options: TuneOptions = field(default_factory=TuneOptions)
 
     @classmethod
     def from_kernel(cls, kernel: Callable[..., Any], configs: Configs) -> AutoTuner:
@@ -197,7 +177,7 @@ def _tune(
     if record is not None:
         kernel = factory(*args, **kwargs, **configs[record.best])
         return _told(kernel, configs[record.best], record.latency, record.ref_latency)
-    tried = _compile_all(factory, args, kwargs, configs)
+    tried = compile_all(factory, args, kwargs, configs)
     reference: float | None = None
     measured: list[Candidate] = []
     for candidate in tried:
@@ -207,11 +187,11 @@ def _tune(
         inputs = _inputs_for(candidate.kernel, options)
         if reference is None and options.ref_prog is not None:
             program = options.ref_prog
-            reference = do_bench(partial(program, *_copies(inputs)), warmup=1, rep=1)
-        measured.append(_measure(candidate, inputs, options))
+            reference = do_bench(partial(program, *copies(inputs)), warmup=1, rep=1)
+        measured.append(measure(candidate, inputs, options))
     right = [c for c in measured if c.latency is not None]
     if not right:
-        raise _nothing_usable(factory, measured)
+        raise nothing_usable(factory, measured)
     best = min(right, key=lambda c: c.latency or 0.0)
     assert best.kernel is not None and best.latency is not None, "chosen among measured ones"
     write_record(key, TuningRecord(configs.index(best.config), best.latency, reference))
@@ -223,64 +203,6 @@ def _told(kernel: JITKernel, config: Config, latency: float, reference: float | 
     return kernel
 
 
-def _compile_all(
-    factory: Callable[..., JITKernel],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    configs: list[Config],
-) -> list[Candidate]:
-    """Every configuration compiled, several at a time; in the order given."""
-
-    def compiled(config: Config) -> Candidate:
-        try:
-            return Candidate(config, factory(*args, **kwargs, **config))
-        except (TileError, AssertionError) as error:  # the factory may refuse sizes by asserting
-            return Candidate(config, problem=error)
-
-    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        # Switches are held by the context of a thread.
-        jobs = [pool.submit(copy_context().run, compiled, config) for config in configs]
-        return [job.result() for job in jobs]
-
-
-def _measure(candidate: Candidate, inputs: list[Any], options: TuneOptions) -> Candidate:
-    """Check and time one kernel."""
-    kernel = candidate.kernel
-    assert kernel is not None, "only compiled ones are measured"
-    try:
-        if options.ref_prog is not None and not options.skip_check:
-            found, expected = kernel(*_copies(inputs)), options.ref_prog(*_copies(inputs))
-            if options.manual_check_prog is not None:
-                options.manual_check_prog(found, expected)
-            else:
-                assert_mostly_close(
-                    found, expected, options.rtol, options.atol, options.max_mismatched_ratio
-                )
-        ours = _copies(inputs)
-        latency = do_bench(lambda: kernel(*ours), warmup=options.warmup, rep=options.rep)
-    except (TileError, AssertionError) as error:
-        return replace(candidate, problem=error)
-    return replace(candidate, latency=latency)
-
-
-def _nothing_usable(factory: Callable[..., JITKernel], tried: list[Candidate]) -> TileError:
-    """Why there is no best kernel: the reason all configurations share, or that of each."""
-    first = tried[0].problem
-    if isinstance(first, TileError) and {getattr(c.problem, "slug", "") for c in tried} == {
-        first.slug
-    }:
-        return first
-    reasons = (
-        f"  {c.config}: {(str(c.problem) or 'refused by an assertion').splitlines()[0]}"
-        for c in tried
-    )
-    return KernelError(
-        "autotune-failed",
-        f"no configuration of `{getattr(factory, '__name__', 'the factory')}` can be used:\n"
-        + "\n".join(reasons),
-    )
-
-
 def _inputs_for(kernel: JITKernel, options: TuneOptions) -> list[Any]:
     given = _inputs.get()
     if given is not None:
@@ -288,8 +210,3 @@ def _inputs_for(kernel: JITKernel, options: TuneOptions) -> list[Any]:
     if options.supply_prog is not None:
         return list(options.supply_prog(kernel.params))
     return supply_tensors(kernel, options.supply_type)
-
-
-def _copies(inputs: Sequence[Any]) -> list[Any]:
-    """The same values in new memory: a kernel may write its arguments."""
-    return [x.clone() if hasattr(x, "clone") else x for x in inputs]

@@ -25,7 +25,9 @@ _TENSOR_METHODS = ("new_empty", "new_empty_strided", "new_full", "new_ones", "ne
 
 
 def is_npu(device: Any) -> bool:
-    """Whether something names the device that is the host here."""
+    """Whether something names the device that is the host here; a number is that of an npu."""
+    if type(device) is int:
+        return True
     if isinstance(device, torch.device):
         return device.type == "npu"
     return isinstance(device, str) and device.partition(":")[0] == "npu"
