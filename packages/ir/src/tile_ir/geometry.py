@@ -229,9 +229,16 @@ class Rows:
 
 
 def row_view(region: Region) -> Rows:
-    """The last two active dimensions of a region as rows; a contiguous vector is one row."""
+    """A contiguous block of any rank as rows of its last dimension, else the last two active
+    dimensions; a contiguous vector is one row."""
     dims, steps = active_dims(region), strides(region.buffer)
     slices = region.dims
+    if len(dims) > 2 and is_contiguous(region):
+        columns = slices[dims[-1]].extent
+        outer: Expr = Const(1)
+        for i in dims[:-1]:
+            outer = outer * slices[i].extent
+        return Rows(simplify(outer), columns, columns)
     if len(dims) >= 2:
         row, column = dims[-2], dims[-1]
         pitch = simplify(steps[row] * slices[row].stride)
@@ -245,6 +252,8 @@ def row_view(region: Region) -> Rows:
 
 def transfer_rows(src: Region, dst: Region) -> tuple[Rows, Rows] | None:
     """Both sides of a copy as equally many rows of equal length; None if there is no such view."""
+    if any(len(active_dims(r)) > 2 and not is_contiguous(r) for r in (src, dst)):
+        return None
     a, b = row_view(src), row_view(dst)
     if simplify(a.rows) == simplify(b.rows) and simplify(a.columns) == simplify(b.columns):
         return a, b

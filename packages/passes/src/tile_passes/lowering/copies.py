@@ -127,7 +127,9 @@ def _rows(op: Op, c: Clipped, name: str, attrs: tuple[AttrValue, ...], builder: 
     a, b = active_dims(src), active_dims(dst)
     outer: list[tuple[Var, Expr]] = []
     while max(len(a), len(b)) > 2 and len(a) == len(b):
-        if is_contiguous(src) and is_contiguous(dst) and src.memory is not Memory.L0C:
+        # One run of bytes; matrices of the cube core lie in fractals, slot by slot.
+        in_ub = Memory.UB in (src.memory, dst.memory)
+        if in_ub and is_contiguous(src) and is_contiguous(dst):
             break
         var = builder.scalar("outer")
         outer.append((var, src.dims[a[0]].extent))
