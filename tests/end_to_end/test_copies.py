@@ -203,3 +203,47 @@ def test_a_vector_is_one_row_of_a_matrix(tmp_path: Path) -> None:
     want = x.astype("f4") @ w.astype("f4")
     assert np.array_equal(outcome.arrays[2], want)
     assert np.array_equal(interpreted(outer, arrays)[2], want)
+
+
+def three_dimensions(rank: int) -> Func:
+    """Whole blocks, and contiguous parts of them, of more dimensions than rows and columns."""
+    shape = (2,) * (rank - 3) + (3, 4, 64)
+
+    @T.prim_func
+    def blocks(
+        X: T.Tensor(shape, "float32"),
+        Y: T.Tensor(shape, "float32"),
+        Z: T.Tensor((12, 64), "float32"),
+    ):
+        with T.Kernel(1, threads=1, is_npu=True) as (_):
+            u = T.alloc_ub(shape, "float32")
+            v = T.alloc_ub((12, 64), "float32")
+            w = T.alloc_ub(shape, "float32")
+            with T.Scope("V"):
+                T.copy(X, u)
+                if rank == 3:
+                    T.copy(X[0:3, 0:4, 0:64], v)
+                else:
+                    T.copy(X[1, 0:3, 0:4, 0:64], v)
+                T.barrier_all()
+                T.copy(u, w)
+                T.barrier_all()
+                T.copy(w, Y)
+                T.copy(v, Z)
+
+    return blocks
+
+
+def test_blocks_of_many_dimensions(tmp_path: Path) -> None:
+    batch = KernelBatch(tmp_path)
+    for rank in (3, 4):
+        batch.add(three_dimensions(rank))
+    batch.build()
+    rng = np.random.default_rng(4)
+    for number, lead in enumerate(((), (2,))):
+        x = rng.standard_normal((*lead, 3, 4, 64)).astype(np.float32)
+        arguments = [x, np.zeros_like(x), np.zeros((12, 64), np.float32)]
+        outcome = batch.run(number, arguments)
+        assert outcome.error is None, outcome.error.text
+        assert (outcome.arrays[1] == x).all()
+        assert (outcome.arrays[2] == x.reshape(-1, 12, 64)[-1]).all()

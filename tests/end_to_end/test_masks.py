@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tile_ir import DType, KernelError
+import tile_frontend as T
+from tile_ir import DType, Func, KernelError
 from tile_ir.dtypes import BFLOAT16, FLOAT16, FLOAT32, INT8, INT16, INT32, UINT8, UINT16, UINT32
 from tile_ir.expr import Var
 from tile_ir.ops.select import COMPARE_MODES, REGISTER, SCALAR, TENSOR
 
-from .flat_op_kernels import FlatCase, Tile, disagreements, flat_case, whole
-from .kernel_batch import interpreted
+from .flat_op_kernels import STRICT, FlatCase, Tile, disagreements, flat_case, whole
+from .kernel_batch import KernelBatch, interpreted
 
 RNG = np.random.default_rng(31)
 
@@ -233,3 +234,66 @@ def test_select_is_refused(slug: str, src1: Any, mode: str) -> None:
     with pytest.raises(KernelError) as caught:
         flat_case("select", "x", [x, whole(UINT8, bytes_of((8,))), x, src1], (mode,))
     assert caught.value.slug == slug
+
+
+def causal_mask(kind: str) -> Func:
+    """As the language has it: larger masks than are used, modes in any case, integers and elements
+    of buffers as numbers, rows in a loop, slices with extents of run time."""
+
+    @T.prim_func
+    def k(X: T.Tensor((4, 128), kind), L: T.Tensor((16,), kind), n: T.int32,
+          Y: T.Tensor((4, 128), kind)):  # fmt: skip
+        with T.Kernel(1, threads=1, is_npu=True) as (_):
+            x = T.alloc_ub((4, 128), kind)
+            y = T.alloc_ub((4, 128), kind)
+            limits = T.alloc_ub((16,), kind)
+            large = T.alloc_ub((4, 32), "uint8")
+            some = T.alloc_ub((64,), "int8")
+            with T.Scope("V"):
+                T.copy(X, x)
+                T.copy(L, limits)
+                T.barrier_all()
+                T.tile.fill(large, 0)
+                T.tile.fill(y, 9)
+                T.pipe_barrier("v")
+                for i in T.serial(2):
+                    T.tile.compare(large[i, :], x[i, :], limits[i], "le")
+                    T.pipe_barrier("v")
+                    T.tile.compare(some, x[i, :], -1, mode="NE")
+                    T.pipe_barrier("v")
+                    T.tile.bitwise_and(large[i, 0:16], large[i, 0:16], 0xFF)
+                    T.pipe_barrier("v")
+                    T.tile.select(y[i, :], large[i, :], x[i, :], 0, "vsel_tensor_scalar_mode")
+                    T.pipe_barrier("v")
+                T.tile.compare(some, x[2, 0:n], x[3, 0:n], "GT")
+                T.pipe_barrier("v")
+                T.tile.select(y[2, 0:n], some, x[2, 0:n], x[3, 0:n], "VSEL_TENSOR_TENSOR_MODE")
+                T.pipe_barrier("v")
+                T.tile.select(y[3, :], large, x[3, :], x[2, :], "VSEL_CMPMASK_SPR")
+                T.barrier_all()
+                T.copy(y, Y)
+
+    return k
+
+
+def test_masks_from_the_language(tmp_path: Path) -> None:
+    batch = KernelBatch(tmp_path)
+    kinds = (FLOAT16, FLOAT32)
+    for dtype in kinds:
+        batch.add(causal_mask(dtype.name))
+    batch.build()
+    for number, dtype in enumerate(kinds):
+        for n in (0, 1, 100, 128):
+            x = RNG.integers(-5, 6, (4, 128)).astype(dtype.compute)
+            limits = np.arange(16).astype(dtype.compute)
+            given = [x, limits, n, np.zeros((4, 128), dtype.compute)]
+            outcome = batch.run(number, given, checks=STRICT)
+            assert outcome.error is None, outcome.error.text
+            want = np.full((4, 128), 9, dtype.compute)
+            for i in (0, 1):
+                want[i] = np.where(x[i] <= i, x[i], 0)
+            want[2, :n] = np.maximum(x[2, :n], x[3, :n])
+            lanes = 256 // dtype.size
+            first = np.resize((x[0] <= 0)[:lanes], 128)
+            want[3] = np.where(first, x[3], x[2])
+            assert (outcome.arrays[3] == want).all()

@@ -13,7 +13,7 @@ from tile_frontend.values import Pending, Scalar, Tile, View, describe, python_n
 from tile_ir import Op, OpDef, Region, Slice, check_op, did_you_mean
 from tile_ir.expr import Const, Expr, Load
 from tile_ir.nodes import AttrValue, Operand
-from tile_ir.opdef import REQUIRED, AttrDef, OperandDef
+from tile_ir.opdef import REQUIRED, AttrDef, OperandDef, check_form
 
 # Operands that scripts may leave out although the operation always has them.
 DEFAULTS: Mapping[tuple[str, str], Any] = {
@@ -105,8 +105,11 @@ def build_op(opdef: OpDef, given: Mapping[str, Any], name: str) -> Pending:
         else:
             operands.append(_operand(opdef, definition, _whole_number(operands, value)))
     attrs = tuple(_attribute(opdef, a, given.get(a.name, a.default)) for a in opdef.attrs)
-    op = narrowed(Op(opdef, tuple(operands), attrs, trace.here))
-    problem = check_op(op)
+    op = Op(opdef, tuple(operands), attrs, trace.here)
+    problem = check_form(op)
+    if problem is None:
+        op = narrowed(op)
+        problem = check_op(op)
     if problem is not None:
         reject(problem)
     pending = Pending(op, name, trace.here)

@@ -35,8 +35,8 @@ def gathermask_experiment(
     if not isinstance(params, (list, tuple)) or len(params) != len(STRIDES):
         raise Fault(
             "operand-kind",
-            f"gathermask_experiment: params is {describe(params)}, expected a list of "
-            f"{', '.join(STRIDES)}",
+            f"gathermask_experiment: params is {describe(params)}, expected the "
+            f"numbers {', '.join(STRIDES)}",
             argument="params",
         )
     if python_number(rsvdCnt) != 0:

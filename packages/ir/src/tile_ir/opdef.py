@@ -214,12 +214,14 @@ def words(memories: frozenset[Memory]) -> str:
 def check_op(op: Op) -> Problem | None:
     """The first rule of its record that the operation breaks, or None."""
     return (
-        _check_operands(op)
-        or _check_attrs(op)
-        or op.opdef.dtype_rule(op)
-        or op.opdef.shape_rule(op)
-        or _check_overlap(op)
+        check_form(op) or op.opdef.dtype_rule(op) or op.opdef.shape_rule(op) or _check_overlap(op)
     )
+
+
+def check_form(op: Op) -> Problem | None:
+    """Whether operands and attributes are of the kinds the record names: its rules may ask for
+    them then."""
+    return _check_operands(op) or _check_attrs(op)
 
 
 def _check_operands(op: Op) -> Problem | None:

@@ -99,7 +99,16 @@ def same_dtype(op: Op) -> Problem | None:
 
 def same_size(op: Op) -> Problem | None:
     """All regions have as many elements as the first, as far as that is known now."""
-    (first_name, first), *rest = regions(op)
+    return _equal_sizes(op, regions(op))
+
+
+def same_size_of(*names: str) -> Rule:
+    """The same for some operands only."""
+    return lambda op: _equal_sizes(op, [r for r in regions(op) if r[0] in names])
+
+
+def _equal_sizes(op: Op, sized: list[tuple[str, Region]]) -> Problem | None:
+    (first_name, first), *rest = sized
     expected = element_count(first)
     for name, region in rest:
         found = element_count(region)

@@ -24,6 +24,7 @@ from tile_ir.ops.rules import (
     exact_sizes,
     integer_scalar,
     leading,
+    same_size_of,
     scratch_operand,
     shape_text,
     source,
@@ -78,8 +79,7 @@ def _compare_type(op: Op) -> Problem | None:
 
 
 def _compare_uses(op: Op) -> Mapping[str, Expr]:
-    count = element_count(op.region("src0"))
-    return {"dst": ceildiv(count, 8), "src1": count}
+    return {"dst": ceildiv(element_count(op.region("src0")), 8)}
 
 
 _RELATIONS = {
@@ -145,8 +145,7 @@ def mask_elements(op: Op) -> Expr:
 
 
 def _select_uses(op: Op) -> Mapping[str, Expr]:
-    count = element_count(op.region("dst"))
-    return {"selMask": ceildiv(mask_elements(op), 8), "src0": count, "src1": count}
+    return {"selMask": ceildiv(mask_elements(op), 8)}
 
 
 def _select_shapes(op: Op) -> Problem | None:
@@ -199,7 +198,7 @@ OPS = (
         flat=True,
         uses=_compare_uses,
         dtype_rule=_compare_type,
-        shape_rule=exact_sizes,
+        shape_rule=all_rules(same_size_of("src0", "src1"), exact_sizes),
         scratch=_compare_scratch,
         cost=vector_cost(128, 64),
     ),
@@ -224,7 +223,7 @@ OPS = (
         may_alias=True,
         uses=_select_uses,
         dtype_rule=_select_operands,
-        shape_rule=all_rules(exact_sizes, _select_shapes),
+        shape_rule=all_rules(same_size_of("dst", "src0", "src1"), exact_sizes, _select_shapes),
         # What the mask register is loaded from: the scalar, or the address of the mask.
         scratch=lambda op: () if uses_register(op) else (Scratch(Memory.UB, UINT32, 8),),
         cost=vector_cost(64, 32),

@@ -26,6 +26,7 @@ from tile_ir.ops.rules import (
     exact_sizes,
     leading,
     same_dtype,
+    same_size_of,
     scalar,
     scratch_operand,
     shape_text,
@@ -132,8 +133,7 @@ def _pair_elements(region: Region) -> int:
 
 def _sort32_uses(op: Op) -> Mapping[str, Expr]:
     src = op.region("src0")
-    count = element_count(src)
-    return {"dst": count * _pair_elements(src), "src1": count}
+    return {"dst": element_count(src) * _pair_elements(src)}
 
 
 def _sort32_types(op: Op) -> Problem | None:
@@ -279,7 +279,7 @@ OPS = (
         flat=True,
         uses=_sort32_uses,
         dtype_rule=_sort32_types,
-        shape_rule=all_rules(_whole_sort32, exact_sizes),
+        shape_rule=all_rules(_whole_sort32, same_size_of("src0", "src1"), exact_sizes),
         cost=vector_cost(2, 2),
     ),
     OpDef(
