@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tile_ir.dtypes import BOOL
+from tile_ir.dtypes import BOOL, INT32, INT64, DType
 from tile_ir.expr import (
     Binary,
     Cast,
@@ -22,6 +22,7 @@ from tile_ir.expr import (
     Var,
     binary,
     children,
+    promote,
     rebuild,
 )
 
@@ -48,6 +49,8 @@ def simplify(expr: Expr) -> Expr:
     """An equal expression in canonical form; integer sums are flattened and like terms joined."""
     if expr.dtype.is_float or isinstance(expr, (Const, Var)):
         return expr if isinstance(expr, (Const, Var)) else rebuild(expr, simplify)
+    if expr.dtype not in (INT32, INT64):
+        return rebuild(expr, simplify)  # unsigned and narrow integers are computed as written
     if isinstance(expr, (Binary, Unary)) and expr.op in ("+", "-", "*"):
         terms, constant = linear_form(expr)
         return _from_linear(terms, constant, expr)
@@ -63,12 +66,15 @@ def simplify(expr: Expr) -> Expr:
 
 
 def linear_form(expr: Expr) -> tuple[dict[Expr, int], int]:
-    """The expression as (coefficient per atom, constant): atoms are whatever is not + - *."""
+    """The expression as (coefficient per atom, constant): atoms are whatever is not + - *, or is
+    computed in another type, where it may have wrapped."""
     match expr:
         case Const(value=value):
             return {}, int(value)
         case Unary(op="-", operand=x):
             return _scaled(linear_form(x), -1)
+        case Binary(left=a, right=b) if not (_same_type(a, expr) and _same_type(b, expr)):
+            return {rebuild(expr, simplify): 1}, 0
         case Binary(op="+" | "-" as op, left=a, right=b):
             terms, constant = linear_form(a)
             other, more = _scaled(linear_form(b), 1 if op == "+" else -1)
@@ -86,6 +92,10 @@ def linear_form(expr: Expr) -> tuple[dict[Expr, int], int]:
     atom = simplify(expr)
     # What was no sum may have become one: min(-i, -i) is -i.
     return linear_form(atom) if atom != expr else ({atom: 1}, 0)
+
+
+def _same_type(part: Expr, whole: Expr) -> bool:
+    return part.dtype == whole.dtype or isinstance(part, (Const, Var))
 
 
 def _scaled(form: tuple[dict[Expr, int], int], factor: int) -> tuple[dict[Expr, int], int]:
@@ -164,7 +174,8 @@ def interval(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval:
         case Var():
             return ranges.get(expr, EVERYTHING)
         case Binary(op=op, left=a, right=b):
-            return _combine(op, interval(a, ranges), interval(b, ranges))
+            found = _combine(op, interval(a, ranges), interval(b, ranges))
+            return found if expr.dtype in (INT32, INT64, BOOL) else _wrapped(found, expr.dtype)
         case Unary(op="-", operand=a):
             r = interval(a, ranges)
             return Interval(-r.high, -r.low)
@@ -217,6 +228,14 @@ def _combine(op: str, a: Interval, b: Interval) -> Interval:
     return EVERYTHING
 
 
+def _wrapped(found: Interval, dtype: DType) -> Interval:
+    """The range of a result that wraps in its type; int32 and int64 are taken not to."""
+    if not dtype.is_integer:
+        return found
+    low, high = dtype.limits()
+    return found if low <= found.low and found.high <= high else Interval(low, high)
+
+
 def _floordiv(a: float, b: float) -> float:
     return a if a in (INF, -INF) else a // b
 
@@ -232,8 +251,8 @@ def narrow(expr: Expr, ranges: Mapping[Var, Interval]) -> Expr:
     if not isinstance(expr, Binary):
         return expr
     a, b = expr.left, expr.right
-    if a.dtype.is_float or b.dtype.is_float:
-        return expr
+    if promote(a.dtype, b.dtype) not in (INT32, INT64):
+        return expr  # unsigned and narrow operands may wrap when they are compared
     match expr.op:
         case "min":
             if always_at_most(a, b, ranges):
