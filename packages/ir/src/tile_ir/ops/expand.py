@@ -10,7 +10,7 @@ from tile_ir.expr import constant_value
 from tile_ir.geometry import BLOCK_BYTES, element_count, is_contiguous, trailing_matrix
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
-from tile_ir.nodes import Op
+from tile_ir.nodes import Op, Region
 from tile_ir.opdef import Access, AttrDef, OpDef, OperandDef, Problem, Scratch
 from tile_ir.ops.rules import (
     ARITHMETIC,
