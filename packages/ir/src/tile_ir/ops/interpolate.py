@@ -110,8 +110,8 @@ OPS = (
     OpDef(
         name="bilinear_interpolation",
         family="interpolate",
-        doc="sums of h_repeat gathered repeats of src0 times weights of src1, v_repeat times; a weight "
-        "counts for a block (repeat_mode) or a repeat",
+        doc="sums of h_repeat gathered repeats of src0 times weights of src1, v_repeat times; a "
+        "weight counts for a block (repeat_mode) or a repeat",
         ascend_c="BilinearInterpolation",
         operands=(
             updated("dst", UB, FLOAT16),
