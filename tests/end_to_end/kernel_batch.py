@@ -56,7 +56,12 @@ class KernelBatch:
         self.funcs.append(lower(replace(func, name=f"k{number}_{func.name}")))
         return number
 
-    def build(self, rewrite: Callable[[str], str] = str, headers: Path = DEVICE_HEADER_DIR) -> None:
+    def build(
+        self,
+        rewrite: Callable[[str], str] = str,
+        headers: Path = DEVICE_HEADER_DIR,
+        flags: Sequence[str] = (),
+    ) -> None:
         """Compile; `rewrite` may change the text of every kernel before."""
         parts = ['#include "kernel_operator.h"\n#include "tile_device.h"\n']
         for number, func in enumerate(self.funcs):
@@ -75,6 +80,7 @@ class KernelBatch:
             "-shared",
             "-Wall",
             "-Werror",
+            *flags,
             "-I",
             str(builder.include_directory()),
             "-I",

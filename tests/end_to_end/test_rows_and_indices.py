@@ -201,3 +201,58 @@ def test_what_cannot_be_computed_is_said() -> None:
     assert problem("createvecindex", [int32], [whole(8)], first=1.5) == "dtype-mismatch"
     counts = {"first": 0, "diff": 1, "count": 9}
     assert problem("arith_progression", [int32], [whole(8)], **counts) == "count-range"
+
+
+def broadcast_forms() -> Iterator[Case]:
+    """Sources of one and two dimensions, with and without an axis, into matrices and slots; the
+    source has no element behind those that are used."""
+    for dtype in OPS["broadcast"].operands[0].dtypes:
+        block = 32 // dtype.size
+        for rows, columns in ((13, 2 * block), (8, 9 * block), (1, block), (3, block + 1)):
+            pitch = -(-columns // block) * block
+            matrix = part((rows, pitch), (0, rows), (0, columns))
+            slot = part((2, rows, pitch + block), (1, 1), (0, rows), (block, columns))
+            for place, dst in (("matrix", matrix), ("slot", slot)):
+                for name, src, axis in (
+                    ("row", whole(columns), None),
+                    ("row-2d", whole(1, columns), None),
+                    ("row-axis", whole(1, columns), 0),
+                    ("column-2d", whole(rows, 1), None),
+                    ("column-axis", whole(rows), 1),
+                    ("column-slot", part((2, rows, 1), (0, 1), (0, rows), (0, 1)), 1),
+                ):
+                    if rows == 1 and name.startswith("column"):
+                        continue
+                    label = f"{dtype}-{rows}x{columns}-{place}-{name}"
+                    yield op_case(
+                        OPS["broadcast"], [dtype] * 2, [dst, src], {}, (axis,), label, rows
+                    )
+        same = whole(3, 2 * block)
+        yield op_case(OPS["broadcast"], [dtype] * 2, [same, same], {}, (None,), f"{dtype}-same", 1)
+        square = whole(block, block)
+        yield op_case(
+            OPS["broadcast"], [dtype] * 2, [square, whole(block)], {}, (None,), f"{dtype}-square", 1
+        )
+
+
+def test_broadcasts(tmp_path: Path) -> None:
+    cases = list(broadcast_forms())
+    assert len(cases) > 200
+    run_strict(cases[::2], tmp_path)
+
+
+def test_broadcasts_that_cannot_be() -> None:
+    f32 = DTYPES["float32"]
+
+    def broadcast(dst: Form, src: Form, axis: int | None = None) -> str:
+        case = op_case(OPS["broadcast"], [f32] * 2, [dst, src], {}, (axis,), "wrong", 1)
+        found = [check_op(op) for op in walk_ops(case.func.launch.body)]
+        return next((f.slug for f in found if f is not None), "")
+
+    assert broadcast(whole(2, 4, 8), whole(4, 1)) == "shape-mismatch"
+    assert broadcast(whole(4, 8), whole(5)) == "shape-mismatch"
+    assert broadcast(whole(4, 8), whole(8), 1) == "shape-mismatch"
+    assert broadcast(whole(4, 8), whole(4, 8), 2) == ""
+    assert broadcast(whole(4, 8), whole(8), 3) == "shape-mismatch"
+    assert broadcast(whole(4, 12), whole(12)) == "row-alignment"
+    assert broadcast(whole(4, 8), part((4, 8), (0, 4), (0, 1))) == "shape-mismatch"

@@ -8,8 +8,20 @@ import math
 from tile_codegen_ascendc.cxx_names import cxx_name
 from tile_ir import Buffer, DType, KernelError, Loc, Memory
 from tile_ir.bounds import interval, simplify
-from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, INT32
-from tile_ir.expr import Binary, Cast, Const, Expr, Load, Select, Unary, Var
+from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, INT32, Kind
+from tile_ir.expr import (
+    LOGICAL,
+    Binary,
+    Cast,
+    Const,
+    Expr,
+    Load,
+    Select,
+    Unary,
+    Var,
+    promote,
+    wrap,
+)
 from tile_ir.geometry import strides
 from tile_ir.walk import Ranges
 
@@ -30,6 +42,36 @@ _LEVEL = {op: i for i, ops in enumerate(_LEVELS) for op in ops}
 _SPELLING = {"or": "||", "and": "&&", "//": "/"}
 _UNARY = len(_LEVELS)
 _ATOM = _UNARY + 1
+
+
+# Operations whose result may not fit the type of the operands.
+_LEAVES_TYPE = frozenset({"+", "-", "*", "//", "<<"})
+_FUNCTIONS = {
+    "abs": "absolute",
+    "exp": "exponential",
+    "log": "logarithm",
+    "sqrt": "square_root",
+    "rsqrt": "inverse_square_root",
+    "floor": "round_down",
+    "ceil": "round_up",
+}
+
+
+def _is_narrow(dtype: DType) -> bool:
+    return dtype.is_integer and dtype.bits < 32
+
+
+def _in_type(expr: Expr, common: DType, op: str) -> Expr:
+    """An operand as C++ has to see it: integers of another sign, or a sign of another width, are
+    converted by name; where C++ does it as the language does, nothing is said."""
+    dtype = expr.dtype
+    if op in LOGICAL or not (dtype.is_integer and common.is_integer) or dtype == common:
+        return expr
+    if isinstance(expr, Const):
+        return Const(wrap(expr.value, common), common)
+    # Narrow unsigned integers become int, which is compared with unsigned ones by warning.
+    implicit = dtype.kind is common.kind and not (dtype.kind is Kind.UINT and dtype.bits < 32)
+    return expr if implicit else Cast(expr, common)
 
 
 def cxx_expr(expr: Expr, ranges: Ranges, loc: Loc, context: int = 0) -> str:
@@ -98,7 +140,17 @@ class _Writer:
         return f"static_cast<{expr.dtype.c_name}>({spelled[0]})", _ATOM
 
     def binary(self, expr: Binary) -> tuple[str, int]:
-        op, a, b = expr.op, expr.left, expr.right
+        """Both operands in their common type. C++ computes narrow integers as int, so that results
+        which may have left their type are brought back."""
+        common = promote(expr.left.dtype, expr.right.dtype)
+        a, b = (_in_type(x, common, expr.op) for x in (expr.left, expr.right))
+        spelled, level = self.operation(expr, a, b)
+        if expr.op in _LEAVES_TYPE and _is_narrow(expr.dtype):
+            return f"static_cast<{expr.dtype.c_name}>({spelled})", _ATOM
+        return spelled, level
+
+    def operation(self, expr: Binary, a: Expr, b: Expr) -> tuple[str, int]:
+        op = expr.op
         if op in ("min", "max"):
             name = "tile::minimum" if op == "min" else "tile::maximum"
             return f"{name}({self.text(a, 0)}, {self.text(b, 0)})", _ATOM
@@ -109,8 +161,8 @@ class _Writer:
             spelled = f"{self.widened(a)} {op} {self.widened(b)}"
             return f"static_cast<{expr.dtype.c_name}>({spelled})", _ATOM
         level = _LEVEL[op]
-        # Logical and bitwise operators are parenthesised inside each other: compilers warn.
-        inner = _LEVEL["<<"] if op in ("|", "^", "&") else level
+        # What stands inside bitwise operators and shifts is parenthesised: compilers warn.
+        inner = _UNARY if op in ("|", "^", "&", "<<", ">>") else level
         left, right = self.text(a, max(inner, level)), self.text(b, max(inner, level + 1))
         return f"{left} {_SPELLING.get(op, op)} {right}", level
 
@@ -118,24 +170,38 @@ class _Writer:
         return f"static_cast<float>({self.text(expr, 0)})"
 
     def never_negative(self, a: Expr, b: Expr) -> bool:
+        if a.dtype.kind is Kind.UINT and b.dtype.kind is Kind.UINT:
+            return True
         return interval(a, self.ranges).low >= 0 and interval(b, self.ranges).low > 0
 
     def unary(self, expr: Unary) -> tuple[str, int]:
         op, a = expr.op, expr.operand
         match op:
             case "-" | "~":
-                return f"{op}{self.text(a, _ATOM)}", _UNARY
+                spelled = f"{op}{self.text(a, _ATOM)}"
+                if _is_narrow(expr.dtype):
+                    return f"static_cast<{expr.dtype.c_name}>({spelled})", _ATOM
+                return spelled, _UNARY
             case "not":
                 return f"!{self.text(a, _ATOM)}", _UNARY
-            case "abs":
-                x = self.text(a, _ATOM)
-                return f"{x} < 0 ? -{x} : {x}", -1
-        raise KernelError(
-            "scalar-function",
-            f"the scalar unit has no {op}",
-            self.loc,
-            "compute it on a ub buffer with T.tile, or in Python if the argument is known",
-        )
+        if expr.dtype.is_integer:
+            # Rounding keeps an integer as it is.
+            return (f"tile::absolute({self.text(a, 0)})", _ATOM) if op == "abs" else self.spell(a)
+        return self.function(expr)
+
+    def function(self, expr: Unary) -> tuple[str, int]:
+        """A function of a float, computed in float."""
+        name, a, dtype = _FUNCTIONS.get(expr.op), expr.operand, expr.dtype
+        if name is None:
+            raise KernelError(
+                "scalar-function",
+                f"the scalar unit has no {expr.op}",
+                self.loc,
+                "compute it on a ub buffer with T.tile, or in Python if the argument is known",
+            )
+        if dtype in (FLOAT16, BFLOAT16):
+            return f"static_cast<{dtype.c_name}>(tile::{name}({self.widened(a)}))", _ATOM
+        return f"tile::{name}({self.text(a, 0)})", _ATOM
 
     def load(self, load: Load) -> str:
         name = cxx_name(load.buffer.name)

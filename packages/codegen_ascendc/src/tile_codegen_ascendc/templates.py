@@ -13,6 +13,7 @@ from tile_codegen_ascendc.cxx_names import string_literal
 from tile_codegen_ascendc.views import OpView
 from tile_ir import Op
 from tile_ir.geometry import transfer_rows
+from tile_ir.ops.debug import printed_format
 from tile_ir.ops.gather import PATTERNS
 from tile_ir.ops.reduce import broadcast_axis, kept_results, reduced_axis
 
@@ -48,6 +49,7 @@ def _environment() -> Environment:
     )
     env.filters["cxx_string"] = string_literal
     env.globals["transfer"] = _transfer
+    env.globals["printed_format"] = printed_format
     env.globals["reduce_work"] = _reduce_work
     env.globals["pattern_number"] = lambda pattern: PATTERNS[pattern][0]
     env.globals["broadcast_axis"] = broadcast_axis

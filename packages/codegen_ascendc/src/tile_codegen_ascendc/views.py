@@ -48,6 +48,11 @@ class RegionView:
         )
         return self.name if constant_value(offset) == 0 else f"{self.name}[{self.cxx(offset)}]"
 
+    @property
+    def address(self) -> str:
+        """The address of the first element."""
+        return f"{self.ref}.GetPhyAddr()"
+
     @cached_property
     def matrix(self) -> str:
         """The tensor at the first element of the l1 or l0 matrix that the region is part of."""

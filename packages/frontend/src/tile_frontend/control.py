@@ -3,12 +3,15 @@ the debug dump with its extra argument."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tile_frontend.calls import build_op
+from tile_frontend.faults import Fault
 from tile_frontend.trace import current
-from tile_frontend.values import Pending
+from tile_frontend.values import Pending, describe
 from tile_ir import OPS, Break
+from tile_ir.ops.debug import DIRECTIVE
 
 
 def loop_break() -> Pending:
@@ -21,6 +24,27 @@ def loop_break() -> Pending:
 
 def func_attr(attributes: Any) -> None:
     """Attributes of other compilers; none has a meaning here."""
+
+
+def printf(fmt: Any, *args: Any) -> Pending:
+    """Print on the device, C style. Python strings become part of the format."""
+    if not isinstance(fmt, str):
+        raise Fault("printf-format", f"printf: the format is {describe(fmt)}", argument="fmt")
+    left = iter(args)
+    kept: list[Any] = []
+
+    def directive(match: re.Match[str]) -> str:
+        if match[1] == "%":
+            return match[0]
+        value = next(left, None)
+        if isinstance(value, str) and match[1] == "s":
+            return value.replace("%", "%%")
+        if value is not None:
+            kept.append(value)
+        return match[0]
+
+    text = DIRECTIVE.sub(directive, fmt)
+    return build_op(OPS["printf"], {"fmt": text, "args": (*kept, *left)}, "printf")
 
 
 def dump_tensor(buffer: Any, desc: Any, size: Any, shape: Any = ()) -> Pending:

@@ -21,7 +21,7 @@ from tile_frontend.allocation import (
     make_zn_layout,
 )  # fmt: skip
 from tile_frontend.calls import table_functions
-from tile_frontend.control import dump_tensor, func_attr, loop_break
+from tile_frontend.control import dump_tensor, func_attr, loop_break, printf
 from tile_frontend.copy_extents import copy
 from tile_frontend.dtype_names import DTYPE_NAMES, DataType
 from tile_frontend.kernel_frames import Else, If, Kernel, Scope, Then
@@ -60,6 +60,6 @@ NAMES: dict[str, Any] = {
     "serial": serial, "range": serial, "unroll": unroll, "grid": grid, "Parallel": Parallel,
     "Pipelined": Pipelined, "Persistent": Persistent, "loop_break": loop_break,
     "reinterpretcast": reinterpretcast,
-    "copy": copy, "dump_tensor": dump_tensor, "func_attr": func_attr,
+    "copy": copy, "dump_tensor": dump_tensor, "printf": printf, "func_attr": func_attr,
     "reduce": reduce, **{name: reduction(name) for name in REDUCTIONS},
 }  # fmt: skip

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tile_ir.dtypes import BOOL, DType, Kind
+from tile_ir.dtypes import BOOL, INT32, INT64, DType
 from tile_ir.expr import (
     Binary,
     Cast,
@@ -22,6 +22,7 @@ from tile_ir.expr import (
     Var,
     binary,
     children,
+    promote,
     rebuild,
 )
 
@@ -48,13 +49,15 @@ def simplify(expr: Expr) -> Expr:
     """An equal expression in canonical form; integer sums are flattened and like terms joined."""
     if expr.dtype.is_float or isinstance(expr, (Const, Var)):
         return expr if isinstance(expr, (Const, Var)) else rebuild(expr, simplify)
+    if expr.dtype not in (INT32, INT64):
+        return rebuild(expr, simplify)  # unsigned and narrow integers are computed as written
     if isinstance(expr, (Binary, Unary)) and expr.op in ("+", "-", "*"):
         terms, constant = linear_form(expr)
         return _from_linear(terms, constant, expr)
     expr = rebuild(expr, simplify)
     if isinstance(expr, Binary) and expr.op in ("//", "%") and isinstance(expr.right, Const):
         return _divide(expr)
-    if isinstance(expr, Binary) and expr.op in ("min", "max") and _counts(expr.dtype):
+    if isinstance(expr, Binary) and expr.op in ("min", "max"):
         difference = simplify(expr.left - expr.right)
         if isinstance(difference, Const):
             left_wins = (difference.value <= 0) == (expr.op == "min")
@@ -63,12 +66,15 @@ def simplify(expr: Expr) -> Expr:
 
 
 def linear_form(expr: Expr) -> tuple[dict[Expr, int], int]:
-    """The expression as (coefficient per atom, constant): atoms are whatever is not + - *."""
+    """The expression as (coefficient per atom, constant): atoms are whatever is not + - *, or is
+    computed in another type, where it may have wrapped."""
     match expr:
         case Const(value=value):
             return {}, int(value)
         case Unary(op="-", operand=x):
             return _scaled(linear_form(x), -1)
+        case Binary(left=a, right=b) if not (_same_type(a, expr) and _same_type(b, expr)):
+            return {rebuild(expr, simplify): 1}, 0
         case Binary(op="+" | "-" as op, left=a, right=b):
             terms, constant = linear_form(a)
             other, more = _scaled(linear_form(b), 1 if op == "+" else -1)
@@ -86,6 +92,10 @@ def linear_form(expr: Expr) -> tuple[dict[Expr, int], int]:
     atom = simplify(expr)
     # What was no sum may have become one: min(-i, -i) is -i.
     return linear_form(atom) if atom != expr else ({atom: 1}, 0)
+
+
+def _same_type(part: Expr, whole: Expr) -> bool:
+    return part.dtype == whole.dtype or isinstance(part, (Const, Var))
 
 
 def _scaled(form: tuple[dict[Expr, int], int], factor: int) -> tuple[dict[Expr, int], int]:
@@ -156,19 +166,12 @@ def _divide(expr: Binary) -> Expr:
     return _from_linear(whole, constant // divisor, expr.left) + binary("//", remainder, divisor)
 
 
-def _counts(dtype: DType) -> bool:
-    """Whether values of the type are taken as integers without end, as indices are: the language
-    leaves their overflow undefined. Narrow and unsigned integers wrap."""
-    return dtype.kind is Kind.INT and dtype.bits >= 32
-
-
 def interval(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval:
     """The range of an integer expression, given the ranges of its variables."""
     found = _interval(expr, ranges)
-    if expr.dtype.is_integer and not _counts(expr.dtype) and not isinstance(expr, Var):
-        low, high = expr.dtype.limits()
-        return found if low <= found.low and found.high <= high else Interval(low, high)
-    return found
+    if isinstance(expr, Var) or expr.dtype in (INT32, INT64, BOOL):
+        return found
+    return _wrapped(found, expr.dtype)
 
 
 def _interval(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval:
@@ -231,6 +234,14 @@ def _combine(op: str, a: Interval, b: Interval) -> Interval:
     return EVERYTHING
 
 
+def _wrapped(found: Interval, dtype: DType) -> Interval:
+    """The range of a result that wraps in its type; int32 and int64 are taken not to."""
+    if not dtype.is_integer:
+        return found
+    low, high = dtype.limits()
+    return found if low <= found.low and found.high <= high else Interval(low, high)
+
+
 def _floordiv(a: float, b: float) -> float:
     return a if a in (INF, -INF) else a // b
 
@@ -246,8 +257,8 @@ def narrow(expr: Expr, ranges: Mapping[Var, Interval]) -> Expr:
     if not isinstance(expr, Binary):
         return expr
     a, b = expr.left, expr.right
-    if not (_counts(a.dtype) and _counts(b.dtype)):
-        return expr
+    if promote(a.dtype, b.dtype) not in (INT32, INT64):
+        return expr  # unsigned and narrow operands may wrap when they are compared
     match expr.op:
         case "min":
             if always_at_most(a, b, ranges):

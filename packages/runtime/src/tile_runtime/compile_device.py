@@ -19,7 +19,8 @@ _INCLUDES = (
 )
 _LIBRARIES = ("runtime", "ascendcl", "m", "tiling_api", "platform", "c_sec", "dl")
 _WARNINGS = ("macro-redefined", "ignored-attributes", "non-c-typedef-for-linkage")
-FLAGS = ("--npu-arch=dav-2201", "-O2", "-std=c++17")
+# Integers of the language wrap, so signed overflow has to be what the machine does.
+FLAGS = ("--npu-arch=dav-2201", "-O2", "-fwrapv", "-std=c++17")
 
 
 def find_device_compiler() -> str:

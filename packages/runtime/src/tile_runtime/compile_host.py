@@ -12,7 +12,8 @@ from pathlib import Path
 from tile_ir import BuildError
 from tile_ir.switches import switch
 
-FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-pipe")
+# Integers of the language wrap, so signed overflow has to be what the machine does.
+FLAGS = ("-std=c++17", "-O2", "-fwrapv", "-fPIC", "-shared", "-pipe")
 # A kernel compiles in about a second; a compiler that takes this long is stuck.
 TIMEOUT_SECONDS = 600
 # Compilers repeat themselves; the first error is near the top.

@@ -6,6 +6,7 @@ flags are honoured as assertions (a wait must find its set) and cross-core flags
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -33,6 +34,7 @@ from tile_ir.nodes import (
     While,
 )
 from tile_ir.opdef import Effect, OutOfBounds, core_of
+from tile_ir.ops.debug import printed_format
 from tile_ir.target import DEFAULT_TARGET, Target
 from tile_ir.walk import walk_ops
 
@@ -337,5 +339,10 @@ class _Machine:
         return self.value(operand, core)
 
     def print(self, op: Op, core: CoreState) -> None:
-        values = tuple(self.operand_value(o, core) for o in op.operands)
-        self.text.append(op.attr("fmt").replace("%ld", "%d").replace("%lld", "%d") % values)
+        # Addresses are not known here: a buffer prints its name.
+        values = tuple(
+            f"<{o.buffer.name}>" if isinstance(o, Region) else self.operand_value(o, core)
+            for o in op.operands
+        )
+        fmt = re.sub(r"%([-+ 0#]*[\d.]*)l+", r"%\1", printed_format(op)).replace("%p", "%s")
+        self.text.append(fmt % values)

@@ -9,6 +9,7 @@ from typing import Any
 
 from tile_ir.dtypes import BOOL, DTYPES, DType, held
 from tile_ir.expr import (
+    LOGICAL,
     UNARY_FUNCTIONS,
     Binary,
     Cast,
@@ -19,6 +20,7 @@ from tile_ir.expr import (
     Unary,
     Var,
     fold,
+    promote,
     wrap,
 )
 from tile_ir.lazy import np
@@ -50,6 +52,9 @@ def evaluate(expr: Expr, variables: dict[Var, Value], load: Callable[[Load], Val
             if op == "or" and x:
                 return True
             y = evaluate(b, variables, load)
+            if op not in LOGICAL:
+                common = promote(a.dtype, b.dtype)
+                x, y = _operand(x, a.dtype, common), _operand(y, b.dtype, common)
             return _round(_binary(op, x, y, dtype), dtype)
         case Unary(op=op, operand=a, dtype=dtype):
             return _round(_unary(op, evaluate(a, variables, load)), dtype)
@@ -61,6 +66,11 @@ def evaluate(expr: Expr, variables: dict[Var, Value], load: Callable[[Load], Val
         case Load():
             return load(expr)
     raise AssertionError(f"no meaning for {type(expr).__name__}")
+
+
+def _operand(value: Value, dtype: DType, common: DType) -> Value:
+    """An operand in the type that both are computed in."""
+    return value if dtype == common or common is BOOL else _convert(value, common)
 
 
 def _binary(op: str, x: Value, y: Value, dtype: DType) -> Value:

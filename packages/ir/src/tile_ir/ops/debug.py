@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from tile_ir.expr import Expr
 from tile_ir.machine import Core, Memory, Pipe
-from tile_ir.nodes import Op
+from tile_ir.nodes import Op, Region
 from tile_ir.opdef import Access, AttrDef, Effect, OpDef, OperandDef, Problem, core_of_region
 from tile_ir.ops.rules import on, regions, scalar
 
+PRINTABLE = frozenset(Memory) - {Memory.VAR}
 DUMPABLE = frozenset({Memory.GM, Memory.UB, Memory.L1, Memory.L0C})
 DIRECTIVE = re.compile(r"%(%|[-+ 0#]*\d*(?:\.\d+)?(?:l{0,2})[a-zA-Z])")
 CONVERSIONS = "diuxXfFsp"
@@ -20,6 +22,26 @@ def _format(op: Op) -> Problem | None:
     for d in directives:
         if d[-1] not in CONVERSIONS:
             return Problem("printf-format", f"printf: %{d} is not supported", "fmt")
+    for d, operand in zip(directives, op.operands, strict=False):
+        if isinstance(operand, Region) and d[-1] != "p":
+            return Problem(
+                "printf-format",
+                f"printf: %{d} stands for the buffer `{operand.buffer.name}`",
+                "args",
+                "%p prints its address; print elements with %d or %f",
+            )
+        if (
+            isinstance(operand, Expr)
+            and (operand.dtype.is_float != (d[-1] in "fF"))
+            and d[-1] != "p"
+        ):
+            kind = "a float" if operand.dtype.is_float else "an integer"
+            return Problem(
+                "printf-format",
+                f"printf: %{d} stands for {kind}",
+                "args",
+                "use %f for floats, %d for integers, or T.cast the argument",
+            )
     if len(directives) != len(op.operands):
         return Problem(
             "printf-format",
@@ -28,6 +50,18 @@ def _format(op: Op) -> Problem | None:
             "fmt",
         )
     return None
+
+
+def printed_format(op: Op) -> str:
+    """The format as the device takes it: addresses of scalars are hexadecimal numbers."""
+    operands = iter(op.operands)
+
+    def directive(match: re.Match[str]) -> str:
+        if match[1] == "%":
+            return match[0]
+        return "0x%x" if isinstance(next(operands, None), Expr) and match[1] == "p" else match[0]
+
+    return DIRECTIVE.sub(directive, op.attr("fmt"))
 
 
 def _nothing(op: Op, *values: Any) -> None:
@@ -42,10 +76,10 @@ OPS = (
     OpDef(
         name="printf",
         family="debug",
-        doc="print scalars, C style; every core that gets here prints",
+        doc="print scalars, C style, and addresses of buffers (%p); every core here prints",
         ascend_c="printf",
         namespace="",
-        operands=(OperandDef("args", Access.READ, scalar=True, variadic=True),),
+        operands=(OperandDef("args", Access.READ, PRINTABLE, scalar=True, variadic=True),),
         attrs=(AttrDef("fmt", str),),
         parameters=("fmt", "args"),
         placement=on(Core.EITHER, Pipe.S),

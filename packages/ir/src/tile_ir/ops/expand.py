@@ -7,10 +7,10 @@ from typing import Any
 
 from tile_ir.dtypes import DType
 from tile_ir.expr import constant_value
-from tile_ir.geometry import BLOCK_BYTES, element_count, is_contiguous
+from tile_ir.geometry import BLOCK_BYTES, element_count, is_contiguous, trailing_matrix
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
-from tile_ir.nodes import Op
+from tile_ir.nodes import Op, Region
 from tile_ir.opdef import Access, AttrDef, OpDef, OperandDef, Problem, Scratch
 from tile_ir.ops.rules import (
     ARITHMETIC,
@@ -31,9 +31,13 @@ from tile_ir.ops.rules import (
 )
 
 
-def column_scratch(rows: int, dtype: DType) -> Scratch:
-    """A block for each of ceil8(rows) rows, and one for the values behind the last whole block."""
-    return Scratch(Memory.UB, dtype, (-(-rows // 8) * 8 + 1) * (BLOCK_BYTES // dtype.size))
+def column_scratch(region: Region) -> Scratch:
+    """A block for each of ceil8(rows) rows, and one for the values behind the last whole block of
+    the column, if there are any."""
+    rows, block = largest_matrix(region)[0], BLOCK_BYTES // region.dtype.size
+    fixed = constant_value(trailing_matrix(region).rows) is not None
+    tail = 0 if fixed and rows % block == 0 else 1
+    return Scratch(Memory.UB, region.dtype, (-(-rows // 8) * 8 + tail) * block)
 
 
 def is_expanded(op: Op) -> bool:
@@ -100,8 +104,7 @@ def _contiguous(op: Op, name: str) -> Problem | None:
 def _scratch(op: Op) -> tuple[Scratch, ...]:
     if is_expanded(op):
         return ()
-    dst = op.region("dst")
-    return (column_scratch(largest_matrix(dst)[0], dst.dtype),)
+    return (column_scratch(op.region("dst")),)
 
 
 def _row_wise(fn: Callable[[Any, Any], Any]) -> Callable[..., Any]:

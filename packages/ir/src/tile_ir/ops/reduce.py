@@ -247,7 +247,7 @@ def _broadcast_scratch(op: Op) -> tuple[Scratch, ...]:
     _, dst = static_matrix_pair(op)
     if dst is None or broadcast_axis(op) != 1:
         return ()
-    return (column_scratch(dst[0], op.region("dst").dtype),)
+    return (column_scratch(op.region("dst")),)
 
 
 BROADCAST = OpDef(

@@ -1,12 +1,12 @@
-"""Reductions as the hardware has them, by repeats and blocks, the sums of one run of elements, and
-interpolation (language.md, section 3.8). Strides count blocks of 32 bytes unless said otherwise."""
+"""Reductions as the hardware has them, by repeats and blocks, and the sums of one run of elements
+(language.md, section 3.8). Strides count blocks of 32 bytes unless said otherwise."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from tile_ir.dtypes import FLOAT16, FLOAT32, UINT32, DType
+from tile_ir.dtypes import FLOAT32, DType
 from tile_ir.expr import Expr, constant_value
 from tile_ir.geometry import BLOCK_BYTES, is_contiguous
 from tile_ir.lazy import np
@@ -39,7 +39,7 @@ def _block(dtype: DType) -> int:
     return BLOCK_BYTES // dtype.size
 
 
-def _in_range(op: Op, limits: dict[str, tuple[int, int]]) -> Problem | None:
+def in_range(op: Op, limits: dict[str, tuple[int, int]]) -> Problem | None:
     """Attributes within the limits of the instruction."""
     for name, (low, high) in limits.items():
         if not low <= op.attr(name) <= high:
@@ -51,7 +51,7 @@ def _in_range(op: Op, limits: dict[str, tuple[int, int]]) -> Problem | None:
     return None
 
 
-def _long_enough(op: Op, needed: dict[str, int]) -> Problem | None:
+def long_enough(op: Op, needed: dict[str, int]) -> Problem | None:
     """Operands are one run of at least so many elements."""
     for name, count in needed.items():
         region = op.region(name)
@@ -97,12 +97,12 @@ STRIDE_LIMITS = {
 
 def _strided(op: Op, result_end: int) -> Problem | None:
     lanes = _lanes(op.region("src").dtype)
-    problem = _in_range(op, {**STRIDE_LIMITS, "mask": (1, lanes)})
+    problem = in_range(op, {**STRIDE_LIMITS, "mask": (1, lanes)})
     if problem is not None:
         return problem
     strides = op.attr("src_blk_stride"), op.attr("src_rep_stride")
     end = _source_end(op, op.attr("repeat"), op.attr("mask"), *strides)
-    return _long_enough(op, {"dst": result_end if op.attr("repeat") else 0, "src": end})
+    return long_enough(op, {"dst": result_end if op.attr("repeat") else 0, "src": end})
 
 
 def _row(op: Op, src: Any, repeat: int) -> Any:
@@ -300,7 +300,7 @@ def _sum_of_run(op: Op, dst: Any, src: Any, count: Any, _scratch: Any) -> Any:
 
 
 def _run_shape(op: Op) -> Problem | None:
-    return _integers(op, "count") or _long_enough(op, {"dst": 1, "src": _number(op, "count") or 0})
+    return _integers(op, "count") or long_enough(op, {"dst": 1, "src": _number(op, "count") or 0})
 
 
 def _row_sums(op: Op, dst: Any, src: Any, inner: Any, n: Any, _scratch: Any) -> Any:
@@ -313,7 +313,7 @@ def _row_sums(op: Op, dst: Any, src: Any, inner: Any, n: Any, _scratch: Any) -> 
 
 
 def _rows_shape(op: Op) -> Problem | None:
-    problem = _integers(op, "inner", "n") or _in_range(op, {"outer": (1, 65535)})
+    problem = _integers(op, "inner", "n") or in_range(op, {"outer": (1, 65535)})
     if problem is not None:
         return problem
     outer, inner, n = op.attr("outer"), _number(op, "inner"), _number(op, "n")
@@ -328,7 +328,7 @@ def _rows_shape(op: Op) -> Problem | None:
         )
     if inner is not None and n is not None and n > inner:
         return Problem("count-range", f"{op.opdef.name}: n is {n}, but rows have {inner}", "n")
-    return _long_enough(op, {"dst": outer, "src": (outer - 1) * (inner or 0) + (n or 0)})
+    return long_enough(op, {"dst": outer, "src": (outer - 1) * (inner or 0) + (n or 0)})
 
 
 def _masked_sum(
@@ -358,8 +358,8 @@ def _masked_shape(op: Op) -> Problem | None:
             )
     mask, repeat, stride = (_number(op, n) for n in ("mask", "repeat", "src_rep_stride"))
     if mask is None or stride is None or not repeat:
-        return _long_enough(op, {"dst": 1, "src": 0})
-    return _long_enough(op, {"dst": 1, "src": _source_end(op, repeat, mask, 1, stride)})
+        return long_enough(op, {"dst": 1, "src": 0})
+    return long_enough(op, {"dst": 1, "src": _source_end(op, repeat, mask, 1, stride)})
 
 
 LANES_32 = REPEAT_BYTES // FLOAT32.size
@@ -394,121 +394,4 @@ SUMS = (
     ),
 )
 
-
-# Interpolation ------------------------------------------------------------------------------------
-
-
-def _interpolation_types(op: Op) -> Problem | None:
-    for name, dtype in (("src0", FLOAT16), ("src0_offset", UINT32), ("src1", FLOAT16)):
-        region = op.region(name)
-        if region.dtype is not dtype:
-            return Problem(
-                "operand-dtype",
-                f"{op.opdef.name}: {name} `{region.buffer.name}` is {region.dtype}, expected "
-                f"{dtype}",
-                name,
-            )
-    return None
-
-
-def _interpolation_shape(op: Op) -> Problem | None:
-    problem = _in_range(
-        op,
-        {
-            "mask": (1, 128),
-            "h_repeat": (1, 255),
-            "dst_blk_stride": (1, 65535),
-            "v_r_offset": (16, 65535),
-            "v_repeat": (1, 255),
-        },
-    )
-    if problem is not None:
-        return problem
-    across, down, row = op.attr("h_repeat"), op.attr("v_repeat"), op.attr("v_r_offset")
-    if row % 16 or across * down > 255:
-        name, what = (
-            ("v_r_offset", f"{row}, expected a multiple of 16")
-            if row % 16
-            else ("h_repeat", f"{across} with v_repeat {down}, together more than 255 repeats")
-        )
-        return Problem("attribute-value", f"{op.opdef.name}: {name} is {what}", name)
-    src1 = op.region("src1")
-    if not src1.is_whole() or elements_bound(src1) % 8:
-        return Problem(
-            "shape-mismatch",
-            f"{op.opdef.name}: src1 `{src1.buffer.name}` has {shape_text(src1)}, expected a whole "
-            "buffer of a multiple of 8",
-            "src1",
-        )
-    last = ((op.attr("mask") - 1) // 16) * op.attr("dst_blk_stride") * 16
-    weights = across * down * (8 if op.attr("repeat_mode") else 1)
-    return _long_enough(
-        op,
-        {
-            "dst": (down - 1) * row + last + (op.attr("mask") - 1) % 16 + 1,
-            "src0_offset": across * down * 8,
-            "src1": weights,
-            "src0": 1,
-        },
-    )
-
-
-def _interpolate(op: Op, dst: Any, src0: Any, offsets: Any, src1: Any, _scratch: Any) -> Any:
-    flat, values = dst.reshape(-1).copy(), src0.reshape(-1)
-    across, per_block = op.attr("h_repeat"), op.attr("repeat_mode")
-    starts, weights = offsets.reshape(-1) // 2, src1.reshape(-1)
-    lane = np.arange(op.attr("mask"))
-    with np.errstate(all="ignore"):
-        for row in range(op.attr("v_repeat")):
-            total = None
-            for i in range(across):
-                repeat = row * across + i
-                blocks = [values[s : s + 16] for s in starts[repeat * 8 : repeat * 8 + 8]]
-                first = repeat * 8 if per_block else repeat
-                weight = weights[first : first + (8 if per_block else 1)].reshape(-1, 1)
-                product = (np.stack(blocks) * weight).reshape(-1)
-                total = product if total is None else product + total
-            assert total is not None, "h_repeat is at least 1"
-            places = lane // 16 * op.attr("dst_blk_stride") * 16 + lane % 16
-            flat[row * op.attr("v_r_offset") + places] = total[lane]
-    return flat.reshape(dst.shape)
-
-
-def _interpolation_scratch(op: Op) -> tuple[Scratch, ...]:
-    """The gathered blocks of all repeats, and a block for each weight."""
-    repeats = op.attr("h_repeat") * op.attr("v_repeat")
-    size = repeats * REPEAT_BYTES + elements_bound(op.region("src1")) * BLOCK_BYTES
-    return (Scratch(Memory.UB, FLOAT32, size // FLOAT32.size),)
-
-
-INTERPOLATION = OpDef(
-    name="bilinear_interpolation",
-    family="repeat_reduce",
-    doc="sums of h_repeat gathered repeats of src0 times weights of src1, v_repeat times; a weight "
-    "counts for a block (repeat_mode) or a repeat",
-    ascend_c="BilinearInterpolation",
-    operands=(
-        updated("dst", UB, FLOAT16),
-        source("src0"),
-        source("src0_offset"),
-        source("src1"),
-        scratch_operand(),
-    ),
-    attrs=(
-        AttrDef("mask", int),
-        AttrDef("h_repeat", int),
-        AttrDef("repeat_mode", bool),
-        AttrDef("dst_blk_stride", int),
-        AttrDef("v_r_offset", int),
-        AttrDef("v_repeat", int),
-    ),
-    hidden=("scratch",),
-    placement=VECTOR,
-    meaning=_interpolate,
-    dtype_rule=_interpolation_types,
-    shape_rule=_interpolation_shape,
-    scratch=_interpolation_scratch,
-    cost=vector_cost(16, 8),
-)
-
-OPS = (*WHOLE, *BLOCK, *SUMS, INTERPOLATION)
+OPS = (*WHOLE, *BLOCK, *SUMS)

@@ -4,8 +4,8 @@
 
 namespace tile {
 
-// Block r of `blocks` holds column[r] in all its elements. `blocks` has one block for each of ceil8(rows) rows and one
-// more, from which the values behind the last whole block are read, so that nothing behind the column is.
+// Block r of `blocks` holds column[r] in all its elements. `blocks` has one block for each of ceil8(rows) rows and, for
+// values behind the last whole block of the column, one more, so that nothing behind the column is read.
 template <class T>
 __aicore__ inline void expand_column(
     const AscendC::LocalTensor<T>& blocks, const AscendC::LocalTensor<T>& column, uint32_t rows)
@@ -17,9 +17,9 @@ __aicore__ inline void expand_column(
     const auto from = as_bits(column);
     const uint32_t tail = rows % block;
     const uint32_t whole = rows - tail;
-    const auto rest = to[ceil_to(rows, per_repeat) * block];
     using U = typename Bits<T>::type;
     if (tail != 0) {
+        const auto rest = to[ceil_to(rows, per_repeat) * block];
         AscendC::Duplicate(rest, static_cast<U>(0), static_cast<int32_t>(block));
         AscendC::PipeBarrier<PIPE_V>();
         AscendC::Copy(rest, from[whole], static_cast<uint64_t>(tail), 1, {1, 1, 8, 8});
@@ -31,7 +31,7 @@ __aicore__ inline void expand_column(
     }
     if (tail != 0) {
         const uint8_t repeats = static_cast<uint8_t>((tail + per_repeat - 1) / per_repeat);
-        AscendC::Brcb(to[whole * block], rest, repeats, {1, 8});
+        AscendC::Brcb(to[whole * block], to[ceil_to(rows, per_repeat) * block], repeats, {1, 8});
     }
     AscendC::PipeBarrier<PIPE_V>();
 }

@@ -62,6 +62,12 @@ __aicore__ inline To bit_cast(From value)
     return both.to;
 }
 
+template <class T>
+__aicore__ inline T absolute(T value)
+{
+    return value < static_cast<T>(0) ? static_cast<T>(-value) : value;
+}
+
 __aicore__ inline float float_from_bits(uint32_t bits) { return bit_cast<float>(bits); }
 
 template <class T>
