@@ -16,6 +16,7 @@ from tile_ir import DEFAULT_TARGET, KernelError
 from .kernel_batch import KernelBatch, interpreted
 from .parallel_kernels import RandomKernel, random_kernel, same
 
+KERNELS = 200
 PASSES = ["infer_memory", "vectorize_parallel"]
 
 
@@ -43,9 +44,7 @@ def test_the_interpreter_sees_no_difference(data: st.DataObject) -> None:
 def test_the_simulator_agrees_and_finds_no_race(tmp_path: Path) -> None:
     batch = KernelBatch(tmp_path)
     listed = []
-    for seed in range(
-        int(__import__("os").environ.get("N0", "0")), int(__import__("os").environ.get("N1", "150"))
-    ):
+    for seed in range(KERNELS):
         kernel, func = seeded(seed)
         try:
             listed.append((batch.add(func), seed, kernel, func))
@@ -62,4 +61,4 @@ def test_the_simulator_agrees_and_finds_no_race(tmp_path: Path) -> None:
         if difference:
             wrong.append(f"{seed} (k{number}): {difference}")
     assert not wrong, f"{len(wrong)} of {len(listed)}:\n" + "\n".join(wrong[:10])
-    assert len(listed) > 1
+    assert len(listed) > 0.9 * KERNELS

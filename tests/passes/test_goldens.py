@@ -1,6 +1,7 @@
 """One idea per file: `<pass>/<idea>.tir` is read, the pass runs alone, the text must match.
 
-A file whose pass must reject it expects `error[slug]: message` at the user's line instead.
+A file whose pass must reject it expects `error[slug]: message` at the user's line instead. Remarks
+of the pass follow the text as comments.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def test_golden(path: Path) -> None:
         return
     text = tile_ir.print_func(result)
     assert structurally_equal(result, tile_ir.parse(text))
-    golden.compare(case, text)
+    remarks = "".join(f"# {remark.render()}\n" for remark in result.remarks)
+    golden.compare(case, text + remarks)
 
 
 @pytest.mark.parametrize("name", PASSES)

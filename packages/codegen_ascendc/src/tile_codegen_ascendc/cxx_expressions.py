@@ -19,6 +19,7 @@ from tile_ir.expr import (
     Select,
     Unary,
     Var,
+    cast,
     promote,
     wrap,
 )
@@ -221,7 +222,9 @@ def linear_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
 def scalar_as(expr: Expr, dtype: DType, ranges: Ranges, loc: Loc) -> str:
     """The expression as a C++ value of exactly the given type."""
     if isinstance(expr, Const):
-        value = float(expr.value) if dtype.is_float else int(expr.value)
+        folded = cast(expr, dtype)
+        number = folded.value if isinstance(folded, Const) else expr.value
+        value = float(number) if dtype.is_float else int(number)
         if dtype is INT32:  # a literal of the smallest number would be one of a wider type
             return f"{value}" if abs(value) < 1 << 31 else f"static_cast<int32_t>({value})"
         return cxx_constant(Const(value, dtype))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tile_ir import Func, IRError, Target, did_you_mean
 from tile_passes.accept_manual_sync import accept_manual_sync
+from tile_passes.assign_cores import assign_cores
 from tile_passes.driver import PassOptions, PassResult, run_passes
 from tile_passes.infer_memory import infer_memory
 from tile_passes.insert_barriers import insert_barriers
@@ -19,6 +20,7 @@ from tile_passes.vectorize_parallel import vectorize_parallel
 
 PIPELINE: tuple[Pass, ...] = (
     infer_memory,
+    assign_cores,
     vectorize_parallel,
     insert_barriers,
     lower_tile_ops,

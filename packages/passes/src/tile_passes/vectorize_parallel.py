@@ -169,7 +169,8 @@ class _Vectorizer:
         inside = {**known, outer.var: loop_range(outer, known)}
         row = Leaf((inner,), (), store)
         steps = self.vector(store, row, inside, None)
-        body = repeated_in_order(steps, store.loc, self.builder)
+        own = [a.buffer for a in self.temporaries.allocs]
+        body = repeated_in_order(steps, own, store.loc, self.builder)
         return [replace(outer, kind=LoopKind.SERIAL, body=body)]
 
     def scalar_loop(self, leaf: Leaf, reason: str) -> Stmt:

@@ -79,12 +79,13 @@ def in_order(steps: Sequence[Stmt], builder: Builder) -> Body:
     return tuple(result)
 
 
-def repeated_in_order(steps: Sequence[Stmt], loc: Loc, builder: Builder) -> Body:
-    """The body of a loop: rounds do not overtake each other where they use the same tiles."""
+def repeated_in_order(
+    steps: Sequence[Stmt], own: Sequence[Buffer], loc: Loc, builder: Builder
+) -> Body:
+    """The body of a loop over rows. Rounds write different rows, but may use the same tiles."""
     body = in_order(steps, builder)
     work = work_of(steps)
-    alone = len(steps) == 1 and work.pipes <= VECTOR_ONLY
-    return body if alone else (barrier(work, loc, builder), *body)
+    return (barrier(work, loc, builder), *body) if work.writes & frozenset(own) else body
 
 
 def fenced(steps: Sequence[Stmt], own: Sequence[Buffer], loc: Loc, builder: Builder) -> Body:

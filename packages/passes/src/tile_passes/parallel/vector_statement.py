@@ -361,20 +361,20 @@ class VectorStatement:
 
     def select(self, e: Select, domain: Domain, into: Region | None) -> Region:
         """A condition that is the same for all elements is a branch around both ways."""
-        out = into if into is not None and not _reads(e, into) else None
         if self.is_scalar(e.condition, domain):
-            return self._branch(e, domain, out or self.tile(e.dtype, domain))
+            out = into if into is not None and not _reads(e, into) else self.tile(e.dtype, domain)
+            return self._branch(e, domain, out)
         self._demand_inside((e.then, e.orelse, e.condition), domain)
         mask = self.mask(e.condition, domain)
         then, orelse = e.then, e.orelse
         if self.is_scalar(then, domain) and not self.is_scalar(orelse, domain):
             then, orelse = orelse, then
             self.emit("bitwise_not", mask, mask)
-        a = self.typed(then, e.dtype, domain, out)
+        a = self.typed(then, e.dtype, domain, None if _reads(orelse, into) else into)
         a = self.filled(a, e.dtype, domain) if isinstance(a, Expr) else a
         b = self.typed(orelse, e.dtype, domain, None)
         mode = f"vsel_tensor_{'scalar' if isinstance(b, Expr) else 'tensor'}_mode"
-        result = self.emit_into("select", e.dtype, domain, out, mask, a, b, attrs=(mode,))
+        result = self.emit_into("select", e.dtype, domain, into, mask, a, b, attrs=(mode,))
         self.release(mask)
         return result
 

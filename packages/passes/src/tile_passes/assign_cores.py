@@ -1,0 +1,131 @@
+"""Says which core runs each statement of an unscoped kernel with cube and vector work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from tile_ir import Core, Diagnostic, For, Func, KernelError, Op, Phase, Section, Store, Target
+from tile_ir.expr import Load
+from tile_ir.expr import walk as walk_expr
+from tile_ir.machine import CORE_OF_MEMORY, Memory
+from tile_ir.nodes import Body, LoopKind, Stmt
+from tile_ir.opdef import Effect, core_of
+from tile_ir.walk import bodies, expressions, walk, with_bodies
+from tile_passes.passdef import ir_pass
+
+CROSS_CORE = (Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG, Effect.SYNC_ALL)
+BOTH = (Effect.PRINT,)
+
+
+@ir_pass(needs=Phase.TYPED)
+def assign_cores(func: Func, target: Target) -> Func:
+    """Put the statements of an unscoped kernel with work for both kinds of core into sections.
+
+    Needs, gives: TYPED. Idea: language.md, section 11.1: an operation runs where its memories are;
+    a flag or barrier that could be either core's belongs to the statement before it in the text.
+    Kernels with scopes, or with work for one kind of core, stay as they are. Limits: the source
+    must order both cores with flags of its own; without any, the kernel is an error at the first
+    statement of the second kind.
+    """
+    body = func.launch.body
+    if any(isinstance(s, Section) for s in walk(body)):
+        return func
+    work = [(s, core) for s in walk(body) if (core := _core_of_work(s)) is not None]
+    if len({core for _, core in work}) < 2:
+        return func
+    if not any(isinstance(s, Op) and s.opdef.effect in CROSS_CORE for s in walk(body)):
+        first = work[0][1]
+        stmt, second = next((s, core) for s, core in work if core is not first)
+        raise KernelError(
+            "not-lowered-yet",
+            f"this statement runs on the {second.value} core, earlier ones on the {first.value} "
+            "core: dividing a kernel between them is not available yet",
+            stmt.loc,
+            'put the parts under T.Scope("C") and T.Scope("V"), with cross-core flags between them',
+        )
+    division = _Division()
+    new = division.body(body)
+    remarks = (*func.remarks, *division.remarks)
+    return replace(func, launch=replace(func.launch, body=new), remarks=remarks)
+
+
+def _core_of_work(stmt: Stmt) -> Core | None:
+    """The core that does the work of a statement itself; None where it is nobody's or anybody's."""
+    match stmt:
+        case Op() if stmt.opdef.effect in (Effect.DATA, Effect.DUMP):
+            core = core_of(stmt)
+            return None if core is Core.EITHER else core
+        case Store(buffer=buffer):
+            return _core_of_store(stmt, buffer.memory)
+    return None
+
+
+def _core_of_store(store: Store, memory: Memory) -> Core | None:
+    """Where the element or what it is made from lives; a scalar variable is kept by both cores."""
+    if memory is Memory.VAR:
+        return None
+    if memory in CORE_OF_MEMORY:
+        return CORE_OF_MEMORY[memory]
+    read = {
+        CORE_OF_MEMORY[p.buffer.memory]
+        for e in expressions(store)
+        for p in walk_expr(e)
+        if isinstance(p, Load) and p.buffer.memory in CORE_OF_MEMORY
+    }
+    return Core.VECTOR if Core.VECTOR in read else Core.CUBE
+
+
+@dataclass(eq=False)
+class _Division:
+    """Goes over the text; `last` is the core of the statement before."""
+
+    last: Core | None = None
+    remarks: list[Diagnostic] = field(default_factory=list)
+
+    def body(self, body: Body) -> Body:
+        result: list[Stmt] = []
+        for stmt, core in ((s, c) for original in body for s, c in self.stmt(original)):
+            before = result[-1] if result else None
+            if core is None:
+                result.append(stmt)
+            elif isinstance(before, Section) and before.core is core:
+                result[-1] = replace(before, body=(*before.body, stmt))
+            else:
+                result.append(Section(core, (stmt,), stmt.loc))
+        return tuple(result)
+
+    def stmt(self, stmt: Stmt) -> Iterator[tuple[Stmt, Core | None]]:
+        """The statement with its core; None for what both keep. Nothing for what neither keeps."""
+        core = self.own_core(stmt)
+        if core is not None:
+            self.last = core
+            yield stmt, core
+        elif isinstance(stmt, Op) and stmt.opdef.effect not in BOTH:
+            if self.last is not None:
+                yield stmt, self.last
+            else:
+                self.remarks.append(_nobody(stmt))
+        else:
+            yield with_bodies(stmt, tuple(self.body(b) for b in bodies(stmt))), None
+
+    def own_core(self, stmt: Stmt) -> Core | None:
+        """The core a statement names by itself; a parallel nest is one statement if all of it
+        has one core."""
+        if isinstance(stmt, Op) and stmt.opdef.effect not in BOTH:
+            core = core_of(stmt)
+            return None if core is Core.EITHER else core
+        if isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL:
+            cores = {_core_of_work(s) for s in walk((stmt,))} - {None}
+            return cores.pop() if len(cores) == 1 else None
+        return _core_of_work(stmt)
+
+
+def _nobody(op: Op) -> Diagnostic:
+    return Diagnostic(
+        "core-unknown",
+        f"{op.opdef.name} stands before any work of a core, so that no core runs it",
+        op.loc,
+        'put it under T.Scope("C") or T.Scope("V")',
+        "warning",
+    )
