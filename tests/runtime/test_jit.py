@@ -180,7 +180,8 @@ def test_pass_configs() -> None:
         options = pass_options(
             {PassConfigKey.TL_ASCEND_AUTO_SYNC: True, "tir.merge_static_smem": True}
         )
-        assert options.skip == () and options.enable == ("insert_barriers",)
+        assert options.skip == ()
+        assert options.enable == ("share_memory", "insert_barriers")
         off = pass_options({PassConfigKey.TL_ASCEND_AUTO_SYNC: False})
         assert off == pass_options(None) and off.enable == ()
         with override(skip="simplify, remove_dead", stop_after="plan_memory", dump_ir="dumps"):

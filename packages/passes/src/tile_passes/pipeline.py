@@ -14,6 +14,7 @@ from tile_passes.lower_tile_ops import lower_tile_ops
 from tile_passes.passdef import Pass
 from tile_passes.plan_memory import plan_memory
 from tile_passes.remove_dead import remove_dead
+from tile_passes.share_memory import share_memory
 from tile_passes.simplify import simplify
 from tile_passes.split_cube_vector import split_cube_vector
 from tile_passes.vectorize_parallel import vectorize_parallel
@@ -22,6 +23,7 @@ PIPELINE: tuple[Pass, ...] = (
     infer_memory,
     assign_cores,
     vectorize_parallel,
+    share_memory,
     insert_barriers,
     lower_tile_ops,
     split_cube_vector,

@@ -43,9 +43,13 @@ class PassConfigKey(str, Enum):
     CUDA_KERNELS_OUTPUT_DIR = "cuda.kernels_output_dir"
 
 
-# The opt-in pass that a key switches on when it is True. The other keys concern other hardware or
+# The opt-in passes that a key switches on when it is True. The other keys concern other hardware or
 # another compiler, or what the pipeline does anyhow, and are accepted without effect.
-_PASS_OF_KEY = {PassConfigKey.TL_ASCEND_AUTO_SYNC: "insert_barriers"}
+_PASSES_OF_KEY: dict[PassConfigKey, tuple[str, ...]] = {
+    # With a barrier after every statement, sharing bytes cannot make a race.
+    PassConfigKey.TL_ASCEND_AUTO_SYNC: ("share_memory", "insert_barriers"),
+    PassConfigKey.TL_ASCEND_MEMORY_PLANNING: ("share_memory",),
+}
 _SWITCHES = frozenset(
     {
         PassConfigKey.TL_ASCEND_AUTO_SYNC,
@@ -71,8 +75,8 @@ def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
             raise KernelError(
                 "pass-config", f"pass config {_text(key)!r} is {value!r}, expected True or False"
             )
-        if value and known in _PASS_OF_KEY:
-            enable.append(_PASS_OF_KEY[known])
+        if value:
+            enable += [p for p in _PASSES_OF_KEY.get(known, ()) if p not in enable]
     dump = switch("dump_ir")
     return PassOptions(
         skip=tuple(skip),
