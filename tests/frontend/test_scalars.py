@@ -135,3 +135,11 @@ def test_mistakes_outside_kernels_show_the_line_of_the_caller(call, message):
     assert error.value.loc.file.endswith("test_scalars.py")
     assert error.value.loc.line == call.__code__.co_firstlineno
     assert "(lambda: " in str(error.value)
+
+
+def test_minimum_of_python_numbers_is_a_number_with_a_value():
+    stages = T.min(T.ceildiv(130, 64), 2)
+    assert stages == 2
+    assert stages.value == 2
+    assert T.max(0.5, 0.25) == 0.5
+    assert [0, 1, 2][stages] == 2

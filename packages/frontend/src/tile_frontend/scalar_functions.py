@@ -46,12 +46,25 @@ def floormod(a: Any, b: Any, dtype: Any = None) -> Any:
     return a % b if _both_python(a, b) else binary_scalar("%", a, b)
 
 
+class Folded(int):
+    """A Python number chosen while the kernel is traced; scripts that ask for the `value` of a
+    constant expression get it."""
+
+    @property
+    def value(self) -> int:
+        return int(self)
+
+
+def _folded(number: Any) -> Any:
+    return Folded(number) if type(number) is int else number
+
+
 def maximum(a: Any, b: Any, dtype: Any = None) -> Any:
-    return max(a, b) if _both_python(a, b) else binary_scalar("max", a, b)
+    return _folded(max(a, b)) if _both_python(a, b) else binary_scalar("max", a, b)
 
 
 def minimum(a: Any, b: Any, dtype: Any = None) -> Any:
-    return min(a, b) if _both_python(a, b) else binary_scalar("min", a, b)
+    return _folded(min(a, b)) if _both_python(a, b) else binary_scalar("min", a, b)
 
 
 def if_then_else(cond: Any, then: Any, orelse: Any, dtype: Any = None) -> Any:

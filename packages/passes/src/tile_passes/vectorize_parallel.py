@@ -154,12 +154,13 @@ class _Vectorizer:
             statement = VectorStatement(
                 store, domain, known, self.temporaries, self.trial, dense, by_element
             )
+            made = len(self.temporaries.allocs)
             try:
                 statement.build()
                 return statement
             except Unsuitable as problem:
                 reason = problem
-                self.temporaries.give_back_all()
+                self.temporaries.forget_since(made)
         assert reason is not None, "at least one attempt was made"
         raise reason
 

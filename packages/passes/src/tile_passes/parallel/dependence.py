@@ -59,9 +59,11 @@ def _reason(write: _Touch, other: _Touch) -> str:
 
 
 def _overlapping(allocs: Sequence[Alloc]) -> set[tuple[Buffer, Buffer]]:
-    """Pairs of different buffers whose fixed addresses overlap."""
+    """Pairs of different buffers that name the same bytes: by fixed addresses, or as aliases."""
+    home = {a.buffer: a.alias_of or a.buffer for a in allocs}
+    aliases = {(a, b) for a in home for b in home if a is not b and home[a] is home[b]}
     fixed = [a for a in allocs if a.address is not None and a.buffer.static_shape() is not None]
-    return {
+    return aliases | {
         (a.buffer, b.buffer)
         for a in fixed
         for b in fixed

@@ -3,18 +3,22 @@ used again by the next."""
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 
 from tile_ir import Alloc, Buffer, Loc, Memory, Region, Slice
 from tile_ir.dtypes import DType
 from tile_ir.expr import Const, Expr
-from tile_ir.footprint import round_up
+from tile_ir.footprint import buffer_bytes, round_up
 from tile_ir.geometry import BLOCK_BYTES
 from tile_passes.lowering.builder import Builder
+from tile_passes.parallel.nest import Unsuitable
 
 # Compares and masks work on whole repeats of this many bytes.
 REPEAT_BYTES = 256
+# Left free for the scratch of single operations.
+SCRATCH_BYTES = 8192
 
 
 @dataclass(eq=False)
@@ -44,17 +48,34 @@ class Temporaries:
         if waiting:
             buffer = waiting.pop()
         else:
+            self._demand_room(math.prod(shape) * dtype.size)
             name = self.builder.fresh("tile")
             buffer = Buffer(name, Memory.UB, dtype, tuple(Const(d) for d in shape), loc)
             self.allocs.append(Alloc(buffer, loc))
         self.taken.add(buffer)
         return buffer
 
+    def _demand_room(self, size: int) -> None:
+        """Raise Unsuitable where the tile does not fit beside the user's buffers."""
+        used = sum(round_up(buffer_bytes(a), BLOCK_BYTES) for a in self.allocs)
+        used += self.builder.user_bytes.get(Memory.UB, 0) + SCRATCH_BYTES
+        free = self.builder.target.capacity[Memory.UB] - used
+        if size > free:
+            raise Unsuitable(f"a tile of {size} bytes does not fit the {max(free, 0)} left in ub")
+
     def give_back(self, buffer: Buffer) -> None:
         """The buffer may hold something else from now on; other buffers are left alone."""
         if buffer in self.taken:
             self.taken.remove(buffer)
             self.free[buffer.dtype, buffer.static_shape() or ()].append(buffer)
+
+    def forget_since(self, count: int) -> None:
+        """Tiles beyond the first `count` were made for an attempt that failed."""
+        gone = {a.buffer for a in self.allocs[count:]}
+        del self.allocs[count:]
+        self.give_back_all()
+        for waiting in self.free.values():
+            waiting[:] = [b for b in waiting if b not in gone]
 
     def give_back_all(self) -> None:
         for buffer in list(self.taken):

@@ -9,11 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 
-from tile_ir import OPS, Buffer, For, If, KernelError, Loc, LoopKind, Memory, Op, Region, Store
-from tile_ir.bounds import interval, linear_form, simplify
-from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT32, UINT8, DType
+from tile_ir import OPS, If, Memory, Region
+from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT32, DType
 from tile_ir.expr import (
     COMPARISONS,
     LOGICAL,
@@ -27,82 +25,46 @@ from tile_ir.expr import (
     Var,
     binary,
     cast,
-    ceildiv,
     children,
-    constant_value,
     is_constant,
-    promote,
-    substitute,
     unary,
 )
 from tile_ir.expr import walk as walk_expr
-from tile_ir.geometry import BLOCK_BYTES, clip_copy, element_count, element_offset
-from tile_ir.nodes import AttrValue, Operand, Stmt
-from tile_ir.opdef import check_op
-from tile_ir.walk import Ranges, map_expressions, walk, walk_ops
-from tile_passes.lowering.builder import Builder
-from tile_passes.lowering.one_operation import lower_op
+from tile_ir.geometry import clip_copy
+from tile_ir.nodes import Stmt
 from tile_passes.parallel.accesses import access, variables_in
+from tile_passes.parallel.by_element import gathered, reachable, scattered
+from tile_passes.parallel.conditions import demand_inside, mask_of
 from tile_passes.parallel.nest import Domain, Unsuitable
 from tile_passes.parallel.operators import (
     BINARY,
-    COMPARE,
-    COMPARED_AS,
-    MASKS,
-    MIRRORED,
-    ORDER_BY,
     ROUNDING,
     SCALAR_UNARY,
     UNARY,
     conversion,
 )
 from tile_passes.parallel.order import in_order
-from tile_passes.parallel.temporaries import Temporaries
+from tile_passes.parallel.tile_steps import TileSteps, check_inside
 
 Value = Region | Expr
-COPY_DEFAULTS: tuple[AttrValue, ...] = (False, False, None)
 CUBE_MEMORIES = frozenset({Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C})
 
 
-class VectorStatement:
-    """Builds the steps of one store.
-
-    `dense` says that matrices between operations have no gaps between their rows. With `by_element`
-    the scalar unit carries what no vector operation reaches to tiles and back; otherwise
-    `conditions` must hold at run time for the steps to be legal, and reasons are final.
-    """
-
-    def __init__(
-        self,
-        store: Store,
-        domain: Domain,
-        known: Ranges,
-        temporaries: Temporaries,
-        trial: Builder,
-        dense: bool,
-        by_element: bool = False,
-    ) -> None:
-        self.store, self.domain, self.known = store, domain, known
-        self.temporaries, self.trial, self.dense = temporaries, trial, dense
-        self.by_element = by_element
-        self.loc: Loc = store.loc
-        self.steps: list[Stmt] = []
-        self.conditions: list[Expr] = []
-        self.cache: dict[tuple[Expr, Domain], Region] = {}
-        self.kept: set[Buffer] = set()
-        self.sizes = {v: self._bound(i) for i, v in enumerate(domain.vars)}
+class VectorStatement(TileSteps):
+    """Takes one store apart. With `by_element` the scalar unit carries what no vector operation
+    reaches to tiles and back; otherwise reasons are final."""
 
     def build(self) -> list[Stmt]:
         """The steps in order. Raises Unsuitable."""
         store = self.store
-        if self.by_element and not self._reachable(store.buffer, store.indices, self.domain):
-            self._scattered()
+        if self.by_element and not reachable(self, store.buffer, store.indices, self.domain):
+            scattered(self)
             return self.steps
         target = access(store.buffer, store.indices, self.domain)
         if set(target.used) != set(self.domain.vars):
             raise Unsuitable(f"all iterations write the same element of `{store.buffer.name}`")
         dst = target.region
-        _check_inside(dst)
+        check_inside(dst)
         if dst.memory in (Memory.UB, Memory.GM):
             self._load_first(store.value)
         match dst.memory:
@@ -212,10 +174,10 @@ class VectorStatement:
         )
 
     def load(self, e: Load, domain: Domain) -> Region:
-        if self.by_element and not self._reachable(e.buffer, e.indices, domain):
-            return self._gathered(e, domain)
+        if self.by_element and not reachable(self, e.buffer, e.indices, domain):
+            return gathered(self, e, domain)
         found = access(e.buffer, e.indices, domain).region
-        _check_inside(found)
+        check_inside(found)
         if found.memory is Memory.UB:
             return found
         if found.memory in CUBE_MEMORIES:
@@ -227,59 +189,6 @@ class VectorStatement:
             self.cache[key] = tile
             self.kept.add(tile.buffer)
         return self.cache[key]
-
-    def _reachable(self, buffer: Buffer, indices: tuple[Expr, ...], domain: Domain) -> bool:
-        """Whether tile operations surely reach the elements: a copy of them is legal."""
-        probe = VectorStatement(
-            self.store, domain, self.known, self.temporaries, self.trial, self.dense
-        )
-        try:
-            region = access(buffer, indices, domain).region
-            probe.sizes = self.sizes
-            tile = probe.tile(region.dtype, domain)
-            probe.copy(region, tile)
-            self.temporaries.give_back(tile.buffer)
-        except Unsuitable:
-            return False
-        return not probe.conditions
-
-    def _gathered(self, e: Load, domain: Domain) -> Region:
-        key = (e, domain)
-        if key not in self.cache:
-            tile = self.tile(e.dtype, domain)
-            self.steps.append(
-                self._element_loop(domain, Store(tile.buffer, self._places(domain), e, self.loc))
-            )
-            self.cache[key] = tile
-            self.kept.add(tile.buffer)
-        return self.cache[key]
-
-    def _scattered(self) -> None:
-        store, domain = self.store, self.domain
-        value = self.typed(store.value, store.buffer.dtype, domain, None)
-        if isinstance(value, Region):
-            if value.buffer not in self.temporaries.taken:
-                tile = self.tile(value.dtype, domain)
-                self.copy(value, tile)
-                value = tile
-            value = Load(value.buffer, self._places(domain))
-        self.steps.append(
-            self._element_loop(domain, Store(store.buffer, store.indices, value, self.loc))
-        )
-
-    def _places(self, domain: Domain) -> tuple[Expr, ...]:
-        return tuple(v - s for v, s in zip(domain.vars, domain.starts, strict=True))
-
-    def _element_loop(self, domain: Domain, store: Store) -> For:
-        inner: Stmt = store
-        for var, start, extent in reversed(
-            list(zip(domain.vars, domain.starts, domain.extents, strict=True))
-        ):
-            fresh = self.temporaries.builder.scalar(var.name)
-            renamed = map_expressions((inner,), partial(substitute, values={var: fresh}))
-            inner = For(fresh, start, simplify(start + extent), LoopKind.SERIAL, renamed, self.loc)
-        assert isinstance(inner, For), "a domain has a variable"
-        return inner
 
     def repeated(self, e: Expr, used: tuple[Var, ...], domain: Domain) -> Region:
         """A value of one variable, repeated over the other one."""
@@ -364,8 +273,8 @@ class VectorStatement:
         if self.is_scalar(e.condition, domain):
             out = into if into is not None and not _reads(e, into) else self.tile(e.dtype, domain)
             return self._branch(e, domain, out)
-        self._demand_inside((e.then, e.orelse, e.condition), domain)
-        mask = self.mask(e.condition, domain)
+        demand_inside(self, (e.then, e.orelse, e.condition), domain)
+        mask = mask_of(self, e.condition, domain)
         then, orelse = e.then, e.orelse
         if self.is_scalar(then, domain) and not self.is_scalar(orelse, domain):
             then, orelse = orelse, then
@@ -377,79 +286,6 @@ class VectorStatement:
         result = self.emit_into("select", e.dtype, domain, into, mask, a, b, attrs=(mode,))
         self.release(mask)
         return result
-
-    def mask(self, e: Expr, domain: Domain) -> Region:
-        """The condition as packed bits, one for each element."""
-        match e:
-            case Binary(op="and" | "or" as op, left=left, right=right):
-                a, b = self.mask(left, domain), self.mask(right, domain)
-                self.emit(MASKS[op], a, a, b)
-                self.release(b)
-                return a
-            case Unary(op="not", operand=operand):
-                a = self.mask(operand, domain)
-                self.emit("bitwise_not", a, a)
-                return a
-            case Binary(op=op) if op in COMPARISONS:
-                return self._comparison(e, domain)
-        raise Unsuitable("the condition is no comparison of elements")
-
-    def _comparison(self, e: Binary, domain: Domain) -> Region:
-        op, left, right = e.op, e.left, e.right
-        if self.is_scalar(left, domain):
-            op, left, right = MIRRORED[op], right, left
-        dtype = promote(left.dtype, right.dtype)
-        wide = COMPARED_AS.get(dtype, dtype)
-        a = self.typed(left, wide, domain, None)
-        a = self.filled(a, wide, domain) if isinstance(a, Expr) else a
-        b = self.typed(right, wide, domain, None)
-        mode, negated = COMPARE[op]
-        if wide.is_integer and op in ORDER_BY:
-            name, negated = ORDER_BY[op]
-            least = self.tile(wide, domain)
-            self.emit(name, least, a, b)
-            a, b, mode = least, a, "eq"
-        bits = tuple(self.sizes[v] for v in domain.vars)
-        mask = self.temporaries.take(
-            UINT8,
-            (simplify(ceildiv(element_count(a), 8)),),
-            (-(-math.prod(bits) // 8),),
-            True,
-            self.loc,
-        )
-        self.emit("compare", mask, a, b, None, attrs=(mode,))
-        self.release(a)
-        self.release(b)
-        if negated:
-            self.emit("bitwise_not", mask, mask)
-        return mask
-
-    def _demand_inside(self, sides: tuple[Expr, ...], domain: Domain) -> None:
-        """All elements are read before one side is chosen, so none may lie outside its buffer."""
-        for side in sides:
-            for part in walk_expr(side):
-                if not isinstance(part, Load) or not variables_in(part, domain):
-                    continue
-                region = access(part.buffer, part.indices, domain).region
-                for s, size in zip(region.dims, part.buffer.shape, strict=True):
-                    last = simplify(s.offset + (self._most(s.extent) - 1) * s.stride - size)
-                    inside = interval(s.offset, self.known).low >= 0
-                    if not inside or interval(last, self.known).high >= 0:
-                        raise Unsuitable(
-                            f"the condition may keep an element outside `{part.buffer.name}` "
-                            "from being read"
-                        )
-
-    def _most(self, extent: Expr) -> Expr:
-        """An extent, or the room the destination has for it if it is known at run time only."""
-        if constant_value(extent) is not None or extent not in self.domain.extents:
-            return extent
-        var = self.domain.vars[self.domain.extents.index(extent)]
-        for index, room in zip(self.store.indices, self.store.buffer.shape, strict=True):
-            terms, constant = linear_form(index)
-            if set(terms) == {var} and constant >= 0 and constant_value(room) is not None:
-                return simplify((room - constant + terms[var] - 1) // terms[var])
-        return extent
 
     def _branch(self, e: Select, domain: Domain, out: Region) -> Region:
         branches = []
@@ -487,133 +323,10 @@ class VectorStatement:
             value = out
         return value
 
-    # Steps --------------------------------------------------------------------------------------
-
-    def tile(self, dtype: DType, domain: Domain) -> Region:
-        sizes = tuple(self.sizes[v] for v in domain.vars)
-        return self.temporaries.take(dtype, domain.extents, sizes, self.dense, self.loc)
-
-    def release(self, value: Operand) -> None:
-        if isinstance(value, Region) and value.buffer not in self.kept:
-            self.temporaries.give_back(value.buffer)
-
-    def emit_into(
-        self,
-        name: str,
-        dtype: DType,
-        domain: Domain,
-        into: Region | None,
-        *sources: Operand,
-        attrs: tuple[AttrValue, ...] = (),
-    ) -> Region:
-        """The operation into `into`, or into a source that is a tile, or into a new tile."""
-        out = into
-        if out is None:
-            own = self.temporaries.taken - self.kept
-            mine = (s for s in sources if isinstance(s, Region) and s.buffer in own)
-            out = next((s for s in mine if s.dtype is dtype), None)
-        if out is None:
-            out = self.tile(dtype, domain)
-        self.emit(name, out, *sources, attrs=attrs)
-        for source in sources:
-            if isinstance(source, Region) and source.buffer is not out.buffer:
-                self.release(source)
-        return out
-
-    def emit(self, name: str, *operands: Operand, attrs: tuple[AttrValue, ...] = ()) -> None:
-        """Append an operation that the hardware can do. Raises Unsuitable."""
-        opdef = OPS[name]
-        operands = (*operands, *(None for _ in opdef.operands[len(operands) :]))
-        self.append(Op(opdef, operands, attrs, self.loc))
-
-    def copy(self, src: Region, dst: Region) -> None:
-        """A tile copy. A load writes whole blocks, so one that ends inside a block of somebody
-        else's buffer goes through a tile."""
-        spill = clip_copy(src, dst, None).spill if src.memory is Memory.GM else None
-        if spill is not None and spill != dst and dst.buffer not in self.temporaries.taken:
-            tile = self.tile(dst.dtype, self.domain)
-            self.append(Op(OPS["copy"], (src, tile), COPY_DEFAULTS, self.loc))
-            src = tile
-        self.append(Op(OPS["copy"], (src, dst), COPY_DEFAULTS, self.loc))
-
-    def append(self, op: Op) -> None:
-        problem = check_op(op)
-        if problem is not None:
-            raise Unsuitable(problem.message)
-        try:
-            lowered = lower_op(op, self.known, self.trial)
-        except KernelError as error:
-            raise Unsuitable(error.message) from None
-        rows = {s.var for s in walk(lowered) if isinstance(s, For)}
-        for part in walk_ops(lowered):
-            problem = check_op(part)
-            if problem is not None:
-                raise Unsuitable(problem.message)
-            for region in (o for o in part.operands if isinstance(o, Region)):
-                self.demand_whole_blocks(region, rows)
-        for operand in op.operands:
-            if isinstance(operand, Region) and operand.memory is Memory.UB:
-                self.demand_alignment(operand)
-        self.steps.append(op)
-
-    def demand_whole_blocks(self, region: Region, rows: set[Var]) -> None:
-        """Rows that the lowering walks over start at whole blocks."""
-        terms, _ = linear_form(element_offset(region))
-        unit = BLOCK_BYTES // region.dtype.size
-        if region.memory is Memory.UB and any(terms.get(row, 0) % unit for row in rows):
-            raise Unsuitable(f"rows of `{region.buffer.name}` start inside blocks of 32 bytes")
-
-    def demand_alignment(self, region: Region) -> None:
-        """Parts of an offset that are not surely whole blocks are tested at run time."""
-        if constant_value(element_offset(region)) is not None:
-            return
-        unit = BLOCK_BYTES // region.dtype.size
-        terms, constant = linear_form(element_offset(region))
-        odd = [(atom, f) for atom, f in terms.items() if f % unit]
-        if not odd:
-            return
-        rest: Expr = Const(constant % unit)
-        for atom, factor in odd:
-            rest = rest + atom * factor
-        condition = binary("==", binary("%", rest, unit), 0)
-        if condition not in self.conditions:
-            self.conditions.append(condition)
-
-    def _bound(self, position: int) -> int:
-        """The most elements along one variable: its extent, or the room in what it walks over."""
-        extent = self.domain.extents[position]
-        size = constant_value(extent)
-        if size is not None:
-            return size
-        var = self.domain.vars[position]
-        rooms = [interval(extent, self.known).high]
-        places = [(self.store.buffer, self.store.indices)]
-        places += [
-            (p.buffer, p.indices) for p in walk_expr(self.store.value) if isinstance(p, Load)
-        ]
-        for buffer, indices in places:
-            for index, room in zip(indices, buffer.shape, strict=True):
-                limit = constant_value(room)
-                if var in walk_expr(index) and limit is not None:
-                    rooms.append(limit)
-        least = min(rooms)
-        if least > BLOCK_BYTES * 8192:
-            raise Unsuitable(f"the extent of `{var.name}` has no bound known at compile time")
-        return int(least)
-
 
 def _axis(domain: Domain, line: Domain) -> int:
     """Axis of `broadcast`: 0 repeats a row downwards, 1 a column across."""
     return 1 if domain.vars.index(line.vars[0]) == 0 else 0
-
-
-def _check_inside(region: Region) -> None:
-    """What surely reaches outside its buffer is no region; a loop tells which element it is."""
-    for s, size in zip(region.dims, region.buffer.shape, strict=True):
-        low = constant_value(simplify(s.offset))
-        room = constant_value(simplify(size - s.offset - (s.extent - 1) * s.stride))
-        if (low is not None and low < 0) or (room is not None and room <= 0):
-            raise Unsuitable(f"it reaches outside `{region.buffer.name}`")
 
 
 def _bare_load(e: Expr) -> Load | None:

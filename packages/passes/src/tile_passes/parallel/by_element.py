@@ -1,0 +1,79 @@
+"""Elements that no tile operation reaches, carried to a tile and back by the scalar unit, so that
+the vector unit can compute what the scalar unit has no function for."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tile_ir import Buffer, For, LoopKind, Region, Store
+from tile_ir.bounds import simplify
+from tile_ir.expr import (
+    Expr,
+    Load,
+    substitute,
+)
+from tile_ir.nodes import Stmt
+from tile_ir.walk import map_expressions
+from tile_passes.parallel.accesses import access
+from tile_passes.parallel.nest import Domain, Unsuitable
+from tile_passes.parallel.tile_steps import TileSteps
+
+if TYPE_CHECKING:
+    from tile_passes.parallel.vector_statement import VectorStatement
+
+
+def reachable(
+    s: VectorStatement, buffer: Buffer, indices: tuple[Expr, ...], domain: Domain
+) -> bool:
+    """Whether tile operations surely reach the elements: a copy of them is legal."""
+    probe = TileSteps(s.store, domain, s.known, s.temporaries, s.trial, s.dense)
+    try:
+        region = access(buffer, indices, domain).region
+        probe.sizes = s.sizes
+        tile = probe.tile(region.dtype, domain)
+        probe.copy(region, tile)
+        s.temporaries.give_back(tile.buffer)
+    except Unsuitable:
+        return False
+    return not probe.conditions
+
+
+def gathered(s: VectorStatement, e: Load, domain: Domain) -> Region:
+    """A tile that the scalar unit has filled with the elements."""
+    key = (e, domain)
+    if key not in s.cache:
+        tile = s.tile(e.dtype, domain)
+        s.steps.append(_element_loop(s, domain, Store(tile.buffer, _places(domain), e, s.loc)))
+        s.cache[key] = tile
+        s.kept.add(tile.buffer)
+    return s.cache[key]
+
+
+def scattered(s: VectorStatement) -> None:
+    """The value of the store in a tile, from which the scalar unit takes the elements."""
+    store, domain = s.store, s.domain
+    value = s.typed(store.value, store.buffer.dtype, domain, None)
+    if isinstance(value, Region):
+        if value.buffer not in s.temporaries.taken:
+            tile = s.tile(value.dtype, domain)
+            s.copy(value, tile)
+            value = tile
+        value = Load(value.buffer, _places(domain))
+    s.steps.append(_element_loop(s, domain, Store(store.buffer, store.indices, value, s.loc)))
+
+
+def _places(domain: Domain) -> tuple[Expr, ...]:
+    return tuple(v - start for v, start in zip(domain.vars, domain.starts, strict=True))
+
+
+def _element_loop(s: VectorStatement, domain: Domain, store: Store) -> For:
+    inner: Stmt = store
+    for var, start, extent in reversed(
+        list(zip(domain.vars, domain.starts, domain.extents, strict=True))
+    ):
+        fresh = s.temporaries.builder.scalar(var.name)
+        renamed = map_expressions((inner,), partial(substitute, values={var: fresh}))
+        inner = For(fresh, start, simplify(start + extent), LoopKind.SERIAL, renamed, s.loc)
+    assert isinstance(inner, For), "a domain has a variable"
+    return inner

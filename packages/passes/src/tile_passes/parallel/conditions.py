@@ -1,0 +1,111 @@
+"""Conditions over a domain as packed bits, one for each element."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from tile_ir import Region
+from tile_ir.bounds import interval, linear_form, simplify
+from tile_ir.dtypes import UINT8
+from tile_ir.expr import (
+    COMPARISONS,
+    Binary,
+    Expr,
+    Load,
+    Unary,
+    ceildiv,
+    constant_value,
+    promote,
+)
+from tile_ir.expr import walk as walk_expr
+from tile_ir.geometry import element_count
+from tile_passes.parallel.accesses import access, variables_in
+from tile_passes.parallel.nest import Domain, Unsuitable
+from tile_passes.parallel.operators import (
+    COMPARE,
+    COMPARED_AS,
+    MASKS,
+    MIRRORED,
+    ORDER_BY,
+)
+
+if TYPE_CHECKING:
+    from tile_passes.parallel.vector_statement import VectorStatement
+
+
+def mask_of(s: VectorStatement, e: Expr, domain: Domain) -> Region:
+    """The condition as packed bits, one for each element."""
+    match e:
+        case Binary(op="and" | "or" as op, left=left, right=right):
+            a, b = mask_of(s, left, domain), mask_of(s, right, domain)
+            s.emit(MASKS[op], a, a, b)
+            s.release(b)
+            return a
+        case Unary(op="not", operand=operand):
+            a = mask_of(s, operand, domain)
+            s.emit("bitwise_not", a, a)
+            return a
+        case Binary(op=op) if op in COMPARISONS:
+            return _comparison(s, e, domain)
+    raise Unsuitable("the condition is no comparison of elements")
+
+
+def _comparison(s: VectorStatement, e: Binary, domain: Domain) -> Region:
+    op, left, right = e.op, e.left, e.right
+    if s.is_scalar(left, domain):
+        op, left, right = MIRRORED[op], right, left
+    dtype = promote(left.dtype, right.dtype)
+    wide = COMPARED_AS.get(dtype, dtype)
+    a = s.typed(left, wide, domain, None)
+    a = s.filled(a, wide, domain) if isinstance(a, Expr) else a
+    b = s.typed(right, wide, domain, None)
+    mode, negated = COMPARE[op]
+    if wide.is_integer and op in ORDER_BY:
+        name, negated = ORDER_BY[op]
+        least = s.tile(wide, domain)
+        s.emit(name, least, a, b)
+        a, b, mode = least, a, "eq"
+    bits = tuple(s.sizes[v] for v in domain.vars)
+    mask = s.temporaries.take(
+        UINT8,
+        (simplify(ceildiv(element_count(a), 8)),),
+        (-(-math.prod(bits) // 8),),
+        True,
+        s.loc,
+    )
+    s.emit("compare", mask, a, b, None, attrs=(mode,))
+    s.release(a)
+    s.release(b)
+    if negated:
+        s.emit("bitwise_not", mask, mask)
+    return mask
+
+
+def demand_inside(s: VectorStatement, sides: tuple[Expr, ...], domain: Domain) -> None:
+    """All elements are read before one side is chosen, so none may lie outside its buffer."""
+    for side in sides:
+        for part in walk_expr(side):
+            if not isinstance(part, Load) or not variables_in(part, domain):
+                continue
+            region = access(part.buffer, part.indices, domain).region
+            for along, size in zip(region.dims, part.buffer.shape, strict=True):
+                last = simplify(along.offset + (_most(s, along.extent) - 1) * along.stride - size)
+                inside = interval(along.offset, s.known).low >= 0
+                if not inside or interval(last, s.known).high >= 0:
+                    raise Unsuitable(
+                        f"the condition may keep an element outside `{part.buffer.name}` "
+                        "from being read"
+                    )
+
+
+def _most(s: VectorStatement, extent: Expr) -> Expr:
+    """An extent, or the room the destination has for it if it is known at run time only."""
+    if constant_value(extent) is not None or extent not in s.domain.extents:
+        return extent
+    var = s.domain.vars[s.domain.extents.index(extent)]
+    for index, room in zip(s.store.indices, s.store.buffer.shape, strict=True):
+        terms, constant = linear_form(index)
+        if set(terms) == {var} and constant >= 0 and constant_value(room) is not None:
+            return simplify((room - constant + terms[var] - 1) // terms[var])
+    return extent

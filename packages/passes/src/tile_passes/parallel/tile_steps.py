@@ -1,0 +1,173 @@
+"""Steps of one statement: operations on tiles, each checked against the op table and the lowering
+rules before it is kept."""
+
+from __future__ import annotations
+
+from tile_ir import OPS, Buffer, For, KernelError, Loc, Memory, Op, Region, Store
+from tile_ir.bounds import interval, linear_form, simplify
+from tile_ir.dtypes import DType
+from tile_ir.expr import (
+    Const,
+    Expr,
+    Load,
+    Var,
+    binary,
+    constant_value,
+)
+from tile_ir.expr import walk as walk_expr
+from tile_ir.geometry import BLOCK_BYTES, clip_copy, element_offset
+from tile_ir.nodes import AttrValue, Operand, Stmt
+from tile_ir.opdef import check_op
+from tile_ir.walk import Ranges, walk, walk_ops
+from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.one_operation import lower_op
+from tile_passes.parallel.nest import Domain, Unsuitable
+from tile_passes.parallel.temporaries import Temporaries
+
+COPY_DEFAULTS: tuple[AttrValue, ...] = (False, False, None)
+
+
+class TileSteps:
+    """Collects steps. `dense` says that matrices between operations have no gaps between their
+    rows; `conditions` must hold at run time for the steps to be legal."""
+
+    def __init__(
+        self,
+        store: Store,
+        domain: Domain,
+        known: Ranges,
+        temporaries: Temporaries,
+        trial: Builder,
+        dense: bool,
+        by_element: bool = False,
+    ) -> None:
+        self.store, self.domain, self.known = store, domain, known
+        self.temporaries, self.trial, self.dense = temporaries, trial, dense
+        self.by_element = by_element
+        self.loc: Loc = store.loc
+        self.steps: list[Stmt] = []
+        self.conditions: list[Expr] = []
+        self.cache: dict[tuple[Expr, Domain], Region] = {}
+        self.kept: set[Buffer] = set()
+        self.sizes = {v: self._bound(i) for i, v in enumerate(domain.vars)}
+
+    def tile(self, dtype: DType, domain: Domain) -> Region:
+        sizes = tuple(self.sizes[v] for v in domain.vars)
+        return self.temporaries.take(dtype, domain.extents, sizes, self.dense, self.loc)
+
+    def release(self, value: Operand) -> None:
+        if isinstance(value, Region) and value.buffer not in self.kept:
+            self.temporaries.give_back(value.buffer)
+
+    def emit_into(
+        self,
+        name: str,
+        dtype: DType,
+        domain: Domain,
+        into: Region | None,
+        *sources: Operand,
+        attrs: tuple[AttrValue, ...] = (),
+    ) -> Region:
+        """The operation into `into`, or into a source that is a tile, or into a new tile."""
+        out = into
+        if out is None:
+            own = self.temporaries.taken - self.kept
+            mine = (s for s in sources if isinstance(s, Region) and s.buffer in own)
+            out = next((s for s in mine if s.dtype is dtype), None)
+        if out is None:
+            out = self.tile(dtype, domain)
+        self.emit(name, out, *sources, attrs=attrs)
+        for source in sources:
+            if isinstance(source, Region) and source.buffer is not out.buffer:
+                self.release(source)
+        return out
+
+    def emit(self, name: str, *operands: Operand, attrs: tuple[AttrValue, ...] = ()) -> None:
+        """Append an operation that the hardware can do. Raises Unsuitable."""
+        opdef = OPS[name]
+        operands = (*operands, *(None for _ in opdef.operands[len(operands) :]))
+        self.append(Op(opdef, operands, attrs, self.loc))
+
+    def copy(self, src: Region, dst: Region) -> None:
+        """A tile copy. A load writes whole blocks, so one that ends inside a block of somebody
+        else's buffer goes through a tile."""
+        spill = clip_copy(src, dst, None).spill if src.memory is Memory.GM else None
+        if spill is not None and spill != dst and dst.buffer not in self.temporaries.taken:
+            tile = self.tile(dst.dtype, self.domain)
+            self.append(Op(OPS["copy"], (src, tile), COPY_DEFAULTS, self.loc))
+            src = tile
+        self.append(Op(OPS["copy"], (src, dst), COPY_DEFAULTS, self.loc))
+
+    def append(self, op: Op) -> None:
+        problem = check_op(op)
+        if problem is not None:
+            raise Unsuitable(problem.message)
+        try:
+            lowered = lower_op(op, self.known, self.trial)
+        except KernelError as error:
+            raise Unsuitable(error.message) from None
+        rows = {s.var for s in walk(lowered) if isinstance(s, For)}
+        for part in walk_ops(lowered):
+            problem = check_op(part)
+            if problem is not None:
+                raise Unsuitable(problem.message)
+            for region in (o for o in part.operands if isinstance(o, Region)):
+                self.demand_whole_blocks(region, rows)
+        for operand in op.operands:
+            if isinstance(operand, Region) and operand.memory is Memory.UB:
+                self.demand_alignment(operand)
+        self.steps.append(op)
+
+    def demand_whole_blocks(self, region: Region, rows: set[Var]) -> None:
+        """Rows that the lowering walks over start at whole blocks."""
+        terms, _ = linear_form(element_offset(region))
+        unit = BLOCK_BYTES // region.dtype.size
+        if region.memory is Memory.UB and any(terms.get(row, 0) % unit for row in rows):
+            raise Unsuitable(f"rows of `{region.buffer.name}` start inside blocks of 32 bytes")
+
+    def demand_alignment(self, region: Region) -> None:
+        """Parts of an offset that are not surely whole blocks are tested at run time."""
+        if constant_value(element_offset(region)) is not None:
+            return
+        unit = BLOCK_BYTES // region.dtype.size
+        terms, constant = linear_form(element_offset(region))
+        odd = [(atom, f) for atom, f in terms.items() if f % unit]
+        if not odd:
+            return
+        rest: Expr = Const(constant % unit)
+        for atom, factor in odd:
+            rest = rest + atom * factor
+        condition = binary("==", binary("%", rest, unit), 0)
+        if condition not in self.conditions:
+            self.conditions.append(condition)
+
+    def _bound(self, position: int) -> int:
+        """The most elements along one variable: its extent, or the room in what it walks over."""
+        extent = self.domain.extents[position]
+        size = constant_value(extent)
+        if size is not None:
+            return size
+        var = self.domain.vars[position]
+        rooms = [interval(extent, self.known).high]
+        places = [(self.store.buffer, self.store.indices)]
+        places += [
+            (p.buffer, p.indices) for p in walk_expr(self.store.value) if isinstance(p, Load)
+        ]
+        for buffer, indices in places:
+            for index, room in zip(indices, buffer.shape, strict=True):
+                limit = constant_value(room)
+                if var in walk_expr(index) and limit is not None:
+                    rooms.append(limit)
+        least = min(rooms)
+        if least > BLOCK_BYTES * 8192:
+            raise Unsuitable(f"the extent of `{var.name}` has no bound known at compile time")
+        return int(least)
+
+
+def check_inside(region: Region) -> None:
+    """What surely reaches outside its buffer is no region; a loop tells which element it is."""
+    for s, size in zip(region.dims, region.buffer.shape, strict=True):
+        low = constant_value(simplify(s.offset))
+        room = constant_value(simplify(size - s.offset - (s.extent - 1) * s.stride))
+        if (low is not None and low < 0) or (room is not None and room <= 0):
+            raise Unsuitable(f"it reaches outside `{region.buffer.name}`")
