@@ -162,8 +162,10 @@ class _Writer:
             spelled = f"{self.widened(a)} {op} {self.widened(b)}"
             return f"static_cast<{expr.dtype.c_name}>({spelled})", _ATOM
         level = _LEVEL[op]
-        # What stands inside bitwise operators and shifts is parenthesised: compilers warn.
+        # Compilers warn of operators whose order few remember: those get parentheses.
         inner = _UNARY if op in ("|", "^", "&", "<<", ">>") else level
+        if op == "or":
+            inner = _LEVEL["|"]
         left, right = self.text(a, max(inner, level)), self.text(b, max(inner, level + 1))
         return f"{left} {_SPELLING.get(op, op)} {right}", level
 

@@ -93,6 +93,7 @@ __aicore__ inline void bitwise_scalar(const AscendC::LocalTensor<T>& dst, const 
     T value, const AscendC::LocalTensor<T>& scratch, uint32_t count, Site site = Site::here())
 {
     SiteScope scope(site);
+    AscendC::PipeBarrier<PIPE_V>();  // the row before may still read the scratch
     fill_scratch(scratch, value, count);
     AscendC::PipeBarrier<PIPE_V>();
     bitwise<Operation>(dst, src, scratch, count);
