@@ -82,6 +82,17 @@ def generators():
     assert torch.equal(first, torch.rand(2))
 
 
+def functions_round_once():
+    x = torch.linspace(-80, 80, 100_001)
+    assert torch.equal(x.exp(), x.double().exp().float())
+    assert torch.equal(torch.log(x.abs() + 1e-3), (x.abs() + 1e-3).double().log().float())
+    half = torch.randn(8).half()
+    assert half.exp().dtype is torch.half and torch.exp(half.double()).dtype is torch.double
+    y = torch.ones(3, requires_grad=True)
+    y.exp().sum().backward()
+    torch.testing.assert_close(y.grad, torch.ones(3).exp())
+
+
 def half_products_round_once():
     a, b = torch.randn(2, 8, 16).half(), torch.randn(2, 16, 4).half()
     exact = (a.double() @ b.double()).half()
@@ -217,7 +228,7 @@ def sparse_attention():
 
 
 for check in (factories_take_the_device, the_default_device, moving_copies, other_threads_too,
-              generators, half_products_round_once, the_device, a_graph_replays, activations, losses_and_norms,
+              generators, functions_round_once, half_products_round_once, the_device, a_graph_replays, activations, losses_and_norms,
               tokens_go_to_experts_and_back, attention, sparse_attention):
     try:
         torch.manual_seed(0)
@@ -228,7 +239,7 @@ for check in (factories_take_the_device, the_default_device, moving_copies, othe
 """
 CHECKS = (
     "factories_take_the_device", "the_default_device", "moving_copies", "other_threads_too",
-    "generators", "half_products_round_once", "the_device", "a_graph_replays", "activations", "losses_and_norms",
+    "generators", "functions_round_once", "half_products_round_once", "the_device", "a_graph_replays", "activations", "losses_and_norms",
     "tokens_go_to_experts_and_back", "attention", "sparse_attention",
 )  # fmt: skip
 

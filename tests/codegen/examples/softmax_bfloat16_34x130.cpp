@@ -31,7 +31,7 @@ extern "C" __global__ __aicore__ void softmax_kernel(GM_ADDR X_handle, GM_ADDR Y
     const AscendC::LocalTensor<float> new_peak = ub.GetWithOffset<float>(16, 10304);  // 04_online_softmax.py:46
     const AscendC::LocalTensor<float> total = ub.GetWithOffset<float>(16, 10368);  // 04_online_softmax.py:47
     const AscendC::LocalTensor<float> part = ub.GetWithOffset<float>(16, 10432);  // 04_online_softmax.py:48
-    const AscendC::LocalTensor<float> scratch = ub.GetWithOffset<float>(136, 10496);  // 04_online_softmax.py:32
+    const AscendC::LocalTensor<float> scratch = ub.GetWithOffset<float>(128, 10496);  // 04_online_softmax.py:32
     const int32_t row = cid * 32 + vid * 16;  // 04_online_softmax.py:50
     AscendC::Duplicate(peak, -3e+38f, 16);  // 04_online_softmax.py:52
     AscendC::Duplicate(total, 0.0f, 16);  // 04_online_softmax.py:53
