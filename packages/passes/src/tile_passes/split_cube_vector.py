@@ -32,6 +32,10 @@ def split_cube_vector(func: Func, target: Target) -> Func:
     return func.with_body(tuple(sections))
 
 
+# What only orders the work of a core: without any, there is nothing to order.
+_ORDER = (Effect.BARRIER, Effect.SYNC_ALL, Effect.SET_FLAG, Effect.WAIT_FLAG)
+
+
 def _outside(body: Body, core: Core) -> list[Stmt]:
     """All statements that a core may see: those of the other core's sections are left out."""
     result: list[Stmt] = []
@@ -54,7 +58,7 @@ def _is_work(stmt: Stmt) -> bool:
     """Whether a section with only this statement is worth running."""
     match stmt:
         case Op():
-            return stmt.opdef.effect not in (Effect.BARRIER, Effect.SYNC_ALL)
+            return stmt.opdef.effect not in _ORDER
         case Store(buffer=buffer):
             return buffer.memory is not Memory.VAR
         case While():

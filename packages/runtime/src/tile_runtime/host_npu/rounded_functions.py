@@ -1,6 +1,6 @@
 """exp and log of float32, rounded once as the vector unit of the simulator does.
 
-torch's own on the cpu are off by a last bit now and then. A script that compares a kernel with torch
+torch on the cpu is off by a last bit now and then. A script that compares a kernel with torch
 on the device compares two results of one unit, some to the last bit of a half; here both have to
 come from the same function.
 """
