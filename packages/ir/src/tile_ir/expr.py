@@ -293,6 +293,9 @@ def binary(op: str, left: Operable, right: Operable) -> Expr:
     b = right if isinstance(right, Expr) else as_expr(right, _type_of(left))
     if op in LOGICAL:
         dtype = result = BOOL
+    elif a.dtype is INT32 and b.dtype is INT32 and op != "/":  # nearly always: places and sizes
+        dtype = INT32
+        result = BOOL if op in COMPARISONS else INT32
     else:
         dtype = promote(a.dtype, b.dtype)
         if dtype.kind is Kind.BOOL and op not in COMPARISONS | {"&", "|", "^"}:
@@ -438,10 +441,13 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
-    """The expression and everything below it."""
-    yield expr
-    for child in children(expr):
-        yield from walk(child)
+    """The expression and everything below it, outer before inner, left before right."""
+    waiting = [expr]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        if not isinstance(found, (Const, Var)):
+            waiting.extend(reversed(children(found)))
 
 
 def rebuild(expr: Expr, fn: Callable[[Expr], Expr]) -> Expr:

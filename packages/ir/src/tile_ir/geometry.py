@@ -6,6 +6,7 @@ Pure functions of regions; element counts and offsets are in elements of the buf
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from tile_ir.bounds import simplify
 from tile_ir.dtypes import BOOL
@@ -25,6 +26,7 @@ from tile_ir.nodes import Buffer, Region, Slice
 BLOCK_BYTES = 32
 
 
+@lru_cache(maxsize=4096)
 def strides(buffer: Buffer) -> tuple[Expr, ...]:
     """Row-major element strides per dimension."""
     result: list[Expr] = []
@@ -39,7 +41,8 @@ def element_offset(region: Region) -> Expr:
     """Offset of the region's first element from the start of its buffer."""
     total: Expr = Const(0)
     for s, step in zip(region.dims, strides(region.buffer), strict=True):
-        total = total + s.offset * step
+        if not is_constant(s.offset, 0):
+            total = total + s.offset * step
     return simplify(total)
 
 
@@ -47,7 +50,8 @@ def element_count(region: Region) -> Expr:
     """Number of elements of the region."""
     total: Expr = Const(1)
     for s in region.dims:
-        total = total * s.extent
+        if not is_constant(s.extent, 1):
+            total = total * s.extent
     return simplify(total)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from tile_ir.dtypes import DType
@@ -211,8 +212,10 @@ def words(memories: frozenset[Memory]) -> str:
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " or " + names[-1]
 
 
+@lru_cache(maxsize=16384)
 def check_op(op: Op) -> Problem | None:
-    """The first rule of its record that the operation breaks, or None."""
+    """The first rule of its record that the operation breaks, or None. Operations never change, and
+    most outlive several passes."""
     return (
         check_form(op) or op.opdef.dtype_rule(op) or op.opdef.shape_rule(op) or _check_overlap(op)
     )

@@ -20,10 +20,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from tile_ir.bounds import linear_form
 from tile_ir.diagnostics import Diagnostic, IRError
-from tile_ir.expr import Expr, Load, Var, constant_value, walk
+from tile_ir.expr import Const, Expr, Load, Var, constant_value, walk
 from tile_ir.footprint import buffer_bytes
 from tile_ir.geometry import element_offset, is_contiguous
 from tile_ir.location import Loc
@@ -242,28 +243,7 @@ class _Verifier:
         if scope.core is None and not self.rule.unsectioned:
             yield Diagnostic("phase-section", f"{op.opdef.name} stands in no section", op.loc)
         if self.func.phase >= Phase.LOWERED and op.opdef.effect is Effect.DATA:
-            yield from self.machine_form(op)
-
-    def machine_form(self, op: Op) -> Iterator[Diagnostic]:
-        """Vector operands run through consecutive elements from a 32-byte boundary."""
-        for operand in op.operands:
-            if not isinstance(operand, Region) or operand.memory is not Memory.UB:
-                continue
-            if (op.opdef.elementwise or op.opdef.flat) and not is_contiguous(operand):
-                yield Diagnostic(
-                    "strided-operand",
-                    f"{op.opdef.name}: `{operand.buffer.name}` is not contiguous",
-                    op.loc,
-                )
-            misaligned = misalignment(operand, self.target)
-            if misaligned is not None:
-                yield Diagnostic(
-                    "operand-alignment",
-                    f"{op.opdef.name}: `{operand.buffer.name}` is used from byte {misaligned}, "
-                    f"expected a multiple of {self.target.block_bytes}",
-                    op.loc,
-                    "start slices of ub buffers at multiples of 32 bytes",
-                )
+            yield from machine_form(op, self.target)
 
     def region(self, region: Region, loc: Loc) -> Iterator[Diagnostic]:
         buffer = region.buffer
@@ -313,6 +293,8 @@ class _Verifier:
                 )
 
     def expression(self, expr: Expr, scope: _Scope, loc: Loc) -> Iterator[Diagnostic]:
+        if isinstance(expr, Const):
+            return
         for part in walk(expr):
             if isinstance(part, Var) and part.name not in scope.scalars:
                 yield Diagnostic("name-unknown", f"scalar `{part.name}` is not defined here", loc)
@@ -325,6 +307,34 @@ class _Verifier:
                         f"{part.buffer.memory.value}",
                         loc,
                     )
+
+
+@lru_cache(maxsize=16384)
+def machine_form(op: Op, target: Target) -> tuple[Diagnostic, ...]:
+    """Vector operands run through consecutive elements from a 32-byte boundary."""
+    found: list[Diagnostic] = []
+    for operand in op.operands:
+        if not isinstance(operand, Region) or operand.memory is not Memory.UB:
+            continue
+        name = operand.buffer.name
+        if (op.opdef.elementwise or op.opdef.flat) and not is_contiguous(operand):
+            found.append(
+                Diagnostic(
+                    "strided-operand", f"{op.opdef.name}: `{name}` is not contiguous", op.loc
+                )
+            )
+        misaligned = misalignment(operand, target)
+        if misaligned is not None:
+            found.append(
+                Diagnostic(
+                    "operand-alignment",
+                    f"{op.opdef.name}: `{name}` is used from byte {misaligned}, "
+                    f"expected a multiple of {target.block_bytes}",
+                    op.loc,
+                    "start slices of ub buffers at multiples of 32 bytes",
+                )
+            )
+    return tuple(found)
 
 
 def misalignment(region: Region, target: Target) -> int | None:
