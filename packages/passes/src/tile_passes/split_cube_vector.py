@@ -26,14 +26,16 @@ def split_cube_vector(func: Func, target: Target) -> Func:
     sections: list[Stmt] = []
     for core in (Core.CUBE, Core.VECTOR):
         kept = _keep(body, core, vector_works)
-        if any(_is_work(s) for s in walk_body(kept)):
+        scoped = any(isinstance(s, Section) and s.core is core for s in walk_body(body))
+        if any(_is_work(s, scoped) for s in walk_body(kept)):
             _check_values(kept, core)
             sections.append(Section(core, kept, func.launch.loc))
     return func.with_body(tuple(sections))
 
 
 # What only orders the work of a core: without any, there is nothing to order.
-_ORDER = (Effect.BARRIER, Effect.SYNC_ALL, Effect.SET_FLAG, Effect.WAIT_FLAG)
+_BARRIERS = (Effect.BARRIER, Effect.SYNC_ALL)
+_ORDER = (*_BARRIERS, Effect.SET_FLAG, Effect.WAIT_FLAG)
 
 
 def _outside(body: Body, core: Core) -> list[Stmt]:
@@ -54,11 +56,12 @@ def _works(stmt: Stmt, core: Core) -> bool:
     )
 
 
-def _is_work(stmt: Stmt) -> bool:
-    """Whether a section with only this statement is worth running."""
+def _is_work(stmt: Stmt, scoped: bool) -> bool:
+    """Whether a section with only this statement is worth running; flags in a scope of the source
+    are, since somebody wrote them there."""
     match stmt:
         case Op():
-            return stmt.opdef.effect not in _ORDER
+            return stmt.opdef.effect not in (_BARRIERS if scoped else _ORDER)
         case Store(buffer=buffer):
             return buffer.memory is not Memory.VAR
         case While():
