@@ -76,6 +76,11 @@ def _consecutive_source(op: Op) -> Problem | None:
     return _consecutive(op, ("src",))
 
 
+def _each_consecutive(op: Op) -> Problem | None:
+    """Every operand is one run of elements."""
+    return _consecutive(op, ("dst", "src", "patternBuf"))
+
+
 def _consecutive(op: Op, names: tuple[str, ...]) -> Problem | None:
     for name, region in regions(op):
         if name in names and not is_contiguous(region):
@@ -302,7 +307,7 @@ OPS = (
         meaning=_gather_bits,
         flat=True,
         dtype_rule=all_rules(_same_elements, _pattern_width, _integers),
-        shape_rule=lambda op: _consecutive(op, ("dst", "src", "patternBuf")),
+        shape_rule=_each_consecutive,
         cost=vector_cost(64, 32),
     ),
     OpDef(
