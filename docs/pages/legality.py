@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -38,6 +39,7 @@ def rule_text(rule: Callable[..., Any]) -> str:
     return inspect.cleandoc(rule.__doc__ or "").replace("\n", " ")
 
 
+@cache
 def known_slugs(root: Path = ROOT) -> frozenset[str]:
     return frozenset(use.slug for use in uses(root) if use.slug)
 

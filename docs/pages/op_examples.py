@@ -155,9 +155,7 @@ def _bare_kernel(opdef: OpDef) -> Func:
         Region.whole(buffers[o.name]) if o.name in buffers else Const(0) for o in opdef.operands
     )
     tensors = tuple(b for b in buffers.values() if b.memory is tile_ir.Memory.GM)
-    allocs = tuple(
-        tile_ir.Alloc(b, loc) for b in buffers.values() if b not in tensors
-    )
+    allocs = tuple(tile_ir.Alloc(b, loc) for b in buffers.values() if b not in tensors)
     body = (Op(opdef, operands, (), loc),)
     launch = Launch(Const(1), Var("cid"), Var("vid"), None, allocs, body, loc)
     return Func(opdef.name, tensors, launch, tile_ir.Phase.BUILT, loc)

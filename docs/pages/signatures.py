@@ -56,7 +56,5 @@ def native_parameters(function: Any) -> list[Parameter]:
 
 def signature(opdef: OpDef) -> str:
     """The call as a script writes it; for what only passes make, name and operands."""
-    names = (
-        opdef.call_order() if opdef.namespace is None else [str(p) for p in parameters(opdef)]
-    )
+    names = opdef.call_order() if opdef.namespace is None else [str(p) for p in parameters(opdef)]
     return f"{language_name(opdef)}({', '.join(names)})"
