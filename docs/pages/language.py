@@ -95,7 +95,6 @@ def language_page() -> str:
 def contents() -> str:
     """All names with links, by group."""
     rows = [(g, [f"T.{n}" for n in names]) for g, names in GROUPS.items()]
-    rows.append(("types", []))
     for family, opdefs in families(language=True).items():
         names = [language_name(o) for o in opdefs]
         rows.append((family, names + [f"T.{n}" for n in BESIDE.get(family, ())]))
@@ -108,15 +107,15 @@ def contents() -> str:
 
 def types() -> str:
     names = ", ".join(f"`T.{n}`" for n, v in NAMES.items() if isinstance(v, DTypeName))
-    return f"{names}. {TYPES}\n" + lines_with("T.float32") + lines_with("T.DataType")
+    return f"{names}. {TYPES}\n" + lines_with("T.float32") + "\n" + lines_with("T.DataType")
 
 
 def name_section(title: str, value: Any) -> str:
     """Something of the language that is no operation."""
-    lines = [f"### {title}\n", f"{code(spelling(title, value))}: {document(value)}\n"]
+    parts = [f"### {title}\n", f"{code(spelling(title, value))}: {document(value)}\n"]
     found = slugs_of([value, *methods(value)], known_slugs())
-    errors = errors_line([s for s in found if s not in GENERAL])
-    return "\n".join([*lines, *errors]) + "\n" + "\n" * bool(errors) + lines_with(title)
+    parts += [f"{line}\n" for line in errors_line([s for s in found if s not in GENERAL])]
+    return "\n".join([*parts, *([lines_with(title)] if lines_with(title) else [])])
 
 
 def methods(value: Any) -> list[Any]:
@@ -132,6 +131,8 @@ def spelling(title: str, value: Any) -> str:
 
 def document(value: Any) -> str:
     text = inspect.cleandoc(value.__doc__ or "").split("\n\nRaises")[0]
+    if isinstance(value, (ModuleType, type)):  # what follows is for its maintainers
+        text = text.split("\n\n")[0]
     return text.replace("(language.md, section 14)", "").replace(" .", ".")
 
 

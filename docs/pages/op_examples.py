@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -127,12 +128,20 @@ def _with_only(func: Func, op: Op) -> Func:
     return replace(func, params=tuple(p for p in func.params if p in used), launch=launch)
 
 
-def statements(source: str, line: int) -> Iterator[str]:
-    """The C++ that carries a line of the script, without what declares buffers and indices."""
+def statements(source: str, line: int) -> list[str]:
+    """The C++ that carries a line of the script, with the ends of its blocks, and without what
+    declares buffers."""
+    kept: list[str] = []
+    depth = 0
     for text in source.splitlines():
-        code, found, place = text.rpartition("  // ")
-        if found and place.endswith(f"kernel.py:{line}") and not code.strip().startswith(DECLARES):
-            yield code.strip()
+        code, _, place = text.rpartition("  // ")
+        if not place.endswith(f"kernel.py:{line}") and not depth:
+            continue
+        code = code or text
+        if not code.strip().startswith(DECLARES):
+            kept.append(code)
+            depth += code.count("{") - code.count("}")
+    return textwrap.dedent("\n".join(kept)).splitlines()
 
 
 def _ops(body: Any) -> Iterator[Op]:

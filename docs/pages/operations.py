@@ -8,8 +8,9 @@ import re
 from pages.legality import known_slugs, rule_text, rules, slugs_of
 from pages.markdown import NOTE, block, cell, code, listed, table
 from pages.op_examples import Example, op_example
-from pages.signatures import native, signature
+from pages.signatures import native, parameters, signature
 from tile_frontend import calls
+from tile_frontend.reduce_arguments import ARGUMENT_OF_OPERAND
 from tile_ir import OPS, Composite, Memory, OpDef
 from tile_ir.opdef import REQUIRED, AttrDef, OperandDef, check_op
 from tile_ir.ops.cast import CAST_MODES
@@ -98,7 +99,16 @@ def operand_text(o: OperandDef, opdef: OpDef) -> str:
         )
         if holds
     ]
-    return f"`{o.name}`: {access}, {place}{dtypes}" + (f" ({', '.join(marks)})" if marks else "")
+    name = spelled(o.name, opdef)
+    return f"{name}: {access}, {place}{dtypes}" + (f" ({', '.join(marks)})" if marks else "")
+
+
+def spelled(operand: str, opdef: OpDef) -> str:
+    """An operand as the language calls it, and as its record does where that differs."""
+    argument = ARGUMENT_OF_OPERAND.get(operand)
+    if opdef.namespace is None or argument not in [p.name for p in parameters(opdef)]:
+        return f"`{operand}`"
+    return f"`{argument}` ({operand})"
 
 
 def attribute_text(a: AttrDef) -> str:
