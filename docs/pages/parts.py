@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from slugs import uses
@@ -11,6 +12,7 @@ from tile_frontend.compat import MODULES
 from tile_ir import LoopKind, Phase
 from tile_ir.phases import PHASES
 from tile_passes import PIPELINE
+from tile_runtime.pass_configs import _PASS_OF_KEY, _SWITCHES, PassConfigKey
 
 
 def slug_table() -> str:
@@ -56,4 +58,22 @@ def module_table() -> str:
     return table(("module", "has"), rows)
 
 
-PARTS = {"slugs": slug_table, "phases": phase_table, "modules": module_table}
+def config_table() -> str:
+    """What keys of `pass_configs` do here."""
+    rows = [(f"`{k.name}`", code(k.value), f"`{_PASS_OF_KEY[k]}` runs") for k in _PASS_OF_KEY]
+    rows += [
+        (f"`{k.name}`", code(k.value), "checked to be True or False; see below")
+        for k in PassConfigKey
+        if k in _SWITCHES and k not in _PASS_OF_KEY
+    ]
+    others = [k for k in PassConfigKey if k not in _SWITCHES]
+    rows.append((f"{len(others)} others", "", "accepted, no effect"))
+    return table(("`PassConfigKey`", "as a string", "here"), rows)
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "slugs": slug_table,
+    "phases": phase_table,
+    "modules": module_table,
+    "configs": config_table,
+}
