@@ -14,8 +14,8 @@ from run_blocks import blocks
 
 import tile_frontend as T
 from pages import language_examples
-from pages.legality import known_slugs, slugs_of
-from pages.markdown import NOTE, block, code, table
+from pages.legality import known_slugs, slugs_of, slugs_raised_in
+from pages.markdown import ASIDE, NOTE, block, code, table
 from pages.operations import GENERAL, anchor, cast_table, errors_line, families, op_section
 from pages.signatures import native_parameters
 from tile_codegen_ascendc import emit
@@ -53,6 +53,8 @@ Reading a section:
 * Operands stand in the order a script passes them; `=` gives a default, `*` takes any number.
 * An operand is a buffer, or a slice of one with Python's `[start:stop:step]`, where each bound may
   be a runtime value. `T.tile` operations take the destination first.
+* In ub, slices and their rows start at multiples of 32 bytes; matrices in l1, l0a, l0b and l0c are
+  cut at multiples of 16 rows and 32 bytes. What surely is not is an error.
 * An operand without types takes those of the first one, or what the rules say.
 * Strings that choose, such as pipes and rounding modes, are compared without regard to case.
 * In the lines of examples the buffers they name stand above them. What an operation becomes is
@@ -69,11 +71,13 @@ mean the same. `T.DataType(name)` is a string with `.bits`, `.itemsize` and `.la
 
 @cache
 def language_page() -> str:
-    general = ", ".join(f"`{s}`" for s in GENERAL)
+    general = quoted(GENERAL)
+    compiled = quoted(slugs_raised_in("tile_passes.lower"))
     parts = [
         NOTE,
         "# Language\n",
-        INTRODUCTION + f"{general}. What each says: [errors.md](errors.md).\n",
+        f"{INTRODUCTION}{general};\nand when it is compiled, {compiled}. What each says:\n"
+        "[errors.md](errors.md).\n",
         contents(),
     ]
     for group, names in GROUPS.items():
@@ -90,6 +94,10 @@ def language_page() -> str:
     parts.append("Loaded with torch when first used.\n")
     parts += [name_section(f"T.{name}", getattr(T, name)) for name in T.HOST_NAMES]
     return "\n".join(parts)
+
+
+def quoted(names: list[str]) -> str:
+    return ", ".join(f"`{n}`" for n in names)
 
 
 def contents() -> str:
@@ -133,7 +141,7 @@ def document(value: Any) -> str:
     text = inspect.cleandoc(value.__doc__ or "").split("\n\nRaises")[0]
     if isinstance(value, (ModuleType, type)):  # what follows is for its maintainers
         text = text.split("\n\n")[0]
-    return text.replace("(language.md, section 14)", "").replace(" .", ".")
+    return ASIDE.sub("", text)
 
 
 # The line of a real script -----------------------------------------------------------------------

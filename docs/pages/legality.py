@@ -12,7 +12,7 @@ from typing import Any
 
 from slugs import uses
 
-from pages.markdown import ROOT
+from pages.markdown import ASIDE, ROOT
 from tile_ir import OpDef
 
 OURS = ("tile_frontend.", "tile_ir.ops.", "tile_ir.opdef")
@@ -36,12 +36,17 @@ def _parts(rule: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
 
 def rule_text(rule: Callable[..., Any]) -> str:
     """A rule in its own words."""
-    return inspect.cleandoc(rule.__doc__ or "").replace("\n", " ")
+    return ASIDE.sub("", inspect.cleandoc(rule.__doc__ or "").replace("\n", " "))
 
 
 @cache
 def known_slugs(root: Path = ROOT) -> frozenset[str]:
     return frozenset(use.slug for use in uses(root) if use.slug)
+
+
+def slugs_raised_in(package: str) -> list[str]:
+    """Slugs that modules of a package make."""
+    return sorted({u.slug for u in uses(ROOT) if u.module.startswith(package) and u.slug})
 
 
 def slugs_of(functions: list[Callable[..., Any]], known: frozenset[str]) -> list[str]:

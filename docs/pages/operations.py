@@ -59,8 +59,14 @@ def facts(opdef: OpDef) -> list[str]:
     return [
         text
         for text, holds in (
-            ("takes any slices; rows that lie apart are done one by one", opdef.elementwise),
-            ("slices that are not one run of elements are copied to one first", opdef.flat),
+            (
+                "takes slices of any shape; rows that lie apart are done one by one",
+                opdef.elementwise,
+            ),
+            (
+                "slices that are not one run of elements are copied to one, if the rules take them",
+                opdef.flat,
+            ),
             ("what hangs over the edge of a gm tensor is cut", opdef.clip is not None),
             ("dst may be a source", opdef.may_alias),
             ("of a larger buffer the first elements are used", opdef.uses is not None),

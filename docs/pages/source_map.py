@@ -6,11 +6,9 @@ import ast
 import re
 from pathlib import Path
 
-from pages.markdown import NOTE, ROOT, cell, table
+from pages.markdown import ASIDE, NOTE, ROOT, cell, table
 
 PACKAGES = ("ir", "frontend", "passes", "codegen_ascendc", "runtime")
-# Notes on the vendor's documentation that are not part of the project.
-ASIDE = re.compile(r"\s*\([^()]*(?:\w+\.md|section \d)[^()]*\)|; the vendor's [^.)]*pages")
 
 
 def first_sentence(text: str) -> str:

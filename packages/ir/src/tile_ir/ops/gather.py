@@ -274,7 +274,8 @@ OPS = (
         name="gather_mask",
         family="gather",
         doc="the elements of src that a pattern keeps, moved together: P0101 even, P1010 odd, "
-        "P0001 to P1000 the first to fourth of every four, P1111 all",
+        "P0001 to P1000 the first to fourth of every four, P1111 all; a buffer of "
+        "indices in its place keeps those",
         ascend_c="GatherMask",
         operands=(destination("dst", UB, *FILLABLE), source("src")),
         attrs=(AttrDef("pattern", str, choices=tuple(PATTERNS)),),
