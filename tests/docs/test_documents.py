@@ -9,12 +9,16 @@ from pathlib import Path
 import generate
 import pytest
 import slugs
+from pages import language, legality, op_examples, source_map
 from run_blocks import ROOT, BlockError, blocks, run_document
 
+import tile_frontend as T
+from tile_frontend.language import NAMES
 from tile_ir import OPS
 from tile_ir.switches import SWITCHES
 from tile_passes import PASSES
 from tile_runtime import cli
+from tile_runtime.cli.ops import language_name
 
 PAGES = [*(generate.DOCS / name for name in generate.PAGES), *generate.written_pages()]
 LONGEST = 160
@@ -101,15 +105,64 @@ def test_make_targets_that_pages_name_exist() -> None:
 def test_generated_pages_have_everything() -> None:
     """A generator that finds nothing would also be current."""
     texts = {page: make() for page, make in generate.PAGES.items()}
-    assert all(f"### {generate.language_name(o)}\n" in texts["ops.md"] for o in OPS.values())
+    home = {o: "ops.md" if o.namespace is None else "language.md" for o in OPS.values()}
+    assert [
+        o.name for o, page in home.items() if f"### {language_name(o)}\n" not in texts[page]
+    ] == []
     assert all(f"## {p}\n" in texts["passes.md"] for p in PASSES)
     assert all(s.variable in texts["switches.md"] for s in SWITCHES.values())
     # An installation leaves `.egg-info` beside the package; the map shows the package.
-    assert all(f": `tile_{p}`\n" in texts["map.md"] for p in generate.PACKAGES)
+    assert all(f": `tile_{p}`\n" in texts["map.md"] for p in source_map.PACKAGES)
     modules = [p for p in ROOT.glob("packages/*/src/**/*.py") if p.read_text().startswith('"""')]
     assert [
         p for p in modules if f"({Path('..') / p.relative_to(ROOT)})" not in texts["map.md"]
     ] == []
+
+
+def test_every_name_of_the_language_has_a_place() -> None:
+    assert set(NAMES) - language.covered() == set()
+    text = language.language_page()
+    named = (
+        {f"T.{n}" for n in NAMES}
+        | {f"T.{n}" for n in T.HOST_NAMES}
+        | {f"T.tile.{n}" for n in dir(T.tile)}
+    )
+    assert [n for n in sorted(named) if f"`{n}`" not in text and f"### {n}\n" not in text] == []
+
+
+def test_every_name_says_what_it_is() -> None:
+    assert [n for n, v in NAMES.items() if not v.__doc__] == []
+
+
+def test_every_rule_says_what_it_demands() -> None:
+    silent = {o.name: r.__name__ for o in OPS.values() for r in legality.rules(o) if not r.__doc__}
+    assert silent == {}
+
+
+def test_every_name_of_kernels_has_a_line() -> None:
+    names = [f"T.{n}" for group in language.GROUPS.values() for n in group]
+    assert [n for n in names if not language.lines_with(n)] == []
+
+
+def test_an_operation_that_is_written_otherwise_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An example counts only if the kernel of the golden comes back from it."""
+    monkeypatch.setattr(op_examples, "call", lambda op: "T.tile.sub(u0, u1, u2)")
+    with pytest.raises(op_examples.FalseExample, match=r"add.tir: no line"):
+        op_examples.op_example.__wrapped__(OPS["add"])
+
+
+def test_statements_keep_their_blocks() -> None:
+    source = "  f();  // kernel.py:2\n  if (x) {  // kernel.py:3\n    g();  // kernel.py:3\n  }\n  h();\n"
+    assert op_examples.statements(source, 3) == ["if (x) {", "  g();", "}"]
+
+
+def test_slugs_of_rules_are_found() -> None:
+    known = legality.known_slugs()
+    assert legality.slugs_of(legality.rules(OPS["cast"]), known) == [
+        "cast-mode",
+        "cast-pair",
+        "shape-mismatch",
+    ]
 
 
 def test_slugs_are_found_in_every_form(tmp_path: Path) -> None:

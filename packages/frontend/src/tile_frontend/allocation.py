@@ -23,7 +23,7 @@ class TensorType:
 
 
 class _TensorProxy:
-    """`T.Tensor(shape, dtype)` and `T.Tensor[shape, dtype]`."""
+    """A tensor parameter in global memory: `T.Tensor(shape, dtype)` or `T.Tensor[shape, dtype]`."""
 
     def __call__(self, shape: Any, dtype: Any = "float32") -> TensorType:
         return TensorType(_dims(shape, "a tensor"), element_type(dtype))
@@ -87,22 +87,27 @@ def _allocate(memory: Memory, shape: Any, dtype: Any) -> Tile:
 
 
 def alloc_ub(shape: Any, dtype: Any) -> Tile:
+    """A tile in the unified buffer of a vector core."""
     return _allocate(Memory.UB, shape, dtype)
 
 
 def alloc_L1(shape: Any, dtype: Any) -> Tile:
+    """Matrices in L1, in fractal order: the last two dimensions; those before number them."""
     return _allocate(Memory.L1, shape, dtype)
 
 
 def alloc_L0A(shape: Any, dtype: Any) -> Tile:
+    """Left operands of `T.mma`."""
     return _allocate(Memory.L0A, shape, dtype)
 
 
 def alloc_L0B(shape: Any, dtype: Any) -> Tile:
+    """Right operands of `T.mma`."""
     return _allocate(Memory.L0B, shape, dtype)
 
 
 def alloc_L0C(shape: Any, dtype: Any) -> Tile:
+    """Accumulators: float32, or int32 for int8 operands."""
     return _allocate(Memory.L0C, shape, dtype)
 
 

@@ -100,8 +100,10 @@ def If(cond: Any) -> IfFrame:
 
 
 def Then() -> BranchFrame:
+    """What `T.If` runs if its condition holds."""
     return BranchFrame("Then")
 
 
 def Else() -> BranchFrame:
+    """What `T.If` runs if its condition does not hold."""
     return BranchFrame("Else")

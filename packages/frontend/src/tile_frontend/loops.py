@@ -89,8 +89,9 @@ def grid(*extents: Any) -> Loop:
 
 
 def Pipelined(start: Any, stop: Any = None, num_stages: int = 0, cross_interval: int = 1) -> Loop:
-    """A loop whose iterations overlap: loads run `num_stages` ahead. `cross_interval` tunes flags
-    of another implementation and changes no result, so it is checked and has no effect."""
+    """A loop whose iterations may overlap, with loads `num_stages` ahead; it runs as a serial one
+    today. `cross_interval` tunes flags of another implementation and changes no result, so it is
+    checked and has no effect."""
     stages = _static("num_stages", num_stages, 0)
     _static("cross_interval", cross_interval, 1)
     bounds = (_bounds("Pipelined", start, stop),)

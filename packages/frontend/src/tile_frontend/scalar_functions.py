@@ -37,11 +37,13 @@ def ceildiv(a: Any, b: Any, dtype: Any = None) -> Any:
 
 
 def floordiv(a: Any, b: Any, dtype: Any = None) -> Any:
+    """`a // b`, rounded down also for negative numbers."""
     _divisor(b)
     return a // b if _both_python(a, b) else binary_scalar("//", a, b)
 
 
 def floormod(a: Any, b: Any, dtype: Any = None) -> Any:
+    """`a % b`, with the sign of `b`."""
     _divisor(b)
     return a % b if _both_python(a, b) else binary_scalar("%", a, b)
 
@@ -60,10 +62,12 @@ def _folded(number: Any) -> Any:
 
 
 def maximum(a: Any, b: Any, dtype: Any = None) -> Any:
+    """The larger of two numbers."""
     return _folded(max(a, b)) if _both_python(a, b) else binary_scalar("max", a, b)
 
 
 def minimum(a: Any, b: Any, dtype: Any = None) -> Any:
+    """The smaller of two numbers."""
     return _folded(min(a, b)) if _both_python(a, b) else binary_scalar("min", a, b)
 
 
@@ -76,10 +80,12 @@ def if_then_else(cond: Any, then: Any, orelse: Any, dtype: Any = None) -> Any:
 
 
 def And(a: Any, b: Any, *more: Any) -> Any:
+    """Whether all conditions hold."""
     return _logical("and", (a, b, *more))
 
 
 def Or(a: Any, b: Any, *more: Any) -> Any:
+    """Whether any condition holds."""
     return _logical("or", (a, b, *more))
 
 
@@ -91,10 +97,11 @@ def _logical(op: str, values: tuple[Any, ...]) -> Scalar:
 
 
 def Not(a: Any) -> Any:
+    """Whether the condition does not hold."""
     return Scalar(ir.unary("not", condition(a)))
 
 
-def _function(name: str, native: Callable[[float], Any]) -> Callable[..., Any]:
+def _function(name: str, doc: str, native: Callable[[float], Any]) -> Callable[..., Any]:
     def apply(x: Any, dtype: Any = None) -> Any:
         number = None if isinstance(x, Scalar) else python_number(x)
         if number is None:
@@ -105,16 +112,17 @@ def _function(name: str, native: Callable[[float], Any]) -> Callable[..., Any]:
             raise Fault("math-domain", f"{name}({number!r}): {error}") from None
 
     apply.__name__ = apply.__qualname__ = name
+    apply.__doc__ = doc
     return apply
 
 
-exp = _function("exp", math.exp)
-log = _function("log", math.log)
-sqrt = _function("sqrt", math.sqrt)
-rsqrt = _function("rsqrt", lambda x: 1.0 / math.sqrt(x))
-absolute = _function("abs", abs)
-floor = _function("floor", math.floor)
-ceil = _function("ceil", math.ceil)
+exp = _function("exp", "e to the power of `x`.", math.exp)
+log = _function("log", "The natural logarithm of `x`.", math.log)
+sqrt = _function("sqrt", "The square root of `x`.", math.sqrt)
+rsqrt = _function("rsqrt", "One over the square root of `x`.", lambda x: 1.0 / math.sqrt(x))
+absolute = _function("abs", "`x` without its sign.", abs)
+floor = _function("floor", "`x` rounded down.", math.floor)
+ceil = _function("ceil", "`x` rounded up.", math.ceil)
 
 
 def infinity(dtype: Any) -> Scalar:

@@ -113,7 +113,7 @@ def _check_values(body: Body, core: Core) -> None:
             continue
         if isinstance(stmt, Let):
             foreign[stmt.var] = stmt
-        elif isinstance(stmt, If) and not any(_is_work(s) for s in walk_body((stmt,))):
+        elif isinstance(stmt, If) and not any(_is_work(s, True) for s in walk_body((stmt,))):
             continue
         else:
             raise KernelError(

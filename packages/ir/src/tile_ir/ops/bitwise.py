@@ -45,6 +45,7 @@ def _scalar(op: Op) -> bool:
 
 
 def _integer_src1(op: Op) -> Problem | None:
+    """An integer scalar beside an integer vector."""
     return integer_scalar(op, "src1", op.region("dst"))
 
 

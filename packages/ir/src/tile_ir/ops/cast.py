@@ -49,6 +49,7 @@ def _pair(op: Op) -> tuple[str, str]:
 
 
 def _cast_pair(op: Op) -> Problem | None:
+    """The types are a pair that the table of conversions has, and the mode is one of the pair's."""
     src, dst, mode = op.region("src"), op.region("dst"), op.attr("mode")
     pair = (src.dtype.name, dst.dtype.name)
     if pair in DEQUANTIZING:

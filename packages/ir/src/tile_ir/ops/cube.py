@@ -69,6 +69,8 @@ def _leading_ones(op: Op) -> Problem | None:
 
 
 def _shapes(op: Op) -> Problem | None:
+    """A is [m, k], B is [k, n] and C is [m, n], once transposed as said; leading dimensions are
+    1."""
     problem = _leading_ones(op)
     if problem:
         return problem
@@ -129,6 +131,7 @@ def _cost(op: Op) -> float:
 
 
 def _problems(op: Op) -> Problem | None:
+    """A and B have one type; C is float32, or int32 for int8; init is a bool."""
     return _dtypes(op) or _init_is_bool(op)
 
 

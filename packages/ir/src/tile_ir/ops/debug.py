@@ -18,6 +18,7 @@ CONVERSIONS = "diuxXfFsp"
 
 
 def _format(op: Op) -> Problem | None:
+    """One argument for each directive, of its kind; a buffer stands only for %p."""
     directives = [d for d in DIRECTIVE.findall(op.attr("fmt")) if d != "%"]
     for d in directives:
         if d[-1] not in CONVERSIONS:

@@ -353,6 +353,7 @@ PAIRED = (INT8, UINT8, INT64, UINT64)
 
 
 def _fill_type(op: Op) -> Problem | None:
+    """As `clear` has it; a fraction goes into no integer."""
     value = op.operand("value")
     dst = op.region("dst")
     problem = _fill_width(op)

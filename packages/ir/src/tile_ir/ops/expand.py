@@ -54,6 +54,8 @@ def is_expanded(op: Op) -> bool:
 
 
 def _shapes(op: Op) -> Problem | None:
+    """dst and src0 are matrices of one size; src1 has a value or a block of 32 bytes for each
+    row."""
     dst, src0, src1 = (op.region(n) for n in ("dst", "src0", "src1"))
     for name in ("dst", "src0"):
         if len(op.region(name).dims) < 2:
@@ -145,6 +147,7 @@ def _row_expand(
 
 
 def _brcb_sizes(op: Op) -> Problem | None:
+    """`repeat` is 0 to 255; each repeat reads 8 elements and writes 8 blocks, both in one run."""
     repeat, step, pitch = (op.attr(n) for n in ("repeat", "dst_blk_stride", "dst_rep_stride"))
     dst = op.region("dst")
     if not 0 <= repeat <= 255:

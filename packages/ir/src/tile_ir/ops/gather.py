@@ -76,6 +76,11 @@ def _consecutive_source(op: Op) -> Problem | None:
     return _consecutive(op, ("src",))
 
 
+def _each_consecutive(op: Op) -> Problem | None:
+    """Every operand is one run of elements."""
+    return _consecutive(op, ("dst", "src", "patternBuf"))
+
+
 def _consecutive(op: Op, names: tuple[str, ...]) -> Problem | None:
     for name, region in regions(op):
         if name in names and not is_contiguous(region):
@@ -269,7 +274,8 @@ OPS = (
         name="gather_mask",
         family="gather",
         doc="the elements of src that a pattern keeps, moved together: P0101 even, P1010 odd, "
-        "P0001 to P1000 the first to fourth of every four, P1111 all",
+        "P0001 to P1000 the first to fourth of every four, P1111 all; a buffer of "
+        "indices in its place keeps those",
         ascend_c="GatherMask",
         operands=(destination("dst", UB, *FILLABLE), source("src")),
         attrs=(AttrDef("pattern", str, choices=tuple(PATTERNS)),),
@@ -302,7 +308,7 @@ OPS = (
         meaning=_gather_bits,
         flat=True,
         dtype_rule=all_rules(_same_elements, _pattern_width, _integers),
-        shape_rule=lambda op: _consecutive(op, ("dst", "src", "patternBuf")),
+        shape_rule=_each_consecutive,
         cost=vector_cost(64, 32),
     ),
     OpDef(

@@ -18,6 +18,7 @@ COUNTING = (INT16, UINT16, FLOAT16, INT32, UINT32, FLOAT32)
 
 
 def _in_rows(op: Op) -> Problem | None:
+    """Rows lie at one distance, a multiple of 32 bytes."""
     dst = op.region("dst")
     view = matrix_view(dst)
     if view is None:

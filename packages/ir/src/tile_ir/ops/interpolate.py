@@ -24,6 +24,7 @@ from tile_ir.ops.rules import (
 
 
 def _interpolation_types(op: Op) -> Problem | None:
+    """src0 and src1 are float16, src0_offset is uint32."""
     for name, dtype in (("src0", FLOAT16), ("src0_offset", UINT32), ("src1", FLOAT16)):
         region = op.region(name)
         if region.dtype is not dtype:
@@ -37,6 +38,8 @@ def _interpolation_types(op: Op) -> Problem | None:
 
 
 def _interpolation_shape(op: Op) -> Problem | None:
+    """The attributes are in the ranges of the instruction, and every operand is as long as they
+    say."""
     problem = in_range(
         op,
         {

@@ -84,6 +84,7 @@ def _copy_placement(op: Op) -> tuple[Core, Pipe]:
 
 
 def _copy_direction(op: Op) -> Problem | None:
+    """There is a path between the memories, and it has the options asked for."""
     src, dst = op.region("src"), op.region("dst")
     direction = _direction(op)
     if {Memory.SHARED, Memory.FRAGMENT} & set(direction):
@@ -120,6 +121,7 @@ def _route(direction: tuple[Memory, Memory]) -> str | None:
 
 
 def _copy_dtypes(op: Op) -> Problem | None:
+    """Both sides have one type; ub to ub converts as T.tile.cast, l0c to gm as its fixpipe."""
     src, dst = op.region("src"), op.region("dst")
     if src.dtype == dst.dtype:
         return None
@@ -156,6 +158,7 @@ def _different_tiles(op: Op) -> Problem:
 
 
 def _copy_shapes(op: Op) -> Problem | None:
+    """Both sides describe the same tile, turned if transposed; only a gm side may describe less."""
     if op.attr("transpose"):
         transposed = tuple(reversed(squeezed(op.region("dst"))))
         return None if squeezed(op.region("src")) == transposed else _different_tiles(op)

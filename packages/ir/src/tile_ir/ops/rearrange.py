@@ -23,6 +23,8 @@ SIDE = 16  # rows and columns that one instruction turns
 
 
 def _sizes(op: Op) -> Problem | None:
+    """Both sides are matrices of fixed sizes in multiples of 16, one the other's turned, in two
+    buffers."""
     src, dst = op.region("src"), op.region("dst")
     for name in ("src", "dst"):
         problem = one_matrix(op, name)

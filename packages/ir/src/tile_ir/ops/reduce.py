@@ -44,6 +44,7 @@ def reduced_axis(op: Op) -> int:
 
 
 def _axis(op: Op) -> Problem | None:
+    """`dim` is one of the last two dimensions."""
     src, dim = op.region("src"), op.attr("dim")
     rank = len(src.dims)
     legal = (0, -1) if rank == 1 else (0, 1, -1, -2)
@@ -59,6 +60,7 @@ def _axis(op: Op) -> Problem | None:
 
 
 def _result_shape(op: Op) -> Problem | None:
+    """src is one matrix in rows of whole blocks; dst is one run as long as the kept dimension."""
     src, dst = op.region("src"), op.region("dst")
     problem = one_matrix(op, "src")
     if problem is not None:
@@ -198,6 +200,7 @@ def broadcast_axis(op: Op) -> int:
 
 
 def _broadcast_shapes(op: Op) -> Problem | None:
+    """src is one row, one column or one element of dst, in one run; sizes are fixed."""
     src, dst = static_matrix_pair(op)
     if src is None or dst is None:
         name = "src" if src is None else "dst"

@@ -125,6 +125,7 @@ def _result_bytes(op: Op) -> int:
 
 
 def _whole_shape(op: Op) -> Problem | None:
+    """Strides, mask and repeat are those of the instruction; dst has a result for each repeat."""
     size, unit = op.region("dst").dtype.size, _result_bytes(op)
     last = (op.attr("repeat") - 1) * op.attr("dst_rep_stride") * unit + unit
     return _strided(op, -(-last // size))
@@ -207,6 +208,8 @@ WHOLE = (
 
 
 def _block_shape(op: Op) -> Problem | None:
+    """Strides, mask and repeat are those of the instruction; each block of 32 bytes gives one
+    element."""
     blocks = -(-op.attr("mask") // _block(op.region("src").dtype))
     return _strided(op, (op.attr("repeat") - 1) * op.attr("dst_rep_stride") * 8 + blocks)
 
@@ -300,6 +303,7 @@ def _sum_of_run(op: Op, dst: Any, src: Any, count: Any, _scratch: Any) -> Any:
 
 
 def _run_shape(op: Op) -> Problem | None:
+    """`count` is an integer that src has; dst has one element."""
     return _integers(op, "count") or long_enough(op, {"dst": 1, "src": _number(op, "count") or 0})
 
 
@@ -313,6 +317,8 @@ def _row_sums(op: Op, dst: Any, src: Any, inner: Any, n: Any, _scratch: Any) -> 
 
 
 def _rows_shape(op: Op) -> Problem | None:
+    """`inner` is a multiple of 32 bytes, `n` at most `inner`; src has `outer` rows, dst an
+    element each."""
     problem = _integers(op, "inner", "n") or in_range(op, {"outer": (1, 65535)})
     if problem is not None:
         return problem
@@ -344,6 +350,8 @@ def _masked_sum(
 
 
 def _masked_shape(op: Op) -> Problem | None:
+    """`mask` is 1 to 256 bytes of elements, `repeat` 0 to 255; src has what they read, dst one
+    element."""
     problem = _integers(op, "mask", "repeat", "src_rep_stride")
     if problem is not None:
         return problem

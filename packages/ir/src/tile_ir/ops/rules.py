@@ -104,7 +104,12 @@ def same_size(op: Op) -> Problem | None:
 
 def same_size_of(*names: str) -> Rule:
     """The same for some operands only."""
-    return lambda op: _equal_sizes(op, [r for r in regions(op) if r[0] in names])
+
+    def rule(op: Op) -> Problem | None:
+        return _equal_sizes(op, [r for r in regions(op) if r[0] in names])
+
+    rule.__doc__ = f"{', '.join(names[:-1])} and {names[-1]} have as many elements."
+    return rule
 
 
 def _equal_sizes(op: Op, sized: list[tuple[str, Region]]) -> Problem | None:

@@ -66,6 +66,8 @@ def _like_src0(op: Op) -> Problem | None:
 
 
 def _compare_type(op: Op) -> Problem | None:
+    """int32 is compared for equality only; src1 has the type of src0, or is a scalar that fits
+    it."""
     src0, mode = op.region("src0"), op.attr("mode")
     if src0.dtype is INT32 and mode != "eq":
         return Problem(
@@ -112,6 +114,7 @@ def _compare_scratch(op: Op) -> tuple[Scratch, ...]:
 
 
 def _select_operands(op: Op) -> Problem | None:
+    """src1 is a scalar in the mode for scalars, else a buffer; dst, src0 and src1 have one type."""
     mode, src1 = op.attr("selMode"), op.operand("src1")
     if isinstance(src1, Region) == (mode == SCALAR):
         found = f"the buffer `{src1.buffer.name}`" if isinstance(src1, Region) else "a scalar"

@@ -18,6 +18,7 @@ def _nothing(op: Op, *values: Any) -> None:
 
 
 def _integers(op: Op) -> Problem | None:
+    """Counts and ranks are integers."""
     for i, operand in enumerate(op.operands):
         name = op.opdef.operand_def(i).name
         if isinstance(operand, Expr) and not operand.dtype.is_integer:

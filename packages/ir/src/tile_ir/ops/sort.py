@@ -49,6 +49,7 @@ def _whole_groups(region: Region) -> int:
 
 
 def _whole_numbers(op: Op) -> Problem | None:
+    """Counts are integers."""
     for definition, operand in zip(op.opdef.operands, op.operands, strict=True):
         if isinstance(operand, Expr) and operand.dtype.is_float:
             return Problem(
@@ -61,6 +62,7 @@ def _whole_numbers(op: Op) -> Problem | None:
 
 
 def _sortable_size(op: Op) -> Problem | None:
+    """src, filled up to groups of 32, has at most 8192 elements."""
     src = op.region("src")
     if _whole_groups(src) <= MAX_SORTED:
         return None
@@ -137,6 +139,7 @@ def _sort32_uses(op: Op) -> Mapping[str, Expr]:
 
 
 def _sort32_types(op: Op) -> Problem | None:
+    """dst and src0 have one type."""
     dst, src = op.region("dst"), op.region("src0")
     if dst.dtype == src.dtype:
         return None
@@ -150,6 +153,7 @@ def _sort32_types(op: Op) -> Problem | None:
 
 
 def _whole_sort32(op: Op) -> Problem | None:
+    """src0 has a multiple of 32 elements."""
     src = op.region("src0")
     count = constant_value(element_count(src))
     if count is None or count % GROUP == 0:
@@ -182,6 +186,8 @@ def _merge_uses(op: Op) -> Mapping[str, Expr]:
 
 
 def _list_sizes(op: Op) -> Problem | None:
+    """2 to 4 lists of pairs, each at most 4095 pairs; every operand has as many elements as are
+    used."""
     lists = [o for o in op.operands[1:] if isinstance(o, Region)]
     if not 2 <= len(lists) <= MAX_LISTS:
         return Problem(

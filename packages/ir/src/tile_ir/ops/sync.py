@@ -61,6 +61,7 @@ def flag_core(op: Op) -> Core:
 
 
 def _flag_pair(op: Op) -> Problem | None:
+    """A core has a flag between the two pipes; `event_id` is 0 to 7."""
     pair = (op.attr("src_pipe"), op.attr("dst_pipe"))
     if pair[0] == pair[1]:
         return Problem(
@@ -122,10 +123,12 @@ def _barrier_core(op: Op) -> tuple[Core, Pipe]:
 
 
 def _cross_flag(op: Op) -> Problem | None:
+    """`flag` is 0 to 15."""
     return _identifier(op, "flag", CROSS_FLAG_IDS)
 
 
 def _set_cross_flag(op: Op) -> Problem | None:
+    """`mode` is 0, 1 or 2; `flag` is 0 to 15."""
     if op.attr("mode") not in (0, 1, 2):
         return Problem(
             "attribute-value",

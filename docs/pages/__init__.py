@@ -1,0 +1,1 @@
+"""Generated pages, a file each, and what several of them need."""

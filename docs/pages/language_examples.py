@@ -1,0 +1,138 @@
+"""Kernels with a line for every name of the language that is no operation. The page of the language
+shows these lines, and traces and compiles the kernels to do so."""
+
+import tile_frontend as T
+
+n = T.symbolic("n")
+BLOCKS = T.cdiv(1000, 256)
+WIDTH = T.next_power_of_2(100)
+half = T.DataType("float16")
+
+
+@T.macro
+def scale(buffer, factor):
+    T.tile.mul(buffer, buffer, factor)
+
+
+@T.prim_func
+def kernels(A: T.Tensor((n, 128), "float32"), B: T.Buffer((n, 128), "float32"), s: T.float32):
+    T.func_attr({"enable_auto_sync": True})
+    with T.Kernel(T.ceildiv(n, 16), is_npu=True) as (cid, vid):
+        a = T.alloc_ub((8, 128), "float32")
+        with T.Scope("V"):
+            T.copy(A[cid * 16 + vid * 8, 0], a)
+            scale(a, s)
+            T.copy(a, B[cid * 16 + vid * 8, 0])
+
+
+@T.prim_func
+def buffers(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16")):
+    with T.Kernel(1) as (cid, vid):
+        a = T.alloc_L1((64, 64), "float16")
+        b = T.alloc_L1((64, 64), "float16")
+        left = T.alloc_L0A((64, 64), "float16")
+        right = T.alloc_L0B((64, 64), "float16")
+        c = T.alloc_L0C((64, 64), "float32")
+        words = T.alloc_ub((128,), "float16")
+        bits = T.alloc_ub((128,), "int16")
+        count = T.alloc_var("int32", init=0)
+        T.annotate_address({a: 0, b: 8192})
+        T.annotate_layout({a: T.make_zn_layout(a)})
+        T.annotate_layout({b: T.make_nz_layout(b)})
+        T.reinterpretcast(bits, words, "int16")
+        with T.Scope("C"):
+            T.copy(A, a)
+            T.copy(B, b)
+            T.copy(a, left)
+            T.copy(b, right)
+            T.mma(left, right, c, init=count == 0)
+        with T.Scope("V"):
+            T.tile.fill(words, 1.0)
+            T.tile.bitwise_not(bits, bits)
+
+
+@T.prim_func
+def shared(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16")):
+    with T.Kernel(1, threads=2) as cid:
+        a = T.alloc_shared((64, 64), "float16")
+        b = T.alloc_shared((64, 64), "float16")
+        c = T.alloc_fragment((64, 64), "float32")
+        T.copy(A, a)
+        T.copy(B, b)
+        T.gemm_v0(a, b, c, init=True)
+
+
+@T.prim_func
+def loops(A: T.Tensor((64, 128), "float32"), B: T.Tensor((64, 128), "float32")):
+    with T.Kernel(4) as (cid, vid):
+        a = T.alloc_ub((8, 128), "float32")
+        b = T.alloc_ub((8, 128), "float32")
+        with T.Scope("V"):
+            for i in T.serial(2, 8):
+                T.tile.fill(a[i, :], 0.0)
+            for i in T.range(8):
+                T.tile.fill(a[i, :], 0.0)
+            for i in T.unroll(4):
+                T.tile.fill(b[i, :], 1.0)
+            for i, j in T.grid(8, 2):
+                T.tile.fill(b[i, j * 64 : j * 64 + 64], 2.0)
+            for i, j in T.Parallel(8, 128):
+                b[i, j] = a[i, j] * 2.0 + 1.0
+            for i in T.Pipelined(4, num_stages=2):
+                T.copy(A[i * 8, 0], a)
+            for m, k in T.Persistent([8, 4], 4, cid, group_size=2):
+                T.copy(A[m * 8, k * 32], a[:, 0:32])
+            for i in T.serial(8):
+                if a[i, 0] > 0.0:
+                    T.loop_break()
+            tile = T.use_swizzle(cid, 64, 128, 64, 32, 64, off=2)
+            T.copy(a, B[tile * 8, 0])
+
+
+@T.prim_func
+def branches(A: T.Tensor((128,), "float32")):
+    with T.Kernel(2) as (cid, vid):
+        a = T.alloc_ub((128,), "float32")
+        with T.Scope("V"), T.If(cid == 0):
+            with T.Then():
+                T.tile.fill(a, 0.0)
+            with T.Else():
+                T.tile.fill(a, 1.0)
+
+
+@T.prim_func
+def scalars(A: T.Tensor((128,), "float32"), k: T.int32):
+    with T.Kernel(2) as (cid, vid):
+        a = T.alloc_ub((128,), "float32")
+        b = T.alloc_ub((128,), "int32")
+        with T.Scope("V"):
+            a[0] = T.if_then_else(k > 0, a[1], 0.0)
+            a[1] = T.Select(k > 0, a[1], 0.0)
+            if T.And(k > 0, cid == 0):
+                a[2] = T.max(a[0], a[1])
+            if T.Or(k > 0, cid == 0):
+                a[3] = T.min(a[0], a[1])
+            if T.Not(k == 1):
+                a[4] = T.abs(a[0])
+            a[5] = T.exp(a[0])
+            a[6] = T.log(a[0])
+            a[7] = T.sqrt(a[0])
+            a[8] = T.rsqrt(a[0])
+            a[9] = T.floor(a[0])
+            a[10] = T.ceil(a[0])
+            b[0] = T.ceildiv(k, 16)
+            b[1] = T.floordiv(k, 16)
+            b[2] = T.floormod(k, 16)
+            b[3] = T.cast(a[0], "int32")
+            b[4] = T.Cast("int32", a[0])
+            b[5] = T.reinterpret("int32", a[0])
+            T.tile.fill(a, -T.infinity("float32"))
+
+
+@T.prim_func
+def reductions(A: T.Tensor((8, 128), "float32")):
+    with T.Kernel(2) as (cid, vid):
+        a = T.alloc_ub((8, 128), "float32")
+        row = T.alloc_ub((8,), "float32")
+        with T.Scope("V"):
+            T.reduce(a, row, "reduce_sum", -1)

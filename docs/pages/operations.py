@@ -1,0 +1,157 @@
+"""An operation of the op table as a section of a page, and ops.md: the operations that no script
+writes. Those of the language are in language.md."""
+
+from __future__ import annotations
+
+import re
+
+from pages.legality import known_slugs, rule_text, rules, slugs_of
+from pages.markdown import NOTE, block, cell, code, listed, table
+from pages.op_examples import Example, op_example
+from pages.signatures import native, parameters, signature
+from tile_frontend import calls
+from tile_frontend.reduce_arguments import ARGUMENT_OF_OPERAND
+from tile_ir import OPS, Composite, Memory, OpDef
+from tile_ir.opdef import REQUIRED, AttrDef, OperandDef, check_op
+from tile_ir.ops.cast import CAST_MODES
+from tile_runtime.cli.ops import language_name, placements
+
+# What every call of an operation can run into; a section lists what comes on top.
+GENERAL = slugs_of([calls.bind, calls.build_op, check_op], known_slugs())
+# Lines of C++ that show what an operation becomes; what needs more is cut.
+MOST_LINES = 8
+
+
+def anchor(name: str) -> str:
+    return re.sub(r"[^a-z0-9_ -]", "", name.lower()).replace(" ", "-")
+
+
+def op_section(opdef: OpDef) -> str:
+    lines = [
+        f"### {language_name(opdef)}\n",
+        f"{code(signature(opdef))}: {opdef.doc}.\n",
+        f"* {place(opdef)}; Ascend C: {opdef.ascend_c}",
+    ]
+    lines += [f"* {operand_text(o, opdef)}" for o in opdef.operands]
+    lines += [f"* {attribute_text(a)}" for a in opdef.attrs]
+    lines += [f"* {text}" for text in facts(opdef)]
+    demands = [rule_text(r) for r in rules(opdef)]
+    if demands:
+        lines.append(f"* rules: {' '.join(demands)}")
+    if opdef.namespace is None:
+        return "\n".join(lines) + "\n"
+    function = native(opdef)
+    found = slugs_of([function, type(function).__call__, *rules(opdef)], known_slugs())
+    lines += errors_line([s for s in found if s not in GENERAL])
+    return "\n".join(lines) + "\n" + example(op_example(opdef))
+
+
+def place(opdef: OpDef) -> str:
+    cores, pipes = zip(*placements(opdef), strict=True)
+    return f"{listed(c.value for c in cores)} core, pipe {listed(p.value for p in pipes)}"
+
+
+def errors_line(slugs: list[str]) -> list[str]:
+    return [f"* errors: {', '.join(f'`{s}`' for s in slugs)}"] if slugs else []
+
+
+def facts(opdef: OpDef) -> list[str]:
+    return [
+        text
+        for text, holds in (
+            (
+                "takes slices of any shape; rows that lie apart are done one by one",
+                opdef.elementwise,
+            ),
+            (
+                "slices that are not one run of elements are copied to one, if the rules take them",
+                opdef.flat,
+            ),
+            ("what hangs over the edge of a gm tensor is cut", opdef.clip is not None),
+            ("dst may be a source", opdef.may_alias),
+            ("of a larger buffer the first elements are used", opdef.uses is not None),
+            ("taken apart by lower_tile_ops", opdef.composite is Composite.YES),
+        )
+        if holds
+    ]
+
+
+def example(found: Example) -> str:
+    operands = [f"# {text}" for text in found.operands]
+    text = "\n" + block("python", [*operands, *found.lines])
+    if found.refused:
+        return text + f"\nChecked and printed; compiling it ends in the error `{found.refused}`.\n"
+    shown = list(found.becomes[:MOST_LINES])
+    if len(found.becomes) > MOST_LINES:
+        shown.append(f"// and {len(found.becomes) - MOST_LINES} lines more")
+    which = "The first line becomes" if len(found.lines) > 1 else "It becomes"
+    return text + f"\n{which}\n\n" + block("cpp", shown)
+
+
+def operand_text(o: OperandDef, opdef: OpDef) -> str:
+    access = {"r": "read", "w": "written", "rw": "read and written"}[o.access.value]
+    if o.memories:
+        memories = [m.value for m in Memory if m in o.memories]
+        place = "in " + " or ".join(memories) + (", or a scalar" if o.scalar else "")
+    else:
+        place = "a scalar"
+    dtypes = f"; {listed(d.name for d in o.dtypes)}" if o.dtypes else ""
+    marks = [
+        word
+        for word, holds in (
+            ("optional", o.optional),
+            ("any number", o.variadic),
+            ("added by the compiler", o.name in opdef.hidden),
+        )
+        if holds
+    ]
+    name = spelled(o.name, opdef)
+    return f"{name}: {access}, {place}{dtypes}" + (f" ({', '.join(marks)})" if marks else "")
+
+
+def spelled(operand: str, opdef: OpDef) -> str:
+    """An operand as the language calls it, and as its record does where that differs."""
+    argument = ARGUMENT_OF_OPERAND.get(operand)
+    if opdef.namespace is None or argument not in [p.name for p in parameters(opdef)]:
+        return f"`{operand}`"
+    return f"`{argument}` ({operand})"
+
+
+def attribute_text(a: AttrDef) -> str:
+    choices = f" of {', '.join(repr(c) for c in a.choices)}" if a.choices else ""
+    default = "" if a.default is REQUIRED else f", default `{a.default!r}`"
+    return f"`{a.name}`: compile-time {a.type.__name__}{choices}{default}"
+
+
+def cast_table() -> str:
+    rows = [(s, t, ", ".join(f"CAST_{m}" for m in modes)) for (s, t), modes in CAST_MODES.items()]
+    return "Legal conversions:\n\n" + table(("from", "to", "modes"), rows)
+
+
+def families(language: bool) -> dict[str, list[OpDef]]:
+    """Operations by family: those that scripts write, or the others."""
+    found: dict[str, list[OpDef]] = {}
+    for opdef in OPS.values():
+        if (opdef.namespace is not None) is language:
+            found.setdefault(opdef.family, []).append(opdef)
+    return found
+
+
+def ops_page() -> str:
+    parts = [
+        NOTE,
+        "# Operations made by passes\n",
+        "What `lower_tile_ops` and the language make of the operations that scripts write, which\n"
+        "are in [language.md](language.md). All come from the op table, `tile_ir.OPS`, one record\n"
+        "per operation; `tile-ascend ops NAME` prints one.\n",
+        table(
+            ("operation", "what it does"),
+            (
+                (f"[{o.name}](#{anchor(o.name)})", cell(o.doc))
+                for opdefs in families(language=False).values()
+                for o in opdefs
+            ),
+        ),
+    ]
+    parts += [op_section(o) for opdefs in families(language=False).values() for o in opdefs]
+    return "\n".join(parts)

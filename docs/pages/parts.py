@@ -1,0 +1,79 @@
+"""Tables inside pages that people write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from slugs import uses
+
+from pages.markdown import ROOT, cell, code, listed, table
+from tile_frontend.compat import MODULES
+from tile_ir import LoopKind, Phase
+from tile_ir.phases import PHASES
+from tile_passes import PIPELINE
+from tile_runtime.pass_configs import _PASS_OF_KEY, _SWITCHES, PassConfigKey
+
+
+def slug_table() -> str:
+    found: dict[tuple[str, str], list[Any]] = {}
+    for use in uses(ROOT):
+        found.setdefault((use.slug, use.error), []).append(use)
+    rows = []
+    for (slug, error), places in sorted(found.items()):
+        message = next((u.message for u in places if u.message not in ("", "…")), "")
+        rows.append((f"`{slug}`", error, listed(u.module for u in places), cell(message[:110])))
+    return table(("slug", "error", "raised in", "a message"), rows)
+
+
+def phase_table() -> str:
+    made = {p.gives: f"`{p.name}`" for p in PIPELINE if p.gives is not None}
+    rows = []
+    before: list[str] = []
+    for phase, rule in PHASES.items():
+        gone = [
+            word
+            for word, holds in (
+                ("`shared` and `fragment` buffers", not rule.open_memories),
+                ("`threads 2`", not rule.compiler_lanes),
+                ("composite operations", not rule.composites),
+                ("operations outside sections", not rule.unsectioned),
+                ("buffers without address", rule.addresses_required),
+                *((f"`{k.value}` loops", k not in rule.loop_kinds) for k in LoopKind),
+            )
+            if holds
+        ]
+        maker = "the frontend" if phase is Phase.BUILT else made.get(phase, "no pass yet")
+        rows.append((phase.name, maker, ", ".join(g for g in gone if g not in before)))
+        before = gone
+    return table(("phase", "made by", "forbids from here on"), rows)
+
+
+def module_table() -> str:
+    """The modules that scripts import, and what they find there."""
+    rows = []
+    for module, names in MODULES.items():
+        found = [code(n) for n in names if not n.startswith("__")]
+        rows.append((code(module), ", ".join(found) or "all of [the language](language.md)"))
+    return table(("module", "has"), rows)
+
+
+def config_table() -> str:
+    """What keys of `pass_configs` do here."""
+    rows = [(f"`{k.name}`", code(k.value), f"`{_PASS_OF_KEY[k]}` runs") for k in _PASS_OF_KEY]
+    rows += [
+        (f"`{k.name}`", code(k.value), "checked to be True or False; see below")
+        for k in PassConfigKey
+        if k in _SWITCHES and k not in _PASS_OF_KEY
+    ]
+    others = [k for k in PassConfigKey if k not in _SWITCHES]
+    rows.append((f"{len(others)} others", "", "accepted, no effect"))
+    return table(("`PassConfigKey`", "as a string", "here"), rows)
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "slugs": slug_table,
+    "phases": phase_table,
+    "modules": module_table,
+    "configs": config_table,
+}

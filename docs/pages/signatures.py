@@ -1,0 +1,60 @@
+"""How the language spells the call of an operation: its name and its parameters."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+import tile_frontend as T
+from tile_frontend.calls import MISSING, OpFunction, _default
+from tile_frontend.counted_call import COUNT_OPTIONAL, CountedFunction
+from tile_ir import OpDef
+from tile_runtime.cli.ops import language_name
+
+
+@dataclass(frozen=True)
+class Parameter:
+    name: str
+    default: Any
+    required: bool
+    many: bool
+
+    def __str__(self) -> str:
+        if self.many:
+            return f"*{self.name}"
+        return self.name if self.required else f"{self.name}={self.default!r}"
+
+
+def native(opdef: OpDef) -> Any:
+    """What a script calls."""
+    return getattr(T.tile if opdef.namespace == "tile" else T, opdef.name)
+
+
+def parameters(opdef: OpDef) -> list[Parameter]:
+    function = native(opdef)
+    if isinstance(function, OpFunction):
+        variadic = {o.name for o in opdef.operands if o.variadic}
+        defaults = {n: _default(opdef, n) for n in function.parameters}
+        if needs_count(opdef):
+            defaults["count"] = MISSING
+        return [Parameter(n, d, d is MISSING, n in variadic) for n, d in defaults.items()]
+    return native_parameters(function)
+
+
+def needs_count(opdef: OpDef) -> bool:
+    """Whether a script has to say how many elements are meant, although the record need not."""
+    return isinstance(native(opdef), CountedFunction) and opdef.name not in COUNT_OPTIONAL
+
+
+def native_parameters(function: Any) -> list[Parameter]:
+    return [
+        Parameter(p.name, p.default, p.default is p.empty, p.kind is p.VAR_POSITIONAL)
+        for p in inspect.signature(function).parameters.values()
+    ]
+
+
+def signature(opdef: OpDef) -> str:
+    """The call as a script writes it; for what only passes make, name and operands."""
+    names = opdef.call_order() if opdef.namespace is None else [str(p) for p in parameters(opdef)]
+    return f"{language_name(opdef)}({', '.join(names)})"
