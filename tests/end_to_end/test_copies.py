@@ -247,3 +247,65 @@ def test_blocks_of_many_dimensions(tmp_path: Path) -> None:
         assert outcome.error is None, outcome.error.text
         assert (outcome.arrays[1] == x).all()
         assert (outcome.arrays[2] == x.reshape(-1, 12, 64)[-1]).all()
+
+
+def rows_from(M: int, count: int, kind: str, static: bool) -> Func:
+    """Row `start + i` of X into row i of Y by tiles of a single row, which may begin past the end."""
+    shape = {"vector": (32,), "row": (1, 32), "matrix": (2, 16)}[kind]
+
+    @T.prim_func
+    def single_rows(
+        X: T.Tensor((M, 32), "float32"),
+        Y: T.Tensor((count, 32), "float32"),
+        Z: T.Tensor((M, 32), "float32"),
+        start: T.int32,
+    ):
+        with T.Kernel(1, threads=1, is_npu=True) as (_):
+            tile = T.alloc_ub(shape, "float32")
+            with T.Scope("V"):
+                for i in T.serial(count):
+                    row = i if static else i + start
+                    T.barrier_all()
+                    if kind == "matrix":
+                        T.copy(X[row, 0:32], tile)
+                    else:
+                        T.copy(X[row, 0], tile, pad_value=7)
+                    T.barrier_all()
+                    if kind == "matrix":
+                        T.copy(tile, Y[i, 0:32])
+                        T.copy(tile, Z[row, 0:32])
+                    else:
+                        T.copy(tile, Y[i, 0])
+                        T.copy(tile, Z[row, 0])
+
+    return single_rows
+
+
+def test_rows_that_start_past_the_end_are_not_moved(tmp_path: Path) -> None:
+    """Language.md, section 6.2: the dimension before the last is cut even where it is one long."""
+    rng = np.random.default_rng(2)
+    batch, cases = KernelBatch(tmp_path), []
+    for kind in ("vector", "row", "matrix"):
+        for M, start in ((5, 0), (5, 3), (1, 0), (3, 9)):
+            func = rows_from(M, 5, kind, static=False)
+            cases.append((batch.add(func), kind, M, start, func))
+    batch.build()
+    for number, kind, M, start, func in cases:
+        x = rng.random((M, 32), np.float32)
+        y = np.full((5, 32), -1, np.float32)
+        arrays = [x, y, np.zeros_like(x), start]
+        outcome = batch.run(number, arrays)
+        assert outcome.error is None, outcome.error.text
+        pad = 0 if kind == "matrix" else 7
+        beyond = np.full((start + 5, 32), pad, np.float32)
+        want = np.concatenate([x, beyond])[start : start + 5]
+        assert np.array_equal(outcome.arrays[1], want), (kind, M, start)
+        stored = np.where(np.arange(M)[:, None] >= start, x, 0)
+        assert np.array_equal(outcome.arrays[2], stored), (kind, M, start)
+        assert np.array_equal(interpreted(func, arrays)[1], want)
+
+
+@pytest.mark.parametrize("kind", ["vector", "row", "matrix"])
+def test_a_row_that_is_surely_inside_needs_no_guard(kind: str) -> None:
+    text = tile_ir.print_func(lower(rows_from(5, 5, kind, static=True)))
+    assert " if " not in text

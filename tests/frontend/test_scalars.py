@@ -83,6 +83,8 @@ def test_expressions(expression, expected, show):
 def test_python_numbers_are_computed_now():
     assert T.ceildiv(7, 2) == 4 and T.cdiv(7, 2) == 4
     assert T.max(3, 4) == 4 and T.min(3, 4.0) == 3
+    assert [T.min(3, 4).value, T.max(3, 4).value, T.ceildiv(7, 2).value] == [3, 4, 4]
+    assert type(T.min(3, 4).value) is int
     assert T.floordiv(-7, 2) == -4 and T.floormod(-7, 2) == 1
     assert T.exp(1.0) == math.e and T.abs(-3) == 3
     assert T.if_then_else(False, 1, 2) == 2

@@ -293,15 +293,6 @@ def layout_of_a_ub_buffer():
             #                 ^ layout: `a` is in ub, but only l1 has layouts
 
 
-def parallel_in_three_dimensions():
-    @T.prim_func
-    def k(A: T.Tensor((4, 4, 4), "int32")):
-        with T.Kernel(1) as (cid, vid):
-            for i, j, l in T.Parallel(4, 4, 4):
-            #              ^ parallel-rank: T.Parallel has 3 dimensions, expected 1 or 2 | put a T.serial loop around a two-dimensional T.Parallel
-                A[i, j, l] = 1
-
-
 def wrong_number_of_loop_names():
     @T.prim_func
     def k(A: T.Tensor((4, 4), "int32")):
@@ -335,16 +326,6 @@ def loop_without_for():
         with T.Kernel(1) as (cid, vid):
             T.serial(4)
           # ^ loop-unused: a loop stands alone | write `for i in ...:`
-
-
-def parallel_nested_too_deep():
-    @T.prim_func
-    def k(A: T.Tensor((4, 4, 4), "int32")):
-        with T.Kernel(1) as (cid, vid):
-            for i, j in T.Parallel(4, 4):
-                for l in T.Parallel(4):
-              # ^ parallel-rank: T.Parallel has 3 dimensions, expected 1 or 2 | put a T.serial loop around a two-dimensional T.Parallel
-                    A[i, j, l] = 1
 
 
 def unhashable_key():

@@ -178,6 +178,24 @@ KERNELS.add(
 """,
     None,
 )
+for direction, ahead, behind in (
+    ("to_vector", "AIC { CrossCoreSetFlag<2, PIPE_FIX>(1)", "AIV { CrossCoreWaitFlag(1)"),
+    ("to_cube", "AIV { CrossCoreSetFlag<2, PIPE_MTE3>(1)", "AIC { CrossCoreWaitFlag(1)"),
+    (
+        "never_read",
+        "AIV { CrossCoreSetFlag<2, PIPE_MTE3>(1)",
+        "AIC { if (i < 5) CrossCoreWaitFlag(1)",
+    ),
+):
+    KERNELS.add(
+        f"ahead_{direction}",
+        "GM_ADDR d",
+        f"""
+    for (int32_t i = 0; i < 100; ++i) {{ if ASCEND_IS_{ahead}; }} }}
+    for (int32_t i = 0; i < 100; ++i) {{ if ASCEND_IS_{behind}; }} }}
+""",
+        None,
+    )
 KERNELS.add("left", "GM_ADDR d", "if ASCEND_IS_AIC { CrossCoreSetFlag<2, PIPE_FIX>(1); }", None)
 KERNELS.add("no_scheduler", "GM_ADDR d", "SyncAll();", "KERNEL_TYPE_AIV_ONLY")
 
@@ -216,6 +234,23 @@ def test_counters_of_cross_core_flags() -> None:
     fault = KERNELS.fault("no_scheduler", d)
     assert fault.kind == "bad-argument" and "MIX" in fault.text
     KERNELS.run("left", d, checks=launcher().CHECKS_OFF)
+
+
+@pytest.mark.parametrize("direction", ["to_vector", "to_cube"])
+@pytest.mark.parametrize("seed", [0, 1, 5])
+def test_without_checks_a_core_that_runs_ahead_waits_for_its_readers(
+    direction: str, seed: int
+) -> None:
+    d = np.zeros(64, np.int32)
+    KERNELS.run(f"ahead_{direction}", d, blocks=3, checks=launcher().CHECKS_OFF, seed=seed)
+    assert KERNELS.fault(f"ahead_{direction}", d, blocks=3).kind == "flag-overflow"
+
+
+def test_without_checks_a_counter_nobody_lowers_overflows() -> None:
+    d = np.zeros(64, np.int32)
+    fault = KERNELS.fault("ahead_never_read", d, blocks=2, checks=launcher().CHECKS_OFF)
+    assert fault.kind == "flag-overflow" and fault.line > 0
+    assert "counter 1 of block 0 aic would reach 16" in fault.text
 
 
 KERNELS.add(

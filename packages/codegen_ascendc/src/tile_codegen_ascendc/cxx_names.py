@@ -1,4 +1,5 @@
-"""C++ identifiers for IR names: keywords, our own words and `call` get a trailing underscore."""
+"""C++ identifiers for IR names: keywords, our own words and `call` get a trailing underscore, and
+so do those that had one already, so that different names stay different."""
 
 from __future__ import annotations
 
@@ -22,11 +23,15 @@ _OUR_WORDS = """
     main tile AscendC pipe ub l1 l0a l0b l0c fftsAddr blocks stream block_idx T1 T2 printf
 """
 RESERVED = frozenset((_KEYWORDS + _OUR_WORDS).split())
+# What the emitted text adds to the name of a parameter, for what it is before its conversion.
+HANDLE, GIVEN = "_handle", "_given"
+PARAMETER_ENDS = (HANDLE, GIVEN)
 
 
 def cxx_name(name: str) -> str:
     """The identifier for an IR name."""
-    return f"{name}_" if name in RESERVED else name
+    word = name.rstrip("_")
+    return f"{name}_" if word in RESERVED or word.endswith(PARAMETER_ENDS) else name
 
 
 def without_entry_word(text: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tile_codegen_ascendc.cxx_expressions import cxx_expr, linear_index, scalar_as
-from tile_codegen_ascendc.cxx_names import cxx_name, without_entry_word
+from tile_codegen_ascendc.cxx_names import GIVEN, HANDLE, cxx_name, without_entry_word
 from tile_codegen_ascendc.templates import render_op, template
 from tile_codegen_ascendc.views import view_op
 from tile_ir import (
@@ -111,10 +111,10 @@ def _host_type(param: Buffer | Var) -> str:
 
 def _parameter_name(param: Buffer | Var) -> str:
     if isinstance(param, Buffer):
-        return f"{param.name}_handle"
+        return param.name + HANDLE
     given, wanted = _boundary_type(param.dtype), param.dtype.c_name
     narrowed = given != wanted and (given, wanted) not in _SAME
-    return f"{param.name}_given" if narrowed else cxx_name(param.name)
+    return param.name + GIVEN if narrowed else cxx_name(param.name)
 
 
 class _Emitter:

@@ -8,8 +8,11 @@ from typing import Any
 from tile_frontend.calls import MISSING, OpFunction, bind, build_op
 from tile_frontend.faults import Fault
 from tile_frontend.first_elements import first_elements
+from tile_frontend.trace import current
 from tile_frontend.values import Pending, Scalar, Tile, View, python_number
-from tile_ir import OpDef, Region
+from tile_ir import Diagnostic, OpDef, Region
+from tile_ir.diagnostics import warn
+from tile_ir.switches import switch
 
 # Where scripts have to say how many elements are meant.
 COUNT_OPTIONAL = ("cast",)
@@ -37,20 +40,30 @@ class CountedFunction(OpFunction):
         number = python_number(count)
         if isinstance(count, Scalar) or not isinstance(number, int):
             return build_op(self.opdef, given, self.__name__)
+        if switch("lax_calls"):
+            number = self.at_most_all(given, number)
         sides = {name: self.first(given[name], number, name) for name in self.buffers}
         if None not in sides.values():
             given = {**given, **sides, "count": None}
         return build_op(self.opdef, given, self.__name__)
 
+    def at_most_all(self, given: dict[str, Any], count: int) -> int:
+        """The count, but no more than the smallest operand has: scripts written for a compiler that
+        does not compare the two give the size of the tensor where that of the tile is meant."""
+        shapes = [r.static_extents() for name in self.buffers if (r := region_of(given[name]))]
+        room = min((math.prod(extents) for extents in shapes if extents is not None), default=count)
+        if count <= room:
+            return count
+        message = f"{self.opdef.name}: count is {count}, but only {room} elements are there"
+        here = current(f"T.{self.__name__}").here
+        warn([Diagnostic("count-range", message, here, severity="warning")])
+        return room
+
     def first(self, value: Any, count: int, name: str) -> Region | None:
         """The first `count` elements as a region, or None if they are no box of the buffer."""
-        match value:
-            case Tile():
-                region = Region.whole(value.buffer)
-            case View(region=region):
-                pass
-            case _:
-                return None
+        region = region_of(value)
+        if region is None:
+            return None
         extents = region.static_extents()
         if extents is None:
             return None
@@ -63,3 +76,13 @@ class CountedFunction(OpFunction):
                 argument="count",
             )
         return first_elements(region, count)
+
+
+def region_of(value: Any) -> Region | None:
+    """The region an operand stands for."""
+    match value:
+        case Tile():
+            return Region.whole(value.buffer)
+        case View(region=region):
+            return region
+    return None

@@ -67,18 +67,11 @@ def unroll(start: Any, stop: Any = None, *, dtype: Any = None) -> Loop:
 
 
 def Parallel(*extents: Any) -> Loop:
-    """Independent iterations over one or two dimensions, run as vector operations."""
-    if len(extents) not in (1, 2):
-        raise _too_parallel(len(extents))
+    """Independent iterations, run as vector operations. More dimensions than the two of a tile are
+    refused when the kernel is compiled: scripts declare such kernels and expect the error there."""
+    if not extents:
+        raise Fault("arity", "T.Parallel has no extents, expected one or two")
     return Loop("Parallel", LoopKind.PARALLEL, tuple(_bounds("Parallel", e, None) for e in extents))
-
-
-def _too_parallel(dimensions: int) -> Fault:
-    return Fault(
-        "parallel-rank",
-        f"T.Parallel has {dimensions} dimensions, expected 1 or 2",
-        "put a T.serial loop around a two-dimensional T.Parallel",
-    )
 
 
 def grid(*extents: Any) -> Loop:
@@ -121,11 +114,7 @@ def run_loop(
     run: Callable[[tuple[Scalar, ...]], None],
 ) -> None:  # fmt: skip
     """Evaluate the body in the loop and emit the loop."""
-    parallel = len(loop.bounds) if isinstance(loop, Loop) and loop.name == "Parallel" else 0
-    if trace.parallel_depth + parallel > 2:
-        raise _too_parallel(trace.parallel_depth + parallel)
     trace.loop_depth += 1
-    trace.parallel_depth += parallel
     try:
         if isinstance(loop, PersistentLoop):
             run_persistent(trace, loop, names, loc, run)
@@ -135,7 +124,6 @@ def run_loop(
             run(tuple(Scalar(v) for v in variables))
     finally:
         trace.loop_depth -= 1
-        trace.parallel_depth -= parallel
     statements = tuple(body)
     for var, (start, stop) in reversed(list(zip(variables, loop.bounds, strict=True))):
         low, high = cast(start, var.dtype), cast(stop, var.dtype)

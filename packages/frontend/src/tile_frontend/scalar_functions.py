@@ -17,6 +17,19 @@ from tile_ir import expr as ir
 from tile_ir.expr import Const
 
 
+class KnownInteger(int):
+    """A Python int that is also asked for its `value`, as the constants of other compilers are."""
+
+    @property
+    def value(self) -> int:
+        return int(self)
+
+
+def _known(number: Any) -> Any:
+    """What the compiler computed from Python numbers."""
+    return KnownInteger(number) if type(number) is int else number
+
+
 def _both_python(a: Any, b: Any) -> bool:
     return not isinstance(a, Scalar) and not isinstance(b, Scalar) and None not in (
         python_number(a), python_number(b)
@@ -32,43 +45,30 @@ def ceildiv(a: Any, b: Any, dtype: Any = None) -> Any:
     """The quotient of integers rounded up."""
     _divisor(b)
     if _both_python(a, b):
-        return -(-a // b)
+        return _known(-(-a // b))
     return staged(ir.ceildiv, a, b)
 
 
 def floordiv(a: Any, b: Any, dtype: Any = None) -> Any:
     """`a // b`, rounded down also for negative numbers."""
     _divisor(b)
-    return a // b if _both_python(a, b) else binary_scalar("//", a, b)
+    return _known(a // b) if _both_python(a, b) else binary_scalar("//", a, b)
 
 
 def floormod(a: Any, b: Any, dtype: Any = None) -> Any:
     """`a % b`, with the sign of `b`."""
     _divisor(b)
-    return a % b if _both_python(a, b) else binary_scalar("%", a, b)
-
-
-class Folded(int):
-    """A Python number chosen while the kernel is traced; scripts that ask for the `value` of a
-    constant expression get it."""
-
-    @property
-    def value(self) -> int:
-        return int(self)
-
-
-def _folded(number: Any) -> Any:
-    return Folded(number) if type(number) is int else number
+    return _known(a % b) if _both_python(a, b) else binary_scalar("%", a, b)
 
 
 def maximum(a: Any, b: Any, dtype: Any = None) -> Any:
     """The larger of two numbers."""
-    return _folded(max(a, b)) if _both_python(a, b) else binary_scalar("max", a, b)
+    return _known(max(a, b)) if _both_python(a, b) else binary_scalar("max", a, b)
 
 
 def minimum(a: Any, b: Any, dtype: Any = None) -> Any:
     """The smaller of two numbers."""
-    return _folded(min(a, b)) if _both_python(a, b) else binary_scalar("min", a, b)
+    return _known(min(a, b)) if _both_python(a, b) else binary_scalar("min", a, b)
 
 
 def if_then_else(cond: Any, then: Any, orelse: Any, dtype: Any = None) -> Any:

@@ -74,7 +74,6 @@ class Trace:
     body: Body | None = None
     core: Core = Core.EITHER
     loop_depth: int = 0
-    parallel_depth: int = 0
     # Symbolic dimensions and scalar parameters, which expressions from outside may use.
     symbols: set[Expr] = field(default_factory=set)
     # Postponed annotations are evaluated before the symbols in them are known.

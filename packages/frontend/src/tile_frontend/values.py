@@ -132,8 +132,10 @@ def staged(fn: Callable[..., Expr], *values: Any) -> Scalar:
 
 def python_number(value: Any) -> int | float | bool | None:
     """A Python number (or a NumPy one) as bool, int or float; None if it is not a number."""
-    if isinstance(value, (bool, int, float)):
-        return value
+    if type(value) in (int, float, bool):
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, int):
+        return int(value)  # not the member of an IntEnum
     if isinstance(value, Scalar) and not isinstance(value, Cell):
         return value.expr.value if isinstance(value.expr, Const) else None
     if isinstance(value, numbers.Integral):

@@ -221,8 +221,8 @@ def as_expr(value: Operable, like: DType | None = None) -> Expr:
         if like is not None and like.is_float:
             return Const(float(value), like)
         if like is not None and like.is_integer:
-            return Const(value, like)
-        return Const(value, INT32)
+            return Const(int(value), like)
+        return Const(int(value), INT32)  # an IntEnum and its like as the number it is
     return Const(float(value), like if like is not None and like.is_float else FLOAT32)
 
 

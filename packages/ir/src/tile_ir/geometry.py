@@ -5,6 +5,7 @@ Pure functions of regions; element counts and offsets are in elements of the buf
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -115,16 +116,37 @@ class CopyPair:
 def match_copy(src: Region, dst: Region) -> tuple[CopyPair, ...]:
     """How the dimensions of a tile copy correspond.
 
-    The GM side is clamped to the tensor in its last two active dimensions (language.md, section
-    6.2); in every dimension no more is moved than both sides describe.
+    The GM side is clamped to the tensor (`clamped_dims`); in every dimension no more is moved than
+    both sides describe.
     """
     a, b = _padded(src, len(active_dims(dst))), _padded(dst, len(active_dims(src)))
+    cut_a, cut_b = clamped_dims(src), clamped_dims(dst)
     pairs = []
-    for position, (i, j) in enumerate(zip(a, b, strict=True)):
-        clamped = position >= len(a) - 2
-        valid = minimum(_available(src, i, clamped), _available(dst, j, clamped))
+    for i, j in zip(a, b, strict=True):
+        valid = minimum(_available(src, i, i in cut_a), _available(dst, j, j in cut_b))
         pairs.append(CopyPair(i, j, simplify(valid)))
     return tuple(pairs)
+
+
+def clamped_dims(region: Region) -> tuple[int, ...]:
+    """The dimensions in which a tile is cut at the edge of its gm tensor: rows and columns, which
+    are the last dimension and the one before it that is not one long (language.md, section 6.2)."""
+    if region.memory is not Memory.GM:
+        return ()
+    last = len(region.dims) - 1
+    rows = [i for i in active_dims(region) if i != last] or list(range(last))
+    return (*rows[-1:], last)
+
+
+def starts_inside(region: Region, but: Collection[int | None] = ()) -> Expr:
+    """Whether a gm tile begins before the ends of its tensor where it is cut, in dimensions other
+    than `but`."""
+    inside: Expr = Const(True, BOOL)
+    for i in clamped_dims(region):
+        room = simplify(region.buffer.shape[i] - region.dims[i].offset)
+        if i not in but:
+            inside = binary("and", inside, room > 0)
+    return inside
 
 
 def _padded(region: Region, count: int) -> list[int | None]:
@@ -178,8 +200,12 @@ def clip_copy(src: Region, dst: Region, pad_value: float | None) -> Clipped:
     """The effect of `copy` by language.md, section 6.2: cut at the edge of the gm tensor, with the
     rest of a ub tile padded, and an l1 matrix written from its origin zeroed."""
     pairs = match_copy(src, dst)
-    exists: Expr = Const(True, BOOL)
-    complete: Expr = Const(True, BOOL)
+    exists = binary(
+        "and",
+        starts_inside(src, [p.src_dim for p in pairs]),
+        starts_inside(dst, [p.dst_dim for p in pairs]),
+    )
+    complete = exists
     src_dims, dst_dims = list(src.dims), list(dst.dims)
     for p in pairs:
         if p.src_dim is not None:

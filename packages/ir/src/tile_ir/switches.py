@@ -49,7 +49,11 @@ SWITCHES: dict[str, Switch] = {
         Switch("debug", 0, "1 prints passes and times, 2 also the IR after each changed pass"),
         Switch("timings", "", "file for the seconds each kernel takes to trace, lower and emit"),
         Switch("keep_cpp", False, "keep the emitted source beside the cache entry"),
-        Switch("lax_calls", False, "accept surplus arguments, and shapes not as declared"),
+        Switch(
+            "lax_calls",
+            False,
+            "accept surplus arguments, shapes not as declared, and counts beyond a buffer",
+        ),
         Switch("cxx", "", "host C++ compiler; empty means $CXX, then g++, then clang++"),
     )
 }

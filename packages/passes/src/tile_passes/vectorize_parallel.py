@@ -50,6 +50,21 @@ def _is_parallel(stmt: Stmt) -> bool:
     return isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL
 
 
+def _check_rank(stmt: Stmt, around: int = 0) -> None:
+    """A nest has at most the dimensions of a tile (language.md, section 10.1)."""
+    rank = around + _is_parallel(stmt)
+    if rank > 2:
+        raise KernelError(
+            "parallel-rank",
+            "T.Parallel has 3 dimensions or more, expected 1 or 2",
+            stmt.loc,
+            "put a T.serial loop around a two-dimensional T.Parallel",
+        )
+    for body in bodies(stmt):
+        for inner in body:
+            _check_rank(inner, rank)
+
+
 @dataclass(eq=False)
 class _Vectorizer:
     func: Func
@@ -86,6 +101,7 @@ class _Vectorizer:
 
     def nest(self, loop: For, known: Ranges) -> Body:
         """One nest: its statements one after another, or all together as serial loops."""
+        _check_rank(loop)
         try:
             parts = leaves(loop)
             check_independent(parts, self.func.launch.allocs)

@@ -7,13 +7,13 @@ from typing import Any
 
 from tile_ir import TARGETS
 from tile_ir.switches import switch
-from tile_runtime.backend import npu_available
 
 # The beginning of a device name, and its family; the first that fits counts.
 _FAMILIES = (
     ("Ascend950", "A5"), ("Ascend910_95", "A5"), ("Ascend910_93", "A3"), ("Ascend910C", "A3"),
     ("Ascend910", "A2"),
 )  # fmt: skip
+_UNKNOWN = "A3"  # where nothing tells the device (language.md, section 3.20)
 
 
 def determine_platform(platform: str = "auto") -> str:
@@ -24,21 +24,23 @@ def determine_platform(platform: str = "auto") -> str:
     named = os.environ.get("TL_PLATFORM")
     if named:
         return named
-    return family_of(device_name())
+    name = device_name()
+    return family_of(name) if name is not None else _UNKNOWN
 
 
-def device_name() -> str:
-    """The name of the NPU, or of the chip that is simulated."""
-    if not npu_available():
-        return str(switch("soc"))
+def device_name() -> str | None:
+    """The name of the device `torch.npu` tells of, None if it says that there is none; the chip
+    that is simulated where torch has no `npu`."""
     import torch
 
-    npu: Any = vars(torch)["npu"]  # torch_npu adds it
-    return str(npu.get_device_name())
+    npu: Any = getattr(torch, "npu", None)  # torch_npu adds it, or the stand-in for scripts
+    if npu is None:
+        return str(switch("soc"))
+    return str(npu.get_device_properties(0).name) if npu.is_available() else None
 
 
 def family_of(name: str) -> str:
     """The family of a chip by its name; A3 for one that is not known."""
     if name in TARGETS:
         return TARGETS[name].architecture
-    return next((family for start, family in _FAMILIES if name.startswith(start)), "A3")
+    return next((family for start, family in _FAMILIES if name.startswith(start)), _UNKNOWN)

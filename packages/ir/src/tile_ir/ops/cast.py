@@ -170,10 +170,15 @@ def _step(values: Any, dtype: DType, direction: int) -> Any:
     return np.asarray(from_bytes(back.view(dtype.storage), dtype), np.float64)
 
 
+def dequantized(values: Any, scale: Any) -> Any:
+    """Integers times the scale that `set_deq_scale` has set."""
+    with np.errstate(all="ignore"):
+        return np.asarray(values, np.float64) * np.float64(scale)
+
+
 def _cast(op: Op, _dst: Any, src: Any, _count: Any, scale: Any = None) -> Any:
     if scale is not None:
-        with np.errstate(all="ignore"):
-            return np.asarray(src, np.float64) * np.float64(scale)
+        return dequantized(src, scale)
     return convert(src, op.region("src").dtype, op.region("dst").dtype, op.attr("mode"))
 
 

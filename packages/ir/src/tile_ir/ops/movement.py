@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT8, INT16, INT32, UINT8, DType
-from tile_ir.expr import Const, constant_value, is_constant
+from tile_ir.expr import Const, binary, constant_value, is_constant
 from tile_ir.geometry import (
     Clipped,
     clip_copy,
@@ -19,13 +19,14 @@ from tile_ir.geometry import (
     same_shape,
     spill_of_load,
     squeezed,
+    starts_inside,
     transfer_rows,
 )
 from tile_ir.lazy import np
 from tile_ir.machine import Core, Memory, Pipe
 from tile_ir.nodes import Op, Region
 from tile_ir.opdef import AttrDef, Composite, OpDef, Problem
-from tile_ir.ops.cast import CAST_MODES, convert
+from tile_ir.ops.cast import CAST_MODES, DEQUANTIZING, convert, dequantized
 from tile_ir.ops.rules import (
     GM,
     L0A,
@@ -127,7 +128,7 @@ def _copy_dtypes(op: Op) -> Problem | None:
         return None
     direction = _direction(op)
     if direction == (Memory.UB, Memory.UB):
-        if (src.dtype.name, dst.dtype.name) in CAST_MODES:
+        if (src.dtype.name, dst.dtype.name) in CAST_MODES.keys() | DEQUANTIZING:
             return None
         hint = "convert in two steps with T.tile.cast"
     elif direction == (Memory.L0C, Memory.GM):
@@ -225,15 +226,24 @@ def _unclipped(op: Op) -> Clipped:
 
 def clip_tile(op: Op, pad_value: float | None = None) -> Clipped:
     """The tile movement cut at the edge of its gm tensor."""
-    if flat_copy(op):
-        return _unclipped(op)
-    return clip_copy(op.region("src"), op.region("dst"), pad_value)
+    src, dst = op.region("src"), op.region("dst")
+    if not flat_copy(op):
+        return clip_copy(src, dst, pad_value)
+    exists = binary("and", starts_inside(src), starts_inside(dst))
+    loads = src.memory is Memory.GM and not is_constant(exists, True)
+    return Clipped(src, dst, exists, exists, dst if loads else None, pad_value or 0.0)
 
 
-def _copied(op: Op, src: Any, dst: Any) -> Any:
+def _dequantizes(op: Op) -> bool:
+    return (op.region("src").dtype.name, op.region("dst").dtype.name) in DEQUANTIZING
+
+
+def _copied(op: Op, src: Any, dst: Any, scale: Any = None) -> Any:
     source_dtype, dtype = op.region("src").dtype, op.region("dst").dtype
     values = src.reshape(src.shape[-2:]).T if op.attr("transpose") else src
-    if source_dtype != dtype:
+    if scale is not None:
+        values = dequantized(values, scale)
+    elif source_dtype != dtype:
         values = convert(values, source_dtype, dtype, cast_mode_of_copy(source_dtype, dtype))
     return _clamped(op, np.reshape(values, np.shape(dst)))
 
@@ -261,6 +271,7 @@ COPY = OpDef(
     meaning=_copied,
     composite=Composite.YES,
     clip=_clip,
+    reads_deq_scale=_dequantizes,
     dtype_rule=_copy_dtypes,
     shape_rule=all_rules(_copy_direction, _copy_shapes),
     cost=transfer_cost(200, 64),

@@ -55,6 +55,7 @@ def npu_module(target: Target) -> ModuleType:
         Event=Event,
         NPUGraph=NPUGraph,
         Stream=Stream,
+        config=_settings(),
         current_device=lambda: 0,
         current_stream=current_stream,
         default_stream=current_stream,
@@ -87,6 +88,13 @@ def npu_module(target: Target) -> ModuleType:
         # torch asks these when it seeds all devices.
         _is_in_bad_fork=lambda: False,
     )
+    return module
+
+
+def _settings() -> ModuleType:
+    """`torch.npu.config`: what scripts set there is about formats of the device, and kept."""
+    module = StandIn("torch.npu.config", "Settings of an NPU; they change nothing on the host.")
+    vars(module).update(allow_internal_format=False)
     return module
 
 

@@ -43,7 +43,7 @@ void Block::begin(Launch& launch, uint32_t index, uint32_t order)
             core->coroutine.start(&Block::core_main, core.get());
         } else {
             core->takes_part = false;
-            core->waiting_id = -1;
+            core->waiting_id = core->full_id = -1;
             core->output.clear();
         }
     }
@@ -82,7 +82,7 @@ void Block::core_main(void* pointer)
         fault.text = "the kernel threw a C++ exception";
         launch.report(core, std::move(fault));
     }
-    core.waiting_id = -1;
+    core.waiting_id = core.full_id = -1;
 }
 
 bool Block::can_run(Core& core)
@@ -90,7 +90,13 @@ bool Block::can_run(Core& core)
     if (core.coroutine.finished()) {
         return false;
     }
-    return core.waiting_id < 0 || stopped() || cross_flag_ready(core, core.waiting_id);
+    if (stopped()) {
+        return true;
+    }
+    if (core.full_id >= 0) {
+        return cross_flag_has_room(core, core.full_id, core.full_mode);
+    }
+    return core.waiting_id < 0 || cross_flag_ready(core, core.waiting_id);
 }
 
 bool Block::stopped() const

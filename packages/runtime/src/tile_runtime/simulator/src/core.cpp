@@ -61,6 +61,7 @@ void Core::begin()
     cache.clear();
     time_log = block.launch().options().timing != nullptr ? std::make_unique<TimeLog>() : nullptr;
     waiting_id = -1;
+    full_id = -1;
     has_pending = false;
     last_use = Use{};
     site = Where{};

@@ -85,6 +85,9 @@ public:
     // Where the core waits for a cross-core flag; waiting_id < 0 when it does not.
     int waiting_id = -1;
     Use waiting_use{};
+    // Where it waits, without the checks of the device, for room in a counter it wants to set; -1 when it does not.
+    int full_id = -1;
+    uint32_t full_mode = 0;
 
     // An error found where none may be thrown (a destructor); raised at the next instruction or at the end.
     bool has_pending = false;

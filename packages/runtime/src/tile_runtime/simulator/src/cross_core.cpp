@@ -20,10 +20,30 @@ void add(Core& target, int id, const VectorClock& clock, Use use)
         order->raise_counter(target, id, clock);
     }
     if (flag.count > cross_flag_limit) {
-        raise("flag-overflow", use,
-            text_of("%s: counter %d of block %u %s would reach %u, but a cross-core counter holds at most %u: wait for "
-                    "it in time, or hold back with a flag in the other direction",
-                use.api, id, target.block.index(), target.name().c_str(), flag.count, cross_flag_limit));
+        raise("flag-overflow", use, overflow_text(use.api, target, id, flag.count));
+    }
+}
+
+// The cores whose counters a set of mode 1 or 2 raises: bit i for core i of the block.
+uint32_t raised_by(const Core& core, uint32_t mode)
+{
+    const uint32_t aivs = core.block.launch().shape().aiv == 2 ? 6 : 2;
+    return mode == 2 && core.is_vector() ? 1 : aivs;
+}
+
+// Without the checks of the device, a core that runs ahead of its readers lets them catch up: the kernel has schedules
+// in which it does not run ahead. With them the overflow is reported, since nothing of the kernel's own prevents it.
+void wait_for_room(Core& core, int id, uint32_t mode, Use use)
+{
+    while (!core.device_checks && mode != 0 && !cross_flag_has_room(core, id, mode)) {
+        core.full_id = id;
+        core.full_mode = mode;
+        core.waiting_use = use;
+        core.coroutine.suspend();
+        core.full_id = -1;
+        if (core.stopped()) {
+            throw Stopped{};
+        }
     }
 }
 
@@ -85,6 +105,23 @@ void set_paired(Core& core, int id, uint32_t mode, uint32_t aivs, const VectorCl
 
 }  // namespace
 
+std::string overflow_text(const char* api, const Core& target, int id, uint32_t count)
+{
+    return text_of("%s: counter %d of block %u %s would reach %u, but a cross-core counter holds at most %u: wait for "
+                   "it in time, or hold back with a flag in the other direction",
+        api, id, target.block.index(), target.name().c_str(), count, cross_flag_limit);
+}
+
+bool cross_flag_has_room(Core& core, int id, uint32_t mode)
+{
+    for (int i = 0; i < Block::core_count; ++i) {
+        if ((raised_by(core, mode) >> i & 1) != 0 && core.block.core(i).cross[id].count >= cross_flag_limit) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool cross_flag_ready(Core& core, int id)
 {
     CrossFlag& flag = core.cross[id];
@@ -106,6 +143,7 @@ void cross_core_set(uint32_t mode, pipe_t pipe, int64_t id, Use use)
         raise("bad-argument", use, text_of("%s: an AIC does not have PIPE_V", use.api));
     }
     const int flag = static_cast<int>(id);
+    wait_for_room(core, flag, mode, use);
     if (core.time_log != nullptr) {
         core.time_log->cross_set(core, pipe_of(pipe), flag, mode, use.at);
     }

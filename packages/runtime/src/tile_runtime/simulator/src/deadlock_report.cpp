@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "launch.h"
+#include "sync_state.h"
 
 namespace tile_simulator {
 namespace {
@@ -31,6 +32,19 @@ std::string why_stuck(const std::vector<Block*>& blocks)
                        : "; they wait for each other: " + cycle.substr(0, 200) + " -> ...";
 }
 
+// A core that can not set a flag because its readers do not go on.
+const Core* first_full(const std::vector<Block*>& blocks)
+{
+    for (Block* block : blocks) {
+        for (int i = 0; i < Block::core_count; ++i) {
+            if (!block->core(i).coroutine.finished() && block->core(i).full_id >= 0) {
+                return &block->core(i);
+            }
+        }
+    }
+    return nullptr;
+}
+
 }  // namespace
 
 void Launch::report_deadlock(const std::vector<Block*>& blocks)
@@ -55,6 +69,17 @@ void Launch::report_deadlock(const std::vector<Block*>& blocks)
                     core.waiting_use.at.line);
             }
         }
+    }
+    if (const Core* core = first_full(ordered); core != nullptr) {
+        const Core& target = core->block.core(core->full_mode == 2 && core->is_vector() ? 0 : 1);
+        Fault fault;
+        fault.kind = "flag-overflow";
+        fault.text = overflow_text(core->waiting_use.api, target, core->full_id, cross_flag_limit + 1);
+        fault.file = core->waiting_use.at.file;
+        fault.line = core->waiting_use.at.line;
+        fault.api = core->waiting_use.api;
+        report(*core, std::move(fault));
+        return;
     }
     if (first == nullptr) {
         return;
