@@ -31,7 +31,8 @@ def test_golden(path: Path) -> None:
         return
     text = tile_ir.print_func(result)
     assert structurally_equal(result, tile_ir.parse(text))
-    remarks = "".join(f"# {remark.render()}\n" for remark in result.remarks)
+    shown = "\n".join(remark.render() for remark in result.remarks)
+    remarks = "".join(f"# {line}\n" for line in shown.splitlines())
     golden.compare(case, text + remarks)
 
 

@@ -67,7 +67,15 @@ class AssignmentEvaluator(CallEvaluator):
         if isinstance(cell, Cell) and value is not cell and not _is_new_cell(value):
             self._store(cell.tile, (), value, stmt)
             return
-        self.scope.bind(name, self._bound(name, value, stmt), self.source.loc(target))
+        if self.scope.read_in_loop(name):
+            self.fail(
+                "lost-assignment",
+                f"`{name}` is assigned in a loop that has read it, but the value ends with the "
+                "iteration: the next one reads the value from before the loop again",
+                target,
+                f"keep the value in a variable: `{name} = T.alloc_var(...)` before the loop",
+            )
+        self.scope.assign(name, self._bound(name, value, stmt), self.source.loc(target))
 
     def _bound(self, name: str, value: Any, stmt: ast.stmt) -> Any:
         """What a name stands for after `name = value`."""
