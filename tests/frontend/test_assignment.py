@@ -165,6 +165,23 @@ def test_a_value_that_ends_with_a_compile_time_branch_is_remarked_on():
     assert {(r.slug, r.severity) for r in k.remarks} == {("lost-assignment", "warning")}
 
 
+def test_an_index_of_the_launch_that_a_loop_renames_is_remarked_on(show):
+    @T.prim_func
+    def k(A: T.Tensor((64,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            for i in T.serial(4):
+                cid = i * 4 + cid
+                A[cid] = 1
+
+    assert show(k) == [
+        "for %i: int32 in serial(0, 4) {",
+        "  let %cid_1: int32 = %i * 4 + %cid",
+        "  $A[%cid_1] = 1",
+        "}",
+    ]
+    assert [(r.slug, r.severity) for r in k.remarks] == [("lost-assignment", "warning")]
+
+
 def test_a_loop_variable_shadows_an_outer_name_inside_the_loop_only(show):
     @T.prim_func
     def k(A: T.Tensor((64,), "int32")):

@@ -134,22 +134,22 @@ class ExpressionEvaluator:
         )  # fmt: skip
 
     def _lost_value(self, node: ast.Name, lost: Lost) -> None:
-        """A name is read whose last assignment in the text ended with its block (language.md,
-        section 4.2). Scripts rely on the outer value after branches chosen while tracing."""
+        """A name is read whose last assignment in the text ended with its block."""
         here = self.source.loc(node)
-        problem = Diagnostic(
-            "lost-assignment",
+        self.lost_assignment(
+            lost,
             f"`{node.id}` is assigned in a block and the value ends with it: "
             f"line {here.line} reads the one from before the block",
-            lost.loc,
             f"use another name, or keep the value in a variable: `{node.id} = T.alloc_var(...)`",
-            "warning" if lost.in_chosen_branch else "error",
+            Diagnostic("", f"`{node.id}` is read here", here, severity="note"),
         )
-        if lost.in_chosen_branch:
-            self.trace.remark(problem)
-            return
-        note = Diagnostic("", f"`{node.id}` is read here", here, severity="note")
-        raise KernelError(problem.slug, problem.message, problem.loc, problem.hint, notes=(note,))
+
+    def lost_assignment(self, lost: Lost, message: str, hint: str, *notes: Diagnostic) -> None:
+        """An assignment that does not reach a reader (language.md, section 4.2): an error, or a
+        remark where scripts rely on it."""
+        if not lost.relied_on:
+            raise KernelError("lost-assignment", message, lost.loc, hint, notes=notes)
+        self.trace.remark(Diagnostic("lost-assignment", message, lost.loc, hint, "warning"))
 
     def _Attribute(self, node: ast.Attribute) -> Any:
         owner = self.evaluate(node.value)
@@ -197,7 +197,7 @@ class ExpressionEvaluator:
                         node,
                         "compute on tiles with T.tile operations, or on elements in T.Parallel",
                     )
-            if isinstance(left, Scalar) or isinstance(right, Scalar):
+            if isinstance(error, TypeError) or any(isinstance(v, Scalar) for v in (left, right)):
                 self.fail(
                     "operand-type",
                     f"`{symbol}` does not take {describe(left)} and {describe(right)}",

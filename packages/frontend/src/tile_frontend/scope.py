@@ -81,17 +81,20 @@ class BlockKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A value that ended with its block although the name was bound before it: where it was bound,
-    and whether the block was only a branch chosen while tracing."""
+    """A value that ended with its block although the name was bound before it. Scripts rely on
+    that where the block was a branch chosen while tracing, and where the name is not the text's
+    own: an index of the launch or of a loop, a parameter."""
 
     loc: Loc
-    in_chosen_branch: bool
+    relied_on: bool
 
 
 @dataclass(eq=False, slots=True)
 class _Block:
     kind: BlockKind
     names: dict[str, Any] = field(default_factory=dict)
+    # Those of them that an assignment has bound.
+    assigned: set[str] = field(default_factory=set)
     # Names of this block that an inner block, now gone, had bound again.
     lost: dict[str, Lost] = field(default_factory=dict)
     # Assignments in this block to names of outer ones.
@@ -117,24 +120,27 @@ class Scope:
         block = self._blocks[-1]
         block.names[name] = value
         block.lost.pop(name, None)
+        block.assigned.discard(name)
         self._bound_at[name] = loc
 
     def assign(self, name: str, value: Any, loc: Loc) -> None:
         """Bind by assignment, which a reader may expect to last longer than the block."""
         block, owner = self._blocks[-1], self._owner(name)
         if owner is not None and owner is not block:
-            block.hiding[name] = Lost(loc, block.kind is BlockKind.CHOSEN)
+            chosen = block.kind is BlockKind.CHOSEN
+            block.hiding[name] = Lost(loc, chosen or name not in owner.assigned)
         self.bind(name, value, loc)
+        block.assigned.add(name)
 
-    def read_in_loop(self, name: str) -> bool:
-        """Whether a loop that is open has read a name from before it: assigning it now would look
-        as if the next iteration read the new value."""
+    def lost_to_next_iteration(self, name: str, loc: Loc) -> Lost | None:
+        """What assigning a name at this place loses: an open loop has read it from before the loop,
+        so that its next iteration seems to read the new value."""
+        in_loop = False
         for block in reversed(self._blocks):
             if name in block.names:
-                return False
-            if block.kind is BlockKind.LOOP and name in block.read:
-                return True
-        return False
+                return Lost(loc, name not in block.assigned) if in_loop else None
+            in_loop |= block.kind is BlockKind.LOOP and name in block.read
+        return None
 
     def read(self, name: str) -> Lost | None:
         """Note that a name is read. The value it may be mistaken for, if there is one."""

@@ -134,8 +134,8 @@ class OpDef:
     part where a script may name a larger buffer: the language cuts it to its first elements.
     `unavailable` says what an operation needs that no back end has; such operations are checked and
     printed, but not lowered. The meaning of one that `reads_deq_scale` gets the factor of the last
-    `set_deq_scale` behind its operands. An operation that `accumulates` surely adds to every element
-    of the operand it reads and writes, which must have a value before.
+    `set_deq_scale` behind its operands. An operation that `accumulates` surely adds to what
+    it reads and writes, which must have a value before.
     """
 
     name: str

@@ -258,8 +258,9 @@ COPY = OpDef(
     meaning=_copied,
     composite=Composite.YES,
     clip=_clip,
-    dtype_rule=_copy_dtypes,
-    shape_rule=all_rules(_copy_direction, _copy_shapes),
+    # Where there is no path at all, nothing else about the copy matters.
+    dtype_rule=all_rules(_copy_direction, _copy_dtypes),
+    shape_rule=_copy_shapes,
     cost=transfer_cost(200, 64),
 )
 
