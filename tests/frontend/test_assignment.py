@@ -49,19 +49,84 @@ def test_a_let_inside_a_block_ends_with_it(show):
     def k(A: T.Tensor((64,), "int32")):
         with T.Kernel(1) as (cid, vid):
             x = cid + 1
-            for i in T.serial(4):
-                x = x + i
-                A[i] = x
             A[9] = x
+            for i in T.serial(4):
+                x = cid + i
+                A[i] = x
+                if i > 2:
+                    x = x + 1
+                    A[i + 4] = x
+                else:
+                    A[8] = x
+            x = cid + 2
+            A[10] = x
 
     assert show(k) == [
         "let %x: int32 = %cid + 1",
-        "for %i: int32 in serial(0, 4) {",
-        "  let %x_1: int32 = %x + %i",
-        "  $A[%i] = %x_1",
-        "}",
         "$A[9] = %x",
+        "for %i: int32 in serial(0, 4) {",
+        "  let %x_1: int32 = %cid + %i",
+        "  $A[%i] = %x_1",
+        "  if %i > 2 {",
+        "    let %x_2: int32 = %x_1 + 1",
+        "    $A[%i + 4] = %x_2",
+        "  } else {",
+        "    $A[8] = %x_1",
+        "  }",
+        "}",
+        "let %x_3: int32 = %cid + 2",
+        "$A[10] = %x_3",
     ]
+
+
+def lost(kernel) -> KernelError:
+    with pytest.raises(KernelError) as caught:
+        T.prim_func(kernel)
+    assert caught.value.slug == "lost-assignment"
+    return caught.value
+
+
+def test_an_assignment_that_a_reader_after_the_block_misses_is_refused():
+    def k(A: T.Tensor((64,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            x = cid + 1
+            for i in T.serial(4):
+                if i > 2:
+                    x = cid + i
+            A[9] = x
+
+    error = lost(k)
+    first = k.__code__.co_firstlineno
+    assert (error.loc.line, error.loc.column) == (first + 5, 21)
+    assert [n.loc.line for n in error.notes] == [first + 6]
+
+
+def test_the_other_branch_does_not_miss_an_assignment_but_what_follows_both_does():
+    def k(A: T.Tensor((64,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            x = cid + 1
+            with T.If(cid > 0):
+                with T.Then():
+                    x = cid + 2
+                with T.Else():
+                    A[0] = x
+            if cid > 1:
+                A[1] = x
+
+    error = lost(k)
+    first = k.__code__.co_firstlineno
+    assert error.loc.line == first + 5
+    assert [n.loc.line for n in error.notes] == [first + 9]
+
+
+def test_a_condition_of_while_reads_in_every_iteration():
+    def k(A: T.Tensor((64,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            n = cid + 1
+            while n < 5:
+                n = A[0]
+
+    assert lost(k).loc.line == k.__code__.co_firstlineno + 4
 
 
 REP = 2
@@ -83,6 +148,38 @@ def test_names_bound_in_a_compile_time_branch_end_with_it(show):
         "$A[1] = %h_1",
         "$A[0] = %h",
     ]
+
+
+def test_a_value_that_ends_with_a_compile_time_branch_is_remarked_on():
+    @T.prim_func
+    def k(A: T.Tensor((64,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            h = cid + 1
+            if REP != 1:
+                h = cid + 7
+            A[0] = h
+            A[1] = h
+
+    (remark,) = {r.message for r in k.remarks}
+    assert "`h` is assigned in a block" in remark
+    assert {(r.slug, r.severity) for r in k.remarks} == {("lost-assignment", "warning")}
+
+
+def test_an_index_of_the_launch_that_a_loop_renames_is_remarked_on(show):
+    @T.prim_func
+    def k(A: T.Tensor((64,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            for i in T.serial(4):
+                cid = i * 4 + cid
+                A[cid] = 1
+
+    assert show(k) == [
+        "for %i: int32 in serial(0, 4) {",
+        "  let %cid_1: int32 = %i * 4 + %cid",
+        "  $A[%cid_1] = 1",
+        "}",
+    ]
+    assert [(r.slug, r.severity) for r in k.remarks] == [("lost-assignment", "warning")]
 
 
 def test_a_loop_variable_shadows_an_outer_name_inside_the_loop_only(show):

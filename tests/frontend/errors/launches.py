@@ -264,7 +264,7 @@ def missing_dtype():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             a = T.alloc_ub((16,))
-            #   ^ arity: `T.alloc_ub`: missing a required argument: 'dtype'
+            #   ^ arity: `T.alloc_ub`: missing a required argument: 'dtype' | it takes shape, dtype
 
 
 def address_of_a_parameter():

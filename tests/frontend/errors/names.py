@@ -242,3 +242,24 @@ def unknown_scalar_function():
         with T.Kernel(1) as (cid, vid):
             A[0] = T.if_then_els(cid > 0, 1.0, 2.0)
             #        ^ unknown-name: `T.if_then_els` is not defined | did you mean `if_then_else`?
+
+
+def sum_in_a_let():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            total = 0
+            for i in range(4):
+                total += i
+              # ^ lost-assignment: `total` is assigned in a loop that has read it, but the value ends with the iteration: the next one reads the value from before the loop again | use another name, or keep the value in a variable: `total = T.alloc_var(...)`
+
+
+def choice_in_a_let():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            first = 0
+            if cid > 0:
+                first = 8
+              # ^ lost-assignment: `first` is assigned in a block and the value ends with it: line 265 reads the one from before the block | use another name, or keep the value in a variable: `first = T.alloc_var(...)`
+            A[first] = 1

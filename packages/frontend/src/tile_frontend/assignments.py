@@ -67,7 +67,16 @@ class AssignmentEvaluator(CallEvaluator):
         if isinstance(cell, Cell) and value is not cell and not _is_new_cell(value):
             self._store(cell.tile, (), value, stmt)
             return
-        self.scope.bind(name, self._bound(name, value, stmt), self.source.loc(target))
+        loc = self.source.loc(target)
+        lost = self.scope.lost_to_next_iteration(name, loc)
+        if lost is not None:
+            self.lost_assignment(
+                lost,
+                f"`{name}` is assigned in a loop that has read it, but the value ends with the "
+                "iteration: the next one reads the value from before the loop again",
+                f"use another name, or keep the value in a variable: `{name} = T.alloc_var(...)`",
+            )
+        self.scope.assign(name, self._bound(name, value, stmt), loc)
 
     def _bound(self, name: str, value: Any, stmt: ast.stmt) -> Any:
         """What a name stands for after `name = value`."""

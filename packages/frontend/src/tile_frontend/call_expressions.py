@@ -114,7 +114,8 @@ class CallEvaluator(ExpressionEvaluator):
                 )
         mismatch = _signature_problem(function, args, kwargs)
         if mismatch is not None:
-            self.fail("arity", f"`{name}`: {mismatch}", node)
+            hint = f"it takes {', '.join(_parameters(function))}" if _is_ours(function) else None
+            self.fail("arity", f"`{name}`: {mismatch}", node, hint)
         where = _user_line(error)
         if where is None or _is_ours(function):
             self.fail("python-error", f"`{name}`: {type(error).__name__}: {error}", node)

@@ -13,11 +13,11 @@ from tile_frontend import loops
 from tile_frontend.faults import Fault
 from tile_frontend.removed_names import advice
 from tile_frontend.scalar_functions import And, Not, Or
-from tile_frontend.scope import MISSING, Scope
+from tile_frontend.scope import MISSING, Lost, Scope
 from tile_frontend.source import Source
 from tile_frontend.trace import Trace
 from tile_frontend.values import Scalar, Tile, View, describe
-from tile_ir import KernelError, Loc, did_you_mean
+from tile_ir import Diagnostic, KernelError, Loc, did_you_mean
 from tile_ir.expr import ExprError, Var, walk
 
 BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
@@ -99,6 +99,9 @@ class ExpressionEvaluator:
         value = self.scope.find(node.id)
         if value is MISSING:
             self._unknown_name(node)
+        lost = self.scope.read(node.id)
+        if lost is not None:
+            self._lost_value(node, lost)
         captured = isinstance(value, Scalar) and self.scope.is_captured(node.id)
         if captured and not self.trace.in_signature:
             self._check_symbols(node, value)
@@ -117,7 +120,7 @@ class ExpressionEvaluator:
                 )
 
     def _unknown_name(self, node: ast.Name) -> NoReturn:
-        dropped = self.scope.dropped_at(node.id)
+        dropped = self.scope.bound_at(node.id)
         if dropped is not None:
             self.fail(
                 "unknown-name",
@@ -129,6 +132,24 @@ class ExpressionEvaluator:
             "unknown-name", f"`{node.id}` is not defined", node,
             did_you_mean(node.id, self.scope.names()),
         )  # fmt: skip
+
+    def _lost_value(self, node: ast.Name, lost: Lost) -> None:
+        """A name is read whose last assignment in the text ended with its block."""
+        here = self.source.loc(node)
+        self.lost_assignment(
+            lost,
+            f"`{node.id}` is assigned in a block and the value ends with it: "
+            f"line {here.line} reads the one from before the block",
+            f"use another name, or keep the value in a variable: `{node.id} = T.alloc_var(...)`",
+            Diagnostic("", f"`{node.id}` is read here", here, severity="note"),
+        )
+
+    def lost_assignment(self, lost: Lost, message: str, hint: str, *notes: Diagnostic) -> None:
+        """An assignment that does not reach a reader (language.md, section 4.2): an error, or a
+        remark where scripts rely on it."""
+        if not lost.relied_on:
+            raise KernelError("lost-assignment", message, lost.loc, hint, notes=notes)
+        self.trace.remark(Diagnostic("lost-assignment", message, lost.loc, hint, "warning"))
 
     def _Attribute(self, node: ast.Attribute) -> Any:
         owner = self.evaluate(node.value)
@@ -176,7 +197,7 @@ class ExpressionEvaluator:
                         node,
                         "compute on tiles with T.tile operations, or on elements in T.Parallel",
                     )
-            if isinstance(left, Scalar) or isinstance(right, Scalar):
+            if isinstance(error, TypeError) or any(isinstance(v, Scalar) for v in (left, right)):
                 self.fail(
                     "operand-type",
                     f"`{symbol}` does not take {describe(left)} and {describe(right)}",

@@ -4,9 +4,10 @@ the decorator ran (language.md, section 4.1)."""
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 from types import CellType, FrameType
 from typing import Any
 
@@ -69,31 +70,97 @@ def _contents(cell: CellType) -> Any:
         return MISSING
 
 
+class BlockKind(Enum):
+    """What ending a block means for names that were bound before it and again inside it."""
+
+    PLAIN = "plain"
+    LOOP = "loop"
+    # A branch that was chosen while the kernel is traced.
+    CHOSEN = "chosen"
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A value that ended with its block although the name was bound before it. Scripts rely on
+    that where the block was a branch chosen while tracing, and where the name is not the text's
+    own: an index of the launch or of a loop, a parameter."""
+
+    loc: Loc
+    relied_on: bool
+
+
+@dataclass(eq=False, slots=True)
+class _Block:
+    kind: BlockKind
+    names: dict[str, Any] = field(default_factory=dict)
+    # Those of them that an assignment has bound.
+    assigned: set[str] = field(default_factory=set)
+    # Names of this block that an inner block, now gone, had bound again.
+    lost: dict[str, Lost] = field(default_factory=dict)
+    # Assignments in this block to names of outer ones.
+    hiding: dict[str, Lost] = field(default_factory=dict)
+    # Names of outer blocks that were read in this one or inside it.
+    read: set[str] = field(default_factory=set)
+
+
 class Scope:
     """Local names, innermost block last. Leaving a block forgets the names bound in it; where they
-    stood is kept for the error message."""
+    stood is kept for error messages."""
 
     def __init__(self, captured: Captured, caller: Scope | None = None) -> None:
-        self._blocks: list[dict[str, Any]] = [{}]
+        self._blocks = [_Block(BlockKind.PLAIN)]
         self._captured = captured
         # A macro that is not hygienic sees the names of the place it is called from.
         self._caller = caller
         self._bound_at: dict[str, Loc] = {}
+        # Blocks of which at most one runs: what one of them binds is lost after all of them.
+        self._alternatives: list[tuple[str, Lost]] | None = None
 
     def bind(self, name: str, value: Any, loc: Loc) -> None:
-        self._blocks[-1][name] = value
+        block = self._blocks[-1]
+        block.names[name] = value
+        block.lost.pop(name, None)
+        block.assigned.discard(name)
         self._bound_at[name] = loc
+
+    def assign(self, name: str, value: Any, loc: Loc) -> None:
+        """Bind by assignment, which a reader may expect to last longer than the block."""
+        block, owner = self._blocks[-1], self._owner(name)
+        if owner is not None and owner is not block:
+            chosen = block.kind is BlockKind.CHOSEN
+            block.hiding[name] = Lost(loc, chosen or name not in owner.assigned)
+        self.bind(name, value, loc)
+        block.assigned.add(name)
+
+    def lost_to_next_iteration(self, name: str, loc: Loc) -> Lost | None:
+        """What assigning a name at this place loses: an open loop has read it from before the loop,
+        so that its next iteration seems to read the new value."""
+        in_loop = False
+        for block in reversed(self._blocks):
+            if name in block.names:
+                return Lost(loc, name not in block.assigned) if in_loop else None
+            in_loop |= block.kind is BlockKind.LOOP and name in block.read
+        return None
+
+    def read(self, name: str) -> Lost | None:
+        """Note that a name is read. The value it may be mistaken for, if there is one."""
+        for block in reversed(self._blocks):
+            if name in block.names:
+                return block.lost.get(name)
+            block.read.add(name)
+        return None
 
     def find_local(self, name: str) -> Any:
         """A name bound by the function itself, or MISSING."""
-        for block in reversed(self._blocks):
-            if name in block:
-                return block[name]
-        return MISSING
+        owner = self._owner(name)
+        return MISSING if owner is None else owner.names[name]
+
+    def _owner(self, name: str) -> _Block | None:
+        return next((b for b in reversed(self._blocks) if name in b.names), None)
 
     def is_captured(self, name: str) -> bool:
         """Whether a name means something from outside the kernel."""
-        if self.find_local(name) is not MISSING:
+        if self._owner(name) is not None:
             return False
         return self._caller is None or self._caller.is_captured(name)
 
@@ -103,18 +170,46 @@ class Scope:
             value = self._caller.find(name)
         return self._captured.find(name) if value is MISSING else value
 
-    def dropped_at(self, name: str) -> Loc | None:
-        """Where a name that is gone was bound."""
+    def bound_at(self, name: str) -> Loc | None:
+        """Where a name was bound last, also when it is gone."""
         return self._bound_at.get(name)
 
     def names(self) -> set[str]:
-        known = {name for block in self._blocks for name in block} | self._captured.names()
+        known = {name for block in self._blocks for name in block.names} | self._captured.names()
         return known | self._caller.names() if self._caller else known
 
     @contextmanager
-    def block(self) -> Iterator[None]:
-        self._blocks.append({})
+    def block(self, kind: BlockKind = BlockKind.PLAIN) -> Iterator[None]:
+        block, outer = _Block(kind), self._alternatives
+        self._blocks.append(block)
+        self._alternatives = None
         try:
             yield
         finally:
             self._blocks.pop()
+            self._alternatives = outer
+        if outer is not None:
+            outer.extend(block.hiding.items())
+        else:
+            self._lose(block.hiding.items())
+
+    @contextmanager
+    def alternatives(self) -> Iterator[None]:
+        """Around the branches of a condition: none of them follows another."""
+        outer, gone = self._alternatives, list[tuple[str, Lost]]()
+        self._alternatives = gone
+        try:
+            yield
+        finally:
+            self._alternatives = outer
+        self._lose(gone)
+
+    def _lose(self, gone: Iterable[tuple[str, Lost]]) -> None:
+        for name, lost in gone:
+            owner = self._owner(name)
+            if owner is None:
+                continue
+            owner.lost.setdefault(name, lost)
+            if owner is not self._blocks[-1]:
+                # For the blocks around, too, it is an assignment to a name of an outer one.
+                self._blocks[-1].hiding.setdefault(name, lost)

@@ -11,9 +11,10 @@ from tile_frontend.assignments import AssignmentEvaluator
 from tile_frontend.conversion import condition
 from tile_frontend.faults import Fault
 from tile_frontend.frame_bodies import run_frame
-from tile_frontend.kernel_frames import FRAMES, Frame
+from tile_frontend.kernel_frames import FRAMES, Frame, IfFrame
 from tile_frontend.loops import Loop, loop_rank, run_loop
 from tile_frontend.persistent import PersistentLoop
+from tile_frontend.scope import BlockKind
 from tile_frontend.values import Pending, Scalar, Tile, View, describe
 from tile_ir import If, KernelError, While
 from tile_ir.expr import Const
@@ -51,8 +52,8 @@ class StatementEvaluator(AssignmentEvaluator):
                 self._inside(frame, None, None, stmt, partial(self.run, rest))
                 return
 
-    def block(self, body: list[ast.stmt]) -> None:
-        with self.scope.block():
+    def block(self, body: list[ast.stmt], kind: BlockKind = BlockKind.PLAIN) -> None:
+        with self.scope.block(kind):
             self.run(body)
 
     def statement(self, stmt: ast.stmt) -> Frame | None:
@@ -127,16 +128,17 @@ class StatementEvaluator(AssignmentEvaluator):
         if not isinstance(test, Scalar):
             if isinstance(test, (Tile, View, Pending)):
                 self.fail("operand-kind", f"the condition is {describe(test)}", stmt.test)
-            self.block(stmt.body if test else stmt.orelse)
+            self.block(stmt.body if test else stmt.orelse, BlockKind.CHOSEN)
             return
         check = self.guarded(stmt.test, condition, test)
         if isinstance(check, Const):
-            self.block(stmt.body if check.value else stmt.orelse)
+            self.block(stmt.body if check.value else stmt.orelse, BlockKind.CHOSEN)
             return
-        with self.trace.block() as then:
-            self.block(stmt.body)
-        with self.trace.block() as orelse:
-            self.block(stmt.orelse)
+        with self.scope.alternatives():
+            with self.trace.block() as then:
+                self.block(stmt.body)
+            with self.trace.block() as orelse:
+                self.block(stmt.orelse)
         loc = self.source.loc(stmt)
         self.guarded(stmt, self.trace.emit, If(check, tuple(then), tuple(orelse), loc))
 
@@ -153,7 +155,10 @@ class StatementEvaluator(AssignmentEvaluator):
             )
         check = self.guarded(stmt.test, condition, test)
         self.trace.loop_depth += 1
-        with self.trace.block() as body:
+        with self.trace.block() as body, self.scope.block(BlockKind.LOOP):
+            for node in ast.walk(stmt.test):  # every iteration reads what the condition names
+                if isinstance(node, ast.Name):
+                    self.scope.read(node.id)
             self.block(stmt.body)
         self.trace.loop_depth -= 1
         self.guarded(stmt, self.trace.emit, While(check, tuple(body), self.source.loc(stmt)))
@@ -180,7 +185,7 @@ class StatementEvaluator(AssignmentEvaluator):
             )
 
         def run(variables: tuple[Scalar, ...]) -> None:
-            with self.scope.block():
+            with self.scope.block(BlockKind.LOOP):
                 for name, var in zip(names, variables, strict=True):
                     self.scope.bind(name, var, self.source.loc(stmt.target))
                 self.block(stmt.body)
@@ -200,9 +205,6 @@ class StatementEvaluator(AssignmentEvaluator):
 
     def _items(self, items: list[ast.withitem], stmt: ast.With) -> None:
         """`with a, b:` is `with a:` around `with b:`."""
-        if not items:
-            self.block(stmt.body)
-            return
         first, *rest = items
         frame = self.evaluate(first.context_expr)
         if not isinstance(frame, FRAMES):
@@ -214,7 +216,8 @@ class StatementEvaluator(AssignmentEvaluator):
             )
         self._inside(
             frame, first.optional_vars, first.context_expr, stmt,
-            lambda: self._items(rest, stmt),
+            # The frame has opened a block for the names of its target; the body needs no other.
+            (lambda: self._items(rest, stmt)) if rest else partial(self.run, stmt.body),
         )  # fmt: skip
 
     def _inside(
@@ -228,7 +231,11 @@ class StatementEvaluator(AssignmentEvaluator):
                 for name, value in zip(names or (), values, strict=names is not None):
                     assert target is not None
                     self.scope.bind(name, value, self.source.loc(target))
-                body()
+                if isinstance(frame, IfFrame):
+                    with self.scope.alternatives():
+                        body()
+                else:
+                    body()
 
         try:
             run_frame(self.trace, frame, names, self.source.loc(stmt), run)

@@ -20,6 +20,7 @@ from tile_ir import (
     Alloc,
     Break,
     Core,
+    Diagnostic,
     Effect,
     Func,
     Launch,
@@ -83,6 +84,7 @@ class Trace:
     expansions: int = 0
     depth: int = 0
     prologue: list[Stmt] = field(default_factory=list)
+    remarks: list[Diagnostic] = field(default_factory=list)
     _bodies: list[list[Stmt]] = field(default_factory=list)
     # Open `T.If` frames, innermost last; None while inside one of their branches.
     branches: list[Any] = field(default_factory=list)
@@ -134,6 +136,11 @@ class Trace:
                 f'{op.opdef.name} runs on the {core.value} core, but stands in T.Scope("{letter}")',
                 f'move it to a T.Scope("{"V" if letter == "C" else "C"}") block',
             )
+
+    def remark(self, remark: Diagnostic) -> None:
+        """Something worth telling about a kernel that is right; once per place."""
+        if all((r.slug, r.loc) != (remark.slug, remark.loc) for r in self.remarks):
+            self.remarks.append(remark)
 
     @contextmanager
     def block(self) -> Iterator[list[Stmt]]:
@@ -215,7 +222,10 @@ class Trace:
         )
         h = self.header
         launch = Launch(h.blocks, h.block, h.lane, h.threads, allocs, self.body, h.loc)
-        return Func(self.name, self.params, launch, Phase.BUILT, self.loc, dict(self.sources))
+        return Func(
+            self.name, self.params, launch, Phase.BUILT, self.loc, dict(self.sources),
+            remarks=tuple(self.remarks),
+        )  # fmt: skip
 
 
 def _is_debug(stmt: Stmt) -> bool:

@@ -135,7 +135,8 @@ class OpDef:
     part where a script may name a larger buffer: the language cuts it to its first elements.
     `unavailable` says what an operation needs that no back end has; such operations are checked and
     printed, but not lowered. The meaning of one that `reads_deq_scale` gets the factor of the last
-    `set_deq_scale` behind its operands.
+    `set_deq_scale` behind its operands. An operation that `accumulates` surely adds to what
+    it reads and writes, which must have a value before.
     """
 
     name: str
@@ -162,6 +163,7 @@ class OpDef:
     uses: Callable[[Op], Mapping[str, Expr]] | None = None
     unavailable: str = ""
     reads_deq_scale: Callable[[Op], bool] = lambda op: False
+    accumulates: Callable[[Op], bool] = lambda op: False
 
     def call_order(self) -> tuple[str, ...]:
         """Names of operands and attributes in the order a script passes them."""

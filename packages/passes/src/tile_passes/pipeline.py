@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tile_ir import Func, IRError, Target, did_you_mean
 from tile_passes.accept_manual_sync import accept_manual_sync
 from tile_passes.assign_cores import assign_cores
+from tile_passes.check_written import check_written
 from tile_passes.driver import PassOptions, PassResult, run_passes
 from tile_passes.infer_memory import infer_memory
 from tile_passes.insert_barriers import insert_barriers
@@ -21,6 +22,7 @@ from tile_passes.vectorize_parallel import vectorize_parallel
 
 PIPELINE: tuple[Pass, ...] = (
     infer_memory,
+    check_written,
     assign_cores,
     vectorize_parallel,
     share_memory,

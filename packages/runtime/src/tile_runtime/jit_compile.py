@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import linecache
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias, overload
 
-from tile_ir import TARGETS, Func, KernelError, Target, TileError, did_you_mean, print_func
+from tile_frontend.source import display_name
+from tile_ir import TARGETS, Func, KernelError, Loc, Target, TileError, did_you_mean, print_func
 from tile_ir.switches import switch
 from tile_runtime.backend import current_backend
 from tile_runtime.build import Job, build
@@ -52,7 +56,8 @@ class JITImplementation:
         started = time.perf_counter()
         retrace = functools.partial(self.func, *args, **kwargs)
         func = retrace()
-        return compile_func(func, self.options, time.perf_counter() - started, retrace)
+        with _told_at(*_place_of(self.func)):
+            return compile_func(func, self.options, time.perf_counter() - started, retrace)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.options, name)
@@ -152,9 +157,11 @@ def compile_func(
             prim_func.loc,
             sources=prim_func.sources,
         )
-    target = resolve_target(options)
     backend = current_backend()
-    job = Job(prim_func, target, pass_options(options.pass_configs), backend)
+    with _told_at(prim_func.loc, prim_func.sources):
+        target = resolve_target(options)
+        passes = pass_options(options.pass_configs)
+    job = Job(prim_func, target, passes, backend)
     built = build(job)
     if switch("timings"):
         append_front_times(Path(switch("timings")), prim_func, target, job.options, retrace)
@@ -168,6 +175,27 @@ def compile_func(
     if options.debug_root_path is not None:
         _dump(kernel, Path(options.debug_root_path))
     return kernel
+
+
+@contextmanager
+def _told_at(loc: Loc | None, sources: Mapping[str, str]) -> Iterator[None]:
+    """Mistakes in arguments that stand in no kernel are told at what they are arguments for."""
+    try:
+        yield
+    except KernelError as error:
+        if error.loc is not None or loc is None:
+            raise
+        raise KernelError(error.slug, error.message, loc, error.hint, sources=sources) from None
+
+
+def _place_of(factory: Factory) -> tuple[Loc | None, Mapping[str, str]]:
+    """Where a factory is defined, and the text of its file."""
+    code = getattr(inspect.unwrap(factory), "__code__", None)
+    if code is None:
+        return None, {}
+    lines = linecache.getlines(code.co_filename)
+    loc = Loc(display_name(code.co_filename), code.co_firstlineno, 1)
+    return loc, {loc.file: "".join(lines)}
 
 
 def resolve_target(options: CompileOptions) -> Target:
@@ -227,7 +255,8 @@ def _decorate(factory: Factory, options: CompileOptions) -> Factory:
 
     @functools.wraps(factory)
     def wrapper(*args: Any, **kwargs: Any) -> JITKernel:
-        key = memo_key(factory, args, kwargs)
+        with _told_at(*_place_of(factory)):
+            key = memo_key(factory, args, kwargs)
         kernel = kernels.get(key)
         if kernel is None:
             try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT8, INT32
-from tile_ir.expr import Expr
+from tile_ir.expr import Const, Expr
 from tile_ir.lazy import np
 from tile_ir.machine import Core, Pipe
 from tile_ir.nodes import Op
@@ -121,6 +121,12 @@ def _init_is_bool(op: Op) -> Problem | None:
     return None
 
 
+def _never_starts(op: Op) -> bool:
+    """Whether `init` can not hold, so that C is never overwritten."""
+    init = op.operand("init")
+    return isinstance(init, Const) and not init.value
+
+
 def _cost(op: Op) -> float:
     sizes = matrix_sizes(op)
     if sizes is None:
@@ -154,6 +160,7 @@ GEMM = OpDef(
     dtype_rule=_problems,
     shape_rule=_shapes,
     cost=_cost,
+    accumulates=_never_starts,
 )
 
 MMA = OpDef(
@@ -168,6 +175,7 @@ MMA = OpDef(
     dtype_rule=_problems,
     shape_rule=_shapes,
     cost=_cost,
+    accumulates=_never_starts,
 )
 
 OPS = (GEMM, MMA)

@@ -108,6 +108,7 @@ def _vector_op(
         dtype_rule=all_rules(same_dtype, scalar_type),
         shape_rule=same_size,
         cost=vector_cost(*rates),
+        accumulates=lambda op: operands[0].access is Access.READ_WRITE,
     )
 
 

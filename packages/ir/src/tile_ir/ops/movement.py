@@ -272,8 +272,9 @@ COPY = OpDef(
     composite=Composite.YES,
     clip=_clip,
     reads_deq_scale=_dequantizes,
-    dtype_rule=_copy_dtypes,
-    shape_rule=all_rules(_copy_direction, _copy_shapes),
+    # Where there is no path at all, nothing else about the copy matters.
+    dtype_rule=all_rules(_copy_direction, _copy_dtypes),
+    shape_rule=_copy_shapes,
     cost=transfer_cost(200, 64),
 )
 

@@ -115,6 +115,7 @@ def _reduction(
         dtype_rule=same_dtype,
         shape_rule=all_rules(_axis, _result_shape),
         scratch=lambda op: _reduce_scratch(op, sums),
+        accumulates=lambda op: not op.attr("clear"),
         cost=vector_cost(128 / 7, 64 / 7),
     )
 
