@@ -16,6 +16,7 @@ import tile_frontend as T
 from pages import language_examples
 from pages.legality import known_slugs, slugs_of, slugs_raised_in
 from pages.markdown import ASIDE, NOTE, block, code, table
+from pages.op_examples import FRAGMENT
 from pages.operations import GENERAL, anchor, cast_table, errors_line, families, op_section
 from pages.signatures import native_parameters
 from tile_codegen_ascendc import emit
@@ -184,7 +185,7 @@ def example_lines() -> dict[str, list[tuple[str, str]]]:
 def refusal(func: Func) -> str:
     """The slug of the error that compiling a kernel ends in."""
     try:
-        emit(run_pipeline(func, DEFAULT_TARGET).func, DEFAULT_TARGET)
+        emit(run_pipeline(func, DEFAULT_TARGET, FRAGMENT).func, DEFAULT_TARGET)
     except KernelError as error:
         if error.slug != "not-lowered-yet":
             raise

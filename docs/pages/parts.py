@@ -12,7 +12,7 @@ from tile_frontend.compat import MODULES
 from tile_ir import LoopKind, Phase
 from tile_ir.phases import PHASES
 from tile_passes import PIPELINE
-from tile_runtime.pass_configs import _PASS_OF_KEY, _SWITCHES, PassConfigKey
+from tile_runtime.pass_configs import _PASSES_OF_KEY, _SWITCHES, PassConfigKey
 
 
 def slug_table() -> str:
@@ -60,11 +60,18 @@ def module_table() -> str:
 
 def config_table() -> str:
     """What keys of `pass_configs` do here."""
-    rows = [(f"`{k.name}`", code(k.value), f"`{_PASS_OF_KEY[k]}` runs") for k in _PASS_OF_KEY]
+    rows = [
+        (
+            f"`{k.name}`",
+            code(k.value),
+            f"{' and '.join(map(code, names))} run{'s' * (len(names) < 2)}",
+        )
+        for k, names in _PASSES_OF_KEY.items()
+    ]
     rows += [
         (f"`{k.name}`", code(k.value), "checked to be True or False; see below")
         for k in PassConfigKey
-        if k in _SWITCHES and k not in _PASS_OF_KEY
+        if k in _SWITCHES and k not in _PASSES_OF_KEY
     ]
     others = [k for k in PassConfigKey if k not in _SWITCHES]
     rows.append((f"{len(others)} others", "", "accepted, no effect"))

@@ -12,15 +12,18 @@ import vendor_headers
 import tile_ir
 from tile_codegen_ascendc import DEVICE_HEADER_DIR, emit
 from tile_ir import DEFAULT_TARGET, Func
-from tile_passes import PIPELINE, run_passes
+from tile_passes import PIPELINE, PassOptions, run_passes
 
 pytestmark = pytest.mark.vendor
 GOLDENS = sorted(Path(__file__).parent.glob("*/*.tir"))
 
+# An operation alone reads buffers that nothing has written.
+FRAGMENT = PassOptions(skip=("check_written",))
+
 
 def source_of(func: Func) -> str:
     remaining = [p for p in PIPELINE if p.gives is None or p.gives > func.phase]
-    return emit(run_passes(func, remaining, DEFAULT_TARGET).func, DEFAULT_TARGET)
+    return emit(run_passes(func, remaining, DEFAULT_TARGET, FRAGMENT).func, DEFAULT_TARGET)
 
 
 def check(func: Func, folder: Path) -> None:
