@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from collections.abc import Callable, Sequence
@@ -32,9 +31,8 @@ class Outcome:
 
 
 # Reading the text back takes nine tenths of lowering: after the first kernels of a batch, which
-# tend to be alike, a share of the others is enough unless everything is asked for.
+# tend to be alike, a share of the others is enough.
 LAW_FIRST, LAW_EVERY = 16, 12
-WHOLE = os.environ.get("TILE_TEST_MATRIX") == "whole"
 
 
 def lower(func: Func, law: bool = True) -> Func:
@@ -63,7 +61,7 @@ class KernelBatch:
 
     def add(self, func: Func) -> int:
         number = len(self.funcs)
-        law = WHOLE or number < LAW_FIRST or number % LAW_EVERY == 0
+        law = number < LAW_FIRST or number % LAW_EVERY == 0
         self.funcs.append(lower(replace(func, name=f"k{number}_{func.name}"), law))
         return number
 
