@@ -25,6 +25,7 @@ from .source_mutants import mutant
 PROGRAMS = tuple(dict.fromkeys(m.program for m in MUTATIONS))
 WHOLE = os.environ.get("TILE_TEST_MATRIX") == "whole"
 MUTANTS = 8000 if WHOLE else 400
+COMPILED = 1000 if WHOLE else 24
 # What Python itself says about values a program computes; anything else would be a bug of ours.
 PYTHONS_OWN = ("ZeroDivisionError", "OverflowError", "not subscriptable", "negative shift count")
 
@@ -112,8 +113,7 @@ def test_random_changes_are_accepted_or_told_and_what_is_accepted_compiles(tmp_p
     accepted = {end.source for end in outcomes if isinstance(end, Compiled)}
     refused = [end for end in outcomes if isinstance(end, KernelError)]
     assert accepted and len({end.slug for end in refused}) > 20
-    step = max(len(accepted) // (400 if WHOLE else 24), 1)
-    _compiles(sorted(accepted)[::step], tmp_path)
+    _compiles(sorted(accepted)[:: max(len(accepted) // COMPILED, 1)], tmp_path)
 
 
 def _compiles(sources: list[str], folder: Path) -> None:

@@ -247,3 +247,19 @@ def column_counts_characters_not_bytes():
         with T.Kernel(1) as (cid, vid):
             A[0] = SIZE + len("größe") + nothing_like_it
             #                            ^ unknown-name: `nothing_like_it` is not defined
+
+
+def remainder_of_a_float():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            A[0] = A[1] % 2.0
+            #      ^ operand-type: `%` needs integers, found float32 and float32: use T.cast
+
+
+def shift_beyond_the_type():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            A[0] = cid << 32
+            #      ^ operand-type: `<<` by 32: int32 is shifted by 0 to 31 bits

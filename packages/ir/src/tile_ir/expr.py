@@ -287,7 +287,8 @@ def fold(op: str, left: Number, right: Number) -> Number:
 def binary(op: str, left: Operable, right: Operable) -> Expr:
     """`left op right` with the language's typing rules.
 
-    Raises ExprError for `/` on two integers and bitwise operators on floats.
+    Raises ExprError for `/` on two integers, for bitwise operators, `//` and `%` on floats, and for
+    a shift by more bits than there are.
     """
     a = left if isinstance(left, Expr) else as_expr(left, _type_of(right))
     b = right if isinstance(right, Expr) else as_expr(right, _type_of(left))
@@ -308,6 +309,13 @@ def binary(op: str, left: Operable, right: Operable) -> Expr:
             raise ExprError("`/` on two integers is ambiguous: use `//`, or cast one to float")
         if op in BITWISE and dtype.is_float:
             raise ExprError(f"`{op}` needs integers, found {a.dtype} and {b.dtype}")
+        if op in ("<<", ">>") and isinstance(b, Const) and not 0 <= b.value < dtype.bits:
+            raise ExprError(
+                f"`{op}` by {b.value}: {dtype} is shifted by 0 to {dtype.bits - 1} bits"
+            )
+        run_time = not (isinstance(a, Const) and isinstance(b, Const))
+        if op in ("//", "%") and dtype.is_float and run_time:
+            raise ExprError(f"`{op}` needs integers, found {a.dtype} and {b.dtype}: use T.cast")
         result = BOOL if op in COMPARISONS else dtype
     if isinstance(a, Const) and isinstance(b, Const):
         if op in ("/", "//", "%") and b.value == 0:
