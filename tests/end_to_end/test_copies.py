@@ -137,14 +137,39 @@ def test_ranks_pitches_and_runtime_extents(tmp_path: Path) -> None:
             assert np.array_equal(got, want)
 
 
-def test_unaligned_rows_are_rejected() -> None:
+def test_rows_of_large_tiles_that_are_not_whole_blocks_are_rejected() -> None:
     """Rows of 60 bytes cannot be loaded: the DMA starts rows at multiples of 32."""
-    func = through_ub(8, 15, 4, 15, "float32", None)
+    func = through_ub(600, 15, 300, 15, "float32", None)
     with pytest.raises(KernelError) as caught:
         lower(func)
     assert caught.value.slug == "row-alignment"
     assert "rows of `tile` are 60 bytes apart" in caught.value.message
     assert caught.value.loc is not None and caught.value.loc.line == through_ub_copy_line()
+
+
+def test_rows_of_small_tiles_move_by_element(tmp_path: Path) -> None:
+    """Tails, pads and parts of tiles with rows of any number of bytes."""
+    rng = np.random.default_rng(4)
+    batch, cases = KernelBatch(tmp_path), []
+    for dtype, columns in (("uint8", 16), ("float16", 8), ("float32", 15), ("int32", 1)):
+        storage = DTYPES[dtype].storage
+        for M, N, tm in ((8, 4 * columns, 4), (13, 2 * columns - 1, 8)):
+            for pad in (None, 5):
+                func = through_ub(M, N, tm, columns, dtype, pad)
+                x = rng.integers(1, 100, (M, N)).astype(storage)
+                padded = (-(-M // tm) * tm, -(-N // columns) * columns)
+                arrays = [x, np.zeros_like(x), np.zeros(padded, storage)]
+                cases.append((batch.add(func), f"{dtype} {M}x{N} pad {pad}", func, arrays, pad))
+    batch.build()
+    for number, name, func, arrays, pad in cases:
+        (M, N), (rows, columns) = arrays[0].shape, arrays[2].shape
+        value = _stored(pad or 0, func)
+        want = np.pad(arrays[0], ((0, rows - M), (0, columns - N)), constant_values=value)
+        outcome = batch.run(number, arrays)
+        assert outcome.error is None, (name, outcome.error.text)
+        assert np.array_equal(outcome.arrays[1], arrays[0]), name
+        assert np.array_equal(outcome.arrays[2], want), name
+        assert np.array_equal(interpreted(func, arrays)[2], want), name
 
 
 def through_ub_copy_line() -> int:

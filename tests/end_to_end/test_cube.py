@@ -182,3 +182,54 @@ def test_products_of_parts(tmp_path: Path) -> None:
         assert outcome.error is None, outcome.error.text
         assert np.array_equal(outcome.arrays[2], want)
         assert np.array_equal(interpreted(func, arrays)[2], want)
+
+
+def cleared_then_added(m: int, n: int, slots: int, dtype: str) -> Func:
+    """C is zero, plus the product of A and B as often as asked: never, once or more."""
+    accum = "int32" if dtype == "int8" else "float32"
+
+    @T.prim_func
+    def sums(
+        A: T.Tensor((m, 64), dtype),
+        B: T.Tensor((64, n), dtype),
+        C: T.Tensor((3, m, n), accum),
+        times: T.Tensor((3,), "int32"),
+    ):
+        with T.Kernel(3, is_npu=True) as (cid, _):
+            a = T.alloc_L1((m, 64), dtype)
+            b = T.alloc_L1((64, n), dtype)
+            c = T.alloc_L0C((slots, m, n), accum)
+            with T.Scope("C"):
+                T.copy(A, a)
+                T.copy(B, b)
+                T.barrier_all()
+                T.gemm_v0(a, b, c[slots - 1, :, :], init=True)
+                T.barrier_all()
+                for i, j in T.Parallel(m, n):
+                    c[slots - 1, i, j] = 0
+                for _ in T.serial(times[cid]):
+                    T.gemm_v0(a, b, c[slots - 1, :, :])
+                    T.barrier_all()
+                T.copy(c[slots - 1, :, :], C[cid, :, :])
+
+    return sums
+
+
+def test_an_accumulator_is_zeroed(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    batch, cases = KernelBatch(tmp_path), []
+    for dtype in ("float16", "float32", "int8"):
+        for m, n, slots in ((128, 128, 1), (16, 48, 2), (21, 32, 1), (1, 64, 2)):
+            func = cleared_then_added(m, n, slots, dtype)
+            cases.append((batch.add(func), func, m, n, dtype))
+    batch.build()
+    for number, func, m, n, dtype in cases:
+        a, b = numbers(rng, (m, 64), dtype), numbers(rng, (64, n), dtype)
+        times = np.array([0, 1, 3], np.int32)
+        out = np.ones((3, m, n), "i4" if dtype == "int8" else "f4")
+        outcome = batch.run(number, [a, b, out, times])
+        assert outcome.error is None, outcome.error.text
+        x, y = (from_bytes(v, DTYPES[dtype]).astype("f8") for v in (a, b))
+        want = times[:, None, None] * (x @ y)
+        assert np.array_equal(outcome.arrays[2], want), (m, n, dtype)
+        assert np.array_equal(interpreted(func, [a, b, out, times])[2], want)

@@ -473,7 +473,7 @@ def test_22_persistent_visits_every_tile_once(
 
 
 @pytest.mark.parametrize("columns", [1, 3, 15, 17])
-def test_23_rows_of_odd_bytes_are_dense_or_refused(columns: int) -> None:
+def test_23_rows_of_odd_bytes_are_dense(columns: int) -> None:
     @T.prim_func
     def k(X: T.Tensor((5, columns), "float32"), Y: T.Tensor((5, columns), "float32")):
         with T.Kernel(1, threads=1) as cid:
@@ -492,4 +492,7 @@ def test_23_rows_of_odd_bytes_are_dense_or_refused(columns: int) -> None:
             T.copy(X[0:5, 0:columns], a)
             T.copy(a, Y[0:5, 0:columns])
 
-    assert raised(cut).slug == "row-alignment"
+    x, y = torch.randn(5, 64), torch.zeros(5, 64)
+    run(cut, x, y)
+    want = torch.cat([x[:, :columns], torch.zeros(5, 64 - columns)], 1)
+    torch.testing.assert_close(y, want, rtol=0, atol=0)

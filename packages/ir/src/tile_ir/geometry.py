@@ -242,6 +242,9 @@ def spill_of_load(src: Region, dst: Region) -> Region | None:
     size = constant_value(last.extent)
     if size is not None and size % per_block == 0:
         return None
+    pitch = constant_value(dst.buffer.shape[-1])
+    if len(dims) > 1 and pitch is not None and pitch % per_block:
+        return None  # no row but the first starts at a block: no whole blocks are written
     room = dst.buffer.shape[dims[-1]] - last.offset
     widened = minimum(ceildiv(last.extent, per_block) * per_block, room)
     slices = list(dst.dims)

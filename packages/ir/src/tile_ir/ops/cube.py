@@ -5,12 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT8, INT32
-from tile_ir.expr import Const, Expr
+from tile_ir.expr import Const, Expr, is_constant
 from tile_ir.lazy import np
 from tile_ir.machine import Core, Pipe
 from tile_ir.nodes import Op
 from tile_ir.opdef import Access, AttrDef, Composite, OpDef, OperandDef, Problem
-from tile_ir.ops.rules import L0A, L0B, L0C, L1, on, shape_text, source, static_matrix, updated
+from tile_ir.ops.rules import (
+    L0A,
+    L0B,
+    L0C,
+    L1,
+    destination,
+    on,
+    shape_text,
+    source,
+    static_matrix,
+    transfer_cost,
+    updated,
+)
 
 INPUTS = (FLOAT16, BFLOAT16, FLOAT32, INT8)
 ACCUMULATOR = {FLOAT16: FLOAT32, BFLOAT16: FLOAT32, FLOAT32: FLOAT32, INT8: INT32}
@@ -141,6 +153,21 @@ def _problems(op: Op) -> Problem | None:
     return _dtypes(op) or _init_is_bool(op)
 
 
+def _whole_accumulator(op: Op) -> Problem | None:
+    dst = op.region("dst")
+    if static_matrix(dst) is not None and all(
+        is_constant(s.offset, 0) and s.extent == size
+        for s, size in zip(dst.dims[-2:], dst.buffer.shape[-2:], strict=True)
+    ):
+        return None
+    return Problem(
+        "shape-mismatch",
+        f"{op.opdef.name}: only a whole matrix of `{dst.buffer.name}` can be zeroed",
+        "dst",
+        "zero all of it, or begin with init=True",
+    )
+
+
 def _init() -> OperandDef:
     return OperandDef("init", Access.READ)
 
@@ -178,4 +205,30 @@ MMA = OpDef(
     accumulates=_never_starts,
 )
 
-OPS = (GEMM, MMA)
+CLEAR = OpDef(
+    name="clear_l0c",
+    family="cube",
+    doc="zero an accumulator: the product of zeroed registers, since nothing else writes l0c",
+    ascend_c="InitConstValue, Mmad",
+    namespace=None,
+    operands=(destination("dst", L0C, FLOAT32, INT32),),
+    placement=on(Core.CUBE, Pipe.M),
+    meaning=lambda op, dst: np.zeros_like(dst),
+    composite=Composite.YES,
+    shape_rule=_whole_accumulator,
+    cost=transfer_cost(28, 256),
+)
+
+ZERO = OpDef(
+    name="zero_l0",
+    family="cube",
+    doc="zero a whole operand register of a product",
+    ascend_c="InitConstValue",
+    namespace=None,
+    operands=(destination("dst", L0A | L0B, *INPUTS),),
+    placement=on(Core.CUBE, Pipe.MTE1),
+    meaning=lambda op, dst: np.zeros_like(dst),
+    cost=transfer_cost(28, 256),
+)
+
+OPS = (GEMM, MMA, CLEAR, ZERO)

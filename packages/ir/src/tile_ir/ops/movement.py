@@ -279,6 +279,19 @@ COPY = OpDef(
 )
 
 
+def misaligned_rows(src: Region, dst: Region) -> bool:
+    """Whether some row of the ub side of a transfer surely starts inside a block of 32 bytes. What
+    is one run on both sides has one row."""
+    views = transfer_rows(src, dst)
+    if views is None:
+        return False
+    local, here, there = (dst, *views[::-1]) if dst.memory is Memory.UB else (src, *views)
+    if is_constant(here.rows, 1) or (here.pitch == here.columns and there.pitch == there.columns):
+        return False
+    pitch = constant_value(here.pitch)
+    return pitch is not None and pitch * local.dtype.size % 32 != 0
+
+
 def aligned_rows(op: Op) -> Problem | None:
     """The DMA starts every row of UB at a multiple of 32 bytes (hardware.md, section 3.3)."""
     src, dst = op.region("src"), op.region("dst")
@@ -294,11 +307,8 @@ def aligned_rows(op: Op) -> Problem | None:
             "slice one side so that both describe the same tile",
         )
     here = views[1] if local is dst else views[0]
-    there = views[0] if local is dst else views[1]
-    if is_constant(here.rows, 1) or (here.pitch == here.columns and there.pitch == there.columns):
-        return None
-    pitch = constant_value(here.pitch)
-    if pitch is not None and pitch * local.dtype.size % 32:
+    if misaligned_rows(src, dst):
+        pitch = constant_value(here.pitch) or 0
         multiple = 32 // local.dtype.size
         return Problem(
             "row-alignment",

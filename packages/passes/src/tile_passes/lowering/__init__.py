@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tile_ir.nodes import Body, Op
 from tile_ir.walk import Ranges
 from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.clear_accumulator import lower_clear_accumulator
 from tile_passes.lowering.composed import lower_sigmoid, lower_silu, lower_xor
 from tile_passes.lowering.copies import lower_atomic_add, lower_copy
 from tile_passes.lowering.gathers import lower_gather_elements
@@ -18,6 +19,7 @@ LOWERINGS: dict[str, Lowering] = {
     "copy": lower_copy,
     "atomic_add": lower_atomic_add,
     "gemm_v0": lower_gemm,
+    "clear_l0c": lower_clear_accumulator,
     "sigmoid": lower_sigmoid,
     "silu": lower_silu,
     "bitwise_xor": lower_xor,

@@ -10,10 +10,11 @@ from tile_ir.bounds import narrow, simplify
 from tile_ir.expr import Const, Expr, Var, is_constant, unary
 from tile_ir.geometry import Clipped, active_dims, is_contiguous
 from tile_ir.nodes import AttrValue, Body, LoopKind, Stmt
-from tile_ir.ops.movement import DIRECTIONS, cast_mode_of_copy
+from tile_ir.ops.movement import DIRECTIONS, cast_mode_of_copy, misaligned_rows
 from tile_ir.walk import Ranges
 from tile_passes.lowering.alignment import check_alignment, check_fractals
 from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.short_rows import has_slow_path, move_by_element
 from tile_passes.lowering.vector import lower_vector_op
 
 # The single-pipe operation of each direction.
@@ -122,6 +123,8 @@ def _prepare(op: Op, c: Clipped, known: Ranges, builder: Builder) -> Body:
 def _rows(op: Op, c: Clipped, name: str, attrs: tuple[AttrValue, ...], builder: Builder) -> Body:
     """The movement itself; dimensions beyond the last two become loops."""
     src, dst = c.src, c.dst
+    if misaligned_rows(src, dst) and has_slow_path(src, dst):
+        return move_by_element(op, src, dst, name, attrs, builder)
     for region in (src, dst):
         check_alignment(op, region, builder)
     a, b = active_dims(src), active_dims(dst)

@@ -109,8 +109,11 @@ class VectorStatement(TileSteps):
         self.copy(value, dst)
 
     def _into_cube(self, dst: Region) -> None:
-        """Only whole copies reach the memories of the cube core."""
+        """Only whole copies reach the memories of the cube core, and zeros an accumulator."""
         load = self.store.value
+        if dst.memory is Memory.L0C and is_constant(simplify(cast(load, dst.dtype)), 0):
+            self.emit("clear_l0c", dst)
+            return
         if not isinstance(load, Load):
             raise Unsuitable(f"only copies reach `{dst.buffer.name}` in {dst.memory.value}")
         src = access(load.buffer, load.indices, self.domain).region

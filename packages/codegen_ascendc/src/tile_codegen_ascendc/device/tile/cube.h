@@ -124,6 +124,19 @@ __aicore__ inline void copy_l1_l0b(const AscendC::LocalTensor<T>& dst, const Asc
     }
 }
 
+// Zero `bytes` of l0a or l0b, whole fractals.
+template <class T>
+__aicore__ inline void zero_l0(const AscendC::LocalTensor<T>& dst, uint32_t bytes, Site site = Site::here())
+{
+    SiteScope scope(site);
+    AscendC::InitConstValueParams<half> params;
+    params.repeatTimes = 1;
+    params.blockNum = static_cast<uint16_t>(bytes / kFractalBytes);
+    params.dstGap = 0;
+    params.initValue = static_cast<half>(0.0f);
+    AscendC::InitConstValue(dst.template ReinterpretCast<half>(), params);
+}
+
 // c[m, n] (+)= a[m, k] * b[k, n].
 template <class C, class A>
 __aicore__ inline void mma(const AscendC::LocalTensor<C>& c, const AscendC::LocalTensor<A>& a,
