@@ -277,6 +277,7 @@ _FOLD: dict[str, Callable[[Number, Number], Number]] = {
     "or": lambda a, b: bool(a) or bool(b),
 }
 BINARY_OPERATORS = frozenset(_FOLD)
+_INDEXING = frozenset({"+", "-", "*", "//", "%", "min", "max", *COMPARISONS})
 
 
 def fold(op: str, left: Number, right: Number) -> Number:
@@ -294,7 +295,9 @@ def binary(op: str, left: Operable, right: Operable) -> Expr:
     b = right if isinstance(right, Expr) else as_expr(right, _type_of(left))
     if op in LOGICAL:
         dtype = result = BOOL
-    elif a.dtype is INT32 and b.dtype is INT32 and op != "/":  # nearly always: places and sizes
+    elif (
+        a.dtype is INT32 and b.dtype is INT32 and op in _INDEXING
+    ):  # nearly always: places and sizes
         dtype = INT32
         result = BOOL if op in COMPARISONS else INT32
     else:
