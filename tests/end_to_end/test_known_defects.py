@@ -221,6 +221,78 @@ def test_07_flags_of_the_compiler_avoid_those_of_the_user() -> None:
     torch.testing.assert_close(result, a.float() @ b.float(), rtol=1e-3, atol=1e-3)
 
 
+def test_08_gathers_and_sorts_leave_their_sources_alone() -> None:
+    """topk takes the product of the dimensions, not their sum: 96 elements here, not 35."""
+
+    @T.prim_func
+    def k(
+        X: T.Tensor((3, 32), "float32"),
+        K: T.Tensor((32,), "uint32"),
+        Y: T.Tensor((3, 32), "float32"),
+        J: T.Tensor((32,), "uint32"),
+        P: T.Tensor((32,), "float32"),
+        G: T.Tensor((32,), "float32"),
+    ):
+        with T.Kernel(1, threads=1) as cid:
+            x = T.alloc_ub((3, 32), "float32")
+            i = T.alloc_ub((32,), "uint32")
+            best = T.alloc_ub((32,), "float32")
+            picked = T.alloc_ub((32,), "float32")
+            with T.Scope("V"):
+                T.copy(X, x)
+                T.copy(K, i)
+                T.tile.topk(best, x, 16, 90)
+                T.tile.gather_mask(picked, x[0, :], i)
+                T.copy(x, Y)
+                T.copy(i, J)
+                T.copy(best, P)
+                T.copy(picked, G)
+
+    x = torch.randn(3, 32)
+    i = torch.randperm(32).to(torch.uint32)
+    y, j, p, g = run(k, x, i, out_idx=[2, 3, 4, 5])
+    assert torch.equal(y, x) and torch.equal(j, i)
+    assert torch.equal(p.view(-1, 2)[:, 0], x.reshape(-1)[:90].topk(16).values)
+    assert torch.equal(g, x[0, i.long()])
+
+
+@pytest.mark.parametrize("count", [64, 70])
+def test_10_comparing_any_count_with_whole_numbers(count: int) -> None:
+    @T.prim_func
+    def k(X: T.Tensor((count,), "float32"), Y: T.Tensor((count,), "float32")):
+        with T.Kernel(1, threads=1) as cid:
+            x = T.alloc_ub((count,), "float32")
+            mask = T.alloc_ub((32,), "uint8")
+            y = T.alloc_ub((count,), "float32")
+            with T.Scope("V"):
+                T.copy(X, x)
+                T.tile.compare(mask, x, 1, "GT")
+                T.tile.select(y, mask, x, 7, "VSEL_TENSOR_SCALAR_MODE")
+                T.copy(y, Y)
+
+    x = torch.randn(count) * 2
+    torch.testing.assert_close(run(k, x, out_idx=[-1]), torch.where(x > 1, x, 7.0))
+
+
+def test_12_parallel_takes_scalars_on_either_side() -> None:
+    @T.prim_func
+    def k(X: T.Tensor((4, 32), "float32"), s: T.float32, Y: T.Tensor((3, 4, 32), "float32")):
+        with T.Kernel(1, threads=1) as cid:
+            x = T.alloc_ub((4, 32), "float32")
+            y = T.alloc_ub((3, 4, 32), "float32")
+            with T.Scope("V"):
+                T.copy(X, x)
+                for i, j in T.Parallel(4, 32):
+                    y[0, i, j] = 1 - x[i, j]
+                    y[1, i, j] = T.max(x[i, j], s)
+                    y[2, i, j] = T.min(0.25, x[i, j]) / s
+                T.copy(y, Y)
+
+    x = torch.randn(4, 32)
+    want = torch.stack([1 - x, x.clamp(min=0.5), x.clamp(max=0.25) / 0.5])
+    torch.testing.assert_close(run(k, x, 0.5, out_idx=[-1]), want)
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("clear", [True, False])
 @pytest.mark.parametrize("columns", [48, 300])
