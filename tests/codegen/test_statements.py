@@ -10,7 +10,7 @@ import pytest
 import tile_ir
 from tile_codegen_ascendc import emit
 from tile_ir import DEFAULT_TARGET
-from tile_passes import run_pipeline
+from tile_passes import PassOptions, run_pipeline
 
 
 @pytest.mark.parametrize(
@@ -18,5 +18,7 @@ from tile_passes import run_pipeline
 )
 def test_golden(path: Path) -> None:
     case = golden.read(path)
-    func = run_pipeline(tile_ir.parse(case.source, path.name), DEFAULT_TARGET).func
+    # One statement per file: what it reads comes from nowhere.
+    options = PassOptions(skip=("check_written",))
+    func = run_pipeline(tile_ir.parse(case.source, path.name), DEFAULT_TARGET, options).func
     golden.compare(case, emit(func, DEFAULT_TARGET))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tile_ir import Buffer, Func, KernelError, Memory, Op, Phase, Store, Target
 from tile_ir.nodes import Alloc, Stmt
 from tile_ir.opdef import Access, Effect, accesses
-from tile_ir.walk import loads, walk
+from tile_ir.walk import walk
 from tile_passes.passdef import ir_pass
 
 
@@ -16,9 +16,10 @@ def check_written(func: Func, target: Target) -> Func:
     """Report the first use of an on-chip buffer that no statement of the kernel writes.
 
     Needs, gives: TYPED; changes nothing. Idea: an operation that accumulates, such as `gemm_v0`
-    without `init`, gives no first value; everything else that writes does. Limits: looks at whole
-    buffers and not at the order of statements; what is written too late, or in part, is found when
-    the kernel runs. Buffers at an address the kernel chose may be written through another name.
+    without `init`, gives no first value; everything else that writes does. Limits: looks at
+    operands of operations, at whole buffers and not at the order of statements; what is written
+    too late, or in part, is found when the kernel runs. Buffers at an address the kernel chose may
+    be written through another name.
     """
     roots = {a.buffer: a.alias_of or a.buffer for a in func.launch.allocs if _is_watched(a)}
     body = func.launch.body
@@ -46,8 +47,6 @@ def _written(stmt: Stmt) -> Iterator[Buffer]:
 
 
 def _read(stmt: Stmt) -> Iterator[Buffer]:
-    for load in loads(stmt):
-        yield load.buffer
     if isinstance(stmt, Op) and stmt.opdef.effect is Effect.DATA:
         for region, access in accesses(stmt):
             adds = access is Access.READ_WRITE and stmt.opdef.accumulates(stmt)
