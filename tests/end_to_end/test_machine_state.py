@@ -18,19 +18,20 @@ from .kernel_batch import KernelBatch, interpreted, lower
 
 
 def dequantized(scales: tuple[float, ...]) -> Func:
-    """int32 to float16 under each scale in turn, by whole buffer and by count."""
+    """int32 to float16 under each scale in turn, by whole buffer, by count and by a copy."""
 
     @T.prim_func
-    def k(X: T.Tensor((4, 64), "int32"), s: T.float32, Y: T.Tensor((4, 64), "float16")):
+    def k(X: T.Tensor((5, 64), "int32"), s: T.float32, Y: T.Tensor((5, 64), "float16")):
         with T.Kernel(1, threads=1, is_npu=True) as (_):
-            x = T.alloc_ub((4, 64), "int32")
-            y = T.alloc_ub((4, 64), "float16")
+            x = T.alloc_ub((5, 64), "int32")
+            y = T.alloc_ub((5, 64), "float16")
             T.copy(X, x)
             T.barrier_all()
             T.set_deq_scale(scales[0])
             T.tile.cast(y, x, "CAST_NONE", 128)
             T.set_deq_scale(s)
             T.tile.cast(y[2:4, :], x[2:4, :], "CAST_RINT", 128)
+            T.copy(x[4:5, :], y[4:5, :])
             T.barrier_all()
             T.copy(y, Y)
 
@@ -42,8 +43,8 @@ def test_the_scale_of_casts(tmp_path: Path) -> None:
     func = dequantized((0.25,))
     number = batch.add(func)
     batch.build()
-    x = np.random.default_rng(4).integers(-3000, 3000, (4, 64), dtype=np.int32)
-    arguments: list[Any] = [x, 0.125, np.zeros((4, 64), np.float16)]
+    x = np.random.default_rng(4).integers(-3000, 3000, (5, 64), dtype=np.int32)
+    arguments: list[Any] = [x, 0.125, np.zeros((5, 64), np.float16)]
     outcome = batch.run(number, arguments, checks=launcher().CHECKS_STRICT)
     assert outcome.error is None, outcome.error.text
     want = np.concatenate([x[:2] * 0.25, x[2:] * 0.125]).astype(np.float16)

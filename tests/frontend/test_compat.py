@@ -50,7 +50,7 @@ def test_the_ways_scripts_import() -> None:
     assert DataType("float16").bits == 16
     assert tilelang.cdiv(7, 2) == 4 and tilelang.math.next_power_of_2(33) == 64
     assert tilelang.jit is jit is sys.modules["tilelang.jit"]
-    assert tilelang.tvm.TVMError is KernelError
+    assert tilelang.tvm.TVMError is KernelError and issubclass(KernelError, ValueError)
     assert tilelang.engine.lower and tilelang.PassConfigKey.TL_ASCEND_AUTO_SYNC
     assert JITKernel is tile_runtime.JITKernel
     for value in (carver.MatmulTemplate, Ascend, make_nz_layout, make_zn_layout, do_bench,

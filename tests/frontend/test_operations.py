@@ -3,7 +3,12 @@
 import pytest
 
 import tile_frontend as T
-from tile_ir import OPS
+from tile_ir import OPS, KernelError
+from tile_ir.diagnostics import KernelWarning
+from tile_ir.expr import constant_value
+from tile_ir.geometry import element_count
+from tile_ir.switches import override
+from tile_ir.walk import walk_ops
 
 
 def test_every_operation_of_the_table_is_a_name_of_the_language():
@@ -236,3 +241,23 @@ def test_whole_floats_are_integers_for_integer_tiles(show):
             T.tile.add(a, a, 2.0)
 
     assert show(k) == ["fill($a, 10)", "add($a, $a, 2)"]
+
+
+def test_a_count_beyond_the_buffers_means_all_of_them_where_calls_are_lax():
+    def made():
+        @T.prim_func
+        def k(A: T.Tensor((16,), "float32")):
+            with T.Kernel(1) as (cid, vid):
+                a = T.alloc_ub((4, 16), "float32")
+                b = T.alloc_ub((8, 16), "float16")
+                T.tile.cast(a, b, "CAST_NONE", 4096)
+
+        return k
+
+    with override(lax_calls=True), pytest.warns(KernelWarning, match="only 64 elements") as seen:
+        (cast,) = walk_ops(made().launch.body)
+    assert __file__.endswith(seen[0].filename)
+    counts = [constant_value(element_count(r)) for r in (cast.region("dst"), cast.region("src"))]
+    assert counts == [64, 64] and cast.operand("count") is None
+    with pytest.raises(KernelError, match="count is 4096"):
+        made()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
+import torch
 
 import tile_frontend as T
 from tile_ir import KernelError
@@ -24,6 +27,16 @@ def test_the_family(monkeypatch: pytest.MonkeyPatch) -> None:
         assert determine_platform("auto") == "A3"
     monkeypatch.setenv("TL_PLATFORM", "A3")
     assert determine_platform() == "A3" and determine_platform("A2") == "A2"
+
+
+def test_the_family_of_the_device_torch_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TL_PLATFORM", raising=False)
+    device = SimpleNamespace(name="Ascend950PR")
+    npu = SimpleNamespace(is_available=lambda: True, get_device_properties=lambda _: device)
+    monkeypatch.setattr(torch, "npu", npu, raising=False)
+    assert determine_platform() == "A5"
+    monkeypatch.setattr(npu, "is_available", lambda: False)
+    assert determine_platform() == "A3"
 
 
 @pytest.mark.parametrize(

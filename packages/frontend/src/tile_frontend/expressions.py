@@ -191,6 +191,8 @@ class ExpressionEvaluator:
         """`left symbol right`, with a clear error where that means nothing."""
         try:
             return self.guarded(node, fn, left, right)
+        except KernelError:
+            raise
         except (TypeError, ValueError, ArithmeticError) as error:
             for value in (left, right):
                 if isinstance(value, (Tile, View)):

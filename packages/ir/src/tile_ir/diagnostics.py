@@ -96,8 +96,9 @@ class TileError(Exception):
         return "\n".join(d.render(self.sources) for d in (self.diagnostic, *self.notes))
 
 
-class KernelError(TileError):
-    """The kernel's source asks for something that is not allowed."""
+class KernelError(TileError, ValueError):
+    """The kernel's source asks for something that is not allowed. It is a ValueError too, which is
+    what scripts written for tilelang catch around calls and compilations."""
 
 
 class CallError(KernelError):
