@@ -20,6 +20,7 @@ from tile_ir.ops.rules import (
     destination,
     elements_bound,
     exact_sizes,
+    integer_scalars,
     leading,
     regions,
     scalar,
@@ -56,19 +57,6 @@ def _same_elements(op: Op) -> Problem | None:
         "src",
         "cast one of them with T.tile.cast",
     )
-
-
-def _integers(op: Op) -> Problem | None:
-    """Scalars count bytes, blocks or repeats."""
-    for definition, operand in zip(op.opdef.operands, op.operands, strict=True):
-        if isinstance(operand, Expr) and operand.dtype.is_float:
-            return Problem(
-                "dtype-mismatch",
-                f"{op.opdef.name}: {definition.name} is a float, expected an integer",
-                definition.name,
-                "write an integer",
-            )
-    return None
 
 
 def _consecutive_source(op: Op) -> Problem | None:
@@ -244,7 +232,7 @@ OPS = (
         meaning=_gather,
         flat=True,
         uses=_gather_uses,
-        dtype_rule=all_rules(_same_elements, _integers),
+        dtype_rule=all_rules(_same_elements, integer_scalars),
         shape_rule=all_rules(_consecutive_source, exact_sizes),
         cost=vector_cost(5, 5),
     ),
@@ -307,7 +295,7 @@ OPS = (
         placement=VECTOR,
         meaning=_gather_bits,
         flat=True,
-        dtype_rule=all_rules(_same_elements, _pattern_width, _integers),
+        dtype_rule=all_rules(_same_elements, _pattern_width, integer_scalars),
         shape_rule=_each_consecutive,
         cost=vector_cost(64, 32),
     ),
@@ -327,7 +315,7 @@ OPS = (
         placement=VECTOR,
         meaning=_gather_blocks,
         flat=True,
-        dtype_rule=all_rules(_same_elements, _integers),
+        dtype_rule=all_rules(_same_elements, integer_scalars),
         shape_rule=_block_sizes,
         cost=vector_cost(42, 21),
     ),

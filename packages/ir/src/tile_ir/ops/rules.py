@@ -178,6 +178,19 @@ def shape_text(region: Region) -> str:
     return f"[{', '.join(map(str, extents))}] = {math.prod(extents)} elements"
 
 
+def integer_scalars(op: Op) -> Problem | None:
+    """Scalars count something: elements, bytes, blocks or repeats."""
+    for definition, operand in zip(op.opdef.operands, op.operands, strict=True):
+        if isinstance(operand, Expr) and operand.dtype.is_float:
+            return Problem(
+                "dtype-mismatch",
+                f"{op.opdef.name}: {definition.name} is a float, expected an integer",
+                definition.name,
+                "write an integer",
+            )
+    return None
+
+
 def all_rules(*rules: Rule) -> Rule:
     """The first problem any of the rules finds."""
 

@@ -24,6 +24,7 @@ from tile_ir.ops.rules import (
     destination,
     elements_bound,
     exact_sizes,
+    integer_scalars,
     leading,
     same_dtype,
     same_size_of,
@@ -46,19 +47,6 @@ MAX_SORTED = 8192
 
 def _whole_groups(region: Region) -> int:
     return -(-elements_bound(region) // GROUP) * GROUP
-
-
-def _whole_numbers(op: Op) -> Problem | None:
-    """Counts are integers."""
-    for definition, operand in zip(op.opdef.operands, op.operands, strict=True):
-        if isinstance(operand, Expr) and operand.dtype.is_float:
-            return Problem(
-                "dtype-mismatch",
-                f"{op.opdef.name}: {definition.name} is a float, expected an integer",
-                definition.name,
-                "write an integer",
-            )
-    return None
 
 
 def _sortable_size(op: Op) -> Problem | None:
@@ -241,7 +229,7 @@ OPS = (
         meaning=_sort,
         flat=True,
         uses=_sort_uses,
-        dtype_rule=all_rules(same_dtype, _whole_numbers),
+        dtype_rule=all_rules(same_dtype, integer_scalars),
         shape_rule=all_rules(_sortable_size, _counts_inside, exact_sizes),
         scratch=_sort_scratch,
         cost=vector_cost(2 / 7, 2 / 7),
@@ -264,7 +252,7 @@ OPS = (
         meaning=_topk,
         flat=True,
         uses=_topk_uses,
-        dtype_rule=all_rules(same_dtype, _whole_numbers),
+        dtype_rule=all_rules(same_dtype, integer_scalars),
         shape_rule=all_rules(_sortable_size, _counts_inside, exact_sizes),
         scratch=_sort_scratch,
         cost=vector_cost(2 / 7, 2 / 7),
