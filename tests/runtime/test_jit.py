@@ -190,6 +190,7 @@ def test_pass_configs() -> None:
         assert options.stop_after == "plan_memory" and options.dump_dir == Path("dumps")
     with pytest.warns(UserWarning) as caught:
         pass_options({"tl.ascend_auto_sink": True})
+    assert Path(caught[0].filename) == Path(__file__)
     assert str(caught[0].message) == (
         "pass config 'tl.ascend_auto_sink' is unknown and ignored; "
         "did you mean 'tl.ascend_auto_sync'?"

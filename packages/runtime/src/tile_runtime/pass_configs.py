@@ -103,5 +103,14 @@ def _known_key(key: object) -> PassConfigKey | None:
     except ValueError:
         close = difflib.get_close_matches(str(text), [k.value for k in PassConfigKey], n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
-        warnings.warn(f"pass config {text!r} is unknown and ignored{hint}", stacklevel=4)
+        message = f"pass config {text!r} is unknown and ignored{hint}"
+        warnings.warn(message, stacklevel=_level_of_caller())
         return None
+
+
+def _level_of_caller() -> int:
+    """How far up the stack the first frame is that is none of ours."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("tile_"):
+        level, frame = level + 1, frame.f_back
+    return level
