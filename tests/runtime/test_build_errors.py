@@ -51,7 +51,7 @@ def test_the_compiler_is_chosen_by_switch_then_cxx_then_path(
 def test_the_command_line() -> None:
     command = host_command(("g++",), [Path("a.cpp"), Path("b.cpp")], Path("k.so"), [Path("inc")])
     assert command == [
-        "g++", "-std=c++17", "-O2", "-fPIC", "-shared", "-pipe", "-Iinc", "a.cpp", "b.cpp",
+        "g++", "-std=c++17", "-O2", "-fwrapv", "-fPIC", "-shared", "-pipe", "-Iinc", "a.cpp", "b.cpp",
         "-o", "k.so",
     ]  # fmt: skip
 
@@ -95,7 +95,7 @@ def test_the_device_command_line() -> None:
         "bisheng", [Path("k.cpp"), Path("e.cpp")], Path("k.so"), [Path("hdr")], Path("/cann")
     )
     assert command == [
-        "bisheng", "--npu-arch=dav-2201", "-O2", "-std=c++17", "-xasc",
+        "bisheng", "--npu-arch=dav-2201", "-O2", "-fwrapv", "-std=c++17", "-xasc",
         "-I/cann/include", "-I/cann/include/experiment/msprof",
         "-I/cann/include/experiment/runtime", "-I/cann/pkg_inc", "-I/cann/pkg_inc/runtime",
         "-I/cann/pkg_inc/profiling", "-Ihdr", "-L/cann/lib64",

@@ -65,7 +65,7 @@ def test_compile_load_and_launch(
     backend = NpuBackend()
     assert "bisheng" in backend.identity() and "--npu-arch=dav-2201" in backend.identity()
     backend.compile((files.source, files.entry), files.library)
-    assert bisheng.read_text().startswith("--npu-arch=dav-2201 -O2 -std=c++17 -xasc ")
+    assert bisheng.read_text().startswith("--npu-arch=dav-2201 -O2 -fwrapv -std=c++17 -xasc ")
 
     signature = signature_of(func, 4)
     launch = backend.load(files, signature, func, DEFAULT_TARGET)

@@ -169,7 +169,8 @@ MUTATIONS = (
     ),
     *of(
         "scalars",
-        ("T.Parallel(2, width)", "^T.Parallel(2, 2, width)", "parallel-rank"),
+        ("T.Parallel(2, width)", "T.Parallel(2, 2, width)", "loop-target", "^for i, j"),
+        ("for i, j in T.Parallel(2, ", "for i, j, m in T.Parallel(2, 2, ", "parallel-rank", "^for i, j"),
         ("threads=1", "threads=^4", "launch-threads"),
         ("threads=1", "threads=2", "not-lowered-yet", "^with T.Kernel"),
         ('total = T.alloc_var("float32", init=0.0)', "total = 0.0", "lost-assignment", "^total += y"),

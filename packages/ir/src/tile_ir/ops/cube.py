@@ -154,6 +154,7 @@ def _problems(op: Op) -> Problem | None:
 
 
 def _whole_accumulator(op: Op) -> Problem | None:
+    """The accumulator is zeroed whole."""
     dst = op.region("dst")
     if static_matrix(dst) is not None and all(
         is_constant(s.offset, 0) and s.extent == size
