@@ -169,7 +169,7 @@ MUTATIONS = (
     ),
     *of(
         "scalars",
-        ("T.Parallel(2, width)", "T.Parallel(2, 2, width)", "loop-target", "^for i, j"),
+        ("T.Parallel(2, width)", "T.Parallel(2, 2, width)", "loop-target", "^i, j in"),
         ("for i, j in T.Parallel(2, ", "for i, j, m in T.Parallel(2, 2, ", "parallel-rank", "^for i, j"),
         ("threads=1", "threads=^4", "launch-threads"),
         ("threads=1", "threads=2", "not-lowered-yet", "^with T.Kernel"),
