@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from tile_ir import Core, Diagnostic, For, Func, KernelError, Op, Phase, Section, Store, Target
-from tile_ir.expr import Load
-from tile_ir.expr import walk as walk_expr
 from tile_ir.machine import CORE_OF_MEMORY, Memory
 from tile_ir.nodes import Body, LoopKind, Stmt
 from tile_ir.opdef import Effect, core_of
-from tile_ir.walk import bodies, expressions, walk, with_bodies
+from tile_ir.walk import bodies, loads, walk, with_bodies
 from tile_passes.passdef import ir_pass
 
 CROSS_CORE = (Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG, Effect.SYNC_ALL)
@@ -68,10 +66,9 @@ def _core_of_store(store: Store, memory: Memory) -> Core | None:
     if memory in CORE_OF_MEMORY:
         return CORE_OF_MEMORY[memory]
     read = {
-        CORE_OF_MEMORY[p.buffer.memory]
-        for e in expressions(store)
-        for p in walk_expr(e)
-        if isinstance(p, Load) and p.buffer.memory in CORE_OF_MEMORY
+        CORE_OF_MEMORY[load.buffer.memory]
+        for load in loads(store)
+        if load.buffer.memory in CORE_OF_MEMORY
     }
     return Core.VECTOR if Core.VECTOR in read else Core.CUBE
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from tile_ir import OPS, For, Func, Op, Phase, Store, Target, While
-from tile_ir.expr import Expr, Load, walk
 from tile_ir.location import Loc
 from tile_ir.machine import Memory, Pipe
 from tile_ir.nodes import Body, Stmt
 from tile_ir.opdef import Effect, pipe_of
-from tile_ir.walk import bodies, expressions, with_bodies
+from tile_ir.walk import bodies, loads, with_bodies
 from tile_passes.passdef import ir_pass
 
 
@@ -48,7 +47,7 @@ def _inside(stmt: Stmt, busy: bool) -> tuple[Stmt, bool]:
         return stmt, busy
     repeats = isinstance(stmt, (For, While)) and any(map(_works, inner))
     done = [_body(b, busy or repeats) for b in inner]
-    if isinstance(stmt, While) and _reads_memory((stmt.condition,)):
+    if isinstance(stmt, While) and _reads_memory(stmt):
         # The condition is read again after every round.
         done = [(*b, _barrier(stmt.loc)) for b in done]
     return with_bodies(stmt, tuple(done)), busy or any(map(_works, inner))
@@ -64,15 +63,11 @@ def _touches_memory(stmt: Stmt) -> bool:
             return stmt.opdef.effect in (Effect.DATA, Effect.PRINT, Effect.DUMP)
         case Store(buffer=buffer) if buffer.memory is not Memory.VAR:
             return True
-    return _reads_memory(tuple(expressions(stmt)))
+    return _reads_memory(stmt)
 
 
-def _reads_memory(exprs: tuple[Expr, ...]) -> bool:
-    return any(
-        isinstance(part, Load) and part.buffer.memory is not Memory.VAR
-        for e in exprs
-        for part in walk(e)
-    )
+def _reads_memory(stmt: Stmt) -> bool:
+    return any(load.buffer.memory is not Memory.VAR for load in loads(stmt))
 
 
 def _barrier(loc: Loc) -> Op:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tile_ir import Alloc, Func, KernelError, Memory, Phase, Target
 from tile_ir.footprint import buffer_bytes, round_up
+from tile_passes.analysis.first_fit import first_fit
 from tile_passes.passdef import ir_pass
 
 
@@ -33,14 +34,12 @@ def plan_memory(func: Func, target: Target) -> Func:
 
 def _layout(allocs: Sequence[Alloc], memory: Memory, target: Target) -> list[Alloc]:
     align = target.alignment[memory]
-    taken = sorted(
-        (a.address, a.address + buffer_bytes(a)) for a in allocs if a.address is not None
-    )
+    taken = [(a.address, a.address + buffer_bytes(a)) for a in allocs if a.address is not None]
     result: dict[Alloc, Alloc] = {a: a for a in allocs if a.address is not None}
     cursor = 0
     for a in allocs:
         if a.address is None and not a.scratch:
-            cursor = _first_gap(cursor, buffer_bytes(a), taken, align)
+            cursor = first_fit(cursor, buffer_bytes(a), taken, align)
             result[a] = replace(a, address=cursor)
             cursor += buffer_bytes(a)
     behind = round_up(max([cursor, *(end for _, end in taken)]), align)
@@ -50,14 +49,6 @@ def _layout(allocs: Sequence[Alloc], memory: Memory, target: Target) -> list[All
     ordered = [result[a] for a in allocs]
     _check_capacity(ordered, memory, target)
     return ordered
-
-
-def _first_gap(start: int, size: int, taken: Sequence[tuple[int, int]], align: int) -> int:
-    start = round_up(start, align)
-    for low, high in taken:
-        if start < high and low < start + size:
-            start = round_up(high, align)
-    return start
 
 
 def _check_capacity(allocs: Sequence[Alloc], memory: Memory, target: Target) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from tile_ir import Alloc, Func, Memory, Phase, Target
 from tile_ir.footprint import buffer_bytes, round_up
 from tile_ir.walk import walk_ops
+from tile_passes.analysis.first_fit import first_fit
 from tile_passes.analysis.liveness import LiveRange, live_ranges
 from tile_passes.passdef import ir_pass
 
@@ -105,27 +106,23 @@ def _fit(
 ) -> dict[Alloc, int] | None:
     """First fit in this order; None if a buffer has no place."""
     result: dict[Alloc, int] = {}
+    always = [_extent(f, f.address or 0) for f in fixed]
     for a in free:
         size = buffer_bytes(a)
-        always = [(f.address or 0, buffer_bytes(f)) for f in fixed]
-        others = [
-            (address, buffer_bytes(b), live(b).meets(live(a))) for b, address in result.items()
+        every = [*always, *(_extent(b, start) for b, start in result.items())]
+        needed = [
+            *always,
+            *(_extent(b, start) for b, start in result.items() if live(b).meets(live(a))),
         ]
-        every = [*always, *((start, length) for start, length, _ in others)]
-        needed = [*always, *((start, length) for start, length, meets in others if meets)]
-        address = _lowest(size, every, align) if fresh_first else None
+        address = first_fit(0, size, every, align) if fresh_first else None
         if address is None or address + size > room:
-            address = _lowest(size, needed, align)
+            address = first_fit(0, size, needed, align)
         if address + size > room:
             return None
         result[a] = address
     return result
 
 
-def _lowest(size: int, taken: Sequence[tuple[int, int]], align: int) -> int:
-    """The lowest address with room between what is taken."""
-    address = 0
-    for start, length in sorted(taken):
-        if address + size > start and address < start + length:
-            address = round_up(start + length, align)
-    return address
+def _extent(a: Alloc, address: int) -> tuple[int, int]:
+    """First byte and end of a buffer at an address."""
+    return address, address + buffer_bytes(a)

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tile_ir import Buffer, For, If, Op, Section, Store, While
-from tile_ir.expr import Expr, Load, constant_value, walk
+from tile_ir.expr import constant_value
 from tile_ir.nodes import Body, Break, Stmt
 from tile_ir.opdef import accesses
-from tile_ir.walk import bodies, expressions
+from tile_ir.walk import bodies, loads
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def _runs(stmt: Stmt) -> bool:
 
 def _touched(stmt: Stmt) -> Iterator[tuple[Buffer, bool]]:
     """Buffers a statement itself touches, and whether it defines them."""
-    read = {load.buffer for e in expressions(stmt) for load in _loads(e)}
+    read = {load.buffer for load in loads(stmt)}
     written: dict[Buffer, bool] = {}
     if isinstance(stmt, Op):
         for region, access in accesses(stmt):
@@ -90,10 +90,6 @@ def _touched(stmt: Stmt) -> Iterator[tuple[Buffer, bool]]:
         written[stmt.buffer] = False
     yield from ((b, False) for b in read)
     yield from ((b, whole) for b, whole in written.items() if b not in read)
-
-
-def _loads(expr: Expr) -> Iterator[Load]:
-    return (part for part in walk(expr) if isinstance(part, Load))
 
 
 def live_ranges(body: Body) -> dict[Buffer, LiveRange]:
