@@ -83,7 +83,8 @@ def _consecutive(op: Op, names: tuple[str, ...]) -> Problem | None:
 
 
 def _gather_uses(op: Op) -> Mapping[str, Expr]:
-    offsets = "offset" if op.opdef.name == "gather" else "index"
+    """As many as both the destination and the third operand, which says where to look, have."""
+    offsets = op.opdef.operands[2].name
     count = minimum(element_count(op.region("dst")), element_count(op.region(offsets)))
     return {"dst": count, offsets: count}
 
