@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from tile_codegen_ascendc import emit, entry_source
-from tile_ir import DEFAULT_TARGET, Func
+from tile_ir import DEFAULT_TARGET, Automatic, Func
 from tile_passes import PassOptions, run_pipeline
 
 PROGRAMS = Path(__file__).parent / "error_corpus"
@@ -48,7 +48,7 @@ def load_without_compilers(text: str, file: Path) -> Callable[[], Any]:
 
 
 def _to_source(func: Func, **options: Any) -> None:
-    passes = PassOptions(enable=("insert_barriers",) if "pass_configs" in options else ())
+    passes = PassOptions(automatic=(Automatic.SYNC,) if "pass_configs" in options else ())
     lowered = run_pipeline(func, DEFAULT_TARGET, passes).func
     source = emit(lowered, DEFAULT_TARGET) + entry_source(lowered)
     raise Compiled(lowered, source)

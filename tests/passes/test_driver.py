@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tile_ir
-from tile_ir import DEFAULT_TARGET, Func, IRError, KernelError, Op, Phase, Target
+from tile_ir import DEFAULT_TARGET, Automatic, Func, IRError, KernelError, Op, Phase, Target
 from tile_ir.expr import Const
 from tile_passes import (
     PASSES,
@@ -40,7 +40,7 @@ def func() -> Func:
 def test_the_pipeline_reaches_the_last_phase_and_is_timed() -> None:
     result = run_pipeline(func(), DEFAULT_TARGET)
     assert result.func.phase is Phase.SYNCED
-    assert [r.name for r in result.records] == [p.name for p in PIPELINE if not p.opt_in]
+    assert [r.name for r in result.records] == [p.name for p in PIPELINE]
     assert all(r.seconds > 0 for r in result.records)
     changed = {r.name: r.changed for r in result.records}
     assert changed["remove_dead"] and not changed["simplify"]
@@ -59,10 +59,13 @@ def test_optional_passes_can_be_skipped() -> None:
     assert "%unread" in tile_ir.print_func(result.func)
 
 
-def test_opt_in_passes_run_when_enabled() -> None:
-    assert "insert_barriers" not in [r.name for r in run_pipeline(func(), DEFAULT_TARGET).records]
-    result = run_pipeline(func(), DEFAULT_TARGET, PassOptions(enable=("insert_barriers",)))
-    assert "insert_barriers" in [r.name for r in result.records]
+def test_what_is_left_to_the_compiler_is_in_the_text() -> None:
+    assert "automatic" not in tile_ir.print_func(run_pipeline(func(), DEFAULT_TARGET).func)
+    options = PassOptions(automatic=(Automatic.SYNC, Automatic.MEMORY))
+    result = run_pipeline(func(), DEFAULT_TARGET, options).func
+    text = tile_ir.print_func(result)
+    assert text.splitlines()[1].startswith('func "f" phase synced automatic memory sync @')
+    assert tile_ir.parse(text).automatic == result.automatic
 
 
 @pytest.mark.parametrize(
@@ -87,8 +90,7 @@ def test_stopping_early() -> None:
 
 
 def test_dumps_can_be_read_back(tmp_path: Path) -> None:
-    every = tuple(p.name for p in PIPELINE if p.opt_in)
-    run_pipeline(func(), DEFAULT_TARGET, PassOptions(enable=every, dump_dir=tmp_path / "deep"))
+    run_pipeline(func(), DEFAULT_TARGET, PassOptions(dump_dir=tmp_path / "deep"))
     files = sorted((tmp_path / "deep").iterdir())
     assert [f.name for f in files][:2] == ["f_00_input.tir", "f_01_infer_memory.tir"]
     assert len(files) == len(PIPELINE) + 1

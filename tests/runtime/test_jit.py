@@ -13,7 +13,7 @@ import torch
 import tile_codegen_ascendc
 import tile_frontend as T
 from hand_written import SAXPY_CPP, HandWritten
-from tile_ir import Func, IRError, KernelError
+from tile_ir import Automatic, Func, IRError, KernelError
 from tile_ir.switches import override
 from tile_runtime import JITKernel, PassConfigKey, compile, jit
 from tile_runtime.kernel import watch_kernels
@@ -181,9 +181,9 @@ def test_pass_configs() -> None:
             {PassConfigKey.TL_ASCEND_AUTO_SYNC: True, "tir.merge_static_smem": True}
         )
         assert options.skip == ()
-        assert options.enable == ("share_memory", "insert_barriers")
+        assert options.automatic == (Automatic.SYNC, Automatic.MEMORY)
         off = pass_options({PassConfigKey.TL_ASCEND_AUTO_SYNC: False})
-        assert off == pass_options(None) and off.enable == ()
+        assert off == pass_options(None) and off.automatic == ()
         with override(skip="simplify, remove_dead", stop_after="plan_memory", dump_ir="dumps"):
             options = pass_options({})
         assert options.skip == ("simplify", "remove_dead")

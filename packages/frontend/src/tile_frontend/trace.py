@@ -223,8 +223,8 @@ class Trace:
         h = self.header
         launch = Launch(h.blocks, h.block, h.lane, h.threads, allocs, self.body, h.loc)
         return Func(
-            self.name, self.params, launch, Phase.BUILT, self.loc, dict(self.sources),
-            remarks=tuple(self.remarks),
+            self.name, self.params, launch, Phase.BUILT, self.loc,
+            sources=dict(self.sources), remarks=tuple(self.remarks),
         )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from tile_ir.location import Loc
 from tile_ir.machine import Core, Layout, Memory, Pipe
 from tile_ir.nodes import (
     Alloc,
+    Automatic,
     Break,
     Buffer,
     For,
@@ -70,6 +71,7 @@ __all__ = [
     "TARGETS",
     "Access",
     "Alloc",
+    "Automatic",
     "Break",
     "Buffer",
     "BuildError",

@@ -229,6 +229,14 @@ class Launch:
     loc: Loc
 
 
+class Automatic(Enum):
+    """What the author of a kernel leaves to the compiler: the order of a core's pipes, or which
+    buffers share bytes."""
+
+    SYNC = "sync"
+    MEMORY = "memory"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Func:
     """A kernel: parameters in declaration order (tensors are GM buffers, scalars are variables).
@@ -242,6 +250,7 @@ class Func:
     launch: Launch
     phase: Phase
     loc: Loc
+    automatic: frozenset[Automatic] = frozenset()
     sources: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     remarks: tuple[Diagnostic, ...] = field(default=(), compare=False, repr=False)
 

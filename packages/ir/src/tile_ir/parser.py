@@ -34,6 +34,7 @@ from tile_ir.machine import Core, Layout, Memory
 from tile_ir.nodes import (
     Alloc,
     AttrValue,
+    Automatic,
     Body,
     Break,
     Buffer,
@@ -109,7 +110,7 @@ class _Reader:
         while isinstance(nodes[0], Tree) and nodes[0].data == "file":
             number, name = nodes.pop(0).children  # type: ignore[union-attr]
             self.files[int(str(number))] = json.loads(str(name))
-        name, phase, loc, *rest = nodes
+        name, phase, automatic, loc, *rest = nodes
         params = tuple(self.param(node) for node in rest[:-1])
         launch = self.launch(rest[-1])
         return Func(
@@ -118,6 +119,9 @@ class _Reader:
             launch,
             self.word(phase, Phase, upper=True),
             self.loc(loc),
+            frozenset(self.word(n, Automatic) for n in _children(automatic))
+            if automatic is not None
+            else frozenset(),
         )
 
     def word(self, node: Node, enum: Any, upper: bool = False) -> Any:

@@ -140,7 +140,8 @@ class _Printer:
         func, launch = self.func, self.func.launch
         self.line(
             0,
-            f"func {json.dumps(func.name)} phase {func.phase.name.lower()} {self.at(func.loc)} {{",
+            f"func {json.dumps(func.name)} phase {func.phase.name.lower()}{_automatic(func)} "
+            f"{self.at(func.loc)} {{",
         )
         for param in func.params:
             if isinstance(param, Buffer):
@@ -225,6 +226,11 @@ class _Printer:
         pairs = zip(op.opdef.attrs, op.attrs, strict=True)
         attrs = ", ".join(f"{a.name}={_attribute(v)}" for a, v in pairs)
         return f"{op.opdef.name}({operands})" + (f" {{{attrs}}}" if attrs else "")
+
+
+def _automatic(func: Func) -> str:
+    words = sorted(a.value for a in func.automatic)
+    return "".join(f" {w}" for w in ("automatic", *words)) if words else ""
 
 
 def _shape(buffer: Buffer) -> str:

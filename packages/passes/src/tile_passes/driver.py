@@ -7,17 +7,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tile_ir import Func, IRError, Target, TileError, did_you_mean, print_func, verify
+from tile_ir import Automatic, Func, IRError, Target, TileError, did_you_mean, print_func, verify
 from tile_passes.passdef import Pass
 
 
 @dataclass(frozen=True, slots=True)
 class PassOptions:
-    """How to run a pipeline; read from the switches by whoever calls. Passes that are opt-in run
-    if `enable` names them."""
+    """How to run a pipeline; read from the switches by whoever calls. `automatic` is what the
+    function leaves to the compiler besides what its text says."""
 
     skip: tuple[str, ...] = ()
-    enable: tuple[str, ...] = ()
+    automatic: tuple[Automatic, ...] = ()
     stop_after: str | None = None
     dump_dir: Path | None = None
     after_each: Callable[[Pass, Func, bool], None] | None = None
@@ -51,7 +51,7 @@ def run_passes(
     records: list[PassRecord] = []
     _dump(options, 0, "input", func)
     for number, p in enumerate(passes, 1):
-        if p.name in options.skip or (p.opt_in and p.name not in options.enable):
+        if p.name in options.skip:
             continue
         start = time.perf_counter()
         new = _run_one(p, func, target, [r.name for r in records])
@@ -68,7 +68,7 @@ def run_passes(
 
 def _check_names(passes: Sequence[Pass], options: PassOptions) -> None:
     names = [p.name for p in passes]
-    for wanted in (*options.skip, *options.enable, *filter(None, [options.stop_after])):
+    for wanted in (*options.skip, *filter(None, [options.stop_after])):
         if wanted not in names:
             raise IRError(
                 "unknown-pass",

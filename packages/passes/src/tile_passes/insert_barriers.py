@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tile_ir import OPS, For, Func, Op, Phase, Store, Target, While
+from tile_ir import OPS, Automatic, For, Func, Op, Phase, Store, Target, While
 from tile_ir.location import Loc
 from tile_ir.machine import Memory, Pipe
 from tile_ir.nodes import Body, Stmt
@@ -11,7 +11,7 @@ from tile_ir.walk import bodies, loads, with_bodies
 from tile_passes.passdef import ir_pass
 
 
-@ir_pass(needs=Phase.TYPED, opt_in=True)
+@ir_pass(needs=Phase.TYPED, optional=True)
 def insert_barriers(func: Func, target: Target) -> Func:
     """Put `barrier_all` between any two statements of a core that touch memory.
 
@@ -19,6 +19,8 @@ def insert_barriers(func: Func, target: Target) -> Func:
     itself; a barrier is left out where nothing ran since the last one; a loop's body begins as its
     end left things. Limits: no two pipes overlap; the two kinds of core are not ordered.
     """
+    if Automatic.SYNC not in func.automatic:
+        return func
     return func.with_body(_body(func.launch.body, False))
 
 

@@ -12,15 +12,13 @@ PassFunction = Callable[[Func, Target], Func]
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One pass. `gives` is None when the phase stays; `optional` ones may be skipped, `opt_in` ones
-    run only when asked for by name."""
+    """One pass. `gives` is None when the phase stays; `optional` ones may be skipped."""
 
     name: str
     run: PassFunction
     needs: Phase
     gives: Phase | None
     optional: bool
-    opt_in: bool = False
 
     @property
     def summary(self) -> str:
@@ -32,11 +30,10 @@ def ir_pass(
     needs: Phase,
     gives: Phase | None = None,
     optional: bool = False,
-    opt_in: bool = False,
 ) -> Callable[[PassFunction], Pass]:
     """Make a pass of a function; it is called by the name of the function."""
 
     def decorate(fn: PassFunction) -> Pass:
-        return Pass(fn.__name__, fn, needs, gives, optional or opt_in, opt_in)
+        return Pass(fn.__name__, fn, needs, gives, optional)
 
     return decorate

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from tile_ir import Func, IRError, Target, did_you_mean
+from tile_ir import Automatic, Func, IRError, Target, did_you_mean
 from tile_passes.accept_manual_sync import accept_manual_sync
 from tile_passes.assign_cores import assign_cores
 from tile_passes.check_written import check_written
@@ -39,11 +40,13 @@ PASSES: dict[str, Pass] = {p.name: p for p in PIPELINE}
 
 def run_pipeline(func: Func, target: Target, options: PassOptions | None = None) -> PassResult:
     """From a traced kernel to IR that can be emitted."""
-    return run_passes(func, PIPELINE, target, options)
+    options = options or PassOptions()
+    return run_passes(_leaving(func, frozenset(options.automatic)), PIPELINE, target, options)
 
 
 def apply_passes(func: Func, names: Sequence[str], target: Target) -> Func:
-    """Run named passes on any function, as `tile-ascend opt` does."""
+    """Run named passes on any function, as `tile-ascend opt` does: naming `insert_sync` leaves the
+    order of pipes to it."""
     for name in names:
         if name not in PASSES:
             raise IRError(
@@ -52,6 +55,14 @@ def apply_passes(func: Func, names: Sequence[str], target: Target) -> Func:
                 None,
                 did_you_mean(name, PASSES) or f"passes: {', '.join(PASSES)}",
             )
-    return run_passes(
-        func, [PASSES[n] for n in names], target, PassOptions(enable=tuple(names))
-    ).func
+    func = _leaving(func, frozenset(_ASKED_BY[n] for n in names if n in _ASKED_BY))
+    return run_passes(func, [PASSES[n] for n in names], target).func
+
+
+# What naming a pass leaves to the compiler.
+_ASKED_BY = {"insert_barriers": Automatic.SYNC, "share_memory": Automatic.MEMORY}
+
+
+def _leaving(func: Func, more: frozenset[Automatic]) -> Func:
+    """The function with more left to the compiler than its text says."""
+    return func if more <= func.automatic else replace(func, automatic=func.automatic | more)

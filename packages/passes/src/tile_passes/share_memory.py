@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tile_ir import Alloc, Func, Memory, Phase, Target
+from tile_ir import Alloc, Automatic, Func, Memory, Phase, Target
 from tile_ir.footprint import buffer_bytes, round_up
 from tile_ir.walk import walk_ops
 from tile_passes.analysis.first_fit import first_fit
@@ -13,7 +13,7 @@ from tile_passes.analysis.liveness import LiveRange, live_ranges
 from tile_passes.passdef import ir_pass
 
 
-@ir_pass(needs=Phase.TYPED, opt_in=True)
+@ir_pass(needs=Phase.TYPED, optional=True)
 def share_memory(func: Func, target: Target) -> Func:
     """Give addresses to the buffers of a memory that cannot hold them side by side.
 
@@ -22,6 +22,8 @@ def share_memory(func: Func, target: Target) -> Func:
     are tried. Limits: addresses of the user stay and are taken as needed throughout; what does not
     fit is left to `plan_memory`, which reports it.
     """
+    if Automatic.MEMORY not in func.automatic:
+        return func
     ranges = _of_roots(func)
     placed: dict[Alloc, Alloc] = {}
     for memory in target.capacity:

@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from tile_ir import Func, KernelError, print_func
+from tile_ir import Automatic, Func, KernelError, print_func
 from tile_ir.switches import switch
 from tile_passes import Pass, PassOptions
 
@@ -43,12 +43,12 @@ class PassConfigKey(str, Enum):
     CUDA_KERNELS_OUTPUT_DIR = "cuda.kernels_output_dir"
 
 
-# The opt-in passes that a key switches on when it is True. The other keys concern other hardware or
-# another compiler, or what the pipeline does anyhow, and are accepted without effect.
-_PASSES_OF_KEY: dict[PassConfigKey, tuple[str, ...]] = {
-    # With a barrier after every statement, sharing bytes cannot make a race.
-    PassConfigKey.TL_ASCEND_AUTO_SYNC: ("share_memory", "insert_barriers"),
-    PassConfigKey.TL_ASCEND_MEMORY_PLANNING: ("share_memory",),
+# What a key that is True leaves to the compiler. The other keys concern other hardware or another
+# compiler, or what the pipeline does anyhow, and are accepted without effect.
+_AUTOMATIC_OF_KEY: dict[PassConfigKey, tuple[Automatic, ...]] = {
+    # Where order is automatic, sharing bytes cannot make a race.
+    PassConfigKey.TL_ASCEND_AUTO_SYNC: (Automatic.SYNC, Automatic.MEMORY),
+    PassConfigKey.TL_ASCEND_MEMORY_PLANNING: (Automatic.MEMORY,),
 }
 _SWITCHES = frozenset(
     {
@@ -66,7 +66,7 @@ def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
     Warns about a key that does not exist; raises KernelError for a value of the wrong type.
     """
     skip = [name.strip() for name in switch("skip").split(",") if name.strip()]
-    enable: list[str] = []
+    automatic: set[Automatic] = set()
     for key, value in (pass_configs or {}).items():
         known = _known_key(key)
         if known not in _SWITCHES:
@@ -76,11 +76,11 @@ def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
                 "pass-config", f"pass config {_text(key)!r} is {value!r}, expected True or False"
             )
         if value:
-            enable += [p for p in _PASSES_OF_KEY.get(known, ()) if p not in enable]
+            automatic.update(_AUTOMATIC_OF_KEY.get(known, ()))
     dump = switch("dump_ir")
     return PassOptions(
         skip=tuple(skip),
-        enable=tuple(enable),
+        automatic=tuple(a for a in Automatic if a in automatic),
         stop_after=switch("stop_after") or None,
         dump_dir=Path(dump) if dump else None,
         after_each=_print_changed if switch("debug") >= 2 else None,
