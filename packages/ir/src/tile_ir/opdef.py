@@ -136,7 +136,9 @@ class OpDef:
     `unavailable` says what an operation needs that no back end has; such operations are checked and
     printed, but not lowered. The meaning of one that `reads_deq_scale` gets the factor of the last
     `set_deq_scale` behind its operands. An operation that `accumulates` surely adds to what
-    it reads and writes, which must have a value before.
+    it reads and writes, which must have a value before. One that is `in_order` starts after all
+    earlier work of its own pipe is complete: the pipe, or the code of the operation, sees to that.
+    What `atomic` operations write to gm may meet what others of them write there, in any order.
     """
 
     name: str
@@ -164,6 +166,8 @@ class OpDef:
     unavailable: str = ""
     reads_deq_scale: Callable[[Op], bool] = lambda op: False
     accumulates: Callable[[Op], bool] = lambda op: False
+    in_order: bool = False
+    atomic: bool = False
 
     def call_order(self) -> tuple[str, ...]:
         """Names of operands and attributes in the order a script passes them."""

@@ -77,6 +77,7 @@ def _piece(
         dtype_rule=_addable,
         shape_rule=shape_rule,
         cost=transfer_cost(200, rate),
+        atomic=True,
     )
 
 
@@ -96,6 +97,7 @@ OPS = (
         dtype_rule=_addable,
         shape_rule=same_tile,
         cost=transfer_cost(200, 64),
+        atomic=True,
     ),
     _piece(
         "atomic_ub_gm",

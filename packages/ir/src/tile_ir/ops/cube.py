@@ -204,6 +204,7 @@ MMA = OpDef(
     shape_rule=_shapes,
     cost=_cost,
     accumulates=_never_starts,
+    in_order=True,
 )
 
 CLEAR = OpDef(

@@ -154,10 +154,9 @@ __aicore__ inline void mma(const AscendC::LocalTensor<C>& c, const AscendC::Loca
     if constexpr (sizeof(A) == 4) {
         params.kDirectionAlign = true;  // float tiles are loaded with k in steps of 16
     }
-    // A small result that is accumulated comes back too late for the next product (vendor's page on Mmad).
+    // A small result comes back too late for the next product, be it added to or overwritten (vendor's page on Mmad).
     constexpr uint32_t kFractalsInFlight = 10;
-    if (!init &&
-        ceil_to(rows, kFractalRows) / kFractalRows * (ceil_to(n, kFractalRows) / kFractalRows) < kFractalsInFlight) {
+    if (ceil_to(rows, kFractalRows) / kFractalRows * (ceil_to(n, kFractalRows) / kFractalRows) < kFractalsInFlight) {
         AscendC::PipeBarrier<PIPE_M>();
     }
     AscendC::Mmad(c, a, b, params);

@@ -1,0 +1,175 @@
+"""Whether two regions of one buffer surely share no element, in whatever relation two executions of
+their statements stand.
+
+Dimension by dimension, with linear forms and intervals; what is left undecided may meet. Buffers
+that share bytes, and the bytes around a region that an operation touches too, are not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from tile_ir.bounds import INF, Interval, interval, linear_form, simplify
+from tile_ir.expr import Binary, Const, Expr, Load, Var, binary, rebuild, walk
+from tile_ir.nodes import For, Let, Region, Slice, Stmt, While
+from tile_ir.touched_bytes import resolved
+from tile_ir.walk import Ranges, loop_range
+
+Path = Sequence[Stmt]
+_Change = Callable[[Expr], Expr]
+# Behind the name of a variable: its value in the other execution. No user's name has it.
+_OTHER = "'"
+
+
+def apart(
+    a: Region,
+    b: Region,
+    same: Collection[Var],
+    known: Ranges,
+    later: Var | None = None,
+    values: Mapping[Var, Expr] | None = None,
+) -> bool:
+    """Whether `a` of one execution and `b` of another surely have no element in common.
+
+    Variables in `same` have one value in both. `later` is a loop variable that is larger by at
+    least one where `b` is executed. All other variables, and all elements that are loaded, are
+    independent of each other. `known` gives intervals, `values` definitions to put in first.
+    """
+    if a.buffer is not b.buffer:
+        return False
+    ranges = dict(known)
+    ahead = Var("ahead" + _OTHER) if later is None else Var(later.name + _OTHER, later.dtype)
+    if later is not None:
+        span = known.get(later, Interval(-INF, INF))
+        ranges[ahead] = Interval(1, max(1, span.high - span.low))
+    renamed: dict[Expr, Expr] = {}
+
+    def other(expr: Expr) -> Expr:
+        """The expression as `b` has it."""
+        if isinstance(expr, Const) or expr in same:
+            return expr
+        if expr == later:
+            return expr + ahead
+        if isinstance(expr, (Var, Load)):
+            if expr not in renamed:
+                name = expr.name if isinstance(expr, Var) else f"load{len(renamed)}"
+                renamed[expr] = Var(name + _OTHER, expr.dtype)
+                ranges[renamed[expr]] = interval(expr, known)  # type: ignore[index]
+            return renamed[expr]
+        return rebuild(expr, other)
+
+    def first(expr: Expr) -> Expr:
+        return simplify(resolved(expr, values) if values else expr)
+
+    equal: set[Expr] = set()
+    for x, y in zip(a.dims, b.dims, strict=True):
+        start_a, plain_b = first(x.offset), first(y.offset)
+        start_b = simplify(other(plain_b))
+        span_a, span_b = _span(x, first, known), _span(y, first, known)
+        distance = interval(simplify(start_b - start_a), ranges)
+        if distance.low >= span_a or -distance.high >= span_b:
+            return True
+        equal |= _forced(start_a, plain_b, other, span_a, span_b, ranges)
+    return _contradict(equal, other, ranges)
+
+
+def _span(s: Slice, first: _Change, known: Ranges) -> float:
+    """Elements from the first to the last of a slice, at most."""
+    extent = interval(first(s.extent), known).high
+    return max(0, (extent - 1) * s.stride + 1)
+
+
+def _forced(
+    start_a: Expr, plain_b: Expr, other: _Change, span_a: float, span_b: float, ranges: Ranges
+) -> set[Expr]:
+    """What must have one value in both executions if they meet in this dimension: an atom whose
+    factor is as large as everything else in the dimension."""
+    forced = set()
+    in_a, base_a = linear_form(start_a)
+    in_b, base_b = linear_form(plain_b)
+    for atom, factor in in_a.items():
+        if in_b.get(atom) != factor:
+            continue
+        rest: Expr = Const(base_b - base_a)
+        for one, f in in_b.items():
+            if one != atom:
+                rest = rest + other(one) * f
+        for one, f in in_a.items():
+            if one != atom:
+                rest = rest - one * f
+        between = interval(simplify(rest), ranges)
+        # They meet where -span_b < factor * (difference of the atom) + rest < span_a.
+        if span_a - between.low <= abs(factor) and span_b + between.high <= abs(factor):
+            forced.add(atom)
+    return forced
+
+
+def _contradict(equal: set[Expr], other: _Change, ranges: Ranges) -> bool:
+    """Whether something cannot have one value in both executions, given what must have: values of
+    t // c and t % c make t."""
+    waiting = set(equal)
+    while waiting:
+        for expr in waiting:
+            distance = interval(simplify(other(expr) - expr), ranges)
+            if distance.low > 0 or distance.high < 0:
+                return True
+        found = {
+            e.left
+            for e in equal
+            if isinstance(e, Binary)
+            and e.op == "//"
+            and isinstance(e.right, Const)
+            and simplify(binary("%", e.left, e.right)) in equal
+        }
+        waiting = found - equal
+        equal = equal | found
+    return False
+
+
+def ever_meet(
+    a: Region, path_a: Path, b: Region, path_b: Path, known: Ranges, once: bool = False
+) -> bool:
+    """Whether some execution of one statement and some of the other may share an element.
+
+    A path is what stands around and before a statement, outermost first: enclosing statements, and
+    the lets it sees, in textual order. `once` is for two regions of one statement: then only
+    different executions count. `known` gives the intervals of what is visible everywhere. True
+    where nothing is known.
+    """
+    if a.buffer is not b.buffer:
+        return True
+    shared = 0
+    for x, y in zip(path_a, path_b, strict=False):
+        if x is not y:
+            break
+        shared += 1
+    common = path_a[:shared]
+    ranges, values = dict(known), {}
+    for path in (path_a, path_b):
+        for stmt in path:
+            if isinstance(stmt, For):
+                ranges[stmt.var] = loop_range(stmt, ranges)
+            if isinstance(stmt, Let) and stmt.var.dtype.is_integer:
+                ranges[stmt.var] = interval(stmt.value, ranges)
+                if not any(isinstance(e, Load) for e in walk(stmt.value)):
+                    values[stmt.var] = stmt.value
+    everywhere = set(known)
+    if not once and not apart(a, b, everywhere | defined(common), ranges, None, values):
+        return True
+    for i, loop in enumerate(common):
+        if isinstance(loop, (For, While)):
+            same = everywhere | defined(common[:i])
+            later = loop.var if isinstance(loop, For) else None
+            if not apart(a, b, same, ranges, later, values):
+                return True
+            if not apart(b, a, same, ranges, later, values):
+                return True
+    return False
+
+
+def defined(path: Path) -> set[Var]:
+    """The variables a path brings into sight."""
+    return {s.var for s in path if isinstance(s, (For, Let))}
+
+
+__all__ = ["Path", "apart", "defined", "ever_meet"]

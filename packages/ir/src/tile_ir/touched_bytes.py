@@ -1,0 +1,229 @@
+"""Which bytes a statement may touch, from its text: operands, element loads and stores.
+
+Hulls only, from the first to the last byte. Whether two regions whose hulls overlap are apart all
+the same is in `regions_apart`; what must be ordered is the business of whoever asks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tile_ir.bounds import Interval, interval, simplify
+from tile_ir.expr import Const, Expr, Var, rebuild
+from tile_ir.footprint import k0_elements, matrix_footprint, matrix_shape, round_up
+from tile_ir.geometry import BLOCK_BYTES, strides
+from tile_ir.machine import Memory, Pipe
+from tile_ir.nodes import Buffer, Op, Region, Slice, Stmt, Store
+from tile_ir.opdef import Effect, pipe_of
+from tile_ir.walk import Ranges, loads
+
+Values = Mapping[Var, Expr]
+_NO_VALUES: Values = {}
+# printf names a buffer for its address only.
+_TOUCHING = frozenset({Effect.DATA, Effect.DUMP, Effect.CACHE})
+_DMA = (Pipe.MTE2, Pipe.MTE3)
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """Bytes [low, high) of an on-chip memory, by address, or of a gm tensor, from its start.
+
+    The hull of what may be touched; infinite ends where nothing is known, which on chip are those
+    of the buffer. What is read and written is one touch that `writes`. `region` is the text of it;
+    an element is a region of extents one.
+    """
+
+    place: Memory | Buffer
+    low: float
+    high: float
+    writes: bool
+    atomic: bool
+    region: Region
+
+    def overlaps(self, other: Touch) -> bool:
+        """Whether the two hulls have a byte in common."""
+        return self.place is other.place and self.low < other.high and other.low < self.high
+
+
+def touches(
+    stmt: Stmt,
+    addresses: Mapping[Buffer, int],
+    known: Ranges,
+    values: Values = _NO_VALUES,
+) -> tuple[Touch, ...]:
+    """What the statement itself may touch, not the statements inside it. Element loads come first.
+
+    `addresses` gives the first byte of every on-chip buffer, `known` intervals of variables, and
+    `values` definitions to put in first: lets, and loop variables in terms of other ones, so that
+    `k % 2` of k = 2 * t is a constant. Scalar variables (memory VAR) are left out. The DMA moves
+    whole blocks of ub (hardware.md, section 3.3); matrices of l1 and l0 are touched whole, or in
+    whole columns of fractals (section 2.4).
+    """
+    found = []
+    for a in _accesses(stmt):
+        span = a.span if a.span is not None else _span(a.region, a.whole_blocks, known, values)
+        if span is None:
+            continue
+        buffer = a.region.buffer
+        if buffer.memory is Memory.GM:
+            found.append(Touch(buffer, span[0], span[1], a.writes, a.atomic, a.region))
+        else:
+            base = addresses[buffer]
+            place = buffer.memory
+            found.append(Touch(place, base + span[0], base + span[1], a.writes, False, a.region))
+    return tuple(found)
+
+
+def resolved(expr: Expr, values: Values) -> Expr:
+    """The expression with definitions put in, definitions of definitions included."""
+    if isinstance(expr, Const):
+        return expr
+    if isinstance(expr, Var):
+        value = values.get(expr)
+        return expr if value is None else resolved(value, values)
+    return rebuild(expr, lambda child: resolved(child, values))
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """One region a statement touches; `span` where it is the same in every execution."""
+
+    region: Region
+    writes: bool
+    atomic: bool
+    whole_blocks: bool
+    span: tuple[float, float] | None
+
+
+@lru_cache(maxsize=32768)
+def _accesses(stmt: Stmt) -> tuple[_Access, ...]:
+    """Statements never change, and most are asked about many times."""
+    found = [
+        _access(element(load.buffer, load.indices), False)
+        for load in loads(stmt)
+        if load.buffer.memory is not Memory.VAR
+    ]
+    if isinstance(stmt, Store) and stmt.buffer.memory is not Memory.VAR:
+        found.append(_access(element(stmt.buffer, stmt.indices), True))
+    if isinstance(stmt, Op) and stmt.opdef.effect in _TOUCHING:
+        opdef, blocks = stmt.opdef, pipe_of(stmt) in _DMA
+        for i, operand in enumerate(stmt.operands):
+            if isinstance(operand, Region) and operand.memory is not Memory.VAR:
+                writes = opdef.operand_def(i).access.writes
+                found.append(_access(operand, writes, opdef.atomic and writes, blocks))
+    return tuple(found)
+
+
+def element(buffer: Buffer, indices: tuple[Expr, ...]) -> Region:
+    """One element as a region."""
+    return Region(buffer, tuple(Slice(i, Const(1)) for i in indices))
+
+
+def _access(region: Region, writes: bool, atomic: bool = False, blocks: bool = False) -> _Access:
+    fixed = all(isinstance(s.offset, Const) and isinstance(s.extent, Const) for s in region.dims)
+    if region.memory is Memory.GM and region.buffer.static_shape() is None:
+        fixed = False
+    span = _span(region, blocks, {}, _NO_VALUES) if fixed else None
+    return _Access(region, writes, atomic, blocks, span)
+
+
+def _span(
+    region: Region, blocks: bool, known: Ranges, values: Values
+) -> tuple[float, float] | None:
+    """First byte and the one behind the last, from the start of the buffer; None for none."""
+    boxes = []
+    for s, dim in zip(region.dims, region.buffer.shape, strict=True):
+        offset, extent = _range(s.offset, known, values), _range(s.extent, known, values)
+        if extent.high <= 0:
+            return None
+        limit = _range(dim, known, values).high
+        # A region of a lowered function lies inside its buffer.
+        low = max(0, offset.low)
+        high = min(limit - 1, offset.high + (extent.high - 1) * s.stride)
+        boxes.append((low, max(low, high)))
+    buffer = region.buffer
+    if buffer.memory is Memory.GM:
+        return _gm_span(buffer, boxes, known, values)
+    steps, size, total = _layout(buffer)
+    if buffer.memory is Memory.UB:
+        low = sum(box[0] * step for box, step in zip(boxes, steps, strict=True)) * size
+        last = sum(box[1] * step for box, step in zip(boxes, steps, strict=True))
+        high = (last + 1) * size
+        if blocks:
+            low, high = low // BLOCK_BYTES * BLOCK_BYTES, -(-high // BLOCK_BYTES) * BLOCK_BYTES
+        return low, min(high, total)
+    return _matrix_span(buffer, boxes, steps, total)
+
+
+@lru_cache(maxsize=4096)
+def _layout(buffer: Buffer) -> tuple[tuple[int, ...], int, int]:
+    """Steps between elements of each dimension (between slots for leading dimensions of matrices,
+    in bytes), the size of an element, and the bytes the buffer has for itself."""
+    shape = buffer.static_shape()
+    assert shape is not None, f"{buffer.name} must have a static shape"
+    if buffer.memory is Memory.UB:
+        steps = [1]
+        for d in reversed(shape[1:]):
+            steps.insert(0, steps[0] * d)
+        # No two buffers share a block.
+        total = round_up(math.prod(shape) * buffer.dtype.size, BLOCK_BYTES)
+        return tuple(steps[: len(shape)]), buffer.dtype.size, total
+    slots, (rows, columns) = matrix_shape(buffer)
+    rows, columns = matrix_footprint(buffer.memory, buffer.dtype, rows, columns)
+    matrix = rows * columns * buffer.dtype.size
+    steps = [matrix]
+    for d in reversed(shape[1:-2]):
+        steps.insert(0, steps[0] * d)
+    return tuple(steps), buffer.dtype.size, slots * matrix
+
+
+def _matrix_span(
+    buffer: Buffer, boxes: list[tuple[float, float]], steps: tuple[int, ...], total: int
+) -> tuple[float, float]:
+    """Slots of whole matrices; of one matrix of l1 the columns of squares that are touched, which
+    lie one after another."""
+    matrix = steps[-1]
+    slots = boxes[:-2]
+    first = sum(box[0] * step for box, step in zip(slots, steps, strict=False))
+    last = sum(box[1] * step for box, step in zip(slots, steps, strict=False))
+    if buffer.memory is not Memory.L1 or first != last or not boxes:
+        return first, min(last + matrix, total)
+    # Loads to l0 read squares of 16 columns, or 32 of bytes.
+    square = max(16, k0_elements(buffer.dtype))
+    columns = buffer.static_shape()
+    assert columns is not None, "checked by whoever lays it out"
+    strip = matrix // (round_up(columns[-1], square) // square)
+    low, high = boxes[-1]
+    return (
+        first + low // square * strip,
+        min(first + (high // square + 1) * strip, total),
+    )
+
+
+def _gm_span(
+    buffer: Buffer, boxes: list[tuple[float, float]], known: Ranges, values: Values
+) -> tuple[float, float]:
+    low = high = 0.0
+    for box, step in zip(boxes, strides(buffer), strict=True):
+        pitch = _range(step, known, values)
+        low += _times(box[0], max(0, pitch.low))
+        high += _times(box[1], pitch.high)
+    return low * buffer.dtype.size, (high + 1) * buffer.dtype.size
+
+
+def _times(a: float, b: float) -> float:
+    return 0 if a == 0 or b == 0 else a * b
+
+
+def _range(expr: Expr, known: Ranges, values: Values) -> Interval:
+    if isinstance(expr, Const):
+        return Interval.exactly(expr.value)
+    if values:
+        expr = resolved(expr, values)
+    return interval(simplify(expr), known)
+
+
+__all__ = ["Touch", "Values", "element", "resolved", "touches"]
