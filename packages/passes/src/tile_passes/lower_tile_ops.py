@@ -17,6 +17,7 @@ from tile_ir.walk import (
 )
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.one_operation import lower_op
+from tile_passes.lowering.without_order import is_order, without_order
 from tile_passes.passdef import ir_pass
 
 
@@ -25,32 +26,34 @@ def lower_tile_ops(func: Func, target: Target) -> Func:
     """Replace every composite operation, strided vector operand and tail copy.
 
     Needs: TYPED. Gives: LOWERED. Idea: one rule per composite (`lowering/`), driven by the op
-    table; order inside a composite is kept by its own flags and barriers. Limits: pipelined loops
-    become serial ones.
+    table; order inside a composite is kept by its own flags and barriers, unless order is
+    automatic. Limits: pipelined loops become serial ones.
     """
     builder = Builder.for_func(func, target)
-    body = _body(func.launch.body, launch_ranges(func), builder)
+    body = _body(func.launch.body, launch_ranges(func), builder, func)
     if body is func.launch.body:
         return func
     launch = replace(func.launch, body=body, allocs=(*func.launch.allocs, *builder.allocs))
     return replace(func, launch=launch)
 
 
-def _body(body: Body, ranges: Ranges, builder: Builder) -> Body:
+def _body(body: Body, ranges: Ranges, builder: Builder, func: Func) -> Body:
     result: list[Stmt] = []
     changed = False
     for stmt, known in with_ranges(body, ranges):
-        pieces = _stmt(stmt, known, builder)
+        pieces = _stmt(stmt, known, builder, func)
         changed = changed or len(pieces) != 1 or pieces[0] is not stmt
         result.extend(pieces)
     return tuple(result) if changed else body
 
 
-def _stmt(stmt: Stmt, known: Ranges, builder: Builder) -> Body:
+def _stmt(stmt: Stmt, known: Ranges, builder: Builder, func: Func) -> Body:
+    if is_order(stmt):
+        return (stmt,)
     if isinstance(stmt, Op):
-        return lower_op(stmt, known, builder)
+        return without_order(func, lower_op(stmt, known, builder))
     inside = ranges_inside(stmt, known)
-    new = with_bodies(stmt, tuple(_body(b, inside, builder) for b in bodies(stmt)))
+    new = with_bodies(stmt, tuple(_body(b, inside, builder, func) for b in bodies(stmt)))
     if isinstance(new, For) and (new.stages or new.kind not in PLAIN_LOOPS):
         new = replace(new, kind=LoopKind.SERIAL, stages=0)
     return (new,)

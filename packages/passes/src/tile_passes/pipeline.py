@@ -11,7 +11,7 @@ from tile_passes.assign_cores import assign_cores
 from tile_passes.check_written import check_written
 from tile_passes.driver import PassOptions, PassResult, run_passes
 from tile_passes.infer_memory import infer_memory
-from tile_passes.insert_barriers import insert_barriers
+from tile_passes.insert_sync import insert_sync
 from tile_passes.lower_tile_ops import lower_tile_ops
 from tile_passes.passdef import Pass
 from tile_passes.plan_memory import plan_memory
@@ -27,12 +27,12 @@ PIPELINE: tuple[Pass, ...] = (
     assign_cores,
     vectorize_parallel,
     share_memory,
-    insert_barriers,
     lower_tile_ops,
     split_cube_vector,
     simplify,
     remove_dead,
     plan_memory,
+    insert_sync,
     accept_manual_sync,
 )
 PASSES: dict[str, Pass] = {p.name: p for p in PIPELINE}
@@ -60,7 +60,7 @@ def apply_passes(func: Func, names: Sequence[str], target: Target) -> Func:
 
 
 # What naming a pass leaves to the compiler.
-_ASKED_BY = {"insert_barriers": Automatic.SYNC, "share_memory": Automatic.MEMORY}
+_ASKED_BY = {"insert_sync": Automatic.SYNC, "share_memory": Automatic.MEMORY}
 
 
 def _leaving(func: Func, more: frozenset[Automatic]) -> Func:

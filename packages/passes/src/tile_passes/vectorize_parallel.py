@@ -22,6 +22,7 @@ from tile_ir.walk import (
     with_ranges,
 )
 from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.without_order import without_order
 from tile_passes.parallel.dependence import check_independent
 from tile_passes.parallel.nest import Domain, Leaf, Unsuitable, domain_of, leaves, loads_of
 from tile_passes.parallel.operators import SCALAR_UNARY
@@ -91,7 +92,7 @@ class _Vectorizer:
         changed = False
         for stmt, known in with_ranges(body, ranges):
             if isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL:
-                pieces = self.nest(stmt, known)
+                pieces = without_order(self.func, self.nest(stmt, known))
             else:
                 inside = ranges_inside(stmt, known)
                 pieces = (with_bodies(stmt, tuple(self.body(b, inside) for b in bodies(stmt))),)

@@ -1,0 +1,46 @@
+"""Orders the pipes of every core by flags and barriers: what conflicts, and nothing else."""
+
+from __future__ import annotations
+
+from tile_ir import Automatic, Func, Phase, Section, Target
+from tile_passes.passdef import ir_pass
+from tile_passes.sync.conflicts import conflicts
+from tile_passes.sync.fences import Plan
+from tile_passes.sync.search import Numbers, find_plan
+from tile_passes.sync.settle import settle
+from tile_passes.sync.tree import Tree, build_tree
+from tile_passes.sync.write import write_plan
+
+
+@ir_pass(needs=Phase.PLANNED, optional=True)
+def insert_sync(func: Func, target: Target) -> Func:
+    """Insert the flags and barriers that order all conflicting accesses of each core.
+
+    Needs, gives: PLANNED. Idea: hazards between physical byte ranges; what each pipe surely knows
+    to be complete, by facts that hold on all paths and in all rounds of loops; a flag from right
+    after the earlier access to right before the later one, once for each slot of what is buffered
+    several times; ids by colouring. Flags of the user stay and count. Limits: the order between
+    cores is the user's.
+    """
+    if Automatic.SYNC not in func.automatic:
+        return func
+    body = tuple(
+        _ordered(func, stmt, target) if isinstance(stmt, Section) else stmt
+        for stmt in func.launch.body
+    )
+    changed = any(a is not b for a, b in zip(body, func.launch.body, strict=True))
+    return func.with_body(body) if changed else func
+
+
+def _ordered(func: Func, section: Section, target: Target) -> Section:
+    tree = build_tree(func, section)
+    return write_plan(section, tree, plan_section(tree, target))
+
+
+def plan_section(tree: Tree, target: Target) -> Plan:
+    """What orders one section, with event ids."""
+    found = conflicts(tree)
+    numbers = Numbers(len(tree.sites))
+    plan = find_plan(tree, found, numbers)
+    settle(tree, found, plan, numbers, target)
+    return plan

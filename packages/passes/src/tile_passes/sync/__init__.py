@@ -1,0 +1,1 @@
+"""How `insert_sync` works: tree, conflicts, fences, facts, search, event ids, text."""

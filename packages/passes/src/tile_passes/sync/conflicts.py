@@ -1,0 +1,75 @@
+"""Which sites of a section conflict: common bytes, at least one of them writing.
+
+On chip by physical address, found by an index of intervals; in gm by regions of one tensor.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+
+from tile_ir import Buffer, Memory
+from tile_ir.regions_apart import ever_meet
+from tile_ir.touched_bytes import Touch
+from tile_passes.sync.tree import Site, Tree
+
+
+def conflicts(tree: Tree) -> list[int]:
+    """For every site the bits of the sites it conflicts with, itself included if it does so in
+    another iteration."""
+    result = [0] * len(tree.sites)
+    on_chip: dict[Memory, list[tuple[Site, Touch]]] = defaultdict(list)
+    tensors: dict[Buffer, list[tuple[Site, Touch]]] = defaultdict(list)
+    for site in tree.sites:
+        for touch in site.touches:
+            if isinstance(touch.place, Memory):
+                on_chip[touch.place].append((site, touch))
+            else:
+                tensors[touch.place].append((site, touch))
+    for found in on_chip.values():
+        _by_address(found, result)
+    for found in tensors.values():
+        if any(touch.writes for _, touch in found):
+            _by_region(tree, found, result)
+    return result
+
+
+def _by_address(found: list[tuple[Site, Touch]], result: list[int]) -> None:
+    """Cuts the memory at every first and last byte, so that an access covers whole pieces."""
+    cuts = sorted({end for _, t in found for end in (t.low, t.high)})
+    readers, writers = [0] * len(cuts), [0] * len(cuts)
+    spans = []
+    for site, t in found:
+        span = range(bisect_left(cuts, t.low), bisect_left(cuts, t.high))
+        spans.append(span)
+        pieces = writers if t.writes else readers
+        bit = 1 << site.bit
+        for piece in span:
+            pieces[piece] |= bit
+    for (site, t), span in zip(found, spans, strict=True):
+        bits = 0
+        for piece in span:
+            bits |= writers[piece] | readers[piece] if t.writes else writers[piece]
+        result[site.bit] |= bits
+
+
+def _by_region(tree: Tree, found: list[tuple[Site, Touch]], result: list[int]) -> None:
+    """Every pair of accesses to a tensor whose hulls overlap, unless their regions never meet."""
+    ordered = sorted(found, key=lambda entry: entry[1].low)
+    active: list[tuple[Site, Touch]] = []
+    decided: dict[tuple[object, object, object, object], bool] = {}
+    for site, touch in ordered:
+        active = [(s, t) for s, t in active if t.high > touch.low]
+        active.append((site, touch))
+        for other, t in active:
+            if not (touch.writes or t.writes) or (touch.atomic and t.atomic):
+                continue
+            a, b = site.item, other.item
+            key = (a, touch.region, b, t.region)
+            if key not in decided:
+                decided[key] = ever_meet(
+                    touch.region, a.path, t.region, b.path, tree.ranges, once=a is b
+                )
+            if decided[key]:
+                result[site.bit] |= 1 << other.bit
+                result[other.bit] |= 1 << site.bit

@@ -1,0 +1,281 @@
+"""Finds a plan: no hazard left, and nothing that could be left out.
+
+Fences are added where a hazard is met, in program order, which is minimal where nothing is
+repeated. In loops what was added first may be made superfluous by what the next round needs, so
+that there the order within a round is found again once it is known what the rounds carry, and every
+piece is tried without.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tile_ir.machine import Core, Pipe
+from tile_ir.ops.sync import CUBE_FLAG_PAIRS, VECTOR_FLAG_PAIRS
+from tile_passes.sync.facts import Facts, State
+from tile_passes.sync.fences import Barrier, Flag, Piece, Place, Plan, Reason
+from tile_passes.sync.tree import Block, Branch, Item, Phases, Repeat, Site, Tree, Work, meeting
+
+
+def find_plan(tree: Tree, conflicts: list[int], numbers: Numbers) -> Plan:
+    """The pieces that order every conflict of the section."""
+    plan = Plan()
+    _add_all(tree, conflicts, plan, numbers)
+    if tree.flat:
+        return plan
+    for piece in [p for p in plan.pieces if not (isinstance(p, Flag) and p.carried)]:
+        plan.remove(piece)
+    _add_all(tree, conflicts, plan, numbers)
+    _leave_out(tree, conflicts, plan)
+    return plan
+
+
+def _add_all(tree: Tree, conflicts: list[int], plan: Plan, numbers: Numbers) -> None:
+    """Add pieces until nothing is missing."""
+    while True:
+        adding = _Adding(tree, conflicts, plan, numbers=numbers)
+        adding.run()
+        if not adding.guessed:
+            return
+
+
+def _leave_out(tree: Tree, conflicts: list[int], plan: Plan) -> None:
+    for piece in reversed(plan.pieces.copy()):
+        plan.remove(piece)
+        if not holds(tree, conflicts, plan):
+            plan.add(piece)
+
+
+class Missing(Exception):
+    """A conflict is not ordered."""
+
+
+class _Check(Facts):
+    def uncovered(self, site: Site, need: int, state: State, phases: Phases) -> None:
+        raise Missing
+
+
+def holds(tree: Tree, conflicts: list[int], plan: Plan) -> bool:
+    """Whether the plan orders every conflict."""
+    try:
+        _Check(tree, conflicts, plan).run()
+    except Missing:
+        return False
+    return True
+
+
+@dataclass(slots=True)
+class Numbers:
+    """The next free bit, for the waits of a new piece."""
+
+    next: int
+
+    def take(self, count: int) -> int:
+        first = self.next
+        self.next += count
+        return first
+
+
+@dataclass(slots=True)
+class _Candidate:
+    """A piece that may be put in, and what the pipe then knows."""
+
+    piece: Piece
+    gives: int
+    need: int
+    exact: bool
+
+
+@dataclass(eq=False)
+class _Adding(Facts):
+    """Adds a piece at every uncovered site. `guessed` says that a piece was added whose effect on
+    what came before is not known yet, so that another walk is due."""
+
+    numbers: Numbers = field(default_factory=lambda: Numbers(0))
+    guessed: bool = False
+    # What was added in this walk: flags raised before a loop help from the next walk on.
+    added: set[Place] = field(default_factory=set)
+    history: dict[Block, list[tuple[int, ...]]] = field(default_factory=dict)
+
+    def entered(self, block: Block) -> None:
+        self.history[block] = []
+
+    def passed(self, block: Block, state: State) -> None:
+        self.history[block].append(tuple(state.known))
+
+    def uncovered(self, site: Site, need: int, state: State, phases: Phases) -> None:
+        target = self.index[site.item.pipe]
+        while need:
+            found = [
+                self.candidate(source, need & own, site, phases)
+                for source, own in enumerate(self.own)
+                if need & own
+            ]
+            for candidate in _needed(found):
+                self.guessed |= not candidate.exact
+                if candidate.piece.place not in self.added:
+                    self.added.add(candidate.piece.place)
+                    self.put(candidate.piece)
+                self.learn(target, candidate.gives, state)
+                need &= ~candidate.gives
+
+    def put(self, piece: Piece) -> None:
+        if not isinstance(piece, Barrier):
+            piece.first_bit = self.numbers.take(piece.slots)
+            bits = ((1 << piece.slots) - 1) << piece.first_bit
+            self.waits[self.index[piece.target]] |= bits
+        self.plan.add(piece)
+
+    def candidate(self, source: int, need: int, site: Site, phases: Phases) -> _Candidate:
+        """The piece for the innermost place where one is needed, whatever else it covers."""
+        later, sites = site.item, self.tree.sites
+        if self.tree.flat:
+            earlier = sites[need.bit_length() - 1].item
+            return self.within_round(source, _Spot(earlier, *meeting(earlier, later)), site, need)
+        forward: _Spot | None = None
+        carried: dict[tuple[bool, Block], tuple[_Spot, int]] = {}
+        rest = need
+        while rest:
+            bit = rest.bit_length() - 1
+            rest &= ~(1 << bit)
+            place, distance = _relation(sites[bit], later, phases)
+            if place.first < place.then and distance == 0:
+                if forward is None or place.inner > forward.inner:
+                    forward = place
+                continue
+            # The last place and the smallest distance cover the others of the same block.
+            key = (place.first < place.then, place.block)
+            distance = distance or (place.block.loop.modulus if place.block.loop is not None else 1)
+            old = carried.get(key)
+            if old is not None:
+                distance = min(distance, old[1])
+                place = old[0] if old[0].inner >= place.inner else place
+            carried[key] = (place, distance)
+        if forward is not None:
+            return self.within_round(source, forward, site, need)
+        chosen = max(carried, key=lambda key: (key[1].depth, not key[0]))
+        return self.across_rounds(source, *carried[chosen], site, need)
+
+    def within_round(self, source: int, place: _Spot, site: Site, need: int) -> _Candidate:
+        block, i, j, later = place.block, place.first, place.then, site.item
+        reason = Reason(place.earlier, later)
+        nested = block.bits(j, j + 1) if later.block is not block else 0
+        pipe = self.tree.pipes[source]
+        if pipe is later.pipe:
+            piece: Piece = Barrier(pipe, *_soonest(place), reason)
+            return _Candidate(piece, self.own[source] & ~nested, need, self.tree.flat)
+        known = self.history[block][i][source]
+        gives = (known | self.own[source]) & ~block.bits(i + 1, j) & ~nested
+        piece = self.flag(pipe, place, later, 0, 1)
+        return _Candidate(piece, gives, need, self.tree.flat)
+
+    def across_rounds(
+        self, source: int, place: _Spot, distance: int, site: Site, need: int
+    ) -> _Candidate:
+        later, loop = site.item, place.block.loop
+        assert loop is not None, "only loops carry"
+        pipe, gives = self.tree.pipes[source], self.own[source]
+        if pipe is later.pipe:
+            reason = Reason(place.earlier, later)
+            return _Candidate(Barrier(pipe, place.block, place.then, reason), gives, need, False)
+        m = loop.modulus
+        slots = m if distance == m else 1
+        if distance < m and (place.first < place.then or distance > 1):
+            # Which slot is meant depends on the round: the flag belongs to the body of the loop.
+            place = _Spot(
+                place.earlier,
+                loop.body,
+                *(_place_in(loop.body, item) for item in (place.earlier, later)),
+            )
+            if place.first < place.then or distance > 1:
+                slots = m
+            else:
+                distance = 1
+        piece = self.flag(pipe, place, later, distance, slots)
+        return _Candidate(piece, gives, need, False)
+
+    def flag(
+        self, pipe: Pipe, place: _Spot, later: Work, distance: int, slots: int
+    ) -> Flag | Barrier:
+        """A flag, or a full barrier where the core has none between these pipes."""
+        reason = Reason(place.earlier, later)
+        if (pipe.value, later.pipe.value) not in flag_pairs(self.tree.core):
+            return Barrier(Pipe.ALL, place.block, place.then, reason)
+        return Flag(pipe, later.pipe, place.block, place.first, place.then, distance, slots, reason)
+
+
+def flag_pairs(core: Core) -> set[tuple[str, str]]:
+    """The ordered pairs of pipes between which the core has flags."""
+    return CUBE_FLAG_PAIRS if core is Core.CUBE else VECTOR_FLAG_PAIRS
+
+
+def _needed(found: list[_Candidate]) -> list[_Candidate]:
+    """The candidates without those whose need the others cover."""
+    if len(found) == 1 or not all(c.exact for c in found):
+        return found
+    kept = found.copy()
+    for candidate in found:
+        others = 0
+        for other in kept:
+            if other is not candidate:
+                others |= other.gives
+        if not candidate.need & ~others:
+            kept.remove(candidate)
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class _Spot:
+    """Two items of one block, in which an earlier site stands and a later one."""
+
+    earlier: Work
+    block: Block
+    first: int
+    then: int
+
+    @property
+    def inner(self) -> tuple[int, int]:
+        """Orders places: what stands deeper in loops and branches, then what stands later."""
+        return self.block.depth, self.first
+
+
+def _soonest(place: _Spot) -> tuple[Block, int]:
+    """Where a barrier goes: before the later item, but at the end of the branch in which the
+    earlier one stands, so that nothing waits where that branch is not taken."""
+    block, position = place.block, place.then
+    item = place.block.items[place.first]
+    while isinstance(item, Branch):
+        block = item.then if item.then.holds(place.earlier) else item.orelse
+        position = len(block.items)
+        item = block.items[_place_in(block, place.earlier)]
+    return block, position
+
+
+def _relation(earlier: Site, later: Work, phases: Phases) -> tuple[_Spot, int]:
+    """Where two sites meet, and how many rounds of the loop there apart their phases say they are:
+    the outermost loop in whose phase they differ, or else the innermost block around both."""
+    block, i, j = meeting(earlier.item, later)
+    loops: list[Repeat] = []
+    around = block.loop
+    while around is not None:
+        if around.modulus > 1:
+            loops.append(around)
+        around = around.block.loop
+    for depth, loop in enumerate(reversed(loops)):
+        apart = (phases[depth] - earlier.phases[depth]) % loop.modulus
+        if apart:
+            if loop is not block.loop:
+                block = loop.body
+                i, j = _place_in(block, earlier.item), _place_in(block, later)
+            return _Spot(earlier.item, block, i, j), apart
+    return _Spot(earlier.item, block, i, j), 0
+
+
+def _place_in(block: Block, item: Work) -> int:
+    """Where in the block the item stands, or what holds it."""
+    place: Item = item
+    while place.block is not block:
+        owner = place.block.owner
+        assert owner is not None, "the block is around the item"
+        place = owner
+    return place.position

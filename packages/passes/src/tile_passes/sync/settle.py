@@ -1,0 +1,130 @@
+"""Makes a plan fit the machine: no flag is set while it may still be set, and ids suffice.
+
+Where they do not, in this order: one id for all slots; two flags of a block become one, set at the
+later place and waited for at the earlier; the flags of an inner loop are raised before that loop
+and not before all; a fence against the other direction ends the use of ids before it; a full
+barrier. All of them only add order, so that what was ordered stays so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tile_ir import IRError, Target
+from tile_ir.machine import Pipe
+from tile_passes.sync.event_ids import InFlight, give_event_ids
+from tile_passes.sync.fences import Barrier, Fence, Flag, Piece, Plan
+from tile_passes.sync.search import Numbers, flag_pairs
+from tile_passes.sync.tree import Tree
+
+# Rounds of relief before giving up; each leaves fewer ids in use than the last.
+MOST_ROUNDS = 200
+
+
+def settle(tree: Tree, conflicts: list[int], plan: Plan, numbers: Numbers, target: Target) -> None:
+    """Give every piece its event ids, changing the plan where it must be."""
+    for _ in range(MOST_ROUNDS):
+        walked = InFlight(tree, conflicts, plan)
+        walked.run()
+        if walked.early:
+            for piece in walked.early:
+                _hold_back(tree, plan, piece, numbers)
+            continue
+        failed = give_event_ids(walked, target)
+        if not failed:
+            return
+        for piece in failed:
+            if piece in plan.pieces:
+                _relieve(tree, plan, piece, numbers)
+    raise IRError("sync-events", "no assignment of event ids was found", tree.root.items[0].loc)
+
+
+def _put(plan: Plan, old: Piece, new: Piece, numbers: Numbers) -> None:
+    plan.remove(old)
+    if not isinstance(new, Barrier):
+        new.first_bit = numbers.take(new.slots)
+    plan.add(new)
+
+
+def _hold_back(tree: Tree, plan: Plan, piece: Flag | Fence, numbers: Numbers) -> None:
+    """Let the flag be set only when its last wait is over."""
+    loop = piece.block.loop
+    if isinstance(piece, Flag):
+        if not piece.carried and piece.slots == 1 and loop is not None and loop.modulus > 1:
+            _put(plan, piece, replace(piece, slots=loop.modulus), numbers)
+            return
+        if _fence_against(tree, plan, piece, numbers):
+            return
+        _put(plan, piece, _barrier(piece), numbers)
+        return
+    plan.remove(piece)
+    plan.add(Barrier(Pipe.ALL, piece.block, piece.position, piece.reason))
+
+
+def _fence_against(tree: Tree, plan: Plan, piece: Flag, numbers: Numbers) -> bool:
+    """The source waits for all the target was given, before it sets the flag."""
+    there = any(
+        isinstance(p, Fence)
+        and (p.source, p.target) == (piece.target, piece.source)
+        and (p.block, p.position) == (piece.block, piece.set_after)
+        for p in plan.pieces
+    )
+    if there or (piece.target.value, piece.source.value) not in flag_pairs(tree.core):
+        return False
+    fence = Fence(piece.target, piece.source, piece.block, piece.set_after, True, piece.reason)
+    fence.first_bit = numbers.take(1)
+    plan.add(fence)
+    return True
+
+
+def _barrier(piece: Flag) -> Barrier:
+    return Barrier(Pipe.ALL, piece.block, piece.wait_before, piece.reason)
+
+
+def _relieve(tree: Tree, plan: Plan, piece: Flag | Fence, numbers: Numbers) -> None:
+    """Change the plan so that fewer ids of the pair are in use at once."""
+    if isinstance(piece, Fence):
+        plan.remove(piece)
+        plan.add(Barrier(Pipe.ALL, piece.block, piece.position, piece.reason))
+    elif piece.slots > 1 and piece.by_slot:
+        _put(plan, piece, replace(piece, distance=1, slots=1), numbers)
+    elif piece.slots > 1 and not piece.carried:
+        _put(plan, piece, replace(piece, slots=1), numbers)
+    elif piece.slots > 1:
+        within = piece.set_after < piece.wait_before
+        _put(plan, piece, replace(piece, distance=0 if within else 1, slots=1), numbers)
+    elif (other := _mate(plan, piece)) is not None:
+        plan.remove(other)
+        _put(plan, piece, _merged(piece, other), numbers)
+    elif piece.carried and not piece.local and piece.home() is not piece.block.loop:
+        _put(plan, piece, replace(piece, local=True), numbers)
+    elif piece.carried or not _fence_against(tree, plan, piece, numbers):
+        _put(plan, piece, _barrier(piece), numbers)
+
+
+def _mate(plan: Plan, piece: Flag) -> Flag | None:
+    """Another flag of the pair and block that one flag can serve together with this one."""
+    found = [
+        p
+        for p in plan.pieces
+        if isinstance(p, Flag)
+        and p is not piece
+        and (p.source, p.target, p.block) == (piece.source, piece.target, piece.block)
+        and (p.slots, p.distance) == (1, piece.distance)
+        and (piece.carried or _overlap(p, piece))
+    ]
+    return max(found, key=lambda p: p.set_after, default=None)
+
+
+def _overlap(a: Flag, b: Flag) -> bool:
+    """Whether both are set before either is waited for."""
+    return max(a.set_after, b.set_after) < min(a.wait_before, b.wait_before)
+
+
+def _merged(a: Flag, b: Flag) -> Flag:
+    return replace(
+        a,
+        set_after=max(a.set_after, b.set_after),
+        wait_before=min(a.wait_before, b.wait_before),
+        local=a.local and b.local,
+    )

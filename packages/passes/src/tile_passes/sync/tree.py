@@ -1,0 +1,391 @@
+"""A section as blocks of items, and the sites that may touch memory. Says nothing about order.
+
+A loop whose variable appears as `i % m` where on-chip memory or event ids are chosen is looked at
+modulo m: everything in it is a site once for each phase, so that slots are constants.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tile_ir import Effect, For, Func, If, Let, Memory, Op, Section, Store, While
+from tile_ir.bounds import EVERYTHING, INF, Interval, interval, linear_form
+from tile_ir.expr import Binary, Const, Expr, Load, Var, constant_value, walk
+from tile_ir.location import Loc
+from tile_ir.machine import PIPES_OF_CORE, Core, Pipe
+from tile_ir.nodes import Body, Break, Region, Stmt
+from tile_ir.opdef import pipe_of
+from tile_ir.touched_bytes import Touch, resolved, touches
+from tile_ir.walk import Ranges, launch_ranges, loads, loop_range
+from tile_ir.walk import walk as walk_statements
+
+# More phases than this and a loop is looked at as a whole.
+MOST_PHASES = 4
+_ORDERING = (
+    Effect.SET_FLAG,
+    Effect.WAIT_FLAG,
+    Effect.BARRIER,
+    Effect.SYNC_ALL,
+    Effect.SET_CROSS_FLAG,
+    Effect.WAIT_CROSS_FLAG,
+)
+Phases = tuple[int, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Site:
+    """A statement that may touch memory, in one combination of phases of the loops around it."""
+
+    bit: int
+    item: Work
+    phases: Phases
+    touches: tuple[Touch, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Item:
+    """One place in a block: a statement, or the scalar reads that come before or after one."""
+
+    block: Block
+    position: int
+    stmt: Stmt
+
+    @property
+    def loc(self) -> Loc:
+        return self.stmt.loc
+
+
+@dataclass(eq=False, slots=True)
+class Work(Item):
+    """Something that touches memory on one pipe. `in_text` says whether it is the statement itself
+    and not only what its bounds or condition read."""
+
+    pipe: Pipe
+    in_order: bool
+    in_text: bool
+    sites: dict[Phases, Site] = field(default_factory=dict)
+    # What stands around and before it, for `regions_apart`.
+    path: tuple[Stmt, ...] = ()
+
+
+@dataclass(eq=False, slots=True)
+class Plain(Item):
+    """A statement that touches no memory."""
+
+
+@dataclass(eq=False, slots=True)
+class Order(Item):
+    """A flag or barrier of the user's. `ids` gives its event id for each phase, where constant."""
+
+    ids: dict[Phases, int | None] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
+class Branch(Item):
+    then: Block = field(init=False)
+    orelse: Block = field(init=False)
+
+
+@dataclass(eq=False, slots=True)
+class Repeat(Item):
+    """A loop: `modulus` phases, of which it begins with one of `entries`; `runs` if it surely runs
+    at least once; `broken` if a break may leave it."""
+
+    body: Block = field(init=False)
+    modulus: int = 1
+    entries: tuple[int, ...] = (0,)
+    runs: bool = False
+    broken: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Leave(Item):
+    """A break out of `loop`."""
+
+    loop: Repeat = field(init=False)
+
+
+@dataclass(eq=False, slots=True)
+class Block:
+    """Items in order. `owner` is the branch or loop it belongs to, `loop` the innermost one around.
+    `below[k]` holds the bits of all sites in the first k items."""
+
+    owner: Branch | Repeat | None
+    loop: Repeat | None
+    depth: int
+    items: list[Item] = field(default_factory=list)
+    below: list[int] = field(default_factory=list)
+
+    def holds(self, item: Work) -> bool:
+        """Whether the item stands in this block or in one inside it."""
+        return any(self.below[-1] >> site.bit & 1 for site in item.sites.values())
+
+    def bits(self, first: int, end: int) -> int:
+        """The sites in items [first, end)."""
+        return self.below[end] & ~self.below[first]
+
+
+@dataclass(eq=False, slots=True)
+class Tree:
+    """One section. `masks` holds the sites of each pipe as bits."""
+
+    core: Core
+    root: Block
+    sites: list[Site]
+    pipes: tuple[Pipe, ...]
+    masks: dict[Pipe, int]
+    ranges: Ranges
+    flat: bool
+
+
+def build_tree(func: Func, section: Section) -> Tree:
+    """The tree of one section of a planned function."""
+    builder = _Builder(func)
+    root = builder.block(section.body, None, None, builder.ranges, {}, [], ())
+    pipes = PIPES_OF_CORE[section.core]
+    masks = dict.fromkeys(pipes, 0)
+    for site in builder.sites:
+        masks[site.item.pipe] |= 1 << site.bit
+    _count_bits(root)
+    flat = all(isinstance(i, (Work, Plain, Order)) for i in root.items)
+    return Tree(section.core, root, builder.sites, pipes, masks, builder.ranges, flat)
+
+
+@dataclass(slots=True)
+class _Phase:
+    """A loop looked at modulo m, and the variable that counts its rounds of m iterations."""
+
+    var: Var
+    rounds: Var
+    modulus: int
+    span: Interval
+
+
+class _Builder:
+    def __init__(self, func: Func) -> None:
+        scalars: Ranges = {p: EVERYTHING for p in func.params if isinstance(p, Var)}
+        self.ranges = scalars | launch_ranges(func)
+        self.addresses = {a.buffer: a.address for a in func.launch.allocs if a.address is not None}
+        self.sites: list[Site] = []
+
+    def block(
+        self,
+        body: Body,
+        owner: Branch | Repeat | None,
+        loop: Repeat | None,
+        known: Ranges,
+        values: Mapping[Var, Expr],
+        phased: list[_Phase],
+        path: tuple[Stmt, ...],
+    ) -> Block:
+        block = Block(owner, loop, 0 if owner is None else owner.block.depth + 1)
+        for stmt in body:
+            context = (known, values, phased, path)
+            match stmt:
+                case For():
+                    self.scalar_reads(block, stmt, *context)
+                    self.loop(block, stmt, *context)
+                case While():
+                    self.scalar_reads(block, stmt, *context)
+                    self.loop(block, stmt, *context)
+                case If():
+                    self.scalar_reads(block, stmt, *context)
+                    branch = Branch(block, len(block.items), stmt)
+                    block.items.append(branch)
+                    inner = (known, values, phased, (*path, stmt))
+                    branch.then = self.block(stmt.then, branch, loop, *inner)
+                    branch.orelse = self.block(stmt.orelse, branch, loop, *inner)
+                case Break():
+                    leave = Leave(block, len(block.items), stmt)
+                    assert loop is not None, "the verifier knows"
+                    leave.loop, loop.broken = loop, True
+                    block.items.append(leave)
+                case Op() if stmt.opdef.effect in _ORDERING:
+                    order = Order(block, len(block.items), stmt)
+                    block.items.append(order)
+                    if stmt.opdef.effect in (Effect.SET_FLAG, Effect.WAIT_FLAG):
+                        self.event_ids(order, *context)
+                case Op():
+                    self.work(block, stmt, pipe_of(stmt), stmt.opdef.in_order, True, *context)
+                case _:
+                    self.work(block, stmt, Pipe.S, False, True, *context)
+            if isinstance(stmt, Let) and stmt.var.dtype.is_integer:
+                known = {**known, stmt.var: interval(stmt.value, known)}
+                path = (*path, stmt)
+                if not any(isinstance(e, Load) for e in walk(stmt.value)):
+                    values = {**values, stmt.var: stmt.value}
+        return block
+
+    def work(
+        self,
+        block: Block,
+        stmt: Stmt,
+        pipe: Pipe,
+        in_order: bool,
+        in_text: bool,
+        known: Ranges,
+        values: Mapping[Var, Expr],
+        phased: list[_Phase],
+        path: tuple[Stmt, ...],
+    ) -> None:
+        """An item for the statement; sites for it if it touches anything."""
+        item = Work(block, len(block.items), stmt, pipe, in_order, in_text, {}, path)
+        for phases, ranges, chosen in _each_phase(phased, known, values):
+            found = touches(stmt, self.addresses, ranges, chosen)
+            if found:
+                site = Site(len(self.sites), item, phases, found)
+                item.sites[phases] = site
+                self.sites.append(site)
+        if item.sites:
+            block.items.append(item)
+        elif in_text:
+            block.items.append(Plain(block, len(block.items), stmt))
+
+    def scalar_reads(
+        self,
+        block: Block,
+        stmt: Stmt,
+        known: Ranges,
+        values: Mapping[Var, Expr],
+        phased: list[_Phase],
+        path: tuple[Stmt, ...],
+    ) -> None:
+        """What the bounds or the condition of a statement read, just before it."""
+        if next(loads(stmt), None) is not None:
+            self.work(block, stmt, Pipe.S, False, False, known, values, phased, path)
+
+    def event_ids(
+        self,
+        order: Order,
+        known: Ranges,
+        values: Mapping[Var, Expr],
+        phased: list[_Phase],
+        path: tuple[Stmt, ...],
+    ) -> None:
+        assert isinstance(order.stmt, Op)
+        event = order.stmt.operand("event_id")
+        assert isinstance(event, Expr), "event ids are scalars"
+        for phases, ranges, chosen in _each_phase(phased, known, values):
+            found = interval(resolved(event, chosen), ranges)
+            order.ids[phases] = int(found.low) if found.low == found.high else None
+
+    def loop(
+        self,
+        block: Block,
+        stmt: For | While,
+        known: Ranges,
+        values: Mapping[Var, Expr],
+        phased: list[_Phase],
+        path: tuple[Stmt, ...],
+    ) -> None:
+        repeat = Repeat(block, len(block.items), stmt)
+        block.items.append(repeat)
+        inside = (*path, stmt)
+        if isinstance(stmt, For):
+            span = loop_range(stmt, known)
+            start, stop = constant_value(stmt.start), constant_value(stmt.stop)
+            repeat.runs = start is not None and stop is not None and start < stop
+            repeat.modulus = modulus_of(stmt, values)
+            known = {**known, stmt.var: span}
+            if repeat.modulus > 1:
+                m = repeat.modulus
+                repeat.entries = tuple(range(m)) if start is None else (start % m,)
+                rounds = Var(f"{stmt.var.name}'", stmt.var.dtype)
+                phased = [*phased, _Phase(stmt.var, rounds, m, span)]
+        repeat.body = self.block(stmt.body, repeat, repeat, known, values, phased, inside)
+        if isinstance(stmt, While):
+            # The condition is read again after every round.
+            self.scalar_reads(repeat.body, stmt, known, values, phased, inside)
+
+
+def _each_phase(
+    phased: list[_Phase], known: Ranges, values: Mapping[Var, Expr]
+) -> Iterator[tuple[Phases, Ranges, Mapping[Var, Expr]]]:
+    """Every combination of phases, with what is known of variables in it."""
+    if not phased:
+        yield (), known, values
+        return
+    p, rest = phased[-1], phased[:-1]
+    for phases, ranges, chosen in _each_phase(rest, known, values):
+        for j in range(p.modulus):
+            low = -INF if p.span.low == -INF else -((j - p.span.low) // p.modulus)
+            high = INF if p.span.high == INF else (p.span.high - j) // p.modulus
+            counted = {**ranges, p.rounds: Interval(low, max(low, high))}
+            yield (*phases, j), counted, {**chosen, p.var: p.rounds * p.modulus + j}
+
+
+def modulus_of(loop: For, values: Mapping[Var, Expr]) -> int:
+    """How many phases of the loop choose different on-chip bytes or events. A loop that a break
+    leaves is looked at as a whole: what is in flight then must not depend on the phase."""
+    if _has_break(loop.body):
+        return 1
+    found = 1
+    lets = dict(values)
+    for expr in _choices(loop.body, lets):
+        for part in walk(resolved(expr, lets)):
+            if not (isinstance(part, Binary) and part.op == "%" and isinstance(part.right, Const)):
+                continue
+            factor = linear_form(part.left)[0].get(loop.var, 0)
+            period = int(part.right.value)
+            if factor and period > 0:
+                found = math.lcm(found, period // math.gcd(factor, period))
+    return found if found <= MOST_PHASES else 1
+
+
+def _has_break(body: Body) -> bool:
+    return any(
+        isinstance(s, Break) or (isinstance(s, If) and any(map(_has_break, (s.then, s.orelse))))
+        for s in body
+    )
+
+
+def _choices(body: Body, lets: dict[Var, Expr]) -> Iterator[Expr]:
+    """The expressions that choose on-chip bytes or event ids; notes lets on the way."""
+    for stmt in walk_statements(body):
+        for load in loads(stmt):
+            if load.buffer.memory not in (Memory.GM, Memory.VAR):
+                yield from load.indices
+        match stmt:
+            case Let(var=var, value=value):
+                lets[var] = value
+            case Store(buffer=buffer, indices=indices) if buffer.memory is not Memory.GM:
+                yield from indices
+            case Op(operands=operands):
+                for operand in operands:
+                    if isinstance(operand, Region) and operand.memory is not Memory.GM:
+                        yield from (s.offset for s in operand.dims)
+                    elif isinstance(operand, Expr) and stmt.opdef.effect in _ORDERING:
+                        yield operand
+
+
+def _count_bits(block: Block) -> int:
+    """Fill `below` of the block and all inside; returns the bits of all its sites."""
+    total = 0
+    block.below = [0]
+    for item in block.items:
+        match item:
+            case Work(sites=sites):
+                for site in sites.values():
+                    total |= 1 << site.bit
+            case Branch(then=then, orelse=orelse):
+                total |= _count_bits(then) | _count_bits(orelse)
+            case Repeat(body=body):
+                total |= _count_bits(body)
+        block.below.append(total)
+    return total
+
+
+def meeting(p: Item, q: Item) -> tuple[Block, int, int]:
+    """The innermost block around both, and where in it each of them stands."""
+    a, b = p.block, q.block
+    i, j = p.position, q.position
+    while a is not b:
+        if a.depth >= b.depth:
+            assert a.owner is not None
+            i, a = a.owner.position, a.owner.block
+        else:
+            assert b.owner is not None
+            j, b = b.owner.position, b.owner.block
+    return a, i, j
