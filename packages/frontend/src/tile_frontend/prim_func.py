@@ -145,7 +145,7 @@ class KernelEvaluator(StatementEvaluator):
                 buffer = Buffer(name, Memory.GM, dtype, shape, loc)
                 self.scope.bind(name, Tile(Memory.GM, dtype, shape, loc, buffer), loc)
                 return buffer
-            case DTypeName(dtype=dtype):
+            case DTypeName(dtype=dtype) if dtype.whole_bytes:
                 var = Var(name, dtype)
                 self.trace.symbols.add(var)
                 self.scope.bind(name, Scalar(var), loc)
