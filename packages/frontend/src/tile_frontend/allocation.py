@@ -82,7 +82,7 @@ def _allocate(memory: Memory, shape: Any, dtype: Any) -> Tile:
                 "or allocate the largest",
                 "shape",
             )
-    packed_rows(element, dims)
+    packed_rows(element, dims, "shape")
     tile = Tile(memory, element, dims, trace.here)
     trace.allocate(tile)
     return tile

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tile_frontend.faults import Fault
-from tile_frontend.values import no_packed_scalar, python_number, scalar_expr
+from tile_frontend.values import python_number, scalar_expr
 from tile_ir import DType
 from tile_ir.dtypes import BOOL
 from tile_ir.expr import Expr, binary, cast
@@ -13,7 +13,6 @@ from tile_ir.expr import Expr, binary, cast
 
 def stored_value(value: Any, dtype: DType) -> Expr:
     """The expression that is stored in an element of type `dtype`."""
-    no_packed_scalar(dtype)
     number = python_number(value)
     if isinstance(number, float) and dtype.is_integer and not number.is_integer():
         raise Fault(

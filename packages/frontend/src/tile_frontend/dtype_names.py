@@ -72,7 +72,7 @@ def element_type(value: Any, packed: bool = False) -> DType:
     return found
 
 
-def packed_rows(element: DType, dims: tuple[Expr, ...]) -> None:
+def packed_rows(element: DType, dims: tuple[Expr, ...], argument: str) -> None:
     """A Fault for a tile whose rows end inside a byte."""
     columns = constant_value(dims[-1]) if dims else None
     if columns is not None and columns * element.bits % 8:
@@ -80,7 +80,7 @@ def packed_rows(element: DType, dims: tuple[Expr, ...]) -> None:
             "odd-elements",
             f"a row has {columns} elements, but two elements of {element} share a byte",
             "give the last dimension an even size",
-            "shape",
+            argument,
         )
 
 

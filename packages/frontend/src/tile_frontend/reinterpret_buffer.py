@@ -25,7 +25,7 @@ def reinterpretcast(dst: Any, src: Any, dtype: Any) -> None:
     target, root = _allocation(trace, dst, "dst"), _allocation(trace, src, "src")
     root_tile = root.alias_of or root.tile
     element = element_type(C_NAMES.get(str(dtype), dtype), packed=True)
-    packed_rows(element, target.tile.dims)
+    packed_rows(element, target.tile.dims, "dst")
     if target.alias_of is root_tile and target.tile.element == element:
         return  # said again, by a macro or in a later scope
     if root_tile is target.tile:
