@@ -281,6 +281,12 @@ class _Verifier:
     def element(self, buffer: Buffer, indices: tuple[Expr, ...], loc: Loc) -> Iterator[Diagnostic]:
         if buffer not in self.buffers:
             yield Diagnostic("name-unknown", f"buffer `{buffer.name}` is not declared", loc)
+        if not buffer.dtype.whole_bytes:
+            yield Diagnostic(
+                "packed-scalar",
+                f"elements of `{buffer.name}` have no address: they are {buffer.dtype}",
+                loc,
+            )
         if len(indices) != buffer.rank:
             yield Diagnostic(
                 "rank-mismatch",
