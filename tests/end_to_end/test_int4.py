@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import tile_frontend as T
 from tile_ir import DEFAULT_TARGET, Func, KernelError, parse, print_func
 from tile_ir.equality import structurally_equal
+from tile_ir.switches import override
 from tile_passes import run_pipeline
+from tile_runtime import PassConfigKey, jit
 from tile_runtime.native import launcher
 
 from .kernel_batch import KernelBatch, interpreted
@@ -183,6 +186,34 @@ def test_round_trip(rows: int, columns: int, count: int, tmp_path: Path) -> None
     expected = np.zeros_like(x)
     expected.reshape(-1)[: count // 2] = x.reshape(-1)[: count // 2]
     np.testing.assert_array_equal(outcome.arrays[1], expected)
+
+
+def negated() -> Func:
+    """No barrier; bytes and four-bit elements are two names of the same memory."""
+
+    @T.prim_func
+    def negated(X: T.Tensor((8, 64), "int8"), Z: T.Tensor((8, 64), "int8")):
+        with T.Kernel(1, threads=1, is_npu=True) as (_):
+            raw = T.alloc_ub((2, 64), "int8")
+            four = T.alloc_ub((2, 128), "int4")
+            wide = T.alloc_ub((2, 128), "float16")
+            T.reinterpretcast(four, raw, "int4")
+            for i in T.serial(4):
+                T.copy(X[2 * i, 0], raw)
+                T.tile.cast(wide, four, "CAST_NONE")
+                T.tile.mul(wide, wide, -1.0)
+                T.tile.cast(four, wide, "CAST_RINT")
+                T.copy(raw, Z[2 * i, 0])
+
+    return negated
+
+
+def test_from_torch_with_automatic_order() -> None:
+    x = np.random.default_rng(8).integers(-128, 128, (8, 64)).astype(np.int8)
+    automatic = {PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
+    with override(check="strict"):
+        z = jit(out_idx=[-1], pass_configs=automatic)(negated)()(torch.from_numpy(x))
+    np.testing.assert_array_equal(unpacked(z.numpy()), np.minimum(-unpacked(x), 7))
 
 
 def test_text_and_memory() -> None:

@@ -114,8 +114,7 @@ def alloc_L0C(shape: Any, dtype: Any) -> Tile:
 
 
 def alloc_shared(shape: Any, dtype: Any, scope: str = "shared.dyn") -> Tile:
-    """A tile in UB or L1: the compiler sees which from its uses. Masks and int4 are always in
-    UB."""
+    """A tile in UB or L1: the compiler sees which from its uses. Masks and int4 lie in UB."""
     element = element_type(dtype, packed=True)
     memory = Memory.UB if element.name == "bool" or not element.whole_bytes else Memory.SHARED
     return _allocate(memory, shape, dtype)
