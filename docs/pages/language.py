@@ -68,6 +68,13 @@ Each annotates a scalar parameter, and called with a value it is `T.cast`. Where
 for, its name (`"float16"`; also `"float"`, `"int"`), `T.float16`, a `T.DataType` and torch's type
 mean the same. `T.DataType(name)` is a string with `.bits`, `.itemsize` and `.lanes`.
 """
+FOUR_BITS = """\
+Two elements of `int4` share a byte, the first one in its low half. Only tiles in ub have this
+type; no scalar does. In global memory such numbers are the bytes of an int8 tensor with half as
+many columns. `T.reinterpretcast` names the bytes of a tile as int4, and `T.tile.cast` converts from
+and to float16, as does a copy from ub to ub: nothing else takes it. Rows have an even number of
+elements, and slices start at multiples of 64.
+"""
 
 
 @cache
@@ -116,7 +123,16 @@ def contents() -> str:
 
 def types() -> str:
     names = ", ".join(f"`T.{n}`" for n, v in NAMES.items() if isinstance(v, DTypeName))
-    return f"{names}. {TYPES}\n" + lines_with("T.float32") + "\n" + lines_with("T.DataType")
+    examples = (lines_with("T.float32"), lines_with("T.DataType"), FOUR_BITS, kernel("four_bits"))
+    return "\n".join((f"{names}. {TYPES}", *examples))
+
+
+def kernel(name: str) -> str:
+    """One of language_examples.py, whole."""
+    text = Path(language_examples.__file__).read_text()
+    (found,) = (n for n in ast.parse(text).body if getattr(n, "name", "") == name)
+    first = min(d.lineno for d in found.decorator_list)
+    return block("python", text.splitlines()[first - 1 : found.end_lineno])
 
 
 def name_section(title: str, value: Any) -> str:

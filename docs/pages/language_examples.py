@@ -52,6 +52,18 @@ def buffers(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16")):
 
 
 @T.prim_func
+def four_bits(W: T.Tensor((16, 64), "int8"), F: T.Tensor((16, 128), "float16")):
+    with T.Kernel(1) as (cid, vid):
+        packed = T.alloc_ub((16, 64), "int8")
+        weights = T.alloc_ub((16, 128), "int4")
+        wide = T.alloc_ub((16, 128), "float16")
+        T.reinterpretcast(weights, packed, "int4")
+        T.copy(W, packed)
+        T.tile.cast(wide, weights, "CAST_NONE")
+        T.copy(wide, F)
+
+
+@T.prim_func
 def shared(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16")):
     with T.Kernel(1, threads=2) as cid:
         a = T.alloc_shared((64, 64), "float16")

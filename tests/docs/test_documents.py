@@ -161,6 +161,7 @@ def test_slugs_of_rules_are_found() -> None:
     assert legality.slugs_of(legality.rules(OPS["cast"]), known) == [
         "cast-mode",
         "cast-pair",
+        "odd-elements",
         "shape-mismatch",
     ]
 

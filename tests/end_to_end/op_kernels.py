@@ -25,7 +25,7 @@ from tile_ir import (
     Section,
     Slice,
 )
-from tile_ir.dtypes import BFLOAT16, to_bytes
+from tile_ir.dtypes import BFLOAT16, INT4, INT8, to_bytes
 from tile_ir.expr import Const, Var, as_expr
 from tile_ir.machine import Core
 from tile_ir.nodes import Operand, Stmt
@@ -91,15 +91,22 @@ def op_case(
             continue
         form, dtype = shapes[len(tensors)], dtypes[len(tensors)]
         shape = tuple(Const(d) for d in form.shape)
-        gm = Buffer(f"t{i}", Memory.GM, dtype, shape, HERE)
         ub = Buffer(f"u{i}", Memory.UB, dtype, shape, HERE)
-        tensors.append(gm)
+        tile = ub
+        stored = to_bytes(samples(rng, form.shape, dtype), dtype)
+        if dtype is INT4:  # its bytes are what gm has
+            stored, bytes_ = stored.view(np.int8), tuple(Const(d) for d in stored.shape)
+            ub = Buffer(f"b{i}", Memory.UB, INT8, bytes_, HERE)
         allocs.append(Alloc(ub, HERE))
-        arrays.append(to_bytes(samples(rng, form.shape, dtype), dtype))
+        if tile is not ub:
+            allocs.append(Alloc(tile, HERE, alias_of=ub))
+        gm = Buffer(f"t{i}", Memory.GM, ub.dtype, ub.shape, HERE)
+        tensors.append(gm)
+        arrays.append(stored)
         copies = (False, False, None)
         before.append(Op(OPS["copy"], (Region.whole(gm), Region.whole(ub)), copies, HERE))
         slices = tuple(Slice(Const(a), Const(n)) for a, n in form.slices)
-        operands.append(Region(ub, slices))
+        operands.append(Region(tile, slices))
         if definition.access.writes:
             after.append(Op(OPS["copy"], (Region.whole(ub), Region.whole(gm)), copies, HERE))
             written = dtype
@@ -130,7 +137,7 @@ def cast_cases() -> Iterator[Case]:
     for (source, target), modes in CAST_MODES.items():
         for mode in modes:
             a, b = DTYPES[target], DTYPES[source]
-            size = 32 * 3 + 5
+            size = 32 * 3 + (6 if INT4 in (a, b) else 5)
             form = Form("odd", (128,), ((0, size),))
             label = f"{source}-{target}-{mode}"
             yield op_case(

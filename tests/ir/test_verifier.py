@@ -16,6 +16,7 @@ func "f" phase PHASE @0:1:1 {{
     alloc $h: ub float16 [4, 64] @0:2:1
     alloc $a: l1 float16 [32, 32] @0:2:1
     alloc $c: l0c float32 [32, 32] @0:2:1
+    alloc $q: ub int4 [4, 64] @0:2:1
     alloc $x: var int32 [] @0:2:1
     {}
   }}
@@ -58,6 +59,14 @@ BROKEN = [
     ("built", "store $x[] = cast<int32>($c[0, 0]) @0:5:1", "scalar-access", "cannot read `c`", 5),
     ("built", "exp($u[0:+5, 0:+64], $u) @0:5:1", "slice-range", "has 4 elements, but the slice ends at 5", 5),
     ("built", "exp($u[-1:+4, 0:+64], $u) @0:5:1", "slice-range", "starts below zero", 5),
+    ("built", "dump_tensor($q, 8) {desc=1} @0:5:1", "operand-dtype", "`q` is int4, expected a type of whole bytes", 5),
+    ("built", f"copy($q, $q) {WHOLE} @0:5:1", "operand-dtype", "copies move whole bytes", 5),
+    ("built", 'cast($h[0:+4, 0:+33], $q[0:+4, 0:+33], none) {mode="cast_none"} @0:5:1', "odd-elements",
+     "33 elements in a row of src `q`", 5),
+    ("built", 'cast($q, $h, 7) {mode="cast_rint"} @0:5:1', "odd-elements", "7 elements to convert in dst `q`", 5),
+    ("built", "store $q[0, 0] = 1 @0:5:1", "packed-scalar", "elements of `q` have no address", 5),
+    ("built", "store $x[] = cast<int32>($q[0, 0]) @0:5:1", "packed-scalar", "no scalars of type int4", 5),
+    ("built", "let %v: int32 = cast<int32>(cast<int4>(%n)) @0:5:1", "packed-scalar", "no scalars of type int4", 5),
     ("built", "break @0:5:1", "break-outside", "outside a loop", 5),
     ("built", "section cube @0:4:1 {\n exp($u, $u) @0:5:1\n}", "section-core", "runs on the vector core", 5),
     ("built", "section cube @0:4:1 {\n section cube @0:5:1 {\n }\n}", "section-nested", "inside a scope", 5),
@@ -65,6 +74,8 @@ BROKEN = [
     ("lowered", "for %i: int32 in parallel(0, 2) @0:5:1 {\n}", "phase-loop", "a parallel loop is still here", 5),
     ("lowered", "exp($u[0:+4, 0:+32], $u[0:+4, 32:+32]) @0:5:1", "strided-operand", "is not contiguous", 5),
     ("lowered", "exp($u[0:+1, 3:+8], $u[1:+1, 0:+8]) @0:5:1", "operand-alignment", "from byte 12", 5),
+    ("lowered", 'cast($q[1:+1, 32:+32], $h[1:+1, 0:+32], none) {mode="cast_rint"} @0:5:1', "operand-alignment",
+     "from byte 48", 5),
     ("split", "exp($u, $u) @0:5:1", "phase-section", "exp stands in no section", 5),
     ("planned", "section vector @0:4:1 {\n}", "phase-address", "`u` has no address", 2),
 ]  # fmt: skip
@@ -94,4 +105,25 @@ def test_addresses(placement: str, slug: str) -> None:
     text = TEXT.format("exp($u, $u) @0:5:1").replace("PHASE", "built")
     func = tile_ir.parse(text.replace("[4, 64] @0:2:1", f"[4, 64] {placement} @0:2:1", 1))
     found = [d.slug for d in tile_ir.verifier.problems(func)]
+    assert found == ([slug] if slug else [])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "slug"),
+    [
+        ("$A: float32 [%M, 64]", "$A: int4 [%M, 64]", "packed-memory"),
+        ("l1 float16 [32, 32]", "l1 int4 [32, 32]", "packed-memory"),
+        ("l0c float32 [32, 32]", "fragment int4 [32, 32]", "packed-memory"),
+        ("var int32 []", "var int4 []", "packed-memory"),
+        ("ub int4 [4, 64]", "ub int4 [4, 63]", "odd-elements"),
+        ("ub int4 [4, 64]", "ub int4 [4, 64] address 196480", ""),
+        ("ub int4 [4, 64]", "ub int4 [4, 64] address 196512", "address-range"),
+        ("ub int4 [4, 64]", "ub int4 [4, 512] alias $u", ""),
+        ("ub int4 [4, 64]", "ub int4 [4, 514] alias $u", "alias"),
+    ],
+)
+def test_packed_elements(old: str, new: str, slug: str) -> None:
+    """Where four-bit elements may lie, and the bytes they take there."""
+    text = TEXT.format("exp($u, $u) @0:5:1").replace("PHASE", "built").replace(old, new)
+    found = [d.slug for d in tile_ir.verifier.problems(tile_ir.parse(text))]
     assert found == ([slug] if slug else [])

@@ -210,5 +210,6 @@ def test_the_first_hint_divides_and_fills_the_cores() -> None:
     first = MatmulTemplate(1024, 1024, 1024).with_arch(Ascend(DEFAULT_TARGET)).recommend_hints()[0]
     assert 1024 % first.block[0] == 1024 % first.block[1] == 1024 % first.rstep[0] == 0
     assert first.block[0] * first.block[1] >= 128 * 128
-    with pytest.raises(KernelError, match="not an element type"):
-        MatmulTemplate(64, 64, 64, in_dtype="float17").recommend_hints()
+    for unknown in ("float17", "int4"):
+        with pytest.raises(KernelError, match="not an element type"):
+            MatmulTemplate(64, 64, 64, in_dtype=unknown).recommend_hints()

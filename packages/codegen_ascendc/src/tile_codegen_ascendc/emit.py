@@ -36,6 +36,7 @@ from tile_ir import (
     TileError,
     While,
 )
+from tile_ir.dtypes import INT8
 from tile_ir.expr import Expr, Load, Var
 from tile_ir.expr import walk as walk_expr
 from tile_ir.footprint import buffer_bytes
@@ -196,8 +197,7 @@ class _Emitter:
             if b.memory is Memory.VAR:
                 yield f"{kind} {cxx_name(b.name)} = 0;{_comment(alloc.loc)}"
                 continue
-            elements = -(-buffer_bytes(alloc) // b.dtype.size)
-            view = f"{b.memory.value}.GetWithOffset<{kind}>({elements}, {alloc.address})"
+            view = _placed(b, buffer_bytes(alloc), alloc.address)
             yield (
                 f"const AscendC::LocalTensor<{kind}> {cxx_name(b.name)} = {view};"
                 f"{_comment(alloc.loc)}"
@@ -272,6 +272,16 @@ class _Emitter:
             "AscendC::CrossCoreSetFlag<0, PIPE_FIX>(11);",
             "AscendC::CrossCoreWaitFlag(11);",
         ]
+
+
+def _placed(buffer: Buffer, size: int, address: int | None) -> str:
+    """The tensor of `size` bytes at an address. The vendor's GetWithOffset counts elements that
+    share bytes as one byte each: they are a view of bytes."""
+    memory, kind = buffer.memory.value, buffer.dtype.c_name
+    if not buffer.dtype.whole_bytes:
+        return f"{memory}.GetWithOffset<{INT8.c_name}>({size}, {address}).ReinterpretCast<{kind}>()"
+    elements = -(-size // buffer.dtype.size)
+    return f"{memory}.GetWithOffset<{kind}>({elements}, {address})"
 
 
 def _comment(loc: Loc) -> str:

@@ -29,12 +29,16 @@ class RegionView:
         self.buffer: Buffer = region.buffer
         self.name = cxx_name(region.buffer.name)
         self.type = region.dtype.c_name
-        self.size = region.dtype.size
         self._op = op
         self._ranges = ranges
 
     def __str__(self) -> str:
         return self.ref
+
+    @property
+    def size(self) -> int:
+        """Bytes of an element."""
+        return self.region.dtype.size
 
     def cxx(self, expr: Expr) -> str:
         return cxx_expr(expr, self._ranges, self._op.loc)
@@ -111,7 +115,7 @@ class RegionView:
 
     @property
     def stored_bytes(self) -> int:
-        return self.stored[0] * self.stored[1] * self.size
+        return self.region.dtype.bytes_of(self.stored[0] * self.stored[1])
 
     @property
     def tile(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tile_frontend.dtype_names import element_type
+from tile_frontend.dtype_names import element_type, packed_rows
 from tile_frontend.faults import Fault
 from tile_frontend.trace import Allocation, current
 from tile_frontend.values import Cell, Scalar, Tile, describe, python_number, scalar_expr
@@ -71,7 +71,8 @@ def _dim(size: Any, position: int, what: str) -> Expr:
 
 def _allocate(memory: Memory, shape: Any, dtype: Any) -> Tile:
     trace = current(f"an allocation in {memory.value}")
-    dims, element = _dims(shape, "a buffer"), element_type(dtype)
+    dims = _dims(shape, "a buffer")
+    element = element_type(dtype, packed=memory is Memory.UB)
     for position, size in enumerate(dims):
         if constant_value(size) is None:
             raise Fault(
@@ -81,6 +82,7 @@ def _allocate(memory: Memory, shape: Any, dtype: Any) -> Tile:
                 "or allocate the largest",
                 "shape",
             )
+    packed_rows(element, dims, "shape")
     tile = Tile(memory, element, dims, trace.here)
     trace.allocate(tile)
     return tile
@@ -112,9 +114,9 @@ def alloc_L0C(shape: Any, dtype: Any) -> Tile:
 
 
 def alloc_shared(shape: Any, dtype: Any, scope: str = "shared.dyn") -> Tile:
-    """A tile in UB or L1: the compiler sees which from its uses. Masks are always in UB."""
-    tile_dtype = element_type(dtype)
-    memory = Memory.UB if tile_dtype.name == "bool" else Memory.SHARED
+    """A tile in UB or L1: the compiler sees which from its uses. Masks and int4 lie in UB."""
+    element = element_type(dtype, packed=True)
+    memory = Memory.UB if element.name == "bool" or not element.whole_bytes else Memory.SHARED
     return _allocate(memory, shape, dtype)
 
 

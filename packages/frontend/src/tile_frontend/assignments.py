@@ -15,6 +15,7 @@ from tile_frontend.values import (
     Tile,
     View,
     describe,
+    no_packed_scalar,
     python_number,
     scalar_expr,
 )  # fmt: skip
@@ -184,6 +185,7 @@ class AssignmentEvaluator(CallEvaluator):
                 "operand-kind", f"{describe(value)} is stored in one element", where,
                 "copy tiles with T.copy",
             )  # fmt: skip
+        self.guarded(stmt, no_packed_scalar, tile.element)
         expr = self.guarded(where, stored_value, value, tile.element)
         self.guarded(
             stmt, self.trace.emit, Store(tile.buffer, indices, expr, self.source.loc(stmt))

@@ -8,6 +8,7 @@ from typing import Any
 from tile_frontend.faults import Fault
 from tile_ir import DTYPES, DType, did_you_mean, dtype_of
 from tile_ir.dtypes import ALIASES
+from tile_ir.expr import Expr, constant_value
 
 
 class DataType(str):
@@ -17,7 +18,7 @@ class DataType(str):
 
     @property
     def bits(self) -> int:
-        return element_type(str(self)).bits
+        return element_type(str(self), packed=True).bits
 
     @property
     def itemsize(self) -> int:
@@ -52,8 +53,38 @@ class DTypeName:
 DTYPE_NAMES = {name: DTypeName(dtype) for name, dtype in DTYPES.items()}
 
 
-def element_type(value: Any) -> DType:
-    """The type a script means; a Fault if there is none."""
+# What a C++ source calls them.
+C_NAMES = {dtype.c_name.removeprefix("AscendC::"): dtype for dtype in DTYPES.values()}
+
+
+def element_type(value: Any, packed: bool = False) -> DType:
+    """The type a script means; a Fault if there is none, or if two of its elements share a byte
+    and it is not the type of a tile that may be `packed`."""
+    found = _named_type(value)
+    if not packed and not found.whole_bytes:
+        raise Fault(
+            "packed-memory",
+            f"two elements of {found} share a byte: only tiles of ub have this type",
+            "declare int8 with half as many elements; in ub, T.reinterpretcast names its bytes as "
+            f"{found}",
+            "dtype",
+        )
+    return found
+
+
+def packed_rows(element: DType, dims: tuple[Expr, ...], argument: str) -> None:
+    """A Fault for a tile whose rows end inside a byte."""
+    columns = constant_value(dims[-1]) if dims else None
+    if columns is not None and columns * element.bits % 8:
+        raise Fault(
+            "odd-elements",
+            f"a row has {columns} elements, but two elements of {element} share a byte",
+            "give the last dimension an even size",
+            argument,
+        )
+
+
+def _named_type(value: Any) -> DType:
     match value:
         case DType():
             return value

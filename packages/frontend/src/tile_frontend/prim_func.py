@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from tile_frontend.allocation import TensorType
-from tile_frontend.dtype_names import DTypeName
+from tile_frontend.dtype_names import DTypeName, element_type
 from tile_frontend.faults import Fault
 from tile_frontend.scope import Captured, Scope, capture
 from tile_frontend.source import Source, find_function
@@ -145,8 +145,11 @@ class KernelEvaluator(StatementEvaluator):
                 buffer = Buffer(name, Memory.GM, dtype, shape, loc)
                 self.scope.bind(name, Tile(Memory.GM, dtype, shape, loc, buffer), loc)
                 return buffer
-            case DTypeName(dtype=dtype):
-                var = Var(name, dtype)
+            case DTypeName():
+                try:
+                    var = Var(name, element_type(annotation))
+                except Fault as fault:
+                    self._place(fault, loc)
                 self.trace.symbols.add(var)
                 self.scope.bind(name, Scalar(var), loc)
                 return var

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tile_frontend.dtype_names import element_type
+from tile_frontend.dtype_names import C_NAMES, element_type, packed_rows
 from tile_frontend.faults import Fault
 from tile_frontend.trace import Allocation, Trace, current
 from tile_frontend.values import Tile, describe
@@ -24,7 +24,8 @@ def reinterpretcast(dst: Any, src: Any, dtype: Any) -> None:
     trace = current("reinterpretcast")
     target, root = _allocation(trace, dst, "dst"), _allocation(trace, src, "src")
     root_tile = root.alias_of or root.tile
-    element = element_type(_type_name(dtype))
+    element = element_type(C_NAMES.get(str(dtype), dtype), packed=True)
+    packed_rows(element, target.tile.dims, "dst")
     if target.alias_of is root_tile and target.tile.element == element:
         return  # said again, by a macro or in a later scope
     if root_tile is target.tile:
@@ -57,8 +58,8 @@ def reinterpretcast(dst: Any, src: Any, dtype: Any) -> None:
             "leave it out of T.annotate_address: it is where src is",
             "dst",
         )
-    needed = math.prod(target.tile.buffer.static_shape() or ()) * element.size
-    room = math.prod(root_tile.buffer.static_shape() or ()) * root_tile.element.size
+    needed = element.bytes_of(math.prod(target.tile.buffer.static_shape() or ()))
+    room = root_tile.element.bytes_of(math.prod(root_tile.buffer.static_shape() or ()))
     if needed > room:
         raise Fault(
             "reinterpret-size",
@@ -90,8 +91,3 @@ def _allocation(trace: Trace, tile: Any, argument: str) -> Allocation:
             argument,
         )
     return found
-
-
-def _type_name(dtype: Any) -> Any:
-    """C names (`int32_t`, `half`) as well as those of the language."""
-    return dtype.removesuffix("_t") if isinstance(dtype, str) else dtype

@@ -181,8 +181,19 @@ def _fits(number: int, dtype: DType) -> bool:
     return low <= number <= high
 
 
+def no_packed_scalar(dtype: DType) -> None:
+    """A Fault for elements that share bytes: the scalar unit addresses whole ones."""
+    if not dtype.whole_bytes:
+        raise Fault(
+            "packed-scalar",
+            f"an element of {dtype} has no address of its own",
+            "convert the tile with T.tile.cast, or take the bytes that T.reinterpretcast names",
+        )
+
+
 def _check_element(load: Load) -> None:
     """A tile may hang over the edge of a tensor, an element may not."""
+    no_packed_scalar(load.dtype)
     for position, (index, size) in enumerate(zip(load.indices, load.buffer.shape, strict=True)):
         number, limit = constant_value(index), constant_value(size)
         if number is not None and limit is not None and number >= limit:

@@ -26,9 +26,11 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DType:
-    """An element type. `c_name` is its Ascend C spelling; `size` is in bytes.
+    """An element type. `c_name` is its Ascend C spelling.
 
-    There is one object per type, so types are compared by identity.
+    There is one object per type, so types are compared by identity. Two elements of int4 share a
+    byte, the first one in its low half: such a type has no `size`, and what may have it counts with
+    `bytes_of` and `elements_in`.
     """
 
     name: str
@@ -43,8 +45,25 @@ class DType:
         return DTYPES.__getitem__, (self.name,)
 
     @property
+    def whole_bytes(self) -> bool:
+        """Whether every element has bytes of its own."""
+        return self.bits % 8 == 0
+
+    @property
     def size(self) -> int:
-        return self.bits // 8
+        """Bytes of one element; raises ValueError for a type whose elements share bytes."""
+        return self.bytes_of(1)
+
+    def bytes_of(self, elements: int) -> int:
+        """Bytes of consecutive elements; raises ValueError if these end inside a byte."""
+        size, rest = divmod(elements * self.bits, 8)
+        if rest:
+            raise ValueError(f"{elements} elements of {self.name} are no whole number of bytes")
+        return size
+
+    def elements_in(self, size: int) -> int:
+        """Elements that `size` bytes hold."""
+        return size * 8 // self.bits
 
     @property
     def is_float(self) -> bool:
@@ -56,13 +75,13 @@ class DType:
 
     @property
     def storage(self) -> str:
-        """Name of the NumPy type that holds the bytes."""
-        return "uint16" if self is BFLOAT16 else self.name
+        """Name of the NumPy type that holds the bytes. One of int4 holds two elements."""
+        return _STORAGE.get(self.name, self.name)
 
     @property
     def compute(self) -> str:
         """Name of the NumPy type values are computed in."""
-        return "float32" if self is BFLOAT16 else self.name
+        return _COMPUTE.get(self.name, self.name)
 
     def limits(self) -> tuple[int, int]:
         """Smallest and largest value of an integer type."""
@@ -71,10 +90,14 @@ class DType:
         return 0, (1 << self.bits) - 1
 
 
+_STORAGE = {"bfloat16": "uint16", "int4": "uint8"}
+_COMPUTE = {"bfloat16": "float32", "int4": "int8"}
+
 FLOAT16 = DType("float16", Kind.FLOAT, 16, "half")
 BFLOAT16 = DType("bfloat16", Kind.FLOAT, 16, "bfloat16_t")
 FLOAT32 = DType("float32", Kind.FLOAT, 32, "float")
 FLOAT64 = DType("float64", Kind.FLOAT, 64, "double")
+INT4 = DType("int4", Kind.INT, 4, "AscendC::int4b_t")
 INT8 = DType("int8", Kind.INT, 8, "int8_t")
 INT16 = DType("int16", Kind.INT, 16, "int16_t")
 INT32 = DType("int32", Kind.INT, 32, "int32_t")
@@ -92,6 +115,7 @@ DTYPES: dict[str, DType] = {
         BFLOAT16,
         FLOAT32,
         FLOAT64,
+        INT4,
         INT8,
         INT16,
         INT32,
@@ -114,16 +138,25 @@ def dtype_of(name: str) -> DType | None:
 
 
 def from_bytes(raw: Array, dtype: DType) -> Array:
-    """Numbers from an array of `dtype.storage` elements."""
+    """Numbers from an array of `dtype.storage` elements; of int4 twice as many in the last
+    dimension."""
     if dtype is BFLOAT16:
         return (raw.astype(np.uint32) << 16).view(np.float32)
+    if dtype is INT4:
+        pairs = raw.view(np.int8)
+        numbers = np.stack((pairs << 4 >> 4, pairs >> 4), axis=-1)
+        return numbers.reshape(*raw.shape[:-1], 2 * raw.shape[-1])
     return raw
 
 
 def to_bytes(values: Array, dtype: DType) -> Array:
-    """Elements of `dtype.storage` from numbers; floats round to nearest even, integers wrap."""
+    """Elements of `dtype.storage` from numbers; floats round to nearest even, integers wrap. There
+    are half as many of int4 in the last dimension, which must be even."""
     if dtype is BFLOAT16:
         return round_to_bfloat16(values)
+    if dtype is INT4:
+        fours = np.asarray(values).astype(np.uint8) & 0x0F
+        return fours[..., ::2] | fours[..., 1::2] << 4
     with np.errstate(all="ignore"):
         return np.asarray(values).astype(dtype.storage)
 

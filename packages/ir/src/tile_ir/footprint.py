@@ -16,7 +16,7 @@ def round_up(value: int, multiple: int) -> int:
 
 def k0_elements(dtype: DType) -> int:
     """Elements in the 32 bytes that make a fractal row."""
-    return 32 // dtype.size
+    return dtype.elements_in(32)
 
 
 def matrix_footprint(memory: Memory, dtype: DType, rows: int, columns: int) -> tuple[int, int]:
@@ -42,10 +42,10 @@ def buffer_bytes(alloc: Alloc) -> int:
     shape = buffer.static_shape()
     assert shape is not None, f"{buffer.name} must have a static shape"
     if buffer.memory in (Memory.UB, Memory.VAR):
-        return math.prod(shape) * buffer.dtype.size
+        return buffer.dtype.bytes_of(math.prod(shape))
     slots, (rows, columns) = matrix_shape(buffer)
     rows, columns = matrix_footprint(buffer.memory, buffer.dtype, rows, columns)
-    return slots * rows * columns * buffer.dtype.size
+    return buffer.dtype.bytes_of(slots * rows * columns)
 
 
 def matrix_shape(buffer: Buffer) -> tuple[int, tuple[int, int]]:

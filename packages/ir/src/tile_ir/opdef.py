@@ -75,7 +75,8 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class OperandDef:
-    """One operand. `memories` empty means it is a scalar; `scalar` means it may be one."""
+    """One operand. `memories` empty means it is a scalar; `scalar` means it may be one. `dtypes`
+    empty means every type with whole bytes; `packed` adds those whose elements share bytes."""
 
     name: str
     access: Access
@@ -84,6 +85,7 @@ class OperandDef:
     scalar: bool = False
     optional: bool = False
     variadic: bool = False
+    packed: bool = False
 
 
 class _Required(Enum):
@@ -286,6 +288,14 @@ def _check_operand(opdef: OpDef, definition: OperandDef, operand: Operand) -> Pr
             + _one_of([d.name for d in definition.dtypes]),
             definition.name,
             "cast it with T.tile.cast first",
+        )
+    if not definition.dtypes and not definition.packed and not operand.dtype.whole_bytes:
+        return Problem(
+            "operand-dtype",
+            f"{where} `{operand.buffer.name}` is {operand.dtype}, expected a type of whole bytes",
+            definition.name,
+            f"T.tile.cast converts {operand.dtype} from and to float16; its bytes have a name of "
+            "their own where T.reinterpretcast gives them one",
         )
     return None
 

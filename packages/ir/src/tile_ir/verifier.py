@@ -3,6 +3,7 @@
 Always:
   names     buffers and scalars are defined once, before use, in an enclosing block
   tensors   parameters are in gm; allocations are not, and have a static shape
+  types     elements that share bytes lie in ub, whole bytes to a row, and are no scalars
   operands  each operation satisfies its record (memories, types, shapes, attributes)
   aliases   name the first bytes of a ub buffer that is no alias itself, and no more than it has
   accesses  element loads and stores have one index per dimension; constants are in range;
@@ -92,6 +93,7 @@ class _Verifier:
         func = self.func
         for tensor in func.tensors:
             yield from self.declare(tensor)
+            yield from packed_rows(tensor)
             if tensor.memory is not Memory.GM:
                 yield Diagnostic("tensor-memory", f"`{tensor.name}` must be in gm", tensor.loc)
         scalars = {p.name for p in func.params if isinstance(p, Var)}
@@ -105,6 +107,10 @@ class _Verifier:
             )
         for alloc in launch.allocs:
             yield from self.declare(alloc.buffer)
+            impossible = list(packed_rows(alloc.buffer))
+            if impossible:
+                yield from impossible
+                continue
             yield from self.allocation(alloc.buffer, alloc.address, alloc.loc)
             if alloc.alias_of is not None:
                 yield from self.alias(alloc, alloc.alias_of)
@@ -275,6 +281,12 @@ class _Verifier:
     def element(self, buffer: Buffer, indices: tuple[Expr, ...], loc: Loc) -> Iterator[Diagnostic]:
         if buffer not in self.buffers:
             yield Diagnostic("name-unknown", f"buffer `{buffer.name}` is not declared", loc)
+        if not buffer.dtype.whole_bytes:
+            yield Diagnostic(
+                "packed-scalar",
+                f"elements of `{buffer.name}` have no address: they are {buffer.dtype}",
+                loc,
+            )
         if len(indices) != buffer.rank:
             yield Diagnostic(
                 "rank-mismatch",
@@ -293,9 +305,11 @@ class _Verifier:
                 )
 
     def expression(self, expr: Expr, scope: _Scope, loc: Loc) -> Iterator[Diagnostic]:
-        if isinstance(expr, Const):
+        if isinstance(expr, Const) and expr.dtype.whole_bytes:
             return
         for part in walk(expr):
+            if not part.dtype.whole_bytes:
+                yield Diagnostic("packed-scalar", f"there are no scalars of type {part.dtype}", loc)
             if isinstance(part, Var) and part.name not in scope.scalars:
                 yield Diagnostic("name-unknown", f"scalar `{part.name}` is not defined here", loc)
             elif isinstance(part, Load):
@@ -307,6 +321,27 @@ class _Verifier:
                         f"{part.buffer.memory.value}",
                         loc,
                     )
+
+
+def packed_rows(buffer: Buffer) -> Iterator[Diagnostic]:
+    """Elements that share bytes lie in ub only, and rows of them end with a byte."""
+    if buffer.dtype.whole_bytes:
+        return
+    if buffer.memory is not Memory.UB:
+        yield Diagnostic(
+            "packed-memory",
+            f"`{buffer.name}` is {buffer.dtype}, which lies in ub only",
+            buffer.loc,
+        )
+        return
+    columns = constant_value(buffer.shape[-1])
+    if columns is not None and columns * buffer.dtype.bits % 8:
+        yield Diagnostic(
+            "odd-elements",
+            f"rows of `{buffer.name}` have {columns} elements, but two elements of "
+            f"{buffer.dtype} share a byte",
+            buffer.loc,
+        )
 
 
 @lru_cache(maxsize=16384)
@@ -340,8 +375,7 @@ def machine_form(op: Op, target: Target) -> tuple[Diagnostic, ...]:
 def misalignment(region: Region, target: Target) -> int | None:
     """The byte at which a UB region starts if that is surely no multiple of a block, else None."""
     terms, constant = linear_form(element_offset(region))
-    size, block = region.dtype.size, target.block_bytes
-    if all(factor * size % block == 0 for factor in terms.values()):
-        start = constant * size
-        return start if start % block else None
+    block = region.dtype.elements_in(target.block_bytes)
+    if all(factor % block == 0 for factor in terms.values()) and constant % block:
+        return constant * region.dtype.bits // 8
     return None

@@ -54,7 +54,7 @@ def _scratch_bytes(func: Func, memory: Memory, target: Target) -> int:
     return max(
         (
             sum(
-                round_up(s.elements * s.dtype.size, align)
+                round_up(s.dtype.bytes_of(s.elements), align)
                 for s in op.opdef.scratch(op)
                 if s.memory is memory
             )

@@ -88,8 +88,10 @@ class MatmulTemplate:
 
     def _element_bytes(self) -> int:
         found = dtype_of(self.in_dtype)
-        if found is None:
-            raise KernelError("unknown-dtype", f"{self.in_dtype!r} is not an element type")
+        if found is None or not found.whole_bytes:
+            raise KernelError(
+                "unknown-dtype", f"{self.in_dtype!r} is not an element type of a matrix"
+            )
         return found.size
 
     def _estimate(self, m: int, n: int, k: int, size: int, target: Target) -> float:

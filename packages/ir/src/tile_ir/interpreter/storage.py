@@ -24,26 +24,34 @@ class Storage:
     dtype: DType
     name: str
 
-    def view(self, offset: int, extents: Sequence[int], steps: Sequence[int]) -> Any:
+    def view(self, elements: Any, offset: int, extents: Sequence[int], steps: Sequence[int]) -> Any:
         """A strided window; raises OutOfBounds if any element lies outside."""
         if any(e == 0 for e in extents):
-            return np.empty(tuple(extents), self.elements.dtype)
+            return np.empty(tuple(extents), elements.dtype)
         last = offset + sum((e - 1) * s for e, s in zip(extents, steps, strict=True))
-        if offset < 0 or last >= self.elements.size:
+        if offset < 0 or last >= elements.size:
             raise OutOfBounds(
-                f"`{self.name}` has {self.elements.size} elements, "
+                f"`{self.name}` has {elements.size} elements, "
                 f"but elements {offset} to {last} are accessed"
             )
-        size = self.elements.itemsize
+        size = elements.itemsize
         return np.lib.stride_tricks.as_strided(
-            self.elements[offset:], tuple(extents), tuple(s * size for s in steps)
+            elements[offset:], tuple(extents), tuple(s * size for s in steps)
         )
 
     def read(self, offset: int, extents: Sequence[int], steps: Sequence[int]) -> Any:
-        return from_bytes(self.view(offset, extents, steps).copy(), self.dtype)
+        if not self.dtype.whole_bytes:
+            numbers = from_bytes(self.elements, self.dtype)
+            return self.view(numbers, offset, extents, steps).copy()
+        return from_bytes(self.view(self.elements, offset, extents, steps).copy(), self.dtype)
 
     def write(self, offset: int, extents: Sequence[int], steps: Sequence[int], values: Any) -> None:
-        window = self.view(offset, extents, steps)
+        if not self.dtype.whole_bytes:
+            numbers = from_bytes(self.elements, self.dtype)
+            self.view(numbers, offset, extents, steps)[...] = values
+            self.elements[...] = to_bytes(numbers, self.dtype)
+            return
+        window = self.view(self.elements, offset, extents, steps)
         window[...] = np.broadcast_to(to_bytes(values, self.dtype), window.shape)
 
 
@@ -64,8 +72,9 @@ def on_chip_storage(allocs: Sequence[Alloc], target: Target) -> dict[Buffer, Sto
         else:
             raw = _fresh(size)
         bytes_of[buffer] = raw
-        usable = len(raw) // buffer.dtype.size * buffer.dtype.size
-        result[buffer] = Storage(raw[:usable].view(buffer.dtype.storage), buffer.dtype, buffer.name)
+        stored = np.dtype(buffer.dtype.storage)
+        usable = len(raw) // stored.itemsize * stored.itemsize
+        result[buffer] = Storage(raw[:usable].view(stored), buffer.dtype, buffer.name)
     return result
 
 

@@ -9,16 +9,29 @@ from tile_ir.lazy import np
 from tile_ir.machine import Core, Pipe
 from tile_ir.nodes import Op
 from tile_ir.opdef import AttrDef, Effect, OpDef, Problem
-from tile_ir.ops.rules import VECTOR, destination, on, same_size, scalar, source, vector_cost
+from tile_ir.ops.rules import (
+    VECTOR,
+    all_rules,
+    destination,
+    even_rows,
+    on,
+    packed,
+    same_size,
+    scalar,
+    source,
+    vector_cost,
+)
 
 # Casts the vector unit does in one instruction, with the rounding modes each allows
 # (hardware.md, section 3.7). Anything else must be composed from these.
 _ALL = ("RINT", "FLOOR", "CEIL", "ROUND", "TRUNC")
 CAST_MODES: dict[tuple[str, str], tuple[str, ...]] = {
+    ("int4", "float16"): ("NONE",),
     ("int8", "float16"): ("NONE",),
     ("uint8", "float16"): ("NONE",),
     ("int16", "float16"): (*_ALL, "NONE"),
     ("int16", "float32"): ("NONE",),
+    ("float16", "int4"): (*_ALL, "NONE"),
     ("float16", "int8"): (*_ALL, "NONE"),
     ("float16", "uint8"): (*_ALL, "NONE"),
     ("float16", "int16"): _ALL,
@@ -200,8 +213,8 @@ OPS = (
         doc="convert the elements of src to the type of dst; only the first count if given",
         ascend_c="Cast",
         operands=(
-            destination("dst"),
-            source("src"),
+            packed(destination("dst")),
+            packed(source("src")),
             scalar("count", optional=True),
         ),
         attrs=(
@@ -215,7 +228,7 @@ OPS = (
         elementwise=True,
         may_alias=False,
         dtype_rule=_cast_pair,
-        shape_rule=same_size,
+        shape_rule=all_rules(same_size, even_rows),
         parameters=("dst", "src", "mode", "count"),
         cost=vector_cost(128, 64),
     ),

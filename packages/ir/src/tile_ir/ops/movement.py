@@ -37,7 +37,9 @@ from tile_ir.ops.rules import (
     VECTOR,
     all_rules,
     destination,
+    even_rows,
     on,
+    packed,
     same_dtype,
     same_size,
     shape_text,
@@ -125,7 +127,7 @@ def _copy_dtypes(op: Op) -> Problem | None:
     """Both sides have one type; ub to ub converts as T.tile.cast, l0c to gm as its fixpipe."""
     src, dst = op.region("src"), op.region("dst")
     if src.dtype == dst.dtype:
-        return None
+        return None if src.dtype.whole_bytes else _packed_copy(src)
     direction = _direction(op)
     if direction == (Memory.UB, Memory.UB):
         if (src.dtype.name, dst.dtype.name) in CAST_MODES.keys() | DEQUANTIZING:
@@ -144,6 +146,15 @@ def _copy_dtypes(op: Op) -> Problem | None:
         f"copy: src `{src.buffer.name}` is {src.dtype}, but dst `{dst.buffer.name}` is {dst.dtype}",
         "dst",
         hint,
+    )
+
+
+def _packed_copy(src: Region) -> Problem:
+    return Problem(
+        "operand-dtype",
+        f"copy: src `{src.buffer.name}` and dst are {src.dtype}, but copies move whole bytes",
+        "src",
+        "copy int8 tiles, whose bytes T.reinterpretcast names",
     )
 
 
@@ -261,7 +272,7 @@ COPY = OpDef(
     doc="move a tile between memories; what hangs over a gm tensor is cut, and padded in ub",
     ascend_c="DataCopyPad, DataCopy (Nd2Nz), LoadData, Fixpipe or Copy, by direction",
     namespace="",
-    operands=(source("src", ANYWHERE), destination("dst", ANYWHERE)),
+    operands=(packed(source("src", ANYWHERE)), packed(destination("dst", ANYWHERE))),
     attrs=(
         AttrDef("enable_relu", bool, False),
         AttrDef("transpose", bool, False),
@@ -274,7 +285,7 @@ COPY = OpDef(
     reads_deq_scale=_dequantizes,
     # Where there is no path at all, nothing else about the copy matters.
     dtype_rule=all_rules(_copy_direction, _copy_dtypes),
-    shape_rule=_copy_shapes,
+    shape_rule=all_rules(_copy_shapes, even_rows),
     cost=transfer_cost(200, 64),
 )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tile_ir.dtypes import (
@@ -25,7 +26,7 @@ from tile_ir.expr import Expr, constant_value, is_constant
 from tile_ir.geometry import BLOCK_BYTES, buffer_elements, element_count, trailing_matrix
 from tile_ir.lazy import np
 from tile_ir.machine import Core, Memory, Pipe
-from tile_ir.nodes import Op, Region
+from tile_ir.nodes import Op, Operand, Region
 from tile_ir.opdef import Access, OperandDef, Problem, Rule
 
 GM = frozenset({Memory.GM})
@@ -64,6 +65,11 @@ def updated(name: str, memories: frozenset[Memory] = UB, *dtypes: DType) -> Oper
     return OperandDef(name, Access.READ_WRITE, memories, dtypes)
 
 
+def packed(definition: OperandDef) -> OperandDef:
+    """The operand with types whose elements share bytes among its own."""
+    return replace(definition, packed=True)
+
+
 def scalar(name: str, optional: bool = False) -> OperandDef:
     return OperandDef(name, Access.READ, optional=optional)
 
@@ -76,10 +82,14 @@ def scratch_operand() -> OperandDef:
 def regions(op: Op) -> list[tuple[str, Region]]:
     """Named region operands, scratch left out."""
     return [
-        (op.opdef.operand_def(i).name, operand)
-        for i, operand in enumerate(op.operands)
-        if isinstance(operand, Region) and op.opdef.operand_def(i).name != "scratch"
+        (definition.name, operand)
+        for definition, operand in _named(op)
+        if isinstance(operand, Region) and definition.name != "scratch"
     ]
+
+
+def _named(op: Op) -> list[tuple[OperandDef, Operand]]:
+    return [(op.opdef.operand_def(i), operand) for i, operand in enumerate(op.operands)]
 
 
 def same_dtype(op: Op) -> Problem | None:
@@ -126,6 +136,24 @@ def _equal_sizes(op: Op, sized: list[tuple[str, Region]]) -> Problem | None:
                 f"{shape_text(first)}",
                 name,
                 "give both operands the same number of elements",
+            )
+    return None
+
+
+def even_rows(op: Op) -> Problem | None:
+    """Of int4 an even number of elements, as the vector unit takes them in pairs."""
+    parts = [(name, r, "in a row of", r.extents[-1]) for name, r in regions(op)]
+    counts = [o for d, o in _named(op) if d.name == "count" and isinstance(o, Expr)]
+    parts += [(name, r, "to convert in", count) for name, r in regions(op) for count in counts]
+    for name, region, where, expr in parts:
+        found = constant_value(expr)
+        if found is not None and found * region.dtype.bits % 8:
+            return Problem(
+                "odd-elements",
+                f"{op.opdef.name}: {found} elements {where} {name} `{region.buffer.name}`, but two "
+                f"elements of {region.dtype} share a byte",
+                "count" if counts else name,
+                "take an even number of elements",
             )
     return None
 
@@ -215,7 +243,7 @@ def vector_cost(per_cycle_16: float, per_cycle_32: float) -> Callable[[Op], floa
     def cost(op: Op) -> float:
         sized = [region for _, region in regions(op)]
         elements = max(elements_bound(r) for r in sized)
-        wide = max(r.dtype.size for r in sized) > 2
+        wide = max(r.dtype.bits for r in sized) > 16
         return 23 + elements / (per_cycle_32 if wide else per_cycle_16)
 
     return cost
@@ -225,7 +253,7 @@ def transfer_cost(start: float, bytes_per_cycle: float) -> Callable[[Op], float]
     """Cycles of a data movement instruction."""
 
     def cost(op: Op) -> float:
-        moved = max(elements_bound(r) * r.dtype.size for _, r in regions(op))
+        moved = max(elements_bound(r) * r.dtype.bits // 8 for _, r in regions(op))
         return start + moved / bytes_per_cycle
 
     return cost

@@ -22,23 +22,24 @@ def check_alignment(op: Op, region: Region, builder: Builder, walked_in_rows: bo
     """
     if region.memory is not Memory.UB:
         return
-    block, size = builder.target.block_bytes, region.dtype.size
+    block = builder.target.block_bytes
+    unit = region.dtype.elements_in(block)
     terms, _ = linear_form(element_offset(region))
     start = misalignment(region, builder.target)
-    odd_pitch = [f for f in terms.values() if f * size % block]
+    odd_pitch = [f for f in terms.values() if f % unit]
     surely_odd = odd_pitch and (walked_in_rows or _is_row_pitch(region, odd_pitch[0]))
     if start is None and not surely_odd:
         return
     found = (
         f"starts at byte {start}"
         if start is not None
-        else (f"has rows {odd_pitch[0] * size} bytes apart")
+        else (f"has rows {odd_pitch[0] * region.dtype.bits // 8} bytes apart")
     )
     raise KernelError(
         "operand-alignment",
         f"{op.opdef.name}: `{region.buffer.name}` {found}, expected a multiple of {block} bytes",
         op.loc,
-        f"start slices and rows at multiples of {block // size} elements",
+        f"start slices and rows at multiples of {unit} elements",
     )
 
 

@@ -71,6 +71,11 @@ void cast_int4(Core& core, LocalOperand dst, LocalOperand src, RoundMode mode, c
 {
     const bool widen = src.type == DataType::i4;
     const Lanes lanes = resolve_lanes(core, form, 2, use);
+    if (lanes.contiguous && lanes.total % 2 != 0 && core.device_checks) {
+        raise("bad-argument", use,
+            text_of("%s: %llu elements, but int4 goes in pairs: the count must be even", use.api,
+                static_cast<unsigned long long>(lanes.total)));
+    }
     Instruction instruction(core, Pipe::v, use);
     instruction.work = vector_work(lanes, 1);
     if (lanes.nothing) {
