@@ -296,7 +296,8 @@ class _Check:
             Diagnostic(
                 "memory-overlap",
                 f"line {loc.line} writes `{one.name}` over bytes {start:g} to {end:g} of "
-                f"{one.memory.value}, where `{other.name}` (line {other.loc.line}) holds a value {lost}",
+                f"{one.memory.value}, where `{other.name}` (line {other.loc.line}) holds a value "
+                f"{lost}",
                 loc,
                 f"give `{one.name}` (line {one.loc.line}) and `{other.name}` bytes of their own",
             ),
