@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tile_ir.bounds import Interval, interval, simplify
-from tile_ir.check_sync.conditions import decide
+from tile_ir.check_sync.conditions import Facts, Place, decide, facts_in, facts_of
 from tile_ir.check_sync.findings import Findings
-from tile_ir.check_sync.loops import FLAGS, Place, Plan, plan_of
+from tile_ir.check_sync.loops import FLAGS, Plan, plan_of
 from tile_ir.check_sync.sites import NEAR, Site, Sites, moved
 from tile_ir.check_sync.state import NUMBER, Flag, Raised, S, State, merged
 from tile_ir.diagnostics import Diagnostic
@@ -37,7 +37,8 @@ class Context:
     """What is visible at a statement, in one phase of every loop around it.
 
     `values` has lets and the phases of loop variables, `plain` lets and unrolled variables only.
-    `places` says in which part of its loop an iteration is. `frames` names the loops around, `key`
+    `places` says in which part of its loop an iteration is, `facts` what branches and loops imply.
+    `frames` names the loops around, `key`
     the phases and unrolled iterations."""
 
     known: Ranges
@@ -47,6 +48,7 @@ class Context:
     frames: tuple[Any, ...] = ()
     key: tuple[Any, ...] = ()
     places: tuple[tuple[For, Place], ...] = ()
+    facts: Facts = ()
 
     def let(self, stmt: Let) -> Context:
         known = self.known
@@ -150,7 +152,7 @@ class Follower:
         candidates = state.open[site.pipe]
         if candidates:
             candidates &= self.sites.may_conflict(site)
-            if candidates:
+            if candidates and not self.findings.full():
                 for earlier, hazard in self.sites.hazards(site, candidates):
                     self.findings.race(earlier, site, hazard)
         state.execute(site.pipe, self.sites.bit(site, NEAR))
@@ -209,6 +211,13 @@ class Follower:
         certain = self.decision(stmt, context)
         # Only where flags are at stake: other facts are joined behind the branch.
         remember = self.has_flags(stmt) and not any(isinstance(e, Load) for e in walk(condition))
+        inside = {
+            value: replace(
+                context,
+                facts=(*context.facts, *facts_of(stmt.condition, value, context.plain)),
+            )
+            for value in (True, False)
+        }
         result: States = []
         for state in states:
             truth = certain if certain is not None else state.truths.get(condition)
@@ -218,14 +227,19 @@ class Follower:
                 mine = state.copy()
                 if truth is None and remember:
                     mine.truths[condition] = value
-                result += self.block(body, [mine], context)
+                result += self.block(body, [mine], inside[value])
         return self.limited(stmt, merged(result))
 
     def decision(self, stmt: If, context: Context) -> bool | None:
         key = (id(stmt), context.key, context.places)
         if key not in self.decided:
             self.decided[key] = decide(
-                stmt.condition, context.known, context.values, context.plain, context.places
+                stmt.condition,
+                context.known,
+                context.values,
+                context.plain,
+                context.places,
+                context.facts,
             )
         return self.decided[key]
 
@@ -247,7 +261,7 @@ class Follower:
     def loop(self, loop: For | While, states: States, context: Context) -> States:
         key = (id(loop), context.key)
         if key not in self.plans:
-            self.plans[key] = plan_of(loop, context.known, context.values)
+            self.plans[key] = plan_of(loop, context.known, context.values, context.facts)
         plan = self.plans[key]
         if plan.most <= 0:
             return states
@@ -353,8 +367,16 @@ def _iteration(loop: For | While, plan: Plan, node: Node, frame: Any, context: C
         known[step] = Interval(span.low // plan.modulus, span.high // plan.modulus)
         values = {**values, loop.var: step * plan.modulus + phase}
     places = context.places if place is Place.ANY else (*context.places, (loop, place))
+    facts = (*context.facts, *facts_in(loop, context.plain))
     return replace(
-        context, known=known, values=values, path=path, frames=frames, key=key, places=places
+        context,
+        known=known,
+        values=values,
+        path=path,
+        frames=frames,
+        key=key,
+        places=places,
+        facts=facts,
     )
 
 

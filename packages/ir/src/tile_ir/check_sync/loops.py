@@ -6,9 +6,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
 
 from tile_ir.bounds import interval, simplify
+from tile_ir.check_sync.conditions import Facts, Place, at_least
 from tile_ir.expr import Binary, Const, Expr, Load, Var, constant_value, walk
 from tile_ir.nodes import For, If, Let, Op, Stmt, While
 from tile_ir.opdef import Effect
@@ -23,16 +23,6 @@ MOST_PHASES = 8
 MOST_UNROLLED = 8
 # Statements of an unrolled loop, all iterations together.
 MOST_STATEMENTS = 64
-
-
-class Place(Enum):
-    """Where in its loop an iteration stands."""
-
-    ANY = "any"
-    FIRST = "first"
-    MIDDLE = "middle"
-    LAST = "last"
-    ONLY = "only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +64,17 @@ class Plan:
         return phase in self.ends and place in (Place.ANY, Place.LAST, Place.ONLY)
 
 
-def plan_of(loop: For | While, known: Ranges, values: Mapping[Var, Expr]) -> Plan:
+def plan_of(
+    loop: For | While, known: Ranges, values: Mapping[Var, Expr], facts: Facts = ()
+) -> Plan:
     """What is worth telling apart in a loop, given what is known of the variables around it."""
     anything = frozenset({0})
     if isinstance(loop, While):
         return Plan(1, anything, anything, 0, math.inf, False)
     start = simplify(resolved(loop.start, values))
     trips = simplify(resolved(loop.stop - loop.start, values))
-    count = interval(trips, known)
-    least, most = max(0, count.low), max(0, count.high)
+    least = max(0, at_least(trips, known, facts))
+    most = max(0, interval(trips, known).high)
     exact = constant_value(trips)
     inside = list(walk_statements(loop.body))
     lets = {
@@ -164,4 +156,4 @@ def _guards(stmt: Stmt, depends: frozenset[Var]) -> bool:
     )
 
 
-__all__ = ["FLAGS", "SYNC", "Place", "Plan", "plan_of"]
+__all__ = ["FLAGS", "SYNC", "Plan", "plan_of"]
