@@ -1,0 +1,31 @@
+"""Proof that flags and barriers suffice, for all trip counts and branch outcomes, from text alone.
+
+Each core section is followed abstractly: at every point, for every pipe, which earlier accesses may
+not be complete before what that pipe does next. Nothing of the passes is used here; the order rules
+are those of hardware.md, sections 1.3 to 1.5. Data between cores is not looked at, nor whether
+what a core signals to another one is early enough.
+"""
+
+from __future__ import annotations
+
+from tile_ir.check_sync.follow import Follower
+from tile_ir.diagnostics import Diagnostic
+from tile_ir.nodes import Func, Section
+from tile_ir.target import DEFAULT_TARGET, Target
+
+
+def check_sync(func: Func, target: Target = DEFAULT_TARGET) -> tuple[Diagnostic, ...]:
+    """Everything a SYNCED function leaves to chance, in textual order: pairs of accesses that no
+    flag or barrier orders, and flags that may be set twice, waited for in vain or left set.
+
+    Empty if it is proven that there is nothing. Works for any function whose buffers have
+    addresses.
+    """
+    found: list[Diagnostic] = []
+    for stmt in func.launch.body:
+        if isinstance(stmt, Section):
+            found += Follower(func, target).section(stmt)
+    return tuple(sorted(found, key=lambda d: (d.loc or func.loc, d.slug, d.message)))
+
+
+__all__ = ["check_sync"]

@@ -1,0 +1,390 @@
+"""Follows the statements of a section with all states they can be reached in.
+
+What synchronisation does to a state is in `state`, what conflicts in `sites`, how a loop is looked
+at in `loops`, what is said about findings in `findings`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tile_ir.bounds import Interval, interval, simplify
+from tile_ir.check_sync.conditions import Facts, Place, decide, facts_in, facts_of
+from tile_ir.check_sync.findings import Findings
+from tile_ir.check_sync.loops import FLAGS, Plan, plan_of
+from tile_ir.check_sync.sites import NEAR, Site, Sites, moved
+from tile_ir.check_sync.state import NUMBER, Flag, Raised, S, State, merged
+from tile_ir.diagnostics import Diagnostic
+from tile_ir.expr import Const, Expr, Load, Var, constant_value, walk
+from tile_ir.machine import Memory, Pipe
+from tile_ir.nodes import Body, Break, For, Func, If, Let, Op, Section, Stmt, While
+from tile_ir.opdef import Effect, pipe_of
+from tile_ir.target import Target
+from tile_ir.touched_bytes import Touch, resolved, touches
+from tile_ir.walk import Ranges, launch_ranges, loads, loop_range
+from tile_ir.walk import walk as walk_statements
+
+# More sets of flags than this at one point are not told apart.
+MOST_STATES = 64
+States = list[State]
+Node = tuple[int, Place]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What is visible at a statement, in one phase of every loop around it.
+
+    `values` has lets and the phases of loop variables, `plain` lets and unrolled variables only.
+    `places` says in which part of its loop an iteration is, `facts` what branches and loops imply.
+    `frames` names the loops around, `key`
+    the phases and unrolled iterations."""
+
+    known: Ranges
+    values: Mapping[Var, Expr]
+    plain: Mapping[Var, Expr]
+    path: tuple[Any, ...] = ()
+    frames: tuple[Any, ...] = ()
+    key: tuple[Any, ...] = ()
+    places: tuple[tuple[For, Place], ...] = ()
+    facts: Facts = ()
+
+    def let(self, stmt: Let) -> Context:
+        known = self.known
+        if stmt.var.dtype.is_integer:
+            known = {**known, stmt.var: interval(stmt.value, known)}
+        found = replace(self, known=known, path=(*self.path, stmt))
+        if any(isinstance(e, Load) for e in walk(stmt.value)):
+            return found
+        return replace(
+            found,
+            values={**self.values, stmt.var: stmt.value},
+            plain={**self.plain, stmt.var: stmt.value},
+        )
+
+
+@dataclass(slots=True)
+class Leaving:
+    """States in which a loop is left by `break`."""
+
+    states: States = field(default_factory=list)
+
+
+class Follower:
+    """Follows one section at a time; each core runs its own."""
+
+    def __init__(self, func: Func, target: Target) -> None:
+        self.func = func
+        self.target = target
+        self.addresses = {a.buffer: a.address for a in func.launch.allocs if a.address is not None}
+        self.start()
+
+    def start(self) -> None:
+        self.sites = Sites()
+        self.findings = Findings(self.sites)
+        self.known_sites: dict[tuple[int, str, tuple[Any, ...]], Site | None] = {}
+        self.plans: dict[tuple[int, tuple[Any, ...]], Plan] = {}
+        self.decided: dict[tuple[Any, ...], bool | None] = {}
+        self.flags_inside: dict[int, bool] = {}
+        self.leaving: list[Leaving] = []
+
+    def section(self, section: Section) -> list[Diagnostic]:
+        self.start()
+        context = Context(launch_ranges(self.func), {}, {})
+        for state in self.block(section.body, [State()], context):
+            for flag, raised in state.flags.items():
+                self.findings.left_set(flag, raised)
+        return self.findings.all()
+
+    # Statements ----------------------------------------------------------------------------------
+
+    def block(self, body: Body, states: States, context: Context) -> States:
+        for stmt in body:
+            if not states:
+                break
+            states = self.statement(stmt, states, context)
+            if isinstance(stmt, Let):
+                context = context.let(stmt)
+        return states
+
+    def statement(self, stmt: Stmt, states: States, context: Context) -> States:
+        if not isinstance(stmt, While):
+            self.read_scalars(stmt, states, context)
+        match stmt:
+            case Op():
+                self.operation(stmt, states, context)
+                return merged(states) if stmt.opdef.effect in FLAGS and len(states) > 1 else states
+            case If():
+                return self.branch(stmt, states, context)
+            case For() | While():
+                return self.loop(stmt, states, context)
+            case Break():
+                self.leaving[-1].states += [s.copy() for s in states]
+                return []
+        return states
+
+    def read_scalars(self, stmt: Stmt, states: States, context: Context) -> None:
+        """Elements that the scalar unit reads, and what a store of its writes."""
+        site = self.site(stmt, "scalar", context)
+        if site is not None:
+            for state in states:
+                self.run(site, state)
+
+    def operation(self, op: Op, states: States, context: Context) -> None:
+        match op.opdef.effect:
+            case Effect.SET_FLAG | Effect.WAIT_FLAG:
+                self.flag(op, states, context)
+            case Effect.BARRIER | Effect.SYNC_ALL:
+                pipe = pipe_of(op)
+                for state in states:
+                    if pipe is Pipe.ALL:
+                        state.barrier_all()
+                    else:
+                        state.barrier(NUMBER[pipe], self.sites.of_pipe[NUMBER[pipe]])
+            case _:
+                site = self.site(op, "operation", context)
+                if site is not None:
+                    for state in states:
+                        self.run(site, state)
+
+    def run(self, site: Site, state: State) -> None:
+        candidates = state.open[site.pipe]
+        if candidates:
+            candidates &= self.sites.may_conflict(site)
+            if candidates and not self.findings.full():
+                for earlier, hazard in self.sites.hazards(site, candidates):
+                    self.findings.race(earlier, site, hazard)
+        state.execute(site.pipe, self.sites.bit(site, NEAR))
+
+    def site(self, stmt: Stmt, part: str, context: Context) -> Site | None:
+        """The site of a statement in this context; None if it touches nothing."""
+        key = (id(stmt), part, context.key)
+        if key not in self.known_sites:
+            self.known_sites[key] = self.new_site(stmt, part, context)
+        return self.known_sites[key]
+
+    def new_site(self, stmt: Stmt, part: str, context: Context) -> Site | None:
+        found: tuple[Touch, ...] = touches(stmt, self.addresses, context.known, context.values)
+        pipe, in_order = S, False
+        if isinstance(stmt, Op):
+            # Loads come first; the scalar unit does them before it issues the operation.
+            count = sum(1 for x in loads(stmt) if x.buffer.memory is not Memory.VAR)
+            found = found[:count] if part == "scalar" else found[count:]
+            if part == "operation":
+                pipe, in_order = NUMBER[pipe_of(stmt)], stmt.opdef.in_order
+        if not found:
+            return None
+        return self.sites.new(
+            stmt, pipe, in_order, found, context.path, context.frames, context.known, context.plain
+        )
+
+    # Flags ---------------------------------------------------------------------------------------
+
+    def flag(self, op: Op, states: States, context: Context) -> None:
+        source = NUMBER[Pipe(op.attr("src_pipe"))]
+        target = NUMBER[Pipe(op.attr("dst_pipe"))]
+        event = op.operand("event_id")
+        assert isinstance(event, Expr), "the verifier has checked it"
+        number = constant_value(simplify(resolved(event, context.values)))
+        if number is None:
+            self.findings.unknown_id(op, event)
+            return
+        flag = (source, target, number)
+        waited = self.sites.wait_bit(flag, target)
+        for state in states:
+            if op.opdef.effect is Effect.SET_FLAG:
+                if flag in state.flags:
+                    self.findings.set_twice(op, flag, state.flags[flag])
+                elif state.open[source] & waited:
+                    self.findings.set_early(op, flag)
+                state.raise_flag(flag, self.sites.of_pipe[source], op.loc)
+            elif flag in state.flags:
+                state.lower_flag(flag, waited)
+            else:
+                self.findings.wait_in_vain(op, flag)
+
+    # Branches ------------------------------------------------------------------------------------
+
+    def branch(self, stmt: If, states: States, context: Context) -> States:
+        condition = simplify(resolved(stmt.condition, context.plain))
+        certain = self.decision(stmt, context)
+        # Only where flags are at stake: other facts are joined behind the branch.
+        remember = self.has_flags(stmt) and not any(isinstance(e, Load) for e in walk(condition))
+        inside = {
+            value: replace(
+                context,
+                facts=(*context.facts, *facts_of(stmt.condition, value, context.plain)),
+            )
+            for value in (True, False)
+        }
+        result: States = []
+        for state in states:
+            truth = certain if certain is not None else state.truths.get(condition)
+            for value, body in ((True, stmt.then), (False, stmt.orelse)):
+                if truth is (not value):
+                    continue
+                mine = state.copy()
+                if truth is None and remember:
+                    mine.truths[condition] = value
+                result += self.block(body, [mine], inside[value])
+        return self.limited(stmt, merged(result))
+
+    def decision(self, stmt: If, context: Context) -> bool | None:
+        key = (id(stmt), context.key, context.places)
+        if key not in self.decided:
+            self.decided[key] = decide(
+                stmt.condition,
+                context.known,
+                context.values,
+                context.plain,
+                context.places,
+                context.facts,
+            )
+        return self.decided[key]
+
+    def has_flags(self, stmt: Stmt) -> bool:
+        if id(stmt) not in self.flags_inside:
+            self.flags_inside[id(stmt)] = any(
+                isinstance(s, Op) and s.opdef.effect in FLAGS for s in walk_statements((stmt,))
+            )
+        return self.flags_inside[id(stmt)]
+
+    def limited(self, stmt: Stmt, states: States) -> States:
+        if len(states) > MOST_STATES:
+            self.findings.too_many(stmt)
+            return states[:MOST_STATES]
+        return states
+
+    # Loops ---------------------------------------------------------------------------------------
+
+    def loop(self, loop: For | While, states: States, context: Context) -> States:
+        key = (id(loop), context.key)
+        if key not in self.plans:
+            self.plans[key] = plan_of(loop, context.known, context.values, context.facts)
+        plan = self.plans[key]
+        if plan.most <= 0:
+            return states
+        self.leaving.append(Leaving())
+        if plan.unrolled is not None and isinstance(loop, For):
+            after = self.unrolled(loop, plan.unrolled, states, context)
+        else:
+            after = self.repeated(loop, plan, states, context)
+        after += self.leaving.pop().states
+        return self.limited(loop, merged(after))
+
+    def unrolled(
+        self, loop: For, values: tuple[int, ...], states: States, context: Context
+    ) -> States:
+        for value in values:
+            number = Const(value, loop.var.dtype)
+            inside = replace(
+                context,
+                known={**context.known, loop.var: Interval.exactly(value)},
+                values={**context.values, loop.var: number},
+                plain={**context.plain, loop.var: number},
+                path=(*context.path, (id(loop), value)),
+                key=(*context.key, (id(loop), value)),
+            )
+            states = self.block(loop.body, states, inside)
+        return states
+
+    def repeated(self, loop: For | While, plan: Plan, states: States, context: Context) -> States:
+        """All iterations, until nothing new comes round."""
+        depth = len(context.frames)
+        frame = (id(loop), context.key)
+        after: States = [] if plan.least >= 1 else [s.copy() for s in states]
+        if isinstance(loop, While):
+            self.read_scalars(loop, states, context)
+            after = [s.copy() for s in states]
+        local = _defined_inside(loop)
+        heads: dict[Node, dict[frozenset[Flag], State]] = {}
+        waiting: dict[Node, set[frozenset[Flag]]] = {}
+
+        def arrive(node: Node, state: State) -> None:
+            at = heads.setdefault(node, {})
+            configuration = state.configuration()
+            if configuration not in at:
+                if len(at) >= MOST_STATES:
+                    self.findings.too_many(loop)
+                    return
+                at[configuration] = state.copy()
+            elif not at[configuration].join(state):
+                return
+            waiting.setdefault(node, set()).add(configuration)
+
+        for node in plan.entries():
+            for state in states:
+                arrive(node, state)
+        while waiting:
+            node = next(iter(waiting))
+            chosen = [heads[node][c].copy() for c in waiting.pop(node)]
+            inside = _iteration(loop, plan, node, frame, context)
+            ended = self.block(loop.body, chosen, inside)
+            if isinstance(loop, While):
+                self.read_scalars(loop, ended, context)
+            if plan.may_end(*node):
+                after += [s.copy() for s in ended]
+            following = list(plan.following(*node))
+            if following:
+                self.shift(ended, frame, depth, False, local)
+                for state in ended:
+                    for later in following:
+                        arrive(later, state)
+        self.shift(after, frame, depth, True, local)
+        leaving = self.leaving[-1].states
+        self.shift(leaving, frame, depth, True, local)
+        return after
+
+    def shift(
+        self, states: Iterable[State], frame: Any, depth: int, leaving: bool, local: frozenset[Var]
+    ) -> None:
+        """A loop goes on, or is left: what ran inside it did so in an earlier iteration now."""
+        moves = self.sites.next_iteration(frame, depth, leaving)
+        for state in states:
+            state.open = [moved(bits, moves) for bits in state.open]
+            for flag, raised in state.flags.items():
+                bits = moved(raised.open, moves)
+                if bits != raised.open:
+                    state.flags[flag] = Raised(bits, raised.loc)
+            if state.truths:
+                state.truths = {
+                    c: v for c, v in state.truths.items() if not any(e in local for e in walk(c))
+                }
+
+
+def _iteration(loop: For | While, plan: Plan, node: Node, frame: Any, context: Context) -> Context:
+    """What an iteration of one kind sees."""
+    phase, place = node
+    frames, path = (*context.frames, frame), (*context.path, loop)
+    key = (*context.key, (id(loop), phase)) if plan.modulus > 1 else context.key
+    if isinstance(loop, While):
+        return replace(context, frames=frames, path=path, key=key)
+    values, known = context.values, {**context.known, loop.var: loop_range(loop, context.known)}
+    if plan.modulus > 1:
+        step = Var(f"{loop.var.name}#", loop.var.dtype)
+        span = known[loop.var]
+        known[step] = Interval(span.low // plan.modulus, span.high // plan.modulus)
+        values = {**values, loop.var: step * plan.modulus + phase}
+    places = context.places if place is Place.ANY else (*context.places, (loop, place))
+    facts = (*context.facts, *facts_in(loop, context.plain))
+    return replace(
+        context,
+        known=known,
+        values=values,
+        path=path,
+        frames=frames,
+        key=key,
+        places=places,
+        facts=facts,
+    )
+
+
+def _defined_inside(loop: For | While) -> frozenset[Var]:
+    found = {s.var for s in walk_statements(loop.body) if isinstance(s, (For, Let))}
+    if isinstance(loop, For):
+        found.add(loop.var)
+    return frozenset(found)
+
+
+__all__ = ["Follower"]

@@ -1,0 +1,159 @@
+"""How a loop is looked at: modulo what its slots and event ids are taken modulo, unrolled where it
+is short, and with its first and last iteration apart where branches ask for them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tile_ir.bounds import interval, simplify
+from tile_ir.check_sync.conditions import Facts, Place, at_least
+from tile_ir.expr import Binary, Const, Expr, Load, Var, constant_value, walk
+from tile_ir.nodes import For, If, Let, Op, Stmt, While
+from tile_ir.opdef import Effect
+from tile_ir.touched_bytes import resolved
+from tile_ir.walk import Ranges, expressions
+from tile_ir.walk import walk as walk_statements
+
+SYNC = frozenset({Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER, Effect.SYNC_ALL})
+FLAGS = frozenset({Effect.SET_FLAG, Effect.WAIT_FLAG})
+# More phases than this are not told apart, nor longer loops unrolled.
+MOST_PHASES = 8
+MOST_UNROLLED = 8
+# Statements of an unrolled loop, all iterations together.
+MOST_STATEMENTS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`starts` and `ends` are the phases the first and the last iteration can have; `least` and
+    `most` bound the number of iterations. `unrolled` has the values of the variable, if so."""
+
+    modulus: int
+    starts: frozenset[int]
+    ends: frozenset[int]
+    least: float
+    most: float
+    places: bool
+    unrolled: tuple[int, ...] | None = None
+
+    def entries(self) -> Iterator[tuple[int, Place]]:
+        for phase in self.starts:
+            if not self.places:
+                yield phase, Place.ANY
+                continue
+            if self.most >= 2:
+                yield phase, Place.FIRST
+            if self.least <= 1 and phase in self.ends:
+                yield phase, Place.ONLY
+
+    def following(self, phase: int, place: Place) -> Iterator[tuple[int, Place]]:
+        """The kinds of iteration that may come next."""
+        after = (phase + 1) % self.modulus
+        if place is Place.ANY:
+            if self.most >= 2:
+                yield after, Place.ANY
+        elif place in (Place.FIRST, Place.MIDDLE):
+            if self.most >= 3:
+                yield after, Place.MIDDLE
+            if after in self.ends and (place is Place.MIDDLE or self.least <= 2):
+                yield after, Place.LAST
+
+    def may_end(self, phase: int, place: Place) -> bool:
+        return phase in self.ends and place in (Place.ANY, Place.LAST, Place.ONLY)
+
+
+def plan_of(
+    loop: For | While, known: Ranges, values: Mapping[Var, Expr], facts: Facts = ()
+) -> Plan:
+    """What is worth telling apart in a loop, given what is known of the variables around it."""
+    anything = frozenset({0})
+    if isinstance(loop, While):
+        return Plan(1, anything, anything, 0, math.inf, False)
+    start = simplify(resolved(loop.start, values))
+    trips = simplify(resolved(loop.stop - loop.start, values))
+    least = max(0, at_least(trips, known, facts))
+    most = max(0, interval(trips, known).high)
+    exact = constant_value(trips)
+    inside = list(walk_statements(loop.body))
+    lets = {
+        s.var: s.value
+        for s in inside
+        if isinstance(s, Let) and not any(isinstance(e, Load) for e in walk(s.value))
+    }
+    depends = _dependent(loop.var, lets)
+    first = constant_value(start)
+    if exact is not None and first is not None and 0 < exact <= MOST_UNROLLED:
+        bare = any(_is_bare(s, depends, lets, loop.var) for s in inside)
+        small = exact * len(inside) <= MOST_STATEMENTS and exact <= 2
+        if bare or small or exact == 1:
+            return Plan(
+                1, anything, anything, exact, exact, False, tuple(range(first, first + exact))
+            )
+    modulus = 1
+    for s in inside:
+        for e in expressions(s):
+            if isinstance(e, Const) or not any(v in depends for v in walk(e)):
+                continue
+            for m in _moduli(resolved(e, lets), loop.var):
+                joined = math.lcm(modulus, m)
+                modulus = joined if joined <= MOST_PHASES else modulus
+    everything = frozenset(range(modulus))
+    phase = constant_value(simplify(start % modulus)) if modulus > 1 else 0
+    starts = everything if phase is None else frozenset({phase})
+    ends = everything
+    if phase is not None and exact is not None:
+        ends = frozenset({(phase + max(exact, 1) - 1) % modulus})
+    places = any(_guards(s, depends) for s in inside)
+    return Plan(modulus, starts, ends, least, most, places)
+
+
+def _dependent(var: Var, lets: Mapping[Var, Expr]) -> frozenset[Var]:
+    """The loop variable and the lets computed from it."""
+    found = {var}
+    for name, value in lets.items():
+        if any(e in found for e in walk(value)):
+            found.add(name)
+    return frozenset(found)
+
+
+def _is_bare(stmt: Stmt, depends: frozenset[Var], lets: Mapping[Var, Expr], var: Var) -> bool:
+    """Whether an event id needs the very value of the variable, not a remainder of it."""
+    if not isinstance(stmt, Op) or stmt.opdef.effect not in FLAGS:
+        return False
+    event = stmt.operands[0]
+    if not isinstance(event, Expr) or not any(v in depends for v in walk(event)):
+        return False
+    return not _moduli(resolved(event, lets), var)
+
+
+def _moduli(expr: Expr, var: Var) -> set[int]:
+    """What an expression takes the variable modulo; inside `x // c % m` that is c * m."""
+    found: set[int] = set()
+    for part in walk(expr):
+        if not (isinstance(part, Binary) and part.op == "%"):
+            continue
+        m = constant_value(part.right)
+        if m is None or m <= 1 or not any(v == var for v in walk(part.left)):
+            continue
+        for inner in walk(part.left):
+            divisor = constant_value(inner.right) if isinstance(inner, Binary) else None
+            if isinstance(inner, Binary) and inner.op == "//" and divisor is not None:
+                m *= divisor if any(v == var for v in walk(inner.left)) else 1
+        found.add(m)
+    return found
+
+
+def _guards(stmt: Stmt, depends: frozenset[Var]) -> bool:
+    """Whether a branch on the variable decides about synchronisation."""
+    if not isinstance(stmt, If) or not any(v in depends for v in walk(stmt.condition)):
+        return False
+    return any(
+        isinstance(s, Op) and s.opdef.effect in SYNC
+        for body in (stmt.then, stmt.orelse)
+        for s in walk_statements(body)
+    )
+
+
+__all__ = ["FLAGS", "SYNC", "Plan", "plan_of"]

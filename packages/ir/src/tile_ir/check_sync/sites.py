@@ -1,0 +1,280 @@
+"""Access sites: places of the text that touch memory, what they touch, and which may conflict.
+
+A site has a bit for every relation an earlier execution of it can stand in to the present point:
+NEAR (the same iteration of all loops around both), or the depth of the outermost loop of which it
+belongs to an earlier iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tile_ir.bounds import linear_form
+from tile_ir.check_sync.state import PIPES, S
+from tile_ir.expr import Const, Expr, Var, constant_value
+from tile_ir.geometry import BLOCK_BYTES
+from tile_ir.location import Loc
+from tile_ir.machine import Memory, Pipe
+from tile_ir.nodes import For, Let, Region, Slice, Stmt, While
+from tile_ir.regions_apart import apart
+from tile_ir.touched_bytes import Touch, resolved
+from tile_ir.walk import Ranges
+
+NEAR = -1
+
+
+@dataclass(slots=True, eq=False)
+class Spot:
+    """A range of bytes: bits of the sites that read and write it, and the spots it overlaps."""
+
+    place: Any
+    low: float
+    high: float
+    readers: int = 0
+    writers: int = 0
+    atomics: int = 0
+    overlapping: list[Spot] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class Site:
+    """A statement's accesses by one pipe, in one phase of the loops around it. `path` is what
+    stands around and before it; entries other than statements tell unrolled iterations apart."""
+
+    number: int
+    stmt: Stmt
+    pipe: int
+    in_order: bool
+    touches: tuple[Touch, ...]
+    path: tuple[Any, ...]
+    known: Ranges
+    values: Mapping[Var, Expr]
+    bits: dict[int, int] = field(default_factory=dict)
+    regions: dict[int, Region] = field(default_factory=dict)
+
+    @property
+    def loc(self) -> Loc:
+        return self.stmt.loc
+
+    def region(self, i: int) -> Region:
+        """The elements a touch takes in, with definitions put in."""
+        if i not in self.regions:
+            region = self.touches[i].region
+            dims = tuple(
+                Slice(resolved(s.offset, self.values), resolved(s.extent, self.values), s.stride)
+                for s in region.dims
+            )
+            self.regions[i] = _as_touched(Region(region.buffer, dims), PIPES[self.pipe])
+        return self.regions[i]
+
+
+def _as_touched(region: Region, pipe: Pipe) -> Region:
+    """The region with what is touched around it: whole matrices, and whole blocks of ub."""
+    buffer, dims = region.buffer, region.dims
+    whole = Region.whole(buffer).dims
+    if buffer.memory is Memory.GM or not dims:
+        return region
+    if buffer.memory is not Memory.UB:
+        return Region(buffer, (*dims[:-2], *whole[-2:]))
+    if pipe not in (Pipe.MTE2, Pipe.MTE3):
+        return region
+    block = BLOCK_BYTES // buffer.dtype.size
+    width, extent = constant_value(buffer.shape[-1]), constant_value(dims[-1].extent)
+    if len(dims) > 1 and (width is None or width % block):
+        return Region.whole(buffer)
+    terms, start = linear_form(dims[-1].offset)
+    if extent is None or start % block or any(f % block for f in terms.values()):
+        return Region(buffer, (*dims[:-1], whole[-1]))
+    last = Slice(dims[-1].offset, Const(-(-extent // block) * block))
+    return Region(buffer, (*dims[:-1], last if dims[-1].stride == 1 else whole[-1]))
+
+
+@dataclass(frozen=True, slots=True)
+class Hazard:
+    """Two touches that nothing orders; `first` ran earlier in program order."""
+
+    first: Touch
+    second: Touch
+
+    @property
+    def kind(self) -> str:
+        if not self.first.writes:
+            return "WAR"
+        return "WAW" if self.second.writes else "RAW"
+
+
+class Sites:
+    """All sites of one section, by bit."""
+
+    def __init__(self) -> None:
+        self.by_bit: list[tuple[Site | None, int]] = []
+        self.of_pipe = [0] * len(PIPES)
+        self.spots: dict[tuple[Any, float, float], Spot] = {}
+        self.of_place: dict[Any, list[Spot]] = {}
+        self.inside: dict[Any, list[Site]] = {}
+        self.masks: dict[int, tuple[int, int]] = {}
+        self.moves: dict[tuple[Any, int, bool], tuple[int, int, list[tuple[int, int]]]] = {}
+        self.pairs: dict[tuple[int, int], Hazard | None] = {}
+        self.waits: dict[Any, int] = {}
+        self.count = 0
+
+    def new(
+        self,
+        stmt: Stmt,
+        pipe: int,
+        in_order: bool,
+        touched: tuple[Touch, ...],
+        path: tuple[Any, ...],
+        frames: tuple[Any, ...],
+        known: Ranges,
+        values: Mapping[Var, Expr],
+    ) -> Site:
+        site = Site(self.count, stmt, pipe, in_order, touched, path, known, values)
+        self.count += 1
+        for frame in frames:
+            self.inside.setdefault(frame, []).append(site)
+        return site
+
+    def bit(self, site: Site, relation: int) -> int:
+        found = site.bits.get(relation)
+        if found is None:
+            found = self._allocate(site, relation, site.pipe)
+            site.bits[relation] = found
+            for t in site.touches:
+                spot = self._spot(t)
+                if t.atomic:
+                    spot.atomics |= found
+                elif t.writes:
+                    spot.writers |= found
+                else:
+                    spot.readers |= found
+        return found
+
+    def wait_bit(self, flag: Any, pipe: int) -> int:
+        """Stands for: somebody has waited for the flag, but may not have got through."""
+        if flag not in self.waits:
+            self.waits[flag] = self._allocate(None, NEAR, pipe)
+        return self.waits[flag]
+
+    def _allocate(self, site: Site | None, relation: int, pipe: int) -> int:
+        bit = 1 << len(self.by_bit)
+        self.by_bit.append((site, relation))
+        self.of_pipe[pipe] |= bit
+        return bit
+
+    def _spot(self, t: Touch) -> Spot:
+        key = (t.place, t.low, t.high)
+        spot = self.spots.get(key)
+        if spot is None:
+            spot = Spot(*key)
+            others = self.of_place.setdefault(t.place, [])
+            others.append(spot)
+            for other in others:
+                if other.low < t.high and t.low < other.high:
+                    spot.overlapping.append(other)
+                    if other is not spot:
+                        other.overlapping.append(spot)
+            self.spots[key] = spot
+        return spot
+
+    def may_conflict(self, site: Site) -> int:
+        """Bits of sites whose bytes overlap, one of both writing. Of its own pipe too, unless that
+        orders it."""
+        version = len(self.by_bit)
+        cached = self.masks.get(site.number)
+        if cached is not None and cached[0] == version:
+            return cached[1]
+        mask = 0
+        for t in site.touches:
+            for spot in self._spot(t).overlapping:
+                mask |= spot.writers
+                if t.writes:
+                    mask |= spot.readers
+                if not t.atomic:
+                    mask |= spot.atomics
+        if site.in_order or site.pipe == S:
+            mask &= ~self.of_pipe[site.pipe]
+        self.masks[site.number] = version, mask
+        return mask
+
+    def hazards(self, site: Site, candidates: int) -> Iterator[tuple[Site, Hazard]]:
+        """The candidates that really conflict with a site that runs now."""
+        while candidates:
+            index = (candidates & -candidates).bit_length() - 1
+            candidates &= candidates - 1
+            key = (site.number, index)
+            earlier, relation = self.by_bit[index]
+            if earlier is None:
+                continue
+            if key not in self.pairs:
+                self.pairs[key] = _hazard(earlier, relation, site)
+            found = self.pairs[key]
+            if found is not None:
+                yield earlier, found
+
+    def next_iteration(self, frame: Any, depth: int, leaving: bool) -> Moves:
+        """How bits change when a loop begins another iteration, or when it is left."""
+        key = (frame, depth, leaving)
+        cached = self.moves.get(key)
+        inside = self.inside.get(frame, [])
+        version = sum(len(site.bits) for site in inside)
+        if cached is None or cached[0] != version:
+            moves, mask = [], 0
+            target = NEAR if leaving else depth
+            for site in inside:
+                for relation, bit in list(site.bits.items()):
+                    deeper = relation >= depth if leaving else relation == NEAR or relation > depth
+                    if deeper and relation != target:
+                        moves.append((bit, self.bit(site, target)))
+                        mask |= bit
+            version = sum(len(site.bits) for site in inside)
+            cached = version, mask, moves
+            self.moves[key] = cached
+        return cached[1], cached[2]
+
+
+Moves = tuple[int, list[tuple[int, int]]]
+
+
+def moved(bits: int, moves: Moves) -> int:
+    mask, pairs = moves
+    if not bits & mask:
+        return bits
+    result = bits & ~mask
+    for old, new in pairs:
+        if bits & old:
+            result |= new
+    return result
+
+
+def _hazard(earlier: Site, relation: int, later: Site) -> Hazard | None:
+    """The first two touches that an earlier and a later execution may have in conflict."""
+    common = 0
+    for x, y in zip(earlier.path, later.path, strict=False):
+        if x is not y and (isinstance(x, (For, While, Let)) or x != y):
+            break
+        common += 1
+    around = earlier.path[:common]
+    loops = [i for i, s in enumerate(around) if isinstance(s, (For, While))]
+    moving: Var | None = None
+    if relation != NEAR and relation < len(loops):
+        loop = around[loops[relation]]
+        moving = loop.var if isinstance(loop, For) else None
+        around = around[: loops[relation]]
+    same = {s.var for s in around if isinstance(s, (For, Let))}
+    local = {s.var for s in (*earlier.path, *later.path) if isinstance(s, (For, Let))}
+    known = {**earlier.known, **later.known}
+    everywhere = {v for v in known if v not in local}
+    for i, a in enumerate(earlier.touches):
+        for j, b in enumerate(later.touches):
+            if not (a.writes or b.writes) or (a.atomic and b.atomic) or not a.overlaps(b):
+                continue
+            x, y = earlier.region(i), later.region(j)
+            if not apart(x, y, same | everywhere, known, moving):
+                return Hazard(a, b)
+    return None
+
+
+__all__ = ["NEAR", "Hazard", "Moves", "Site", "Sites", "moved"]

@@ -1,0 +1,112 @@
+"""What is known at a point of the program, as bits: one per access site.
+
+Data and the rules of each synchronisation; which bits there are is in `sites`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tile_ir.expr import Expr
+from tile_ir.location import Loc
+from tile_ir.machine import Pipe
+
+PIPES: tuple[Pipe, ...] = tuple(p for p in Pipe if p is not Pipe.ALL)
+NUMBER: dict[Pipe, int] = {p: i for i, p in enumerate(PIPES)}
+S = NUMBER[Pipe.S]
+
+# Source pipe, target pipe, event id.
+Flag = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """A flag that is set: what may still be under way once somebody has waited for it."""
+
+    open: int
+    loc: Loc
+
+
+@dataclass(slots=True)
+class State:
+    """`open[p]`: sites of which some execution may not be complete before whatever pipe p does
+    next. `flags`: those that are surely set; all others are surely clear. `truths`: conditions on
+    the way here."""
+
+    open: list[int] = field(default_factory=lambda: [0] * len(PIPES))
+    flags: dict[Flag, Raised] = field(default_factory=dict)
+    truths: dict[Expr, bool] = field(default_factory=dict)
+
+    def copy(self) -> State:
+        return State(list(self.open), dict(self.flags), dict(self.truths))
+
+    def configuration(self) -> frozenset[Flag]:
+        return frozenset(self.flags)
+
+    def execute(self, pipe: int, bit: int) -> None:
+        """A site runs: nobody knows of its end, and no flag that is set already does. The scalar
+        unit does one thing after the other."""
+        for p in range(len(PIPES)):
+            if p != pipe or p != S:
+                self.open[p] |= bit
+        for flag, raised in self.flags.items():
+            if not raised.open & bit:
+                self.flags[flag] = Raised(raised.open | bit, raised.loc)
+
+    def raise_flag(self, flag: Flag, own: int, loc: Loc) -> None:
+        """Set once all earlier work of the source pipe (`own`) is complete."""
+        self.flags[flag] = Raised(self.open[flag[0]] & ~own, loc)
+
+    def lower_flag(self, flag: Flag, waited: int) -> None:
+        """The target waits: it knows what the flag carries, and from now on nobody else knows that
+        it `waited`. What the scalar unit waits for holds back all pipes."""
+        raised = self.flags.pop(flag)
+        target = flag[1]
+        for p in range(len(PIPES)):
+            if p == target or target == S:
+                self.open[p] &= raised.open
+            else:
+                self.open[p] |= waited
+        for other, r in self.flags.items():
+            if not r.open & waited and target != S:
+                self.flags[other] = Raised(r.open | waited, r.loc)
+
+    def barrier(self, pipe: int, own: int) -> None:
+        self.open[pipe] &= ~own
+
+    def barrier_all(self) -> None:
+        self.open = [0] * len(PIPES)
+
+    def join(self, other: State) -> bool:
+        """Take in what may be so on another way with the same flags set; whether that is news."""
+        changed = False
+        for p, bits in enumerate(other.open):
+            if bits & ~self.open[p]:
+                self.open[p] |= bits
+                changed = True
+        for flag, raised in other.flags.items():
+            mine = self.flags[flag]
+            if raised.open & ~mine.open:
+                self.flags[flag] = Raised(mine.open | raised.open, mine.loc)
+                changed = True
+        common = {c: v for c, v in self.truths.items() if other.truths.get(c) is v}
+        if len(common) != len(self.truths):
+            self.truths = common
+            changed = True
+        return changed
+
+
+def merged(states: Iterable[State]) -> list[State]:
+    """The states, one for every set of flags that are set."""
+    result: dict[frozenset[Flag], State] = {}
+    for state in states:
+        key = state.configuration()
+        if key in result:
+            result[key].join(state)
+        else:
+            result[key] = state
+    return list(result.values())
+
+
+__all__ = ["NUMBER", "PIPES", "Flag", "Raised", "S", "State", "merged"]
