@@ -79,26 +79,44 @@ def _search(task: Task, rank: Sequence[int], limit: int) -> Outcome:
         return Outcome((), 0, True)
     if state.hopeless(0, state.free):
         return Outcome(None, 0, True)
-    choices = [state.choices(0, -1)]
+    # For blocks left at lowest addresses: from which place on they are known not to fit.
+    failed: dict[tuple[int, ...], Place] = {}
+    frames = [_Frame((0, -1), state.key(), state.choices((0, -1)))]
     steps = 0
-    while choices:
-        if not choices[-1]:
-            choices.pop()
+    while frames:
+        frame = frames[-1]
+        if not frame.choices:
+            failed[frame.key] = frame.last
+            frames.pop()
             if state.placed:
                 state.take_back()
             continue
-        address, _, number = choices[-1].pop()
+        address, ranked, number = frame.choices.pop()
         steps += 1
         if steps > limit:
             return Outcome(None, steps, False)
         state.put(number, address)
-        if len(state.placed) == len(state.sizes):
+        if not state.free:
             return Outcome(tuple(state.address), steps, True)
-        if state.hopeless(address, (other for other, _ in state.placed[-1][1])):
+        last, key = (address, ranked), state.key()
+        hopeless = state.hopeless(address, (other for other, _ in state.placed[-1][1]))
+        if hopeless or (key in failed and failed[key] <= last):
             state.take_back()
         else:
-            choices.append(state.choices(address, rank[number]))
+            frames.append(_Frame(last, key, state.choices(last)))
     return Outcome(None, steps, True)
+
+
+Place = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """What may follow the block placed last, whose address and rank `last` is."""
+
+    last: Place
+    key: tuple[int, ...]
+    choices: list[tuple[int, int, int]]
 
 
 class _State:
@@ -131,17 +149,21 @@ class _State:
         """Units of room from an address on."""
         return sum(high - max(low, start) for low, high in self.room if high > start)
 
-    def choices(self, last: int, last_rank: int) -> list[tuple[int, int, int]]:
+    def key(self) -> tuple[int, ...]:
+        """What decides whether the rest fits: the lowest address left to each block that is not
+        placed. Blocks that are have none."""
+        return tuple([low if i in self.free else -1 for i, low in enumerate(self.low)])
+
+    def choices(self, last: Place) -> list[tuple[int, int, int]]:
         """Blocks that may come next, the best one last."""
         low, sizes = self.low, self.sizes
         # A block that fits whole below another one would have been placed before it.
         ceiling = min(low[i] + sizes[i] for i in self.free)
         found = []
         for i in self.free:
-            address = low[i]
-            later = address > last or (address == last and self.rank[i] > last_rank)
-            if later and address < ceiling:
-                found.append((address, self.rank[i], i))
+            place = low[i], self.rank[i]
+            if place > last and low[i] < ceiling:
+                found.append((*place, i))
         found.sort(reverse=True)
         return found
 

@@ -6,12 +6,13 @@ Buffers at an address of the user count all the time, since their bytes may have
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tile_ir import Alloc, Func, Memory, Target
 from tile_ir.footprint import buffer_bytes, round_up
 from tile_passes.analysis.in_place import Reuse, places, reuses
 from tile_passes.analysis.liveness import Liveness, liveness
+from tile_passes.analysis.placement import unbroken
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +26,21 @@ class Peak:
 
 
 def memory_bound(func: Func, target: Target) -> dict[Memory, int]:
-    """Bytes that are needed at one time, at most, for each memory the function uses: no plan takes
-    less. Alignment counts; an operation that may write in place needs one place for both."""
+    """The most bytes needed at one time, for each memory the function uses: no plan takes less.
+    Alignment counts; where an operation may write in place, one place counts for both buffers. A
+    buffer that is written anew counts as free until then, though it comes back to the same bytes:
+    there may be no plan of just this size."""
     live = liveness(func.launch.allocs, func.launch.body)
-    chances = reuses(live)
+    return _bytes(live, reuses(live), target)
+
+
+def memory_max_live(func: Func, target: Target) -> dict[Memory, int]:
+    """The same with every buffer kept from its first need to its last, and nothing in place."""
+    live = liveness(func.launch.allocs, func.launch.body)
+    return _bytes(replace(live, spans=tuple(map(unbroken, live.spans))), (), target)
+
+
+def _bytes(live: Liveness, chances: Sequence[Reuse], target: Target) -> dict[Memory, int]:
     return {
         memory: peak(live, chances, memory, target).bytes
         for memory in target.capacity

@@ -25,6 +25,11 @@ class Block:
     spans: Spans
 
 
+def unbroken(spans: Spans) -> Spans:
+    """From the first time to the last."""
+    return ((spans[0][0], spans[-1][1]),) if spans else ()
+
+
 @dataclass(frozen=True)
 class Blocks:
     """Blocks, and which of them are needed at the same time."""
@@ -87,6 +92,12 @@ def place(blocks: Blocks, room: Room, limit: int) -> Placement:
             found = _first_fit(blocks, range(len(blocks.blocks)), room, order, fresh_first)
             if found is not None:
                 return Placement(tuple(found[i] for i in range(len(found))), "first fit")
+    # Blocks without gaps in their times are the easier ones.
+    kept = Blocks(tuple(Block(b.size, unbroken(b.spans)) for b in blocks.blocks))
+    for order in _ORDERS:
+        found = _first_fit(kept, range(len(kept.blocks)), room, order, fresh_first=False)
+        if found is not None:
+            return Placement(tuple(found[i] for i in range(len(found))), "first fit")
     return _by_parts(blocks, room, limit)
 
 
