@@ -16,7 +16,6 @@ from tile_passes.lower_tile_ops import lower_tile_ops
 from tile_passes.passdef import Pass
 from tile_passes.plan_memory import plan_memory
 from tile_passes.remove_dead import remove_dead
-from tile_passes.share_memory import share_memory
 from tile_passes.simplify import simplify
 from tile_passes.split_cube_vector import split_cube_vector
 from tile_passes.vectorize_parallel import vectorize_parallel
@@ -26,7 +25,6 @@ PIPELINE: tuple[Pass, ...] = (
     check_written,
     assign_cores,
     vectorize_parallel,
-    share_memory,
     lower_tile_ops,
     split_cube_vector,
     simplify,
@@ -60,7 +58,7 @@ def apply_passes(func: Func, names: Sequence[str], target: Target) -> Func:
 
 
 # What naming a pass leaves to the compiler.
-_ASKED_BY = {"insert_sync": Automatic.SYNC, "share_memory": Automatic.MEMORY}
+_ASKED_BY = {"insert_sync": Automatic.SYNC}
 
 
 def _leaving(func: Func, more: frozenset[Automatic]) -> Func:

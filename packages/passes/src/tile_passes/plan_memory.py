@@ -1,72 +1,81 @@
-"""Gives every on-chip buffer its address: one after another, in order of allocation."""
+"""Gives every on-chip buffer its address. How stands in `memory`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
-from tile_ir import Alloc, Func, KernelError, Memory, Phase, Target
-from tile_ir.footprint import buffer_bytes, round_up
-from tile_passes.analysis.first_fit import first_fit
+from tile_ir import Alloc, Automatic, Func, Memory, Phase, Target
+from tile_passes.analysis.in_place import Reuse, reuses
+from tile_passes.analysis.liveness import Liveness, liveness
+from tile_passes.memory.by_liveness import plan_by_liveness
+from tile_passes.memory.overflow import overflow_by_hand, overflow_by_liveness
+from tile_passes.memory.side_by_side import Addresses, end_of, side_by_side
 from tile_passes.passdef import ir_pass
 
 
 @ir_pass(needs=Phase.LOWERED, gives=Phase.PLANNED)
 def plan_memory(func: Func, target: Target) -> Func:
-    """Lay buffers out linearly per memory; addresses the user fixed stay, and may overlap.
+    """Give every buffer an address; those not needed at the same time share bytes if they must.
 
-    Needs: LOWERED. Gives: PLANNED. Idea: first fit around the fixed buffers; an alias is where its
-    buffer is; scratch lives for one
-    operation only, so all of a memory's scratch starts at the same address behind the rest. Limits:
-    no reuse of bytes after a buffer's last use.
+    Needs: LOWERED. Gives: PLANNED. Idea: side by side in order of allocation around the addresses
+    the user fixed; an alias is where its buffer is. Where a memory is too small and the function
+    leaves memory to the compiler: live ranges with holes, first fit in several orders, writing in
+    place where the op table allows it, and a search that misses no placement. Without: scratch of
+    all operations starts at one address. Limits: sharing is not weighed by the waits it makes;
+    user addresses are taken all the time; the search gives up after a fixed number of steps.
     """
-    placed: dict[Alloc, Alloc] = {}
+    facts = _Facts(func)
+    address: dict[Alloc, int] = {}
     for memory in target.capacity:
         allocs = [a for a in func.launch.allocs if a.buffer.memory is memory and a.alias_of is None]
-        placed.update(zip(allocs, _layout(allocs, memory, target), strict=True))
-    address = {a.buffer: placed.get(a, a).address for a in func.launch.allocs}
-    new = tuple(
-        replace(a, address=address[a.alias_of]) if a.alias_of is not None else placed.get(a, a)
-        for a in func.launch.allocs
-    )
+        if allocs:
+            address.update(_addresses(allocs, facts, memory, target))
+    by_buffer = {a.buffer: address.get(a, a.address) for a in func.launch.allocs}
+    new = tuple(replace(a, address=by_buffer[a.alias_of or a.buffer]) for a in func.launch.allocs)
     return replace(func, launch=replace(func.launch, allocs=new))
 
 
-def _layout(allocs: Sequence[Alloc], memory: Memory, target: Target) -> list[Alloc]:
-    align = target.alignment[memory]
-    taken = [(a.address, a.address + buffer_bytes(a)) for a in allocs if a.address is not None]
-    result: dict[Alloc, Alloc] = {a: a for a in allocs if a.address is not None}
-    cursor = 0
-    for a in allocs:
-        if a.address is None and not a.scratch:
-            cursor = first_fit(cursor, buffer_bytes(a), taken, align)
-            result[a] = replace(a, address=cursor)
-            cursor += buffer_bytes(a)
-    behind = round_up(max([cursor, *(end for _, end in taken)]), align)
-    for a in allocs:
-        if a.address is None and a.scratch:
-            result[a] = replace(a, address=behind)
-    ordered = [result[a] for a in allocs]
-    _check_capacity(ordered, memory, target)
-    return ordered
+class _Facts:
+    """What is known of the function's buffers, worked out when it is first asked."""
+
+    def __init__(self, func: Func) -> None:
+        self.func = func
+        self.shares = Automatic.MEMORY in func.automatic
+
+    @cached_property
+    def live(self) -> Liveness:
+        return liveness(self.func.launch.allocs, self.func.launch.body)
+
+    @cached_property
+    def reuses(self) -> list[Reuse]:
+        return reuses(self.live)
 
 
-def _check_capacity(allocs: Sequence[Alloc], memory: Memory, target: Target) -> None:
-    capacity = target.capacity[memory]
-    ends = [(a.address or 0) + buffer_bytes(a) for a in allocs]
-    over = next((a for a, end in zip(allocs, ends, strict=True) if end > capacity), None)
-    if over is None:
-        return
-    width = max(len(a.buffer.name) for a in allocs)
-    rows = [
-        f"  {a.buffer.name:<{width}}  {buffer_bytes(a):>8} bytes at {a.address:>8}"
-        f"  {a.buffer.dtype}{list(a.buffer.static_shape() or ())}  line {a.loc.line}"
-        for a in allocs
-    ]
-    raise KernelError(
-        "memory-overflow",
-        f"{memory.value} needs {max(ends)} bytes, but has {capacity}; "
-        f"`{over.buffer.name}` does not fit\n" + "\n".join(rows),
-        over.loc,
-        "make a tile smaller, or let buffers share bytes with T.annotate_address",
+def _addresses(allocs: Sequence[Alloc], facts: _Facts, memory: Memory, target: Target) -> Addresses:
+    align, capacity = target.alignment[memory], target.capacity[memory]
+    stacked = side_by_side(allocs, align, scratch_apart=False)
+    if not facts.shares:
+        if end_of(stacked) > capacity:
+            raise overflow_by_hand(stacked, facts.live, memory, target)
+        return stacked
+    apart = side_by_side(allocs, align, scratch_apart=True)
+    if end_of(apart) <= capacity:
+        return apart
+    live = facts.live
+    if end_of(stacked) <= capacity and _scratch_is_apart_in_time(allocs, live):
+        return stacked
+    plan = plan_by_liveness(live, facts.reuses, memory, target)
+    if plan.addresses is None:
+        raise overflow_by_liveness(live, memory, target, plan.certain)
+    return plan.addresses
+
+
+def _scratch_is_apart_in_time(allocs: Sequence[Alloc], live: Liveness) -> bool:
+    scratch = [live.roots[a.buffer] for a in allocs if a.scratch and a.address is None]
+    return all(
+        live.meet_only_at(a, b, frozenset())
+        for i, a in enumerate(scratch)
+        for b in scratch[i + 1 :]
     )

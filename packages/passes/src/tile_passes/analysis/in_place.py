@@ -1,0 +1,71 @@
+"""Which buffers may lie on the same bytes although one operation touches both: what it writes takes
+the place of what it reads for the last time. Not here: whether that is worth it (`plan_memory`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tile_ir import Op, Region
+from tile_ir.opdef import accesses
+from tile_ir.walk import loads
+from tile_passes.analysis.liveness import Liveness, Point, numbers_in
+
+
+@dataclass(frozen=True, slots=True)
+class Reuse:
+    """At this point the buffer `result` begins where `source` ends, element for element."""
+
+    point: int
+    source: int
+    result: int
+
+
+def reuses(live: Liveness) -> list[Reuse]:
+    """Every chance, in textual order: the operation works element by element and its record allows
+    the very same elements (the rule `operand-overlap`); both buffers are used whole, with the same
+    extents and elements of the same size."""
+    found = []
+    for position, point in enumerate(live.points):
+        op = point.stmt
+        if not point.defined or not isinstance(op, Op):
+            continue
+        if op.opdef.may_alias and op.opdef.elementwise:
+            found += [Reuse(position, s, r) for s, r in _pairs(op, point, live)]
+    return found
+
+
+def places(chances: Iterable[Reuse]) -> dict[tuple[int, int], set[int]]:
+    """For two buffers, in either order, the points at which one may take the other's place."""
+    found: dict[tuple[int, int], set[int]] = {}
+    for c in chances:
+        for pair in ((c.source, c.result), (c.result, c.source)):
+            found.setdefault(pair, set()).add(c.point)
+    return found
+
+
+def _pairs(op: Op, point: Point, live: Liveness) -> Iterator[tuple[int, int]]:
+    regions: dict[int, list[Region]] = {}
+    for region, _ in accesses(op):
+        if region.buffer in live.roots:
+            regions.setdefault(live.roots[region.buffer], []).append(region)
+    by_scalar = {live.roots[e.buffer] for e in loads(op) if e.buffer in live.roots}
+    for result in numbers_in(point.defined):
+        (written, *more) = regions[result]
+        if more or not written.is_whole():
+            continue
+        for source, read in regions.items():
+            ends = point.read >> source & 1 and not point.needed >> source & 1
+            same = all(_same_elements(r, written) for r in read)
+            if source != result and ends and same and source not in by_scalar:
+                yield source, result
+
+
+def _same_elements(read: Region, written: Region) -> bool:
+    return (
+        read.is_whole()
+        and read.memory is written.memory
+        and read.dtype.size == written.dtype.size
+        and read.static_extents() == written.static_extents()
+    )

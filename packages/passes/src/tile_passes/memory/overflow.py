@@ -1,0 +1,100 @@
+"""What to say when the buffers of a memory do not fit: which there are, from where to where each is
+needed, which are needed together, and what to make smaller."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tile_ir import Alloc, KernelError, Memory, Target
+from tile_ir.footprint import buffer_bytes
+from tile_passes.analysis.in_place import reuses
+from tile_passes.analysis.liveness import Liveness
+from tile_passes.analysis.memory_use import Peak, peak
+from tile_passes.memory.side_by_side import Addresses, end_of
+
+
+def overflow_by_hand(
+    addresses: Addresses, live: Liveness, memory: Memory, target: Target
+) -> KernelError:
+    """The error for a function whose author keeps every buffer's bytes its own."""
+    capacity = target.capacity[memory]
+    over = next(a for a, start in addresses.items() if start + buffer_bytes(a) > capacity)
+    most = peak(live, reuses(live), memory, target)
+    if most.bytes <= capacity:
+        hint = (
+            f"at most {most.bytes} bytes are needed at once: with TL_ASCEND_MEMORY_PLANNING or "
+            "TL_ASCEND_AUTO_SYNC buffers share bytes, and it fits"
+        )
+    else:
+        hint = _shrink(most, capacity)
+    return KernelError(
+        "memory-overflow",
+        f"{memory.value} needs {end_of(addresses)} bytes, but has {capacity}; "
+        f"`{over.buffer.name}` does not fit\n" + _table(list(addresses), live, most),
+        over.loc,
+        hint,
+    )
+
+
+def overflow_by_liveness(
+    live: Liveness, memory: Memory, target: Target, certain: bool
+) -> KernelError:
+    """The error for a function whose buffers may share bytes: too many are needed together, or no
+    placement was found (`certain`: there is none)."""
+    capacity = target.capacity[memory]
+    most = peak(live, reuses(live), memory, target)
+    allocs = [a for a in live.buffers if a.buffer.memory is memory]
+    if most.bytes > capacity:
+        what = (
+            f"{memory.value} needs {most.bytes} bytes at once in line {_line(live, most.point)}, "
+            f"but has {capacity}"
+        )
+        hint = _shrink(most, capacity)
+    else:
+        why = "no placement keeps them apart" if certain else "no placement was found"
+        what = (
+            f"{memory.value} has {capacity} bytes and needs at most {most.bytes} at once, but {why}"
+        )
+        hint = f"make `{_largest(most).buffer.name}` smaller, or place some with T.annotate_address"
+    return KernelError(
+        "memory-overflow", what + "\n" + _table(allocs, live, most), _largest(most).loc, hint
+    )
+
+
+def _largest(most: Peak) -> Alloc:
+    return max(most.together, key=buffer_bytes)
+
+
+def _shrink(most: Peak, capacity: int) -> str:
+    largest = _largest(most)
+    return (
+        f"the {len(most.together)} buffers marked * are needed at once: save "
+        f"{most.bytes - capacity} bytes there; the largest is `{largest.buffer.name}`"
+        if len(most.together) > 1
+        else f"make `{largest.buffer.name}` smaller by {most.bytes - capacity} bytes"
+    )
+
+
+def _table(allocs: Sequence[Alloc], live: Liveness, most: Peak) -> str:
+    """One line for each buffer; a star marks those needed where the memory is fullest."""
+    width = max(len(a.buffer.name) for a in allocs)
+    return "\n".join(
+        f"  {'*' if a in most.together else ' '} {a.buffer.name:<{width}}  "
+        f"{buffer_bytes(a):>8} bytes  {a.buffer.dtype}{list(a.buffer.static_shape() or ())}  "
+        f"{_life(a, live)}"
+        for a in allocs
+    )
+
+
+def _life(alloc: Alloc, live: Liveness) -> str:
+    spans = live.spans[live.roots[alloc.buffer]]
+    lines = [_line(live, p) for low, high in spans for p in range(low, high + 1)]
+    if not lines:
+        return f"line {alloc.loc.line}, never used"
+    first, last = min(lines), max(lines)
+    where = f"in line {first}" if first == last else f"from line {first} to {last}"
+    return f"line {alloc.loc.line}, live {where}" + (" (address given)" if alloc.address else "")
+
+
+def _line(live: Liveness, point: int) -> int:
+    return live.points[point].stmt.loc.line

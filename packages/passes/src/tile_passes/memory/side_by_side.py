@@ -1,0 +1,39 @@
+"""Buffers one behind the other, in order of allocation, around those the user placed. Nothing is
+known here of when a buffer is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tile_ir import Alloc
+from tile_ir.footprint import buffer_bytes, round_up
+from tile_passes.analysis.first_fit import first_fit
+
+Addresses = dict[Alloc, int]
+
+
+def side_by_side(allocs: Sequence[Alloc], align: int, scratch_apart: bool) -> Addresses:
+    """Addresses of one memory's buffers; scratch comes behind everything else.
+
+    Unless it is to lie `scratch_apart`, all of it starts at one address: each operation is done
+    with its scratch before the next one starts.
+    """
+    result = {a: a.address for a in allocs if a.address is not None}
+    taken = [(start, start + buffer_bytes(a)) for a, start in result.items()]
+    cursor = 0
+    for a in allocs:
+        if a.address is None and not a.scratch:
+            result[a] = first_fit(cursor, buffer_bytes(a), taken, align)
+            cursor = result[a] + buffer_bytes(a)
+    behind = round_up(max([cursor, *(end for _, end in taken)]), align)
+    for a in allocs:
+        if a.address is None and a.scratch:
+            result[a] = behind
+            if scratch_apart:
+                behind = round_up(behind + buffer_bytes(a), align)
+    return result
+
+
+def end_of(addresses: Addresses) -> int:
+    """The first byte behind all of them."""
+    return max((start + buffer_bytes(a) for a, start in addresses.items()), default=0)
