@@ -1,7 +1,7 @@
 """The gate of a feed-forward layer, y = gelu(x[:, :N]) * x[:, N:], with automatic synchronisation.
 
-A tile is some rows and some columns; every vector core takes each `lanes`-th one. Two slots for what
-is loaded and two for what is stored leave the pipes free to work on neighbouring tiles at once.
+A tile is some rows and some columns; every vector core takes each `lanes`-th one. Two slots for
+what is loaded and two for what is stored let the pipes work on neighbouring tiles at once.
 Gelu is the usual approximation, x * sigmoid(2 * sqrt(2 / pi) * (x + 0.044715 * x ** 3)).
 """
 
@@ -47,7 +47,7 @@ def gelu_mul(M, N, rows, block_N, cores, dtype="float16"):
                     slot = i % slots
                     row = tile // column_tiles * rows
                     column = tile % column_tiles * block_N
-                    # Columns of `left` past N belong to the right half: they are cut on the way out.
+                    # Columns of `left` past N belong to the other half: they are not stored.
                     T.copy(X[row, column], left[slot, :, :])
                     T.copy(X[row, N + column], right[slot, :, :])
                     T.tile.cast(x, left[slot, :, :])

@@ -2,8 +2,8 @@
 
 The angles are rows of two tables, chosen by a position that the scalar unit reads out of ub: here
 the scalar unit waits for a load, and a load waits for the scalar unit. All of it is ordered by
-automatic synchronisation. Positions are asked for one block of tokens ahead; the halves of the heads
-are loaded apart, so that the arithmetic runs over whole buffers.
+automatic synchronisation. Positions are asked for one block of tokens ahead; the halves of the
+heads are loaded apart, so that the arithmetic runs over whole buffers.
 """
 
 import torch
