@@ -10,6 +10,8 @@ from tile_ir.opdef import Effect, pipe_of
 from tile_ir.walk import bodies, loads, with_bodies
 from tile_passes.passdef import ir_pass
 
+SIGNALS = (Effect.SET_CROSS_FLAG, Effect.SYNC_ALL)
+
 
 @ir_pass(needs=Phase.TYPED, opt_in=True)
 def insert_barriers(func: Func, target: Target) -> Func:
@@ -17,7 +19,8 @@ def insert_barriers(func: Func, target: Target) -> Func:
 
     Needs, gives: TYPED. Idea: before operations are taken apart, since what is inside one orders
     itself; a barrier is left out where nothing ran since the last one; a loop's body begins as its
-    end left things. Limits: no two pipes overlap; the two kinds of core are not ordered.
+    end left things; other cores hear from this one when all before is done. Limits: no two pipes
+    overlap; the two kinds of core are not ordered.
     """
     return func.with_body(_body(func.launch.body, False))
 
@@ -32,6 +35,10 @@ def _body(body: Body, busy: bool) -> Body:
                 result.append(_barrier(stmt.loc))
                 changed = True
             busy = True
+        elif busy and isinstance(stmt, Op) and stmt.opdef.effect in SIGNALS:
+            # A signal speaks for one pipe only, and another may still read or write gm.
+            result.append(_barrier(stmt.loc))
+            changed, busy = True, False
         new, busy = _inside(stmt, busy)
         changed = changed or new is not stmt
         result.append(new)
