@@ -1,4 +1,8 @@
-"""The kernels of the examples, traced but not compiled."""
+"""The kernels of the examples, traced but not compiled.
+
+Examples that put their flags by hand are `traced`; `automatic` are those that leave them to the
+compiler, and `unsynchronised` makes such a kernel of any.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,19 @@ from pathlib import Path
 from types import ModuleType
 
 from tile_ir import Func
+from tile_ir.nodes import Op, Stmt
+from tile_ir.opdef import Effect
+from tile_ir.walk import bodies, rewrite
+from tile_runtime.pass_configs import PassConfigKey, pass_options
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+SCRIPTS = sorted(EXAMPLES.glob("[0-9]*.py"))
+
+# The opt-in passes that kernels without flags need.
+AUTOMATIC_SYNC = pass_options({PassConfigKey.TL_ASCEND_AUTO_SYNC: True}).enable
+
+# What orders the pipes of one core; signals between cores stay the user's.
+IN_CORE = {Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER}
 
 
 def load(stem: str) -> ModuleType:
@@ -24,7 +39,7 @@ def load(stem: str) -> ModuleType:
 
 
 def traced() -> dict[str, Func]:
-    """Every kernel the examples build, by a name of its own."""
+    """Every kernel with flags of its own that the examples build, by a name of its own."""
     add = load("01_vector_add").vector_add.__wrapped__
     gemm = load("02_gemm").gemm.__wrapped__
     intrinsic = load("03_gemm_intrinsic").gemm_intrinsic.__wrapped__
@@ -42,3 +57,32 @@ def traced() -> dict[str, Func]:
         },
         "flash_attention": attention(1, 2, 512, 128, 64, 128),
     }
+
+
+def automatic() -> dict[str, Func]:
+    """A kernel of every example without flags; AUTOMATIC_SYNC makes them complete."""
+    return {
+        "rms_norm": load("06_rms_norm").rms_norm.__wrapped__(333, 1001, 8, 7),
+        "gelu_mul": load("07_gelu_mul").gelu_mul.__wrapped__(301, 1400, 16, 256, 5),
+        "rope": load("08_rope").rope.__wrapped__(203, 3, 64, 4096, 8, 5),
+        "cross_entropy": load("09_cross_entropy").cross_entropy.__wrapped__(203, 5003, 16, 512, 5),
+        "gemm_ragged": load("10_gemm_ragged").gemm_ragged.__wrapped__(
+            517, 389, 611, 128, 128, 256, 64, 5
+        ),
+        "split_k_gemm": load("11_split_k_gemm").split_k_gemm.__wrapped__(
+            100, 200, 5000, 128, 128, 256, 7
+        ),
+        "top_k": load("12_top_k").top_k.__wrapped__(99, 1000, 8, 64, 5),
+    }
+
+
+def unsynchronised(func: Func) -> Func:
+    """The kernel without its in-core flags and barriers, and without what holds nothing else."""
+
+    def dropped(stmt: Stmt) -> Stmt | tuple[Stmt, ...]:
+        if isinstance(stmt, Op) and stmt.opdef.effect in IN_CORE:
+            return ()
+        inner = bodies(stmt)
+        return stmt if not inner or any(inner) else ()
+
+    return func.with_body(rewrite(func.launch.body, dropped))

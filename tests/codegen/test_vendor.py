@@ -21,20 +21,26 @@ GOLDENS = sorted(Path(__file__).parent.glob("*/*.tir"))
 FRAGMENT = PassOptions(skip=("check_written",))
 
 
-def source_of(func: Func) -> str:
+def source_of(func: Func, options: PassOptions = FRAGMENT) -> str:
     remaining = [p for p in PIPELINE if p.gives is None or p.gives > func.phase]
-    return emit(run_passes(func, remaining, DEFAULT_TARGET, FRAGMENT).func, DEFAULT_TARGET)
+    return emit(run_passes(func, remaining, DEFAULT_TARGET, options).func, DEFAULT_TARGET)
 
 
-def check(func: Func, folder: Path) -> None:
+def check(func: Func, folder: Path, options: PassOptions = FRAGMENT) -> None:
     path = folder / "kernel.cpp"
-    path.write_text(source_of(func))
+    path.write_text(source_of(func, options))
     vendor_headers.type_check(path, [DEVICE_HEADER_DIR])
 
 
 @pytest.mark.parametrize("name", example_kernels.traced())
 def test_example(name: str, tmp_path: Path) -> None:
     check(example_kernels.traced()[name], tmp_path)
+
+
+@pytest.mark.parametrize("name", example_kernels.automatic())
+def test_example_without_flags(name: str, tmp_path: Path) -> None:
+    options = PassOptions(enable=example_kernels.AUTOMATIC_SYNC)
+    check(example_kernels.automatic()[name], tmp_path, options)
 
 
 @pytest.mark.parametrize("path", GOLDENS, ids=lambda p: p.stem)

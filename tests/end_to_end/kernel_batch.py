@@ -35,9 +35,9 @@ class Outcome:
 LAW_FIRST, LAW_EVERY = 16, 12
 
 
-def lower(func: Func, law: bool = True) -> Func:
-    """The function through the whole pipeline, with the law of the textual form after every change
-    on request."""
+def lower(func: Func, law: bool = True, passes: Sequence[str] = ()) -> Func:
+    """The function through the whole pipeline and the opt-in passes named, with the law of the
+    textual form after every change on request."""
 
     def check(_pass: object, f: Func, changed: bool) -> None:
         if changed:
@@ -47,7 +47,7 @@ def lower(func: Func, law: bool = True) -> Func:
     tile_ir.verify(func)
     if law:
         check(None, func, True)
-    options = tile_passes.PassOptions(after_each=check if law else None)
+    options = tile_passes.PassOptions(enable=tuple(passes), after_each=check if law else None)
     return tile_passes.run_pipeline(func, DEFAULT_TARGET, options).func
 
 
@@ -59,10 +59,11 @@ class KernelBatch:
         self.funcs: list[Func] = []
         self.library: Path | None = None
 
-    def add(self, func: Func) -> int:
+    def add(self, func: Func, passes: Sequence[str] = ()) -> int:
+        """The number of a kernel, lowered with the opt-in passes named."""
         number = len(self.funcs)
         law = number < LAW_FIRST or number % LAW_EVERY == 0
-        self.funcs.append(lower(replace(func, name=f"k{number}_{func.name}"), law))
+        self.funcs.append(lower(replace(func, name=f"k{number}_{func.name}"), law, passes))
         return number
 
     def build(

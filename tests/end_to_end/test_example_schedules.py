@@ -16,8 +16,8 @@ KERNELS = small_kernels()
 @pytest.fixture(scope="module")
 def batch(tmp_path_factory: pytest.TempPathFactory) -> KernelBatch:
     made = KernelBatch(tmp_path_factory.mktemp("schedules"))
-    for func, _, _ in KERNELS.values():
-        made.add(func)
+    for kernel in KERNELS.values():
+        made.add(kernel.func, kernel.passes)
     made.build()
     return made
 
@@ -25,13 +25,17 @@ def batch(tmp_path_factory: pytest.TempPathFactory) -> KernelBatch:
 @pytest.mark.parametrize("name", KERNELS)
 def test_examples_under_many_schedules(name: str, batch: KernelBatch) -> None:
     number = list(KERNELS).index(name)
-    _, arguments, output = KERNELS[name]
+    kernel = KERNELS[name]
     seen = set()
     for seed in range(SEEDS):
         for starved in range(4):
             outcome = batch.run(
-                number, arguments, checks=launcher().CHECKS_DEVICE, seed=seed, starved=starved
+                number,
+                kernel.arguments,
+                checks=launcher().CHECKS_DEVICE,
+                seed=seed,
+                starved=starved,
             )
             assert outcome.error is None, (seed, starved, outcome.error.text)
-            seen.add(outcome.arrays[output].tobytes())
+            seen.add(outcome.arrays[kernel.output].tobytes())
     assert len(seen) == 1

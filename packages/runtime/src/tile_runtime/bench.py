@@ -74,7 +74,7 @@ class Examples:
         """Every kernel, under `example.kernel`; the examples run when it is first asked."""
         if self._kernels is None:
             found: dict[str, JITKernel] = {}
-            for path in sorted(self.folder.glob("0*.py")):
+            for path in sorted(self.folder.glob("[0-9]*.py")):
                 module = load_script(path)
                 with watch_kernels() as kernels, redirect_stdout(io.StringIO()):
                     module.main()

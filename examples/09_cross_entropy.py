@@ -1,0 +1,100 @@
+"""Cross entropy of rows of logits: log(sum(exp(x))) - x[label], in one pass over the columns.
+
+A running maximum and sum as in 04_online_softmax.py, but no barrier: automatic synchronisation
+orders the pipes. The next tile of logits is under way while this one is summed up. The scalar unit
+reads the labels to fetch one logit per row, and writes them where the vector unit reads them.
+"""
+
+import torch
+from report import run_and_report
+
+import tile_frontend as T
+
+
+@T.jit(out_idx=[2], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
+def cross_entropy(M, N, rows, block_N, cores, dtype="float16"):
+    blocks = T.cdiv(M, rows)
+    steps = T.cdiv(N, block_N)
+    lanes = 2 * cores
+    slots = 2
+    accum = "float32"
+    word = 16  # elements of a 32-byte block
+
+    @T.prim_func
+    def loss(
+        X: T.Tensor((M, N), dtype),
+        Label: T.Tensor((M,), "int32"),
+        Loss: T.Tensor((M,), accum),
+    ):
+        with T.Kernel(cores, is_npu=True) as (cid, vid):
+            raw = T.alloc_ub((slots, rows, block_N), dtype)
+            x = T.alloc_ub((rows, block_N), accum)
+            label = T.alloc_ub((rows,), "int32")
+            raw_chosen = T.alloc_ub((rows, word), dtype)
+            wide_chosen = T.alloc_ub((rows, word), accum)
+            chosen = T.alloc_ub((rows,), accum)
+            peak = T.alloc_ub((rows,), accum)
+            new_peak = T.alloc_ub((rows,), accum)
+            total = T.alloc_ub((rows,), accum)
+            part = T.alloc_ub((rows,), accum)
+            with T.Scope("V"):
+                lane = cid * 2 + vid
+                for i in T.serial(T.ceildiv(blocks - lane, lanes)):
+                    row = (lane + i * lanes) * rows
+                    T.copy(Label[row], label)
+                    T.copy(X[row, 0], raw[0, :, :], pad_value=-T.infinity(dtype))
+                    for r in T.serial(rows):
+                        column = label[r]
+                        T.copy(X[row + r, column : column + 1], raw_chosen[r, 0:1])
+                    # The lowest float, not -inf: the difference of two -inf is NaN.
+                    T.tile.fill(peak, -3.0e38)
+                    T.tile.fill(total, 0.0)
+                    for step in T.serial(steps):
+                        slot = step % slots
+                        if step + 1 < steps:
+                            T.copy(
+                                X[row, (step + 1) * block_N],
+                                raw[(step + 1) % slots, :, :],
+                                pad_value=-T.infinity(dtype),
+                            )
+                        T.tile.cast(x, raw[slot, :, :])
+                        T.reduce_max(x, new_peak, dim=-1)
+                        T.tile.max(new_peak, new_peak, peak)
+                        T.tile.row_expand_sub_experiment(x, x, new_peak)
+                        T.tile.exp(x, x)
+                        T.reduce_sum(x, part, dim=-1)
+                        # What was summed under the old maximum shrinks by e ** (old - new).
+                        T.tile.sub(peak, peak, new_peak)
+                        T.tile.exp(peak, peak)
+                        T.tile.mul(total, total, peak)
+                        T.tile.add(total, total, part)
+                        T.copy(new_peak, peak)
+                    T.tile.cast(wide_chosen, raw_chosen)
+                    for r in T.serial(rows):
+                        chosen[r] = wide_chosen[r, 0]
+                    T.tile.ln(total, total)
+                    T.tile.add(total, total, peak)
+                    T.tile.sub(total, total, chosen)
+                    T.copy(total, Loss[row])
+
+    return loss
+
+
+def main():
+    torch.manual_seed(0)
+    for M, N, rows, block_N, cores in ((512, 4096, 16, 512, 16), (203, 5003, 16, 512, 5)):
+        x = (torch.randn(M, N) * 2).half()
+        label = torch.randint(0, N, (M,), dtype=torch.int32)
+        run_and_report(
+            f"cross entropy {M}x{N} float16",
+            lambda M=M, N=N, rows=rows, block_N=block_N, cores=cores: cross_entropy(
+                M, N, rows, block_N, cores
+            ),
+            [x, label],
+            torch.nn.functional.cross_entropy(x.float(), label.long(), reduction="none"),
+            tolerance=1e-5,
+        )
+
+
+if __name__ == "__main__":
+    main()

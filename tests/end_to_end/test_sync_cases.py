@@ -1,0 +1,53 @@
+"""Automatic synchronisation of the kernels of sync_cases.py: no fault at `strict`, and what NumPy and
+the interpreter say, for trip counts that skip loops, end in every slot, and go round."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from example_kernels import AUTOMATIC_SYNC
+
+from tile_runtime.native import launcher
+
+from .kernel_batch import KernelBatch, interpreted
+from .sync_cases import CASES
+
+TRIPS = (0, 1, 2, 3, 7)
+# Which core goes first must not matter.
+SCHEDULES = [
+    {"seed": seed, "starved": starved} for seed, starved in ((0, 0), (1, 1), (2, 2), (3, 3))
+]
+
+
+@pytest.fixture(scope="module")
+def batch(tmp_path_factory: pytest.TempPathFactory) -> KernelBatch:
+    made = KernelBatch(tmp_path_factory.mktemp("sync"))
+    for case in CASES.values():
+        for rounds in (None, *TRIPS):
+            made.add(case.make(rounds), AUTOMATIC_SYNC)
+    made.build()
+    return made
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["constant", "runtime"])
+@pytest.mark.parametrize("rounds", TRIPS)
+@pytest.mark.parametrize("name", CASES)
+def test_case(
+    name: str, rounds: int, known: bool, batch: KernelBatch, request: pytest.FixtureRequest
+) -> None:
+    case = CASES[name]
+    if case.missing and rounds:
+        request.applymarker(pytest.mark.xfail(reason=case.missing, strict=True))
+    first = list(CASES).index(name) * (1 + len(TRIPS))
+    number = first + 1 + TRIPS.index(rounds) if known else first
+    arguments = case.arguments(rounds)
+    want = case.expected(*case.inputs, rounds)
+    results = slice(len(case.inputs), len(case.inputs) + len(want))
+    reference = interpreted(case.make(rounds if known else None), arguments)[results]
+    for got, expected in zip(reference, want, strict=True):
+        np.testing.assert_array_equal(got, expected, err_msg="interpreted")
+    for schedule in SCHEDULES:
+        outcome = batch.run(number, arguments, checks=launcher().CHECKS_STRICT, **schedule)
+        assert outcome.error is None, (schedule, outcome.error.text)
+        for got, expected in zip(outcome.arrays[results], want, strict=True):
+            np.testing.assert_array_equal(got, expected, err_msg=str(schedule))
