@@ -32,7 +32,18 @@ from tile_ir import (
     While,
 )
 from tile_ir.dtypes import BOOL, FLOAT16, FLOAT32, INT32
-from tile_ir.expr import Binary, Cast, Const, Expr, Load, Select, Unary, Var, constant_value, promote
+from tile_ir.expr import (
+    Binary,
+    Cast,
+    Const,
+    Expr,
+    Load,
+    Select,
+    Unary,
+    Var,
+    constant_value,
+    promote,
+)
 from tile_ir.footprint import buffer_bytes, k0_elements, matrix_footprint, matrix_shape
 from tile_ir.geometry import strides, transfer_rows
 from tile_ir.nodes import Body, Stmt
@@ -91,9 +102,7 @@ class Program:
         starts = [
             self.starts[c] + behind if c in self.starts else -1 for c in (Core.CUBE, Core.VECTOR)
         ]
-        values = [
-            bits(v, t) for row in parameters for v, t in zip(row, self.scalars, strict=True)
-        ]
+        values = [bits(v, t) for row in parameters for v, t in zip(row, self.scalars, strict=True)]
         filled = [*pitches, *([0] * (TENSORS - len(pitches)))]
         fixed = [len(self.constants), len(self.scalars), head, head + len(self.constants)]
         code = self.relocated(behind)
