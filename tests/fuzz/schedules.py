@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from fuzz.machine.assemble import CODES, PIPES
@@ -39,51 +40,56 @@ def _problem(trace: tuple[Entry, ...]) -> str | None:
 
 def _replay(trace: Sequence[Entry], order: Sequence[int]) -> str | None:
     """Always the first pipe of `order` that can go on goes on."""
-    queues: dict[int, deque[Entry]] = {p: deque() for p in order}
-    waiting = deque(trace)
-    flags: set[tuple[int, int, int]] = set()
+    run = _Run(deque(trace), {p: deque() for p in order})
+    while any(run.goes_on(p) for p in order):
+        if run.fault:
+            return f"{run.fault}, with pipes in the order {list(order)}"
+    if run.ahead or any(run.queues.values()):
+        return f"pipes stand still, in the order {list(order)}"
+    return f"flag {next(iter(run.flags))} is left up" if run.flags else None
 
-    def pipe(entry: Entry) -> int:
-        return S if entry[0] == BARRIER_ALL else entry[1] if entry[0] == SET else entry[2]
 
-    def go(p: int) -> bool | str:
-        """Whether the pipe could take its next instruction."""
-        if p == S:
-            if not waiting:
-                return False
-            entry = waiting[0]
-            if pipe(entry) != S:
-                queues[pipe(entry)].append(waiting.popleft())
-                return True
-            if entry[0] == BARRIER_ALL:
-                if any(queues[q] for q in order if q != S):
-                    return False
-                waiting.popleft()
-                return True
-        elif not queues[p]:
+def _taker(entry: Entry) -> int:
+    """The pipe that carries an instruction out."""
+    code, source, target, _ = entry
+    return S if code == BARRIER_ALL else source if code == SET else target
+
+
+@dataclass
+class _Run:
+    """`ahead` is what the scalar unit has not handed out, `queues` what each pipe was given."""
+
+    ahead: deque[Entry]
+    queues: dict[int, deque[Entry]]
+    flags: set[tuple[int, int, int]] = field(default_factory=set)
+    fault: str = ""
+
+    def goes_on(self, pipe: int) -> bool:
+        """Whether the pipe could take its next instruction, which it then has."""
+        queue = self.ahead if pipe == S else self.queues[pipe]
+        if not queue:
             return False
-        entry = waiting[0] if p == S else queues[p][0]
-        flag = entry[1:]
-        if entry[0] == WAIT:
-            if flag not in flags:
-                return False
-            flags.remove(flag)
-        elif flag in flags:
-            return f"flag {flag} is set while it is up, with pipes in the order {list(order)}"
-        else:
-            flags.add(flag)
-        (waiting if p == S else queues[p]).popleft()
+        entry = queue[0]
+        taker = _taker(entry)
+        if taker != pipe:
+            self.queues[taker].append(queue.popleft())
+            return True
+        if not self.carries_out(entry):
+            return False
+        queue.popleft()
         return True
 
-    while True:
-        for p in order:
-            done = go(p)
-            if isinstance(done, str):
-                return done
-            if done:
-                break
-        else:
-            break
-    if waiting or any(queues.values()):
-        return f"pipes stand still, in the order {list(order)}"
-    return f"flag {next(iter(flags))} is left up" if flags else None
+    def carries_out(self, entry: Entry) -> bool:
+        code, *flag = entry
+        key = (flag[0], flag[1], flag[2])
+        if code == BARRIER_ALL:
+            return not any(self.queues.values())
+        if code == WAIT:
+            if key not in self.flags:
+                return False
+            self.flags.remove(key)
+            return True
+        if key in self.flags:
+            self.fault = f"flag {key} is set while it is up"
+        self.flags.add(key)
+        return True

@@ -223,10 +223,8 @@ class Control:
         w = self.writer
         known = [e.buffer for e in scope.integers if isinstance(e, Load)]
         free = [b for b in known if b not in scope.locked]
-        if free and w.chance(0.6):
-            buffer = w.rng.choice(free)
-        else:
-            buffer = w.alloc(Memory.VAR, INT32, ())
+        old = w.rng.choice(free) if free and w.chance(0.6) else None
+        buffer = old or w.alloc(Memory.VAR, INT32, ())
         found = self.leaves.loaded_integer(scope) if w.chance(0.5) else None
         value = (found if found is not None else self.integer(scope)) % 5
         if buffer not in known:

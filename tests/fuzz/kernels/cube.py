@@ -61,11 +61,18 @@ class CubeLeaves:
         return [*self.matrices, *self.results, *self.numbers, *self.marks]
 
     def prologue(self, scope: Scope) -> list[Stmt]:
-        """First values for some matrices of l1."""
+        """First values for some matrices."""
         result: list[Stmt] = []
         for buffer in self.tiles[Memory.L1]:
             if self.writer.chance(0.5):
                 result.append(self.fetch(scope, self.slot(scope, buffer)))
+        for share, draw in (
+            (0.6, lambda s: self.to_register(s, Memory.L0A)),
+            (0.6, lambda s: self.to_register(s, Memory.L0B)),
+            (0.4, self.multiply),
+        ):
+            if self.writer.chance(share):
+                result += drawn(self.writer, scope, [(draw, 1.0)])
         return result
 
     def epilogue(self, scope: Scope) -> list[Stmt]:

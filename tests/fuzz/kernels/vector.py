@@ -63,11 +63,9 @@ class VectorLeaves:
         for buffer in [*self.flat, *self.matrices]:
             if w.chance(0.3 if len(self.flat) > 6 else 0.65):
                 result += self.first_value(scope, buffer)
-                scope.make_ready(buffer)
         for root in [b for b in self.flat if w.chance(0.12) and b.dtype.size == 4]:
             if not self.ready_whole(scope, root):
                 result += self.first_value(scope, root)
-                scope.make_ready(root)
             sizes = root.static_shape() or ()
             other = INT32 if root.dtype is FLOAT32 else FLOAT32
             count = sizes[-1] * (sizes[0] if len(sizes) > 1 else 1)
@@ -83,14 +81,23 @@ class VectorLeaves:
 
     def first_value(self, scope: Scope, buffer: Buffer) -> list[Stmt]:
         """Writes all of a buffer, slot by slot if need be."""
-        w = self.writer
-        region = Region.whole(buffer)
-        if buffer in self.matrices or buffer.dtype is FLOAT16 or w.chance(0.4):
-            return [w.op("fill", region, self.constant(buffer.dtype))]
+        loads = 0.0 if buffer in self.matrices or buffer.dtype is FLOAT16 else 1.0
+        result = drawn(
+            self.writer,
+            scope,
+            [(partial(self.filled, buffer), 0.7), (partial(self.loaded, buffer), loads)],
+        )
+        assert result, "any buffer can be filled"
+        scope.make_ready(buffer)
+        return result
+
+    def filled(self, buffer: Buffer, scope: Scope) -> list[Stmt]:
+        return [self.writer.op("fill", Region.whole(buffer), self.constant(buffer.dtype))]
+
+    def loaded(self, buffer: Buffer, scope: Scope) -> list[Stmt]:
         sizes = buffer.static_shape() or ()
-        count = sizes[-1]
         slots: list[Expr | None] = [None] if len(sizes) == 1 else [*map(Const, range(sizes[0]))]
-        return [self.load_place(scope, Place(buffer, count, slot)) for slot in slots]
+        return [self.load_place(scope, Place(buffer, sizes[-1], slot)) for slot in slots]
 
     def epilogue(self, scope: Scope) -> list[Stmt]:
         result: list[Stmt] = []
@@ -118,21 +125,22 @@ class VectorLeaves:
             return Place(buffer, count // 2, slot, w.rng.randrange(2))
         return Place(buffer, count // 2, slot, 2, self.control.index(scope, 2, loads))
 
-    def readable(self, scope: Scope, fits: Callable[[Place], bool], tries: int = 12) -> Place:
-        """A place with a value."""
-        for _ in range(tries):
-            place = self.place_in(scope, self.writer.rng.choice(self.flat))
-            if fits(place) and scope.has_value(place):
-                return place
-        raise Illegal("nothing to read")
+    def some_place(self, scope: Scope, fits: Callable[[Place], bool]) -> Place:
+        """A place of any buffer that fits."""
+        for buffer in self.writer.rng.sample(self.flat, len(self.flat)):
+            for _ in range(3):
+                place = self.place_in(scope, buffer)
+                if fits(place):
+                    return place
+        raise Illegal("no such place")
 
-    def writable(self, scope: Scope, fits: Callable[[Place], bool], tries: int = 12) -> Place:
-        for _ in range(tries):
-            place = self.place_in(scope, self.writer.rng.choice(self.flat))
-            free = scope.root(place.buffer) not in scope.locked
-            if free and fits(place):
-                return place
-        raise Illegal("nowhere to write")
+    def readable(self, scope: Scope, fits: Callable[[Place], bool]) -> Place:
+        """A place with a value."""
+        return self.some_place(scope, lambda p: fits(p) and scope.has_value(p))
+
+    def writable(self, scope: Scope, fits: Callable[[Place], bool]) -> Place:
+        free = lambda p: scope.root(p.buffer) not in scope.locked
+        return self.some_place(scope, lambda p: free(p) and fits(p))
 
     def constant(self, dtype: DType) -> Expr:
         rng = self.writer.rng
@@ -153,14 +161,14 @@ class VectorLeaves:
         w = self.writer
         draws: list[tuple[Draw, float]] = [
             (self.load, 3),
-            (self.store, 2.5),
-            (self.binary, 4),
-            (self.with_scalar, 2.5),
-            (self.unary, 0.8),
+            (self.store, 2),
+            (self.binary, 6),
+            (self.with_scalar, 4),
+            (self.unary, 1.2),
             (self.fill, 1),
             (self.copy, 0.8),
-            (self.cast, 1),
-            (self.accumulate, 0.7),
+            (self.cast, 1.5),
+            (self.accumulate, 1.2),
             (self.matrix, 2.0 if self.matrices else 0.0),
             (self.element, 1.2),
             (self.scalar_tensor, 1.0 if self.scalar_tensors else 0.0),
