@@ -139,7 +139,9 @@ class VectorLeaves:
         return self.some_place(scope, lambda p: fits(p) and scope.has_value(p))
 
     def writable(self, scope: Scope, fits: Callable[[Place], bool]) -> Place:
-        free = lambda p: scope.root(p.buffer) not in scope.locked
+        def free(place: Place) -> bool:
+            return scope.root(place.buffer) not in scope.locked
+
         return self.some_place(scope, lambda p: free(p) and fits(p))
 
     def constant(self, dtype: DType) -> Expr:

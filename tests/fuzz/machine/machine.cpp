@@ -32,17 +32,17 @@ constexpr int words_of[] = {
 #undef OPERATION
 };
 
-constexpr int tensors = 8;
+constexpr int tensors = 12;
 constexpr int registers = 1024;
 constexpr int fixed_words = 6;
 enum class Type : int64_t { float32, int32, float16 };
 enum class Operator : int64_t { add, sub, mul, div, mod, min, max, lt, le, gt, ge, eq, ne, bits_and, abs, relu, axpy,
     mul_add_dst };
 
-// What the run of one block leaves besides its tensors; `trace` is 0 or the room for instructions.
+// What the run of one core of a block leaves besides its tensors.
 struct Report {
     int64_t early_set;  // statement that may set a flag which is still up, or 0
-    int64_t length;
+    int64_t length;     // words the trace takes, which may be more than there is room for
 };
 
 float as_float(int64_t value)
@@ -302,16 +302,16 @@ private:
     // Flags and barriers for replays with other speeds: code, source, target, id.
     void note(Code code)
     {
-        if (report_->length + 4 > room_) {
+        int64_t* entry = trace_ + report_->length;
+        report_->length += 4;
+        if (report_->length > room_) {
             return;
         }
-        int64_t* entry = trace_ + report_->length;
         const bool flag = code == Code::set_flag || code == Code::wait_flag;
         entry[0] = static_cast<int64_t>(code);
         entry[1] = code == Code::barrier_all ? -1 : word(0);
         entry[2] = flag ? word(1) : -1;
         entry[3] = flag ? value(2) : -1;
-        report_->length += 4;
     }
 
     void vector(Memories& memories, Code code)
@@ -497,7 +497,8 @@ private:
 
 // `report` has, for every block and both cores, a Report and `room` words of trace.
 extern "C" __global__ __aicore__ void machine_kernel(uint8_t* program, uint8_t* report, int64_t room, GM_ADDR t0,
-    GM_ADDR t1, GM_ADDR t2, GM_ADDR t3, GM_ADDR t4, GM_ADDR t5, GM_ADDR t6, GM_ADDR t7, uint64_t fftsAddr)
+    GM_ADDR t1, GM_ADDR t2, GM_ADDR t3, GM_ADDR t4, GM_ADDR t5, GM_ADDR t6, GM_ADDR t7, GM_ADDR t8, GM_ADDR t9,
+    GM_ADDR t10, GM_ADDR t11, uint64_t fftsAddr)
 {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_1);
     AscendC::SetSyncBaseAddr(fftsAddr);
@@ -516,7 +517,7 @@ extern "C" __global__ __aicore__ void machine_kernel(uint8_t* program, uint8_t* 
     pipe.InitBuffer(memories.ub, 196608);
     pipe.Destroy();
     const int64_t block = is_cube ? AscendC::GetBlockIdx() : AscendC::GetBlockIdx() / AscendC::GetSubBlockNum();
-    uint8_t* const gm[fuzz::tensors] = {t0, t1, t2, t3, t4, t5, t6, t7};
+    uint8_t* const gm[fuzz::tensors] = {t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11};
     int64_t* slot = reinterpret_cast<int64_t*>(report) + (block * 2 + !is_cube) * (2 + room);
     fuzz::Machine machine(words, gm, reinterpret_cast<fuzz::Report*>(slot), slot + 2, room);
     machine.run(memories, start, block);
@@ -530,6 +531,6 @@ extern "C" __attribute__((visibility("default"))) void tile_entry(void** args, v
     const auto pointer = [&](int i) { return *static_cast<uint8_t**>(args[i]); };
     const auto number = [&](int i) { return *static_cast<int64_t*>(args[i]); };
     TILE_LAUNCH(machine_kernel, static_cast<uint32_t>(number(3)), stream, pointer(0), pointer(1), number(2), pointer(4),
-        pointer(5), pointer(6), pointer(7), pointer(8), pointer(9), pointer(10), pointer(11),
-        tile::cross_core_address());
+        pointer(5), pointer(6), pointer(7), pointer(8), pointer(9), pointer(10), pointer(11), pointer(12), pointer(13),
+        pointer(14), pointer(15), tile::cross_core_address());
 }

@@ -27,7 +27,8 @@ HERE = Path(__file__).parent
 class Outcome:
     """What a run left: per set of arguments its arrays, the simulator's error or None (its line is
     the number of a statement), and the number of a statement that may set a flag which is still
-    up when pipes run at other speeds, or 0. `traces` has the flags and barriers of each core."""
+    up when pipes run at other speeds, or 0. `traces` has the flags and barriers of each core, but for
+    cores that have too many."""
 
     arrays: list[list[Any]]
     error: Any
@@ -73,6 +74,7 @@ def run(
         [tuple(entry) for entry in core[2 : 2 + core[1]].reshape(-1, 4).tolist()]
         for block in report
         for core in block
+        if core[1] <= 4 * trace
     ]
     return Outcome(arrays, error, early, traces)
 
