@@ -11,7 +11,7 @@ from fuzz.kernels.scope import Place, Scope
 from fuzz.kernels.writing import Illegal, Writer, box, tensor
 from tile_ir import Buffer, DType, Memory, Region
 from tile_ir.dtypes import FLOAT16, FLOAT32, INT32
-from tile_ir.expr import Const, Expr, Load, Var, binary
+from tile_ir.expr import Const, Expr, Load, Var, binary, walk
 from tile_ir.nodes import Stmt
 
 ROWS, COLUMNS = 6, 64
@@ -31,6 +31,9 @@ class VectorLeaves:
     scalar_tensors: list[Buffer] = field(default_factory=list)
     flat: list[Buffer] = field(default_factory=list)
     matrices: list[Buffer] = field(default_factory=list)
+    # Floats whose bytes are integers too: they are moved but not computed with, since nobody says
+    # which of two NaNs a sum of them is.
+    raw: set[Buffer] = field(default_factory=set)
 
     # What there is ------------------------------------------------------------------------------
 
@@ -71,6 +74,8 @@ class VectorLeaves:
             count = sizes[-1] * (sizes[0] if len(sizes) > 1 else 1)
             shape = (count,) if w.chance(0.6) else (2, count // 2) if count % 16 == 0 else (count,)
             alias = w.alloc(Memory.UB, w.rng.choice([other, root.dtype]), shape, alias_of=root)
+            if alias.dtype is not root.dtype:
+                self.raw.update((root, alias))
             scope.roots[alias] = w.roots[alias] = root
             scope.make_ready(alias)
             self.flat.append(alias)
@@ -134,13 +139,19 @@ class VectorLeaves:
                     return place
         raise Illegal("no such place")
 
-    def readable(self, scope: Scope, fits: Callable[[Place], bool]) -> Place:
-        """A place with a value."""
-        return self.some_place(scope, lambda p: fits(p) and scope.has_value(p))
+    def is_raw(self, place: Place) -> bool:
+        return place.dtype is FLOAT32 and place.buffer in self.raw
 
-    def writable(self, scope: Scope, fits: Callable[[Place], bool]) -> Place:
+    def readable(self, scope: Scope, fits: Callable[[Place], bool], raw: bool = False) -> Place:
+        """A place with a value."""
+        return self.some_place(
+            scope, lambda p: fits(p) and scope.has_value(p) and (raw or not self.is_raw(p))
+        )
+
+    def writable(self, scope: Scope, fits: Callable[[Place], bool], raw: bool = False) -> Place:
         def free(place: Place) -> bool:
-            return scope.root(place.buffer) not in scope.locked
+            known = raw or not self.is_raw(place)
+            return known and scope.root(place.buffer) not in scope.locked
 
         return self.some_place(scope, lambda p: free(p) and fits(p))
 
@@ -179,7 +190,7 @@ class VectorLeaves:
 
     def load_place(self, scope: Scope, place: Place) -> Stmt:
         sources = [b for b in self.inputs if b.dtype is place.dtype]
-        if self.writer.chance(0.12):
+        if self.writer.chance(0.12) and not self.is_raw(place):
             sources = [b for b in self.outputs if b.dtype is place.dtype] or sources
         if not sources:
             raise Illegal("no tensor of this type")
@@ -189,7 +200,7 @@ class VectorLeaves:
         return stmt
 
     def load(self, scope: Scope) -> list[Stmt]:
-        return [self.load_place(scope, self.writable(scope, lambda p: p.dtype.size == 4))]
+        return [self.load_place(scope, self.writable(scope, lambda p: p.dtype.size == 4, True))]
 
     def store_place(self, scope: Scope, place: Place) -> list[Stmt]:
         targets = [b for b in self.outputs if b.dtype is place.dtype]
@@ -199,7 +210,7 @@ class VectorLeaves:
         return [self.writer.op("copy_ub_gm", place.region(), target)]
 
     def store(self, scope: Scope) -> list[Stmt]:
-        return self.store_place(scope, self.readable(scope, lambda p: p.dtype.size == 4))
+        return self.store_place(scope, self.readable(scope, lambda p: p.dtype.size == 4, True))
 
     def result(self, scope: Scope, source: Place, same: float = 0.25) -> Place:
         """Where an operation on a place writes: often in place."""
@@ -236,15 +247,16 @@ class VectorLeaves:
         return self.operation(scope, name, self.result(scope, a), a)
 
     def fill(self, scope: Scope) -> list[Stmt]:
-        dst = self.writable(scope, lambda p: True)
+        dst = self.writable(scope, lambda p: True, True)
         value = self.constant(dst.dtype)
-        if self.writer.chance(0.4) and dst.dtype.size == 4:
+        if self.writer.chance(0.4) and dst.dtype.size == 4 and not self.is_raw(dst):
             value = self.scalar(scope, dst.dtype)
         return self.operation(scope, "fill", dst, value)
 
     def copy(self, scope: Scope) -> list[Stmt]:
-        a = self.readable(scope, lambda p: True)
-        dst = self.writable(scope, lambda p: p.dtype is a.dtype and p.count == a.count)
+        a = self.readable(scope, lambda p: True, True)
+        raw = self.is_raw(a)
+        dst = self.writable(scope, lambda p: p.dtype is a.dtype and p.count == a.count, raw)
         if scope.root(dst.buffer) is scope.root(a.buffer):
             raise Illegal("not onto itself")
         scope.give_value(dst)
@@ -320,7 +332,7 @@ class VectorLeaves:
             return Load(source, (self.control.index(scope, ROWS, False), column))
         for _ in range(8):
             place = self.place_in(scope, w.rng.choice(self.flat), loads=False)
-            if place.dtype is dtype and scope.has_value(place):
+            if place.dtype is dtype and scope.has_value(place) and not self.is_raw(place):
                 index = self.control.index(scope, place.count, False)
                 return Load(place.buffer, place.element(index))
         raise Illegal("no element")
@@ -403,8 +415,8 @@ class VectorLeaves:
         ring = w.rng.choice(slotted)
         slots, count = ring.static_shape() or (0, 0)
         stop, fewest, most = self.control.trips(scope)
-        if most > 4 or any(isinstance(e, Load) for e in (stop,)):
-            raise Illegal("not here")
+        if any(isinstance(part, Load) for part in walk(stop)):
+            raise Illegal("the bound of this loop stays as it is")
         i = Var(w.name("i"))
         inner = scope.inside(
             rounds=scope.rounds * max(most, 1),
@@ -414,6 +426,8 @@ class VectorLeaves:
             locked=scope.locked | {scope.root(ring)},
         )
         source = w.rng.choice([b for b in self.inputs if b.dtype is FLOAT32])
+        if self.is_raw(Place(ring, count)):
+            raise Illegal("only moved")
 
         def fetch(number: Expr) -> Stmt:
             src = box(source, (number % ROWS, 1), (0, count))
