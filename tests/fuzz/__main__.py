@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 
+import tile_ir
 from fuzz.campaign import Tally, run_seeds, save, shrunk
 from fuzz.machine.run import machine_library
 from fuzz.verdict import opinions
@@ -78,14 +79,7 @@ def _show(tally: Tally, keep: bool) -> None:
             continue
         print(f"\nseed {found.seed}: {kind}: {found.failure.message}")
         small = shrunk(found.seed, found.failure, by)
-        print(save(small, found.failure) if keep else _text(small))
-
-
-def _text(func: object) -> str:
-    import tile_ir
-
-    assert isinstance(func, tile_ir.Func)
-    return tile_ir.print_func(func)
+        print(save(small, found.failure) if keep else tile_ir.print_func(small))
 
 
 if __name__ == "__main__":

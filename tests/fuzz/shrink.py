@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tile_ir import Buffer, For, Func, If, Op, Region, Section, While
 from tile_ir.dtypes import BOOL, INT32
-from tile_ir.expr import Const, Expr, Var, constant_value, substitute, walk
+from tile_ir.expr import Const, Expr, Load, Var, constant_value, substitute, walk
 from tile_ir.nodes import Alloc, Body, Slice, Stmt, Store
 from tile_ir.verifier import problems
 from tile_ir.walk import (
@@ -17,6 +17,7 @@ from tile_ir.walk import (
     expressions,
     map_expressions,
     map_own_expressions,
+    replace_in,
     rewrite,
     with_bodies,
 )
@@ -120,7 +121,7 @@ def _constants(func: Func) -> Iterator[Func]:
     """One scalar expression as a number."""
     for stmt in walk_body(func.launch.body):
         for expr in dict.fromkeys(expressions(stmt)):
-            if isinstance(expr, Const) or not _is_scalar(expr):
+            if isinstance(expr, Const):
                 continue
             kind = BOOL if expr.dtype is BOOL else INT32 if expr.dtype.is_integer else expr.dtype
             values = (True, False) if kind is BOOL else (1, 0) if kind is INT32 else (1.0,)
@@ -132,10 +133,6 @@ def _constants(func: Func) -> Iterator[Func]:
                     continue  # never ends
                 new = map_own_expressions(stmt, lambda e, o=expr, c=number: c if e == o else e)
                 yield func.with_body(_replaced(func.launch.body, stmt, (new,)))
-
-
-def _is_scalar(expr: Expr) -> bool:
-    return not isinstance(expr, Var) or expr.name not in ("n", "m") or True
 
 
 def _shorter(func: Func) -> Iterator[Func]:
@@ -164,9 +161,6 @@ def _with_buffers(func: Func, new: dict[Buffer, Buffer]) -> Func:
         return Region(new[old.buffer], (*old.dims[:-1], last))
 
     def loads(expr: Expr) -> Expr:
-        from tile_ir.expr import Load
-        from tile_ir.walk import replace_in
-
         def swap(part: Expr) -> Expr | None:
             if isinstance(part, Load) and part.buffer in new:
                 return Load(new[part.buffer], tuple(loads(i) for i in part.indices))

@@ -124,7 +124,7 @@ class VectorLeaves:
         sizes = buffer.static_shape() or ()
         slot = self.control.index(scope, sizes[0], loads) if len(sizes) > 1 else None
         count = sizes[-1]
-        if count * buffer.dtype.size < 64 or w.chance(0.8):
+        if count * buffer.dtype.size % 64 or w.chance(0.8):
             return Place(buffer, count, slot)
         if w.chance(0.75):
             return Place(buffer, count // 2, slot, w.rng.randrange(2))
