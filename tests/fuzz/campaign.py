@@ -125,11 +125,11 @@ def shrunk(seed: int, failure: Failure, by: Opinions) -> Func:
     tight = is_tight(seed)
 
     def still(func: Func) -> bool:
-        found = check(func, seed, by, sets=5, tight=tight).failure
+        found = check(func, seed, by, compared=5, tight=tight).failure
         if found is None or found.kind != failure.kind:
             return False
         before_order = found.kind == "interpreter" or found.kind.startswith("pass")
-        return before_order or check(func, seed, plain, sets=5).failure is None
+        return before_order or check(func, seed, plain, compared=5).failure is None
 
     func = random_kernel(seed)
     return shrink(func, still) if still(func) else func

@@ -29,5 +29,5 @@ def test_random_kernels(first: int) -> None:
 def test_what_failed_once(path: Path, tight: bool) -> None:
     func = tile_ir.parse(path.read_text())
     for seed in range(3):
-        failure = check(func, seed, opinions(), sets=5, tight=tight).failure
+        failure = check(func, seed, opinions(), compared=5, tight=tight).failure
         assert failure is None, f"{failure.kind}: {failure.message}"

@@ -81,5 +81,5 @@ def test_kernels_read_only_what_is_written(order: object) -> None:
     """With full order nothing is wrong: what fails otherwise fails for want of order."""
     by = Opinions(lambda func, target: order(func))  # type: ignore[operator]
     for seed in SEEDS[:150]:
-        failure = check(random_kernel(seed), seed, by, sets=5).failure
+        failure = check(random_kernel(seed), seed, by, compared=5).failure
         assert failure is None, f"seed {seed}: {failure.kind}: {failure.message}"

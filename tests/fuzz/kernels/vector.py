@@ -130,12 +130,17 @@ class VectorLeaves:
             return Place(buffer, count // 2, slot, w.rng.randrange(2))
         return Place(buffer, count // 2, slot, 2, self.control.index(scope, 2, loads))
 
-    def some_place(self, scope: Scope, fits: Callable[[Place], bool]) -> Place:
-        """A place of any buffer that fits."""
+    def some_place(
+        self, scope: Scope, fits: Callable[[Place], bool], free: Callable[[Place], bool]
+    ) -> Place:
+        """A place of any buffer whose type and size fit and that is free to be used."""
         for buffer in self.writer.rng.sample(self.flat, len(self.flat)):
+            count = (buffer.static_shape() or ())[-1]
+            if not fits(Place(buffer, count)) and not fits(Place(buffer, count // 2)):
+                continue
             for _ in range(3):
                 place = self.place_in(scope, buffer)
-                if fits(place):
+                if fits(place) and free(place):
                     return place
         raise Illegal("no such place")
 
@@ -145,7 +150,7 @@ class VectorLeaves:
     def readable(self, scope: Scope, fits: Callable[[Place], bool], raw: bool = False) -> Place:
         """A place with a value."""
         return self.some_place(
-            scope, lambda p: fits(p) and scope.has_value(p) and (raw or not self.is_raw(p))
+            scope, fits, lambda p: scope.has_value(p) and (raw or not self.is_raw(p))
         )
 
     def writable(self, scope: Scope, fits: Callable[[Place], bool], raw: bool = False) -> Place:
@@ -153,7 +158,7 @@ class VectorLeaves:
             known = raw or not self.is_raw(place)
             return known and scope.root(place.buffer) not in scope.locked
 
-        return self.some_place(scope, lambda p: free(p) and fits(p))
+        return self.some_place(scope, fits, free)
 
     def constant(self, dtype: DType) -> Expr:
         rng = self.writer.rng
