@@ -1,0 +1,86 @@
+"""The command behind `make fuzz`: figures, failures, small kernels for the first of each kind."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+
+import tile_ir
+from fuzz.campaign import Tally, run_seeds, save, shrunk
+from fuzz.machine.run import machine_library
+from fuzz.verdict import opinions
+
+CHUNK = 100
+SHRUNK_PER_KIND = 2
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("count", type=int, nargs="?", default=2000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--keep", action="store_true", help="save failing kernels, made small")
+    given = parser.parse_args()
+    machine_library()  # once, before there are several processes
+    start = time.perf_counter()
+    tally = Tally()
+    end = given.seed + given.count
+    firsts = range(given.seed, end, CHUNK)
+    sizes = [min(CHUNK, end - f) for f in firsts]
+    with ProcessPoolExecutor(given.jobs) as pool:
+        for part in pool.map(run_seeds, firsts, sizes):
+            tally.add(part)
+    print(report(tally, time.perf_counter() - start))
+    _show(tally, given.keep)
+    return 1 if tally.found else 0
+
+
+def report(tally: Tally, seconds: float) -> str:
+    kinds = Counter(f.failure.kind for f in tally.found)
+    each = tally.seconds / max(tally.kernels, 1)
+    m = tally.minimal
+    lines = [
+        f"kernels      {tally.kernels} in {seconds:.1f} s, {1000 * each:.1f} ms of processor time each",
+        f"failures     {len(tally.found)}" + "".join(f", {k}: {n}" for k, n in kinds.most_common()),
+        f"statements   {_shares(tally.statements, sum(tally.statements.values()))}",
+        f"kernels with {_shares(tally.features, tally.kernels)}",
+        f"inserted     {', '.join(f'{k} {n}' for k, n in tally.inserted.most_common())}",
+    ]
+    if m.single:
+        lines.append(
+            f"needed       {_percent(m.single_noticed, m.single)} of {m.single} instructions, "
+            f"{_percent(m.flags_noticed, m.flags)} of {m.flags} flags"
+        )
+        lines += [f"  not missed: {text}" for text in m.unnoticed]
+    else:
+        lines.append("needed       not measured: there is no static checker")
+    return "\n".join(lines)
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.2f} %" if whole else "none"
+
+
+def _shares(counts: Counter[str], total: int) -> str:
+    return ", ".join(f"{k} {100 * n / max(total, 1):.0f} %" for k, n in counts.most_common())
+
+
+def _show(tally: Tally, keep: bool) -> None:
+    by = opinions()
+    shown: Counter[str] = Counter()
+    for found in tally.found:
+        kind = found.failure.kind
+        shown[kind] += 1
+        if shown[kind] > SHRUNK_PER_KIND:
+            continue
+        print(f"\nseed {found.seed}: {kind}: {found.failure.message}")
+        small = shrunk(found.seed, found.failure, by)
+        print(save(small, found.failure) if keep else tile_ir.print_func(small))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,198 @@
+"""What all opinions say about one kernel: the passes themselves, the static checkers, the simulator
+at `strict`, the interpreter's results, and flags at other speeds of the pipes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+import tile_ir
+from fuzz.barriers import barriers_everywhere
+from fuzz.kernels import argument_sets, small_target
+from fuzz.machine import Outcome, run
+from fuzz.schedules import problem_of_schedules
+from tile_ir import DEFAULT_TARGET, Func, KernelError, Phase, Target, TileError
+from tile_ir.nodes import Body, Stmt
+from tile_ir.walk import rewrite, walk
+from tile_passes import apply_passes
+from tile_passes.pipeline import PASSES
+
+Checker = Callable[[Func, Target], Sequence[Any]]
+Order = Callable[[Func, Target], Func]
+# Shares of the memory that the buffers would need side by side, tried one after another.
+SHARES = (0.5, 0.75, 1.0)
+# Sets of arguments: one for each trip count from 0 to 4; and how many of them are interpreted,
+# which takes longer than everything else.
+SETS, COMPARED = 5, 2
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Whose opinion it is, and what it says."""
+
+    kind: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Opinions:
+    """How a planned function is ordered, and who checks the result."""
+
+    order: Order
+    checkers: tuple[tuple[str, Checker], ...] = ()
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A kernel on its way: final IR as far as it came, and what is wrong with it."""
+
+    final: Func | None
+    target: Target
+    failure: Failure | None
+
+
+def opinions() -> Opinions:
+    """All there are: passes and checkers that are not written yet are left out."""
+    checkers: list[tuple[str, Checker]] = []
+    for name in ("check_memory", "check_sync"):
+        try:
+            checkers.append((name, getattr(import_module(f"tile_ir.{name}"), name)))
+        except ModuleNotFoundError:
+            continue
+    return Opinions(automatic_order(), tuple(checkers))
+
+
+def automatic_order() -> Order:
+    if "insert_sync" not in PASSES:
+        return lambda func, target: barriers_everywhere(func)
+    return lambda func, target: apply_passes(func, ["insert_sync"], target)
+
+
+def check(
+    func: Func, seed: int, by: Opinions, *, compared: int = COMPARED, tight: bool = False
+) -> Checked:
+    """Everything that is wrong with a PIPELINED kernel after planning and ordering; the first thing
+    found. It runs with all trip counts, and for `compared` of the sets of arguments its results are
+    compared. `tight` plans into memories that are too small for all buffers side by side."""
+    arguments = argument_sets(func, seed, SETS)
+    try:
+        expected = [_interpreted(func, a) for a in arguments[:compared]]
+    except TileError as error:
+        return Checked(None, DEFAULT_TARGET, Failure("interpreter", str(error)))
+    try:
+        planned, target = plan(func, tight)
+        final = by.order(planned, target)
+        tile_ir.verify(final, target)
+    except TileError as error:
+        return Checked(None, DEFAULT_TARGET, Failure(f"pass {error.slug}", str(error)))
+    failure = (
+        check_static(final, target, by)
+        or _run_problem(final, arguments, expected)
+        or same_statements(planned, final)
+    )
+    return Checked(final, target, failure)
+
+
+def plan(func: Func, tight: bool) -> tuple[Func, Target]:
+    """The function with addresses, in the smallest of a few memories that holds it."""
+    targets = [small_target(func, share) for share in SHARES] if tight else [DEFAULT_TARGET]
+    for target in targets[:-1]:
+        try:
+            return apply_passes(func, ["plan_memory"], target), target
+        except KernelError as error:
+            if error.slug != "memory-overflow":
+                raise
+    try:
+        return apply_passes(func, ["plan_memory"], targets[-1]), targets[-1]
+    except KernelError:
+        if not tight:
+            raise
+        # Scratch may not fit beside buffers that are alive.
+        return apply_passes(func, ["plan_memory"], DEFAULT_TARGET), DEFAULT_TARGET
+
+
+def check_static(final: Func, target: Target, by: Opinions) -> Failure | None:
+    for name, checker in by.checkers:
+        for problem in checker(final, target):
+            return Failure(name, f"{problem.slug}: {problem.message} at {problem.loc}")
+    return None
+
+
+def _run_problem(final: Func, arguments: list[list[Any]], expected: list[Any]) -> Failure | None:
+    outcome = run(final, arguments, trace=256)
+    return run_failure(outcome, final) or _difference(final, outcome.arrays, expected)
+
+
+def run_failure(outcome: Outcome, final: Func) -> Failure | None:
+    if outcome.error is not None:
+        e = outcome.error
+        return Failure(e.kind, f"set {e.block}, {e.core}, statement {e.line}: {e.text}")
+    if outcome.early_set:
+        where = statement(final, outcome.early_set)
+        return Failure("early-set", f"statement {outcome.early_set} at {where.loc} may come early")
+    for trace in outcome.traces:
+        problem = problem_of_schedules(trace)
+        if problem is not None:
+            return Failure("schedule", problem)
+    return None
+
+
+def statement(func: Func, number: int) -> Stmt:
+    for i, stmt in enumerate(walk(func.launch.body), 1):
+        if i == number:
+            return stmt
+    raise IndexError(number)
+
+
+def _interpreted(func: Func, arguments: Sequence[Any]) -> list[Any]:
+    arrays = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+    tile_ir.interpret(func, arrays)
+    return arrays
+
+
+def _difference(final: Func, found: list[list[Any]], expected: list[Any]) -> Failure | None:
+    for number, (a, b) in enumerate(zip(found, expected, strict=False)):
+        for param, x, y in zip(final.params, a, b, strict=True):
+            if isinstance(x, np.ndarray) and not same(x, y):
+                return Failure("result", f"set {number}: `{param.name}` differs")
+    return None
+
+
+def same(x: Any, y: Any) -> bool:
+    """Equal bit for bit, but for what bits a NaN has."""
+    if x.dtype.kind == "f":
+        bits = np.uint16 if x.itemsize == 2 else np.uint32
+        return bool(np.all((x.view(bits) == y.view(bits)) | (np.isnan(x) & np.isnan(y))))
+    return bool(np.array_equal(x, y))
+
+
+def same_statements(planned: Func, final: Func) -> Failure | None:
+    """Ordering adds flags and barriers and changes nothing else of what is done."""
+    before = [s for s in walk(planned.launch.body) if not is_sync(s)]
+    after = [s for s in walk(final.launch.body) if not is_sync(s)]
+    kinds = [[(type(s).__name__, getattr(getattr(s, "opdef", None), "name", "")) for s in b]
+             for b in (before, after)]  # fmt: skip
+    work = [[k for k in each if k[0] in ("Op", "Store")] for each in kinds]
+    return None if work[0] == work[1] else Failure("statements", "not the same work as before")
+
+
+def is_sync(stmt: Stmt) -> bool:
+    return isinstance(stmt, tile_ir.Op) and stmt.opdef.effect in (
+        tile_ir.Effect.SET_FLAG,
+        tile_ir.Effect.WAIT_FLAG,
+        tile_ir.Effect.BARRIER,
+    )
+
+
+def without_sync(body: Body) -> Body:
+    return rewrite(body, lambda s: () if is_sync(s) else s)
+
+
+def as_input(final: Func) -> Func:
+    """A final function as it was before planning and ordering."""
+    allocs = tuple(replace(a, address=None) for a in final.launch.allocs)
+    return final.with_body(without_sync(final.launch.body), allocs=allocs).at_phase(Phase.PIPELINED)
