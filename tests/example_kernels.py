@@ -20,8 +20,8 @@ from tile_runtime.pass_configs import PassConfigKey, pass_options
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("[0-9]*.py"))
 
-# The opt-in passes that kernels without flags need.
-AUTOMATIC_SYNC = pass_options({PassConfigKey.TL_ASCEND_AUTO_SYNC: True}).enable
+# What kernels without flags leave to the compiler.
+AUTOMATIC_SYNC = pass_options({PassConfigKey.TL_ASCEND_AUTO_SYNC: True}).automatic
 
 # What orders the pipes of one core; signals between cores stay the user's.
 IN_CORE = {Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER}

@@ -39,7 +39,7 @@ def test_example(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", example_kernels.automatic())
 def test_example_without_flags(name: str, tmp_path: Path) -> None:
-    options = PassOptions(enable=example_kernels.AUTOMATIC_SYNC)
+    options = PassOptions(automatic=example_kernels.AUTOMATIC_SYNC)
     check(example_kernels.automatic()[name], tmp_path, options)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import tile_ir
 import tile_passes
 from tile_codegen_ascendc import DEVICE_HEADER_DIR, emit, entry_source
-from tile_ir import DEFAULT_TARGET, Buffer, Func
+from tile_ir import DEFAULT_TARGET, Automatic, Buffer, Func
 from tile_ir.equality import structurally_equal
 from tile_runtime import build_simulator as builder
 from tile_runtime.native import launcher
@@ -35,8 +35,8 @@ class Outcome:
 LAW_FIRST, LAW_EVERY = 16, 12
 
 
-def lower(func: Func, law: bool = True, passes: Sequence[str] = ()) -> Func:
-    """The function through the whole pipeline and the opt-in passes named, with the law of the
+def lower(func: Func, law: bool = True, automatic: Sequence[Automatic] = ()) -> Func:
+    """The function through the whole pipeline with what is left to it, with the law of the
     textual form after every change on request."""
 
     def check(_pass: object, f: Func, changed: bool) -> None:
@@ -47,7 +47,7 @@ def lower(func: Func, law: bool = True, passes: Sequence[str] = ()) -> Func:
     tile_ir.verify(func)
     if law:
         check(None, func, True)
-    options = tile_passes.PassOptions(enable=tuple(passes), after_each=check if law else None)
+    options = tile_passes.PassOptions(automatic=tuple(automatic), after_each=check if law else None)
     return tile_passes.run_pipeline(func, DEFAULT_TARGET, options).func
 
 
@@ -59,11 +59,11 @@ class KernelBatch:
         self.funcs: list[Func] = []
         self.library: Path | None = None
 
-    def add(self, func: Func, passes: Sequence[str] = ()) -> int:
-        """The number of a kernel, lowered with the opt-in passes named."""
+    def add(self, func: Func, automatic: Sequence[Automatic] = ()) -> int:
+        """The number of a kernel, lowered with what is left to the compiler."""
         number = len(self.funcs)
         law = number < LAW_FIRST or number % LAW_EVERY == 0
-        self.funcs.append(lower(replace(func, name=f"k{number}_{func.name}"), law, passes))
+        self.funcs.append(lower(replace(func, name=f"k{number}_{func.name}"), law, automatic))
         return number
 
     def build(

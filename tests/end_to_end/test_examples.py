@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclass, replacees import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ import example_kernels
 import numpy as np
 import pytest
 
-from tile_ir import DEFAULT_TARGET, Func, Phase
-from tile_passes import PIPELINE, PassOptions, run_passes
+from tile_ir import DEFAULT_TARGET, Automatic, Func, Phase
+from tile_passes import PIPELINE, run_passes
 from tile_runtime.native import launcher
 
 from .kernel_batch import KernelBatch, interpreted
@@ -45,12 +45,12 @@ def test_script_matches_torch(script: Path, tmp_path: Path) -> None:
 
 @dataclass(frozen=True)
 class SmallKernel:
-    """A kernel, its arguments, the index of the output, the opt-in passes it is compiled with."""
+    """A kernel, its arguments, the index of the output, what it leaves to the compiler."""
 
     func: Func
     arguments: list[Any]
     output: int
-    passes: tuple[str, ...] = ()
+    automatic: tuple[Automatic, ...] = ()
 
 
 def small_kernels() -> dict[str, SmallKernel]:
@@ -151,19 +151,19 @@ KERNELS = small_kernels()
 def test_every_phase_means_the_same(name: str, tmp_path: Path) -> None:
     """Interpreted as traced, after every pass before planning, and simulated: one result."""
     kernel = KERNELS[name]
-    func, arguments, output = kernel.func, kernel.arguments, kernel.output
+    func = replace(kernel.func, automatic=frozenset(kernel.automatic))
+    arguments, output = kernel.arguments, kernel.output
     want = interpreted(func, arguments)[output].astype(np.float64)
     # Outputs in half are off by a rounding of values around one.
     near = {"rtol": 2e-3, "atol": 1e-3 if arguments[output].dtype == np.float16 else 1e-6}
     assert np.isfinite(want).all()
     for p in PIPELINE:
-        options = PassOptions(enable=tuple(n for n in kernel.passes if n == p.name))
-        func = run_passes(func, [p], DEFAULT_TARGET, options).func
+        func = run_passes(func, [p], DEFAULT_TARGET).func
         if func.phase <= Phase.PIPELINED:
             got = interpreted(func, arguments)[output].astype(np.float64)
             np.testing.assert_allclose(got, want, **near, err_msg=p.name)
     batch = KernelBatch(tmp_path)
-    number = batch.add(kernel.func, kernel.passes)
+    number = batch.add(kernel.func, kernel.automatic)
     batch.build()
     outcome = batch.run(number, arguments, checks=launcher().CHECKS_STRICT)
     assert outcome.error is None, outcome.error.text

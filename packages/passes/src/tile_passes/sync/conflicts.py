@@ -15,8 +15,8 @@ from tile_passes.sync.tree import Site, Tree
 
 
 def conflicts(tree: Tree) -> list[int]:
-    """For every site the bits of the sites it conflicts with, itself included if it does so in
-    another iteration."""
+    """For every site the bits of the sites it must come after, itself included if it must in
+    another iteration. A signal to other cores comes after all that touches what they may use."""
     result = [0] * len(tree.sites)
     on_chip: dict[Memory, list[tuple[Site, Touch]]] = defaultdict(list)
     tensors: dict[Buffer, list[tuple[Site, Touch]]] = defaultdict(list)
@@ -26,6 +26,13 @@ def conflicts(tree: Tree) -> list[int]:
                 on_chip[touch.place].append((site, touch))
             else:
                 tensors[touch.place].append((site, touch))
+    shared = 0
+    for tensor, found in tensors.items():
+        if tensor in tree.written:
+            shared |= sum(1 << bit for bit in {site.bit for site, _ in found})
+    for site in tree.sites:
+        if not site.touches:
+            result[site.bit] = shared
     for found in on_chip.values():
         _by_address(found, result)
     for found in tensors.values():

@@ -10,13 +10,13 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tile_ir import Effect, For, Func, If, Let, Memory, Op, Section, Store, While
+from tile_ir import Buffer, Effect, For, Func, If, Let, Memory, Op, Section, Store, While
 from tile_ir.bounds import EVERYTHING, INF, Interval, interval, linear_form
 from tile_ir.expr import Binary, Const, Expr, Load, Var, constant_value, walk
 from tile_ir.location import Loc
 from tile_ir.machine import PIPES_OF_CORE, Core, Pipe
 from tile_ir.nodes import Body, Break, Region, Stmt
-from tile_ir.opdef import pipe_of
+from tile_ir.opdef import accesses, pipe_of
 from tile_ir.touched_bytes import Touch, resolved, touches
 from tile_ir.walk import Ranges, launch_ranges, loads, loop_range
 from tile_ir.walk import walk as walk_statements
@@ -28,7 +28,6 @@ _ORDERING = (
     Effect.WAIT_FLAG,
     Effect.BARRIER,
     Effect.SYNC_ALL,
-    Effect.SET_CROSS_FLAG,
     Effect.WAIT_CROSS_FLAG,
 )
 Phases = tuple[int, ...]
@@ -36,7 +35,8 @@ Phases = tuple[int, ...]
 
 @dataclass(eq=False, slots=True)
 class Site:
-    """A statement that may touch memory, in one combination of phases of the loops around it."""
+    """A statement that may touch memory, in one combination of phases of the loops around it.
+    Signals to other cores touch nothing themselves."""
 
     bit: int
     item: Work
@@ -138,6 +138,8 @@ class Tree:
     masks: dict[Pipe, int]
     ranges: Ranges
     flat: bool
+    # Tensors that the kernel writes: what cores tell each other about.
+    written: frozenset[Buffer]
 
 
 def build_tree(func: Func, section: Section) -> Tree:
@@ -150,7 +152,20 @@ def build_tree(func: Func, section: Section) -> Tree:
         masks[site.item.pipe] |= 1 << site.bit
     _count_bits(root)
     flat = all(isinstance(i, (Work, Plain, Order)) for i in root.items)
-    return Tree(section.core, root, builder.sites, pipes, masks, builder.ranges, flat)
+    return Tree(
+        section.core, root, builder.sites, pipes, masks, builder.ranges, flat, _written(func)
+    )
+
+
+def _written(func: Func) -> frozenset[Buffer]:
+    found: set[Buffer] = set()
+    for stmt in walk_statements(func.launch.body):
+        match stmt:
+            case Op():
+                found.update(r.buffer for r, access in accesses(stmt) if access.writes)
+            case Store(buffer=buffer):
+                found.add(buffer)
+    return frozenset(b for b in found if b.memory is Memory.GM)
 
 
 @dataclass(slots=True)
@@ -202,6 +217,8 @@ class _Builder:
                     assert loop is not None, "the verifier knows"
                     leave.loop, loop.broken = loop, True
                     block.items.append(leave)
+                case Op() if stmt.opdef.effect is Effect.SET_CROSS_FLAG:
+                    self.signal(block, stmt, phased, path)
                 case Op() if stmt.opdef.effect in _ORDERING:
                     order = Order(block, len(block.items), stmt)
                     block.items.append(order)
@@ -242,6 +259,15 @@ class _Builder:
             block.items.append(item)
         elif in_text:
             block.items.append(Plain(block, len(block.items), stmt))
+
+    def signal(self, block: Block, stmt: Op, phased: list[_Phase], path: tuple[Stmt, ...]) -> None:
+        """A signal to other cores. It speaks for one pipe, but what it tells them is that they may
+        use gm: all this core did there before, on any pipe, must be done."""
+        item = Work(block, len(block.items), stmt, Pipe(stmt.attr("pipe")), True, True, {}, path)
+        block.items.append(item)
+        for phases, _, _ in _each_phase(phased, {}, {}):
+            item.sites[phases] = Site(len(self.sites), item, phases, ())
+            self.sites.append(item.sites[phases])
 
     def scalar_reads(
         self,
