@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclass, replacees import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
