@@ -66,7 +66,7 @@ def _addresses(allocs: Sequence[Alloc], facts: _Facts, memory: Memory, target: T
     live = facts.live
     if end_of(stacked) <= capacity and _scratch_is_apart_in_time(allocs, live):
         return stacked
-    plan = plan_by_liveness(live, facts.reuses, memory, target)
+    plan = plan_by_liveness(live, lambda: facts.reuses, memory, target)
     if plan.addresses is None:
         raise overflow_by_liveness(live, memory, target, plan.certain)
     return plan.addresses

@@ -46,6 +46,9 @@ def places(chances: Iterable[Reuse]) -> dict[tuple[int, int], set[int]]:
 
 
 def _pairs(op: Op, point: Point, live: Liveness) -> Iterator[tuple[int, int]]:
+    ending = point.read & ~point.needed
+    if not ending:
+        return
     regions: dict[int, list[Region]] = {}
     for region, _ in accesses(op):
         if region.buffer in live.roots:
@@ -55,10 +58,9 @@ def _pairs(op: Op, point: Point, live: Liveness) -> Iterator[tuple[int, int]]:
         (written, *more) = regions[result]
         if more or not written.is_whole():
             continue
-        for source, read in regions.items():
-            ends = point.read >> source & 1 and not point.needed >> source & 1
-            same = all(_same_elements(r, written) for r in read)
-            if source != result and ends and same and source not in by_scalar:
+        for source in numbers_in(ending):
+            read = regions.get(source, ())
+            if read and source not in by_scalar and all(_same_elements(r, written) for r in read):
                 yield source, result
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tile_ir import Alloc, Buffer, For, If, Op, Region, Section, Store, While
-from tile_ir.expr import constant_value
+from tile_ir.expr import Const, constant_value
 from tile_ir.footprint import buffer_bytes
 from tile_ir.machine import Memory
 from tile_ir.nodes import Body, Break, Operand, Stmt
@@ -142,9 +142,10 @@ class _Uses:
         for stmt in body:
             node = _Node(stmt, [], [], ())
             self.all.append(node)
-            for load in loads(stmt):
-                if load.buffer in self.buffers:
-                    node.reads.append((self.buffers[load.buffer][0], None))
+            if not isinstance(stmt, Op) or not _is_constant(stmt):
+                for load in loads(stmt):
+                    if load.buffer in self.buffers:
+                        node.reads.append((self.buffers[load.buffer][0], None))
             if isinstance(stmt, Op):
                 scratch = _scratch(stmt)
                 for region, access in accesses(stmt):
@@ -162,6 +163,18 @@ class _Uses:
         return result
 
 
+def _is_constant(op: Op) -> bool:
+    """Whether all scalars of the operation are numbers, as they mostly are: it loads none."""
+    for operand in op.operands:
+        if isinstance(operand, Region):
+            for s in operand.dims:
+                if type(s.offset) is not Const or type(s.extent) is not Const:
+                    return False
+        elif operand is not None and type(operand) is not Const:
+            return False
+    return True
+
+
 def _scratch(op: Op) -> Operand:
     """The operand that is working memory: what it held before does not matter."""
     return op.operand("scratch") if op.opdef.scratch(op) else None
@@ -169,10 +182,10 @@ def _scratch(op: Op) -> Operand:
 
 def _piece(region: Region, size: int) -> Bytes | None:
     """The bytes of a region that is a run of whole rows known now, else None."""
+    buffer = region.buffer
     if region.is_whole():
         return 0, size
     first, rest = region.dims[0], region.dims[1:]
-    buffer = region.buffer
     if buffer.memory is not Memory.UB and buffer.rank < 3:
         return None  # rows of a matrix in fractals do not lie together
     start, count, rows = map(constant_value, (first.offset, first.extent, buffer.shape[0]))

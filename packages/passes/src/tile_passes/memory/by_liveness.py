@@ -3,7 +3,7 @@ share bytes, and where that is not enough, operations write in place."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tile_ir import Alloc, Memory, Target
@@ -27,9 +27,10 @@ class Plan:
 
 
 def plan_by_liveness(
-    live: Liveness, chances: Sequence[Reuse], memory: Memory, target: Target
+    live: Liveness, chances: Callable[[], Sequence[Reuse]], memory: Memory, target: Target
 ) -> Plan:
-    """Addresses for the buffers of a memory that have none."""
+    """Addresses for the buffers of a memory that have none; `chances` is asked only if operations
+    have to write in place."""
     align = target.alignment[memory]
     here = [i for i, a in enumerate(live.buffers) if a.buffer.memory is memory]
     free = [i for i in here if live.buffers[i].address is None]
@@ -98,18 +99,18 @@ def _joined(spans: list[tuple[int, int]]) -> Spans:
 
 
 def _groupings(
-    live: Liveness, chances: Sequence[Reuse], sizes: Mapping[int, int], room: int
+    live: Liveness, chances: Callable[[], Sequence[Reuse]], sizes: Mapping[int, int], room: int
 ) -> Iterator[list[list[int]]]:
     """Which buffers lie on the same bytes though one operation touches both: none of them, only
     where there is no room otherwise, all that can; first the first operands, then the last."""
-    chances = [c for c in chances if c.source in sizes and c.result in sizes]
+    apart = [[i] for i in sizes]
+    yield apart
+    possible = [c for c in chances() if c.source in sizes and c.result in sizes]
     loads = loads_by_point(live, sizes)
-    tried: list[list[list[int]]] = []
-    for only_needed, last_first in ((None, False), (True, False), (True, True), (False, False)):
-        order = list(reversed(chances)) if last_first else list(chances)
-        if only_needed is None:
-            order = []
-        groups = _grouped(live, order, sizes, list(loads), room if only_needed else -1)
+    tried = [apart]
+    for needed_only, last_first in ((True, False), (True, True), (False, False)):
+        order = possible[::-1] if last_first else possible
+        groups = _grouped(live, order, sizes, list(loads), room if needed_only else -1)
         if groups not in tried:
             tried.append(groups)
             yield groups
