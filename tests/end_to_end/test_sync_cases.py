@@ -3,6 +3,8 @@ the interpreter say, for trip counts that skip loops, end in every slot, and go 
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from example_kernels import AUTOMATIC_SYNC
@@ -51,3 +53,17 @@ def test_case(
         assert outcome.error is None, (schedule, outcome.error.text)
         for got, expected in zip(outcome.arrays[results], want, strict=True):
             np.testing.assert_array_equal(got, expected, err_msg=str(schedule))
+
+
+def test_without_it_every_case_is_wrong(tmp_path: Path) -> None:
+    """Else it would test nothing; what has to share bytes does not even fit."""
+    bare = KernelBatch(tmp_path)
+    names = [n for n in CASES if n != "more_than_ub_holds"]
+    for name in names:
+        bare.add(CASES[name].make(None))
+    bare.build()
+    faults = {
+        name: bare.run(i, CASES[name].arguments(7), checks=launcher().CHECKS_STRICT).error
+        for i, name in enumerate(names)
+    }
+    assert not [name for name, fault in faults.items() if fault is None]

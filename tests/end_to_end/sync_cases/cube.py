@@ -62,12 +62,16 @@ def accumulator_written_out_every_round(rounds: int | None) -> Func:
         with T.Kernel(1, is_npu=True) as (cid, vid):
             a_l1 = T.alloc_L1((SIDE, SIDE), "float16")
             b_l1 = T.alloc_L1((SIDE, SIDE), "float16")
+            a_l0 = T.alloc_L0A((SIDE, SIDE), "float16")
+            b_l0 = T.alloc_L0B((SIDE, SIDE), "float16")
             c_l0 = T.alloc_L0C((SIDE, SIDE), F)
             with T.Scope("C"):
                 for i in range(trips(rounds, n)):
                     T.copy(A[i, :, :], a_l1)
                     T.copy(B[i, :, :], b_l1)
-                    T.gemm_v0(a_l1, b_l1, c_l0, init=(i == 0))
+                    T.copy(a_l1, a_l0)
+                    T.copy(b_l1, b_l0)
+                    T.mma(a_l0, b_l0, c_l0, init=(i == 0))
                     T.copy(c_l0, C[i, :, :])
 
     return k
