@@ -6,6 +6,7 @@ from tile_ir import Automatic, Func, Phase, Section, Target
 from tile_passes.passdef import ir_pass
 from tile_passes.sync.conflicts import conflicts
 from tile_passes.sync.fences import Plan
+from tile_passes.sync.scalar_reads import name_scalar_reads
 from tile_passes.sync.search import Numbers, find_plan
 from tile_passes.sync.settle import settle
 from tile_passes.sync.tree import Tree, build_tree
@@ -24,6 +25,7 @@ def insert_sync(func: Func, target: Target) -> Func:
     """
     if Automatic.SYNC not in func.automatic:
         return func
+    func = name_scalar_reads(func)
     body = tuple(
         _ordered(func, stmt, target) if isinstance(stmt, Section) else stmt
         for stmt in func.launch.body

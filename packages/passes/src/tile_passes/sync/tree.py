@@ -46,7 +46,7 @@ class Site:
 
 @dataclass(eq=False, slots=True)
 class Item:
-    """One place in a block: a statement, or the scalar reads that come before or after one."""
+    """One statement of a block."""
 
     block: Block
     position: int
@@ -59,14 +59,12 @@ class Item:
 
 @dataclass(eq=False, slots=True)
 class Work(Item):
-    """Something that touches memory on one pipe. `in_text` says whether it is the statement itself
-    and not only what its bounds or condition read."""
+    """A statement that touches memory, on one pipe; `path` is what stands around and before it, for
+    `regions_apart`."""
 
     pipe: Pipe
     in_order: bool
-    in_text: bool
     sites: dict[Phases, Site] = field(default_factory=dict)
-    # What stands around and before it, for `regions_apart`.
     path: tuple[Stmt, ...] = ()
 
 
@@ -199,14 +197,9 @@ class _Builder:
         for stmt in body:
             context = (known, values, phased, path)
             match stmt:
-                case For():
-                    self.scalar_reads(block, stmt, *context)
-                    self.loop(block, stmt, *context)
-                case While():
-                    self.scalar_reads(block, stmt, *context)
+                case For() | While():
                     self.loop(block, stmt, *context)
                 case If():
-                    self.scalar_reads(block, stmt, *context)
                     branch = Branch(block, len(block.items), stmt)
                     block.items.append(branch)
                     inner = (known, values, phased, (*path, stmt))
@@ -225,9 +218,9 @@ class _Builder:
                     if stmt.opdef.effect in (Effect.SET_FLAG, Effect.WAIT_FLAG):
                         self.event_ids(order, *context)
                 case Op():
-                    self.work(block, stmt, pipe_of(stmt), stmt.opdef.in_order, True, *context)
+                    self.work(block, stmt, pipe_of(stmt), stmt.opdef.in_order, *context)
                 case _:
-                    self.work(block, stmt, Pipe.S, False, True, *context)
+                    self.work(block, stmt, Pipe.S, False, *context)
             if isinstance(stmt, Let) and stmt.var.dtype.is_integer:
                 known = {**known, stmt.var: interval(stmt.value, known)}
                 path = (*path, stmt)
@@ -241,14 +234,13 @@ class _Builder:
         stmt: Stmt,
         pipe: Pipe,
         in_order: bool,
-        in_text: bool,
         known: Ranges,
         values: Mapping[Var, Expr],
         phased: list[_Phase],
         path: tuple[Stmt, ...],
     ) -> None:
         """An item for the statement; sites for it if it touches anything."""
-        item = Work(block, len(block.items), stmt, pipe, in_order, in_text, {}, path)
+        item = Work(block, len(block.items), stmt, pipe, in_order, {}, path)
         for phases, ranges, chosen in _each_phase(phased, known, values):
             found = touches(stmt, self.addresses, ranges, chosen)
             if found:
@@ -257,30 +249,17 @@ class _Builder:
                 self.sites.append(site)
         if item.sites:
             block.items.append(item)
-        elif in_text:
+        else:
             block.items.append(Plain(block, len(block.items), stmt))
 
     def signal(self, block: Block, stmt: Op, phased: list[_Phase], path: tuple[Stmt, ...]) -> None:
         """A signal to other cores. It speaks for one pipe, but what it tells them is that they may
         use gm: all this core did there before, on any pipe, must be done."""
-        item = Work(block, len(block.items), stmt, Pipe(stmt.attr("pipe")), True, True, {}, path)
+        item = Work(block, len(block.items), stmt, Pipe(stmt.attr("pipe")), True, {}, path)
         block.items.append(item)
         for phases, _, _ in _each_phase(phased, {}, {}):
             item.sites[phases] = Site(len(self.sites), item, phases, ())
             self.sites.append(item.sites[phases])
-
-    def scalar_reads(
-        self,
-        block: Block,
-        stmt: Stmt,
-        known: Ranges,
-        values: Mapping[Var, Expr],
-        phased: list[_Phase],
-        path: tuple[Stmt, ...],
-    ) -> None:
-        """What the bounds or the condition of a statement read, just before it."""
-        if next(loads(stmt), None) is not None:
-            self.work(block, stmt, Pipe.S, False, False, known, values, phased, path)
 
     def event_ids(
         self,
@@ -321,9 +300,6 @@ class _Builder:
                 rounds = Var(f"{stmt.var.name}'", stmt.var.dtype)
                 phased = [*phased, _Phase(stmt.var, rounds, m, span)]
         repeat.body = self.block(stmt.body, repeat, repeat, known, values, phased, inside)
-        if isinstance(stmt, While):
-            # The condition is read again after every round.
-            self.scalar_reads(repeat.body, stmt, known, values, phased, inside)
 
 
 def _each_phase(

@@ -12,7 +12,7 @@ from tile_ir.location import Loc
 from tile_ir.machine import Pipe
 from tile_ir.nodes import Body, Stmt
 from tile_passes.sync.fences import Action, Barrier, Do, Fence, Flag, Plan, Reason
-from tile_passes.sync.tree import Block, Branch, Item, Leave, Repeat, Tree, Work
+from tile_passes.sync.tree import Block, Branch, Item, Leave, Repeat, Tree
 
 
 def write_plan(section: Section, tree: Tree, plan: Plan) -> Section:
@@ -42,8 +42,6 @@ def _statement(item: Item, plan: Plan) -> Iterator[Stmt]:
             yield replace(stmt, then=_body(then, plan), orelse=_body(orelse, plan))
         case Repeat(stmt=For() | While() as stmt, body=body):
             yield replace(stmt, body=_body(body, plan))
-        case Work(in_text=False):
-            pass
         case _:
             yield item.stmt
 

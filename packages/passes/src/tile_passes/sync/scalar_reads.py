@@ -1,0 +1,69 @@
+"""Gives what the scalar unit reads from memory a statement of its own, so that it can be ordered.
+
+An operand, a bound or a condition that loads an element is read at the statement it stands in, when
+it is too late to tell another pipe that the reading is over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from tile_ir import Alloc, Buffer, For, Func, If, Let, Memory, Op, Store, While
+from tile_ir.dtypes import INT32
+from tile_ir.expr import Const, Expr, Load, Var, select
+from tile_ir.nodes import Body, Stmt
+from tile_ir.walk import loads, map_own_expressions, replace_in, rewrite, walk
+
+
+def name_scalar_reads(func: Func) -> Func:
+    """The function with element loads in lets and stores only: those of operations, bounds and
+    branches become lets before them, the condition of a `while` a variable."""
+    names = _Names({b.name for b in func.tensors} | {a.buffer.name for a in func.launch.allocs})
+    names.taken |= {s.var.name for s in walk(func.launch.body) if isinstance(s, (For, Let))}
+    body = rewrite(func.launch.body, names.named)
+    return func.with_body(body, allocs=(*func.launch.allocs, *names.allocs))
+
+
+@dataclass(slots=True)
+class _Names:
+    taken: set[str]
+    allocs: list[Alloc] = field(default_factory=list)
+
+    def fresh(self, name: str) -> str:
+        number = 0
+        while f"{name}_{number}" in self.taken:
+            number += 1
+        self.taken.add(f"{name}_{number}")
+        return f"{name}_{number}"
+
+    def named(self, stmt: Stmt) -> Stmt | Body:
+        if not any(load.buffer.memory is not Memory.VAR for load in loads(stmt)):
+            return stmt
+        match stmt:
+            case While():
+                return self.condition(stmt)
+            case Op() | For() | If():
+                return self.lets(stmt)
+        return stmt
+
+    def lets(self, stmt: Stmt) -> Body:
+        found: dict[Load, Let] = {}
+
+        def name(expr: Expr) -> Expr | None:
+            if not isinstance(expr, Load) or expr.buffer.memory is Memory.VAR:
+                return None
+            if expr not in found:
+                var = Var(self.fresh(expr.buffer.name), expr.dtype)
+                found[expr] = Let(var, expr, stmt.loc)
+            return found[expr].var
+
+        new = map_own_expressions(stmt, lambda expr: replace_in(expr, name))
+        return (*found.values(), new)
+
+    def condition(self, stmt: While) -> Body:
+        """The condition is read before the loop and at the end of every round."""
+        buffer = Buffer(self.fresh("goes_on"), Memory.VAR, INT32, (), stmt.loc)
+        self.allocs.append(Alloc(buffer, stmt.loc))
+        read = Store(buffer, (), select(stmt.condition, Const(1), Const(0)), stmt.loc)
+        again = Load(buffer, ()) > 0
+        return (read, replace(stmt, condition=again, body=(*stmt.body, replace(read))))
