@@ -226,7 +226,7 @@ def moved(bits: int, moves: Moves) -> int:
 
 
 def _hazard(earlier: Site, relation: int, later: Site) -> Hazard | None:
-    """The first two touches that an earlier and a later execution may have in conflict."""
+    """Two touches that an earlier and a later execution may have in conflict."""
     common = 0
     for x, y in zip(earlier.path, later.path, strict=False):
         if x is not y and (isinstance(x, (For, While, Let)) or x != y):
@@ -243,14 +243,16 @@ def _hazard(earlier: Site, relation: int, later: Site) -> Hazard | None:
     local = {s.var for s in (*earlier.path, *later.path) if isinstance(s, (For, Let))}
     known = {**earlier.known, **later.known}
     everywhere = {v for v in known if v not in local}
+    found: list[Hazard] = []
     for i, a in enumerate(earlier.touches):
         for j, b in enumerate(later.touches):
             if not (a.writes or b.writes) or (a.atomic and b.atomic) or not a.overlaps(b):
                 continue
             x, y = earlier.region(i), later.region(j)
             if not apart(x, y, same | everywhere, known, moving):
-                return Hazard(a, b)
-    return None
+                found.append(Hazard(a, b))
+    # An operation that works in place reads first.
+    return min(found, key=lambda h: h.kind != "RAW", default=None)
 
 
 __all__ = ["NEAR", "Hazard", "Moves", "Site", "Sites", "moved"]
