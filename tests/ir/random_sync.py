@@ -102,67 +102,73 @@ class Program:
         return For(var, as_expr(start), as_expr(stop), LoopKind.SERIAL, make(var), place)
 
 
-def anything(rng: random.Random) -> Func:
+class Anything(Program):
     """Statements and synchronisation in any order, in loops and branches."""
-    p = Program(rng)
 
-    def row(loops: tuple[Var, ...]) -> Expr:
-        if not loops or rng.random() < 0.3:
-            return Const(rng.randrange(4))
-        k = rng.choice(loops)
-        return rng.choice([k % 2, (k + 1) % 2, k % 4, k % 2 * 2, k % 3, (k // 2) % 2])
+    def row(self, loops: tuple[Var, ...]) -> Expr:
+        if not loops or self.rng.random() < 0.3:
+            return Const(self.rng.randrange(4))
+        k = self.rng.choice(loops)
+        return self.rng.choice([k % 2, (k + 1) % 2, k % 4, k % 2 * 2, k % 3, (k // 2) % 2])
 
-    def work(loops: tuple[Var, ...]) -> Stmt:
-        buffer = rng.choice(p.buffers)
+    def work(self, loops: tuple[Var, ...]) -> Stmt:
+        rng = self.rng
+        buffer = rng.choice(self.buffers)
         gm = rng.choice(loops) * rng.randint(0, 1) if loops else Const(rng.randrange(3))
         match rng.randrange(6):
             case 0 | 1:
-                return p.load(buffer, row(loops), gm)
+                return self.load(buffer, self.row(loops), gm)
             case 2:
-                return p.store(buffer, row(loops), gm, rng.random() < 0.2)
+                return self.store(buffer, self.row(loops), gm, rng.random() < 0.2)
             case 3 if rng.random() < 0.4:
-                return p.scalar(buffer, row(loops))
-        other = rng.choice([b for b in p.buffers if b is not buffer])
-        one = p.rows(other, row(loops))
-        return p.add(p.rows(buffer, row(loops)), one, one)
+                return self.scalar(buffer, self.row(loops))
+        other = rng.choice([b for b in self.buffers if b is not buffer])
+        one = self.rows(other, self.row(loops))
+        return self.add(self.rows(buffer, self.row(loops)), one, one)
 
-    def order(loops: tuple[Var, ...]) -> list[Stmt]:
+    def order(self, loops: tuple[Var, ...]) -> list[Stmt]:
+        rng = self.rng
         chance = rng.random()
         if chance < 0.25:
-            return [p.barrier()]
+            return [self.barrier()]
         if chance < 0.4:
-            return [p.barrier(rng.choice(("v", "mte2", "mte3")))]
+            return [self.barrier(rng.choice(("v", "mte2", "mte3")))]
         one, two = rng.sample(PIPES, 2)
         event = rng.choice(loops) % 2 if loops and rng.random() < 0.4 else rng.randrange(2)
-        return [p.set(one, two, event), p.wait(one, two, event)]
+        return [self.set(one, two, event), self.wait(one, two, event)]
 
-    def condition(loops: tuple[Var, ...]) -> Expr:
-        if loops and rng.random() < 0.7:
-            k = rng.choice(loops)
-            return rng.choice([k > 0, k < N - 1, equal(k % 2, 0), equal(k, 0), k < 2])
-        return rng.choice([N > 1, M > 0, N < M])
+    def condition(self, loops: tuple[Var, ...]) -> Expr:
+        if loops and self.rng.random() < 0.7:
+            k = self.rng.choice(loops)
+            return self.rng.choice([k > 0, k < N - 1, equal(k % 2, 0), equal(k, 0), k < 2])
+        return self.rng.choice([N > 1, M > 0, N < M])
 
-    def body(depth: int, loops: tuple[Var, ...]) -> Body:
+    def body(self, depth: int, loops: tuple[Var, ...]) -> Body:
+        rng = self.rng
         found: list[Stmt] = []
         for _ in range(rng.randint(1, 4)):
             chance = rng.random()
             if chance < 0.2 and depth < 3:
                 stop = rng.choice([N, M, Const(2), Const(3), N - 1, N + 1])
                 start = rng.choice([0, 0, 0, 1])
-                found.append(p.loop(start, stop, lambda k: body(depth + 1, (*loops, k))))
+                found.append(self.loop(start, stop, lambda k: self.body(depth + 1, (*loops, k))))
             elif chance < 0.3 and depth < 3:
-                orelse = body(depth + 1, loops) if rng.random() < 0.3 else ()
-                test = condition(loops)
-                found.append(If(test, body(depth + 1, loops), orelse, p.loc()))
+                orelse = self.body(depth + 1, loops) if rng.random() < 0.3 else ()
+                test = self.condition(loops)
+                found.append(If(test, self.body(depth + 1, loops), orelse, self.loc()))
             elif chance < 0.33 and loops:
-                found.append(If(condition(loops), (Break(p.loc()),), (), p.loc()))
+                found.append(If(self.condition(loops), (Break(self.loc()),), (), self.loc()))
             else:
-                found.append(work(loops))
+                found.append(self.work(loops))
             if rng.random() < 0.75:
-                found += order(loops)
+                found += self.order(loops)
         return tuple(found)
 
-    return p.func(body(0, ()))
+
+def anything(rng: random.Random) -> Func:
+    """Statements and synchronisation in any order, in loops and branches."""
+    program = Anything(rng)
+    return program.func(program.body(0, ()))
 
 
 def pipeline(rng: random.Random) -> Func:

@@ -39,7 +39,7 @@ def without(func: Func, op: Op) -> Func:
 def test_what_passes_is_right_in_every_run() -> None:
     rng = random.Random(11)
     count: Counter[str] = Counter()
-    for number in range(400 * MORE):
+    for number in range(150 * MORE):
         func = anything(random.Random(rng.random()))
         said, wrong = check_sync(func), concrete(func)
         count["clean"] += not wrong
@@ -52,7 +52,7 @@ def test_what_passes_is_right_in_every_run() -> None:
 
 def test_pipelines_written_by_hand_pass() -> None:
     rng = random.Random(12)
-    for number in range(60 * MORE):
+    for number in range(40 * MORE):
         func = pipeline(random.Random(rng.random()))
         assert not concrete(func), number
         assert not check_sync(func), (number, [d.render() for d in check_sync(func)])
@@ -62,7 +62,7 @@ def test_whatever_is_missing_in_a_pipeline_is_noticed() -> None:
     """Without one instruction the checker objects wherever some run goes wrong."""
     rng = random.Random(13)
     count: Counter[str] = Counter()
-    for number in range(25 * MORE):
+    for number in range(12 * MORE):
         func = pipeline(random.Random(rng.random()))
         for op in walk_ops(func.launch.body):
             if op.opdef.effect not in SYNC:

@@ -2,7 +2,8 @@
 their statements stand.
 
 Dimension by dimension, with linear forms and intervals; what is left undecided may meet. Buffers
-that share bytes, and the bytes around a region that an operation touches too, are not looked at.
+that share bytes, and the bytes around a region that an operation touches too, are
+not looked at: `touched_bytes.widened` gives a region with those.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tile_ir.bounds import Interval, interval, simplify
-from tile_ir.expr import Const, Expr, Var, rebuild
+from tile_ir.bounds import Interval, interval, linear_form, simplify
+from tile_ir.expr import Const, Expr, Var, constant_value, rebuild
 from tile_ir.footprint import k0_elements, matrix_footprint, matrix_shape, round_up
 from tile_ir.geometry import BLOCK_BYTES, strides
 from tile_ir.machine import Memory, Pipe
@@ -85,6 +85,41 @@ def resolved(expr: Expr, values: Values) -> Expr:
         value = values.get(expr)
         return expr if value is None else resolved(value, values)
     return rebuild(expr, lambda child: resolved(child, values))
+
+
+def widened(region: Region, pipe: Pipe) -> Region:
+    """The region with the elements around it that an operation of the pipe touches too: whole
+    blocks of ub, squares of l1, whole matrices of l0. It may end beyond the buffer."""
+    buffer, dims = region.buffer, region.dims
+    if buffer.memory is Memory.GM or not dims:
+        return region
+    whole = Region.whole(buffer).dims
+    if buffer.memory is Memory.UB:
+        if pipe not in _DMA:
+            return region
+        block = BLOCK_BYTES // buffer.dtype.size
+        width = constant_value(buffer.shape[-1])
+        if len(dims) > 1 and (width is None or width % block):
+            return Region.whole(buffer)
+        return Region(buffer, (*dims[:-1], _in_steps(dims[-1], block, whole[-1])))
+    if buffer.memory is not Memory.L1 or len(dims) < 2:
+        return Region(buffer, (*dims[:-2], *whole[-2:]))
+    # The load to l1 writes just its rows, columns in the 32 bytes of a fractal row (hardware.md,
+    # section 3.3); loads from it read squares.
+    square = max(16, k0_elements(buffer.dtype))
+    rows, columns = (1, k0_elements(buffer.dtype)) if pipe is Pipe.MTE2 else (square, square)
+    last = (_in_steps(dims[-2], rows, whole[-2]), _in_steps(dims[-1], columns, whole[-1]))
+    return Region(buffer, (*dims[:-2], *last))
+
+
+def _in_steps(s: Slice, step: int, whole: Slice) -> Slice:
+    """The slice up to the end of its last step, if it begins with one."""
+    if step == 1:
+        return s
+    extent, (terms, start) = constant_value(s.extent), linear_form(s.offset)
+    if extent is None or s.stride != 1 or start % step or any(f % step for f in terms.values()):
+        return whole
+    return Slice(s.offset, Const(round_up(extent, step)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,4 +261,4 @@ def _range(expr: Expr, known: Ranges, values: Values) -> Interval:
     return interval(simplify(expr), known)
 
 
-__all__ = ["Touch", "Values", "element", "resolved", "touches"]
+__all__ = ["Touch", "Values", "element", "resolved", "touches", "widened"]

@@ -86,6 +86,7 @@ class Follower:
         self.known_sites: dict[tuple[int, str, tuple[Any, ...]], Site | None] = {}
         self.plans: dict[tuple[int, tuple[Any, ...]], Plan] = {}
         self.decided: dict[tuple[Any, ...], bool | None] = {}
+        self.meanings: dict[tuple[Any, ...], tuple[Expr, dict[bool, Facts]]] = {}
         self.flags_inside: dict[int, bool] = {}
         self.leaving: list[Leaving] = []
 
@@ -207,17 +208,11 @@ class Follower:
     # Branches ------------------------------------------------------------------------------------
 
     def branch(self, stmt: If, states: States, context: Context) -> States:
-        condition = simplify(resolved(stmt.condition, context.plain))
+        condition, implied = self.meaning(stmt, context)
         certain = self.decision(stmt, context)
         # Only where flags are at stake: other facts are joined behind the branch.
         remember = self.has_flags(stmt) and not any(isinstance(e, Load) for e in walk(condition))
-        inside = {
-            value: replace(
-                context,
-                facts=(*context.facts, *facts_of(stmt.condition, value, context.plain)),
-            )
-            for value in (True, False)
-        }
+        inside = {v: replace(context, facts=(*context.facts, *implied[v])) for v in (True, False)}
         result: States = []
         for state in states:
             truth = certain if certain is not None else state.truths.get(condition)
@@ -229,6 +224,14 @@ class Follower:
                     mine.truths[condition] = value
                 result += self.block(body, [mine], inside[value])
         return self.limited(stmt, merged(result))
+
+    def meaning(self, stmt: If, context: Context) -> tuple[Expr, dict[bool, Facts]]:
+        """The condition with definitions put in, and what follows from it either way."""
+        key = (id(stmt), context.key)
+        if key not in self.meanings:
+            implied = {v: facts_of(stmt.condition, v, context.plain) for v in (True, False)}
+            self.meanings[key] = simplify(resolved(stmt.condition, context.plain)), implied
+        return self.meanings[key]
 
     def decision(self, stmt: If, context: Context) -> bool | None:
         key = (id(stmt), context.key, context.places)

@@ -146,14 +146,17 @@ def _moduli(expr: Expr, var: Var) -> set[int]:
 
 
 def _guards(stmt: Stmt, depends: frozenset[Var]) -> bool:
-    """Whether a branch on the variable decides about synchronisation."""
+    """Whether a branch on the variable decides about synchronisation of what is outside it."""
     if not isinstance(stmt, If) or not any(v in depends for v in walk(stmt.condition)):
         return False
-    return any(
-        isinstance(s, Op) and s.opdef.effect in SYNC
+    effects = {
+        s.opdef.effect
         for body in (stmt.then, stmt.orelse)
         for s in walk_statements(body)
-    )
+        if isinstance(s, Op)
+    }
+    # A barrier next to work inside the branch is there for that work.
+    return not effects.isdisjoint(FLAGS) or bool(effects & SYNC and Effect.DATA not in effects)
 
 
 __all__ = ["FLAGS", "SYNC", "Plan", "plan_of"]

@@ -11,15 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tile_ir.bounds import linear_form
 from tile_ir.check_sync.state import PIPES, S
-from tile_ir.expr import Const, Expr, Var, constant_value
-from tile_ir.geometry import BLOCK_BYTES
+from tile_ir.expr import Expr, Var
 from tile_ir.location import Loc
-from tile_ir.machine import Memory, Pipe
 from tile_ir.nodes import For, Let, Region, Slice, Stmt, While
 from tile_ir.regions_apart import apart
-from tile_ir.touched_bytes import Touch, resolved
+from tile_ir.touched_bytes import Touch, resolved, widened
 from tile_ir.walk import Ranges
 
 NEAR = -1
@@ -66,29 +63,8 @@ class Site:
                 Slice(resolved(s.offset, self.values), resolved(s.extent, self.values), s.stride)
                 for s in region.dims
             )
-            self.regions[i] = _as_touched(Region(region.buffer, dims), PIPES[self.pipe])
+            self.regions[i] = widened(Region(region.buffer, dims), PIPES[self.pipe])
         return self.regions[i]
-
-
-def _as_touched(region: Region, pipe: Pipe) -> Region:
-    """The region with what is touched around it: whole matrices, and whole blocks of ub."""
-    buffer, dims = region.buffer, region.dims
-    whole = Region.whole(buffer).dims
-    if buffer.memory is Memory.GM or not dims:
-        return region
-    if buffer.memory is not Memory.UB:
-        return Region(buffer, (*dims[:-2], *whole[-2:]))
-    if pipe not in (Pipe.MTE2, Pipe.MTE3):
-        return region
-    block = BLOCK_BYTES // buffer.dtype.size
-    width, extent = constant_value(buffer.shape[-1]), constant_value(dims[-1].extent)
-    if len(dims) > 1 and (width is None or width % block):
-        return Region.whole(buffer)
-    terms, start = linear_form(dims[-1].offset)
-    if extent is None or start % block or any(f % block for f in terms.values()):
-        return Region(buffer, (*dims[:-1], whole[-1]))
-    last = Slice(dims[-1].offset, Const(-(-extent // block) * block))
-    return Region(buffer, (*dims[:-1], last if dims[-1].stride == 1 else whole[-1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +226,7 @@ def moved(bits: int, moves: Moves) -> int:
 
 
 def _hazard(earlier: Site, relation: int, later: Site) -> Hazard | None:
-    """The first two touches that an earlier and a later execution may have in conflict."""
+    """Two touches that an earlier and a later execution may have in conflict."""
     common = 0
     for x, y in zip(earlier.path, later.path, strict=False):
         if x is not y and (isinstance(x, (For, While, Let)) or x != y):
@@ -267,14 +243,16 @@ def _hazard(earlier: Site, relation: int, later: Site) -> Hazard | None:
     local = {s.var for s in (*earlier.path, *later.path) if isinstance(s, (For, Let))}
     known = {**earlier.known, **later.known}
     everywhere = {v for v in known if v not in local}
+    found: list[Hazard] = []
     for i, a in enumerate(earlier.touches):
         for j, b in enumerate(later.touches):
             if not (a.writes or b.writes) or (a.atomic and b.atomic) or not a.overlaps(b):
                 continue
             x, y = earlier.region(i), later.region(j)
             if not apart(x, y, same | everywhere, known, moving):
-                return Hazard(a, b)
-    return None
+                found.append(Hazard(a, b))
+    # An operation that works in place reads first.
+    return min(found, key=lambda h: h.kind != "RAW", default=None)
 
 
 __all__ = ["NEAR", "Hazard", "Moves", "Site", "Sites", "moved"]

@@ -13,6 +13,7 @@ from tile_runtime import __version__
 from tile_runtime.cli import (
     bench,
     cache,
+    check,
     doctor,
     emit,
     ops,
@@ -24,7 +25,7 @@ from tile_runtime.cli import (
     switches,
 )
 
-COMMANDS = (run, doctor, emit, sim, report, opt, passes, ops, switches, cache, bench)
+COMMANDS = (run, doctor, emit, sim, report, opt, check, passes, ops, switches, cache, bench)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,0 +1,54 @@
+"""`tile-ascend check`: what is wrong with textual IR, or with a kernel as it is compiled."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from tile_ir.switches import switch
+from tile_runtime.cli.kernel_argument import (
+    add_kernel_arguments,
+    parse_arguments,
+    read_kernel,
+    target_named,
+)
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "check", help="prove that textual IR keeps its values apart and its pipes in order"
+    )
+    parser.add_argument("file", help="a .tir file, `-` for standard input, or script.py:name")
+    add_kernel_arguments(parser)
+    parser.add_argument("--target", help="chip to check for (default: the switch soc)")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print every finding of the verifier, `check_memory` and `check_sync`; a kernel without
+    addresses goes through the pipeline before, and flags are looked at once they are final. The
+    exit code is 1 if there is any finding."""
+    from tile_ir import Phase
+    from tile_ir.check_memory import check_memory
+    from tile_ir.check_sync import check_sync
+    from tile_ir.verifier import problems
+    from tile_passes import run_pipeline
+
+    target = target_named(options.target or switch("soc"))
+    func = read_kernel(options.file, parse_arguments(options.arg))
+    found = list(problems(func, target))
+    if not found and func.phase < Phase.PLANNED:
+        func = run_pipeline(func, target).func
+    if not found:
+        found = [*check_memory(func, target)]
+        if func.phase >= Phase.SYNCED:
+            found += check_sync(func, target)
+    for finding in found:
+        print(finding.render(func.sources))
+    count = len(found)
+    print(
+        f"{func.name}: {count} finding{'' if count == 1 else 's'}"
+        if count
+        else f"{func.name}: in order"
+    )
+    return 1 if found else 0
