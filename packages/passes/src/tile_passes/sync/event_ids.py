@@ -18,10 +18,12 @@ Pair = tuple[Pipe, Pipe]
 @dataclass(eq=False)
 class InFlight(Facts):
     """One walk over a finished plan. `meets` holds, for every piece, the waits (as bits) of flags
-    of its pair that may be in flight when it is set; `early` the pieces whose own last wait may."""
+    of its pair that may be in flight when it is set; `early` the pieces whose own last wait may;
+    `incomplete` says that some conflict is not ordered."""
 
     meets: dict[Flag | Fence, int] = field(default_factory=dict)
     early: dict[Flag | Fence, None] = field(default_factory=dict)
+    incomplete: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -31,7 +33,7 @@ class InFlight(Facts):
                 self.pairs[piece.source, piece.target] |= bits_of(piece)
 
     def uncovered(self, site: Site, need: int, state: State, phases: Phases) -> None:
-        raise AssertionError("the plan leaves a conflict")
+        self.incomplete = True
 
     def set_too_early(self, piece: Flag | Fence) -> None:
         self.early[piece] = None

@@ -20,17 +20,17 @@ from tile_passes.sync.tree import Block, Branch, Item, Phases, Repeat, Site, Tre
 def find_plan(tree: Tree, conflicts: list[int], numbers: Numbers) -> Plan:
     """The pieces that order every conflict of the section."""
     plan = Plan()
-    _add_all(tree, conflicts, plan, numbers)
+    add_missing(tree, conflicts, plan, numbers)
     if tree.flat:
         return plan
     for piece in [p for p in plan.pieces if not (isinstance(p, Flag) and p.carried)]:
         plan.remove(piece)
-    _add_all(tree, conflicts, plan, numbers)
+    add_missing(tree, conflicts, plan, numbers)
     _leave_out(tree, conflicts, plan)
     return plan
 
 
-def _add_all(tree: Tree, conflicts: list[int], plan: Plan, numbers: Numbers) -> None:
+def add_missing(tree: Tree, conflicts: list[int], plan: Plan, numbers: Numbers) -> None:
     """Add pieces until nothing is missing."""
     while True:
         adding = _Adding(tree, conflicts, plan, numbers=numbers)

@@ -3,7 +3,7 @@
 Where they do not, in this order: one id for all slots; two flags of a block become one, set at the
 later place and waited for at the earlier; the flags of an inner loop are raised before that loop
 and not before all; a fence against the other direction ends the use of ids before it; a full
-barrier. All of them only add order, so that what was ordered stays so.
+barrier. What a piece ordered beside its own hazard may have to be ordered anew.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from tile_ir import IRError, Target
 from tile_ir.machine import Pipe
 from tile_passes.sync.event_ids import InFlight, give_event_ids
 from tile_passes.sync.fences import Barrier, Fence, Flag, Piece, Plan
-from tile_passes.sync.search import Numbers, flag_pairs
-from tile_passes.sync.tree import Tree
+from tile_passes.sync.search import Numbers, add_missing, flag_pairs
+from tile_passes.sync.tree import Block, Tree
 
 # Rounds of relief before giving up; each leaves fewer ids in use than the last.
 MOST_ROUNDS = 200
@@ -26,6 +26,9 @@ def settle(tree: Tree, conflicts: list[int], plan: Plan, numbers: Numbers, targe
     for _ in range(MOST_ROUNDS):
         walked = InFlight(tree, conflicts, plan)
         walked.run()
+        if walked.incomplete:
+            add_missing(tree, conflicts, plan, numbers)
+            continue
         if walked.early:
             for piece in walked.early:
                 _hold_back(tree, plan, piece, numbers)
@@ -48,33 +51,44 @@ def _put(plan: Plan, old: Piece, new: Piece, numbers: Numbers) -> None:
 
 def _hold_back(tree: Tree, plan: Plan, piece: Flag | Fence, numbers: Numbers) -> None:
     """Let the flag be set only when its last wait is over."""
-    loop = piece.block.loop
-    if isinstance(piece, Flag):
-        if not piece.carried and piece.slots == 1 and loop is not None and loop.modulus > 1:
-            _put(plan, piece, replace(piece, slots=loop.modulus), numbers)
-            return
-        if _fence_against(tree, plan, piece, numbers):
-            return
-        _put(plan, piece, _barrier(piece), numbers)
+    if isinstance(piece, Fence):
+        plan.remove(piece)
+        plan.add(_full(piece))
         return
-    plan.remove(piece)
-    plan.add(Barrier(Pipe.ALL, piece.block, piece.position, piece.reason))
+    loop = piece.block.loop
+    if not piece.carried and piece.slots == 1 and loop is not None and loop.modulus > 1:
+        _put(plan, piece, replace(piece, slots=loop.modulus), numbers)
+    elif piece.slots > 1 and piece.carried:
+        # What the loop took back when it was last left must be over when it is entered again.
+        home = piece.home()
+        if not _fence_against(tree, plan, piece, (home.block, home.position, False), numbers):
+            _put(plan, piece, _one_slot(piece), numbers)
+    elif not _fence_against(tree, plan, piece, (piece.block, piece.set_after, True), numbers):
+        _put(plan, piece, _barrier(piece), numbers)
 
 
-def _fence_against(tree: Tree, plan: Plan, piece: Flag, numbers: Numbers) -> bool:
-    """The source waits for all the target was given, before it sets the flag."""
-    there = any(
-        isinstance(p, Fence)
-        and (p.source, p.target) == (piece.target, piece.source)
-        and (p.block, p.position) == (piece.block, piece.set_after)
-        for p in plan.pieces
-    )
-    if there or (piece.target.value, piece.source.value) not in flag_pairs(tree.core):
+def _fence_against(
+    tree: Tree, plan: Plan, piece: Flag, where: tuple[Block, int, bool], numbers: Numbers
+) -> bool:
+    """The source waits for all the target was given so far, at a place before it sets the flag."""
+    if (piece.target.value, piece.source.value) not in flag_pairs(tree.core):
         return False
-    fence = Fence(piece.target, piece.source, piece.block, piece.set_after, True, piece.reason)
+    fence = Fence(piece.target, piece.source, *where, piece.reason)
+    if any(p.place == fence.place for p in plan.pieces):
+        return False
     fence.first_bit = numbers.take(1)
     plan.add(fence)
     return True
+
+
+def _one_slot(piece: Flag) -> Flag:
+    """The same order, and more, with a single event id."""
+    within = piece.set_after < piece.wait_before
+    return replace(piece, distance=0 if within else 1, slots=1)
+
+
+def _full(fence: Fence) -> Barrier:
+    return Barrier(Pipe.ALL, fence.block, fence.position + fence.behind, fence.reason)
 
 
 def _barrier(piece: Flag) -> Barrier:
@@ -85,20 +99,17 @@ def _relieve(tree: Tree, plan: Plan, piece: Flag | Fence, numbers: Numbers) -> N
     """Change the plan so that fewer ids of the pair are in use at once."""
     if isinstance(piece, Fence):
         plan.remove(piece)
-        plan.add(Barrier(Pipe.ALL, piece.block, piece.position, piece.reason))
-    elif piece.slots > 1 and piece.by_slot:
-        _put(plan, piece, replace(piece, distance=1, slots=1), numbers)
-    elif piece.slots > 1 and not piece.carried:
-        _put(plan, piece, replace(piece, slots=1), numbers)
+        plan.add(_full(piece))
     elif piece.slots > 1:
-        within = piece.set_after < piece.wait_before
-        _put(plan, piece, replace(piece, distance=0 if within else 1, slots=1), numbers)
+        _put(plan, piece, _one_slot(piece), numbers)
     elif (other := _mate(plan, piece)) is not None:
         plan.remove(other)
         _put(plan, piece, _merged(piece, other), numbers)
     elif piece.carried and not piece.local and piece.home() is not piece.block.loop:
         _put(plan, piece, replace(piece, local=True), numbers)
-    elif piece.carried or not _fence_against(tree, plan, piece, numbers):
+    elif piece.carried or not _fence_against(
+        tree, plan, piece, (piece.block, piece.set_after, True), numbers
+    ):
         _put(plan, piece, _barrier(piece), numbers)
 
 

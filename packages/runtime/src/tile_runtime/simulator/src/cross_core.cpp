@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ascend_c/sync.h"
 #include "instruction.h"
 #include "launch.h"
 #include "order_checks.h"
@@ -230,6 +231,7 @@ void check_cross_flags_at_exit(Block& block)
 void sync_all(bool vector_cores_only, Use use)
 {
     Core& core = core_of(use);
+    pipe_barrier(PIPE_ALL, use);  // as the device's does
     if (vector_cores_only) {
         cross_core_set(0, PIPE_MTE3, 14, use);
         cross_core_wait(14, use);
