@@ -15,7 +15,7 @@ from tile_ir.expr import Const, constant_value
 from tile_ir.footprint import buffer_bytes
 from tile_ir.machine import Memory
 from tile_ir.nodes import Body, Break, Operand, Stmt
-from tile_ir.opdef import Effect, accesses
+from tile_ir.opdef import Effect, accesses, element_limit
 from tile_ir.walk import bodies, loads
 
 Bytes = tuple[int, int]
@@ -148,6 +148,7 @@ class _Uses:
                         node.reads.append((self.buffers[load.buffer][0], None))
             if isinstance(stmt, Op):
                 scratch = _scratch(stmt)
+                partial = element_limit(stmt) is not None
                 for region, access in accesses(stmt):
                     if region.buffer in self.buffers:
                         root, size = self.buffers[region.buffer]
@@ -155,7 +156,7 @@ class _Uses:
                         if access.reads and region is not scratch:
                             node.reads.append((root, piece))
                         if access.writes:
-                            node.writes.append((root, piece))
+                            node.writes.append((root, None if partial else piece))
             elif isinstance(stmt, Store) and stmt.buffer in self.buffers:
                 node.writes.append((self.buffers[stmt.buffer][0], None))
             node.inner = tuple(self.nodes(b) for b in bodies(stmt))
