@@ -13,7 +13,7 @@ from fuzz.barriers import barriers_everywhere
 from fuzz.kernels import random_kernel
 from fuzz.minimality import Minimality, minimality
 from fuzz.shrink import shrink
-from fuzz.verdict import Checked, Failure, Opinions, check, check_static, is_sync, opinions
+from fuzz.verdict import Checked, Failure, Opinions, check, is_sync, opinions, static_failures
 from tile_ir import Func, If, LoopKind, Op, Region, Section
 from tile_ir.nodes import Break, For, Stmt, While
 from tile_ir.walk import walk
@@ -80,7 +80,7 @@ def run_seeds(first: int, count: int, by: Opinions | None = None) -> Tally:
 
 def notices(checked: Checked, by: Opinions) -> Callable[[Func], bool]:
     """Whether a static checker objects to a function."""
-    return lambda func: check_static(func, checked.target, by) is not None
+    return lambda func: bool(static_failures(func, checked.target, by))
 
 
 def kind_of(stmt: Stmt) -> str:
@@ -124,8 +124,10 @@ def shrunk(seed: int, failure: Failure, by: Opinions) -> Func:
     plain = Opinions(lambda func, target: barriers_everywhere(func))
     tight = is_tight(seed)
 
+    about = by.of(failure.kind)
+
     def still(func: Func) -> bool:
-        found = check(func, seed, by, compared=5, tight=tight).failure
+        found = check(func, seed, about, compared=5, tight=tight).failure
         if found is None or found.kind != failure.kind:
             return False
         before_order = found.kind == "interpreter" or found.kind.startswith("pass")
