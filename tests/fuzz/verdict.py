@@ -193,7 +193,12 @@ def same_statements(planned: Func, final: Func) -> Failure | None:
     after = [
         s
         for s in walk(final.launch.body)
-        if not is_sync(s) and not (isinstance(s, tile_ir.Store) and s.buffer.name not in known)
+        if not is_sync(s)
+        and not (
+            isinstance(s, tile_ir.Store)
+            and s.buffer.memory is tile_ir.Memory.VAR
+            and s.buffer.name not in known
+        )
     ]
     kinds = [[(type(s).__name__, getattr(getattr(s, "opdef", None), "name", "")) for s in b]
              for b in (before, after)]  # fmt: skip
