@@ -169,15 +169,14 @@ class Follower:
 
     def one_flag(self, op: Op, flag: Flag, state: State) -> None:
         source, target, _ = flag
-        waited = self.sites.wait_bit(flag, target)
         if op.opdef.effect is Effect.SET_FLAG:
             if flag in state.flags:
                 self.findings.set_twice(op, flag, state.flags[flag])
-            elif state.open[source] & waited:
+            elif state.open[source] & self.sites.all_waits(flag):
                 self.findings.set_early(op, flag)
             state.raise_flag(flag, self.sites.of_pipe[source], op.loc)
         elif flag in state.flags:
-            state.lower_flag(flag, waited)
+            state.lower_flag(flag, self.sites.wait_bit(flag, id(op), target))
         else:
             self.findings.wait_in_vain(op, flag)
 
