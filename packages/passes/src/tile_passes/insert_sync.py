@@ -10,6 +10,7 @@ from tile_passes.sync.scalar_reads import name_scalar_reads
 from tile_passes.sync.search import Numbers, find_plan
 from tile_passes.sync.settle import settle
 from tile_passes.sync.tree import Tree, build_tree
+from tile_passes.sync.user_flags import check_user_flags
 from tile_passes.sync.write import write_plan
 
 
@@ -36,6 +37,7 @@ def insert_sync(func: Func, target: Target) -> Func:
 
 def _ordered(func: Func, section: Section, target: Target) -> Section:
     tree = build_tree(func, section)
+    check_user_flags(tree)
     return write_plan(section, tree, plan_section(tree, target))
 
 
