@@ -22,8 +22,9 @@ from typing import Any
 
 import torch
 
-from tile_ir import KernelError, did_you_mean, parse
+from tile_ir import DEFAULT_TARGET, KernelError, did_you_mean, parse
 from tile_ir.switches import override
+from tile_passes.plan_memory import plan_memory
 from tile_runtime.build import Timings
 from tile_runtime.jit_compile import compile
 from tile_runtime.kernel import JITKernel, watch_kernels
@@ -260,6 +261,34 @@ def call_overhead(examples: Examples) -> list[Row]:
     return rows
 
 
+def planned_memory(examples: Examples) -> list[Row]:
+    """The pass `plan_memory` on straight-line kernels whose buffers do not fit side by side."""
+    rows = []
+    for operations, limit in ((2000, 100), (4000, None)):
+        func = parse(_straight_line(operations, operations // 4))
+        seconds = repeat(functools.partial(plan_memory.run, func, DEFAULT_TARGET), 2 * RUNS)
+        name = f"plan_memory, {operations} operations, {operations // 4} buffers"
+        rows.append(summary(name, seconds, "ms", limit))
+    return rows
+
+
+def _straight_line(operations: int, buffers: int) -> str:
+    """Vector operations on buffers of 6 KB, each needed until a few later ones are full."""
+    lines = []
+    for k in range(operations):
+        new = k * buffers // operations
+        old = [max(0, new - k * 7 % 12), max(0, new - k * 5 % 12)]
+        started = k > 0 and (k - 1) * buffers // operations == new
+        what = f"add($b{new}, $b{old[0]}, $b{old[1]})" if started else f"fill($b{new}, 0.0)"
+        lines.append(f"      {what} @0:{k + 1}:1\n")
+    allocs = "".join(f"    alloc $b{i}: ub float32 [1536] @0:1:1\n" for i in range(buffers))
+    return (
+        'file 0 "line.py"\nfunc "line" phase split automatic memory @0:1:1 {\n'
+        f"  launch blocks(1) %cid %vid threads any @0:1:1 {{\n{allocs}"
+        f"    section vector @0:1:1 {{\n{''.join(lines)}    }}\n  }}\n}}\n"
+    )
+
+
 ROWS: dict[str, Measurement] = {
     row.__name__: row
     for row in (
@@ -267,6 +296,7 @@ ROWS: dict[str, Measurement] = {
         cold_compile,
         cached_reload,
         call_overhead,
+        planned_memory,
         simulated_speed,
         simulated_million,
     )

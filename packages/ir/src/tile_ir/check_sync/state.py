@@ -32,14 +32,15 @@ class Raised:
 class State:
     """`open[p]`: sites of which some execution may not be complete before whatever pipe p does
     next. `flags`: those that are surely set; all others are surely clear. `truths`: conditions on
-    the way here."""
+    the way here. `facts`: what is not negative, from how often loops ran."""
 
     open: list[int] = field(default_factory=lambda: [0] * len(PIPES))
     flags: dict[Flag, Raised] = field(default_factory=dict)
     truths: dict[Expr, bool] = field(default_factory=dict)
+    facts: frozenset[Expr] = frozenset()
 
     def copy(self) -> State:
-        return State(list(self.open), dict(self.flags), dict(self.truths))
+        return State(list(self.open), dict(self.flags), dict(self.truths), self.facts)
 
     def configuration(self) -> frozenset[Flag]:
         return frozenset(self.flags)
@@ -93,6 +94,9 @@ class State:
         common = {c: v for c, v in self.truths.items() if other.truths.get(c) is v}
         if len(common) != len(self.truths):
             self.truths = common
+            changed = True
+        if not self.facts <= other.facts:
+            self.facts &= other.facts
             changed = True
         return changed
 
