@@ -5,19 +5,22 @@ By hand, as its author wrote it; automatically; and back to back, as other compi
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
+import ctypes
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from tile_ir import Automatic, Effect, Func, Op, Target
+from tile_ir import Automatic, Func, Target
 from tile_ir.switches import override
-from tile_ir.walk import walk
 from tile_passes import PIPELINE, Pass, run_passes
 from tile_passes.insert_fences import insert_fences
 from tile_passes.sync.without_flags import without_flags
 from tile_runtime.bind_arguments import Bound
 from tile_runtime.jit_compile import compile
-from tile_runtime.kernel import JITKernel
+from tile_runtime.kernel import JITKernel, record_calls
+from tile_runtime.script_module import load_script
 
 AUTOMATIC = frozenset({Automatic.SYNC, Automatic.MEMORY})
 BACK_TO_BACK: tuple[Pass, ...] = tuple(
@@ -42,14 +45,49 @@ class Times:
 
 def modelled_times(kernel: JITKernel, call: Bound) -> Times:
     """Times of a kernel of any author, run again with the arguments of an earlier call."""
-    func = kernel.prim_func
-    by_hand = body_microseconds(kernel, call) if has_flags(func) else None
-    ordered = (ordered_by(func, passes, kernel.target) for passes in (PIPELINE, BACK_TO_BACK))
-    automatic, baseline = (
-        body_microseconds(compile(f, kernel.out_idx, workspace_idx=kernel.workspace_idx), call)
-        for f in ordered
-    )
+    func, target = kernel.prim_func, kernel.target
+    with _memory_kept(call):
+        by_hand = body_microseconds(kernel, call) if has_flags(func) else None
+        automatic, baseline = (
+            body_microseconds(_built(ordered_by(func, passes, target), kernel), call)
+            for passes in (PIPELINE, BACK_TO_BACK)
+        )
     return Times(by_hand, automatic, baseline)
+
+
+def example_times(folder: Path) -> dict[str, Times]:
+    """Times of every kernel of the examples in a folder, under `example.kernel`, with a number
+    where one kernel is made for several sizes. The examples run as users run them."""
+    found: dict[str, Times] = {}
+    for path in sorted(folder.glob("[0-9]*.py")):
+        seen: list[JITKernel] = []
+        stem = path.stem
+
+        def recorded(kernel: JITKernel, call: Bound, seen: list[JITKernel] = seen) -> None:
+            # Here, while the arguments are alive.
+            if kernel not in seen:
+                seen.append(kernel)
+                found[f"{stem}.{kernel.prim_func.name} {len(seen)}"] = modelled_times(kernel, call)
+
+        with record_calls(recorded), redirect_stdout(io.StringIO()):
+            load_script(path).main()
+    return found
+
+
+def _built(finished: Func, like: JITKernel) -> JITKernel:
+    return compile(finished, like.out_idx, workspace_idx=like.workspace_idx)
+
+
+@contextmanager
+def _memory_kept(call: Bound) -> Iterator[None]:
+    """What is done to the arguments of a call meanwhile is undone: kernels may add to them."""
+    pointers = [(int(p), size) for p, size in zip(call.values, call.sizes, strict=True) if size]
+    before = [ctypes.string_at(*pointer) for pointer in pointers]
+    try:
+        yield
+    finally:
+        for (pointer, size), old in zip(pointers, before, strict=True):
+            ctypes.memmove(pointer, old, size)
 
 
 def has_flags(func: Func) -> bool:
