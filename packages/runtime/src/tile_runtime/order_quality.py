@@ -60,18 +60,22 @@ def example_times(folder: Path) -> dict[str, Times]:
     where one kernel is made for several sizes. The examples run as users run them."""
     found: dict[str, Times] = {}
     for path in sorted(folder.glob("[0-9]*.py")):
-        seen: list[JITKernel] = []
-        stem = path.stem
-
-        def recorded(kernel: JITKernel, call: Bound, seen: list[JITKernel] = seen) -> None:
-            # Here, while the arguments are alive.
-            if kernel not in seen:
-                seen.append(kernel)
-                found[f"{stem}.{kernel.prim_func.name} {len(seen)}"] = modelled_times(kernel, call)
-
-        with record_calls(recorded), redirect_stdout(io.StringIO()):
-            load_script(path).main()
+        for number, (kernel, times) in enumerate(_times_of_script(path), 1):
+            found[f"{path.stem}.{kernel.prim_func.name} {number}"] = times
     return found
+
+
+def _times_of_script(path: Path) -> list[tuple[JITKernel, Times]]:
+    found: dict[JITKernel, Times] = {}
+
+    def recorded(kernel: JITKernel, call: Bound) -> None:
+        if kernel not in found:
+            # Here, while the arguments are alive.
+            found[kernel] = modelled_times(kernel, call)
+
+    with record_calls(recorded), redirect_stdout(io.StringIO()):
+        load_script(path).main()
+    return list(found.items())
 
 
 def _built(finished: Func, like: JITKernel) -> JITKernel:
@@ -97,8 +101,12 @@ def has_flags(func: Func) -> bool:
 
 def ordered_by(func: Func, passes: Sequence[Pass], target: Target) -> Func:
     """The finished kernel with the author's flags replaced by what the passes make."""
-    bare = replace(without_flags(func), automatic=AUTOMATIC)
-    return run_passes(bare, passes, target).func
+    return run_passes(left_to_compiler(func), passes, target).func
+
+
+def left_to_compiler(func: Func) -> Func:
+    """The kernel without the author's flags, which leaves order and memory to the passes."""
+    return replace(without_flags(func), automatic=AUTOMATIC)
 
 
 def body_microseconds(kernel: JITKernel, call: Bound) -> float:
