@@ -15,8 +15,9 @@ from tile_ir.check_sync.conditions import Facts, Place, decide, facts_of
 from tile_ir.check_sync.context import Context, defined_inside, iteration
 from tile_ir.check_sync.findings import Findings
 from tile_ir.check_sync.loops import FLAGS, MOST_STATES, Heads, Plan, plan_of
+from tile_ir.check_sync.remainders import agrees, ended_before, entered, events
 from tile_ir.check_sync.sites import NEAR, Site, Sites, moved
-from tile_ir.check_sync.state import NUMBER, Raised, S, State, merged
+from tile_ir.check_sync.state import NUMBER, Flag, Raised, S, State, merged
 from tile_ir.diagnostics import Diagnostic
 from tile_ir.expr import Const, Expr, Load, Var, constant_value, walk
 from tile_ir.machine import Memory, Pipe
@@ -80,8 +81,9 @@ class Follower:
             self.read_scalars(stmt, states, context)
         match stmt:
             case Op():
+                if stmt.opdef.effect in FLAGS:
+                    return self.limited(stmt, merged(self.flag(stmt, states, context)))
                 self.operation(stmt, states, context)
-                return merged(states) if stmt.opdef.effect in FLAGS and len(states) > 1 else states
             case If():
                 return self.branch(stmt, states, context)
             case For() | While():
@@ -100,8 +102,6 @@ class Follower:
 
     def operation(self, op: Op, states: States, context: Context) -> None:
         match op.opdef.effect:
-            case Effect.SET_FLAG | Effect.WAIT_FLAG:
-                self.flag(op, states, context)
             case Effect.BARRIER | Effect.SYNC_ALL:
                 pipe = pipe_of(op)
                 for state in states:
@@ -148,28 +148,37 @@ class Follower:
 
     # Flags ---------------------------------------------------------------------------------------
 
-    def flag(self, op: Op, states: States, context: Context) -> None:
+    def flag(self, op: Op, states: States, context: Context) -> States:
+        """The states behind a set or a wait; more of them where it names one of several flags."""
         source = NUMBER[Pipe(op.attr("src_pipe"))]
         target = NUMBER[Pipe(op.attr("dst_pipe"))]
         event = op.operand("event_id")
         assert isinstance(event, Expr), "the verifier has checked it"
         number = constant_value(simplify(resolved(event, context.values)))
-        if number is None:
+        if number is not None:
+            cases = [(number, state) for state in states]
+        else:
+            named = simplify(resolved(event, context.plain))
+            cases = [case for state in states for case in events(named, state)]
+        if states and not cases:
             self.findings.unknown_id(op, event)
-            return
-        flag = (source, target, number)
-        waited = self.sites.wait_bit(flag, target)
-        for state in states:
-            if op.opdef.effect is Effect.SET_FLAG:
-                if flag in state.flags:
-                    self.findings.set_twice(op, flag, state.flags[flag])
-                elif state.open[source] & waited:
-                    self.findings.set_early(op, flag)
-                state.raise_flag(flag, self.sites.of_pipe[source], op.loc)
-            elif flag in state.flags:
-                state.lower_flag(flag, waited)
-            else:
-                self.findings.wait_in_vain(op, flag)
+            return states
+        for number, state in cases:
+            self.one_flag(op, (source, target, number), state)
+        return [state for _, state in cases]
+
+    def one_flag(self, op: Op, flag: Flag, state: State) -> None:
+        source, target, _ = flag
+        if op.opdef.effect is Effect.SET_FLAG:
+            if flag in state.flags:
+                self.findings.set_twice(op, flag, state.flags[flag])
+            elif state.open[source] & self.sites.all_waits(flag):
+                self.findings.set_early(op, flag)
+            state.raise_flag(flag, self.sites.of_pipe[source], op.loc)
+        elif flag in state.flags:
+            state.lower_flag(flag, self.sites.wait_bit(flag, id(op), target))
+        else:
+            self.findings.wait_in_vain(op, flag)
 
     # Branches ------------------------------------------------------------------------------------
 
@@ -272,11 +281,12 @@ class Follower:
         if isinstance(loop, While):
             self.read_scalars(loop, states, context)
             after = [s.copy() for s in states]
+        after = self.not_entered(loop, plan, after, context)
         local = defined_inside(loop)
         heads = Heads()
-        for node in plan.entries():
-            for state in states:
-                heads.arrive(node, state)
+        bounds = self.bounds_of(loop, plan, context)
+        for node, state in entered(plan, bounds, states):
+            heads.arrive(node, state)
         while heads.waiting:
             node, chosen = heads.take()
             inside = iteration(loop, plan, node, frame, context)
@@ -287,6 +297,7 @@ class Follower:
                 for state in ended:
                     after.append(state.copy())
                     after[-1].facts |= counted(node[1])
+                    ended_before(bounds, node[0] + 1, plan.modulus, after[-1])
             following = list(plan.following(*node))
             if following:
                 self.shift(ended, frame, depth, False, local)
@@ -299,6 +310,30 @@ class Follower:
         leaving = self.leaving[-1].states
         self.shift(leaving, frame, depth, True, local)
         return after
+
+    def bounds_of(
+        self, loop: For | While, plan: Plan, context: Context
+    ) -> tuple[Expr, Expr] | None:
+        """Start and stop, of a loop in which flags are chosen by what is left of its variable."""
+        if isinstance(loop, While) or plan.modulus == 1 or not self.has_flags(loop):
+            return None
+        start, stop = (simplify(resolved(e, context.plain)) for e in (loop.start, loop.stop))
+        return start, stop
+
+    def not_entered(
+        self, loop: For | While, plan: Plan, states: States, context: Context
+    ) -> States:
+        """The states in which the loop runs no iteration; it ends where it would have begun."""
+        bounds = self.bounds_of(loop, plan, context)
+        if bounds is None:
+            return states
+        result: States = []
+        for phase in plan.starts:
+            for state in states:
+                if agrees(bounds[0], phase, plan.modulus, state):
+                    result.append(state.copy())
+                    ended_before(bounds, phase, plan.modulus, result[-1])
+        return result
 
     def count_of(
         self, loop: For | While, plan: Plan, context: Context
@@ -336,6 +371,12 @@ class Follower:
                 state.facts = frozenset(
                     f for f in state.facts if not any(e in local for e in walk(f))
                 )
+            if state.remainders:
+                state.remainders = {
+                    k: r
+                    for k, r in state.remainders.items()
+                    if not any(e in local for e in walk(k[0]))
+                }
             if state.truths:
                 state.truths = {
                     c: v for c, v in state.truths.items() if not any(e in local for e in walk(c))

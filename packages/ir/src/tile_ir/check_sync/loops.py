@@ -57,6 +57,11 @@ class Plan:
         """The kinds of iteration that may come next."""
         if place.before + 2 > self.most:
             return
+        if self.most <= self.modulus and len(self.starts) == 1:
+            # Every phase comes once at most.
+            (first,) = self.starts
+            if (phase - first) % self.modulus + 2 > self.most:
+                return
         before = min(place.before + 1, self.apart)
         choices = {place.behind - 1, place.behind} if place.more_behind else {place.behind - 1}
         for behind in choices:
