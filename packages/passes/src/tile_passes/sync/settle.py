@@ -19,6 +19,8 @@ from tile_passes.sync.tree import Block, Tree
 
 # Rounds of relief before giving up; each leaves fewer ids in use than the last.
 MOST_ROUNDS = 200
+# More event ids than this are not spent on one flag.
+MOST_TURNS = 4
 
 
 def settle(tree: Tree, conflicts: list[int], plan: Plan, numbers: Numbers, target: Target) -> None:
@@ -74,7 +76,7 @@ def _more_turns(piece: Flag) -> int | None:
     loop = piece.block.loop
     if piece.single or loop is None or (piece.carried and piece.block is not loop.body):
         return None
-    return next((s for s in divisors(loop.modulus) if s > piece.slots), None)
+    return next((s for s in divisors(loop.modulus) if piece.slots < s <= MOST_TURNS), None)
 
 
 def _leave_out(tree: Tree, conflicts: list[int], plan: Plan, target: Target) -> None:
