@@ -8,6 +8,7 @@ not looked at: `touched_bytes.widened` gives a region with those.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from tile_ir.bounds import INF, Interval, interval, linear_form, simplify
@@ -70,6 +71,8 @@ def apart(
         distance = interval(simplify(start_b - start_a), ranges)
         if distance.low >= span_a or -distance.high >= span_b:
             return True
+        if _other_remainders(start_a, start_b, max(span_a, span_b), ranges):
+            return True
         equal |= _forced(start_a, plain_b, other, span_a, span_b, ranges)
     return _contradict(equal, other, ranges)
 
@@ -78,6 +81,25 @@ def _span(s: Slice, first: _Change, known: Ranges) -> float:
     """Elements from the first to the last of a slice, at most."""
     extent = interval(first(s.extent), known).high
     return max(0, (extent - 1) * s.stride + 1)
+
+
+def _other_remainders(start_a: Expr, start_b: Expr, span: float, ranges: Ranges) -> bool:
+    """Whether two starts `f * (x % m) + c`, with f at least the span, differ because what is left
+    of the two x surely does."""
+    (in_a, base_a), (in_b, base_b) = linear_form(start_a), linear_form(start_b)
+    if base_a != base_b or len(in_a) != 1 or len(in_b) != 1:
+        return False
+    ((x, f),), ((y, g),) = in_a.items(), in_b.items()
+    if not (isinstance(x, Binary) and isinstance(y, Binary) and x.op == y.op == "%"):
+        return False
+    if f != g or abs(f) < span or not isinstance(x.right, Const) or x.right != y.right:
+        return False
+    modulus = int(x.right.value)
+    difference = simplify(y.left - x.left)
+    terms, constant = linear_form(difference)
+    step = math.gcd(modulus, *terms.values())
+    between = interval(difference, ranges)
+    return constant % step != 0 or (between.low > 0 and between.high < modulus)
 
 
 def _forced(

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
+from dataclasses import replace
 
 from tile_ir import Buffer, Memory
+from tile_ir.nodes import Stmt
 from tile_ir.regions_apart import ever_meet
 from tile_ir.touched_bytes import Touch
-from tile_passes.sync.tree import Site, Tree
+from tile_passes.sync.tree import Site, Tree, is_rounds
 
 
 def conflicts(tree: Tree) -> list[int]:
@@ -64,7 +66,7 @@ def _by_region(tree: Tree, found: list[tuple[Site, Touch]], result: list[int]) -
     """Every pair of accesses to a tensor whose hulls overlap, unless their regions never meet."""
     ordered = sorted(found, key=lambda entry: entry[1].low)
     active: list[tuple[Site, Touch]] = []
-    decided: dict[tuple[object, object, object, object], bool] = {}
+    decided: dict[tuple[object, ...], bool] = {}
     for site, touch in ordered:
         active = [(s, t) for s, t in active if t.high > touch.low]
         active.append((site, touch))
@@ -72,11 +74,25 @@ def _by_region(tree: Tree, found: list[tuple[Site, Touch]], result: list[int]) -
             if not (touch.writes or t.writes) or (touch.atomic and t.atomic):
                 continue
             a, b = site.item, other.item
-            key = (a, touch.region, b, t.region)
+            one, two = site.region(touch), other.region(t)
+            key = (a, one, b, two, site is other)
             if key not in decided:
-                decided[key] = ever_meet(
-                    touch.region, a.path, t.region, b.path, tree.ranges, once=a is b
-                )
+                path = _path_beside(site, other)
+                decided[key] = ever_meet(one, a.path, two, path, tree.ranges, site is other)
             if decided[key]:
                 result[site.bit] |= 1 << other.bit
                 result[other.bit] |= 1 << site.bit
+
+
+def _path_beside(site: Site, other: Site) -> tuple[Stmt, ...]:
+    """What stands around and before `other`. In another phase of a loop it sees other values than
+    `site` does: what the loop defines is not the same then."""
+    path: list[Stmt] = []
+    phases = list(zip(site.phases, other.phases, strict=False))
+    same = True
+    for stmt in other.item.path:
+        path.append(stmt if same else replace(stmt))
+        if is_rounds(stmt) and phases:
+            one, two = phases.pop(0)
+            same = same and one == two
+    return tuple(path)

@@ -116,7 +116,7 @@ class Facts:
                     )
                 case Branch(taken=taken):
                     state = self.block(item.then if taken else item.orelse, state, phases)
-                case Repeat(dead=True):
+                case Repeat(most=0):
                     pass
                 case Repeat():
                     state = self.loop(item, state, phases)
@@ -168,7 +168,7 @@ class Facts:
         moved = True
         while moved:
             moved = False
-            for step in range(m):
+            for step in range(m if len(loop.entries) > 1 else int(min(m, loop.most))):
                 j = (loop.entries[0] + step) % m
                 old = heads[j]
                 again = outs[j - 1] if loop.wraps or j != loop.entries[0] else None

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tile_ir import Buffer, Effect, For, Func, If, Let, Memory, Op, Section, Store, While
 from tile_ir.bounds import EVERYTHING, INF, Interval, interval, linear_form, narrow, simplify
-from tile_ir.expr import Binary, Const, Expr, Load, Var, constant_value, walk
+from tile_ir.expr import Binary, Const, Expr, Load, Var, binary, constant_value, walk
 from tile_ir.location import Loc
 from tile_ir.machine import PIPES_OF_CORE, Core, Pipe
-from tile_ir.nodes import Body, Break, Region, Stmt
+from tile_ir.nodes import Body, Break, Region, Slice, Stmt
 from tile_ir.opdef import accesses, pipe_of
 from tile_ir.touched_bytes import Touch, resolved, touches
 from tile_ir.walk import Ranges, launch_ranges, loads, loop_range
@@ -31,6 +31,8 @@ _ORDERING = (
     Effect.WAIT_CROSS_FLAG,
 )
 Phases = tuple[int, ...]
+# Behind the name of a loop variable: the rounds of all phases. No user's name has it.
+_ROUNDS = "'"
 
 
 @dataclass(eq=False, slots=True)
@@ -42,6 +44,15 @@ class Site:
     item: Work
     phases: Phases
     touches: tuple[Touch, ...]
+    values: Mapping[Var, Expr]
+
+    def region(self, touch: Touch) -> Region:
+        """What is touched, in this combination of phases."""
+        dims = (
+            Slice(resolved(s.offset, self.values), resolved(s.extent, self.values), s.stride)
+            for s in touch.region.dims
+        )
+        return Region(touch.region.buffer, tuple(dims))
 
 
 @dataclass(eq=False, slots=True)
@@ -92,8 +103,8 @@ class Branch(Item):
 @dataclass(eq=False, slots=True)
 class Repeat(Item):
     """A loop: `modulus` phases, of which it begins with one of `entries` and may end with one of
-    `ends`; `runs` if it surely runs at least once, `wraps` if a phase may come twice, `dead` if it
-    never runs."""
+    `ends`; `runs` if it surely runs at least once, and `most` times; `wraps` if a phase may come
+    twice."""
 
     body: Block = field(init=False)
     modulus: int = 1
@@ -101,7 +112,7 @@ class Repeat(Item):
     ends: tuple[int, ...] = (0,)
     runs: bool = False
     wraps: bool = True
-    dead: bool = False
+    most: float = INF
 
 
 @dataclass(eq=False, slots=True)
@@ -250,7 +261,7 @@ class _Builder:
         for phases, ranges, chosen in _each_phase(phased, known, values):
             found = touches(stmt, self.addresses, ranges, chosen)
             if found:
-                site = Site(len(self.sites), item, phases, found)
+                site = Site(len(self.sites), item, phases, found, chosen)
                 item.sites[phases] = site
                 self.sites.append(site)
         if item.sites:
@@ -264,7 +275,7 @@ class _Builder:
         item = Work(block, len(block.items), stmt, Pipe(stmt.attr("pipe")), True, {}, path)
         block.items.append(item)
         for phases, _, _ in _each_phase(phased, {}, {}):
-            item.sites[phases] = Site(len(self.sites), item, phases, ())
+            item.sites[phases] = Site(len(self.sites), item, phases, (), {})
             self.sites.append(item.sites[phases])
 
     def event_ids(
@@ -293,24 +304,37 @@ class _Builder:
     ) -> None:
         repeat = Repeat(block, len(block.items), stmt)
         block.items.append(repeat)
-        inside = (*path, stmt)
+        inside: tuple[Stmt, ...] = (*path, stmt)
         if isinstance(stmt, For):
             span = loop_range(stmt, known)
             start, stop = constant_value(stmt.start), constant_value(stmt.stop)
             repeat.runs = start is not None and stop is not None and start < stop
-            repeat.dead = interval(resolved(stmt.stop - stmt.start, values), known).high <= 0
+            trips = interval(simplify(resolved(stmt.stop - stmt.start, values)), known)
+            repeat.most = max(0, trips.high)
             repeat.modulus = modulus_of(stmt, values)
             known = {**known, stmt.var: span}
             m = repeat.modulus
-            repeat.wraps = start is None or not span.high - span.low < m
+            repeat.wraps = start is None or repeat.most > m
             repeat.entries = tuple(range(m)) if start is None else (start % m,)
             repeat.ends = tuple(range(m))
             if start is not None and stop is not None:
                 repeat.ends = ((stop - 1) % m,) if start < stop else ()
             if m > 1:
-                rounds = Var(f"{stmt.var.name}'", stmt.var.dtype)
+                rounds = Var(stmt.var.name + _ROUNDS, stmt.var.dtype)
+                inside = (*path, _in_rounds(stmt, rounds, m))
                 phased = [*phased, _Phase(stmt.var, rounds, m, span)]
         repeat.body = self.block(stmt.body, repeat, repeat, known, values, phased, inside)
+
+
+def is_rounds(stmt: Stmt) -> bool:
+    """Whether a statement of a path stands for the rounds of a loop with phases."""
+    return isinstance(stmt, For) and stmt.var.name.endswith(_ROUNDS)
+
+
+def _in_rounds(loop: For, rounds: Var, modulus: int) -> For:
+    """The loop as one over rounds of all phases."""
+    start, last = (binary("//", e, modulus) for e in (loop.start, loop.stop - 1))
+    return replace(loop, var=rounds, start=start, stop=last + 1)
 
 
 def _each_phase(
