@@ -31,6 +31,7 @@ from tile_passes.sync.tree import (
     Site,
     Tree,
     Work,
+    orders,
     positions,
 )
 
@@ -56,8 +57,10 @@ def explain(tree: Tree, conflicts: list[int], plan: Plan, file: str) -> list[str
 
 def _summary(tree: Tree, conflicts: list[int], plan: Plan) -> str:
     met = _counted(len(hazards(tree, conflicts)), "hazard")
+    there = sum(1 for _ in orders(tree.root))
+    besides = f", besides {there} there before" if there else ""
     if not plan.pieces:
-        return f"{met}, nothing to insert"
+        return f"{met}, nothing to insert{besides}"
     kinds: dict[str, int] = {}
     for piece in plan.pieces:
         match piece:
@@ -70,7 +73,7 @@ def _summary(tree: Tree, conflicts: list[int], plan: Plan) -> str:
             case _:
                 name = "flag"
         kinds[name] = kinds.get(name, 0) + 1
-    return f"{met}, ordered by {', '.join(_counted(n, k) for k, n in kinds.items())}"
+    return f"{met}, ordered by {', '.join(_counted(n, k) for k, n in kinds.items())}{besides}"
 
 
 def _counted(number: int, what: str) -> str:

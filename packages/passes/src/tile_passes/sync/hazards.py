@@ -12,7 +12,7 @@ from tile_ir.nodes import For, If, Let, While
 from tile_ir.printer import print_expr
 from tile_ir.regions_apart import ever_meet
 from tile_ir.touched_bytes import Touch
-from tile_passes.sync.tree import Branch, Repeat, Site, Tree, Work, meeting
+from tile_passes.sync.tree import Branch, Order, Repeat, Site, Tree, Work, meeting
 
 # Scalar expressions longer than this are cut in labels.
 LONGEST_VALUE = 40
@@ -122,6 +122,16 @@ def statement(work: Work) -> str:
             places = ", ".join(value_text(i) for i in indices)
             return f"{buffer.name}[{places}] = {value_text(value)}"
     return type(stmt).__name__.lower()
+
+
+def existing(order: Order) -> str:
+    """A flag or barrier of the source, or of a composite operation."""
+    stmt = order.stmt
+    assert isinstance(stmt, Op), "flags and barriers are operations"
+    words = [str(a) for a in stmt.attrs] + [
+        value_text(o) for o in stmt.operands if isinstance(o, Expr)
+    ]
+    return " ".join([stmt.opdef.name, *words])
 
 
 def value_text(expr: Expr) -> str:
