@@ -56,7 +56,8 @@ def explain(tree: Tree, conflicts: list[int], plan: Plan, file: str) -> list[str
 
 
 def _summary(tree: Tree, conflicts: list[int], plan: Plan) -> str:
-    met = _counted(len(hazards(tree, conflicts)), "hazard")
+    pairs = {(h.earlier, h.later, h.kind) for h in hazards(tree, conflicts)}
+    met = _counted(len(pairs), "hazard")
     there = sum(1 for _ in orders(tree.root))
     besides = f", besides {there} there before" if there else ""
     if not plan.pieces:
