@@ -9,10 +9,10 @@ from slugs import uses
 
 from pages.markdown import ROOT, cell, code, listed, table
 from tile_frontend.compat import MODULES
-from tile_ir import LoopKind, Phase
+from tile_ir import Automatic, LoopKind, Phase
 from tile_ir.phases import PHASES
 from tile_passes import PIPELINE
-from tile_runtime.pass_configs import _PASSES_OF_KEY, _SWITCHES, PassConfigKey
+from tile_runtime.pass_configs import _AUTOMATIC_OF_KEY, _SWITCHES, PassConfigKey
 
 
 def slug_table() -> str:
@@ -58,20 +58,27 @@ def module_table() -> str:
     return table(("module", "has"), rows)
 
 
+# What is done about what a key leaves to the compiler.
+_LEAVES = {
+    Automatic.SYNC: "`insert_sync` orders the pipes",
+    Automatic.MEMORY: "`plan_memory` lets buffers share bytes",
+}
+
+
 def config_table() -> str:
     """What keys of `pass_configs` do here."""
     rows = [
         (
             f"`{k.name}`",
             code(k.value),
-            f"{' and '.join(map(code, names))} run{'s' * (len(names) < 2)}",
+            " and ".join(_LEAVES[automatic] for automatic in left),
         )
-        for k, names in _PASSES_OF_KEY.items()
+        for k, left in _AUTOMATIC_OF_KEY.items()
     ]
     rows += [
         (f"`{k.name}`", code(k.value), "checked to be True or False; see below")
         for k in PassConfigKey
-        if k in _SWITCHES and k not in _PASSES_OF_KEY
+        if k in _SWITCHES and k not in _AUTOMATIC_OF_KEY
     ]
     others = [k for k in PassConfigKey if k not in _SWITCHES]
     rows.append((f"{len(others)} others", "", "accepted, no effect"))

@@ -47,8 +47,7 @@ def test_a_flag_is_told_with_its_places_bytes_and_event() -> None:
     assert "set   after  line 6 [mte2] copy_gm_ub(X, a)\n" in text
     assert "wait  before line 8 [v] add(b, b, a)\n" in text
     assert (
-        "RAW of a (ub bytes 0 to 255): line 8 [v] add(b, b, a) reads what "
-        "line 6 [mte2] copy_gm_ub(X, a) wrote\n"
+        "RAW of a (ub bytes 0 to 255): add (line 8) reads what copy_gm_ub (line 6) wrote\n"
     ) in text
 
 

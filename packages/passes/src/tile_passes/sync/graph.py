@@ -11,7 +11,8 @@ import networkx as nx
 from tile_ir.machine import Pipe
 from tile_passes.sync.fences import Barrier, Fence, Flag, Piece, Plan
 from tile_passes.sync.hazards import Kind, hazards
-from tile_passes.sync.tree import Block, Branch, Repeat, Tree, Work, positions
+from tile_passes.sync.in_text import positions
+from tile_passes.sync.tree import Block, Branch, Repeat, Tree, Work
 
 # Nodes are Work items. Edges have: `pipe` if they are a pipe's own order; else `kinds`, the hazards
 # (empty for a kept piece), `carried`, and for a kept piece `label` and `carried`.

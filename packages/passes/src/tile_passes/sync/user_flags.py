@@ -17,7 +17,8 @@ from tile_ir.expr import Expr, Load, Var, constant_value, walk
 from tile_ir.location import Loc
 from tile_ir.machine import Pipe
 from tile_ir.nodes import Let
-from tile_passes.sync.tree import Block, Branch, Leave, Order, Phases, Repeat, Tree, orders
+from tile_passes.sync.in_text import orders
+from tile_passes.sync.tree import Block, Branch, Leave, Order, Phases, Repeat, Tree
 
 # More rounds of a loop than this are not looked at one by one.
 MOST_ROUNDS = 64
