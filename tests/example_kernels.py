@@ -12,9 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from tile_ir import Func
-from tile_ir.nodes import Op, Stmt
-from tile_ir.opdef import Effect
-from tile_ir.walk import bodies, rewrite
+from tile_passes.sync.without_flags import without_flags
 from tile_runtime.pass_configs import PassConfigKey, pass_options
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -22,9 +20,6 @@ SCRIPTS = sorted(EXAMPLES.glob("[0-9]*.py"))
 
 # What kernels without flags leave to the compiler.
 AUTOMATIC_SYNC = pass_options({PassConfigKey.TL_ASCEND_AUTO_SYNC: True}).automatic
-
-# What orders the pipes of one core; signals between cores stay the user's.
-IN_CORE = {Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER}
 
 
 def load(stem: str) -> ModuleType:
@@ -78,11 +73,4 @@ def automatic() -> dict[str, Func]:
 
 def unsynchronised(func: Func) -> Func:
     """The kernel without its in-core flags and barriers, and without what holds nothing else."""
-
-    def dropped(stmt: Stmt) -> Stmt | tuple[Stmt, ...]:
-        if isinstance(stmt, Op) and stmt.opdef.effect in IN_CORE:
-            return ()
-        inner = bodies(stmt)
-        return stmt if not inner or any(inner) else ()
-
-    return func.with_body(rewrite(func.launch.body, dropped))
+    return without_flags(func)

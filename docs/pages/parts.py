@@ -58,10 +58,9 @@ def module_table() -> str:
     return table(("module", "has"), rows)
 
 
-# What is done about what a key leaves to the compiler.
-_LEAVES = {
-    Automatic.SYNC: "`insert_sync` orders the pipes",
-    Automatic.MEMORY: "`plan_memory` lets buffers share bytes",
+_LEFT = {
+    Automatic.SYNC: "the order of each core's pipes",
+    Automatic.MEMORY: "which buffers share bytes",
 }
 
 
@@ -71,7 +70,7 @@ def config_table() -> str:
         (
             f"`{k.name}`",
             code(k.value),
-            " and ".join(_LEAVES[automatic] for automatic in left),
+            f"left to the compiler: {' and '.join(sorted(_LEFT[what] for what in left))}",
         )
         for k, left in _AUTOMATIC_OF_KEY.items()
     ]

@@ -40,10 +40,12 @@ def test_too_much_on_chip_memory() -> None:
     line = line_of("# too large")
     assert error.loc is not None and (error.loc.line, error.loc.column) == (line, 21)
     assert error.message.splitlines() == [
-        "ub needs 557056 bytes, but has 196608; `large` does not fit",
-        f"  small     32768 bytes at        0  float32[16, 512]  line {line - 1}",
-        f"  large    524288 bytes at    32768  float32[256, 512]  line {line}",
+        "ub needs 557056 bytes, but has 196608; `large` does not fit "
+        f"(*: needed together in line {line + 3})",
+        f"    small     32768 bytes  float32[16, 512]  line {line - 1}, live in line {line + 2}",
+        f"  * large    524288 bytes  float32[256, 512]  line {line}, live in line {line + 3}",
     ]
+    assert error.hint == "make `large` smaller by 327680 bytes"
     assert "    large = T.alloc_ub((256, 512)" in str(error) and not entries()
 
 

@@ -374,6 +374,7 @@ def test_15_too_much_memory_is_an_error_with_a_table(planning: bool) -> None:
             b = T.alloc_ub((256, 128), "float32")
             T.tile.fill(a, 0.0)
             T.tile.add(b, a, 1.0)
+            T.tile.mul(b, b, a)  # or b could be written over a
 
     error = raised(k, pass_configs={PassConfigKey.TL_ASCEND_MEMORY_PLANNING: planning})
     assert error.slug == "memory-overflow"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,10 @@ import pytest
 
 from tile_codegen_ascendc import DEVICE_HEADER_DIR
 from tile_ir import DEFAULT_TARGET, Func
+from tile_ir.check_sync import check_sync
+from tile_ir.check_sync.loops import SYNC
 from tile_ir.timing import timing_of
+from tile_ir.walk import rewrite, walk_ops
 from tile_runtime.native import launcher
 from tile_runtime.timeline import timeline_from
 
@@ -140,3 +143,31 @@ def test_every_mutant_is_objected_to(name: str, mutants: Mutants) -> None:
     chosen.value = 0
     print(f"{name}: {tried} mutants, {redundant} redundant, {len(disputed)} disputed")
     assert not disputed, "\n".join(disputed)
+
+
+# Compiling is what takes time: each example without each second of its flags and barriers.
+SHARE = 1 if WHOLE else 2
+
+
+@pytest.mark.parametrize("name", kernels())
+def test_proof_covers_what_the_simulator_finds(name: str, tmp_path: Path) -> None:
+    """Where the simulator objects to an example with one instruction less, so does the proof from
+    its text, which looks at all trip counts."""
+    func, arguments = kernels()[name]
+    batch, strict = KernelBatch(tmp_path), launcher().CHECKS_STRICT
+    batch.add(func)
+    whole = batch.funcs[0]
+    missing = [o for o in walk_ops(whole.launch.body) if o.opdef.effect in SYNC][::SHARE]
+    for op in missing:
+        body = rewrite(whole.launch.body, lambda s, op=op: () if s is op else s)
+        batch.funcs.append(replace(whole.with_body(body), name=f"without_{len(batch.funcs)}"))
+    batch.build()
+    assert not check_sync(whole) and batch.run(0, arguments, checks=strict).error is None
+    noticed = 0
+    for number, op in enumerate(missing, start=1):
+        fault = batch.run(number, arguments, checks=strict).error
+        said = check_sync(batch.funcs[number])
+        assert said or fault is None, (op.loc, fault.text)
+        noticed += bool(said)
+    print(f"{name}: {len(missing)} mutants, {noticed} noticed")
+    assert noticed

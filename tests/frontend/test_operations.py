@@ -3,6 +3,7 @@
 import pytest
 
 import tile_frontend as T
+import tile_ir
 from tile_ir import OPS, KernelError
 from tile_ir.diagnostics import KernelWarning
 from tile_ir.expr import constant_value
@@ -261,3 +262,18 @@ def test_a_count_beyond_the_buffers_means_all_of_them_where_calls_are_lax():
     assert counts == [64, 64] and cast.operand("count") is None
     with pytest.raises(KernelError, match="count is 4096"):
         made()
+
+
+def test_a_count_from_an_element_reaches_as_far_as_it_says() -> None:
+    @T.prim_func
+    def k(X: T.Tensor((4, 128), "float16"), n: T.int32):
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            a = T.alloc_ub((4, 128), "float16")
+            b = T.alloc_ub((4, 128), "float32")
+            T.copy(X, a)
+            T.tile.cast(b[1, 64], a[2, 64], "CAST_NONE", 64)
+            T.tile.cast(b[1, 64], a[2, 0], "CAST_NONE", n)
+
+    text = tile_ir.print_func(k)
+    assert "cast($b[1:+1, 64:+64], $a[2:+1, 64:+64], none)" in text
+    assert "cast($b[1:+1, 64:+64], $a[2:+1, 0:+64], %n)" in text

@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
 
 import tile_ir
 from fuzz.campaign import Tally, run_seeds, save, shrunk
@@ -23,6 +24,9 @@ def main() -> int:
     parser.add_argument("count", type=int, nargs="?", default=2000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument(
+        "--minimal", type=int, default=20, help="try removals from every Nth kernel"
+    )
     parser.add_argument("--keep", action="store_true", help="save failing kernels, made small")
     given = parser.parse_args()
     machine_library()  # once, before there are several processes
@@ -32,7 +36,7 @@ def main() -> int:
     firsts = range(given.seed, end, CHUNK)
     sizes = [min(CHUNK, end - f) for f in firsts]
     with ProcessPoolExecutor(given.jobs) as pool:
-        for part in pool.map(run_seeds, firsts, sizes):
+        for part in pool.map(run_seeds, firsts, sizes, repeat(given.minimal)):
             tally.add(part)
     print(report(tally, time.perf_counter() - start))
     _show(tally, given.keep)

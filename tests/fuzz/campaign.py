@@ -13,14 +13,14 @@ from fuzz.barriers import barriers_everywhere
 from fuzz.kernels import random_kernel
 from fuzz.minimality import Minimality, minimality
 from fuzz.shrink import shrink
-from fuzz.verdict import Checked, Failure, Opinions, check, check_static, is_sync, opinions
+from fuzz.verdict import Checked, Failure, Opinions, check, is_sync, opinions, static_failures
 from tile_ir import Func, If, LoopKind, Op, Region, Section
 from tile_ir.nodes import Break, For, Stmt, While
 from tile_ir.walk import walk
 
 FOUND = Path(__file__).parent / "found"
-# Every so many kernels are planned into small memories, and asked what of their order is needed.
-TIGHT, MINIMAL = 3, 10
+# Every so many kernels are planned into small memories.
+TIGHT = 3
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,9 @@ def is_tight(seed: int) -> bool:
     return seed % TIGHT == 0
 
 
-def run_seeds(first: int, count: int, by: Opinions | None = None) -> Tally:
-    """Check the kernels of `count` seeds."""
+def run_seeds(first: int, count: int, minimal: int = 0, by: Opinions | None = None) -> Tally:
+    """Check the kernels of `count` seeds; of every `minimal`th, if it is not 0, also what of its
+    order is needed."""
     by = by or opinions()
     tally = Tally()
     start = time.process_time()
@@ -72,7 +73,7 @@ def run_seeds(first: int, count: int, by: Opinions | None = None) -> Tally:
             tally.found.append(Found(seed, checked.failure))
         elif checked.final is not None:
             tally.inserted.update(kind_of(s) for s in walk(checked.final.launch.body) if is_sync(s))
-            if by.checkers and seed % MINIMAL == 0:
+            if by.checkers and minimal and seed % minimal == 0:
                 tally.minimal = tally.minimal + minimality(checked.final, notices(checked, by))
     tally.seconds = time.process_time() - start
     return tally
@@ -80,7 +81,7 @@ def run_seeds(first: int, count: int, by: Opinions | None = None) -> Tally:
 
 def notices(checked: Checked, by: Opinions) -> Callable[[Func], bool]:
     """Whether a static checker objects to a function."""
-    return lambda func: check_static(func, checked.target, by) is not None
+    return lambda func: bool(static_failures(func, checked.target, by))
 
 
 def kind_of(stmt: Stmt) -> str:
@@ -124,8 +125,10 @@ def shrunk(seed: int, failure: Failure, by: Opinions) -> Func:
     plain = Opinions(lambda func, target: barriers_everywhere(func))
     tight = is_tight(seed)
 
+    about = by.of(failure.kind)
+
     def still(func: Func) -> bool:
-        found = check(func, seed, by, compared=5, tight=tight).failure
+        found = check(func, seed, about, compared=5, tight=tight).failure
         if found is None or found.kind != failure.kind:
             return False
         before_order = found.kind == "interpreter" or found.kind.startswith("pass")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fuzz.barriers import barriers_everywhere
+from fuzz.barriers import barriers_everywhere, read_before
 from tile_ir import OPS, Core, Func, Op, Phase, Section
 from tile_ir.expr import Const
 from tile_ir.location import Loc
@@ -32,7 +32,10 @@ def flags_everywhere(func: Func, sets_first: bool = False) -> Func:
 
 def _ordered(body: Body, sets_first: bool) -> Body:
     result: list[Stmt] = []
-    for stmt in body:
+    for old in body:
+        lets, stmt = read_before(old)
+        for let in lets:
+            result += [let, *_gap(let.loc, sets_first)]
         inner = tuple(
             (*_gap(stmt.loc, sets_first), *_ordered(b, sets_first)) if b else b
             for b in bodies(stmt)

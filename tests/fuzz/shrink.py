@@ -26,7 +26,7 @@ from tile_ir.walk import walk as walk_body
 Predicate = Callable[[Func], bool]
 
 
-def shrink(func: Func, still: Predicate, most: int = 2000) -> Func:
+def shrink(func: Func, still: Predicate, most: int = 600) -> Func:
     """A small function for which `still` holds, as it does for `func`; `most` functions are tried.
     Only functions that pass the verifier are."""
     tried = 0

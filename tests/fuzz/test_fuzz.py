@@ -8,7 +8,9 @@ import pytest
 
 import tile_ir
 from fuzz.campaign import FOUND, run_seeds, shrunk
+from fuzz.minimality import Minimality
 from fuzz.verdict import check, opinions
+from tile_passes.pipeline import PASSES
 
 KERNELS, CHUNK = 2000, 50
 
@@ -22,6 +24,18 @@ def test_random_kernels(first: int) -> None:
         pytest.fail(
             f"seeds {[f.seed for f in found]}; of {seed}: {failure.kind}: {failure.message}\n{small}"
         )
+
+
+def test_what_is_inserted_is_needed() -> None:
+    """Of every 50th kernel: the whole measure is that of `make fuzz`."""
+    by = opinions()
+    if "insert_sync" not in PASSES or "check_sync" not in dict(by.checkers):
+        pytest.skip("insert_sync and check_sync are not both there")
+    found = Minimality()
+    for seed in range(0, KERNELS, 50):
+        found = found + run_seeds(seed, 1, 1, by).minimal
+    assert found.single_noticed >= 0.99 * found.single, found
+    assert found.flags_noticed >= 0.99 * found.flags, found
 
 
 @pytest.mark.parametrize("path", sorted(FOUND.glob("*.tir")), ids=lambda p: p.stem)

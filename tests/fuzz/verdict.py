@@ -17,7 +17,7 @@ from fuzz.machine import Outcome, run
 from fuzz.schedules import problem_of_schedules
 from tile_ir import DEFAULT_TARGET, Func, KernelError, Phase, Target, TileError
 from tile_ir.nodes import Body, Stmt
-from tile_ir.walk import buffers, rewrite, walk
+from tile_ir.walk import rewrite, walk
 from tile_passes import apply_passes
 from tile_passes.pipeline import PASSES
 
@@ -32,7 +32,8 @@ SETS, COMPARED = 5, 2
 
 @dataclass(frozen=True)
 class Failure:
-    """Whose opinion it is, and what it says."""
+    """Whose opinion it is, and what it says; of several that are joined with `+`, the first one's
+    words."""
 
     kind: str
     message: str
@@ -40,10 +41,17 @@ class Failure:
 
 @dataclass(frozen=True)
 class Opinions:
-    """How a planned function is ordered, and who checks the result."""
+    """How a planned function is ordered, and who checks the result; whether it also runs."""
 
     order: Order
     checkers: tuple[tuple[str, Checker], ...] = ()
+    runs: bool = True
+
+    def of(self, kind: str) -> Opinions:
+        """Those only that a kind of failure is about."""
+        kinds = kind.split("+")
+        kept = tuple(c for c in self.checkers if c[0] in kinds)
+        return replace(self, checkers=kept, runs=len(kept) < len(kinds))
 
 
 @dataclass(frozen=True)
@@ -75,12 +83,11 @@ def automatic_order() -> Order:
 def check(
     func: Func, seed: int, by: Opinions, *, compared: int = COMPARED, tight: bool = False
 ) -> Checked:
-    """Everything that is wrong with a PIPELINED kernel after planning and ordering; the first thing
-    found. It runs with all trip counts, and for `compared` of the sets of arguments its results are
+    """What is wrong with a PIPELINED kernel after planning and ordering. It runs with all trip counts, and for `compared` of the sets of arguments its results are
     compared. `tight` plans into memories that are too small for all buffers side by side."""
     arguments = argument_sets(func, seed, SETS)
     try:
-        expected = [_interpreted(func, a) for a in arguments[:compared]]
+        expected = [_interpreted(func, a) for a in arguments[:compared]] if by.runs else []
     except TileError as error:
         return Checked(None, DEFAULT_TARGET, Failure("interpreter", str(error)))
     try:
@@ -89,12 +96,19 @@ def check(
         tile_ir.verify(final, target)
     except TileError as error:
         return Checked(None, DEFAULT_TARGET, Failure(f"pass {error.slug}", str(error)))
-    failure = (
-        check_static(final, target, by)
-        or _run_problem(final, arguments, expected)
-        or same_statements(planned, final)
-    )
-    return Checked(final, target, failure)
+    failures = [
+        *static_failures(final, target, by),
+        _run_problem(final, arguments, expected) if by.runs else None,
+        same_statements(planned, final),
+    ]
+    return Checked(final, target, _joined([f for f in failures if f is not None]))
+
+
+def _joined(failures: Sequence[Failure]) -> Failure | None:
+    """All at once, so that kinds say who sees what nobody else does."""
+    if not failures:
+        return None
+    return Failure("+".join(f.kind for f in failures), failures[0].message)
 
 
 def plan(func: Func, tight: bool) -> tuple[Func, Target]:
@@ -115,11 +129,12 @@ def plan(func: Func, tight: bool) -> tuple[Func, Target]:
         return apply_passes(func, ["plan_memory"], DEFAULT_TARGET), DEFAULT_TARGET
 
 
-def check_static(final: Func, target: Target, by: Opinions) -> Failure | None:
-    for name, checker in by.checkers:
-        for problem in checker(final, target):
-            return Failure(name, f"{problem.slug}: {problem.message} at {problem.loc}")
-    return None
+def static_failures(final: Func, target: Target, by: Opinions) -> list[Failure]:
+    """The first problem that each checker finds."""
+    found = ((name, next(iter(checker(final, target)), None)) for name, checker in by.checkers)
+    return [
+        Failure(name, f"{p.slug}: {p.message} at {p.loc}") for name, p in found if p is not None
+    ]
 
 
 def _run_problem(final: Func, arguments: list[list[Any]], expected: list[Any]) -> Failure | None:
@@ -172,13 +187,18 @@ def same(x: Any, y: Any) -> bool:
 
 def same_statements(planned: Func, final: Func) -> Failure | None:
     """Ordering adds flags and barriers and changes nothing else of what is done."""
-    known = {b.name for b in buffers(planned)}
+    known = {a.buffer.name for a in planned.launch.allocs}
     before = [s for s in walk(planned.launch.body) if not is_sync(s)]
     # The condition of a `while` that reads memory is kept in a variable.
     after = [
         s
         for s in walk(final.launch.body)
-        if not is_sync(s) and not (isinstance(s, tile_ir.Store) and s.buffer.name not in known)
+        if not is_sync(s)
+        and not (
+            isinstance(s, tile_ir.Store)
+            and s.buffer.memory is tile_ir.Memory.VAR
+            and s.buffer.name not in known
+        )
     ]
     kinds = [[(type(s).__name__, getattr(getattr(s, "opdef", None), "name", "")) for s in b]
              for b in (before, after)]  # fmt: skip

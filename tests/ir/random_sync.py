@@ -171,13 +171,33 @@ def anything(rng: random.Random) -> Func:
     return program.func(program.body(0, ()))
 
 
-def pipeline(rng: random.Random) -> Func:
+def unprimed(
+    p: Program,
+    slots: int,
+    stop: Expr,
+    steps: Callable[[Expr, Expr], list[Stmt]],
+    drained: Callable[[Expr], list[Stmt]],
+) -> list[Stmt]:
+    """Who comes first to a slot does not wait; every slot that was used is drained."""
+
+    def late(k: Var) -> Body:
+        waits = (0, 4)
+        return tuple(
+            If(k >= slots, (x,), (), p.loc()) if i in waits else x
+            for i, x in enumerate(steps(k, k % slots))
+        )
+
+    ends = [If(stop > s, tuple(drained(Const(s))), (), p.loc()) for s in range(slots)]
+    return [p.loop(0, stop, late), *ends]
+
+
+def pipeline(rng: random.Random) -> Func:  # noqa: C901
     """Load, compute, store over one or two slots, as written by hand, in one of several styles."""
     p = Program(rng)
     slots = rng.choice((1, 2, 2, 3, 4))
     x, y, _ = p.buffers
     stop: Expr = rng.choice([N, N, Const(3), N + M])
-    style = rng.randrange(5)
+    style = rng.randrange(6)
 
     def steps(k: Expr, slot: Expr, free: bool) -> list[Stmt]:
         """One tile through the three stages; with `free` it waits for its slots to be free."""
@@ -263,6 +283,8 @@ def pipeline(rng: random.Random) -> Func:
             p.wait("v", "mte2", 1),
         )
         body = [If(stop > 0, runs, (), p.loc())]
+    elif style == 5:
+        body = unprimed(p, min(slots, 2), stop, lambda k, s: steps(k, s, True), drained)
     elif style == 3:  # a nested loop: slots go on counting
         inner = rng.choice((2, 4))
 

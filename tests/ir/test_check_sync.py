@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from pathlib import Path
 
@@ -10,9 +11,26 @@ import golden
 import pytest
 
 import tile_ir
-from tile_ir import DEFAULT_TARGET, Func, Op, Phase, Section
+from tile_ir import (
+    DEFAULT_TARGET,
+    OPS,
+    Alloc,
+    Buffer,
+    Core,
+    Func,
+    Launch,
+    Loc,
+    Memory,
+    Op,
+    Phase,
+    Region,
+    Section,
+    Slice,
+)
 from tile_ir.check_sync import check_sync
 from tile_ir.check_sync.loops import SYNC
+from tile_ir.dtypes import FLOAT32
+from tile_ir.expr import Const, Var
 from tile_ir.walk import rewrite, walk_ops
 from tile_passes import run_pipeline
 
@@ -93,3 +111,36 @@ def test_flash_attention_takes_little_time() -> None:
     started = time.process_time()
     check_sync(func)
     assert time.process_time() - started < 0.06  # 7 ms on an idle machine
+
+
+def straight(count: int, every: int) -> Func:
+    """Additions of rows of many buffers with a barrier after each few."""
+    rng = random.Random(1)
+    here = Loc("k.py", 1, 1)
+    shape = (Const(8), Const(64))
+    buffers = [Buffer(f"b{i}", Memory.UB, FLOAT32, shape, here) for i in range(60)]
+
+    def row(buffer: Buffer) -> Region:
+        at = Slice(Const(rng.randrange(8)), Const(1))
+        return Region(buffer, (at, Slice(Const(0), Const(64))))
+
+    body: list[Op] = []
+    for i in range(count):
+        place = Loc("k.py", 2 + i, 1)
+        one, two, three = map(row, rng.sample(buffers, 3))
+        body.append(Op(OPS["add"], (one, two, three), (), place))
+        if i % every == 0:
+            body.append(Op(OPS["pipe_barrier"], (), ("v",), place))
+    allocs = tuple(Alloc(b, here, 2048 * i) for i, b in enumerate(buffers))
+    section = Section(Core.VECTOR, tuple(body), here)
+    launch = Launch(Const(1), Var("cid"), Var("vid"), 1, allocs, (section,), here)
+    return Func("straight", (), launch, Phase.SYNCED, here)
+
+
+@pytest.mark.parametrize("every", [1, 10, 10_000], ids=["ordered", "partly", "hardly"])
+def test_two_thousand_operations_take_little_time(every: int) -> None:
+    func = straight(2000, every)
+    started = time.process_time()
+    found = check_sync(func)
+    assert bool(found) == (every > 1)
+    assert time.process_time() - started < 1.5  # 0.6 s on an idle machine

@@ -96,7 +96,9 @@ class _Writer:
             self.op(depth, f"add(${dst}, ${a}, ${b})")
         elif kind < 0.72:
             self.op(depth, f"add(${dst}, ${a}, {self.value()})")
-        elif kind < 0.77 and a != dst:
+        elif kind < 0.74:
+            self.op(depth, f"round(${dst}, ${a}, 64, none)")
+        elif kind < 0.78 and a != dst:
             start = rng.choice([0, half])
             self.op(depth, f"abs(${dst}[{start}:+{half}], ${a}[{start}:+{half}])")
         elif kind < 0.82 and self.root(a) != self.root(dst):

@@ -97,6 +97,77 @@ def test_opt_prints_what_it_reads(
     assert "phase typed" in run(capsys, "opt", str(path), "-p", "infer_memory")
 
 
+CHECKED = """file 0 "k.py"
+func "k" phase {phase} @0:1:1 {{
+  tensor $A: float32 [64] @0:1:1
+  launch blocks(2) %cid %vid threads 1 @0:1:1 {{
+    alloc $x: ub float32 [64] address 0 @0:2:5
+    alloc $y: ub float32 [64] address {address} @0:3:5
+    section vector @0:4:5 {{
+      copy_gm_ub($A, $x) {{pad_value=0.0}} @0:5:7
+      {order} @0:6:7
+      exp($y, $x) @0:7:7
+      barrier_all() @0:8:7
+      add($y, $y, $x) @0:9:7
+    }}
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "finding"),
+    [
+        ({}, ""),
+        ({"address": 8}, "error[address-alignment]"),
+        ({"address": 128}, "k.py:7:7: error[memory-overlap]"),
+        ({"order": 'pipe_barrier() {pipe="v"}'}, "k.py:7:7: error[sync-missing]"),
+        ({"order": 'pipe_barrier() {pipe="v"}', "phase": "planned"}, ""),
+    ],
+    ids=str,
+)
+def test_check_prints_what_it_finds(
+    change: dict[str, object],
+    finding: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "k.tir"
+    path.write_text(
+        CHECKED.format(**{"phase": "synced", "address": 256, "order": "barrier_all()", **change})
+    )
+    assert main(["check", str(path)]) == bool(finding)
+    printed = capsys.readouterr().out
+    assert finding in printed if finding else printed == "k: in order\n"
+
+
+def test_check_compiles_a_kernel(script: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "check", f"{script}:plain") == "plain: in order\n"
+
+
+ADDED = """
+import tile_frontend as T
+@T.prim_func
+def added(X: T.Tensor((64,), "float32")):
+    with T.Kernel(1, is_npu=True) as (cid, vid):
+        a = T.alloc_ub((64,), "float32")
+        with T.Scope("V"):
+            T.copy(X, a)
+            T.tile.add(a, a, 1.0)
+"""
+
+
+def test_opt_explains_and_draws_the_order_of_pipes(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    script, picture = tmp_path / "added.py", tmp_path / "order.svg"
+    script.write_text(ADDED)
+    text = run(capsys, "opt", f"{script}:added", "--explain", "--graph", str(picture))
+    assert "flag mte2 -> v, event 0\n" in text
+    assert "RAW, WAW of a (ub bytes 0 to 255): add (line 9) reads what copy_gm_ub" in text
+    assert picture.read_text().startswith("<svg ")
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [

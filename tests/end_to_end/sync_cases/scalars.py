@@ -65,7 +65,6 @@ def scalar_operand_from_another_buffer(rounds: int | None) -> Func:
     (X,),
     (ROWS,),
     lambda x, n: (first_rows(x * x[:, :, 4:5], n),),
-    missing="nothing can stand between the load and the operation of one statement",
 )
 def scalar_operand_from_the_destination(rounds: int | None) -> Func:
     """One statement reads an element on the scalar unit and overwrites it on V."""

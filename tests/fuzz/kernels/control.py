@@ -154,14 +154,12 @@ class Control:
         w = self.writer
         stop, fewest, most = self.trips(scope)
         var = Var(w.name("i"))
-        read = {part.buffer for part in _loads(stop)}
         inner = scope.inside(
             rounds=scope.rounds * max(most, 1),
             breakable=True,
             broke=False,
             integers=[*scope.integers, var],
             loops=[*scope.loops, var],
-            locked=scope.locked | {scope.root(b) for b in read},
         )
         body = self.body(inner)
         if not body:

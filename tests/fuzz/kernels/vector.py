@@ -76,7 +76,7 @@ class VectorLeaves:
             alias = w.alloc(Memory.UB, w.rng.choice([other, root.dtype]), shape, alias_of=root)
             if alias.dtype is not root.dtype:
                 self.raw.update((root, alias))
-            scope.roots[alias] = w.roots[alias] = root
+            scope.roots[alias] = root
             scope.make_ready(alias)
             self.flat.append(alias)
         return result

@@ -26,8 +26,6 @@ from tile_ir import (
 )
 from tile_ir.expr import Const, Expr, Var
 from tile_ir.nodes import AttrValue, Body, Operand
-from tile_ir.opdef import accesses
-from tile_ir.walk import loads
 
 
 class Illegal(Exception):
@@ -42,7 +40,6 @@ class Writer:
     allocs: list[Alloc] = field(default_factory=list)
     lines: int = 0
     names: dict[str, int] = field(default_factory=dict)
-    roots: dict[Buffer, Buffer] = field(default_factory=dict)  # of aliases
 
     def loc(self) -> Loc:
         self.lines += 1
@@ -80,13 +77,6 @@ class Writer:
             given = list(op.operands)
             given[hidden[0]] = Region.whole(scratch)
             op = Op(opdef, tuple(given), attrs, op.loc)
-        # The scalar unit reads such an element before the operation starts, but nothing can stand
-        # between the two that says so.
-        written = {
-            self.roots.get(r.buffer, r.buffer) for r, access in accesses(op) if access.writes
-        }
-        if any(self.roots.get(load.buffer, load.buffer) in written for load in loads(op)):
-            raise Illegal("an element of what is written")
         problem = check_op(op)
         if problem is not None:
             raise Illegal(problem.message)

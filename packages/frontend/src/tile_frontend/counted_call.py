@@ -10,8 +10,10 @@ from tile_frontend.faults import Fault
 from tile_frontend.first_elements import first_elements
 from tile_frontend.trace import current
 from tile_frontend.values import Pending, Scalar, Tile, View, python_number
-from tile_ir import Diagnostic, OpDef, Region
+from tile_ir import Diagnostic, OpDef, Region, Slice
+from tile_ir.bounds import simplify
 from tile_ir.diagnostics import warn
+from tile_ir.expr import Const, Load, is_constant
 from tile_ir.switches import switch
 
 # Where scripts have to say how many elements are meant.
@@ -38,6 +40,8 @@ class CountedFunction(OpFunction):
                 f"it takes {', '.join(self.parameters)}",
             )
         number = python_number(count)
+        if any(isinstance(given[name], Scalar) for name in self.buffers):
+            given = {**given, **self.from_elements(given)}
         if isinstance(count, Scalar) or not isinstance(number, int):
             return build_op(self.opdef, given, self.__name__)
         if switch("lax_calls"):
@@ -46,6 +50,15 @@ class CountedFunction(OpFunction):
         if None not in sides.values():
             given = {**given, **sides, "count": None}
         return build_op(self.opdef, given, self.__name__)
+
+    def from_elements(self, given: dict[str, Any]) -> dict[str, Region]:
+        """Operands of which some are elements: each from there on, as much as all of them have."""
+        found = {name: r for name in self.buffers if (r := region_of(given[name])) is not None}
+        shapes = [r.static_extents() for r in found.values()]
+        if None in shapes:
+            return found
+        least = min(math.prod(extents or ()) for extents in shapes)
+        return {name: first_elements(r, least) or r for name, r in found.items()}
 
     def at_most_all(self, given: dict[str, Any], count: int) -> int:
         """The count, but no more than the smallest operand has: scripts written for a compiler that
@@ -79,10 +92,25 @@ class CountedFunction(OpFunction):
 
 
 def region_of(value: Any) -> Region | None:
-    """The region an operand stands for."""
+    """The region an operand stands for: an element means all from there on."""
     match value:
+        case Region():
+            return value
         case Tile():
             return Region.whole(value.buffer)
         case View(region=region):
             return region
+        case Scalar(expr=Load() as load) if load.indices:
+            return _from(load)
     return None
+
+
+def _from(load: Load) -> Region:
+    """The elements from one on, as far as they are a box of the buffer: behind the last index that
+    is not zero, everything."""
+    last = max((d for d, i in enumerate(load.indices) if not is_constant(i, 0)), default=0)
+    dims = []
+    for d, (index, size) in enumerate(zip(load.indices, load.buffer.shape, strict=True)):
+        extent = Const(1) if d < last else simplify(size - index)
+        dims.append(Slice(index, extent))
+    return Region(load.buffer, tuple(dims))

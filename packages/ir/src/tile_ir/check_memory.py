@@ -16,6 +16,7 @@ from tile_ir.diagnostics import Diagnostic
 from tile_ir.expr import Binary, Const, Expr, Unary, constant_value
 from tile_ir.footprint import buffer_bytes
 from tile_ir.geometry import is_contiguous
+from tile_ir.live_bytes import Live, same_bytes, union, without
 from tile_ir.location import Loc
 from tile_ir.machine import Memory
 from tile_ir.nodes import (
@@ -47,8 +48,6 @@ from tile_ir.walk import (
     walk,
 )
 
-# Values somebody may still read, by buffer: bytes and the line of the next reader.
-Live = Mapping[Buffer, tuple[tuple[float, float, Loc], ...]]
 Facts = Mapping[Expr, int]
 _PLACEMENT = frozenset({"phase-address", "address-alignment", "address-range", "alias"})
 # So many statements behind a branch are looked at with what the branch not taken says.
@@ -83,7 +82,7 @@ class _Check:
     scratch: set[Buffer] = field(default_factory=set)
     written: set[Buffer] = field(default_factory=set)
     found: dict[tuple[Buffer, Buffer, int], Diagnostic] = field(default_factory=dict)
-    last_uses: dict[int, list[Buffer]] = field(default_factory=dict)
+    first_uses: dict[int, list[Buffer]] = field(default_factory=dict)
     breaks: list[Live] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -102,11 +101,13 @@ class _Check:
 
     def section(self, section: Section) -> None:
         ranges = launch_ranges(self.func)
-        self.written, self.last_uses = set(), {}
+        self.written, self.first_uses = set(), {}
         for buffer in self.scratch & self.partners.keys():
-            owner = _owner(section.body, buffer)
-            if owner is not None:
-                self.last_uses.setdefault(id(owner), []).append(buffer)
+            places = {s.loc for s in walk(section.body) if buffer in buffers_of(s)}
+            for loc in places:
+                owner = _owner(section.body, buffer, loc)
+                if owner is not None:
+                    self.first_uses.setdefault(id(owner), []).append(buffer)
         # What may have been written before a statement, then what may be read after it.
         before: dict[int, frozenset[Buffer]] = {}
         self.forward(section.body, frozenset(), before)
@@ -167,11 +168,11 @@ class _Check:
             if isinstance(stmt, If) and not facts and not stmt.orelse:
                 then = self.block(stmt.then, 0, live, here, facts, before)
                 skipped = self.skipped(body, at, stmt.condition, behind, visible, first, before)
-                live = _union(then, skipped)
+                live = union(then, skipped)
                 live = self.own(stmt, live, here, facts, before)
             else:
                 live = self.statement(stmt, live, here, facts, before)
-            for buffer in self.last_uses.get(id(stmt), ()):
+            for buffer in self.first_uses.get(id(stmt), ()):
                 live = {b: spans for b, spans in live.items() if b is not buffer}
             behind.append(live)
         return live
@@ -212,7 +213,7 @@ class _Check:
                 taken = [b for b, value in ((then, 1), (orelse, 0)) if decided in (None, value)]
                 result: Live = {}
                 for body in taken:
-                    result = _union(result, self.block(body, 0, live, inside, facts, before))
+                    result = union(result, self.block(body, 0, live, inside, facts, before))
                 live = result
             case For(body=body) | While(body=body):
                 self.breaks.append(live)
@@ -221,14 +222,14 @@ class _Check:
                     entered = self.block(body, 0, head, inside, {}, before)
                     if isinstance(stmt, While):
                         entered = self.own(stmt, entered, known, {}, before)
-                    new = _union(head, entered)
-                    if _same(new, head):
+                    new = union(head, entered)
+                    if same_bytes(new, head):
                         break
                     head = new
                 runs = isinstance(stmt, For) and (
                     interval(simplify(stmt.stop - stmt.start), known).low > 0
                 )
-                live = entered if runs else _union(entered, live)
+                live = entered if runs else union(entered, live)
                 self.breaks.pop()
             case Break():
                 live = self.breaks[-1]
@@ -254,11 +255,11 @@ class _Check:
         for t in mine:
             if t.writes and _solid(t.region) and not _reads(stmt, t.region):
                 root = self.roots[t.region.buffer]
-                changed[root] = _without(changed.get(root, ()), t.low, t.high)
+                changed[root] = without(changed.get(root, ()), t.low, t.high)
         for t in mine:
             if not t.writes or _reads(stmt, t.region):
                 root = self.roots[t.region.buffer]
-                rest = _without(changed.get(root, ()), t.low, t.high)
+                rest = without(changed.get(root, ()), t.low, t.high)
                 changed[root] = tuple(sorted((*rest, (t.low, t.high, stmt.loc))))
         return changed
 
@@ -309,19 +310,19 @@ def _meet(a: Alloc, b: Alloc) -> bool:
     return start_a < start_b + buffer_bytes(b) and start_b < start_a + buffer_bytes(a)
 
 
-def _owner(body: Body, buffer: Buffer) -> Stmt | None:
-    """The first user in the smallest block with all uses of a buffer: scratch holds nothing
-    before it."""
-    users = [s for s in body if _uses(s, buffer)]
+def _owner(body: Body, buffer: Buffer, loc: Loc) -> Stmt | None:
+    """The first user in the smallest block with all that one operation of the script, at `loc`,
+    became: scratch holds nothing before it."""
+    users = [s for s in body if _uses(s, buffer, loc)]
     if len(users) == 1 and buffer not in buffers_of(users[0]):
-        inner = [b for b in bodies(users[0]) if any(_uses(s, buffer) for s in b)]
+        inner = [b for b in bodies(users[0]) if any(_uses(s, buffer, loc) for s in b)]
         if len(inner) == 1:
-            return _owner(inner[0], buffer)
+            return _owner(inner[0], buffer, loc)
     return users[0] if users else None
 
 
-def _uses(stmt: Stmt, buffer: Buffer) -> bool:
-    return any(buffer in buffers_of(s) for s in walk((stmt,)))
+def _uses(stmt: Stmt, buffer: Buffer, loc: Loc) -> bool:
+    return any(s.loc == loc and buffer in buffers_of(s) for s in walk((stmt,)))
 
 
 def _equalities(condition: Expr) -> Iterable[tuple[Expr, int]]:
@@ -363,11 +364,15 @@ def _solid(region: Region) -> bool:
 
 
 def _reads(stmt: Stmt, region: Region) -> bool:
-    """Whether a region that is written is read too."""
+    """Whether a region that is written is read too. Working memory the compiler hands to an
+    operation has no value before."""
     if not isinstance(stmt, Op):
         return False
     return any(
-        o is region and stmt.opdef.operand_def(i).access.reads for i, o in enumerate(stmt.operands)
+        o is region
+        and stmt.opdef.operand_def(i).access.reads
+        and stmt.opdef.operand_def(i).name not in stmt.opdef.hidden
+        for i, o in enumerate(stmt.operands)
     )
 
 
@@ -375,40 +380,8 @@ def _in_place(stmt: Stmt, w: Touch, r: Touch) -> bool:
     """Whether the operation may write the very bytes it reads."""
     if not isinstance(stmt, Op) or not stmt.opdef.may_alias:
         return False
-    same_bytes = (w.low, w.high) == (r.low, r.high)
-    return same_bytes and w.region.dtype.size == r.region.dtype.size
-
-
-def _without(
-    spans: tuple[tuple[float, float, Loc], ...], low: float, high: float
-) -> tuple[tuple[float, float, Loc], ...]:
-    if not spans:
-        return spans
-    result = []
-    for a, b, loc in spans:
-        if a < low:
-            result.append((a, min(b, low), loc))
-        if b > high:
-            result.append((max(a, high), b, loc))
-    return tuple(result)
-
-
-def _union(a: Live, b: Live) -> Live:
-    """All bytes of both; where both have a reader, that of the first."""
-    if a is b or not b:
-        return a
-    result = dict(a)
-    for buffer, spans in b.items():
-        mine = result.get(buffer, ())
-        for low, high, _ in mine:
-            spans = _without(spans, low, high)
-        if spans:
-            result[buffer] = tuple(sorted((*mine, *spans)))
-    return result
-
-
-def _same(a: Live, b: Live) -> bool:
-    return {k: v for k, v in a.items() if v} == {k: v for k, v in b.items() if v}
+    same = (w.low, w.high) == (r.low, r.high)
+    return same and w.region.dtype.size == r.region.dtype.size
 
 
 __all__ = ["check_memory"]

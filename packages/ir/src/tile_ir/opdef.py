@@ -201,6 +201,15 @@ def core_of(op: Op) -> Core:
     return op.opdef.placement(op)[0]
 
 
+def element_limit(op: Op) -> Expr | None:
+    """The `count` operand, if there is one: only that many first elements take part, and the rest
+    of what is written keeps its values."""
+    for definition, operand in zip(op.opdef.operands, op.operands, strict=False):
+        if definition.name == "count" and isinstance(operand, Expr):
+            return operand
+    return None
+
+
 def accesses(op: Op) -> list[tuple[Region, Access]]:
     """Every region the operation touches, with the direction."""
     return [

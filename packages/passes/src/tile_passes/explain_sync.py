@@ -14,7 +14,6 @@ from tile_passes.sync.explain import explain, kinds_covered
 from tile_passes.sync.fences import Plan
 from tile_passes.sync.scalar_reads import name_scalar_reads
 from tile_passes.sync.tree import Tree, build_tree
-from tile_passes.sync.user_flags import check_user_flags
 
 
 def explain_sync(func: Func, target: Target) -> str:
@@ -54,5 +53,4 @@ def _plans(func: Func, target: Target) -> Iterator[tuple[Tree, list[int], Plan]]
     for section in func.launch.body:
         if isinstance(section, Section):
             tree = build_tree(func, section)
-            check_user_flags(tree)
             yield tree, conflicts(tree), plan_section(tree, target)

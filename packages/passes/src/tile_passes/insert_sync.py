@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from tile_ir import Automatic, Func, Phase, Section, Target
+from tile_ir import Automatic, Func, Phase, Target
 from tile_passes.passdef import ir_pass
 from tile_passes.sync.conflicts import conflicts
 from tile_passes.sync.fences import Plan
-from tile_passes.sync.scalar_reads import name_scalar_reads
 from tile_passes.sync.search import Numbers, find_plan
+from tile_passes.sync.sections import order_sections
 from tile_passes.sync.settle import settle
-from tile_passes.sync.tree import Tree, build_tree
+from tile_passes.sync.tree import Tree
 from tile_passes.sync.user_flags import check_user_flags
-from tile_passes.sync.write import write_plan
 
 
 @ir_pass(needs=Phase.PLANNED, optional=True)
@@ -26,23 +25,15 @@ def insert_sync(func: Func, target: Target) -> Func:
     """
     if Automatic.SYNC not in func.automatic:
         return func
-    func = name_scalar_reads(func)
-    body = tuple(
-        _ordered(func, stmt, target) if isinstance(stmt, Section) else stmt
-        for stmt in func.launch.body
-    )
-    changed = any(a is not b for a, b in zip(body, func.launch.body, strict=True))
-    return func.with_body(body) if changed else func
-
-
-def _ordered(func: Func, section: Section, target: Target) -> Section:
-    tree = build_tree(func, section)
-    check_user_flags(tree)
-    return write_plan(section, tree, plan_section(tree, target))
+    return order_sections(func, target, plan_section)
 
 
 def plan_section(tree: Tree, target: Target) -> Plan:
-    """What orders one section, with event ids."""
+    """What orders one section, with event ids.
+
+    Raises KernelError where flags of the user's are wrong by themselves.
+    """
+    check_user_flags(tree)
     found = conflicts(tree)
     numbers = Numbers(len(tree.sites))
     plan = find_plan(tree, found, numbers)

@@ -6,102 +6,28 @@ Rows that need a kernel take it from the examples, whose factories are decorated
 from __future__ import annotations
 
 import functools
-import io
 import os
 import platform
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from tile_ir import KernelError, did_you_mean, parse
+from tile_ir import DEFAULT_TARGET, KernelError, did_you_mean, parse
 from tile_ir.switches import override
+from tile_passes.plan_memory import plan_memory
+from tile_runtime.bench_order import memory_peaks, order_quality, order_scale
+from tile_runtime.bench_row import RUNS, Examples, Measurement, Row, repeat, summary
 from tile_runtime.build import Timings
 from tile_runtime.jit_compile import compile
-from tile_runtime.kernel import JITKernel, watch_kernels
+from tile_runtime.kernel import JITKernel
 from tile_runtime.script_module import load_script
-
-# Medians of at least this many runs, whatever a row takes.
-RUNS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the table: the median and spread of `runs` measurements in `unit`.
-
-    `limit` is what the median may be at most, or at least where more is better.
-    """
-
-    name: str
-    median: float
-    low: float
-    high: float
-    unit: str
-    runs: int
-    limit: float | None = None
-    more_is_better: bool = False
-
-    @property
-    def missed(self) -> bool:
-        if self.limit is None:
-            return False
-        return self.median < self.limit if self.more_is_better else self.median > self.limit
-
-    @property
-    def verdict(self) -> str:
-        if self.limit is None:
-            return ""
-        asked = f"{'at least' if self.more_is_better else 'at most'} {self.limit:g}"
-        return f"{asked}: {'MISSED' if self.missed else 'held'}"
-
-
-class Examples:
-    """The kernels to measure: those the examples make when they run."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._kernels: list[tuple[str, JITKernel]] | None = None
-
-    def kernels(self) -> list[tuple[str, JITKernel]]:
-        """Every kernel, under `example.kernel`; the examples run when it is first asked."""
-        if self._kernels is None:
-            found: dict[str, JITKernel] = {}
-            for path in sorted(self.folder.glob("[0-9]*.py")):
-                module = load_script(path)
-                with watch_kernels() as kernels, redirect_stdout(io.StringIO()):
-                    module.main()
-                for kernel in kernels:
-                    found.setdefault(f"{path.stem}.{kernel.prim_func.name}", kernel)
-            self._kernels = list(found.items())
-        return self._kernels
-
-
-Measurement = Callable[[Examples], "list[Row]"]
-
-
-def summary(name: str, seconds: Sequence[float], unit: str, limit: float | None = None) -> Row:
-    """The row of measurements given in seconds; `unit` and that of the limit is s, ms or us."""
-    scale = {"s": 1.0, "ms": 1e3, "us": 1e6}[unit]
-    values = [s * scale for s in seconds]
-    return Row(name, statistics.median(values), min(values), max(values), unit, len(values), limit)
-
-
-def repeat(run: Callable[[], object], times: int = RUNS) -> list[float]:
-    """Seconds of each of `times` runs."""
-    seconds = []
-    for _ in range(times):
-        start = time.perf_counter()
-        run()
-        seconds.append(time.perf_counter() - start)
-    return seconds
 
 
 def import_frontend(examples: Examples) -> list[Row]:
@@ -260,6 +186,34 @@ def call_overhead(examples: Examples) -> list[Row]:
     return rows
 
 
+def planned_memory(examples: Examples) -> list[Row]:
+    """The pass `plan_memory` on straight-line kernels whose buffers do not fit side by side."""
+    rows = []
+    for operations, limit in ((2000, 100), (4000, None)):
+        func = parse(_straight_line(operations, operations // 4))
+        seconds = repeat(functools.partial(plan_memory.run, func, DEFAULT_TARGET), 2 * RUNS)
+        name = f"plan_memory, {operations} operations, {operations // 4} buffers"
+        rows.append(summary(name, seconds, "ms", limit))
+    return rows
+
+
+def _straight_line(operations: int, buffers: int) -> str:
+    """Vector operations on buffers of 6 KB, each needed until a few later ones are full."""
+    lines = []
+    for k in range(operations):
+        new = k * buffers // operations
+        old = [max(0, new - k * 7 % 12), max(0, new - k * 5 % 12)]
+        started = k > 0 and (k - 1) * buffers // operations == new
+        what = f"add($b{new}, $b{old[0]}, $b{old[1]})" if started else f"fill($b{new}, 0.0)"
+        lines.append(f"      {what} @0:{k + 1}:1\n")
+    allocs = "".join(f"    alloc $b{i}: ub float32 [1536] @0:1:1\n" for i in range(buffers))
+    return (
+        'file 0 "line.py"\nfunc "line" phase split automatic memory @0:1:1 {\n'
+        f"  launch blocks(1) %cid %vid threads any @0:1:1 {{\n{allocs}"
+        f"    section vector @0:1:1 {{\n{''.join(lines)}    }}\n  }}\n}}\n"
+    )
+
+
 ROWS: dict[str, Measurement] = {
     row.__name__: row
     for row in (
@@ -267,8 +221,12 @@ ROWS: dict[str, Measurement] = {
         cold_compile,
         cached_reload,
         call_overhead,
+        planned_memory,
         simulated_speed,
         simulated_million,
+        order_quality,
+        order_scale,
+        memory_peaks,
     )
 }
 

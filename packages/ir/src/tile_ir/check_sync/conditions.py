@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from enum import Enum
+from dataclasses import dataclass
 
-from tile_ir.bounds import INF, Interval, interval, narrow, simplify
+from tile_ir.bounds import Interval, interval, narrow, simplify
 from tile_ir.expr import Binary, Const, Expr, Load, Unary, Var, equal, walk
 from tile_ir.nodes import For
 from tile_ir.touched_bytes import resolved
@@ -16,14 +16,14 @@ Values = Mapping[Var, Expr]
 _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "!=": "=="}
 
 
-class Place(Enum):
-    """Where in its loop an iteration stands."""
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in its loop an iteration stands: so many before and behind it, or at least so many."""
 
-    ANY = "any"
-    FIRST = "first"
-    MIDDLE = "middle"
-    LAST = "last"
-    ONLY = "only"
+    before: int = 0
+    behind: int = 0
+    more_before: bool = True
+    more_behind: bool = True
 
 
 # Expressions that are not negative.
@@ -146,19 +146,16 @@ def _forms(
     first, last = loop.start, loop.stop - 1
     trips = interval(simplify(loop.stop - loop.start), known).high
     away = Var(f"{loop.var.name}~", loop.var.dtype)
-    if place in (Place.FIRST, Place.ONLY):
-        yield first, None
-    if place in (Place.LAST, Place.ONLY):
-        yield last, None
-    rest = Interval(1, max(1, trips - 1 if trips < INF else INF))
-    inner = Interval(1, max(1, trips - 2 if trips < INF else INF))
-    if place is Place.FIRST:
-        yield last - away, (away, rest)
-    if place is Place.LAST:
-        yield first + away, (away, rest)
-    if place is Place.MIDDLE:
-        yield first + away, (away, inner)
-        yield last - away, (away, inner)
+    if not place.more_before:
+        yield first + place.before, None
+    if not place.more_behind:
+        yield last - place.behind, None
+    if place.more_before:
+        span = Interval(place.before, max(place.before, trips - 1 - place.behind))
+        yield first + away, (away, span)
+    if place.more_behind:
+        span = Interval(place.behind, max(place.behind, trips - 1 - place.before))
+        yield last - away, (away, span)
 
 
 __all__ = ["Facts", "Place", "at_least", "decide", "facts_in", "facts_of"]

@@ -6,14 +6,16 @@ at in `loops`, what is said about findings in `findings`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tile_ir.bounds import Interval, interval, simplify
-from tile_ir.check_sync.conditions import Facts, Place, decide, facts_in, facts_of
+from tile_ir.bounds import Interval, simplify
+from tile_ir.check_sync.conditions import Facts, Place, decide, facts_of
+from tile_ir.check_sync.context import Context, defined_inside, iteration
 from tile_ir.check_sync.findings import Findings
-from tile_ir.check_sync.loops import FLAGS, Plan, plan_of
+from tile_ir.check_sync.loops import FLAGS, MOST_STATES, Heads, Plan, plan_of
+from tile_ir.check_sync.remainders import agrees, ended_before, entered, events
 from tile_ir.check_sync.sites import NEAR, Site, Sites, moved
 from tile_ir.check_sync.state import NUMBER, Flag, Raised, S, State, merged
 from tile_ir.diagnostics import Diagnostic
@@ -23,45 +25,10 @@ from tile_ir.nodes import Body, Break, For, Func, If, Let, Op, Section, Stmt, Wh
 from tile_ir.opdef import Effect, pipe_of
 from tile_ir.target import Target
 from tile_ir.touched_bytes import Touch, resolved, touches
-from tile_ir.walk import Ranges, launch_ranges, loads, loop_range
+from tile_ir.walk import launch_ranges, loads
 from tile_ir.walk import walk as walk_statements
 
-# More sets of flags than this at one point are not told apart.
-MOST_STATES = 64
 States = list[State]
-Node = tuple[int, Place]
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What is visible at a statement, in one phase of every loop around it.
-
-    `values` has lets and the phases of loop variables, `plain` lets and unrolled variables only.
-    `places` says in which part of its loop an iteration is, `facts` what branches and loops imply.
-    `frames` names the loops around, `key`
-    the phases and unrolled iterations."""
-
-    known: Ranges
-    values: Mapping[Var, Expr]
-    plain: Mapping[Var, Expr]
-    path: tuple[Any, ...] = ()
-    frames: tuple[Any, ...] = ()
-    key: tuple[Any, ...] = ()
-    places: tuple[tuple[For, Place], ...] = ()
-    facts: Facts = ()
-
-    def let(self, stmt: Let) -> Context:
-        known = self.known
-        if stmt.var.dtype.is_integer:
-            known = {**known, stmt.var: interval(stmt.value, known)}
-        found = replace(self, known=known, path=(*self.path, stmt))
-        if any(isinstance(e, Load) for e in walk(stmt.value)):
-            return found
-        return replace(
-            found,
-            values={**self.values, stmt.var: stmt.value},
-            plain={**self.plain, stmt.var: stmt.value},
-        )
 
 
 @dataclass(slots=True)
@@ -114,8 +81,9 @@ class Follower:
             self.read_scalars(stmt, states, context)
         match stmt:
             case Op():
+                if stmt.opdef.effect in FLAGS:
+                    return self.limited(stmt, merged(self.flag(stmt, states, context)))
                 self.operation(stmt, states, context)
-                return merged(states) if stmt.opdef.effect in FLAGS and len(states) > 1 else states
             case If():
                 return self.branch(stmt, states, context)
             case For() | While():
@@ -134,8 +102,6 @@ class Follower:
 
     def operation(self, op: Op, states: States, context: Context) -> None:
         match op.opdef.effect:
-            case Effect.SET_FLAG | Effect.WAIT_FLAG:
-                self.flag(op, states, context)
             case Effect.BARRIER | Effect.SYNC_ALL:
                 pipe = pipe_of(op)
                 for state in states:
@@ -182,28 +148,37 @@ class Follower:
 
     # Flags ---------------------------------------------------------------------------------------
 
-    def flag(self, op: Op, states: States, context: Context) -> None:
+    def flag(self, op: Op, states: States, context: Context) -> States:
+        """The states behind a set or a wait; more of them where it names one of several flags."""
         source = NUMBER[Pipe(op.attr("src_pipe"))]
         target = NUMBER[Pipe(op.attr("dst_pipe"))]
         event = op.operand("event_id")
         assert isinstance(event, Expr), "the verifier has checked it"
         number = constant_value(simplify(resolved(event, context.values)))
-        if number is None:
+        if number is not None:
+            cases = [(number, state) for state in states]
+        else:
+            named = simplify(resolved(event, context.plain))
+            cases = [case for state in states for case in events(named, state)]
+        if states and not cases:
             self.findings.unknown_id(op, event)
-            return
-        flag = (source, target, number)
-        waited = self.sites.wait_bit(flag, target)
-        for state in states:
-            if op.opdef.effect is Effect.SET_FLAG:
-                if flag in state.flags:
-                    self.findings.set_twice(op, flag, state.flags[flag])
-                elif state.open[source] & waited:
-                    self.findings.set_early(op, flag)
-                state.raise_flag(flag, self.sites.of_pipe[source], op.loc)
-            elif flag in state.flags:
-                state.lower_flag(flag, waited)
-            else:
-                self.findings.wait_in_vain(op, flag)
+            return states
+        for number, state in cases:
+            self.one_flag(op, (source, target, number), state)
+        return [state for _, state in cases]
+
+    def one_flag(self, op: Op, flag: Flag, state: State) -> None:
+        source, target, _ = flag
+        if op.opdef.effect is Effect.SET_FLAG:
+            if flag in state.flags:
+                self.findings.set_twice(op, flag, state.flags[flag])
+            elif state.open[source] & self.sites.all_waits(flag):
+                self.findings.set_early(op, flag)
+            state.raise_flag(flag, self.sites.of_pipe[source], op.loc)
+        elif flag in state.flags:
+            state.lower_flag(flag, self.sites.wait_bit(flag, id(op), target))
+        else:
+            self.findings.wait_in_vain(op, flag)
 
     # Branches ------------------------------------------------------------------------------------
 
@@ -216,6 +191,9 @@ class Follower:
         result: States = []
         for state in states:
             truth = certain if certain is not None else state.truths.get(condition)
+            if truth is None and remember and state.facts:
+                facts = (*context.facts, *state.facts)
+                truth = decide(condition, context.known, {}, {}, (), facts)
             for value, body in ((True, stmt.then), (False, stmt.orelse)):
                 if truth is (not value):
                     continue
@@ -297,47 +275,86 @@ class Follower:
         depth = len(context.frames)
         frame = (id(loop), context.key)
         after: States = [] if plan.least >= 1 else [s.copy() for s in states]
+        counted = self.count_of(loop, plan, context)
+        for state in after:
+            state.facts |= counted(None)
         if isinstance(loop, While):
             self.read_scalars(loop, states, context)
             after = [s.copy() for s in states]
-        local = _defined_inside(loop)
-        heads: dict[Node, dict[frozenset[Flag], State]] = {}
-        waiting: dict[Node, set[frozenset[Flag]]] = {}
-
-        def arrive(node: Node, state: State) -> None:
-            at = heads.setdefault(node, {})
-            configuration = state.configuration()
-            if configuration not in at:
-                if len(at) >= MOST_STATES:
-                    self.findings.too_many(loop)
-                    return
-                at[configuration] = state.copy()
-            elif not at[configuration].join(state):
-                return
-            waiting.setdefault(node, set()).add(configuration)
-
-        for node in plan.entries():
-            for state in states:
-                arrive(node, state)
-        while waiting:
-            node = next(iter(waiting))
-            chosen = [heads[node][c].copy() for c in waiting.pop(node)]
-            inside = _iteration(loop, plan, node, frame, context)
+        after = self.not_entered(loop, plan, after, context)
+        local = defined_inside(loop)
+        heads = Heads()
+        bounds = self.bounds_of(loop, plan, context)
+        for node, state in entered(plan, bounds, states):
+            heads.arrive(node, state)
+        while heads.waiting:
+            node, chosen = heads.take()
+            inside = iteration(loop, plan, node, frame, context)
             ended = self.block(loop.body, chosen, inside)
             if isinstance(loop, While):
                 self.read_scalars(loop, ended, context)
             if plan.may_end(*node):
-                after += [s.copy() for s in ended]
+                for state in ended:
+                    after.append(state.copy())
+                    after[-1].facts |= counted(node[1])
+                    ended_before(bounds, node[0] + 1, plan.modulus, after[-1])
             following = list(plan.following(*node))
             if following:
                 self.shift(ended, frame, depth, False, local)
                 for state in ended:
                     for later in following:
-                        arrive(later, state)
+                        heads.arrive(later, state)
+        if heads.full:
+            self.findings.too_many(loop)
         self.shift(after, frame, depth, True, local)
         leaving = self.leaving[-1].states
         self.shift(leaving, frame, depth, True, local)
         return after
+
+    def bounds_of(
+        self, loop: For | While, plan: Plan, context: Context
+    ) -> tuple[Expr, Expr] | None:
+        """Start and stop, of a loop in which flags are chosen by what is left of its variable."""
+        if isinstance(loop, While) or plan.modulus == 1 or not self.has_flags(loop):
+            return None
+        start, stop = (simplify(resolved(e, context.plain)) for e in (loop.start, loop.stop))
+        return start, stop
+
+    def not_entered(
+        self, loop: For | While, plan: Plan, states: States, context: Context
+    ) -> States:
+        """The states in which the loop runs no iteration; it ends where it would have begun."""
+        bounds = self.bounds_of(loop, plan, context)
+        if bounds is None:
+            return states
+        result: States = []
+        for phase in plan.starts:
+            for state in states:
+                if agrees(bounds[0], phase, plan.modulus, state):
+                    result.append(state.copy())
+                    ended_before(bounds, phase, plan.modulus, result[-1])
+        return result
+
+    def count_of(
+        self, loop: For | While, plan: Plan, context: Context
+    ) -> Callable[[Place | None], frozenset[Expr]]:
+        """What the place of the last iteration, or that there was none, says of the bounds."""
+        nothing: frozenset[Expr] = frozenset()
+        if isinstance(loop, While) or not plan.apart or not self.has_flags(loop):
+            return lambda place: nothing
+        trips = simplify(resolved(loop.stop - loop.start, context.plain))
+        if isinstance(trips, Const) or any(isinstance(e, Load) for e in walk(trips)):
+            return lambda place: nothing
+
+        def facts(place: Place | None) -> frozenset[Expr]:
+            # Weaker ones too: what states have in common is what they share by name.
+            count = 0 if place is None else place.before + 1
+            found = {simplify(trips - i) for i in range(1, count + 1)}
+            if place is None or not place.more_before:
+                found |= {simplify(i - trips) for i in range(count, plan.apart + 1)}
+            return frozenset(found)
+
+        return facts
 
     def shift(
         self, states: Iterable[State], frame: Any, depth: int, leaving: bool, local: frozenset[Var]
@@ -350,44 +367,20 @@ class Follower:
                 bits = moved(raised.open, moves)
                 if bits != raised.open:
                     state.flags[flag] = Raised(bits, raised.loc)
+            if state.facts:
+                state.facts = frozenset(
+                    f for f in state.facts if not any(e in local for e in walk(f))
+                )
+            if state.remainders:
+                state.remainders = {
+                    k: r
+                    for k, r in state.remainders.items()
+                    if not any(e in local for e in walk(k[0]))
+                }
             if state.truths:
                 state.truths = {
                     c: v for c, v in state.truths.items() if not any(e in local for e in walk(c))
                 }
-
-
-def _iteration(loop: For | While, plan: Plan, node: Node, frame: Any, context: Context) -> Context:
-    """What an iteration of one kind sees."""
-    phase, place = node
-    frames, path = (*context.frames, frame), (*context.path, loop)
-    key = (*context.key, (id(loop), phase)) if plan.modulus > 1 else context.key
-    if isinstance(loop, While):
-        return replace(context, frames=frames, path=path, key=key)
-    values, known = context.values, {**context.known, loop.var: loop_range(loop, context.known)}
-    if plan.modulus > 1:
-        step = Var(f"{loop.var.name}#", loop.var.dtype)
-        span = known[loop.var]
-        known[step] = Interval(span.low // plan.modulus, span.high // plan.modulus)
-        values = {**values, loop.var: step * plan.modulus + phase}
-    places = context.places if place is Place.ANY else (*context.places, (loop, place))
-    facts = (*context.facts, *facts_in(loop, context.plain))
-    return replace(
-        context,
-        known=known,
-        values=values,
-        path=path,
-        frames=frames,
-        key=key,
-        places=places,
-        facts=facts,
-    )
-
-
-def _defined_inside(loop: For | While) -> frozenset[Var]:
-    found = {s.var for s in walk_statements(loop.body) if isinstance(s, (For, Let))}
-    if isinstance(loop, For):
-        found.add(loop.var)
-    return frozenset(found)
 
 
 __all__ = ["Follower"]

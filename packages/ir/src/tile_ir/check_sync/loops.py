@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tile_ir.bounds import interval, simplify
 from tile_ir.check_sync.conditions import Facts, Place, at_least
+from tile_ir.check_sync.state import Flag, State
 from tile_ir.expr import Binary, Const, Expr, Load, Var, constant_value, walk
+from tile_ir.machine import Memory
 from tile_ir.nodes import For, If, Let, Op, Stmt, While
 from tile_ir.opdef import Effect
 from tile_ir.touched_bytes import resolved
@@ -21,6 +23,12 @@ FLAGS = frozenset({Effect.SET_FLAG, Effect.WAIT_FLAG})
 # More phases than this are not told apart, nor longer loops unrolled.
 MOST_PHASES = 8
 MOST_UNROLLED = 8
+# More sets of flags than this at one point are not told apart.
+MOST_STATES = 64
+# So many iterations at either end are told apart where branches ask for it.
+MOST_APART = 3
+# The phase of an iteration, and where it stands.
+Node = tuple[int, Place]
 # Statements of an unrolled loop, all iterations together.
 MOST_STATEMENTS = 64
 
@@ -28,40 +36,81 @@ MOST_STATEMENTS = 64
 @dataclass(frozen=True, slots=True)
 class Plan:
     """`starts` and `ends` are the phases the first and the last iteration can have; `least` and
-    `most` bound the number of iterations. `unrolled` has the values of the variable, if so."""
+    `most` bound the number of iterations. The first and the last `apart` iterations are told from
+    those between. `unrolled` has the values of the variable, if so."""
 
     modulus: int
     starts: frozenset[int]
     ends: frozenset[int]
     least: float
     most: float
-    places: bool
+    apart: int = 0
     unrolled: tuple[int, ...] | None = None
 
     def entries(self) -> Iterator[tuple[int, Place]]:
         for phase in self.starts:
-            if not self.places:
-                yield phase, Place.ANY
-                continue
-            if self.most >= 2:
-                yield phase, Place.FIRST
-            if self.least <= 1 and phase in self.ends:
-                yield phase, Place.ONLY
+            for behind in range(self.apart + 1):
+                place = Place(0, behind, self.apart == 0, behind == self.apart)
+                if self.possible(phase, place):
+                    yield phase, place
 
     def following(self, phase: int, place: Place) -> Iterator[tuple[int, Place]]:
         """The kinds of iteration that may come next."""
-        after = (phase + 1) % self.modulus
-        if place is Place.ANY:
-            if self.most >= 2:
-                yield after, Place.ANY
-        elif place in (Place.FIRST, Place.MIDDLE):
-            if self.most >= 3:
-                yield after, Place.MIDDLE
-            if after in self.ends and (place is Place.MIDDLE or self.least <= 2):
-                yield after, Place.LAST
+        if place.before + 2 > self.most:
+            return
+        if self.most <= self.modulus and len(self.starts) == 1:
+            # Every phase comes once at most.
+            (first,) = self.starts
+            if (phase - first) % self.modulus + 2 > self.most:
+                return
+        before = min(place.before + 1, self.apart)
+        choices = {place.behind - 1, place.behind} if place.more_behind else {place.behind - 1}
+        for behind in choices:
+            if behind < 0:
+                continue
+            after = (phase + 1) % self.modulus
+            more_before = place.more_before or place.before + 1 >= self.apart
+            found = Place(before, behind, more_before, behind == self.apart)
+            if self.possible(after, found):
+                yield after, found
+
+    def possible(self, phase: int, place: Place) -> bool:
+        """Whether the number of iterations, and the phase of the last one, allow it."""
+        count = place.before + place.behind + 1
+        if count > self.most or (
+            not (place.more_before or place.more_behind) and count < self.least
+        ):
+            return False
+        return place.more_behind or (phase + place.behind) % self.modulus in self.ends
 
     def may_end(self, phase: int, place: Place) -> bool:
-        return phase in self.ends and place in (Place.ANY, Place.LAST, Place.ONLY)
+        return place.behind == 0 and phase in self.ends
+
+
+@dataclass(slots=True)
+class Heads:
+    """All states in which iterations of a loop begin, and those not followed yet."""
+
+    states: dict[Node, dict[frozenset[Flag], State]] = field(default_factory=dict)
+    waiting: dict[Node, set[frozenset[Flag]]] = field(default_factory=dict)
+    full: bool = False
+
+    def arrive(self, node: Node, state: State) -> None:
+        at = self.states.setdefault(node, {})
+        configuration = state.configuration()
+        if configuration in at:
+            if not at[configuration].join(state):
+                return
+        elif len(at) < MOST_STATES:
+            at[configuration] = state.copy()
+        else:
+            self.full = True
+            return
+        self.waiting.setdefault(node, set()).add(configuration)
+
+    def take(self) -> tuple[Node, list[State]]:
+        node = next(iter(self.waiting))
+        return node, [self.states[node][c].copy() for c in self.waiting.pop(node)]
 
 
 def plan_of(
@@ -70,7 +119,7 @@ def plan_of(
     """What is worth telling apart in a loop, given what is known of the variables around it."""
     anything = frozenset({0})
     if isinstance(loop, While):
-        return Plan(1, anything, anything, 0, math.inf, False)
+        return Plan(1, anything, anything, 0, math.inf)
     start = simplify(resolved(loop.start, values))
     trips = simplify(resolved(loop.stop - loop.start, values))
     least = max(0, at_least(trips, known, facts))
@@ -88,12 +137,10 @@ def plan_of(
         bare = any(_is_bare(s, depends, lets, loop.var) for s in inside)
         small = exact * len(inside) <= MOST_STATEMENTS and exact <= 2
         if bare or small or exact == 1:
-            return Plan(
-                1, anything, anything, exact, exact, False, tuple(range(first, first + exact))
-            )
+            return Plan(1, anything, anything, exact, exact, 0, tuple(range(first, first + exact)))
     modulus = 1
     for s in inside:
-        for e in expressions(s):
+        for e in _choosing(s):
             if isinstance(e, Const) or not any(v in depends for v in walk(e)):
                 continue
             for m in _moduli(resolved(e, lets), loop.var):
@@ -105,8 +152,23 @@ def plan_of(
     ends = everything
     if phase is not None and exact is not None:
         ends = frozenset({(phase + max(exact, 1) - 1) % modulus})
-    places = any(_guards(s, depends) for s in inside)
-    return Plan(modulus, starts, ends, least, most, places)
+    guarded = any(_guards(s, depends) for s in inside)
+    # Who waits for a slot that was never used asks whether k >= 2 of two slots.
+    apart = min(modulus, MOST_APART) if guarded else 0
+    return Plan(modulus, starts, ends, least, most, apart)
+
+
+def _choosing(stmt: Stmt) -> Iterator[Expr]:
+    """The expressions by which a statement chooses on-chip bytes, events or ways. What of gm it
+    means needs no phases; lets are looked at where they are used."""
+    if isinstance(stmt, Op):
+        for operand in stmt.operands:
+            if isinstance(operand, Expr):
+                yield operand
+            elif operand is not None and operand.memory is not Memory.GM:
+                yield from (s.offset for s in operand.dims)
+    elif not isinstance(stmt, Let):
+        yield from expressions(stmt)
 
 
 def _dependent(var: Var, lets: Mapping[Var, Expr]) -> frozenset[Var]:
@@ -159,4 +221,4 @@ def _guards(stmt: Stmt, depends: frozenset[Var]) -> bool:
     return not effects.isdisjoint(FLAGS) or bool(effects & SYNC and Effect.DATA not in effects)
 
 
-__all__ = ["FLAGS", "SYNC", "Plan", "plan_of"]
+__all__ = ["FLAGS", "MOST_STATES", "SYNC", "Heads", "Node", "Plan", "plan_of"]

@@ -93,7 +93,7 @@ class Sites:
         self.masks: dict[int, tuple[int, int]] = {}
         self.moves: dict[tuple[Any, int, bool], tuple[int, int, list[tuple[int, int]]]] = {}
         self.pairs: dict[tuple[int, int], Hazard | None] = {}
-        self.waits: dict[Any, int] = {}
+        self.waits: dict[Any, dict[int, int]] = {}
         self.count = 0
 
     def new(
@@ -128,11 +128,18 @@ class Sites:
                     spot.readers |= found
         return found
 
-    def wait_bit(self, flag: Any, pipe: int) -> int:
-        """Stands for: somebody has waited for the flag, but may not have got through."""
-        if flag not in self.waits:
-            self.waits[flag] = self._allocate(None, NEAR, pipe)
-        return self.waits[flag]
+    def wait_bit(self, flag: Any, wait: int, pipe: int) -> int:
+        """Stands for: the flag has been waited for by a statement, but the pipe may not have got
+        through. Statements are told apart, so that a wait that is over stays so when a loop repeats
+        another one."""
+        of_flag = self.waits.setdefault(flag, {})
+        if wait not in of_flag:
+            of_flag[wait] = self._allocate(None, NEAR, pipe)
+        return of_flag[wait]
+
+    def all_waits(self, flag: Any) -> int:
+        """The bits of all waits for a flag."""
+        return sum(self.waits.get(flag, {}).values())
 
     def _allocate(self, site: Site | None, relation: int, pipe: int) -> int:
         bit = 1 << len(self.by_bit)

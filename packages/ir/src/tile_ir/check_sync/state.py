@@ -5,7 +5,8 @@ Data and the rules of each synchronisation; which bits there are is in `sites`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tile_ir.expr import Expr
@@ -32,14 +33,23 @@ class Raised:
 class State:
     """`open[p]`: sites of which some execution may not be complete before whatever pipe p does
     next. `flags`: those that are surely set; all others are surely clear. `truths`: conditions on
-    the way here."""
+    the way here. `facts`: what is not negative, from how often loops ran. `remainders`: what is
+    left of an expression divided by a number, where flags are chosen by it."""
 
     open: list[int] = field(default_factory=lambda: [0] * len(PIPES))
     flags: dict[Flag, Raised] = field(default_factory=dict)
     truths: dict[Expr, bool] = field(default_factory=dict)
+    facts: frozenset[Expr] = frozenset()
+    remainders: dict[tuple[Expr, int], int] = field(default_factory=dict)
 
     def copy(self) -> State:
-        return State(list(self.open), dict(self.flags), dict(self.truths))
+        return State(
+            list(self.open),
+            dict(self.flags),
+            dict(self.truths),
+            self.facts,
+            dict(self.remainders),
+        )
 
     def configuration(self) -> frozenset[Flag]:
         return frozenset(self.flags)
@@ -94,7 +104,26 @@ class State:
         if len(common) != len(self.truths):
             self.truths = common
             changed = True
+        if not self.facts <= other.facts:
+            self.facts &= other.facts
+            changed = True
+        agreed = dict(_in_common(self.remainders, other.remainders))
+        if agreed != self.remainders:
+            self.remainders = agreed
+            changed = True
         return changed
+
+
+Remainders = dict[tuple[Expr, int], int]
+
+
+def _in_common(one: Remainders, two: Remainders) -> Iterator[tuple[tuple[Expr, int], int]]:
+    """What both say: 1 and 4 of 6 are 1 of 3."""
+    for (expr, modulus), r in one.items():
+        for (same, m), other in two.items():
+            common = math.gcd(modulus, m, r - other)
+            if same == expr and common > 1:
+                yield (expr, common), r % common
 
 
 def merged(states: Iterable[State]) -> list[State]:

@@ -33,7 +33,7 @@ from tile_ir.nodes import (
     Store,
     While,
 )
-from tile_ir.opdef import Effect, OutOfBounds, core_of
+from tile_ir.opdef import Effect, OutOfBounds, core_of, element_limit
 from tile_ir.ops.debug import printed_format
 from tile_ir.target import DEFAULT_TARGET, Target
 from tile_ir.walk import walk_ops
@@ -314,7 +314,8 @@ class _Machine:
         assert isinstance(target, Region), "found above"
         shape = values[written].shape
         if op.opdef.elementwise:
-            count = self.element_limit(op, values, core)
+            limit = element_limit(op)
+            count = None if limit is None else int(self.value(limit, core))
             values = [v.reshape(-1)[:count] if isinstance(v, np.ndarray) else v for v in values]
             result = np.asarray(op.opdef.meaning(op, *values)).reshape(-1)
             whole = self.read(target, core).reshape(-1)
@@ -323,13 +324,6 @@ class _Machine:
             self.write(target, whole.reshape(shape), core)
             return
         self.write(target, op.opdef.meaning(op, *values), core)
-
-    def element_limit(self, op: Op, values: list[Any], core: CoreState) -> int | None:
-        """The `count` operand of operations that have one."""
-        for definition, operand in zip(op.opdef.operands, op.operands, strict=False):
-            if definition.name == "count" and isinstance(operand, Expr):
-                return int(self.value(operand, core))
-        return None
 
     def operand_value(self, operand: Any, core: CoreState) -> Any:
         if operand is None:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from tile_ir import Op, Region
 from tile_ir.opdef import accesses
 from tile_ir.walk import loads
-from tile_passes.analysis.liveness import Liveness, Point, numbers_in
+from tile_passes.analysis.buffer_uses import numbers_in
+from tile_passes.analysis.liveness import Liveness, Point
 
 
 @dataclass(frozen=True, slots=True)

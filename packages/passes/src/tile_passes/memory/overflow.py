@@ -30,7 +30,9 @@ def overflow_by_hand(
     return KernelError(
         "memory-overflow",
         f"{memory.value} needs {end_of(addresses)} bytes, but has {capacity}; "
-        f"`{over.buffer.name}` does not fit\n" + _table(list(addresses), live, most),
+        f"`{over.buffer.name}` does not fit "
+        f"(*: needed together in line {_line(live, most.point)})\n"
+        + _table(list(addresses), live, most),
         over.loc,
         hint,
     )
@@ -46,14 +48,15 @@ def overflow_by_liveness(
     allocs = [a for a in live.buffers if a.buffer.memory is memory]
     if most.bytes > capacity:
         what = (
-            f"{memory.value} needs {most.bytes} bytes at once in line {_line(live, most.point)}, "
-            f"but has {capacity}"
+            f"{memory.value} needs {most.bytes} bytes at once (*) in line "
+            f"{_line(live, most.point)}, but has {capacity}"
         )
         hint = _shrink(most, capacity)
     else:
         why = "no placement keeps them apart" if certain else "no placement was found"
         what = (
-            f"{memory.value} has {capacity} bytes and needs at most {most.bytes} at once, but {why}"
+            f"{memory.value} has {capacity} bytes and needs at most {most.bytes} at once (*), "
+            f"but {why}"
         )
         hint = f"make `{_largest(most).buffer.name}` smaller, or place some with T.annotate_address"
     return KernelError(
@@ -93,7 +96,9 @@ def _life(alloc: Alloc, live: Liveness) -> str:
         return f"line {alloc.loc.line}, never used"
     first, last = min(lines), max(lines)
     where = f"in line {first}" if first == last else f"from line {first} to {last}"
-    return f"line {alloc.loc.line}, live {where}" + (" (address given)" if alloc.address else "")
+    return f"line {alloc.loc.line}, live {where}" + (
+        " (address given)" if alloc.address is not None else ""
+    )
 
 
 def _line(live: Liveness, point: int) -> int:

@@ -167,14 +167,15 @@ class Facts:
             for step in range(m):
                 j = (loop.entries[0] + step) % m
                 old = heads[j]
-                head = join([entries[j], outs[j - 1], old])
+                again = outs[j - 1] if loop.wraps or j != loop.entries[0] else None
+                head = join([entries[j], again, old])
                 if head is None or (old is not None and old.same(head)):
                     continue
                 heads[j] = head.copy()
                 outs[j] = self.block(loop.body, head, (*phases, j) if m > 1 else phases)
                 moved = True
         for j, out in enumerate(outs):
-            if out is not None:
+            if out is not None and j in loop.ends:
                 exits.append(self.drained(out.copy(), rotating, j + 1))
         return join([*exits, *self.breaks.pop(loop, [])])
 

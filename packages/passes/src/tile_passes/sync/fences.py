@@ -31,7 +31,7 @@ class Flag:
     `distance` 0: the set comes first and the wait follows in the same round. Otherwise the wait of
     a round takes what was set `distance` rounds before: as many flags are raised before the loop,
     and taken back after it; that is the outermost loop, unless the flag is `local`. `slots` event
-    ids are used in turn, by the variable of the loop.
+    ids are used in turn, by the variable of the loop; a `single` one has no more than one.
     """
 
     source: Pipe
@@ -43,6 +43,7 @@ class Flag:
     slots: int
     reason: Reason
     local: bool = False
+    single: bool = False
     first_bit: int = -1
     event: int = -1
 

@@ -56,7 +56,8 @@ def _hold_back(tree: Tree, plan: Plan, piece: Flag | Fence, numbers: Numbers) ->
         plan.add(_full(piece))
         return
     loop = piece.block.loop
-    if not piece.carried and piece.slots == 1 and loop is not None and loop.modulus > 1:
+    if _may_take_turns(piece):
+        assert loop is not None, "only loops have turns"
         _put(plan, piece, replace(piece, slots=loop.modulus), numbers)
     elif piece.slots > 1 and piece.carried:
         # What the loop took back when it was last left must be over when it is entered again.
@@ -65,6 +66,14 @@ def _hold_back(tree: Tree, plan: Plan, piece: Flag | Fence, numbers: Numbers) ->
             _put(plan, piece, _one_slot(piece), numbers)
     elif not _fence_against(tree, plan, piece, (piece.block, piece.set_after, True), numbers):
         _put(plan, piece, _barrier(piece), numbers)
+
+
+def _may_take_turns(piece: Flag) -> bool:
+    """Whether the rounds of the loop may take different ids."""
+    loop = piece.block.loop
+    if piece.slots > 1 or piece.single or loop is None or loop.modulus == 1:
+        return False
+    return not piece.carried or piece.block is loop.body
 
 
 def _fence_against(
@@ -89,7 +98,7 @@ def _one_slot(piece: Flag) -> Flag:
     """The same order, and more, with a single event id."""
     within = piece.set_after < piece.wait_before
     reason = _because(piece, "one event id for all slots: ids or loops allow no more")
-    return replace(piece, distance=0 if within else 1, slots=1, reason=reason)
+    return replace(piece, distance=0 if within else 1, slots=1, single=True, reason=reason)
 
 
 def _full(fence: Fence) -> Barrier:

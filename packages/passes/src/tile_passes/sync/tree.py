@@ -88,14 +88,15 @@ class Branch(Item):
 
 @dataclass(eq=False, slots=True)
 class Repeat(Item):
-    """A loop: `modulus` phases, of which it begins with one of `entries`; `runs` if it surely runs
-    at least once; `broken` if a break may leave it."""
+    """A loop: `modulus` phases, of which it begins with one of `entries` and may end with one of
+    `ends`; `runs` if it surely runs at least once, `wraps` if a phase may come twice."""
 
     body: Block = field(init=False)
     modulus: int = 1
     entries: tuple[int, ...] = (0,)
+    ends: tuple[int, ...] = (0,)
     runs: bool = False
-    broken: bool = False
+    wraps: bool = True
 
 
 @dataclass(eq=False, slots=True)
@@ -208,7 +209,7 @@ class _Builder:
                 case Break():
                     leave = Leave(block, len(block.items), stmt)
                     assert loop is not None, "the verifier knows"
-                    leave.loop, loop.broken = loop, True
+                    leave.loop = loop
                     block.items.append(leave)
                 case Op() if stmt.opdef.effect is Effect.SET_CROSS_FLAG:
                     self.signal(block, stmt, phased, path)
@@ -294,9 +295,13 @@ class _Builder:
             repeat.runs = start is not None and stop is not None and start < stop
             repeat.modulus = modulus_of(stmt, values)
             known = {**known, stmt.var: span}
-            if repeat.modulus > 1:
-                m = repeat.modulus
-                repeat.entries = tuple(range(m)) if start is None else (start % m,)
+            m = repeat.modulus
+            repeat.wraps = start is None or not span.high - span.low < m
+            repeat.entries = tuple(range(m)) if start is None else (start % m,)
+            repeat.ends = tuple(range(m))
+            if start is not None and stop is not None:
+                repeat.ends = ((stop - 1) % m,) if start < stop else ()
+            if m > 1:
                 rounds = Var(f"{stmt.var.name}'", stmt.var.dtype)
                 phased = [*phased, _Phase(stmt.var, rounds, m, span)]
         repeat.body = self.block(stmt.body, repeat, repeat, known, values, phased, inside)

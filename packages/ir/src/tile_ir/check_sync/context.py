@@ -1,0 +1,84 @@
+"""What is visible at a statement, in one phase of every loop around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tile_ir.bounds import Interval, interval
+from tile_ir.check_sync.conditions import Facts, Place, facts_in
+from tile_ir.check_sync.loops import Node, Plan
+from tile_ir.expr import Expr, Load, Var, walk
+from tile_ir.nodes import For, Let, While
+from tile_ir.walk import Ranges, loop_range
+from tile_ir.walk import walk as walk_statements
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What is visible at a statement, in one phase of every loop around it.
+
+    `values` has lets and the phases of loop variables, `plain` lets and unrolled variables only.
+    `places` says in which part of its loop an iteration is, `facts` what branches and loops imply.
+    `frames` names the loops around, `key`
+    the phases and unrolled iterations."""
+
+    known: Ranges
+    values: Mapping[Var, Expr]
+    plain: Mapping[Var, Expr]
+    path: tuple[Any, ...] = ()
+    frames: tuple[Any, ...] = ()
+    key: tuple[Any, ...] = ()
+    places: tuple[tuple[For, Place], ...] = ()
+    facts: Facts = ()
+
+    def let(self, stmt: Let) -> Context:
+        known = self.known
+        if stmt.var.dtype.is_integer:
+            known = {**known, stmt.var: interval(stmt.value, known)}
+        found = replace(self, known=known, path=(*self.path, stmt))
+        if any(isinstance(e, Load) for e in walk(stmt.value)):
+            return found
+        return replace(
+            found,
+            values={**self.values, stmt.var: stmt.value},
+            plain={**self.plain, stmt.var: stmt.value},
+        )
+
+
+def iteration(loop: For | While, plan: Plan, node: Node, frame: Any, context: Context) -> Context:
+    """What an iteration of one kind sees."""
+    phase, place = node
+    frames, path = (*context.frames, frame), (*context.path, loop)
+    key = (*context.key, (id(loop), phase)) if plan.modulus > 1 else context.key
+    if isinstance(loop, While):
+        return replace(context, frames=frames, path=path, key=key)
+    values, known = context.values, {**context.known, loop.var: loop_range(loop, context.known)}
+    if plan.modulus > 1:
+        step = Var(f"{loop.var.name}#", loop.var.dtype)
+        span = known[loop.var]
+        known[step] = Interval(span.low // plan.modulus, span.high // plan.modulus)
+        values = {**values, loop.var: step * plan.modulus + phase}
+    places = context.places if plan.apart == 0 else (*context.places, (loop, place))
+    facts = (*context.facts, *facts_in(loop, context.plain))
+    return replace(
+        context,
+        known=known,
+        values=values,
+        path=path,
+        frames=frames,
+        key=key,
+        places=places,
+        facts=facts,
+    )
+
+
+def defined_inside(loop: For | While) -> frozenset[Var]:
+    found = {s.var for s in walk_statements(loop.body) if isinstance(s, (For, Let))}
+    if isinstance(loop, For):
+        found.add(loop.var)
+    return frozenset(found)
+
+
+__all__ = ["Context", "defined_inside", "iteration"]

@@ -1,0 +1,93 @@
+"""Which event an expression names, where that depends on what is left of a number divided by
+another: every possible remainder is followed by itself, as far as it matters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tile_ir.bounds import linear_form, simplify
+from tile_ir.check_sync.conditions import Place
+from tile_ir.check_sync.loops import Plan
+from tile_ir.check_sync.state import State
+from tile_ir.expr import Binary, Const, Expr, Load, constant_value, maximum, walk
+from tile_ir.walk import replace_in
+
+# Start and stop of a loop in which flags are chosen by what is left of its variable.
+Bounds = tuple[Expr, Expr]
+Node = tuple[int, Place]
+# Divisors above this are not followed.
+MOST_REMAINDERS = 8
+
+
+def events(event: Expr, state: State) -> Iterator[tuple[int, State]]:
+    """The numbers an expression may have, each with the state in which it does; nothing if they
+    cannot be told."""
+    left = simplify(replace_in(event, lambda e: _known(e, state)))
+    number = constant_value(left)
+    if number is not None:
+        yield number, state
+        return
+    for part in walk(left):
+        divided = _divided(part)
+        if divided is None:
+            continue
+        key, _ = divided
+        for r in range(key[1]):
+            case = state.copy()
+            case.remainders[key] = r
+            yield from events(left, case)
+        return
+
+
+def agrees(expr: Expr, phase: int, modulus: int, state: State) -> bool:
+    """Whether an expression may leave `phase` when divided."""
+    found = _known(Binary("%", expr, Const(modulus), expr.dtype), state)
+    return found is None or constant_value(found) == phase
+
+
+def entered(
+    plan: Plan, bounds: Bounds | None, states: Sequence[State]
+) -> Iterator[tuple[Node, State]]:
+    """The first iterations a loop may have, each with the states that may come to it."""
+    for node in plan.entries():
+        for state in states:
+            if bounds is None or agrees(bounds[0], node[0], plan.modulus, state):
+                yield node, state
+
+
+def ended_before(bounds: Bounds | None, phase: int, modulus: int, state: State) -> None:
+    """A loop has ended, and its next iteration would have had this phase."""
+    if bounds is None:
+        return
+    start, stop = bounds
+    divided = _divided(Binary("%", simplify(maximum(start, stop)), Const(modulus), start.dtype))
+    if divided is not None:
+        key, shift = divided
+        state.remainders[key] = (phase - shift) % modulus
+
+
+def _divided(expr: Expr) -> tuple[tuple[Expr, int], int] | None:
+    """`(x + c) % m` as ((x, m), c), if it is worth following."""
+    if not (isinstance(expr, Binary) and expr.op == "%"):
+        return None
+    modulus = constant_value(expr.right)
+    if modulus is None or not 1 < modulus <= MOST_REMAINDERS:
+        return None
+    if any(isinstance(e, Load) for e in walk(expr.left)):
+        return None
+    _, shift = linear_form(expr.left)
+    return (simplify(expr.left - shift), modulus), shift
+
+
+def _known(expr: Expr, state: State) -> Expr | None:
+    divided = _divided(expr)
+    if divided is None:
+        return None
+    (base, modulus), shift = divided
+    for (known, m), r in state.remainders.items():
+        if m % modulus == 0 and known == base:
+            return Const((r + shift) % modulus, expr.dtype)
+    return None
+
+
+__all__ = ["Bounds", "agrees", "ended_before", "entered", "events"]

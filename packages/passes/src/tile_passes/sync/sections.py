@@ -1,0 +1,24 @@
+"""Orders every section of a function by a plan of its own. How a plan is made stands elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tile_ir import Func, Section, Target
+from tile_passes.sync.fences import Plan
+from tile_passes.sync.scalar_reads import name_scalar_reads
+from tile_passes.sync.tree import Tree, build_tree
+from tile_passes.sync.write import write_plan
+
+
+def order_sections(func: Func, target: Target, plan: Callable[[Tree, Target], Plan]) -> Func:
+    """The planned function with the flags and barriers of the plan in each section."""
+    func = name_scalar_reads(func)
+
+    def ordered(section: Section) -> Section:
+        tree = build_tree(func, section)
+        return write_plan(section, tree, plan(tree, target))
+
+    body = tuple(ordered(s) if isinstance(s, Section) else s for s in func.launch.body)
+    changed = any(a is not b for a, b in zip(body, func.launch.body, strict=True))
+    return func.with_body(body) if changed else func
