@@ -97,13 +97,22 @@ def test_the_picture_has_every_statement_and_hazard(name: str) -> None:
     func = func_of(name)
     svg = draw_sync(func, DEFAULT_TARGET)
     root = ElementTree.fromstring(svg)
-    words = [e.text or "" for e in root.iter("{http://www.w3.org/2000/svg}text")]
+    words = [
+        (e.text or "").replace("\N{NO-BREAK SPACE}", " ")
+        for e in root.iter("{http://www.w3.org/2000/svg}text")
+    ]
     assert any(w == "all hazards" for w in words)
     assert any(w == "what is inserted" for w in words)
     box = [float(x) for x in root.attrib["viewBox"].split()]
     for circle in root.iter("{http://www.w3.org/2000/svg}circle"):
         assert 0 < float(circle.attrib["cx"]) < box[2]
         assert 0 < float(circle.attrib["cy"]) < box[3]
+
+
+def test_a_remainder_keeps_its_sign_in_the_picture() -> None:
+    assert "if i % 3 == 0" in draw_sync(func_of("conditional_reload"), DEFAULT_TARGET).replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
 
 
 def test_transitive_reduction_shows_in_the_picture() -> None:

@@ -89,7 +89,8 @@ def _path(d: str, kind: Kind | None, carried: bool) -> str:
 
 
 def _text(x: float, y: float, text: str, style: str = "", anchor: str = "start") -> str:
-    return f'<text x="{x:g}" y="{y:g}" class="{style}" text-anchor="{anchor}">{escape(text)}</text>'
+    shown = escape(text).replace(" ", "\N{NO-BREAK SPACE}")  # SVG drops spaces at the start
+    return f'<text x="{x:g}" y="{y:g}" class="{style}" text-anchor="{anchor}">{shown}</text>'
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -135,7 +136,7 @@ def existing(order: Order) -> str:
 
 
 def value_text(expr: Expr) -> str:
-    text = print_expr(expr).replace("%", "").replace("$", "")
+    text = re.sub(r"[%$](?=\w)", "", print_expr(expr))
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
 
 
