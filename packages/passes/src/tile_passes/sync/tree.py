@@ -22,7 +22,7 @@ from tile_ir.walk import Ranges, launch_ranges, loads, loop_range
 from tile_ir.walk import walk as walk_statements
 
 # More phases than this and a loop is looked at as a whole.
-MOST_PHASES = 4
+MOST_PHASES = 8
 _ORDERING = (
     Effect.SET_FLAG,
     Effect.WAIT_FLAG,
