@@ -145,6 +145,29 @@ def test_check_compiles_a_kernel(script: str, capsys: pytest.CaptureFixture[str]
     assert run(capsys, "check", f"{script}:plain") == "plain: in order\n"
 
 
+ADDED = """
+import tile_frontend as T
+@T.prim_func
+def added(X: T.Tensor((64,), "float32")):
+    with T.Kernel(1, is_npu=True) as (cid, vid):
+        a = T.alloc_ub((64,), "float32")
+        with T.Scope("V"):
+            T.copy(X, a)
+            T.tile.add(a, a, 1.0)
+"""
+
+
+def test_opt_explains_and_draws_the_order_of_pipes(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    script, picture = tmp_path / "added.py", tmp_path / "order.svg"
+    script.write_text(ADDED)
+    text = run(capsys, "opt", f"{script}:added", "--explain", "--graph", str(picture))
+    assert "flag mte2 -> v, event 0\n" in text
+    assert "RAW, WAW of a (ub bytes 0 to 255): add (line 9) reads what copy_gm_ub" in text
+    assert picture.read_text().startswith("<svg ")
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +91,13 @@ class JITKernel:
     def get_host_source(self) -> str:
         """The source that unpacks arguments for the kernel's `call`."""
         return self._built.files.entry.read_text()
+
+    def explain_sync(self) -> str:
+        """What orders the pipes of this kernel, hazard by hazard, where its order is left to the
+        compiler: what `tile-ascend opt --explain` prints."""
+        from tile_passes import explain_sync
+
+        return explain_sync(replace(self.prim_func, automatic=self.lowered.automatic), self.target)
 
     @property
     def params(self) -> list[Param]:

@@ -9,8 +9,8 @@ from html import escape
 
 from tile_ir.machine import Pipe
 from tile_passes.sync.graph import Graph, statements
-from tile_passes.sync.hazards import Kind, header, statement
-from tile_passes.sync.tree import Block, Branch, Repeat, Tree, Work
+from tile_passes.sync.hazards import Kind, existing, header, statement
+from tile_passes.sync.tree import Block, Branch, Order, Repeat, Tree, Work
 
 # Pixels: height of a row, width of a lane, room above a section, between the two pictures.
 ROW, LANE, TOP, GAP = 26, 92, 84, 40
@@ -89,7 +89,8 @@ def _path(d: str, kind: Kind | None, carried: bool) -> str:
 
 
 def _text(x: float, y: float, text: str, style: str = "", anchor: str = "start") -> str:
-    return f'<text x="{x:g}" y="{y:g}" class="{style}" text-anchor="{anchor}">{escape(text)}</text>'
+    shown = escape(text).replace(" ", "\N{NO-BREAK SPACE}")  # SVG drops spaces at the start
+    return f'<text x="{x:g}" y="{y:g}" class="{style}" text-anchor="{anchor}">{shown}</text>'
 
 
 @dataclass(slots=True)
@@ -124,6 +125,9 @@ class _Section:
                 case Work():
                     text = f"{item.loc.line:>4}  {'  ' * depth}{statement(item)}"
                     self.rows.append(_Row(y, depth, text, item))
+                case Order():
+                    text = f"{item.loc.line:>4}  {'  ' * depth}{existing(item)}"
+                    self.rows.append(_Row(y, depth, text, None))
                 case Branch() | Repeat():
                     text = f"{item.loc.line:>4}  {'  ' * depth}{header(item)}"
                     self.rows.append(_Row(y, depth, text, None))
@@ -143,7 +147,10 @@ class _Section:
                 f'<rect x="{x}" y="{y}" width="{self.width - x - 12}" '
                 f'height="{(last - first) * ROW}" class="band"/>'
             )
-        parts += [_text(12, row.y + 4, row.text[:LONGEST]) for row in self.rows]
+        parts += [
+            _text(12, row.y + 4, row.text[:LONGEST], "" if row.work else "soft")
+            for row in self.rows
+        ]
         for n, (graph, title) in enumerate(((before, "all hazards"), (after, "what is inserted"))):
             left = self.left + n * self.picture
             parts += self.picture_of(graph, left, title)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from tile_ir import Op
 from tile_ir.machine import Core, Pipe
 from tile_ir.nodes import For
 from tile_passes.sync.facts import Facts, State
@@ -22,6 +23,7 @@ from tile_passes.sync.hazards import (
     sites_of,
     statement,
 )
+from tile_passes.sync.in_text import orders, positions
 from tile_passes.sync.tree import (
     Block,
     Branch,
@@ -31,7 +33,6 @@ from tile_passes.sync.tree import (
     Site,
     Tree,
     Work,
-    positions,
 )
 
 # More hazards than this of one instruction are counted, not told.
@@ -55,9 +56,12 @@ def explain(tree: Tree, conflicts: list[int], plan: Plan, file: str) -> list[str
 
 
 def _summary(tree: Tree, conflicts: list[int], plan: Plan) -> str:
-    met = _counted(len(hazards(tree, conflicts)), "hazard")
+    pairs = {(h.earlier, h.later, h.kind) for h in hazards(tree, conflicts)}
+    met = _counted(len(pairs), "hazard")
+    there = sum(1 for _ in orders(tree.root))
+    besides = f", besides {there} there before" if there else ""
     if not plan.pieces:
-        return f"{met}, nothing to insert"
+        return f"{met}, nothing to insert{besides}"
     kinds: dict[str, int] = {}
     for piece in plan.pieces:
         match piece:
@@ -70,7 +74,7 @@ def _summary(tree: Tree, conflicts: list[int], plan: Plan) -> str:
             case _:
                 name = "flag"
         kinds[name] = kinds.get(name, 0) + 1
-    return f"{met}, ordered by {', '.join(_counted(n, k) for k, n in kinds.items())}"
+    return f"{met}, ordered by {', '.join(_counted(n, k) for k, n in kinds.items())}{besides}"
 
 
 def _counted(number: int, what: str) -> str:
@@ -203,6 +207,10 @@ class _Words:
                 return f"the if of {self.line(item)}"
         return self.line(item)
 
+    def short(self, work: Work) -> str:
+        stmt = work.stmt
+        return f"{stmt.opdef.name if isinstance(stmt, Op) else 'scalar'} ({self.line(work)})"
+
     def line(self, item: Item) -> str:
         loc = item.loc
         return f"line {loc.line}" if loc.file == self.file else f"{loc.file}:{loc.line}"
@@ -223,7 +231,7 @@ class _Words:
 
     def hazards(self, group: list[Hazard]) -> str:
         hazard = group[0]
-        a, b = self.item(hazard.earlier), self.item(hazard.later)
+        a, b = self.short(hazard.earlier), self.short(hazard.later)
         if hazard.before is None or hazard.after is None:
             return f"signal: what {a} did in gm must be complete before {b}"
         shared = bytes_touched(hazard.before, hazard.after)

@@ -11,7 +11,8 @@ import networkx as nx
 from tile_ir.machine import Pipe
 from tile_passes.sync.fences import Barrier, Fence, Flag, Piece, Plan
 from tile_passes.sync.hazards import Kind, hazards
-from tile_passes.sync.tree import Block, Branch, Repeat, Tree, Work, positions
+from tile_passes.sync.in_text import positions
+from tile_passes.sync.tree import Block, Branch, Repeat, Tree, Work
 
 # Nodes are Work items. Edges have: `pipe` if they are a pipe's own order; else `kinds`, the hazards
 # (empty for a kept piece), `carried`, and for a kept piece `label` and `carried`.
@@ -53,16 +54,18 @@ def kept_graph(tree: Tree, plan: Plan, kinds: dict[Piece, set[Kind]]) -> Graph:
     """What a plan orders: an edge for each piece, from the statement it waits for to the one that
     waits; `kinds` says what each piece covers."""
     graph = _pipe_order(tree)
+    order = {work: number for number, work in enumerate(statements(tree))}
     for piece in plan.pieces:
         a, b = _ends(tree, piece)
+        carried = (isinstance(piece, Flag) and piece.carried) or order[a] >= order[b]
         covered = kinds.get(piece, set())
         if graph.has_edge(a, b) and "kinds" in graph[a][b]:
             edge = graph[a][b]
             edge["kinds"] |= covered
             edge["labels"] = [*edge["labels"], label(piece)]
-            edge["carried"] &= _carried(piece)
+            edge["carried"] &= carried
         else:
-            graph.add_edge(a, b, kinds=covered, carried=_carried(piece), labels=[label(piece)])
+            graph.add_edge(a, b, kinds=covered, carried=carried, labels=[label(piece)])
     return graph
 
 
@@ -95,10 +98,6 @@ def _pipe_order(tree: Tree) -> Graph:
             graph.add_edge(last[work.pipe], work, pipe=work.pipe)
         last[work.pipe] = work
     return graph
-
-
-def _carried(piece: Piece) -> bool:
-    return isinstance(piece, Flag) and piece.carried
 
 
 def label(piece: Piece) -> str:

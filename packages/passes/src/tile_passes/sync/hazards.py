@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -12,7 +13,7 @@ from tile_ir.nodes import For, If, Let, While
 from tile_ir.printer import print_expr
 from tile_ir.regions_apart import ever_meet
 from tile_ir.touched_bytes import Touch
-from tile_passes.sync.tree import Branch, Repeat, Site, Tree, Work, meeting
+from tile_passes.sync.tree import Branch, Order, Repeat, Site, Tree, Work, meeting
 
 # Scalar expressions longer than this are cut in labels.
 LONGEST_VALUE = 40
@@ -124,8 +125,18 @@ def statement(work: Work) -> str:
     return type(stmt).__name__.lower()
 
 
+def existing(order: Order) -> str:
+    """A flag or barrier of the source, or of a composite operation."""
+    stmt = order.stmt
+    assert isinstance(stmt, Op), "flags and barriers are operations"
+    words = [str(a) for a in stmt.attrs] + [
+        value_text(o) for o in stmt.operands if isinstance(o, Expr)
+    ]
+    return " ".join([stmt.opdef.name, *words])
+
+
 def value_text(expr: Expr) -> str:
-    text = print_expr(expr).replace("%", "").replace("$", "")
+    text = re.sub(r"[%$](?=\w)", "", print_expr(expr))
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
 
 

@@ -419,25 +419,6 @@ def _count_bits(block: Block) -> int:
     return total
 
 
-def positions(root: Block) -> dict[tuple[Block, int], int]:
-    """The place of every item, and of the end of every block, in the text."""
-    found: dict[tuple[Block, int], int] = {}
-
-    def look(block: Block) -> None:
-        for item in block.items:
-            found[block, item.position] = len(found)
-            match item:
-                case Branch(then=then, orelse=orelse):
-                    look(then)
-                    look(orelse)
-                case Repeat(body=body):
-                    look(body)
-        found[block, len(block.items)] = len(found)
-
-    look(root)
-    return found
-
-
 def meeting(p: Item, q: Item) -> tuple[Block, int, int]:
     """The innermost block around both, and where in it each of them stands."""
     a, b = p.block, q.block

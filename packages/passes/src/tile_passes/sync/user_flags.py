@@ -17,6 +17,7 @@ from tile_ir.expr import Expr, Load, Var, constant_value, walk
 from tile_ir.location import Loc
 from tile_ir.machine import Pipe
 from tile_ir.nodes import Let
+from tile_passes.sync.in_text import orders
 from tile_passes.sync.tree import Block, Branch, Leave, Order, Phases, Repeat, Tree
 
 # More rounds of a loop than this are not looked at one by one.
@@ -98,7 +99,7 @@ class _Walk:
 
     def find(self, root: Block) -> None:
         """Note every flag of the section, and the pairs with ids that are not constants."""
-        for order in _orders(root):
+        for order in _flags(root):
             pair, sets = _pair(order)
             for event in order.ids.values():
                 if event is None:
@@ -251,7 +252,7 @@ def _any_of(block: Block) -> _State:
     """Nothing known of the flags that are set or taken in a block."""
     return {
         (*_pair(order)[0], event): _Known(Is.ANY, order.loc)
-        for order in _orders(block)
+        for order in _flags(block)
         for event in order.ids.values()
         if event is not None
     }
@@ -282,14 +283,5 @@ def _pair(order: Order) -> tuple[tuple[Pipe, Pipe], bool]:
     return pair, op.opdef.effect is Effect.SET_FLAG
 
 
-def _orders(block: Block) -> Iterator[Order]:
-    """The flags in a block and in all inside."""
-    for item in block.items:
-        match item:
-            case Order() if _is_flag(item):
-                yield item
-            case Branch(then=then, orelse=orelse):
-                yield from _orders(then)
-                yield from _orders(orelse)
-            case Repeat(body=body):
-                yield from _orders(body)
+def _flags(block: Block) -> Iterator[Order]:
+    return (order for order in orders(block) if _is_flag(order))

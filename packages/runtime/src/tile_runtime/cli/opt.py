@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from tile_ir import print_func, verify
+    from tile_ir import Automatic, print_func, verify
     from tile_passes import apply_passes
 
     target = target_named(options.target or switch("soc"))
@@ -48,6 +49,7 @@ def run(options: argparse.Namespace) -> int:
     verify(func, target)
     names = [name.strip() for name in options.passes.split(",") if name.strip()]
     if options.explain or options.graph:
+        func = replace(func, automatic=func.automatic | {Automatic.SYNC})
         return _explain(options, apply_passes(func, _before_sync(names), target), target)
     text = print_func(apply_passes(func, names, target))
     print(text, end="" if text.endswith("\n") else "\n")
