@@ -10,6 +10,7 @@ from tile_passes.sync.search import Numbers, find_plan
 from tile_passes.sync.sections import order_sections
 from tile_passes.sync.settle import settle
 from tile_passes.sync.tree import Tree
+from tile_passes.sync.user_flags import check_user_flags
 
 
 @ir_pass(needs=Phase.PLANNED, optional=True)
@@ -28,7 +29,11 @@ def insert_sync(func: Func, target: Target) -> Func:
 
 
 def plan_section(tree: Tree, target: Target) -> Plan:
-    """What orders one section, with event ids."""
+    """What orders one section, with event ids.
+
+    Raises KernelError where flags of the user's are wrong by themselves.
+    """
+    check_user_flags(tree)
     found = conflicts(tree)
     numbers = Numbers(len(tree.sites))
     plan = find_plan(tree, found, numbers)

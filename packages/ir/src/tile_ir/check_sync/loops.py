@@ -11,6 +11,7 @@ from tile_ir.bounds import interval, simplify
 from tile_ir.check_sync.conditions import Facts, Place, at_least
 from tile_ir.check_sync.state import Flag, State
 from tile_ir.expr import Binary, Const, Expr, Load, Var, constant_value, walk
+from tile_ir.machine import Memory
 from tile_ir.nodes import For, If, Let, Op, Stmt, While
 from tile_ir.opdef import Effect
 from tile_ir.touched_bytes import resolved
@@ -139,7 +140,7 @@ def plan_of(
             return Plan(1, anything, anything, exact, exact, 0, tuple(range(first, first + exact)))
     modulus = 1
     for s in inside:
-        for e in expressions(s):
+        for e in _choosing(s):
             if isinstance(e, Const) or not any(v in depends for v in walk(e)):
                 continue
             for m in _moduli(resolved(e, lets), loop.var):
@@ -155,6 +156,19 @@ def plan_of(
     # Who waits for a slot that was never used asks whether k >= 2 of two slots.
     apart = min(modulus, MOST_APART) if guarded else 0
     return Plan(modulus, starts, ends, least, most, apart)
+
+
+def _choosing(stmt: Stmt) -> Iterator[Expr]:
+    """The expressions by which a statement chooses on-chip bytes, events or ways. What of gm it
+    means needs no phases; lets are looked at where they are used."""
+    if isinstance(stmt, Op):
+        for operand in stmt.operands:
+            if isinstance(operand, Expr):
+                yield operand
+            elif operand is not None and operand.memory is not Memory.GM:
+                yield from (s.offset for s in operand.dims)
+    elif not isinstance(stmt, Let):
+        yield from expressions(stmt)
 
 
 def _dependent(var: Var, lets: Mapping[Var, Expr]) -> frozenset[Var]:

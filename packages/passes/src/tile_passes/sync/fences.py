@@ -16,10 +16,12 @@ from tile_passes.sync.tree import Block, Item, Leave, Repeat, Work
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """The hazard a fence is there for: what happens first, and what must come after it."""
+    """The hazard a fence is there for: what happens first, and what must come after it. `why` says
+    what kept it from being a plain flag or barrier, as `explain` tells it."""
 
     earlier: Work
     later: Work
+    why: str = ""
 
 
 @dataclass(eq=False, slots=True)

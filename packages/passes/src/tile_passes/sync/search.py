@@ -8,7 +8,7 @@ piece is tried without.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tile_ir.machine import Core, Pipe
 from tile_ir.ops.sync import CUBE_FLAG_PAIRS, VECTOR_FLAG_PAIRS
@@ -200,6 +200,9 @@ class _Adding(Facts):
         """A flag, or a full barrier where the core has none between these pipes."""
         reason = Reason(place.earlier, later)
         if (pipe.value, later.pipe.value) not in flag_pairs(self.tree.core):
+            reason = replace(
+                reason, why=f"the core has no flags from {pipe.value} to {later.pipe.value}"
+            )
             return Barrier(Pipe.ALL, place.block, place.then, reason)
         return Flag(pipe, later.pipe, place.block, place.first, place.then, distance, slots, reason)
 

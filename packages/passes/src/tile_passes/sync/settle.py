@@ -13,7 +13,7 @@ from dataclasses import replace
 from tile_ir import IRError, Target
 from tile_ir.machine import Pipe
 from tile_passes.sync.event_ids import InFlight, give_event_ids
-from tile_passes.sync.fences import Barrier, Fence, Flag, Piece, Plan
+from tile_passes.sync.fences import Barrier, Fence, Flag, Piece, Plan, Reason
 from tile_passes.sync.search import Numbers, add_missing, flag_pairs
 from tile_passes.sync.tree import Block, Tree
 
@@ -82,7 +82,11 @@ def _fence_against(
     """The source waits for all the target was given so far, at a place before it sets the flag."""
     if (piece.target.value, piece.source.value) not in flag_pairs(tree.core):
         return False
-    fence = Fence(piece.target, piece.source, *where, piece.reason)
+    reason = _because(
+        piece,
+        f"flags {_pair(piece)} are set again next, and their last waits must be over",
+    )
+    fence = Fence(piece.target, piece.source, *where, reason)
     if any(p.place == fence.place for p in plan.pieces):
         return False
     fence.first_bit = numbers.take(1)
@@ -93,15 +97,27 @@ def _fence_against(
 def _one_slot(piece: Flag) -> Flag:
     """The same order, and more, with a single event id."""
     within = piece.set_after < piece.wait_before
-    return replace(piece, distance=0 if within else 1, slots=1, single=True)
+    reason = _because(piece, "one event id for all slots: ids or loops allow no more")
+    return replace(piece, distance=0 if within else 1, slots=1, single=True, reason=reason)
 
 
 def _full(fence: Fence) -> Barrier:
-    return Barrier(Pipe.ALL, fence.block, fence.position + fence.behind, fence.reason)
+    reason = _because(fence, f"no event id was left for a fence {_pair(fence)}")
+    return Barrier(Pipe.ALL, fence.block, fence.position + fence.behind, reason)
 
 
 def _barrier(piece: Flag) -> Barrier:
-    return Barrier(Pipe.ALL, piece.block, piece.wait_before, piece.reason)
+    reason = _because(piece, f"no event id was left for a flag {_pair(piece)}")
+    return Barrier(Pipe.ALL, piece.block, piece.wait_before, reason)
+
+
+def _pair(piece: Flag | Fence) -> str:
+    return f"{piece.source.value} -> {piece.target.value}"
+
+
+def _because(piece: Flag | Fence, why: str) -> Reason:
+    """The hazard of a piece, for what stands in its place."""
+    return replace(piece.reason, why=why)
 
 
 def _relieve(tree: Tree, plan: Plan, piece: Flag | Fence, numbers: Numbers) -> None:
@@ -115,7 +131,8 @@ def _relieve(tree: Tree, plan: Plan, piece: Flag | Fence, numbers: Numbers) -> N
         plan.remove(other)
         _put(plan, piece, _merged(piece, other), numbers)
     elif piece.carried and not piece.local and piece.home() is not piece.block.loop:
-        _put(plan, piece, replace(piece, local=True), numbers)
+        reason = _because(piece, "event ids ran out: raised before its own loop only")
+        _put(plan, piece, replace(piece, local=True, reason=reason), numbers)
     elif piece.carried or not _fence_against(
         tree, plan, piece, (piece.block, piece.set_after, True), numbers
     ):
@@ -147,4 +164,5 @@ def _merged(a: Flag, b: Flag) -> Flag:
         set_after=max(a.set_after, b.set_after),
         wait_before=min(a.wait_before, b.wait_before),
         local=a.local and b.local,
+        reason=_because(a, "event ids ran out: one flag stands for several"),
     )

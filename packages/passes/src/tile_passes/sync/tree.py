@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tile_ir import Buffer, Effect, For, Func, If, Let, Memory, Op, Section, Store, While
-from tile_ir.bounds import EVERYTHING, INF, Interval, interval, linear_form
+from tile_ir.bounds import EVERYTHING, INF, Interval, interval, linear_form, simplify
 from tile_ir.expr import Binary, Const, Expr, Load, Var, constant_value, walk
 from tile_ir.location import Loc
 from tile_ir.machine import PIPES_OF_CORE, Core, Pipe
@@ -274,7 +274,7 @@ class _Builder:
         event = order.stmt.operand("event_id")
         assert isinstance(event, Expr), "event ids are scalars"
         for phases, ranges, chosen in _each_phase(phased, known, values):
-            found = interval(resolved(event, chosen), ranges)
+            found = interval(simplify(resolved(event, chosen)), ranges)
             order.ids[phases] = int(found.low) if found.low == found.high else None
 
     def loop(
@@ -382,6 +382,25 @@ def _count_bits(block: Block) -> int:
                 total |= _count_bits(body)
         block.below.append(total)
     return total
+
+
+def positions(root: Block) -> dict[tuple[Block, int], int]:
+    """The place of every item, and of the end of every block, in the text."""
+    found: dict[tuple[Block, int], int] = {}
+
+    def look(block: Block) -> None:
+        for item in block.items:
+            found[block, item.position] = len(found)
+            match item:
+                case Branch(then=then, orelse=orelse):
+                    look(then)
+                    look(orelse)
+                case Repeat(body=body):
+                    look(body)
+        found[block, len(block.items)] = len(found)
+
+    look(root)
+    return found
 
 
 def meeting(p: Item, q: Item) -> tuple[Block, int, int]:
