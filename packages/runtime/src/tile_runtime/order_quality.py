@@ -60,7 +60,7 @@ SIZES: dict[str, tuple[str, tuple[Any, ...]]] = {
     "03_gemm_intrinsic": ("gemm_intrinsic", (1024, 1024, 1024, 128, 256, 256, 64, 24)),
     "04_online_softmax": ("online_softmax", (1024, 4096, 16, 512, "float16")),
     "05_flash_attention": ("flash_attention", (1, 2, 1024, 128, 64, 128)),
-    "06_rms_norm": ("rms_norm", (2048, 1024, 8, 24)),
+    "06_rms_norm": ("rms_norm", (8192, 1024, 8, 24)),
     "07_gelu_mul": ("gelu_mul", (512, 4096, 16, 256, 8)),
     "08_rope": ("rope", (2048, 8, 128, 4096, 8, 24)),
     "09_cross_entropy": ("cross_entropy", (512, 4096, 16, 512, 16)),
