@@ -106,7 +106,7 @@ class Facts:
                     if site is not None:
                         # Fences may be put before this item now.
                         self.site(site, item, state, phases)
-                case Branch():
+                case Branch(taken=None):
                     orelse = state.copy()
                     state = join(
                         [
@@ -114,6 +114,10 @@ class Facts:
                             self.block(item.orelse, orelse, phases),
                         ]
                     )
+                case Branch(taken=taken):
+                    state = self.block(item.then if taken else item.orelse, state, phases)
+                case Repeat(dead=True):
+                    pass
                 case Repeat():
                     state = self.loop(item, state, phases)
                 case Order():

@@ -178,19 +178,19 @@ class _Adding(Facts):
         if pipe is later.pipe:
             reason = Reason(place.earlier, later)
             return _Candidate(Barrier(pipe, place.block, place.then, reason), gives, need, False)
-        m = loop.modulus
-        slots = m if distance == m else 1
-        if distance < m and (place.first < place.then or distance > 1):
-            # Which slot is meant depends on the round: the flag belongs to the body of the loop.
+        if place.first < place.then:
+            # Set before it is waited for, in the same round but for a later one: which flag is
+            # meant depends on the round, so that it belongs to the body of the loop.
             place = _Spot(
                 place.earlier,
                 loop.body,
                 *(_place_in(loop.body, item) for item in (place.earlier, later)),
             )
-            if place.first < place.then or distance > 1:
-                slots = m
-            else:
-                distance = 1
+        if place.first < place.then:
+            slots = next(s for s in divisors(loop.modulus) if s > distance)
+        else:
+            # Each round takes and gives back the flag of its slot; a shorter distance orders more.
+            slots = distance = max(s for s in divisors(loop.modulus) if s <= distance)
         piece = self.flag(pipe, place, later, distance, slots)
         return _Candidate(piece, gives, need, False)
 
@@ -205,6 +205,11 @@ class _Adding(Facts):
             )
             return Barrier(Pipe.ALL, place.block, place.then, reason)
         return Flag(pipe, later.pipe, place.block, place.first, place.then, distance, slots, reason)
+
+
+def divisors(number: int) -> list[int]:
+    """All of them, the smallest first."""
+    return [d for d in range(1, number + 1) if number % d == 0]
 
 
 def flag_pairs(core: Core) -> set[tuple[str, str]]:

@@ -14,11 +14,13 @@ from tile_ir import IRError, Target
 from tile_ir.machine import Pipe
 from tile_passes.sync.event_ids import InFlight, give_event_ids
 from tile_passes.sync.fences import Barrier, Fence, Flag, Piece, Plan, Reason
-from tile_passes.sync.search import Numbers, add_missing, flag_pairs
+from tile_passes.sync.search import Numbers, add_missing, divisors, flag_pairs
 from tile_passes.sync.tree import Block, Tree
 
 # Rounds of relief before giving up; each leaves fewer ids in use than the last.
 MOST_ROUNDS = 200
+# More event ids than this are not spent on one flag.
+MOST_TURNS = 4
 
 
 def settle(tree: Tree, conflicts: list[int], plan: Plan, numbers: Numbers, target: Target) -> None:
@@ -30,11 +32,14 @@ def settle(tree: Tree, conflicts: list[int], plan: Plan, numbers: Numbers, targe
             add_missing(tree, conflicts, plan, numbers)
             continue
         if walked.early:
-            for piece in walked.early:
+            turns = [p for p in walked.early if isinstance(p, Flag) and _more_turns(p)]
+            # What holds one flag back may hold back the others too.
+            for piece in turns or list(walked.early)[:1]:
                 _hold_back(tree, plan, piece, numbers)
             continue
         failed = give_event_ids(walked, target)
         if not failed:
+            _leave_out(tree, conflicts, plan, target)
             return
         for piece in failed:
             if piece in plan.pieces:
@@ -55,10 +60,8 @@ def _hold_back(tree: Tree, plan: Plan, piece: Flag | Fence, numbers: Numbers) ->
         plan.remove(piece)
         plan.add(_full(piece))
         return
-    loop = piece.block.loop
-    if _may_take_turns(piece):
-        assert loop is not None, "only loops have turns"
-        _put(plan, piece, replace(piece, slots=loop.modulus), numbers)
+    if slots := _more_turns(piece):
+        _put(plan, piece, replace(piece, slots=slots), numbers)
     elif piece.slots > 1 and piece.carried:
         # What the loop took back when it was last left must be over when it is entered again.
         home = piece.home()
@@ -68,12 +71,27 @@ def _hold_back(tree: Tree, plan: Plan, piece: Flag | Fence, numbers: Numbers) ->
         _put(plan, piece, _barrier(piece), numbers)
 
 
-def _may_take_turns(piece: Flag) -> bool:
-    """Whether the rounds of the loop may take different ids."""
+def _more_turns(piece: Flag) -> int | None:
+    """How many ids the rounds of the loop could take instead, if more."""
     loop = piece.block.loop
-    if piece.slots > 1 or piece.single or loop is None or loop.modulus == 1:
-        return False
-    return not piece.carried or piece.block is loop.body
+    if piece.single or loop is None or (piece.carried and piece.block is not loop.body):
+        return None
+    return next((s for s in divisors(loop.modulus) if piece.slots < s <= MOST_TURNS), None)
+
+
+def _leave_out(tree: Tree, conflicts: list[int], plan: Plan, target: Target) -> None:
+    """Take away what fences have made superfluous."""
+    if not any(isinstance(p, Fence) for p in plan.pieces):
+        return
+    for piece in reversed(plan.pieces.copy()):
+        plan.remove(piece)
+        walked = InFlight(tree, conflicts, plan)
+        walked.run()
+        if walked.incomplete or walked.early or give_event_ids(walked, target):
+            plan.add(piece)
+    walked = InFlight(tree, conflicts, plan)
+    walked.run()
+    give_event_ids(walked, target)
 
 
 def _fence_against(

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tile_ir import Buffer, Effect, For, Func, If, Let, Memory, Op, Section, Store, While
-from tile_ir.bounds import EVERYTHING, INF, Interval, interval, linear_form, simplify
+from tile_ir.bounds import EVERYTHING, INF, Interval, interval, linear_form, narrow, simplify
 from tile_ir.expr import Binary, Const, Expr, Load, Var, constant_value, walk
 from tile_ir.location import Loc
 from tile_ir.machine import PIPES_OF_CORE, Core, Pipe
@@ -22,7 +22,7 @@ from tile_ir.walk import Ranges, launch_ranges, loads, loop_range
 from tile_ir.walk import walk as walk_statements
 
 # More phases than this and a loop is looked at as a whole.
-MOST_PHASES = 4
+MOST_PHASES = 8
 _ORDERING = (
     Effect.SET_FLAG,
     Effect.WAIT_FLAG,
@@ -82,6 +82,9 @@ class Order(Item):
 
 @dataclass(eq=False, slots=True)
 class Branch(Item):
+    """`taken` says which side runs, where that is certain."""
+
+    taken: bool | None = None
     then: Block = field(init=False)
     orelse: Block = field(init=False)
 
@@ -89,7 +92,8 @@ class Branch(Item):
 @dataclass(eq=False, slots=True)
 class Repeat(Item):
     """A loop: `modulus` phases, of which it begins with one of `entries` and may end with one of
-    `ends`; `runs` if it surely runs at least once, `wraps` if a phase may come twice."""
+    `ends`; `runs` if it surely runs at least once, `wraps` if a phase may come twice, `dead` if it
+    never runs."""
 
     body: Block = field(init=False)
     modulus: int = 1
@@ -97,6 +101,7 @@ class Repeat(Item):
     ends: tuple[int, ...] = (0,)
     runs: bool = False
     wraps: bool = True
+    dead: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -201,7 +206,7 @@ class _Builder:
                 case For() | While():
                     self.loop(block, stmt, *context)
                 case If():
-                    branch = Branch(block, len(block.items), stmt)
+                    branch = Branch(block, len(block.items), stmt, _truth(stmt, known, values))
                     block.items.append(branch)
                     inner = (known, values, phased, (*path, stmt))
                     branch.then = self.block(stmt.then, branch, loop, *inner)
@@ -293,6 +298,7 @@ class _Builder:
             span = loop_range(stmt, known)
             start, stop = constant_value(stmt.start), constant_value(stmt.stop)
             repeat.runs = start is not None and stop is not None and start < stop
+            repeat.dead = interval(resolved(stmt.stop - stmt.start, values), known).high <= 0
             repeat.modulus = modulus_of(stmt, values)
             known = {**known, stmt.var: span}
             m = repeat.modulus
@@ -339,6 +345,11 @@ def modulus_of(loop: For, values: Mapping[Var, Expr]) -> int:
             if factor and period > 0:
                 found = math.lcm(found, period // math.gcd(factor, period))
     return found if found <= MOST_PHASES else 1
+
+
+def _truth(stmt: If, known: Ranges, values: Mapping[Var, Expr]) -> bool | None:
+    found = narrow(simplify(resolved(stmt.condition, values)), known)
+    return bool(found.value) if isinstance(found, Const) else None
 
 
 def _has_break(body: Body) -> bool:
