@@ -101,4 +101,4 @@ def test_back_to_back_is_asked_for() -> None:
 @pytest.mark.parametrize("name", KERNELS)
 def test_memory_is_as_small_as_its_bound(name: str) -> None:
     peaks = peaks_to_bounds(before(name, plan_memory.name), DEFAULT_TARGET)
-    assert peaks and all(peak == 1.0 for peak in peaks.values()), peaks
+    assert peaks and all(peak <= 1.0 for peak in peaks.values()), peaks

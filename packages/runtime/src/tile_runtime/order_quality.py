@@ -5,12 +5,10 @@ By hand, as its author wrote it; automatically; and back to back, as other compi
 
 from __future__ import annotations
 
-import ctypes
-import io
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tile_ir import Automatic, Func, Target
 from tile_ir.switches import override
@@ -21,6 +19,7 @@ from tile_runtime.bind_arguments import Bound
 from tile_runtime.jit_compile import compile
 from tile_runtime.kernel import JITKernel, record_calls
 from tile_runtime.script_module import load_script
+from tile_runtime.tensor_supply import TensorSupplyType, supply_tensors
 
 AUTOMATIC = frozenset({Automatic.SYNC, Automatic.MEMORY})
 BACK_TO_BACK: tuple[Pass, ...] = tuple(
@@ -46,52 +45,52 @@ class Times:
 def modelled_times(kernel: JITKernel, call: Bound) -> Times:
     """Times of a kernel of any author, run again with the arguments of an earlier call."""
     func, target = kernel.prim_func, kernel.target
-    with _memory_kept(call):
-        by_hand = body_microseconds(kernel, call) if has_flags(func) else None
-        automatic, baseline = (
-            body_microseconds(_built(ordered_by(func, passes, target), kernel), call)
-            for passes in (PIPELINE, BACK_TO_BACK)
-        )
+    by_hand = body_microseconds(kernel, call) if has_flags(func) else None
+    automatic, baseline = (
+        body_microseconds(_built(ordered_by(func, passes, target), kernel), call)
+        for passes in (PIPELINE, BACK_TO_BACK)
+    )
     return Times(by_hand, automatic, baseline)
 
 
-def example_times(folder: Path) -> dict[str, Times]:
-    """Times of every kernel of the examples in a folder, under `example.kernel`, with a number
-    where one kernel is made for several sizes. The examples run as users run them."""
-    found: dict[str, Times] = {}
-    for path in sorted(folder.glob("[0-9]*.py")):
-        for number, (kernel, times) in enumerate(_times_of_script(path), 1):
-            found[f"{path.stem}.{kernel.prim_func.name} {number}"] = times
+# Arguments with which the factories of the examples make kernels whose loops go round often.
+SIZES: dict[str, tuple[str, tuple[Any, ...]]] = {
+    "01_vector_add": ("vector_add", (8192, 1024, 256)),
+    "02_gemm": ("gemm", (1024, 1024, 1024, 128, 256, 64)),
+    "03_gemm_intrinsic": ("gemm_intrinsic", (1024, 1024, 1024, 128, 256, 256, 64, 24)),
+    "04_online_softmax": ("online_softmax", (1024, 4096, 16, 512, "float16")),
+    "05_flash_attention": ("flash_attention", (1, 2, 1024, 128, 64, 128)),
+    "06_rms_norm": ("rms_norm", (8192, 1024, 8, 24)),
+    "07_gelu_mul": ("gelu_mul", (512, 4096, 16, 256, 8)),
+    "08_rope": ("rope", (2048, 8, 128, 4096, 8, 24)),
+    "09_cross_entropy": ("cross_entropy", (512, 4096, 16, 512, 16)),
+    "10_gemm_ragged": ("gemm_ragged", (1000, 1008, 1024, 128, 128, 256, 64, 24)),
+    "11_split_k_gemm": ("split_k_gemm", (256, 256, 8192, 128, 128, 256, 6)),
+    "12_top_k": ("top_k", (512, 1024, 16, 128, 24)),
+}
+
+
+def example_times(folder: Path, names: Collection[str] = SIZES) -> dict[str, Times]:
+    """Times of one kernel of each of the named examples, with zeros for arguments: what is read
+    from memory decides nothing but where rows are fetched."""
+    found = {}
+    for name in names:
+        factory, arguments = SIZES[name]
+        kernel = getattr(load_script(folder / f"{name}.py"), factory)(*arguments)
+        inputs = supply_tensors(kernel, TensorSupplyType.Zero)
+        calls: list[tuple[JITKernel, Bound]] = []
+        with record_calls(_keeper(calls)):
+            kernel(*inputs)
+        found[name] = modelled_times(*calls[0])
     return found
 
 
-def _times_of_script(path: Path) -> list[tuple[JITKernel, Times]]:
-    found: dict[JITKernel, Times] = {}
-
-    def recorded(kernel: JITKernel, call: Bound) -> None:
-        if kernel not in found:
-            # Here, while the arguments are alive.
-            found[kernel] = modelled_times(kernel, call)
-
-    with record_calls(recorded), redirect_stdout(io.StringIO()):
-        load_script(path).main()
-    return list(found.items())
+def _keeper(calls: list[tuple[JITKernel, Bound]]) -> Callable[[JITKernel, Bound], None]:
+    return lambda kernel, call: calls.append((kernel, call))
 
 
 def _built(finished: Func, like: JITKernel) -> JITKernel:
     return compile(finished, like.out_idx, workspace_idx=like.workspace_idx)
-
-
-@contextmanager
-def _memory_kept(call: Bound) -> Iterator[None]:
-    """What is done to the arguments of a call meanwhile is undone: kernels may add to them."""
-    pointers = [(int(p), size) for p, size in zip(call.values, call.sizes, strict=True) if size]
-    before = [ctypes.string_at(*pointer) for pointer in pointers]
-    try:
-        yield
-    finally:
-        for (pointer, size), old in zip(pointers, before, strict=True):
-            ctypes.memmove(pointer, old, size)
 
 
 def has_flags(func: Func) -> bool:
