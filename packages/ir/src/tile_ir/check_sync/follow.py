@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tile_ir.bounds import Interval, simplify
+from tile_ir.bounds import EVERYTHING, Interval, simplify
 from tile_ir.check_sync.conditions import Facts, Place, decide, facts_of
 from tile_ir.check_sync.context import Context, defined_inside, iteration
 from tile_ir.check_sync.findings import Findings
@@ -25,7 +25,7 @@ from tile_ir.nodes import Body, Break, For, Func, If, Let, Op, Section, Stmt, Wh
 from tile_ir.opdef import Effect, pipe_of
 from tile_ir.target import Target
 from tile_ir.touched_bytes import Touch, resolved, touches
-from tile_ir.walk import launch_ranges, loads
+from tile_ir.walk import Ranges, launch_ranges, loads
 from tile_ir.walk import walk as walk_statements
 
 States = list[State]
@@ -59,7 +59,8 @@ class Follower:
 
     def section(self, section: Section) -> list[Diagnostic]:
         self.start()
-        context = Context(launch_ranges(self.func), {}, {})
+        scalars: Ranges = {p: EVERYTHING for p in self.func.params if isinstance(p, Var)}
+        context = Context(scalars | launch_ranges(self.func), {}, {})
         for state in self.block(section.body, [State()], context):
             for flag, raised in state.flags.items():
                 self.findings.left_set(flag, raised)

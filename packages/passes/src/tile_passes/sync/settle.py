@@ -65,10 +65,30 @@ def _hold_back(tree: Tree, plan: Plan, piece: Flag | Fence, numbers: Numbers) ->
     elif piece.slots > 1 and piece.carried:
         # What the loop took back when it was last left must be over when it is entered again.
         home = piece.home()
-        if not _fence_against(tree, plan, piece, (home.block, home.position, False), numbers):
+        where = (home.block, home.position, False)
+        held = _fence_against(tree, plan, piece, where, numbers)
+        if not held and not _answer(tree, plan, piece, numbers):
             _put(plan, piece, _one_slot(piece), numbers)
     elif not _fence_against(tree, plan, piece, (piece.block, piece.set_after, True), numbers):
         _put(plan, piece, _barrier(piece), numbers)
+
+
+def _answer(tree: Tree, plan: Plan, piece: Flag, numbers: Numbers) -> bool:
+    """The source learns a round later that the target has waited: by a flag the other way, from
+    right after what waits to right before what the piece is set after."""
+    loop = piece.block.loop
+    pair = (piece.target.value, piece.source.value)
+    if loop is None or piece.block is not loop.body or pair not in flag_pairs(tree.core):
+        return False
+    slots = next(s for s in divisors(loop.modulus) if s > 1)
+    places = (piece.wait_before, piece.set_after)
+    reason = _because(piece, f"flags {_pair(piece)} are set again, and their waits must be over")
+    answer = Flag(piece.target, piece.source, piece.block, *places, 1, slots, reason)
+    if any(p.place == answer.place for p in plan.pieces):
+        return False
+    answer.first_bit = numbers.take(slots)
+    plan.add(answer)
+    return True
 
 
 def _more_turns(piece: Flag) -> int | None:
