@@ -30,20 +30,28 @@ def apart(
     known: Ranges,
     later: Var | None = None,
     values: Mapping[Var, Expr] | None = None,
+    by: tuple[int, int] = (1, 0),
 ) -> bool:
     """Whether `a` of one execution and `b` of another surely have no element in common.
 
     Variables in `same` have one value in both. `later` is a loop variable that is larger by at
-    least one where `b` is executed. All other variables, and all elements that are loaded, are
+    least one where `b` is executed, and by a number that leaves the second of `by` when divided by
+    the first. All other variables, and all elements that are loaded, are
     independent of each other. `known` gives intervals, `values` definitions to put in first.
     """
     if a.buffer is not b.buffer:
         return False
     ranges = dict(known)
     ahead = Var("ahead" + _OTHER) if later is None else Var(later.name + _OTHER, later.dtype)
+    distance_on: Expr = ahead
     if later is not None:
         span = known.get(later, Interval(-INF, INF))
-        ranges[ahead] = Interval(1, max(1, span.high - span.low))
+        modulus, rest = by
+        first_one = rest or modulus
+        most = span.high - span.low
+        rounds = (most - first_one) // modulus if most < INF else INF
+        ranges[ahead] = Interval(0, max(0, rounds))
+        distance_on = ahead * modulus + first_one
     renamed: dict[Expr, Expr] = {}
 
     def other(expr: Expr) -> Expr:
@@ -51,7 +59,7 @@ def apart(
         if isinstance(expr, Const) or expr in same:
             return expr
         if expr == later:
-            return expr + ahead
+            return expr + distance_on
         if isinstance(expr, (Var, Load)):
             if expr not in renamed:
                 name = expr.name if isinstance(expr, Var) else f"load{len(renamed)}"

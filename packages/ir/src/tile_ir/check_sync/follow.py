@@ -144,7 +144,15 @@ class Follower:
         if not found:
             return None
         return self.sites.new(
-            stmt, pipe, in_order, found, context.path, context.frames, context.known, context.plain
+            stmt,
+            pipe,
+            in_order,
+            found,
+            context.path,
+            context.frames,
+            context.known,
+            context.plain,
+            context.values,
         )
 
     # Flags ---------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from tile_ir.check_sync.conditions import Facts, Place, at_least
 from tile_ir.check_sync.state import Flag, State
 from tile_ir.expr import Binary, Const, Expr, Load, Var, constant_value, walk
 from tile_ir.machine import Memory
-from tile_ir.nodes import For, If, Let, Op, Stmt, While
+from tile_ir.nodes import For, If, Let, Op, Stmt, Store, While
 from tile_ir.opdef import Effect
 from tile_ir.touched_bytes import resolved
 from tile_ir.walk import Ranges, expressions
@@ -167,6 +167,8 @@ def _choosing(stmt: Stmt) -> Iterator[Expr]:
                 yield operand
             elif operand is not None and operand.memory is not Memory.GM:
                 yield from (s.offset for s in operand.dims)
+    elif isinstance(stmt, Store):
+        yield from stmt.indices if stmt.buffer.memory is not Memory.GM else ()
     elif not isinstance(stmt, Let):
         yield from expressions(stmt)
 

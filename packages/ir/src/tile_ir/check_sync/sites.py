@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tile_ir.bounds import linear_form
 from tile_ir.check_sync.state import PIPES, S
 from tile_ir.expr import Expr, Var
 from tile_ir.location import Loc
@@ -38,7 +39,8 @@ class Spot:
 @dataclass(slots=True, eq=False)
 class Site:
     """A statement's accesses by one pipe, in one phase of the loops around it. `path` is what
-    stands around and before it; entries other than statements tell unrolled iterations apart."""
+    stands around and before it; entries other than statements tell unrolled iterations apart.
+    `phased` gives the variables of loops as rounds and phases."""
 
     number: int
     stmt: Stmt
@@ -48,6 +50,7 @@ class Site:
     path: tuple[Any, ...]
     known: Ranges
     values: Mapping[Var, Expr]
+    phased: Mapping[Var, Expr]
     bits: dict[int, int] = field(default_factory=dict)
     regions: dict[int, Region] = field(default_factory=dict)
 
@@ -106,8 +109,9 @@ class Sites:
         frames: tuple[Any, ...],
         known: Ranges,
         values: Mapping[Var, Expr],
+        phased: Mapping[Var, Expr],
     ) -> Site:
-        site = Site(self.count, stmt, pipe, in_order, touched, path, known, values)
+        site = Site(self.count, stmt, pipe, in_order, touched, path, known, values, phased)
         self.count += 1
         for frame in frames:
             self.inside.setdefault(frame, []).append(site)
@@ -232,6 +236,17 @@ def moved(bits: int, moves: Moves) -> int:
     return result
 
 
+def _rounds_between(earlier: Site, later: Site, var: Var) -> tuple[int, int]:
+    """The number of phases, and what is left of the distance of two iterations divided by it."""
+    forms = [linear_form(site.phased[var]) for site in (earlier, later) if var in site.phased]
+    if len(forms) != 2 or any(len(terms) != 1 for terms, _ in forms):
+        return 1, 0
+    ((one, first), (two, second)) = ((next(iter(t.values())), c) for t, c in forms)
+    if one != two or one <= 1:
+        return 1, 0
+    return one, (second - first) % one
+
+
 def _hazard(earlier: Site, relation: int, later: Site) -> Hazard | None:
     """Two touches that an earlier and a later execution may have in conflict."""
     common = 0
@@ -246,6 +261,7 @@ def _hazard(earlier: Site, relation: int, later: Site) -> Hazard | None:
         loop = around[loops[relation]]
         moving = loop.var if isinstance(loop, For) else None
         around = around[: loops[relation]]
+    by = (1, 0) if moving is None else _rounds_between(earlier, later, moving)
     same = {s.var for s in around if isinstance(s, (For, Let))}
     local = {s.var for s in (*earlier.path, *later.path) if isinstance(s, (For, Let))}
     known = {**earlier.known, **later.known}
@@ -256,7 +272,7 @@ def _hazard(earlier: Site, relation: int, later: Site) -> Hazard | None:
             if not (a.writes or b.writes) or (a.atomic and b.atomic) or not a.overlaps(b):
                 continue
             x, y = earlier.region(i), later.region(j)
-            if not apart(x, y, same | everywhere, known, moving):
+            if not apart(x, y, same | everywhere, known, moving, None, by):
                 found.append(Hazard(a, b))
     # An operation that works in place reads first.
     return min(found, key=lambda h: h.kind != "RAW", default=None)
