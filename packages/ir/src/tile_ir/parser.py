@@ -119,9 +119,7 @@ class _Reader:
             launch,
             self.word(phase, Phase, upper=True),
             self.loc(loc),
-            frozenset(self.word(n, Automatic) for n in _children(automatic))
-            if automatic is not None
-            else frozenset(),
+            frozenset(self.word(n, Automatic) for n in _children(automatic)),
         )
 
     def word(self, node: Node, enum: Any, upper: bool = False) -> Any:

@@ -27,7 +27,16 @@ from tile_runtime.signature import resolve_indices
 Indices: TypeAlias = "int | Sequence[int] | None"
 Factory: TypeAlias = Callable[..., Any]
 # Switches that decide what a factory's kernel is; a memoised kernel holds under their values only.
-_MEMO_SWITCHES = ("soc", "backend", "skip", "stop_after", "dump_ir", "debug", "cache_dir")
+_MEMO_SWITCHES = (
+    "soc",
+    "backend",
+    "auto_sync",
+    "skip",
+    "stop_after",
+    "dump_ir",
+    "debug",
+    "cache_dir",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,8 @@ def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
     """
     skip = [name.strip() for name in switch("skip").split(",") if name.strip()]
     automatic: set[Automatic] = set()
+    if switch("auto_sync"):
+        automatic.update(_AUTOMATIC_OF_KEY[PassConfigKey.TL_ASCEND_AUTO_SYNC])
     for key, value in (pass_configs or {}).items():
         known = _known_key(key)
         if known not in _SWITCHES:

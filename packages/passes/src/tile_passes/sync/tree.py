@@ -6,30 +6,21 @@ modulo m: everything in it is a site once for each phase, so that slots are cons
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tile_ir import Buffer, Effect, For, Func, If, Let, Memory, Op, Section, Store, While
-from tile_ir.bounds import EVERYTHING, INF, Interval, interval, linear_form, narrow, simplify
-from tile_ir.expr import Binary, Const, Expr, Load, Var, binary, constant_value, walk
+from tile_ir.bounds import EVERYTHING, INF, Interval, interval, narrow, simplify
+from tile_ir.expr import Const, Expr, Load, Var, binary, constant_value, walk
 from tile_ir.location import Loc
 from tile_ir.machine import PIPES_OF_CORE, Core, Pipe
 from tile_ir.nodes import Body, Break, Region, Slice, Stmt
 from tile_ir.opdef import accesses, pipe_of
 from tile_ir.touched_bytes import Touch, resolved, touches
-from tile_ir.walk import Ranges, launch_ranges, loads, loop_range
+from tile_ir.walk import Ranges, launch_ranges, loop_range
 from tile_ir.walk import walk as walk_statements
+from tile_passes.sync.modulus import ORDERING, modulus_of
 
-# More phases than this and a loop is looked at as a whole.
-MOST_PHASES = 8
-_ORDERING = (
-    Effect.SET_FLAG,
-    Effect.WAIT_FLAG,
-    Effect.BARRIER,
-    Effect.SYNC_ALL,
-    Effect.WAIT_CROSS_FLAG,
-)
 Phases = tuple[int, ...]
 # Behind the name of a loop variable: the rounds of all phases. No user's name has it.
 _ROUNDS = "'"
@@ -229,7 +220,7 @@ class _Builder:
                     block.items.append(leave)
                 case Op() if stmt.opdef.effect is Effect.SET_CROSS_FLAG:
                     self.signal(block, stmt, phased, path)
-                case Op() if stmt.opdef.effect in _ORDERING:
+                case Op() if stmt.opdef.effect in ORDERING:
                     order = Order(block, len(block.items), stmt)
                     block.items.append(order)
                     if stmt.opdef.effect in (Effect.SET_FLAG, Effect.WAIT_FLAG):
@@ -353,53 +344,9 @@ def _each_phase(
             yield (*phases, j), counted, {**chosen, p.var: p.rounds * p.modulus + j}
 
 
-def modulus_of(loop: For, values: Mapping[Var, Expr]) -> int:
-    """How many phases of the loop choose different on-chip bytes or events. A loop that a break
-    leaves is looked at as a whole: what is in flight then must not depend on the phase."""
-    if _has_break(loop.body):
-        return 1
-    found = 1
-    lets = dict(values)
-    for expr in _choices(loop.body, lets):
-        for part in walk(resolved(expr, lets)):
-            if not (isinstance(part, Binary) and part.op == "%" and isinstance(part.right, Const)):
-                continue
-            factor = linear_form(part.left)[0].get(loop.var, 0)
-            period = int(part.right.value)
-            if factor and period > 0:
-                found = math.lcm(found, period // math.gcd(factor, period))
-    return found if found <= MOST_PHASES else 1
-
-
 def _truth(stmt: If, known: Ranges, values: Mapping[Var, Expr]) -> bool | None:
     found = narrow(simplify(resolved(stmt.condition, values)), known)
     return bool(found.value) if isinstance(found, Const) else None
-
-
-def _has_break(body: Body) -> bool:
-    return any(
-        isinstance(s, Break) or (isinstance(s, If) and any(map(_has_break, (s.then, s.orelse))))
-        for s in body
-    )
-
-
-def _choices(body: Body, lets: dict[Var, Expr]) -> Iterator[Expr]:
-    """The expressions that choose on-chip bytes or event ids; notes lets on the way."""
-    for stmt in walk_statements(body):
-        for load in loads(stmt):
-            if load.buffer.memory not in (Memory.GM, Memory.VAR):
-                yield from load.indices
-        match stmt:
-            case Let(var=var, value=value):
-                lets[var] = value
-            case Store(buffer=buffer, indices=indices) if buffer.memory is not Memory.GM:
-                yield from indices
-            case Op(operands=operands):
-                for operand in operands:
-                    if isinstance(operand, Region) and operand.memory is not Memory.GM:
-                        yield from (s.offset for s in operand.dims)
-                    elif isinstance(operand, Expr) and stmt.opdef.effect in _ORDERING:
-                        yield operand
 
 
 def _count_bits(block: Block) -> int:

@@ -1,0 +1,69 @@
+"""How many phases of a loop choose different on-chip bytes or event ids: the period of `i % m` there.
+What a phase is good for is in `tree`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from tile_ir import Effect, For, If, Let, Memory, Op, Store
+from tile_ir.bounds import linear_form
+from tile_ir.expr import Binary, Const, Expr, Var, walk
+from tile_ir.nodes import Body, Break, Region
+from tile_ir.touched_bytes import resolved
+from tile_ir.walk import loads
+from tile_ir.walk import walk as walk_statements
+
+# More phases than this and a loop is looked at as a whole.
+MOST_PHASES = 8
+ORDERING = (
+    Effect.SET_FLAG,
+    Effect.WAIT_FLAG,
+    Effect.BARRIER,
+    Effect.SYNC_ALL,
+    Effect.WAIT_CROSS_FLAG,
+)
+
+
+def modulus_of(loop: For, values: Mapping[Var, Expr]) -> int:
+    """How many phases of the loop choose different on-chip bytes or events. A loop that a break
+    leaves is looked at as a whole: what is in flight then must not depend on the phase."""
+    if _has_break(loop.body):
+        return 1
+    found = 1
+    lets = dict(values)
+    for expr in _choices(loop.body, lets):
+        for part in walk(resolved(expr, lets)):
+            if not (isinstance(part, Binary) and part.op == "%" and isinstance(part.right, Const)):
+                continue
+            factor = linear_form(part.left)[0].get(loop.var, 0)
+            period = int(part.right.value)
+            if factor and period > 0:
+                found = math.lcm(found, period // math.gcd(factor, period))
+    return found if found <= MOST_PHASES else 1
+
+
+def _has_break(body: Body) -> bool:
+    return any(
+        isinstance(s, Break) or (isinstance(s, If) and any(map(_has_break, (s.then, s.orelse))))
+        for s in body
+    )
+
+
+def _choices(body: Body, lets: dict[Var, Expr]) -> Iterator[Expr]:
+    """The expressions that choose on-chip bytes or event ids; notes lets on the way."""
+    for stmt in walk_statements(body):
+        for load in loads(stmt):
+            if load.buffer.memory not in (Memory.GM, Memory.VAR):
+                yield from load.indices
+        match stmt:
+            case Let(var=var, value=value):
+                lets[var] = value
+            case Store(buffer=buffer, indices=indices) if buffer.memory is not Memory.GM:
+                yield from indices
+            case Op(operands=operands):
+                for operand in operands:
+                    if isinstance(operand, Region) and operand.memory is not Memory.GM:
+                        yield from (s.offset for s in operand.dims)
+                    elif isinstance(operand, Expr) and stmt.opdef.effect in ORDERING:
+                        yield operand
