@@ -45,7 +45,7 @@ SWITCHES: dict[str, Switch] = {
         Switch("backend", "auto", "where kernels run", ("auto", "simulator", "npu")),
         Switch("dump_ir", "", "folder that receives the IR after every pass"),
         Switch("stop_after", "", "name of the last pass to run"),
-        Switch(
+        Switch("auto_sync", False, "order the pipes of every kernel, as if its script asked"),
             "auto_sync", False, "order the pipes of every kernel, whatever its pass_configs say"
         ),
         Switch("skip", "", "names of passes to leave out, separated by commas"),

@@ -1,4 +1,4 @@
-"""How many phases of a loop choose different on-chip bytes or event ids: the period of `i % m` there.
+"""How many phases of a loop choose different on-chip bytes or events: the period of `i % m` there.
 What a phase is good for is in `tree`."""
 
 from __future__ import annotations
