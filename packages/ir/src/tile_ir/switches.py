@@ -46,8 +46,6 @@ SWITCHES: dict[str, Switch] = {
         Switch("dump_ir", "", "folder that receives the IR after every pass"),
         Switch("stop_after", "", "name of the last pass to run"),
         Switch("auto_sync", False, "order the pipes of every kernel, as if its script asked"),
-            "auto_sync", False, "order the pipes of every kernel, whatever its pass_configs say"
-        ),
         Switch("skip", "", "names of passes to leave out, separated by commas"),
         Switch("debug", 0, "1 prints passes and times, 2 also the IR after each changed pass"),
         Switch("timings", "", "file for the seconds each kernel takes to trace, lower and emit"),
