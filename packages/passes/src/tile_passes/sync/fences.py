@@ -133,6 +133,8 @@ class Plan:
     pieces: list[Piece] = field(default_factory=list)
     after: dict[Block, dict[int, list[Action]]] = field(default_factory=dict)
     before: dict[Block, dict[int, list[Action]]] = field(default_factory=dict)
+    # Pairs of pipes for which no event ids are left.
+    closed: set[tuple[Pipe, Pipe]] = field(default_factory=set)
     # Flags whose rounds matter, by the loop they belong to.
     by_round: dict[Repeat, list[Flag]] = field(default_factory=dict)
 

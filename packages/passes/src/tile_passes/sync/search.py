@@ -197,13 +197,16 @@ class _Adding(Facts):
     def flag(
         self, pipe: Pipe, place: _Spot, later: Work, distance: int, slots: int
     ) -> Flag | Barrier:
-        """A flag, or a full barrier where the core has none between these pipes."""
+        """A flag, or a full barrier where there is none between these pipes."""
         reason = Reason(place.earlier, later)
+        pair = f"{pipe.value} to {later.pipe.value}"
+        why = None
         if (pipe.value, later.pipe.value) not in flag_pairs(self.tree.core):
-            reason = replace(
-                reason, why=f"the core has no flags from {pipe.value} to {later.pipe.value}"
-            )
-            return Barrier(Pipe.ALL, place.block, place.then, reason)
+            why = f"the core has no flags from {pair}"
+        elif (pipe, later.pipe) in self.plan.closed:
+            why = f"no event ids are left from {pair}"
+        if why is not None:
+            return Barrier(Pipe.ALL, place.block, place.then, replace(reason, why=why))
         return Flag(pipe, later.pipe, place.block, place.first, place.then, distance, slots, reason)
 
 

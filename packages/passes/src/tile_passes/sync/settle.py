@@ -17,19 +17,23 @@ from tile_passes.sync.fences import Barrier, Fence, Flag, Piece, Plan, Reason
 from tile_passes.sync.search import Numbers, add_missing, divisors, flag_pairs
 from tile_passes.sync.tree import Block, Tree
 
-# Rounds of relief before giving up; each leaves fewer ids in use than the last.
-MOST_ROUNDS = 200
+# Rounds of relief before a pair of pipes gets no more flags, and before giving up.
+PATIENCE, MOST_ROUNDS = 60, 200
 # More event ids than this are not spent on one flag.
 MOST_TURNS = 4
 
 
 def settle(tree: Tree, conflicts: list[int], plan: Plan, numbers: Numbers, target: Target) -> None:
     """Give every piece its event ids, changing the plan where it must be."""
-    for _ in range(MOST_ROUNDS):
+    for count in range(MOST_ROUNDS):
         walked = InFlight(tree, conflicts, plan)
         walked.run()
         if walked.incomplete:
             add_missing(tree, conflicts, plan, numbers)
+            continue
+        if count > PATIENCE and walked.early:
+            for piece in walked.early:
+                _give_up(plan, piece)
             continue
         if walked.early:
             turns = [p for p in walked.early if isinstance(p, Flag) and _more_turns(p)]
@@ -42,7 +46,9 @@ def settle(tree: Tree, conflicts: list[int], plan: Plan, numbers: Numbers, targe
             _leave_out(tree, conflicts, plan, target)
             return
         for piece in failed:
-            if piece in plan.pieces:
+            if count > PATIENCE:
+                _give_up(plan, piece)
+            elif piece in plan.pieces:
                 _relieve(tree, plan, piece, numbers)
     raise IRError("sync-events", "no assignment of event ids was found", tree.root.items[0].loc)
 
@@ -139,6 +145,13 @@ def _one_slot(piece: Flag) -> Flag:
     return replace(piece, distance=0 if within else 1, slots=1, single=True, reason=reason)
 
 
+def _give_up(plan: Plan, piece: Flag | Fence) -> None:
+    """A full barrier for this piece and for all that its pair of pipes may still need."""
+    plan.closed.add((piece.source, piece.target))
+    plan.remove(piece)
+    plan.add(_full(piece) if isinstance(piece, Fence) else _barrier(piece))
+
+
 def _full(fence: Fence) -> Barrier:
     reason = _because(fence, f"no event id was left for a fence {_pair(fence)}")
     return Barrier(Pipe.ALL, fence.block, fence.position + fence.behind, reason)
@@ -163,11 +176,11 @@ def _relieve(tree: Tree, plan: Plan, piece: Flag | Fence, numbers: Numbers) -> N
     if isinstance(piece, Fence):
         plan.remove(piece)
         plan.add(_full(piece))
-    elif piece.slots > 1:
-        _put(plan, piece, _one_slot(piece), numbers)
     elif (other := _mate(plan, piece)) is not None:
         plan.remove(other)
         _put(plan, piece, _merged(piece, other), numbers)
+    elif piece.slots > 1:
+        _put(plan, piece, _one_slot(piece), numbers)
     elif piece.carried and not piece.local and piece.home() is not piece.block.loop:
         reason = _because(piece, "event ids ran out: raised before its own loop only")
         _put(plan, piece, replace(piece, local=True, reason=reason), numbers)
@@ -185,7 +198,7 @@ def _mate(plan: Plan, piece: Flag) -> Flag | None:
         if isinstance(p, Flag)
         and p is not piece
         and (p.source, p.target, p.block) == (piece.source, piece.target, piece.block)
-        and (p.slots, p.distance) == (1, piece.distance)
+        and (p.slots, p.distance) == (piece.slots, piece.distance)
         and (piece.carried or _overlap(p, piece))
     ]
     return max(found, key=lambda p: p.set_after, default=None)
