@@ -17,7 +17,7 @@ KERNELS = small_kernels()
 def batch(tmp_path_factory: pytest.TempPathFactory) -> KernelBatch:
     made = KernelBatch(tmp_path_factory.mktemp("schedules"))
     for kernel in KERNELS.values():
-        made.add(kernel.func, kernel.passes)
+        made.add(kernel.func, kernel.automatic)
     made.build()
     return made
 

@@ -77,7 +77,7 @@ def opinions() -> Opinions:
 def automatic_order() -> Order:
     if "insert_sync" not in PASSES:
         return lambda func, target: barriers_everywhere(func)
-    return lambda func, target: apply_passes(func, ["insert_sync"], target)
+    return lambda func, target: apply_passes(func, ["insert_sync", "accept_manual_sync"], target)
 
 
 def check(

@@ -381,7 +381,7 @@ def _in_place(stmt: Stmt, w: Touch, r: Touch) -> bool:
     if not isinstance(stmt, Op) or not stmt.opdef.may_alias:
         return False
     same = (w.low, w.high) == (r.low, r.high)
-    return same and w.region.dtype.size == r.region.dtype.size
+    return same and w.region.dtype.bits == r.region.dtype.bits
 
 
 __all__ = ["check_memory"]

@@ -97,7 +97,7 @@ def widened(region: Region, pipe: Pipe) -> Region:
     if buffer.memory is Memory.UB:
         if pipe not in _DMA:
             return region
-        block = BLOCK_BYTES // buffer.dtype.size
+        block = buffer.dtype.elements_in(BLOCK_BYTES)
         width = constant_value(buffer.shape[-1])
         if len(dims) > 1 and (width is None or width % block):
             return Region.whole(buffer)
@@ -182,11 +182,11 @@ def _span(
     buffer = region.buffer
     if buffer.memory is Memory.GM:
         return _gm_span(buffer, boxes, known, values)
-    steps, size, total = _layout(buffer)
+    steps, bits, total = _layout(buffer)
     if buffer.memory is Memory.UB:
-        low = sum(box[0] * step for box, step in zip(boxes, steps, strict=True)) * size
+        first = sum(box[0] * step for box, step in zip(boxes, steps, strict=True))
         last = sum(box[1] * step for box, step in zip(boxes, steps, strict=True))
-        high = (last + 1) * size
+        low, high = first * bits // 8, -(-(last + 1) * bits // 8)
         if blocks:
             low, high = low // BLOCK_BYTES * BLOCK_BYTES, -(-high // BLOCK_BYTES) * BLOCK_BYTES
         return low, min(high, total)
@@ -196,7 +196,7 @@ def _span(
 @lru_cache(maxsize=4096)
 def _layout(buffer: Buffer) -> tuple[tuple[int, ...], int, int]:
     """Steps between elements of each dimension (between slots for leading dimensions of matrices,
-    in bytes), the size of an element, and the bytes the buffer has for itself."""
+    in bytes), the bits of an element, and the bytes the buffer has for itself."""
     shape = buffer.static_shape()
     assert shape is not None, f"{buffer.name} must have a static shape"
     if buffer.memory is Memory.UB:
@@ -204,15 +204,15 @@ def _layout(buffer: Buffer) -> tuple[tuple[int, ...], int, int]:
         for d in reversed(shape[1:]):
             steps.insert(0, steps[0] * d)
         # No two buffers share a block.
-        total = round_up(math.prod(shape) * buffer.dtype.size, BLOCK_BYTES)
-        return tuple(steps[: len(shape)]), buffer.dtype.size, total
+        total = round_up(buffer.dtype.bytes_of(math.prod(shape)), BLOCK_BYTES)
+        return tuple(steps[: len(shape)]), buffer.dtype.bits, total
     slots, (rows, columns) = matrix_shape(buffer)
     rows, columns = matrix_footprint(buffer.memory, buffer.dtype, rows, columns)
     matrix = rows * columns * buffer.dtype.size
     steps = [matrix]
     for d in reversed(shape[1:-2]):
         steps.insert(0, steps[0] * d)
-    return tuple(steps), buffer.dtype.size, slots * matrix
+    return tuple(steps), buffer.dtype.bits, slots * matrix
 
 
 def _matrix_span(

@@ -69,6 +69,6 @@ def _same_elements(read: Region, written: Region) -> bool:
     return (
         read.is_whole()
         and read.memory is written.memory
-        and read.dtype.size == written.dtype.size
+        and read.dtype.bits == written.dtype.bits
         and read.static_extents() == written.static_extents()
     )

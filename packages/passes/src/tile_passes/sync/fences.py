@@ -6,7 +6,7 @@ for once, so that pieces can be added and taken away one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -153,6 +153,20 @@ class Plan:
             where[block][position].remove((do, piece))
         if isinstance(piece, Flag) and piece.carried and not piece.by_slot:
             self.by_round[piece.home()].remove(piece)
+
+    def leave_out(self, superfluous: Callable[[], bool]) -> None:
+        """Try every piece, the last first: it stays away if the plan without it says so. The others
+        keep their order."""
+        before = self.pieces.copy()
+        for piece in reversed(before):
+            self.remove(piece)
+            if not superfluous():
+                self.add(piece)
+        kept = set(self.pieces)
+        for piece in before:
+            if piece in kept:
+                self.remove(piece)
+                self.add(piece)
 
     def at_break(self, leave: Leave) -> Iterator[Action]:
         """What is in flight when a break leaves its loop: flags to be taken, or given back."""

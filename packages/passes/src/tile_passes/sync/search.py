@@ -26,7 +26,7 @@ def find_plan(tree: Tree, conflicts: list[int], numbers: Numbers) -> Plan:
     for piece in [p for p in plan.pieces if not (isinstance(p, Flag) and p.carried)]:
         plan.remove(piece)
     add_missing(tree, conflicts, plan, numbers)
-    _leave_out(tree, conflicts, plan)
+    plan.leave_out(lambda: holds(tree, conflicts, plan))
     return plan
 
 
@@ -37,13 +37,6 @@ def add_missing(tree: Tree, conflicts: list[int], plan: Plan, numbers: Numbers) 
         adding.run()
         if not adding.guessed:
             return
-
-
-def _leave_out(tree: Tree, conflicts: list[int], plan: Plan) -> None:
-    for piece in reversed(plan.pieces.copy()):
-        plan.remove(piece)
-        if not holds(tree, conflicts, plan):
-            plan.add(piece)
 
 
 class Missing(Exception):

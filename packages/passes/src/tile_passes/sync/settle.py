@@ -19,6 +19,8 @@ from tile_passes.sync.tree import Block, Tree
 
 # Rounds of relief before a pair of pipes gets no more flags, and before giving up.
 PATIENCE, MOST_ROUNDS = 60, 200
+# Of more pieces than this, none is tried without after the changes.
+MOST_TRIED = 400
 # More event ids than this are not spent on one flag.
 MOST_TURNS = 4
 
@@ -43,7 +45,8 @@ def settle(tree: Tree, conflicts: list[int], plan: Plan, numbers: Numbers, targe
             continue
         failed = give_event_ids(walked, target)
         if not failed:
-            _leave_out(tree, conflicts, plan, target)
+            if count and len(plan.pieces) <= MOST_TRIED:
+                _leave_out(tree, conflicts, plan, target)
             return
         for piece in failed:
             if count > PATIENCE:
@@ -106,18 +109,15 @@ def _more_turns(piece: Flag) -> int | None:
 
 
 def _leave_out(tree: Tree, conflicts: list[int], plan: Plan, target: Target) -> None:
-    """Take away what fences have made superfluous."""
-    if not any(isinstance(p, Fence) for p in plan.pieces):
-        return
-    for piece in reversed(plan.pieces.copy()):
-        plan.remove(piece)
+    """Take away what the changes have made superfluous."""
+
+    def fits() -> bool:
         walked = InFlight(tree, conflicts, plan)
         walked.run()
-        if walked.incomplete or walked.early or give_event_ids(walked, target):
-            plan.add(piece)
-    walked = InFlight(tree, conflicts, plan)
-    walked.run()
-    give_event_ids(walked, target)
+        return not (walked.incomplete or walked.early or give_event_ids(walked, target))
+
+    plan.leave_out(fits)
+    fits()
 
 
 def _fence_against(
