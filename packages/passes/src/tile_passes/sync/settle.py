@@ -116,8 +116,16 @@ def _leave_out(tree: Tree, conflicts: list[int], plan: Plan, target: Target) -> 
         walked.run()
         return not (walked.incomplete or walked.early or give_event_ids(walked, target))
 
+    before = [(p, p.event) for p in plan.pieces if not isinstance(p, Barrier)]
+    everything = plan.pieces.copy()
     plan.leave_out(fits)
-    fits()
+    if not fits():
+        # Ids are given in the order of the pieces, and in this one they do not suffice.
+        for piece in everything:
+            if piece not in plan.pieces:
+                plan.add(piece)
+        for flag, event in before:
+            flag.event = event
 
 
 def _fence_against(
