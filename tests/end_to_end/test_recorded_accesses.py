@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tile_ir import DEFAULT_TARGET, DTYPES, Func, Loc, Memory
-from tile_ir.nodes import Body, Buffer
+from tile_ir.nodes import Automatic, Body, Buffer
 from tile_ir.timing import timing_of
 from tile_ir.touched_bytes import Touch, touches
 from tile_ir.walk import bodies, launch_ranges, walk_with_ranges, with_bodies
@@ -110,20 +110,24 @@ def with_lines(source: str) -> str:
     return "\n".join(result)
 
 
-def batch_of(kernels: list[Func], folder: Path) -> KernelBatch:
+def batch_of(
+    kernels: list[Func],
+    folder: Path,
+    automatic: Iterable[tuple[Automatic, ...]] = itertools.repeat(()),
+) -> KernelBatch:
     batch = KernelBatch(folder)
-    for func in kernels:
-        number = batch.add(func)
+    for func, left in zip(kernels, automatic, strict=False):
+        number = batch.add(func, left)
         batch.funcs[number] = numbered(batch.funcs[number])
     batch.build(with_lines)
     return batch
 
 
 def test_examples(tmp_path: Path) -> None:
-    kernels = small_kernels()
-    batch = batch_of([func for func, _, _ in kernels.values()], tmp_path)
-    for number, (_, arguments, _) in enumerate(kernels.values()):
-        assert disagreements(batch, number, arguments) == []
+    kernels = list(small_kernels().values())
+    batch = batch_of([k.func for k in kernels], tmp_path, [k.automatic for k in kernels])
+    for number, kernel in enumerate(kernels):
+        assert disagreements(batch, number, kernel.arguments) == []
 
 
 OPERATIONS: list[Callable[[], Iterator[Any]]] = [
