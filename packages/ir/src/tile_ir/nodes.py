@@ -153,10 +153,13 @@ class While:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class If:
+    """`unlikely` says that the condition hardly ever holds, as that of a tail does not."""
+
     condition: Expr
     then: Body
     orelse: Body
     loc: Loc
+    unlikely: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

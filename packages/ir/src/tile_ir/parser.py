@@ -237,8 +237,15 @@ class _Reader:
             case "while_":
                 return While(self.expr(parts[0]), self.block(parts[2]), self.loc(parts[1]))
             case "if_":
-                orelse = self.block(parts[3]) if parts[3] is not None else ()
-                return If(self.expr(parts[0]), self.block(parts[2]), orelse, self.loc(parts[1]))
+                condition, unlikely, where, then, *rest = parts
+                orelse = self.block(rest[0]) if rest[0] is not None else ()
+                return If(
+                    self.expr(condition),
+                    self.block(then),
+                    orelse,
+                    self.loc(where),
+                    unlikely is not None,
+                )
             case "section":
                 return Section(self.word(parts[0], Core), self.block(parts[2]), self.loc(parts[1]))
             case "store":

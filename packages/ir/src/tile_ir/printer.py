@@ -204,8 +204,8 @@ class _Printer:
                 self.block(depth, f"{head}{staged} {at}", stmt.body)
             case While(condition=c):
                 self.block(depth, f"while {_expr(c, 0)} {at}", stmt.body)
-            case If(condition=c):
-                self.line(depth, f"if {_expr(c, 0)} {at} {{")
+            case If(condition=c, unlikely=unlikely):
+                self.line(depth, f"if {_expr(c, 0)} {'unlikely ' if unlikely else ''}{at} {{")
                 self.body(depth + 1, stmt.then)
                 if stmt.orelse:
                     self.line(depth, "} else {")

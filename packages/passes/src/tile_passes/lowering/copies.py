@@ -117,7 +117,7 @@ def _prepare(op: Op, c: Clipped, known: Ranges, builder: Builder) -> Body:
         )
     if is_constant(c.complete, False):
         return steps
-    return (If(unary("not", c.complete), steps, (), op.loc),)
+    return (If(unary("not", c.complete), steps, (), op.loc, unlikely=True),)
 
 
 def _rows(op: Op, c: Clipped, name: str, attrs: tuple[AttrValue, ...], builder: Builder) -> Body:

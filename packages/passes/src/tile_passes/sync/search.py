@@ -13,8 +13,19 @@ from dataclasses import dataclass, field, replace
 from tile_ir.machine import Core, Pipe
 from tile_ir.ops.sync import CUBE_FLAG_PAIRS, VECTOR_FLAG_PAIRS
 from tile_passes.sync.facts import Facts, State
-from tile_passes.sync.fences import Barrier, Flag, Piece, Place, Plan, Reason
-from tile_passes.sync.tree import Block, Branch, Item, Phases, Repeat, Site, Tree, Work, meeting
+from tile_passes.sync.fences import Barrier, Fence, Flag, Piece, Place, Plan, Reason
+from tile_passes.sync.tree import (
+    Block,
+    Branch,
+    Item,
+    Phases,
+    Repeat,
+    Site,
+    Tree,
+    Work,
+    meeting,
+    unlikely_block,
+)
 
 
 def find_plan(tree: Tree, conflicts: list[int], numbers: Numbers) -> Plan:
@@ -32,11 +43,13 @@ def find_plan(tree: Tree, conflicts: list[int], numbers: Numbers) -> Plan:
 
 def add_missing(tree: Tree, conflicts: list[int], plan: Plan, numbers: Numbers) -> None:
     """Add pieces until nothing is missing."""
+    first = True
     while True:
-        adding = _Adding(tree, conflicts, plan, numbers=numbers)
+        adding = _Adding(tree, conflicts, plan, numbers=numbers, first=first)
         adding.run()
         if not adding.guessed:
             return
+        first = False
 
 
 class Missing(Exception):
@@ -71,9 +84,9 @@ class Numbers:
 
 @dataclass(slots=True)
 class _Candidate:
-    """A piece that may be put in, and what the pipe then knows."""
+    """A piece that may be put in, and what the pipe then knows; none if that is put off."""
 
-    piece: Piece
+    piece: Piece | None
     gives: int
     need: int
     exact: bool
@@ -82,9 +95,11 @@ class _Candidate:
 @dataclass(eq=False)
 class _Adding(Facts):
     """Adds a piece at every uncovered site. `guessed` says that a piece was added whose effect on
-    what came before is not known yet, so that another walk is due."""
+    what came before is not known yet, so that another walk is due; `first`, that there was none
+    before this one."""
 
     numbers: Numbers = field(default_factory=lambda: Numbers(0))
+    first: bool = False
     guessed: bool = False
     # What was added in this walk: flags raised before a loop help from the next walk on.
     added: set[Place] = field(default_factory=set)
@@ -106,9 +121,10 @@ class _Adding(Facts):
             ]
             for candidate in _needed(found):
                 self.guessed |= not candidate.exact
-                if candidate.piece.place not in self.added:
-                    self.added.add(candidate.piece.place)
-                    self.put(candidate.piece)
+                piece = candidate.piece
+                if piece is not None and piece.place not in self.added:
+                    self.added.add(piece.place)
+                    self.put(piece)
                 self.learn(target, candidate.gives, state)
                 need &= ~candidate.gives
 
@@ -125,6 +141,11 @@ class _Adding(Facts):
         if self.tree.flat:
             earlier = sites[need.bit_length() - 1].item
             return self.within_round(source, _Spot(earlier, *meeting(earlier, later)), site, need)
+        if (need | 1 << site.bit) & self.tree.seldom:
+            found = self.seldom(source, need, later)
+            if isinstance(found, _Candidate):
+                return found
+            need = found
         forward: _Spot | None = None
         carried: dict[tuple[bool, Block], tuple[_Spot, int]] = {}
         rest = need
@@ -162,6 +183,67 @@ class _Adding(Facts):
         piece = self.flag(pipe, place, later, 0, 1)
         return _Candidate(piece, gives, need, self.tree.flat)
 
+    def seldom(self, source: int, need: int, later: Work) -> _Candidate | int:
+        """What stands inside a branch that hardly ever runs costs nothing where it does not: before
+        what the branch does, or at its end. Or else what is needed besides such branches, which may
+        cover what they need."""
+        rest, ends = need, None
+        likely = need
+        while rest:
+            bit = rest.bit_length() - 1
+            rest &= ~(1 << bit)
+            earlier = self.tree.sites[bit].item
+            reason = Reason(earlier, later)
+            if (block := unlikely_block(later, earlier)) is not None:
+                if self.first:
+                    # What likely work waits for may serve it too, and is not known yet.
+                    return _Candidate(None, need, need, False)
+                position = _place_in(block, later)
+                gives = self.own[source] & ~block.bits(position, position + 1)
+                pipe = self.tree.pipes[source]
+                piece = self.earlier_wait(pipe, later.pipe, block) or self.fence(
+                    pipe, later.pipe, block, position, reason
+                )
+                return _Candidate(piece, gives, need, False)
+            if (block := unlikely_block(earlier, later)) is not None:
+                likely &= ~(1 << bit)
+                ends = ends or (block, reason)
+        if likely or ends is None:
+            return likely
+        block, reason = ends
+        pipe = self.tree.pipes[source]
+        fence = self.fence(pipe, later.pipe, block, len(block.items), reason)
+        return _Candidate(fence, self.own[source] & block.below[-1], need, False)
+
+    def earlier_wait(self, source: Pipe, target: Pipe, branch: Block) -> Flag | None:
+        """A flag that is there anyway, taken out of the plan to be waited for before the branch and
+        not after it, where that holds back no likely work."""
+        owner = branch.owner
+        assert owner is not None, "a branch"
+        around, position = owner.block, owner.position
+        for piece in self.plan.pieces:
+            if (
+                isinstance(piece, Flag)
+                and (piece.source, piece.target, piece.block) == (source, target, around)
+                and position < piece.wait_before
+                and (piece.set_after < position) == (piece.set_after < piece.wait_before)
+                and not around.bits(position, piece.wait_before)
+                & self.tree.masks[target]
+                & ~self.tree.seldom
+            ):
+                self.plan.remove(piece)
+                return replace(piece, wait_before=position)
+        return None
+
+    def fence(
+        self, source: Pipe, target: Pipe, block: Block, position: int, reason: Reason
+    ) -> Fence | Barrier:
+        if source is target:
+            return Barrier(source, block, position, reason)
+        if (why := self.no_flags(source, target)) is not None:
+            return Barrier(Pipe.ALL, block, position, replace(reason, why=why))
+        return Fence(source, target, block, position, False, reason)
+
     def across_rounds(
         self, source: int, place: _Spot, distance: int, site: Site, need: int
     ) -> _Candidate:
@@ -192,15 +274,18 @@ class _Adding(Facts):
     ) -> Flag | Barrier:
         """A flag, or a full barrier where there is none between these pipes."""
         reason = Reason(place.earlier, later)
-        pair = f"{pipe.value} to {later.pipe.value}"
-        why = None
-        if (pipe.value, later.pipe.value) not in flag_pairs(self.tree.core):
-            why = f"the core has no flags from {pair}"
-        elif (pipe, later.pipe) in self.plan.closed:
-            why = f"no event ids are left from {pair}"
-        if why is not None:
+        if (why := self.no_flags(pipe, later.pipe)) is not None:
             return Barrier(Pipe.ALL, place.block, place.then, replace(reason, why=why))
         return Flag(pipe, later.pipe, place.block, place.first, place.then, distance, slots, reason)
+
+    def no_flags(self, source: Pipe, target: Pipe) -> str | None:
+        """Why there can be no flag between two pipes, if so."""
+        pair = f"{source.value} to {target.value}"
+        if (source.value, target.value) not in flag_pairs(self.tree.core):
+            return f"the core has no flags from {pair}"
+        return (
+            f"no event ids are left from {pair}" if (source, target) in self.plan.closed else None
+        )
 
 
 def divisors(number: int) -> list[int]:

@@ -66,8 +66,7 @@ def _put(plan: Plan, old: Piece, new: Piece, numbers: Numbers) -> None:
 def _hold_back(tree: Tree, plan: Plan, piece: Flag | Fence, numbers: Numbers) -> None:
     """Let the flag be set only when its last wait is over."""
     if isinstance(piece, Fence):
-        plan.remove(piece)
-        plan.add(_full(piece))
+        _hold_fence(tree, plan, piece, numbers)
         return
     if slots := _more_turns(piece):
         _put(plan, piece, replace(piece, slots=slots), numbers)
@@ -80,6 +79,14 @@ def _hold_back(tree: Tree, plan: Plan, piece: Flag | Fence, numbers: Numbers) ->
             _put(plan, piece, _one_slot(piece), numbers)
     elif not _fence_against(tree, plan, piece, (piece.block, piece.set_after, True), numbers):
         _put(plan, piece, _barrier(piece), numbers)
+
+
+def _hold_fence(tree: Tree, plan: Plan, piece: Fence, numbers: Numbers) -> None:
+    """A fence the other way right before it, or else a full barrier instead."""
+    plan.remove(piece)
+    where = (piece.block, piece.position, piece.behind)
+    held = _fence_against(tree, plan, piece, where, numbers)
+    plan.add(piece if held else _full(piece))
 
 
 def _answer(tree: Tree, plan: Plan, piece: Flag, numbers: Numbers) -> bool:
@@ -129,7 +136,7 @@ def _leave_out(tree: Tree, conflicts: list[int], plan: Plan, target: Target) -> 
 
 
 def _fence_against(
-    tree: Tree, plan: Plan, piece: Flag, where: tuple[Block, int, bool], numbers: Numbers
+    tree: Tree, plan: Plan, piece: Flag | Fence, where: tuple[Block, int, bool], numbers: Numbers
 ) -> bool:
     """The source waits for all the target was given so far, at a place before it sets the flag."""
     if (piece.target.value, piece.source.value) not in flag_pairs(tree.core):
@@ -182,8 +189,7 @@ def _because(piece: Flag | Fence, why: str) -> Reason:
 def _relieve(tree: Tree, plan: Plan, piece: Flag | Fence, numbers: Numbers) -> None:
     """Change the plan so that fewer ids of the pair are in use at once."""
     if isinstance(piece, Fence):
-        plan.remove(piece)
-        plan.add(_full(piece))
+        _hold_fence(tree, plan, piece, numbers)
     elif (other := _mate(plan, piece)) is not None:
         plan.remove(other)
         _put(plan, piece, _merged(piece, other), numbers)

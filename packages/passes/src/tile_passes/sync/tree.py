@@ -84,9 +84,11 @@ class Order(Item):
 
 @dataclass(eq=False, slots=True)
 class Branch(Item):
-    """`taken` says which side runs, where that is certain."""
+    """`taken` says which side runs, where that is certain; `unlikely`, that `then` hardly ever
+    does, and that it comes to its end if it does."""
 
     taken: bool | None = None
+    unlikely: bool = False
     then: Block = field(init=False)
     orelse: Block = field(init=False)
 
@@ -144,6 +146,8 @@ class Tree:
     masks: dict[Pipe, int]
     ranges: Ranges
     flat: bool
+    # The sites in branches that hardly ever run.
+    seldom: int
     # Tensors that the kernel writes: what cores tell each other about.
     written: frozenset[Buffer]
 
@@ -159,8 +163,29 @@ def build_tree(func: Func, section: Section) -> Tree:
     _count_bits(root)
     flat = all(isinstance(i, (Work, Plain, Order)) for i in root.items)
     return Tree(
-        section.core, root, builder.sites, pipes, masks, builder.ranges, flat, _written(func)
+        section.core,
+        root,
+        builder.sites,
+        pipes,
+        masks,
+        builder.ranges,
+        flat,
+        _seldom(root),
+        _written(func),
     )
+
+
+def _seldom(block: Block) -> int:
+    found = 0
+    for item in block.items:
+        match item:
+            case Branch(unlikely=True, then=then):
+                found |= then.below[-1] | _seldom(item.orelse)
+            case Branch(then=then, orelse=orelse):
+                found |= _seldom(then) | _seldom(orelse)
+            case Repeat(body=body):
+                found |= _seldom(body)
+    return found
 
 
 def _written(func: Func) -> frozenset[Buffer]:
@@ -213,6 +238,8 @@ class _Builder:
                     inner = (known, values, phased, (*path, stmt))
                     branch.then = self.block(stmt.then, branch, loop, *inner)
                     branch.orelse = self.block(stmt.orelse, branch, loop, *inner)
+                    leaves = any(isinstance(s, Break) for s in walk_statements(stmt.then))
+                    branch.unlikely = stmt.unlikely and not leaves
                 case Break():
                     leave = Leave(block, len(block.items), stmt)
                     assert loop is not None, "the verifier knows"
@@ -364,6 +391,22 @@ def _count_bits(block: Block) -> int:
                 total |= _count_bits(body)
         block.below.append(total)
     return total
+
+
+def unlikely_block(item: Item, other: Item) -> Block | None:
+    """The largest block around `item`, but not around `other`, that hardly ever runs."""
+    around = set()
+    block = other.block
+    while block.owner is not None:
+        around.add(block)
+        block = block.owner.block
+    found = None
+    block = item.block
+    while block.owner is not None and block not in around:
+        if isinstance(block.owner, Branch) and block.owner.unlikely and block is block.owner.then:
+            found = block
+        block = block.owner.block
+    return found
 
 
 def meeting(p: Item, q: Item) -> tuple[Block, int, int]:
