@@ -20,10 +20,10 @@ from tile_passes import PIPELINE
 from tile_passes.insert_fences import insert_fences
 from tile_passes.plan_memory import plan_memory
 from tile_passes.sync.back_to_back import plan_back_to_back
+from tile_passes.sync.build_tree import build_tree
 from tile_passes.sync.conflicts import conflicts
 from tile_passes.sync.scalar_reads import name_scalar_reads
 from tile_passes.sync.search import holds
-from tile_passes.sync.tree import build_tree
 from tile_runtime.bench_order import peaks_to_bounds
 from tile_runtime.order_quality import BACK_TO_BACK, left_to_compiler, ordered_by
 

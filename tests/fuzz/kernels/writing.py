@@ -96,7 +96,8 @@ class Writer:
         return While(condition, body, self.loc())
 
     def if_(self, condition: Expr, then: Body, orelse: Body = ()) -> If:
-        return If(condition, then, orelse, self.loc())
+        place = self.loc()
+        return If(condition, then, orelse, place, unlikely=place.line % 3 == 0)
 
     def break_(self) -> Break:
         return Break(self.loc())

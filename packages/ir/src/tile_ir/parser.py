@@ -216,8 +216,8 @@ class _Reader:
     def body(self, nodes: Sequence[Node]) -> Body:
         return tuple(self.stmt(n) for n in nodes)
 
-    def block(self, node: Node) -> Body:
-        return self.body(_children(node))
+    def block(self, node: Node | None) -> Body:
+        return self.body(_children(node)) if node is not None else ()
 
     def stmt(self, node: Node) -> Stmt:
         assert isinstance(node, Tree)
@@ -237,15 +237,9 @@ class _Reader:
             case "while_":
                 return While(self.expr(parts[0]), self.block(parts[2]), self.loc(parts[1]))
             case "if_":
-                condition, unlikely, where, then, *rest = parts
-                orelse = self.block(rest[0]) if rest[0] is not None else ()
-                return If(
-                    self.expr(condition),
-                    self.block(then),
-                    orelse,
-                    self.loc(where),
-                    unlikely is not None,
-                )
+                test, rare, at, then, other = parts
+                sides = self.block(then), self.block(other)
+                return If(self.expr(test), *sides, self.loc(at), rare is not None)
             case "section":
                 return Section(self.word(parts[0], Core), self.block(parts[2]), self.loc(parts[1]))
             case "store":
@@ -278,9 +272,8 @@ class _Reader:
             else given[a.name]
             for a in opdef.attrs
         )
-        return Op(
-            opdef, tuple(self.operand(o) for o in operands if o is not None), values, self.loc(loc)
-        )
+        named = tuple(self.operand(o) for o in operands if o is not None)
+        return Op(opdef, named, values, self.loc(loc))
 
     def value(self, node: Node) -> AttrValue:
         assert isinstance(node, Tree)

@@ -169,21 +169,8 @@ def ever_meet(
     """
     if a.buffer is not b.buffer:
         return True
-    shared = 0
-    for x, y in zip(path_a, path_b, strict=False):
-        if x is not y:
-            break
-        shared += 1
-    common = path_a[:shared]
-    ranges, values = dict(known), {}
-    for path in (path_a, path_b):
-        for stmt in path:
-            if isinstance(stmt, For):
-                ranges[stmt.var] = loop_range(stmt, ranges)
-            if isinstance(stmt, Let) and stmt.var.dtype.is_integer:
-                ranges[stmt.var] = interval(stmt.value, ranges)
-                if not any(isinstance(e, Load) for e in walk(stmt.value)):
-                    values[stmt.var] = stmt.value
+    common = _common(path_a, path_b)
+    ranges, values = _defined_by(path_a, path_b, known)
     everywhere = set(known)
     if not once and not apart(a, b, everywhere | defined(common), ranges, None, values):
         return True
@@ -198,9 +185,51 @@ def ever_meet(
     return False
 
 
+def meet_in_run(
+    a: Region, path_a: Path, b: Region, path_b: Path, known: Ranges, loop: For, same_round: bool
+) -> bool:
+    """Whether some execution of one statement and a later one of the other may share an element,
+    both in the same run of a loop around both.
+
+    `same_round` says that they may be of one round too, and not only `b` of a later one. Paths and
+    `known` as for `ever_meet`.
+    """
+    common = _common(path_a, path_b)
+    if a.buffer is not b.buffer or loop not in common:
+        return True
+    ranges, values = _defined_by(path_a, path_b, known)
+    same = set(known) | defined(common)
+    if same_round and not apart(a, b, same, ranges, None, values):
+        return True
+    same = set(known) | defined(common[: common.index(loop)])
+    return not apart(a, b, same, ranges, loop.var, values)
+
+
+def _common(path_a: Path, path_b: Path) -> Path:
+    shared = 0
+    for x, y in zip(path_a, path_b, strict=False):
+        if x is not y:
+            break
+        shared += 1
+    return path_a[:shared]
+
+
+def _defined_by(path_a: Path, path_b: Path, known: Ranges) -> tuple[Ranges, dict[Var, Expr]]:
+    """The intervals and the values of what two paths bring into sight."""
+    ranges, values = dict(known), {}
+    for stmt in (*path_a, *path_b):
+        if isinstance(stmt, For):
+            ranges[stmt.var] = loop_range(stmt, ranges)
+        if isinstance(stmt, Let) and stmt.var.dtype.is_integer:
+            ranges[stmt.var] = interval(stmt.value, ranges)
+            if not any(isinstance(e, Load) for e in walk(stmt.value)):
+                values[stmt.var] = stmt.value
+    return ranges, values
+
+
 def defined(path: Path) -> set[Var]:
     """The variables a path brings into sight."""
     return {s.var for s in path if isinstance(s, (For, Let))}
 
 
-__all__ = ["Path", "apart", "defined", "ever_meet"]
+__all__ = ["Path", "apart", "defined", "ever_meet", "meet_in_run"]

@@ -9,11 +9,12 @@ from tile_ir import Automatic, Func, Section, Target
 from tile_passes.driver import run_passes
 from tile_passes.insert_sync import insert_sync, plan_section
 from tile_passes.pipeline import PIPELINE
+from tile_passes.sync.build_tree import build_tree
 from tile_passes.sync.conflicts import conflicts
 from tile_passes.sync.explain import explain, kinds_covered
 from tile_passes.sync.fences import Plan
 from tile_passes.sync.scalar_reads import name_scalar_reads
-from tile_passes.sync.tree import Tree, build_tree
+from tile_passes.sync.tree import Tree
 
 
 def explain_sync(func: Func, target: Target) -> str:

@@ -35,7 +35,7 @@ def plan_section(tree: Tree, target: Target) -> Plan:
     """
     check_user_flags(tree)
     found = conflicts(tree)
-    numbers = Numbers(len(tree.sites))
+    numbers = Numbers(tree.free_bit())
     plan = find_plan(tree, found, numbers)
     settle(tree, found, plan, numbers, target)
     return plan

@@ -23,7 +23,7 @@ def plan_back_to_back(tree: Tree, target: Target) -> Plan:
     """A fence at every site for each pipe it would otherwise not be ordered after."""
     found = conflicts(tree)
     plan = Plan()
-    _Fencing(tree, found, plan, numbers=Numbers(len(tree.sites))).run()
+    _Fencing(tree, found, plan, numbers=Numbers(tree.free_bit())).run()
     walked = InFlight(tree, found, plan)
     walked.run()
     for piece in give_event_ids(walked, target):
@@ -43,8 +43,8 @@ class _Fencing(Facts):
             missing = need & own
             if not missing:
                 continue
-            earlier = self.tree.sites[missing.bit_length() - 1].item
-            piece = self.fence(self.tree.pipes[source], site, Reason(earlier, item))
+            _, earlier, _ = next(self.tree.facts_of(missing))
+            piece = self.fence(self.tree.pipes[source], site, Reason(earlier.item, item))
             self.plan.add(piece)
             self.act([(_do(piece), piece)], state, phases)
 

@@ -13,6 +13,7 @@ from tile_ir import Buffer, Memory
 from tile_ir.nodes import Stmt
 from tile_ir.regions_apart import ever_meet
 from tile_ir.touched_bytes import Touch
+from tile_passes.sync.earlier_runs import look_back_only
 from tile_passes.sync.tree import Site, Tree, is_rounds
 
 
@@ -40,6 +41,7 @@ def conflicts(tree: Tree) -> list[int]:
     for found in tensors.values():
         if any(touch.writes for _, touch in found):
             _by_region(tree, found, result)
+    look_back_only(tree, result)
     return result
 
 

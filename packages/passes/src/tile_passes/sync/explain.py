@@ -20,7 +20,6 @@ from tile_passes.sync.hazards import (
     hazards,
     hazards_between,
     loop_name,
-    sites_of,
     statement,
 )
 from tile_passes.sync.in_text import orders, positions
@@ -97,8 +96,8 @@ def leave_out(tree: Tree, conflicts: list[int], plan: Plan, piece: Piece) -> Wit
     plan.add(piece)
     found: dict[Hazard, None] = {}
     for site, need in walk.lacking.items():
-        for earlier in sites_of(tree, need):
-            found.update(dict.fromkeys(hazards_between(tree, earlier, site)))
+        for _, earlier, run in tree.facts_of(need):
+            found.update(dict.fromkeys(hazards_between(tree, earlier, site, run)))
     return Without(_nearest(found), list(walk.early))
 
 

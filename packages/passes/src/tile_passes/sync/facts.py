@@ -15,7 +15,7 @@ from tile_ir import Effect, Op
 from tile_ir.machine import Pipe
 from tile_ir.opdef import pipe_of
 from tile_passes.sync.fences import Action, Barrier, Do, Fence, Flag, Plan
-from tile_passes.sync.tree import Block, Branch, Leave, Order, Phases, Repeat, Site, Tree, Work
+from tile_passes.sync.tree import Block, Branch, Leave, Order, Phases, Repeat, Run, Site, Tree, Work
 
 Key = tuple[object, ...]
 
@@ -65,6 +65,9 @@ class Facts:
     def __post_init__(self) -> None:
         pipes = self.tree.pipes
         self.index = {pipe: i for i, pipe in enumerate(pipes)}
+        self.runs: dict[Repeat, list[Run]] = {}
+        for run in self.tree.runs:
+            self.runs.setdefault(run.loop, []).append(run)
         self.scalar = self.index[Pipe.S]
         self.own = [self.tree.masks[pipe] for pipe in pipes]
         # The waits of each pipe, as bits: what a flag set by the pipe carries along.
@@ -159,6 +162,7 @@ class Facts:
         exits: list[State | None] = []
         for j in loop.entries:
             entry = state.copy()
+            self.enter(loop, entry)
             for flag in rotating:
                 for t in range(flag.distance):
                     self.set(flag, (j + t) % flag.slots, entry)
@@ -182,6 +186,12 @@ class Facts:
             if out is not None and j in loop.ends:
                 exits.append(self.drained(out.copy(), rotating, j + 1))
         return join([*exits, *self.breaks.pop(loop, [])])
+
+    def enter(self, loop: Repeat, state: State) -> None:
+        """What was done so far was done before this run of the loop."""
+        for run in self.runs.get(loop, ()):
+            state.known = [_with(bits, run) for bits in state.known]
+            state.flags = {key: _with(bits, run) for key, bits in state.flags.items()}
 
     def drained(self, state: State, rotating: list[Flag], start: int) -> State:
         for flag in rotating:
@@ -265,3 +275,7 @@ class Facts:
                     state.flags[key] = self.carried_by(self.index[source], state)
                 else:
                     self.learn(self.index[target], state.flags.pop(key, 0), state)
+
+
+def _with(bits: int, run: Run) -> int:
+    return bits & ~(1 << run.bit) | (bits >> run.site.bit & 1) << run.bit

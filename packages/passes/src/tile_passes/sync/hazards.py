@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -45,23 +44,19 @@ def hazards(tree: Tree, conflicts: list[int]) -> list[Hazard]:
     """Every hazard of the section, by the later statement, each once."""
     found: dict[Hazard, None] = {}
     for later in tree.sites:
-        for earlier in sites_of(tree, conflicts[later.bit]):
-            found.update(dict.fromkeys(hazards_between(tree, earlier, later)))
+        for _, earlier, run in tree.facts_of(conflicts[later.bit]):
+            found.update(dict.fromkeys(hazards_between(tree, earlier, later, run)))
     return list(found)
 
 
-def sites_of(tree: Tree, bits: int) -> Iterator[Site]:
-    """The sites that a set of bits names; bits of waits are left out."""
-    bits &= (1 << len(tree.sites)) - 1
-    while bits:
-        low = bits & -bits
-        yield tree.sites[low.bit_length() - 1]
-        bits ^= low
-
-
-def hazards_between(tree: Tree, earlier: Site, later: Site) -> list[Hazard]:
-    """Why one site comes after another; nothing if the one never runs before the other."""
+def hazards_between(
+    tree: Tree, earlier: Site, later: Site, run: Repeat | None = None
+) -> list[Hazard]:
+    """Why one site comes after another; nothing if the one never runs before the other. `run` is a
+    loop around both, where it does so in an earlier run of that loop only."""
     happens, loop = carried_by(earlier, later)
+    if run is not None:
+        happens, loop = run.block.loop is not None, run.block.loop
     if not happens:
         return []
     a, b = earlier.item, later.item

@@ -137,10 +137,10 @@ class _Adding(Facts):
 
     def candidate(self, source: int, need: int, site: Site, phases: Phases) -> _Candidate:
         """The piece for the innermost place where one is needed, whatever else it covers."""
-        later, sites = site.item, self.tree.sites
+        later = site.item
         if self.tree.flat:
-            earlier = sites[need.bit_length() - 1].item
-            return self.within_round(source, _Spot(earlier, *meeting(earlier, later)), site, need)
+            last = self.tree.sites[need.bit_length() - 1].item
+            return self.within_round(source, _Spot(last, *meeting(last, later)), site, need)
         if (need | 1 << site.bit) & self.tree.seldom:
             found = self.seldom(source, need, later)
             if isinstance(found, _Candidate):
@@ -148,11 +148,8 @@ class _Adding(Facts):
             need = found
         forward: _Spot | None = None
         carried: dict[tuple[bool, Block], tuple[_Spot, int]] = {}
-        rest = need
-        while rest:
-            bit = rest.bit_length() - 1
-            rest &= ~(1 << bit)
-            place, distance = _relation(sites[bit], later, phases)
+        for _, earlier, run in self.tree.facts_of(need):
+            place, distance = _relation(earlier, run, later, phases)
             if place.first < place.then and distance == 0:
                 if forward is None or place.inner > forward.inner:
                     forward = place
@@ -187,13 +184,9 @@ class _Adding(Facts):
         """What stands inside a branch that hardly ever runs costs nothing where it does not: before
         what the branch does, or at its end. Or else what is needed besides such branches, which may
         cover what they need."""
-        rest, ends = need, None
-        likely = need
-        while rest:
-            bit = rest.bit_length() - 1
-            rest &= ~(1 << bit)
-            earlier = self.tree.sites[bit].item
-            reason = Reason(earlier, later)
+        likely, ends = 0, None
+        for bit, site, run in self.tree.facts_of(need):
+            earlier, reason = run or site.item, Reason(site.item, later)
             if (block := unlikely_block(later, earlier)) is not None:
                 if self.first:
                     # What likely work waits for may serve it too, and is not known yet.
@@ -206,8 +199,9 @@ class _Adding(Facts):
                 )
                 return _Candidate(piece, gives, need, False)
             if (block := unlikely_block(earlier, later)) is not None:
-                likely &= ~(1 << bit)
                 ends = ends or (block, reason)
+            else:
+                likely |= 1 << bit
         if likely or ends is None:
             return likely
         block, reason = ends
@@ -340,9 +334,12 @@ def _soonest(place: _Spot) -> tuple[Block, int]:
     return block, position
 
 
-def _relation(earlier: Site, later: Work, phases: Phases) -> tuple[_Spot, int]:
+def _relation(earlier: Site, run: Repeat | None, later: Work, phases: Phases) -> tuple[_Spot, int]:
     """Where two sites meet, and how many rounds of the loop there apart their phases say they are:
-    the outermost loop in whose phase they differ, or else the innermost block around both."""
+    the outermost loop in whose phase they differ, or else the innermost block around both. What the
+    earlier one did before a run of a loop around both, it did in an earlier round around that."""
+    if run is not None:
+        return _Spot(earlier.item, run.block, run.position, run.position), 0
     block, i, j = meeting(earlier.item, later)
     loops: list[Repeat] = []
     around = block.loop

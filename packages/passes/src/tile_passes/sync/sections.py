@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tile_ir import Func, Section, Target
+from tile_passes.sync.build_tree import build_tree
 from tile_passes.sync.fences import Plan
 from tile_passes.sync.scalar_reads import name_scalar_reads
-from tile_passes.sync.tree import Tree, build_tree
+from tile_passes.sync.tree import Tree
 from tile_passes.sync.write import write_plan
 
 
