@@ -20,6 +20,7 @@ from tile_ir.touched_bytes import Touch, resolved, touches
 from tile_ir.walk import Ranges, launch_ranges, loop_range
 from tile_ir.walk import walk as walk_statements
 from tile_passes.sync.modulus import ORDERING, modulus_of
+from tile_passes.sync.trips import surely_runs
 
 Phases = tuple[int, ...]
 # Behind the name of a loop variable: the rounds of all phases. No user's name has it.
@@ -299,7 +300,7 @@ class _Builder:
         if isinstance(stmt, For):
             span = loop_range(stmt, known)
             start, stop = constant_value(stmt.start), constant_value(stmt.stop)
-            repeat.runs = start is not None and stop is not None and start < stop
+            repeat.runs = surely_runs(stmt, _loops_around(block), values, known)
             trips = interval(simplify(resolved(stmt.stop - stmt.start, values)), known)
             repeat.most = max(0, trips.high)
             repeat.modulus = modulus_of(stmt, values)
@@ -315,6 +316,14 @@ class _Builder:
                 inside = (*path, _in_rounds(stmt, rounds, m))
                 phased = [*phased, _Phase(stmt.var, rounds, m, span)]
         repeat.body = self.block(stmt.body, repeat, repeat, known, values, phased, inside)
+
+
+def _loops_around(block: Block) -> Iterator[For]:
+    loop = block.loop
+    while loop is not None:
+        if isinstance(loop.stmt, For):
+            yield loop.stmt
+        loop = loop.block.loop
 
 
 def is_rounds(stmt: Stmt) -> bool:
