@@ -38,9 +38,17 @@ def main() -> int:
     with ProcessPoolExecutor(given.jobs) as pool:
         for part in pool.map(run_seeds, firsts, sizes, repeat(given.minimal)):
             tally.add(part)
+            _progress(tally.kernels, part)
     print(report(tally, time.perf_counter() - start))
     _show(tally, given.keep)
     return 1 if tally.found else 0
+
+
+def _progress(done: int, part: Tally) -> None:
+    """What is wrong is told at once: a long run may be ended before its report."""
+    for found in part.found:
+        print(f"seed {found.seed}: {found.failure.kind}: {found.failure.message}", file=sys.stderr)
+    print(f"{done} kernels, {part.seconds:.1f} s for the last", file=sys.stderr, flush=True)
 
 
 def report(tally: Tally, seconds: float) -> str:

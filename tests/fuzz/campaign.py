@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +23,8 @@ from tile_ir.walk import walk
 FOUND = Path(__file__).parent / "found"
 # Every so many kernels are planned into small memories.
 TIGHT = 3
+# Most kernels take a tenth of a second; one that takes this long never ends.
+MOST_SECONDS = 300
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,22 @@ class Tally:
         self.minimal = self.minimal + other.minimal
 
 
+@contextmanager
+def at_most(seconds: int, message: str) -> Iterator[None]:
+    """Raises TimeoutError where a pass or checker does not come to an end."""
+
+    def too_long(signum: int, frame: object) -> None:
+        raise TimeoutError(message)
+
+    before = signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def is_tight(seed: int) -> bool:
     return seed % TIGHT == 0
 
@@ -65,7 +85,8 @@ def run_seeds(first: int, count: int, minimal: int = 0, by: Opinions | None = No
     start = time.process_time()
     for seed in range(first, first + count):
         func = random_kernel(seed)
-        checked = check(func, seed, by, tight=is_tight(seed))
+        with at_most(MOST_SECONDS, f"seed {seed} takes over {MOST_SECONDS} s"):
+            checked = check(func, seed, by, tight=is_tight(seed))
         tally.kernels += 1
         tally.statements.update(kind_of(s) for s in walk(func.launch.body))
         tally.features.update(features(func))
@@ -131,7 +152,7 @@ def shrunk(seed: int, failure: Failure, by: Opinions) -> Func:
         found = check(func, seed, about, compared=5, tight=tight).failure
         if found is None or found.kind != failure.kind:
             return False
-        before_order = found.kind == "interpreter" or found.kind.startswith("pass")
+        before_order = found.kind.startswith(("interpreter", "pass"))
         return before_order or check(func, seed, plain, compared=5).failure is None
 
     func = random_kernel(seed)

@@ -9,7 +9,7 @@ from fuzz.kernels import random_kernel
 from fuzz.shrink import shrink, size
 from fuzz.verdict import Failure, Opinions, check, is_sync
 from tile_ir import Func, Target
-from tile_ir.nodes import For, Stmt
+from tile_ir.nodes import For, Stmt, Store, While
 from tile_ir.walk import rewrite, walk
 
 
@@ -45,3 +45,31 @@ def test_a_missing_order_shrinks_to_the_statements_that_need_it() -> None:
     found = check(small, seed, by, compared=5).failure
     assert found is not None and found.kind == "race"
     assert len(list(walk(small.launch.body))) <= 5, tile_ir.print_func(small)
+
+
+def test_a_loop_that_lost_its_end_is_no_candidate() -> None:
+    """Without its step a `while` never ends: whoever shrinks is told so at once."""
+    by = Opinions(lambda func, target: barriers_everywhere(func))
+
+    def kind(func: Func) -> str:
+        failure = check(func, 0, by, compared=5).failure
+        return "" if failure is None else failure.kind
+
+    def still(func: Func) -> bool:
+        return any(isinstance(s, While) for s in walk(func.launch.body)) and not kind(func)
+
+    def stepless(func: Func) -> Func:
+        steps = {
+            s
+            for loop in walk(func.launch.body)
+            if isinstance(loop, While)
+            for s in loop.body
+            if isinstance(s, Store)
+        }
+        return func.with_body(rewrite(func.launch.body, lambda s: () if s in steps else s))
+
+    endless = "interpreter endless-loop"
+    func = next(f for f in map(random_kernel, range(100)) if kind(stepless(f)) == endless)
+    assert still(func)
+    small = shrink(func, still)
+    assert still(small) and size(small) < 20

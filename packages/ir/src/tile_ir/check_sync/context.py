@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tile_ir.bounds import Interval, interval
+from tile_ir.bounds import interval
 from tile_ir.check_sync.conditions import Facts, Place, facts_in
 from tile_ir.check_sync.loops import Node, Plan
 from tile_ir.expr import Expr, Load, Var, walk
@@ -57,8 +57,7 @@ def iteration(loop: For | While, plan: Plan, node: Node, frame: Any, context: Co
     values, known = context.values, {**context.known, loop.var: loop_range(loop, context.known)}
     if plan.modulus > 1:
         step = Var(f"{loop.var.name}#", loop.var.dtype)
-        span = known[loop.var]
-        known[step] = Interval(span.low // plan.modulus, span.high // plan.modulus)
+        known[step] = interval(loop.var // plan.modulus, known)
         values = {**values, loop.var: step * plan.modulus + phase}
     places = context.places if plan.apart == 0 else (*context.places, (loop, place))
     facts = (*context.facts, *facts_in(loop, context.plain))

@@ -15,7 +15,7 @@ from tile_ir.machine import Memory
 from tile_ir.nodes import For, If, Let, Op, Stmt, Store, While
 from tile_ir.opdef import Effect
 from tile_ir.touched_bytes import resolved
-from tile_ir.walk import Ranges, expressions
+from tile_ir.walk import Ranges, expressions, loads
 from tile_ir.walk import walk as walk_statements
 
 SYNC = frozenset({Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER, Effect.SYNC_ALL})
@@ -160,16 +160,19 @@ def plan_of(
 
 def _choosing(stmt: Stmt) -> Iterator[Expr]:
     """The expressions by which a statement chooses on-chip bytes, events or ways. What of gm it
-    means needs no phases; lets are looked at where they are used."""
+    means needs no phases; lets are looked at where they are used, but for what they load."""
     if isinstance(stmt, Op):
         for operand in stmt.operands:
             if isinstance(operand, Expr):
                 yield operand
             elif operand is not None and operand.memory is not Memory.GM:
                 yield from (s.offset for s in operand.dims)
-    elif isinstance(stmt, Store):
-        yield from stmt.indices if stmt.buffer.memory is not Memory.GM else ()
-    elif not isinstance(stmt, Let):
+    elif isinstance(stmt, (Let, Store)):
+        if isinstance(stmt, Store) and stmt.buffer.memory is not Memory.GM:
+            yield from stmt.indices
+        for load in loads(stmt):
+            yield from load.indices if load.buffer.memory is not Memory.GM else ()
+    else:
         yield from expressions(stmt)
 
 

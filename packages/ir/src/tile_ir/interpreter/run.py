@@ -49,19 +49,29 @@ class _Stop(Exception):
     """`break` unwinds to the innermost loop."""
 
 
-def interpret(func: Func, arguments: Sequence[Any], *, target: Target = DEFAULT_TARGET) -> str:
+def interpret(
+    func: Func,
+    arguments: Sequence[Any],
+    *,
+    target: Target = DEFAULT_TARGET,
+    while_rounds: int = MAX_WHILE_STEPS,
+) -> str:
     """Run a kernel on NumPy arrays, which it changes in place; returns what it printed.
 
     `arguments` follow the parameters: an array in stored form for a tensor (bfloat16 as uint16), a
-    number for a scalar. Symbolic dimensions are read off the arrays. Raises InterpretError.
+    number for a scalar. Symbolic dimensions are read off the arrays. A `while` that goes round more
+    than `while_rounds` times is taken for endless. Raises InterpretError.
     """
-    return _Machine(func, arguments, target).run()
+    return _Machine(func, arguments, target, while_rounds).run()
 
 
 class _Machine:
-    def __init__(self, func: Func, arguments: Sequence[Any], target: Target) -> None:
+    def __init__(
+        self, func: Func, arguments: Sequence[Any], target: Target, while_rounds: int
+    ) -> None:
         self.func = func
         self.target = target
+        self.while_rounds = while_rounds
         self.text: list[str] = []
         self.globals: dict[Buffer, Storage] = {}
         self.constants: dict[Var, Any] = {}
@@ -212,7 +222,7 @@ class _Machine:
             return ()  # a condition on the other core's memory guards its work only
 
     def while_(self, condition: Expr, body: Body, core: CoreState) -> Steps:
-        for _ in range(MAX_WHILE_STEPS):
+        for _ in range(self.while_rounds):
             try:
                 if not self.value(condition, core):
                     return

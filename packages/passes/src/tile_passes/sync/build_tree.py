@@ -34,6 +34,7 @@ from tile_passes.sync.tree import (
     Work,
     round_by_round,
 )
+from tile_passes.sync.trips import surely_runs
 
 
 def build_tree(func: Func, section: Section) -> Tree:
@@ -225,7 +226,7 @@ class _Builder:
         if isinstance(stmt, For):
             span = loop_range(stmt, known)
             start, stop = constant_value(stmt.start), constant_value(stmt.stop)
-            repeat.runs = start is not None and stop is not None and start < stop
+            repeat.runs = surely_runs(stmt, _loops_around(block), values, known)
             trips = interval(simplify(resolved(stmt.stop - stmt.start, values)), known)
             repeat.most = max(0, trips.high)
             repeat.modulus = modulus_of(stmt, values)
@@ -241,6 +242,14 @@ class _Builder:
                 inside = (*path, _in_rounds(stmt, rounds, m))
                 phased = [*phased, _Phase(stmt.var, rounds, m, span)]
         repeat.body = self.block(stmt.body, repeat, repeat, known, values, phased, inside)
+
+
+def _loops_around(block: Block) -> Iterator[For]:
+    loop = block.loop
+    while loop is not None:
+        if isinstance(loop.stmt, For):
+            yield loop.stmt
+        loop = loop.block.loop
 
 
 def _in_rounds(loop: For, rounds: Var, modulus: int) -> For:

@@ -1,6 +1,7 @@
 """Which sites of a section conflict: common bytes, at least one of them writing.
 
-On chip by physical address, found by an index of intervals; in gm by regions of one tensor.
+On chip by physical address, found by an index of intervals, but by regions where a number known at
+run time chooses a slot of one buffer; in gm by regions of one tensor.
 """
 
 from __future__ import annotations
@@ -10,19 +11,23 @@ from collections import defaultdict
 from dataclasses import replace
 
 from tile_ir import Buffer, Memory
+from tile_ir.bounds import simplify
+from tile_ir.expr import Const
 from tile_ir.nodes import Stmt
 from tile_ir.regions_apart import ever_meet
 from tile_ir.touched_bytes import Touch
 from tile_passes.sync.earlier_runs import look_back_only
 from tile_passes.sync.tree import Site, Tree, is_rounds
 
+_Access = tuple[Site, Touch]
+
 
 def conflicts(tree: Tree) -> list[int]:
     """For every site the bits of the sites it must come after, itself included if it must in
     another iteration. A signal to other cores comes after all that touches what they may use."""
     result = [0] * len(tree.sites)
-    on_chip: dict[Memory, list[tuple[Site, Touch]]] = defaultdict(list)
-    tensors: dict[Buffer, list[tuple[Site, Touch]]] = defaultdict(list)
+    on_chip: dict[Memory, list[_Access]] = defaultdict(list)
+    tensors: dict[Buffer, list[_Access]] = defaultdict(list)
     for site in tree.sites:
         for touch in site.touches:
             if isinstance(touch.place, Memory):
@@ -36,16 +41,38 @@ def conflicts(tree: Tree) -> list[int]:
     for site in tree.sites:
         if not site.touches:
             result[site.bit] = shared
+    decided: dict[tuple[object, ...], bool] = {}
     for found in on_chip.values():
-        _by_address(found, result)
+        moving = [_moves(site, touch) for site, touch in found]
+        _by_address([a for a, moves in zip(found, moving, strict=True) if not moves], result)
+        if any(moving):
+            _by_region(tree, found, moving, result, decided)
     for found in tensors.values():
         if any(touch.writes for _, touch in found):
-            _by_region(tree, found, result)
+            _by_region(tree, found, [True] * len(found), result, decided)
     look_back_only(tree, result)
     return result
 
 
-def _by_address(found: list[tuple[Site, Touch]], result: list[int]) -> None:
+def meet(tree: Tree, one: _Access, two: _Access) -> bool:
+    """Whether two accesses, one of which writes, may have a byte in common in some execution of
+    the one and some of the other. Those of one site are of two executions."""
+    (site, touch), (other, t) = one, two
+    if not touch.overlaps(t) or not (touch.writes or t.writes) or (touch.atomic and t.atomic):
+        return False
+    if not _moves(*one) and not _moves(*two) and isinstance(touch.place, Memory):
+        return True
+    path = _path_beside(site, other)
+    a, b = site.reach(touch), other.reach(t)
+    return ever_meet(a, site.item.path, b, path, tree.ranges, site is other)
+
+
+def _moves(site: Site, touch: Touch) -> bool:
+    """Whether the first byte is chosen by a number that the phases do not give."""
+    return any(not isinstance(simplify(s.offset), Const) for s in site.region(touch).dims)
+
+
+def _by_address(found: list[_Access], result: list[int]) -> None:
     """Cuts the memory at every first and last byte, so that an access covers whole pieces."""
     cuts = sorted({end for _, t in found for end in (t.low, t.high)})
     readers, writers = [0] * len(cuts), [0] * len(cuts)
@@ -64,23 +91,34 @@ def _by_address(found: list[tuple[Site, Touch]], result: list[int]) -> None:
         result[site.bit] |= bits
 
 
-def _by_region(tree: Tree, found: list[tuple[Site, Touch]], result: list[int]) -> None:
-    """Every pair of accesses to a tensor whose hulls overlap, unless their regions never meet."""
-    ordered = sorted(found, key=lambda entry: entry[1].low)
-    active: list[tuple[Site, Touch]] = []
-    decided: dict[tuple[object, ...], bool] = {}
-    for site, touch in ordered:
-        active = [(s, t) for s, t in active if t.high > touch.low]
-        active.append((site, touch))
-        for other, t in active:
-            if not (touch.writes or t.writes) or (touch.atomic and t.atomic):
+def _by_region(
+    tree: Tree,
+    found: list[_Access],
+    moving: list[bool],
+    result: list[int],
+    decided: dict[tuple[object, ...], bool],
+) -> None:
+    """Every pair of accesses, one of them moving, whose hulls overlap, unless their regions never
+    meet."""
+    ordered = sorted(zip(found, moving, strict=True), key=lambda entry: entry[0][1].low)
+    active: list[tuple[_Access, bool]] = []
+    for access, moves in ordered:
+        site, touch = access
+        active = [entry for entry in active if entry[0][1].high > touch.low]
+        active.append((access, moves))
+        for beside, also_moves in active:
+            other, t = beside
+            if not (moves or also_moves):
                 continue
-            a, b = site.item, other.item
-            one, two = site.region(touch), other.region(t)
-            key = (a, one, b, two, site is other)
+            if result[site.bit] >> other.bit & 1 and result[other.bit] >> site.bit & 1:
+                continue
+            key = (
+                (site.item, site.region(touch), touch.writes),
+                (other.item, other.region(t), t.writes),
+                site is other,
+            )
             if key not in decided:
-                path = _path_beside(site, other)
-                decided[key] = ever_meet(one, a.path, two, path, tree.ranges, site is other)
+                decided[key] = meet(tree, access, beside)
             if decided[key]:
                 result[site.bit] |= 1 << other.bit
                 result[other.bit] |= 1 << site.bit

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from tile_ir.nodes import For, Region
+from tile_ir.nodes import For
 from tile_ir.regions_apart import meet_in_run
-from tile_ir.touched_bytes import Touch, widened
 from tile_passes.sync.tree import Phases, Repeat, Site, Tree, round_by_round
 
 
@@ -37,14 +36,10 @@ def _meet(tree: Tree, earlier: Site, later: Site, loop: Repeat) -> bool:
     same_round = earlier.bit < later.bit
     return any(
         meet_in_run(
-            _region(earlier, one), earlier.item.path, _region(later, two), later.item.path,
+            earlier.reach(one), earlier.item.path, later.reach(two), later.item.path,
             tree.ranges, loop.stmt, same_round,
         )
         for one in earlier.touches
         for two in later.touches
         if (one.writes or two.writes) and one.overlaps(two) and not (one.atomic and two.atomic)
     )  # fmt: skip
-
-
-def _region(site: Site, touch: Touch) -> Region:
-    return widened(site.region(touch), site.item.pipe)

@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from tile_ir import Buffer, Memory, Op, Region, Store
+from tile_ir import Memory, Op, Region, Store
 from tile_ir.expr import Expr
 from tile_ir.nodes import For, If, Let, While
 from tile_ir.printer import print_expr
-from tile_ir.regions_apart import ever_meet
 from tile_ir.touched_bytes import Touch
+from tile_passes.sync.conflicts import meet
 from tile_passes.sync.tree import Branch, Order, Repeat, Site, Tree, Work, meeting
 
 # Scalar expressions longer than this are cut in labels.
@@ -65,15 +65,8 @@ def hazards_between(
     found = []
     for before in earlier.touches:
         for after in later.touches:
-            if not (before.writes or after.writes) or not before.overlaps(after):
-                continue
-            if before.atomic and after.atomic:
-                continue
-            if isinstance(before.place, Buffer) and not ever_meet(
-                before.region, a.path, after.region, b.path, tree.ranges, once=a is b
-            ):
-                continue
-            found.append(Hazard(a, b, _kind(before, after), loop, before, after))
+            if meet(tree, (earlier, before), (later, after)):
+                found.append(Hazard(a, b, _kind(before, after), loop, before, after))
     return found
 
 

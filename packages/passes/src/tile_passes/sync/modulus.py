@@ -26,11 +26,12 @@ ORDERING = (
 
 
 def modulus_of(loop: For, values: Mapping[Var, Expr]) -> int:
-    """How many phases of the loop choose different on-chip bytes or events. A loop that a break
-    leaves is looked at as a whole: what is in flight then must not depend on the phase."""
+    """How many phases of the loop choose different on-chip bytes or events; long periods are left
+    out where there are too many. A loop that a break leaves is looked at as a whole: what is in
+    flight then must not depend on the phase."""
     if _has_break(loop.body):
         return 1
-    found = 1
+    periods: set[int] = set()
     lets = dict(values)
     for expr in _choices(loop.body, lets):
         for part in walk(resolved(expr, lets)):
@@ -39,8 +40,12 @@ def modulus_of(loop: For, values: Mapping[Var, Expr]) -> int:
             factor = linear_form(part.left)[0].get(loop.var, 0)
             period = int(part.right.value)
             if factor and period > 0:
-                found = math.lcm(found, period // math.gcd(factor, period))
-    return found if found <= MOST_PHASES else 1
+                periods.add(period // math.gcd(factor, period))
+    found = 1
+    for period in sorted(periods):
+        joined = math.lcm(found, period)
+        found = joined if joined <= MOST_PHASES else found
+    return found
 
 
 def _has_break(body: Body) -> bool:

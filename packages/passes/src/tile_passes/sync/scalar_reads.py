@@ -17,7 +17,8 @@ from tile_ir.walk import loads, map_own_expressions, replace_in, rewrite, walk
 
 def name_scalar_reads(func: Func) -> Func:
     """The function with element loads in lets and stores only: those of operations, bounds and
-    branches become lets before them, the condition of a `while` a variable."""
+    branches become lets before them, the condition of a `while` a variable. Bounds of loops load no
+    scalar variables either: behind the loop its bounds tell which flags are still set."""
     names = _Names({b.name for b in func.tensors} | {a.buffer.name for a in func.launch.allocs})
     names.taken |= {s.var.name for s in walk(func.launch.body) if isinstance(s, (For, Let))}
     body = rewrite(func.launch.body, names.named)
@@ -37,7 +38,7 @@ class _Names:
         return f"{name}_{number}"
 
     def named(self, stmt: Stmt) -> Stmt | Body:
-        if not any(load.buffer.memory is not Memory.VAR for load in loads(stmt)):
+        if not any(_is_named(load, stmt) for load in loads(stmt)):
             return stmt
         match stmt:
             case While():
@@ -50,7 +51,7 @@ class _Names:
         found: dict[Load, Let] = {}
 
         def name(expr: Expr) -> Expr | None:
-            if not isinstance(expr, Load) or expr.buffer.memory is Memory.VAR:
+            if not isinstance(expr, Load) or not _is_named(expr, stmt):
                 return None
             if expr not in found:
                 var = Var(self.fresh(expr.buffer.name), expr.dtype)
@@ -67,3 +68,8 @@ class _Names:
         read = Store(buffer, (), select(stmt.condition, Const(1), Const(0)), stmt.loc)
         again = Load(buffer, ()) > 0
         return (read, replace(stmt, condition=again, body=(*stmt.body, replace(read))))
+
+
+def _is_named(load: Load, stmt: Stmt) -> bool:
+    """Whether the element is given a name: scalar variables are registers, and need none."""
+    return load.buffer.memory is not Memory.VAR or isinstance(stmt, For)

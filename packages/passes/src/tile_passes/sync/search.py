@@ -8,6 +8,7 @@ piece is tried without.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 from tile_ir.machine import Core, Pipe
@@ -105,6 +106,12 @@ class _Adding(Facts):
     added: set[Place] = field(default_factory=set)
     history: dict[Block, list[tuple[int, ...]]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        local = (p for p in self.plan.pieces if isinstance(p, Flag) and p.local)
+        # What was there before this walk does all it can.
+        self.there = {p.place for p in self.plan.pieces} - {p.place for p in local}
+
     def entered(self, block: Block) -> None:
         self.history[block] = []
 
@@ -122,6 +129,10 @@ class _Adding(Facts):
             for candidate in _needed(found):
                 self.guessed |= not candidate.exact
                 piece = candidate.piece
+                if piece is not None and piece.place in self.there:
+                    why = "a flag for it does not order all rounds"
+                    reason = replace(piece.reason, why=why)
+                    piece = Barrier(Pipe.ALL, site.item.block, site.item.position, reason)
                 if piece is not None and piece.place not in self.added:
                     self.added.add(piece.place)
                     self.put(piece)
@@ -154,12 +165,15 @@ class _Adding(Facts):
                 if forward is None or place.inner > forward.inner:
                     forward = place
                 continue
-            # The last place and the smallest distance cover the others of the same block.
+            # The last place and the smallest distance cover the others of the same block. In a
+            # branch that other rounds may not take, so do only flags of the very same slots.
             key = (place.first < place.then, place.block)
-            distance = distance or (place.block.loop.modulus if place.block.loop is not None else 1)
+            loop = place.block.loop
+            distance = distance or (loop.modulus if loop is not None else 1)
             old = carried.get(key)
             if old is not None:
-                distance = min(distance, old[1])
+                every = loop is None or place.block is loop.body
+                distance = (min if every else math.gcd)(distance, old[1])
                 place = old[0] if old[0].inner >= place.inner else place
             carried[key] = (place, distance)
         if forward is not None:
@@ -257,9 +271,11 @@ class _Adding(Facts):
             )
         if place.first < place.then:
             slots = next(s for s in divisors(loop.modulus) if s > distance)
-        else:
+        elif place.block is loop.body:
             # Each round takes and gives back the flag of its slot; a shorter distance orders more.
             slots = distance = max(s for s in divisors(loop.modulus) if s <= distance)
+        else:
+            slots = distance = math.gcd(loop.modulus, distance)
         piece = self.flag(pipe, place, later, distance, slots)
         return _Candidate(piece, gives, need, False)
 

@@ -14,7 +14,7 @@ from tile_ir.expr import Expr, Var, walk
 from tile_ir.location import Loc
 from tile_ir.machine import Core, Pipe
 from tile_ir.nodes import Region, Slice, Stmt
-from tile_ir.touched_bytes import Touch, resolved
+from tile_ir.touched_bytes import Touch, resolved, widened
 from tile_ir.walk import Ranges
 
 Phases = tuple[int, ...]
@@ -40,6 +40,10 @@ class Site:
             for s in touch.region.dims
         )
         return Region(touch.region.buffer, tuple(dims))
+
+    def reach(self, touch: Touch) -> Region:
+        """That, with the elements around it that the operation touches too."""
+        return widened(self.region(touch), self.item.pipe)
 
 
 @dataclass(eq=False, slots=True)
