@@ -152,7 +152,8 @@ def cast_cases() -> Iterator[Case]:
 
 
 def reduction_cases() -> Iterator[Case]:
-    """Both axes, one repeat and several, one row and several, tails, kept and cleared results."""
+    """Both axes, one repeat and several, one row and several, tails, kept and cleared results; rows
+    and repeats few and many, each against each other; rows too far apart for one instruction."""
     for name in ("reduce_sum", "reduce_max", "reduce_min"):
         for dtype in OPS[name].operands[0].dtypes:
             for rows, columns, width, top, left in (
@@ -166,6 +167,13 @@ def reduction_cases() -> Iterator[Case]:
                 (4, 192, 96, 2, 64),
                 (3, 320, 200, 1, 16),
                 (260, 32, 20, 0, 0),
+                (300, 80, 65, 0, 0),
+                (300, 16, 1, 0, 0),
+                (40, 528, 512, 0, 0),
+                (7, 2048, 2047, 0, 0),
+                (7, 160, 128, 0, 16),
+                (5, 4112, 1100, 1, 16),
+                (3, 4112, 130, 0, 0),
             ):
                 for axis in (0, 1):
                     for clear in (True, False):

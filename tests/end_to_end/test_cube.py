@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import tile_frontend as T
 import tile_ir
-from tile_ir import DTYPES, Func
+from tile_ir import DTYPES, Automatic, Func
 from tile_ir.dtypes import from_bytes, to_bytes
 
 from .kernel_batch import KernelBatch, interpreted
@@ -55,7 +56,8 @@ def numbers(rng: np.random.Generator, shape: tuple[int, int], dtype: str) -> Any
     return to_bytes(rng.integers(-8, 9, shape).astype(np.float32) / 4, DTYPES[dtype])
 
 
-def test_products_agree(tmp_path: Path) -> None:
+@pytest.mark.parametrize("automatic", [(), (Automatic.SYNC,)], ids=["own-order", "automatic"])
+def test_products_agree(automatic: tuple[Automatic, ...], tmp_path: Path) -> None:
     """Inputs are small multiples of 1/4, so every sum is exact and every order gives the same."""
     rng = np.random.default_rng(0)
     batch, cases = KernelBatch(tmp_path), []
@@ -83,7 +85,8 @@ def test_products_agree(tmp_path: Path) -> None:
                 b = numbers(rng, (N, K) if tb else (K, N), dtype)
                 c = np.zeros((M, N), DTYPES[out].storage)
                 label = f"{dtype} to {out} {M}x{N}x{K} by {tm}x{tn}x{BK} ta={ta} tb={tb}"
-                cases.append((batch.add(func), label, func, [a, b, c], (ta, tb)))
+                number = batch.add(func, automatic)
+                cases.append((number, label, func, [a, b, c], (ta, tb)))
     batch.build()
     wrong = []
     for number, label, func, arrays, (ta, tb) in cases:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tile_ir import For, Func, Op, Phase, Target
-from tile_ir.nodes import Body, LoopKind, Stmt
+from tile_ir.nodes import Body, LoopKind, Stmt, While
 from tile_ir.phases import PLAIN_LOOPS
 from tile_ir.walk import (
     Ranges,
@@ -17,6 +17,7 @@ from tile_ir.walk import (
 )
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.one_operation import lower_op
+from tile_passes.lowering.turns import turn_of
 from tile_passes.lowering.without_order import is_order, without_order
 from tile_passes.passdef import ir_pass
 
@@ -53,7 +54,18 @@ def _stmt(stmt: Stmt, known: Ranges, builder: Builder, func: Func) -> Body:
     if isinstance(stmt, Op):
         return without_order(func, lower_op(stmt, known, builder))
     inside = ranges_inside(stmt, known)
+    builder = _inside(stmt, builder, func)
     new = with_bodies(stmt, tuple(_body(b, inside, builder, func) for b in bodies(stmt)))
     if isinstance(new, For) and (new.stages or new.kind not in PLAIN_LOOPS):
         new = replace(new, kind=LoopKind.SERIAL, stages=0)
     return (new,)
+
+
+def _inside(stmt: Stmt, builder: Builder, func: Func) -> Builder:
+    """The builder for what stands in a statement: in a loop it knows whose turn it is."""
+    match stmt:
+        case For():
+            return replace(builder, turn=turn_of(stmt, func))
+        case While():
+            return replace(builder, turn=None)
+    return builder

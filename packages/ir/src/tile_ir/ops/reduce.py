@@ -121,8 +121,8 @@ def _reduction(
 
 
 def _reduce_scratch(op: Op, sums: bool) -> tuple[Scratch, ...]:
-    """Partial results in float32 elements: 256 bytes for each row folded onto itself; twice that
-    and the row sums where half sums run in float; two float rows where half rows are added up.
+    """Partial results in float32 elements: 256 bytes for each row folded onto itself; the row sums
+    beside them where half sums run in float; a float row where half rows are added up.
     With clear=False the new results stand in front, until they are combined with the old ones."""
     src = op.region("src")
     rows, columns = largest_matrix(src)
@@ -130,9 +130,9 @@ def _reduce_scratch(op: Op, sums: bool) -> tuple[Scratch, ...]:
     if reduced_axis(op) == 1:
         row = REPEAT_BYTES // FLOAT32.size
         one_repeat = columns * src.dtype.size <= REPEAT_BYTES
-        work = 2 * rows * row + _blocks(rows) if half_sum else 0 if one_repeat else rows * row
+        work = rows * row + _blocks(rows) if half_sum else 0 if one_repeat else rows * row
     else:
-        work = 2 * _blocks(columns) if half_sum else 0
+        work = _blocks(columns) if half_sum else 0
     kept = 0 if op.attr("clear") else kept_results(op)
     return (Scratch(Memory.UB, FLOAT32, work + kept),) if work + kept else ()
 

@@ -371,7 +371,7 @@ def _masked_shape(op: Op) -> Problem | None:
 
 
 LANES_32 = REPEAT_BYTES // FLOAT32.size
-RUN_SCRATCH = 2 * LANES_32 + 16  # two rows of partial sums and the results, as reduce_rows wants
+RUN_SCRATCH = LANES_32 + 16  # a row of partial sums and the results, as reduce_rows wants
 SUMS = (
     _sum_op(
         "reduce_sum_experiment",
@@ -387,7 +387,7 @@ SUMS = (
         _row_sums,
         _rows_shape,
         "dst[r] = sum of the first n of the inner elements of row r, for outer rows",
-        lambda op: op.attr("outer") * 2 * LANES_32 + -(-op.attr("outer") // 16) * 16,
+        lambda op: op.attr("outer") * LANES_32 + -(-op.attr("outer") // 16) * 16,
         (AttrDef("outer", int),),
         ("dst", "src", "outer", "inner", "n"),
     ),

@@ -20,7 +20,11 @@ Pair = tuple[str, str]
 
 @dataclass(eq=False)
 class Builder:
-    """Collects what lowering adds to one function. Names never clash with the user's."""
+    """Collects what lowering adds to one function. Names never clash with the user's.
+
+    `turn` is the counter of the innermost loop around the operation, where slots may be taken by it
+    (`lowering.turns`).
+    """
 
     target: Target
     names: set[str]
@@ -28,6 +32,7 @@ class Builder:
     user_bytes: dict[Memory, int]
     allocs: list[Alloc] = field(default_factory=list)
     shared: dict[tuple[str, Memory, DType], Alloc] = field(default_factory=dict)
+    turn: Var | None = None
 
     @staticmethod
     def for_func(func: Func, target: Target) -> Builder:

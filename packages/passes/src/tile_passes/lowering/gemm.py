@@ -1,7 +1,9 @@
 """`gemm_v0`: an l1 product as l0 tiles along k, loads of the next tile under the product of this.
 
 The sequence orders itself against everything the cube core did before and does after, so that a
-script needs no flags around it (language.md, section 3.4).
+script needs no flags around it (language.md, section 3.4). Where order is the compiler's, products
+of one tile take their slot by the turn of the loop around them, so that loads overlap the product
+of the turn before.
 """
 
 from __future__ import annotations
@@ -89,17 +91,24 @@ class _Gemm:
         used = min(t.slots, tiles)
         body: list[Stmt] = [*self.order("mte2", "mte1"), *self.order("fix", "m")]
         body += self.slot_flags(used, release=True)
+        slot: Expr
         if t.steps == 1:
-            body += self.tile(Const(0), Const(0), Const(0), t.k0)
+            slot = Const(0) if t.tail else self.only_slot()
+            body += self.tile(Const(0), Const(0), slot, t.k0)
         elif t.steps:
             i = self.b.scalar("kt")
             step = self.tile(i, i * t.k0, i % t.slots, t.k0)
             body.append(For(i, Const(0), Const(t.steps), LoopKind.SERIAL, step, self.loc))
         if t.tail:
-            slot = Const(t.steps % t.slots)
+            slot = Const(t.steps % t.slots) if t.steps else self.only_slot()
             body += self.tile(Const(t.steps), Const(t.steps * t.k0), slot, t.tail)
         body += self.slot_flags(used, release=False)
         return (*body, *self.order("mte1", "mte2"), *self.order("m", "fix"))
+
+    def only_slot(self) -> Expr:
+        """The slot of a product of one tile."""
+        turn = self.b.turn
+        return Const(0) if turn is None or self.t.slots == 1 else turn % self.t.slots
 
     def order(self, src: str, dst: str) -> Body:
         """Everything before on one pipe is done before anything after on the other."""

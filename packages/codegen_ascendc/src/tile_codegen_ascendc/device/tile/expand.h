@@ -42,19 +42,8 @@ __aicore__ inline void broadcast_column(const AscendC::LocalTensor<T>& dst, cons
     const AscendC::LocalTensor<T>& scratch, uint32_t rows, uint32_t columns, uint32_t pitch, Site site = Site::here())
 {
     SiteScope scope(site);
-    constexpr uint32_t lanes = kRepeatBytes / sizeof(T);
-    constexpr uint32_t block = kBlockBytes / sizeof(T);
-    const uint16_t row_blocks = static_cast<uint16_t>(pitch * sizeof(T) / kBlockBytes);
-    const auto to = as_bits(dst);
-    const auto blocks = as_bits(scratch);
     expand_column(scratch, src, rows);
-    for (uint32_t column = 0; column < columns; column += lanes) {
-        const uint64_t mask = minimum(columns - column, lanes);
-        for (uint32_t row = 0; row < rows; row += kMaxRepeats) {
-            const uint8_t repeats = static_cast<uint8_t>(minimum(rows - row, kMaxRepeats));
-            AscendC::Copy(to[row * pitch + column], blocks[row * block], mask, repeats, {1, 0, row_blocks, 1});
-        }
-    }
+    spread(as_bits(dst), as_bits(scratch), rows, columns, pitch, 0, 1, 0);
 }
 
 struct Product {
@@ -93,17 +82,22 @@ __aicore__ inline void with_row_blocks(const AscendC::LocalTensor<T>& dst, const
     SiteScope scope(site);
     constexpr uint32_t lanes = kRepeatBytes / sizeof(T);
     constexpr uint32_t block = kBlockBytes / sizeof(T);
-    constexpr uint32_t farthest = 255;  // repeat strides are bytes, in blocks
-    const uint32_t dst_step = dst_pitch / block;
-    const uint32_t src_step = src_pitch / block;
-    const bool far = dst_step > farthest || src_step > farthest;
-    const uint32_t at_once = far ? 1u : kMaxRepeats;
-    const AscendC::BinaryRepeatParams strides(1, 1, 0, static_cast<uint8_t>(far ? 0u : dst_step),
-        static_cast<uint8_t>(far ? 0u : src_step), 1);
-    for (uint32_t column = 0; column < columns; column += lanes) {
+    const RowSteps steps = row_steps(dst_pitch * sizeof(T), src_pitch * sizeof(T), kBlockBytes);
+    const uint32_t whole = columns / lanes;  // repeats of a row
+    uint32_t column = 0;
+    if ((rows < whole || steps.at_once == 1) && whole != 0 && whole <= kMaxRepeats) {  // an instruction for each row
+        const uint8_t repeats = static_cast<uint8_t>(whole);
+        for (uint32_t row = 0; row < rows; ++row) {
+            Binary::apply(dst[row * dst_pitch], src[row * src_pitch], blocks[row * block],
+                static_cast<uint64_t>(lanes), repeats, AscendC::BinaryRepeatParams{1, 1, 0, 8, 8, 0});
+        }
+        column = whole * lanes;
+    }
+    const AscendC::BinaryRepeatParams strides(1, 1, 0, steps.dst, steps.a, steps.b);
+    for (; column < columns; column += lanes) {
         const uint64_t mask = minimum(columns - column, lanes);
-        for (uint32_t row = 0; row < rows; row += at_once) {
-            const uint8_t repeats = static_cast<uint8_t>(minimum(rows - row, at_once));
+        for (uint32_t row = 0; row < rows; row += steps.at_once) {
+            const uint8_t repeats = static_cast<uint8_t>(minimum(rows - row, steps.at_once));
             Binary::apply(dst[row * dst_pitch + column], src[row * src_pitch + column], blocks[row * block], mask,
                 repeats, strides);
         }

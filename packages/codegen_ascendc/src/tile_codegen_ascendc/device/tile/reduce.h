@@ -55,6 +55,42 @@ struct Min {
     }
 };
 
+// dst[r] = a[r] op b[r] on the first `mask` lanes of every row; steps from row to row are in elements.
+template <class Fold, class T>
+__aicore__ inline void fold_each(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& a,
+    const AscendC::LocalTensor<T>& b, uint32_t mask, uint32_t rows, uint32_t dst_step, uint32_t a_step, uint32_t b_step)
+{
+    const RowSteps steps = row_steps(dst_step * sizeof(T), a_step * sizeof(T), b_step * sizeof(T));
+    const AscendC::BinaryRepeatParams strides(1, 1, 1, steps.dst, steps.a, steps.b);
+    for (uint32_t row = 0; row < rows; row += steps.at_once) {
+        const uint8_t repeats = static_cast<uint8_t>(minimum(rows - row, steps.at_once));
+        Fold::fold(dst[row * dst_step], a[row * a_step], b[row * b_step], static_cast<uint64_t>(mask), repeats,
+            strides);
+    }
+}
+
+// acc = fold of itself and `items` vectors, at most kMaxRepeats, by an instruction that accumulates over its repeats.
+template <class Fold, class T>
+__aicore__ inline void fold_onto(const AscendC::LocalTensor<T>& acc, const AscendC::LocalTensor<T>& src,
+    uint32_t mask, uint32_t items, uint32_t step)
+{
+    const uint8_t blocks = static_cast<uint8_t>(step * sizeof(T) / kBlockBytes);
+    Fold::fold(acc, src, acc, static_cast<uint64_t>(mask), static_cast<uint8_t>(items),
+        AscendC::BinaryRepeatParams{1, 1, 1, 0, blocks, 0});
+}
+
+// Whether `items` vectors are folded onto each of `groups` accumulators sooner by an instruction for each accumulator
+// than by one for each item, which waits for the one before. Cycles: an instruction, a repeat with its bank conflicts,
+// and until a result can be used.
+__aicore__ inline bool sooner_apart(uint32_t groups, uint32_t items)
+{
+    constexpr uint32_t issue = 23;
+    constexpr uint32_t repeat = 2;
+    constexpr uint32_t latency = 85;
+    const uint32_t together = issue + repeat * groups;
+    return groups * (issue + repeat * items) < items * (together < latency ? latency : together);
+}
+
 // One value per row of `lanes` partial results, 256 bytes apart.
 template <class Fold, class T>
 __aicore__ inline void finish_rows(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& partial,
@@ -68,8 +104,7 @@ __aicore__ inline void finish_rows(const AscendC::LocalTensor<T>& dst, const Asc
     }
 }
 
-// partial[row, lane] = fold over the columns that fall on the lane. A row is folded by one
-// instruction that accumulates over its repeats.
+// partial[row, lane] = fold over the columns that fall on the lane, from left to right.
 template <class Fold, class T>
 __aicore__ inline void fold_rows(const AscendC::LocalTensor<T>& partial, const AscendC::LocalTensor<T>& src,
     uint32_t rows, uint32_t columns, uint32_t pitch)
@@ -77,25 +112,32 @@ __aicore__ inline void fold_rows(const AscendC::LocalTensor<T>& partial, const A
     constexpr uint32_t lanes = kRepeatBytes / sizeof(T);
     const uint32_t chunks = columns / lanes;
     const uint32_t tail = columns % lanes;
-    for (uint32_t row = 0; row < rows; ++row) {
-        AscendC::Copy(as_bits(partial)[row * lanes], as_bits(src)[row * pitch], static_cast<uint64_t>(lanes), 1,
-            {1, 1, 8, 8});
+    const bool near = rows == 1 || pitch * sizeof(T) <= kMaxStepBytes;
+    uint32_t chunk = 1;
+    if (near && chunks > 1) {
+        fold_each<Fold>(partial, src, src[lanes], lanes, rows, lanes, pitch, pitch);
+        chunk = 2;
+    } else {
+        copy_rows(partial, src, lanes, rows, lanes, pitch);
     }
     AscendC::PipeBarrier<PIPE_V>();
-    for (uint32_t row = 0; row < rows; ++row) {
-        const auto acc = partial[row * lanes];
-        for (uint32_t chunk = 1; chunk < chunks; chunk += kMaxRepeats) {
-            const uint8_t repeats = static_cast<uint8_t>(minimum(chunks - chunk, kMaxRepeats));
-            Fold::fold(acc, src[row * pitch + chunk * lanes], acc, static_cast<uint64_t>(lanes), repeats,
-                AscendC::BinaryRepeatParams{1, 1, 1, 0, 8, 0});
-            AscendC::PipeBarrier<PIPE_V>();
+    const bool apart = !near || sooner_apart(rows, chunks - chunk);
+    while (chunk < chunks) {
+        const uint32_t at_once = apart ? minimum(chunks - chunk, kMaxRepeats) : 1u;
+        if (apart) {
+            for (uint32_t row = 0; row < rows; ++row) {
+                fold_onto<Fold>(partial[row * lanes], src[row * pitch + chunk * lanes], lanes, at_once, lanes);
+            }
+        } else {
+            fold_each<Fold>(partial, partial, src[chunk * lanes], lanes, rows, lanes, lanes, pitch);
         }
-        if (tail != 0) {
-            Fold::fold(acc, src[row * pitch + chunks * lanes], acc, static_cast<uint64_t>(tail), 1,
-                AscendC::BinaryRepeatParams{1, 1, 1, 8, 8, 8});
-        }
+        AscendC::PipeBarrier<PIPE_V>();
+        chunk += at_once;
     }
-    AscendC::PipeBarrier<PIPE_V>();
+    if (tail != 0) {
+        fold_each<Fold>(partial, partial, src[chunks * lanes], tail, rows, lanes, lanes, pitch);
+        AscendC::PipeBarrier<PIPE_V>();
+    }
 }
 
 template <class Fold, class T>
@@ -112,31 +154,39 @@ __aicore__ inline void rows_native(const AscendC::LocalTensor<T>& dst, const Asc
     finish_rows<Fold>(dst, partial, rows, lanes, lanes);
 }
 
-// Sum of half rows in float: 64 columns of a row are converted at a time and added up.
+// acc[r] = src[r], or acc[r] += src[r], on the first `mask` lanes of every row of floats, which are 256 bytes apart.
+template <bool add>
+__aicore__ inline void widen_each(const AscendC::LocalTensor<float>& acc, const AscendC::LocalTensor<half>& src,
+    uint32_t mask, uint32_t rows, uint32_t pitch)
+{
+    constexpr uint32_t lanes = kRepeatBytes / sizeof(float);
+    const RowSteps steps = row_steps(kRepeatBytes, pitch * sizeof(half), 0);
+    const AscendC::UnaryRepeatParams strides(1, 1, steps.dst, steps.a);
+    for (uint32_t row = 0; row < rows; row += steps.at_once) {
+        const uint8_t repeats = static_cast<uint8_t>(minimum(rows - row, steps.at_once));
+        const uint64_t active = mask;
+        if constexpr (add) {  // times one: exact, and rounded once with the sum
+            AscendC::Axpy(acc[row * lanes], src[row * pitch], static_cast<half>(1.0f), active, repeats, strides);
+        } else {
+            AscendC::Cast(
+                acc[row * lanes], src[row * pitch], AscendC::RoundMode::CAST_NONE, active, repeats, strides);
+        }
+    }
+}
+
+// Sum of half rows in float, 64 columns at a time.
 __aicore__ inline void rows_half_sum(const AscendC::LocalTensor<half>& dst, const AscendC::LocalTensor<half>& src,
     const AscendC::LocalTensor<float>& scratch, uint32_t rows, uint32_t columns, uint32_t pitch)
 {
     constexpr uint32_t lanes = kRepeatBytes / sizeof(float);
-    const auto acc = scratch;
-    const auto wide = scratch[rows * lanes];
-    const auto result = scratch[2 * rows * lanes];
-    for (uint32_t column = 0; column < columns; column += lanes) {
-        const uint64_t mask = minimum(columns - column, lanes);
-        const auto& target = column == 0 ? acc : wide;
-        for (uint32_t row = 0; row < rows; ++row) {
-            AscendC::Cast(target[row * lanes], src[row * pitch + column], AscendC::RoundMode::CAST_NONE, mask, 1,
-                {1, 1, 8, 4});
-        }
+    const auto result = scratch[rows * lanes];
+    widen_each<false>(scratch, src, minimum(columns, lanes), rows, pitch);
+    for (uint32_t column = lanes; column < columns; column += lanes) {
         AscendC::PipeBarrier<PIPE_V>();
-        if (column != 0) {
-            for (uint32_t row = 0; row < rows; ++row) {
-                AscendC::Add(acc[row * lanes], acc[row * lanes], wide[row * lanes], mask, 1,
-                    AscendC::BinaryRepeatParams{1, 1, 1, 8, 8, 8});
-            }
-            AscendC::PipeBarrier<PIPE_V>();
-        }
+        widen_each<true>(scratch, src[column], minimum(columns - column, lanes), rows, pitch);
     }
-    finish_rows<Sum>(result, acc, rows, minimum(columns, lanes), lanes);
+    AscendC::PipeBarrier<PIPE_V>();
+    finish_rows<Sum>(result, scratch, rows, minimum(columns, lanes), lanes);
     AscendC::PipeBarrier<PIPE_V>();
     AscendC::Cast(dst, result, AscendC::RoundMode::CAST_RINT, rows);
 }
@@ -175,24 +225,35 @@ template <class Fold, class T>
 __aicore__ inline void columns_native(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
     uint32_t rows, uint32_t columns, uint32_t pitch)
 {
-    copy_ub_ub(dst, src, columns);
-    for (uint32_t row = 1; row < rows; ++row) {
+    if (rows == 1) {
+        copy_ub_ub(dst, src, columns);
+        return;
+    }
+    constexpr uint32_t lanes = kRepeatBytes / sizeof(T);
+    Fold::fold(dst, src, src[pitch], static_cast<int32_t>(columns));
+    const bool near = pitch * sizeof(T) <= kMaxStepBytes;
+    const bool apart = near && sooner_apart((columns + lanes - 1) / lanes, rows - 2);
+    for (uint32_t row = 2; row < rows; row += apart ? kMaxRepeats : 1u) {
         AscendC::PipeBarrier<PIPE_V>();
-        Fold::fold(dst, dst, src[row * pitch], static_cast<int32_t>(columns));
+        if (!apart) {
+            Fold::fold(dst, dst, src[row * pitch], static_cast<int32_t>(columns));
+            continue;
+        }
+        const uint32_t items = minimum(rows - row, kMaxRepeats);
+        for (uint32_t column = 0; column < columns; column += lanes) {
+            fold_onto<Fold>(
+                dst[column], src[row * pitch + column], minimum(columns - column, lanes), items, pitch);
+        }
     }
 }
 
 __aicore__ inline void columns_half_sum(const AscendC::LocalTensor<half>& dst, const AscendC::LocalTensor<half>& src,
-    const AscendC::LocalTensor<float>& scratch, uint32_t rows, uint32_t columns, uint32_t pitch)
+    const AscendC::LocalTensor<float>& acc, uint32_t rows, uint32_t columns, uint32_t pitch)
 {
-    const auto acc = scratch;
-    const auto wide = scratch[ceil_to(columns, uint32_t(16))];
     AscendC::Cast(acc, src, AscendC::RoundMode::CAST_NONE, columns);
     for (uint32_t row = 1; row < rows; ++row) {
         AscendC::PipeBarrier<PIPE_V>();
-        AscendC::Cast(wide, src[row * pitch], AscendC::RoundMode::CAST_NONE, columns);
-        AscendC::PipeBarrier<PIPE_V>();
-        AscendC::Add(acc, acc, wide, static_cast<int32_t>(columns));
+        AscendC::Axpy(acc, src[row * pitch], static_cast<half>(1.0f), static_cast<int32_t>(columns));
     }
     AscendC::PipeBarrier<PIPE_V>();
     AscendC::Cast(dst, acc, AscendC::RoundMode::CAST_RINT, columns);

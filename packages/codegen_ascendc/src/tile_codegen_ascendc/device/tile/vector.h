@@ -6,6 +6,25 @@ namespace tile {
 
 constexpr uint32_t kRepeatBytes = 256;
 constexpr uint32_t kMaxRepeats = 255;
+constexpr uint32_t kMaxStepBytes = 255 * kBlockBytes;  // between repeats: a byte, in blocks; Copy alone goes farther
+
+// Steps from repeat to repeat of an instruction that has one for each row, and the rows it takes: those of rows too far
+// apart take one.
+struct RowSteps {
+    uint8_t dst;
+    uint8_t a;
+    uint8_t b;
+    uint32_t at_once;
+};
+
+__aicore__ inline RowSteps row_steps(uint32_t dst_bytes, uint32_t a_bytes, uint32_t b_bytes)
+{
+    if (dst_bytes > kMaxStepBytes || a_bytes > kMaxStepBytes || b_bytes > kMaxStepBytes) {
+        return {0, 0, 0, 1};
+    }
+    return {static_cast<uint8_t>(dst_bytes / kBlockBytes), static_cast<uint8_t>(a_bytes / kBlockBytes),
+        static_cast<uint8_t>(b_bytes / kBlockBytes), kMaxRepeats};
+}
 
 // The unsigned type of the same width: moves do not care what the bits mean.
 template <class T>
@@ -60,6 +79,20 @@ __aicore__ inline void copy_ub_ub(const AscendC::LocalTensor<T>& dst, const Asce
     }
 }
 
+// The first `count` elements, at most a repeat, of every row.
+template <class T>
+__aicore__ inline void copy_rows(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src, uint32_t count,
+    uint32_t rows, uint32_t dst_pitch, uint32_t src_pitch)
+{
+    const uint16_t dst_blocks = static_cast<uint16_t>(dst_pitch * sizeof(T) / kBlockBytes);
+    const uint16_t src_blocks = static_cast<uint16_t>(src_pitch * sizeof(T) / kBlockBytes);
+    for (uint32_t row = 0; row < rows; row += kMaxRepeats) {
+        const uint8_t repeats = static_cast<uint8_t>(minimum(rows - row, kMaxRepeats));
+        AscendC::Copy(as_bits(dst)[row * dst_pitch], as_bits(src)[row * src_pitch], static_cast<uint64_t>(count),
+            repeats, {1, 1, dst_blocks, src_blocks});
+    }
+}
+
 // Types the fill instruction does not have: bytes in pairs, 64-bit zeros as halves.
 template <class T>
 __aicore__ inline void fill(const AscendC::LocalTensor<T>& dst, T value, uint32_t count, Site site = Site::here())
@@ -74,23 +107,41 @@ __aicore__ inline void fill(const AscendC::LocalTensor<T>& dst, T value, uint32_
     }
 }
 
+// Rows of dst from blocks of src, which are `inner` blocks apart in a repeat, `across` blocks from one repeat of a row
+// to the next, and `down` blocks from row to row.
+template <class U>
+__aicore__ inline void spread(const AscendC::LocalTensor<U>& dst, const AscendC::LocalTensor<U>& src, uint32_t rows,
+    uint32_t columns, uint32_t pitch, uint16_t inner, uint16_t down, uint16_t across)
+{
+    constexpr uint32_t lanes = kRepeatBytes / sizeof(U);
+    constexpr uint32_t block = kBlockBytes / sizeof(U);
+    const uint16_t row_blocks = static_cast<uint16_t>(pitch / block);
+    const uint32_t whole = columns / lanes;
+    uint32_t column = 0;
+    if (rows < whole && whole <= kMaxRepeats) {  // an instruction for each row, not for each repeat of the rows
+        for (uint32_t row = 0; row < rows; ++row) {
+            AscendC::Copy(dst[row * pitch], src[row * down * block], static_cast<uint64_t>(lanes),
+                static_cast<uint8_t>(whole), {1, inner, 8, across});
+        }
+        column = whole * lanes;
+    }
+    for (; column < columns; column += lanes) {
+        const uint64_t mask = minimum(columns - column, lanes);
+        for (uint32_t row = 0; row < rows; row += kMaxRepeats) {
+            const uint8_t repeats = static_cast<uint8_t>(minimum(rows - row, kMaxRepeats));
+            AscendC::Copy(dst[row * pitch + column], src[(row * down + column / lanes * across) * block], mask,
+                repeats, {1, inner, row_blocks, down});
+        }
+    }
+}
+
 // One row repeated over all rows of dst, which are `pitch` elements apart.
 template <class T>
 __aicore__ inline void broadcast_row(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
     uint32_t rows, uint32_t columns, uint32_t pitch, Site site = Site::here())
 {
     SiteScope scope(site);
-    constexpr uint32_t lanes = kRepeatBytes / sizeof(T);
-    const uint16_t row_blocks = static_cast<uint16_t>(pitch * sizeof(T) / kBlockBytes);
-    const auto to = as_bits(dst);
-    const auto from = as_bits(src);
-    for (uint32_t column = 0; column < columns; column += lanes) {
-        const uint64_t mask = minimum(columns - column, lanes);
-        for (uint32_t row = 0; row < rows; row += kMaxRepeats) {
-            const uint8_t repeats = static_cast<uint8_t>(minimum(rows - row, kMaxRepeats));
-            AscendC::Copy(to[row * pitch + column], from[column], mask, repeats, {1, 1, row_blocks, 0});
-        }
-    }
+    spread(as_bits(dst), as_bits(src), rows, columns, pitch, 1, 0, 8);
 }
 
 // dst = min(max(src, low), high).
