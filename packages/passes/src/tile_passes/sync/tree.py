@@ -105,6 +105,14 @@ class Repeat(Item):
     wraps: bool = True
     most: float = INF
 
+    @property
+    def turns(self) -> tuple[int, ...]:
+        """The phases it comes to, in the order in which it does."""
+        m = self.modulus
+        if len(self.entries) > 1:
+            return self.entries
+        return tuple((self.entries[0] + t) % m for t in range(int(min(m, self.most))))
+
 
 @dataclass(eq=False, slots=True)
 class Leave(Item):
@@ -176,12 +184,14 @@ def _written(func: Func) -> frozenset[Buffer]:
 
 @dataclass(slots=True)
 class _Phase:
-    """A loop looked at modulo m, and the variable that counts its rounds of m iterations."""
+    """A loop looked at modulo m, the variable that counts its rounds of m iterations, and `turns`:
+    the phases it comes to."""
 
     var: Var
     rounds: Var
     modulus: int
     span: Interval
+    turns: tuple[int, ...]
 
 
 class _Builder:
@@ -313,7 +323,7 @@ class _Builder:
             if m > 1:
                 rounds = Var(stmt.var.name + _ROUNDS, stmt.var.dtype)
                 inside = (*path, _in_rounds(stmt, rounds, m))
-                phased = [*phased, _Phase(stmt.var, rounds, m, span)]
+                phased = [*phased, _Phase(stmt.var, rounds, m, span, repeat.turns)]
         repeat.body = self.block(stmt.body, repeat, repeat, known, values, phased, inside)
 
 
@@ -337,7 +347,7 @@ def _each_phase(
         return
     p, rest = phased[-1], phased[:-1]
     for phases, ranges, chosen in _each_phase(rest, known, values):
-        for j in range(p.modulus):
+        for j in p.turns:
             low = -INF if p.span.low == -INF else -((j - p.span.low) // p.modulus)
             high = INF if p.span.high == INF else (p.span.high - j) // p.modulus
             counted = {**ranges, p.rounds: Interval(low, max(low, high))}
