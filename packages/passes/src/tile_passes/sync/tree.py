@@ -77,9 +77,11 @@ class Plain(Item):
 
 @dataclass(eq=False, slots=True)
 class Order(Item):
-    """A flag or barrier of the user's. `ids` gives its event id for each phase, where constant."""
+    """A flag or barrier of the user's. `ids` gives its event id for each phase, where constant, and
+    `spans` what it may be."""
 
     ids: dict[Phases, int | None] = field(default_factory=dict)
+    spans: dict[Phases, Interval] = field(default_factory=dict)
 
 
 @dataclass(eq=False, slots=True)
@@ -293,6 +295,7 @@ class _Builder:
         for phases, ranges, chosen in _each_phase(phased, known, values):
             found = interval(simplify(resolved(event, chosen)), ranges)
             order.ids[phases] = int(found.low) if found.low == found.high else None
+            order.spans[phases] = found
 
     def loop(
         self,
