@@ -58,6 +58,16 @@ WRONG = {
         4,
         "is still set when the core ends",
     ),
+    "three primed by a loop, two drained": (
+        "for i 3\ns %i\n}\nfor j 2\nw %j\n}",
+        2,
+        "is set and never waited for",
+    ),
+    "a slot primed by a loop is primed again": (
+        "for i 2\ns %i\n}\nfor i n\ns %i % 2\nw %i % 2\n}\nfor i 2\nw %i\n}",
+        5,
+        "is set again before it is waited for",
+    ),
     "fewer rounds than slots leave one": (
         "s 0\ns 2\nfor i 2\nw %i * 2 % 8\ns (%i + 3) * 2 % 8\n}\nw 6",
         5,
