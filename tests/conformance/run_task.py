@@ -11,6 +11,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from conformance.outcome import Kind, Outcome, outcome_of, passes_by_text
 from conformance.scripts import EXIT_CODE_COUNTS, Task
@@ -20,13 +21,15 @@ _PROGRAM = "import sys; from tile_runtime.cli import main; sys.exit(main())"
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """`fronts` are milliseconds to trace, lower and emit, one per kernel."""
+    """`fronts` are milliseconds to trace, lower and emit, one per kernel; `full_barriers` those of
+    all pipes that were inserted in loops."""
 
     task: Task
     outcome: Outcome
     seconds: float = 0.0
     fronts: tuple[float, ...] = ()
     by_text: bool = False
+    full_barriers: int = 0
 
     @property
     def passed(self) -> bool:
@@ -62,14 +65,14 @@ def run_task(task: Task, check: str, limits: Limits, logs: Path) -> Result:
             resource.prlimit(process.pid, resource.RLIMIT_AS, (limits.memory, limits.memory))
             code = process.wait()
         seconds = time.perf_counter() - started
-        fronts = _fronts(timings)
+        records = _records(timings)
     output = log.read_text(errors="replace")
     outcome = outcome_of(output, code, task.name in EXIT_CODE_COUNTS)
-    return Result(task, outcome, seconds, fronts, passes_by_text(output))
+    fronts = tuple(1e3 * (r["trace"] + r["lower"] + r["emit"]) for r in records)
+    barriers = sum(r["full_barriers"] for r in records)
+    return Result(task, outcome, seconds, fronts, passes_by_text(output), barriers)
 
 
-def _fronts(file: Path) -> tuple[float, ...]:
-    if not file.is_file():
-        return ()
-    records = map(json.loads, file.read_text().splitlines())
-    return tuple(1e3 * (r["trace"] + r["lower"] + r["emit"]) for r in records)
+def _records(file: Path) -> list[dict[str, Any]]:
+    """What the switch `timings` notes, one for each kernel."""
+    return list(map(json.loads, file.read_text().splitlines())) if file.is_file() else []

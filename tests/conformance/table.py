@@ -25,7 +25,8 @@ def summary(results: Sequence[Result]) -> str:
     if fronts:
         text += (
             f"; trace + lower + emit of {len(fronts)} kernels: median "
-            f"{statistics.median(fronts):.1f} ms, slowest {max(fronts):.1f} ms"
+            f"{statistics.median(fronts):.1f} ms, slowest {max(fronts):.1f} ms; barriers of all "
+            f"pipes inserted in loops: {sum(r.full_barriers for r in results)}"
         )
     return text
 
@@ -41,8 +42,9 @@ def markdown(results: Sequence[Result], check: str) -> str:
         "| --- | ---: | --- |",
         *(f"| {reason} | {count} | {first} |" for reason, count, first in obstacles(results)),
         "",
-        "| script | outcome | what | where | s | kernels | trace + lower + emit, slowest, ms |",
-        "| --- | --- | --- | --- | ---: | ---: | ---: |",
+        "| script | outcome | what | where | s | kernels | trace + lower + emit, slowest, ms "
+        "| barriers of all pipes inserted in loops |",
+        "| --- | --- | --- | --- | ---: | ---: | ---: | ---: |",
         *map(_row, results),
         "",
     ]
@@ -68,13 +70,15 @@ def as_csv(results: Sequence[Result]) -> str:
     stream = io.StringIO()
     writer = csv.writer(stream)
     writer.writerow(["script", "arguments", "outcome", "slug", "place", "detail", "seconds",
-                     "kernels", "slowest_front_ms", "median_front_ms"])  # fmt: skip
+                     "kernels", "slowest_front_ms", "median_front_ms",
+                     "full_barriers_in_loops"])  # fmt: skip
     for r in results:
         slowest = f"{max(r.fronts):.2f}" if r.fronts else ""
         median = f"{statistics.median(r.fronts):.2f}" if r.fronts else ""
         writer.writerow([r.task.name, " ".join(r.task.arguments), r.outcome.kind.value,
                          r.outcome.slug, r.outcome.place, r.outcome.detail, f"{r.seconds:.1f}",
-                         len(r.fronts), slowest, median])  # fmt: skip
+                         len(r.fronts), slowest, median,
+                         r.full_barriers if r.fronts else ""])  # fmt: skip
     return stream.getvalue()
 
 
@@ -85,7 +89,7 @@ def _row(r: Result) -> str:
     place = o.place.rpartition("/")[2]
     return (
         f"| {r.task.title} | {o.kind.value} | {_cell(what)} | {place} | {r.seconds:.1f} | "
-        f"{len(r.fronts) or ''} | {slowest} |"
+        f"{len(r.fronts) or ''} | {slowest} | {r.full_barriers if r.fronts else ''} |"
     )
 
 

@@ -86,7 +86,7 @@ def test_scripts_of_a_checkout(tmp_path: Path) -> None:
 def test_tables() -> None:
     missing = Outcome(Kind.UNSUPPORTED, "unknown-name", "/x/a.py:3:5", "T.tile.f | g")
     results = [
-        Result(Task("a.py", Path("a.py")), Outcome(Kind.PASS), 1.0, (3.0, 8.0), True),
+        Result(Task("a.py", Path("a.py")), Outcome(Kind.PASS), 1.0, (3.0, 8.0), True, 2),
         Result(Task("b.py", Path("b.py"), ("--x",)), missing, 2.0),
         Result(Task("c.py", Path("c.py")), missing, 2.0, by_text=True),
         Result(Task("d.py", Path("d.py")), Outcome(Kind.NEEDS_NPU, detail="an NPU")),
@@ -94,9 +94,11 @@ def test_tables() -> None:
     text = summary(results)
     assert "4 runs: 1 pass, 1 needs NPU, 2 unsupported; 2 say" in text
     assert "median 5.5 ms, slowest 8.0 ms" in text
+    assert text.endswith("barriers of all pipes inserted in loops: 2")
     assert obstacles(results) == [("unsupported T.tile.f \\| g", 2, "b.py --x")]
     page = markdown(results, "off")
     assert (
-        "| b.py --x | unsupported | unknown-name: T.tile.f \\| g | a.py:3:5 | 2.0 |  |  |" in page
+        "| b.py --x | unsupported | unknown-name: T.tile.f \\| g | a.py:3:5 | 2.0 |  |  |  |"
+        in page
     )
     assert len(as_csv(results).splitlines()) == 5

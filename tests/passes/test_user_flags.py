@@ -58,6 +58,21 @@ WRONG = {
         4,
         "is still set when the core ends",
     ),
+    "three primed by a loop, two drained": (
+        "for i 3\ns %i\n}\nfor j 2\nw %j\n}",
+        2,
+        "is set and never waited for",
+    ),
+    "a slot primed by a loop is primed again": (
+        "for i 2\ns %i\n}\nfor i n\ns %i % 2\nw %i % 2\n}\nfor i 2\nw %i\n}",
+        5,
+        "is set again before it is waited for",
+    ),
+    "fewer rounds than slots leave one": (
+        "s 0\ns 2\nfor i 2\nw %i * 2 % 8\ns (%i + 3) * 2 % 8\n}\nw 6",
+        5,
+        "is still set when the core ends",
+    ),
     "in a branch of each round": (
         "for i n\nif %vid == 0 {\nw 0\ns 0\n}\n}",
         3,
@@ -82,6 +97,10 @@ RIGHT = {
     "every other round": "for i n\nif %i % 2 == 0 {\ns 0\n} else {\nw 0\n}\n}",
     "left by a break": "for i n\ns 0\nif %i == 3 {\nw 0\nbreak\n}\nw 0\n}",
     "a slot that starts anywhere": "s 0\nfor i cid\nw %i % 2\ns (%i + 1) % 2\n}\nw 0",
+    "fewer rounds than slots": "s 0\nfor i 1\nw %i % 2\n}",
+    "fewer rounds than slots, one ahead": (
+        "s 0\nfor i 2\nif %i + 1 < 2 {\ns (%i + 1) % 4\n}\nw %i % 4\n}"
+    ),
     "taken by the last of four": "for i 4\nif %i == 0 {\ns 0\n}\nif %i == 3 {\nw 0\n}\n}",
 }
 

@@ -185,6 +185,7 @@ def use_swizzle(
 
     Tiles are visited in groups of `off` rows (dir 0) or columns (dir 1), every second group
     backwards; the last group may be smaller, so that each tile is visited once for any size.
+    Blocks beyond the last tile keep their numbers, so that a guard behind this stops them too.
     `K` and `in_loop` do not change the order.
     """
     size, direction = python_number(off), python_number(dir)
@@ -199,13 +200,13 @@ def use_swizzle(
     grouped, across = (rows, columns) if direction == 0 else (columns, rows)
     group = cid // (size * across)
     inside = cid - group * size * across
-    width = minimum(size, grouped - group * size)
+    width = maximum(minimum(size, grouped - group * size), 1)
     along = group * size + inside % width
     step = inside // width
     backwards = group % 2 == 1
     other = if_then_else(backwards, across - 1 - step, step)
     m, n = (along, other) if direction == 0 else (other, along)
-    return m * columns + n
+    return if_then_else(cid < rows * columns, m * columns + n, cid)
 
 
 def next_power_of_2(n: int) -> int:

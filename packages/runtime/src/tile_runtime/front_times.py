@@ -1,4 +1,5 @@
-"""How long tracing, lowering and emitting a kernel take, appended to the file the switch names.
+"""How long tracing, lowering and emitting a kernel take, appended to the file the switch names; and
+how often the order that was inserted stops all pipes in a loop.
 
 Measured by doing all three once more after the kernel is built, so that the figures are those of a
 warm process and are there whether or not the kernel came from the cache.
@@ -9,10 +10,15 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import tile_codegen_ascendc
-from tile_ir import Func, Target
+from tile_ir import Effect, For, Func, Op, Target, While
+from tile_ir.machine import Pipe
+from tile_ir.nodes import Body
+from tile_ir.opdef import pipe_of
+from tile_ir.walk import bodies
 from tile_passes import PassOptions, run_pipeline
 
 
@@ -23,7 +29,8 @@ def append_front_times(
     options: PassOptions,
     retrace: Callable[[], Func] | None,
 ) -> None:
-    """One line of JSON: the kernel's name and seconds for each of the three."""
+    """One line of JSON: the kernel's name, seconds for each of the three, and `full_barriers`: how
+    many were inserted in loops."""
     laps = [time.perf_counter()]
     if retrace is not None:
         retrace()
@@ -36,6 +43,20 @@ def append_front_times(
         name: round(end - start, 6)
         for name, start, end in zip(("trace", "lower", "emit"), laps, laps[1:], strict=False)
     }
+    by_hand = run_pipeline(func, target, replace(options, skip=(*options.skip, "insert_sync"))).func
+    added = _full_barriers(lowered.launch.body) - _full_barriers(by_hand.launch.body)
     # One write: several processes may append to the same file.
     with file.open("a") as stream:
-        stream.write(json.dumps({"kernel": func.name, **seconds}) + "\n")
+        stream.write(json.dumps({"kernel": func.name, **seconds, "full_barriers": added}) + "\n")
+
+
+def _full_barriers(body: Body, in_loop: bool = False) -> int:
+    """How many barriers of all pipes stand in loops."""
+    count = 0
+    for stmt in body:
+        if isinstance(stmt, Op):
+            full = stmt.opdef.effect is Effect.BARRIER and pipe_of(stmt) is Pipe.ALL
+            count += in_loop and full
+        inside = in_loop or isinstance(stmt, (For, While))
+        count += sum(_full_barriers(inner, inside) for inner in bodies(stmt))
+    return count

@@ -101,12 +101,14 @@ def _written(func: Func) -> frozenset[Buffer]:
 
 @dataclass(slots=True)
 class _Phase:
-    """A loop looked at modulo m, and the variable that counts its rounds of m iterations."""
+    """A loop looked at modulo m, the variable that counts its rounds of m iterations, and `turns`:
+    the phases it comes to."""
 
     var: Var
     rounds: Var
     modulus: int
     span: Interval
+    turns: tuple[int, ...]
 
 
 class _Builder:
@@ -210,6 +212,7 @@ class _Builder:
         for phases, ranges, chosen in _each_phase(phased, known, values):
             found = interval(simplify(resolved(event, chosen)), ranges)
             order.ids[phases] = int(found.low) if found.low == found.high else None
+            order.spans[phases] = found
 
     def loop(
         self,
@@ -240,7 +243,7 @@ class _Builder:
             if m > 1:
                 rounds = Var(stmt.var.name + ROUNDS, stmt.var.dtype)
                 inside = (*path, _in_rounds(stmt, rounds, m))
-                phased = [*phased, _Phase(stmt.var, rounds, m, span)]
+                phased = [*phased, _Phase(stmt.var, rounds, m, span, repeat.turns)]
         repeat.body = self.block(stmt.body, repeat, repeat, known, values, phased, inside)
 
 
@@ -267,7 +270,7 @@ def _each_phase(
         return
     p, rest = phased[-1], phased[:-1]
     for phases, ranges, chosen in _each_phase(rest, known, values):
-        for j in range(p.modulus):
+        for j in p.turns:
             low = -INF if p.span.low == -INF else -((j - p.span.low) // p.modulus)
             high = INF if p.span.high == INF else (p.span.high - j) // p.modulus
             counted = {**ranges, p.rounds: Interval(low, max(low, high))}

@@ -81,7 +81,7 @@ def give_event_ids(walked: InFlight, target: Target) -> list[Flag | Fence]:
 
 
 def _of_user(root: Block, target: Target) -> dict[Pair, set[int]]:
-    """The ids that flags of the kernel's author use; all of a pair where one is not known."""
+    """The ids that flags of the kernel's author may use."""
     taken: dict[Pair, set[int]] = defaultdict(set)
 
     def look(block: Block) -> None:
@@ -97,9 +97,9 @@ def _of_user(root: Block, target: Target) -> dict[Pair, set[int]]:
                     Effect.WAIT_FLAG,
                 ):
                     pair = (Pipe(op.attr("src_pipe")), Pipe(op.attr("dst_pipe")))
-                    for found in item.ids.values():
-                        every = range(target.events_per_pair)
-                        taken[pair].update(every if found is None else (found,))
+                    for span in item.spans.values():
+                        first, last = max(span.low, 0), min(span.high, target.events_per_pair - 1)
+                        taken[pair].update(range(int(first), int(last) + 1))
 
     look(root)
     return taken

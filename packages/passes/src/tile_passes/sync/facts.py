@@ -172,8 +172,7 @@ class Facts:
         moved = True
         while moved:
             moved = False
-            for step in range(m if len(loop.entries) > 1 else int(min(m, loop.most))):
-                j = (loop.entries[0] + step) % m
+            for j in loop.turns:
                 old = heads[j]
                 again = outs[j - 1] if loop.wraps or j != loop.entries[0] else None
                 head = join([entries[j], again, old])

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from tile_ir import Effect, For, If, Let, Memory, Op, Store
 from tile_ir.bounds import linear_form
-from tile_ir.expr import Binary, Const, Expr, Var, walk
+from tile_ir.expr import Binary, Const, Expr, Var, constant_value, walk
 from tile_ir.nodes import Body, Break, Region
 from tile_ir.touched_bytes import resolved
 from tile_ir.walk import loads
@@ -32,9 +32,12 @@ def modulus_of(loop: For, values: Mapping[Var, Expr]) -> int:
     if _has_break(loop.body):
         return 1
     periods: set[int] = set()
+    counted = False
     lets = dict(values)
-    for expr in _choices(loop.body, lets):
-        for part in walk(resolved(expr, lets)):
+    for expr, event in _choices(loop.body, lets):
+        whole = resolved(expr, lets)
+        counted = counted or (event and bool(linear_form(whole)[0].get(loop.var, 0)))
+        for part in walk(whole):
             if not (isinstance(part, Binary) and part.op == "%" and isinstance(part.right, Const)):
                 continue
             factor = linear_form(part.left)[0].get(loop.var, 0)
@@ -45,7 +48,17 @@ def modulus_of(loop: For, values: Mapping[Var, Expr]) -> int:
     for period in sorted(periods):
         joined = math.lcm(found, period)
         found = joined if joined <= MOST_PHASES else found
+    if counted and (rounds := _rounds(loop)) is not None:
+        # As many phases as rounds, such as where the flags of all slots are set one after another.
+        every = found * -(-rounds // found)
+        found = every if every <= MOST_PHASES else found
     return found
+
+
+def _rounds(loop: For) -> int | None:
+    """How often the loop runs, where that is a constant."""
+    start, stop = constant_value(loop.start), constant_value(loop.stop)
+    return None if start is None or stop is None else max(1, int(stop) - int(start))
 
 
 def _has_break(body: Body) -> bool:
@@ -55,20 +68,20 @@ def _has_break(body: Body) -> bool:
     )
 
 
-def _choices(body: Body, lets: dict[Var, Expr]) -> Iterator[Expr]:
-    """The expressions that choose on-chip bytes or event ids; notes lets on the way."""
+def _choices(body: Body, lets: dict[Var, Expr]) -> Iterator[tuple[Expr, bool]]:
+    """The expressions that choose on-chip bytes, or event ids; notes lets on the way."""
     for stmt in walk_statements(body):
         for load in loads(stmt):
             if load.buffer.memory not in (Memory.GM, Memory.VAR):
-                yield from load.indices
+                yield from ((i, False) for i in load.indices)
         match stmt:
             case Let(var=var, value=value):
                 lets[var] = value
             case Store(buffer=buffer, indices=indices) if buffer.memory is not Memory.GM:
-                yield from indices
+                yield from ((i, False) for i in indices)
             case Op(operands=operands):
                 for operand in operands:
                     if isinstance(operand, Region) and operand.memory is not Memory.GM:
-                        yield from (s.offset for s in operand.dims)
+                        yield from ((s.offset, False) for s in operand.dims)
                     elif isinstance(operand, Expr) and stmt.opdef.effect in ORDERING:
-                        yield operand
+                        yield operand, True

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tile_ir import Buffer, For
-from tile_ir.bounds import INF
+from tile_ir.bounds import INF, Interval
 from tile_ir.expr import Expr, Var, walk
 from tile_ir.location import Loc
 from tile_ir.machine import Core, Pipe
@@ -77,9 +77,11 @@ class Plain(Item):
 
 @dataclass(eq=False, slots=True)
 class Order(Item):
-    """A flag or barrier of the user's. `ids` gives its event id for each phase, where constant."""
+    """A flag or barrier of the user's. `ids` gives its event id for each phase, where constant, and
+    `spans` what it may be."""
 
     ids: dict[Phases, int | None] = field(default_factory=dict)
+    spans: dict[Phases, Interval] = field(default_factory=dict)
 
 
 @dataclass(eq=False, slots=True)
@@ -106,6 +108,14 @@ class Repeat(Item):
     runs: bool = False
     wraps: bool = True
     most: float = INF
+
+    @property
+    def turns(self) -> tuple[int, ...]:
+        """The phases it comes to, in the order in which it does."""
+        m = self.modulus
+        if len(self.entries) > 1:
+            return self.entries
+        return tuple((self.entries[0] + t) % m for t in range(int(min(m, self.most))))
 
 
 @dataclass(eq=False, slots=True)

@@ -57,12 +57,12 @@ def check_user_flags(tree: Tree) -> None:
     walked.find(tree.root)
     if not walked.sets and not walked.waits:
         return
-    for flag, loc in walked.sets.items():
-        if flag not in walked.waits and flag[:2] not in walked.unknown:
-            _reject(loc, flag, "is set and never waited for", "wait for it, or leave it out")
-    for flag, loc in walked.waits.items():
-        if flag not in walked.sets and flag[:2] not in walked.unknown:
-            _reject(loc, flag, "is waited for and never set", "set it first, or leave it out")
+    for flag, order in walked.sets.items():
+        if flag not in walked.waits and walked.surely(order):
+            _reject(order.loc, flag, "is set and never waited for", "wait for it, or leave it out")
+    for flag, order in walked.waits.items():
+        if flag not in walked.sets and walked.surely(order):
+            _reject(order.loc, flag, "is waited for and never set", "set it first, or leave it out")
     state = walked.block(tree.root, {}, ())
     assert state is not None, "no break leaves a section"
     for flag, known in state.items():
@@ -90,8 +90,8 @@ class _Walk:
     """Goes along the section, round by round in loops."""
 
     unknown: set[tuple[Pipe, Pipe]] = field(default_factory=set)
-    sets: dict[Flag, Loc] = field(default_factory=dict)
-    waits: dict[Flag, Loc] = field(default_factory=dict)
+    sets: dict[Flag, Order] = field(default_factory=dict)
+    waits: dict[Flag, Order] = field(default_factory=dict)
     breaks: dict[Repeat, list[_State]] = field(default_factory=dict)
     # Variables that have another value in another round of a loop around.
     moving: set[Var] = field(default_factory=set)
@@ -106,7 +106,20 @@ class _Walk:
                     self.unknown.add(pair)
                 else:
                     found = self.sets if sets else self.waits
-                    found.setdefault((pair[0], pair[1], event), order.loc)
+                    found.setdefault((pair[0], pair[1], event), order)
+
+    def surely(self, order: Order) -> bool:
+        """Whether it sets or takes just the flags that its ids name. Where a loop has fewer rounds
+        than there are slots, a branch inside may leave some of them alone."""
+        block, branch = order.block, False
+        while block.owner is not None:
+            match block.owner:
+                case Branch():
+                    branch = True
+                case Repeat(turns=turns, modulus=modulus) if branch and len(turns) < modulus:
+                    return False
+            block = block.owner.block
+        return _pair(order)[0] not in self.unknown
 
     def block(self, block: Block, state: _State, phases: Phases) -> _State | None:
         inside = block.loop is not None
@@ -189,7 +202,7 @@ class _Walk:
         trips = _trips(item)
         heads, seen = [state], list[tuple[int, dict[Flag, Is]]]()
         ends = False
-        for number in range(MOST_ROUNDS if trips is None else trips):
+        for number in range(int(min(MOST_ROUNDS, item.most)) if trips is None else trips):
             turn = (item.entries[0] + number) % item.modulus
             now = turn, {flag: known.state for flag, known in heads[-1].items()}
             if now in seen:
