@@ -132,7 +132,7 @@ def bodies(draw: st.DrawFn, names: tuple[Var, ...], depth: int) -> Body:
             result.append(While(value, (*inner, Break(loc)), loc))
         elif kind == 6:
             then, orelse = draw(bodies(names, depth - 1)), draw(bodies(names, depth - 1))
-            result.append(If(value, then, orelse, loc))
+            result.append(If(value, then, orelse, loc, draw(st.booleans())))
         else:
             core = draw(st.sampled_from([Core.CUBE, Core.VECTOR]))
             result.append(Section(core, draw(bodies(names, depth - 1)), loc))

@@ -96,7 +96,7 @@ def leave_out(tree: Tree, conflicts: list[int], plan: Plan, piece: Piece) -> Wit
     plan.add(piece)
     found: dict[Hazard, None] = {}
     for site, need in walk.lacking.items():
-        for _, earlier, run in tree.facts_of(need):
+        for _, earlier, run in reversed([*tree.facts_of(need)]):
             found.update(dict.fromkeys(hazards_between(tree, earlier, site, run)))
     return Without(_nearest(found), list(walk.early))
 

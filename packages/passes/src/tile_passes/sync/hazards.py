@@ -44,7 +44,7 @@ def hazards(tree: Tree, conflicts: list[int]) -> list[Hazard]:
     """Every hazard of the section, by the later statement, each once."""
     found: dict[Hazard, None] = {}
     for later in tree.sites:
-        for _, earlier, run in tree.facts_of(conflicts[later.bit]):
+        for _, earlier, run in reversed([*tree.facts_of(conflicts[later.bit])]):
             found.update(dict.fromkeys(hazards_between(tree, earlier, later, run)))
     return list(found)
 
