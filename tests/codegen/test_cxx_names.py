@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
-from tile_codegen_ascendc.cxx_names import GIVEN, HANDLE, cxx_name
+from tile_codegen_ascendc.cxx_names import GIVEN, HANDLE, STOP, cxx_name
 
 # Valid Python identifiers; C++17 makes keywords or alternative tokens of them.
 WORDS = """
@@ -30,6 +30,18 @@ def test_every_cxx_word_is_a_usable_name() -> None:
 
 
 def test_different_names_stay_different() -> None:
-    names = ["int", "int_", "int__", "x", "x_", "x_handle", "x_handle_", "x_given", "call", "call_"]
-    parameters = [f"{name}{end}" for name in names for end in (HANDLE, GIVEN)]
+    names = [
+        "int",
+        "int_",
+        "int__",
+        "x",
+        "x_",
+        "x_handle",
+        "x_handle_",
+        "x_given",
+        "x_stop",
+        "call",
+        "call_",
+    ]
+    parameters = [f"{name}{end}" for name in names for end in (HANDLE, GIVEN, STOP)]
     assert len({*map(cxx_name, names), *parameters}) == len(names) + len(parameters)

@@ -74,6 +74,30 @@ def spinning() -> Func:
     return k
 
 
+def changing_its_bound() -> Func:
+    """A loop that changes the variable its bound was."""
+
+    @T.prim_func
+    def k(n: T.int32, Y: T.Tensor((SIZE,), "int32")):
+        with T.Kernel(1, threads=1, is_npu=True) as cid:
+            u = T.alloc_ub((SIZE,), "int32")
+            with T.Scope("V"):
+                T.tile.fill(u, 0)
+                T.barrier_all()
+                bound = T.alloc_var("int32", init=0)
+                bound = n
+                for i in T.serial(bound):
+                    bound = bound + 1
+                    if i < SIZE:
+                        u[i] += 1
+                    if i >= SIZE:
+                        T.loop_break()
+                T.barrier_all()
+                T.copy(u, Y)
+
+    return k
+
+
 LOOPS = {
     "serial": (counting(lambda n: T.serial(n), 1), lambda n: range(n)),
     "from_to": (counting(lambda n: T.serial(3, n), 1), lambda n: range(3, n)),
@@ -82,6 +106,7 @@ LOOPS = {
     "parallel": (counting(lambda n: T.Parallel(n), 1), lambda n: range(n)),
     "pipelined": (counting(lambda n: T.Pipelined(n, num_stages=2), 1), lambda n: range(n)),
     "pipelined_from_to": (counting(lambda n: T.Pipelined(1, n, num_stages=3), 1), lambda n: range(1, n)),
+    "bound_changes": (changing_its_bound(), lambda n: range(n)),
     "while": (spinning(), lambda n: [i for k in range(1, n + 1) for i in range(k)]),
 }  # fmt: skip
 

@@ -25,13 +25,15 @@ _OUR_WORDS = """
 RESERVED = frozenset((_KEYWORDS + _OUR_WORDS).split())
 # What the emitted text adds to the name of a parameter, for what it is before its conversion.
 HANDLE, GIVEN = "_handle", "_given"
-PARAMETER_ENDS = (HANDLE, GIVEN)
+# And to that of a loop variable, for a bound that is read once, before the loop.
+STOP = "_stop"
+ENDS = (HANDLE, GIVEN, STOP)
 
 
 def cxx_name(name: str) -> str:
     """The identifier for an IR name."""
     word = name.rstrip("_")
-    return f"{name}_" if word in RESERVED or word.endswith(PARAMETER_ENDS) else name
+    return f"{name}_" if word in RESERVED or word.endswith(ENDS) else name
 
 
 def without_entry_word(text: str) -> str:

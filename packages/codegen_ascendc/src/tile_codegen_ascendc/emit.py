@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tile_codegen_ascendc.cxx_expressions import cxx_expr, linear_index, scalar_as
-from tile_codegen_ascendc.cxx_names import GIVEN, HANDLE, cxx_name, without_entry_word
+from tile_codegen_ascendc.cxx_names import GIVEN, HANDLE, STOP, cxx_name, without_entry_word
 from tile_codegen_ascendc.templates import render_op, template
 from tile_codegen_ascendc.views import view_op
 from tile_ir import (
@@ -232,8 +232,12 @@ class _Emitter:
             case For(var=var, start=start, stop=stop, kind=kind_, body=body):
                 inner = ranges_inside(stmt, known)
                 name = cxx_name(var.name)
-                start_text = f"{var.dtype.c_name} {name} = {cxx(start)}"
-                head = f"for ({start_text}; {name} < {cxx(stop)}; ++{name}) {{"
+                start_text, stop_text = f"{var.dtype.c_name} {name} = {cxx(start)}", cxx(stop)
+                if any(isinstance(e, Load) for e in walk_expr(stop)):
+                    # The body may change what the bound is made of.
+                    start_text += f", {name}{STOP} = {stop_text}"
+                    stop_text = name + STOP
+                head = f"for ({start_text}; {name} < {stop_text}; ++{name}) {{"
                 unroll = [f"{pad}#pragma GCC unroll 8"] if kind_ is LoopKind.UNROLL else []
                 return [
                     *unroll,

@@ -9,6 +9,7 @@ from typing import Any
 from tile_ir.bounds import interval
 from tile_ir.check_sync.conditions import Facts, Place, facts_in
 from tile_ir.check_sync.loops import Node, Plan
+from tile_ir.check_sync.sites import rounds_of
 from tile_ir.expr import Expr, Load, Var, walk
 from tile_ir.nodes import For, Let, While
 from tile_ir.walk import Ranges, loop_range
@@ -56,7 +57,7 @@ def iteration(loop: For | While, plan: Plan, node: Node, frame: Any, context: Co
         return replace(context, frames=frames, path=path, key=key)
     values, known = context.values, {**context.known, loop.var: loop_range(loop, context.known)}
     if plan.modulus > 1:
-        step = Var(f"{loop.var.name}#", loop.var.dtype)
+        step = rounds_of(loop.var)
         known[step] = interval(loop.var // plan.modulus, known)
         values = {**values, loop.var: step * plan.modulus + phase}
     places = context.places if plan.apart == 0 else (*context.places, (loop, place))

@@ -138,14 +138,16 @@ def plan_of(
         small = exact * len(inside) <= MOST_STATEMENTS and exact <= 2
         if bare or small or exact == 1:
             return Plan(1, anything, anything, exact, exact, 0, tuple(range(first, first + exact)))
-    modulus = 1
+    found: tuple[set[int], set[int]] = (set(), set())
     for s in inside:
         for e in _choosing(s):
-            if isinstance(e, Const) or not any(v in depends for v in walk(e)):
-                continue
-            for m in _moduli(resolved(e, lets), loop.var):
-                joined = math.lcm(modulus, m)
-                modulus = joined if joined <= MOST_PHASES else modulus
+            if not isinstance(e, Const) and any(v in depends for v in walk(e)):
+                found[isinstance(s, (If, While, For))].update(_moduli(resolved(e, lets), loop.var))
+    modulus = 1
+    # Where there are too many phases, slots count before ways, and short periods before long ones.
+    for m in (m for moduli in found for m in sorted(moduli)):
+        joined = math.lcm(modulus, m)
+        modulus = joined if joined <= MOST_PHASES else modulus
     everything = frozenset(range(modulus))
     phase = constant_value(simplify(start % modulus)) if modulus > 1 else 0
     starts = everything if phase is None else frozenset({phase})

@@ -52,22 +52,24 @@ class Site:
     values: Mapping[Var, Expr]
     phased: Mapping[Var, Expr]
     bits: dict[int, int] = field(default_factory=dict)
-    regions: dict[int, Region] = field(default_factory=dict)
+    regions: dict[tuple[int, bool], Region] = field(default_factory=dict)
 
     @property
     def loc(self) -> Loc:
         return self.stmt.loc
 
-    def region(self, i: int) -> Region:
-        """The elements a touch takes in, with definitions put in."""
-        if i not in self.regions:
-            region = self.touches[i].region
+    def region(self, i: int, in_phase: bool = False) -> Region:
+        """The elements a touch takes in, with definitions put in; those of this phase, in terms of
+        the rounds of loops, if asked for."""
+        if (i, in_phase) not in self.regions:
+            region, values = self.touches[i].region, self.phased if in_phase else self.values
             dims = tuple(
-                Slice(resolved(s.offset, self.values), resolved(s.extent, self.values), s.stride)
+                Slice(resolved(s.offset, values), resolved(s.extent, values), s.stride)
                 for s in region.dims
             )
-            self.regions[i] = widened(Region(region.buffer, dims), PIPES[self.pipe])
-        return self.regions[i]
+            found = widened(Region(region.buffer, dims), PIPES[self.pipe])
+            self.regions[i, in_phase] = found
+        return self.regions[i, in_phase]
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +238,16 @@ def moved(bits: int, moves: Moves) -> int:
     return result
 
 
+def rounds_of(var: Var) -> Var:
+    """The variable that counts the rounds of all phases of a loop. No user's name has its mark."""
+    return Var(f"{var.name}#", var.dtype)
+
+
+def is_rounds(var: Var) -> bool:
+    """Whether a variable is such a count."""
+    return var.name.endswith("#")
+
+
 def _rounds_between(earlier: Site, later: Site, var: Var) -> tuple[int, int]:
     """The number of phases, and what is left of the distance of two iterations divided by it."""
     forms = [linear_form(site.phased[var]) for site in (earlier, later) if var in site.phased]
@@ -266,13 +278,17 @@ def _hazard(earlier: Site, relation: int, later: Site) -> Hazard | None:
     local = {s.var for s in (*earlier.path, *later.path) if isinstance(s, (For, Let))}
     known = {**earlier.known, **later.known}
     everywhere = {v for v in known if v not in local}
+    # The rounds of all phases are any two.
+    fixed = {v for v in same | everywhere if not is_rounds(v)}
     found: list[Hazard] = []
     for i, a in enumerate(earlier.touches):
         for j, b in enumerate(later.touches):
             if not (a.writes or b.writes) or (a.atomic and b.atomic) or not a.overlaps(b):
                 continue
             x, y = earlier.region(i), later.region(j)
-            if not apart(x, y, same | everywhere, known, moving, None, by):
+            if apart(x, y, same | everywhere, known, moving, None, by):
+                continue
+            if not apart(earlier.region(i, True), later.region(j, True), fixed, known):
                 found.append(Hazard(a, b))
     # An operation that works in place reads first.
     return min(found, key=lambda h: h.kind != "RAW", default=None)
