@@ -74,7 +74,8 @@ class Flag:
 @dataclass(eq=False, slots=True)
 class Fence:
     """Set and wait back to back: `target` waits for all `source` was given so far. It stands before
-    an item, or right before the flags that are set after it."""
+    an item, or right before the flags that are set after it. Where several stand at one place, that
+    with the lower `turn` comes first."""
 
     source: Pipe
     target: Pipe
@@ -85,6 +86,7 @@ class Fence:
     first_bit: int = -1
     event: int = -1
     slots: int = 1
+    turn: int = 0
 
     @property
     def place(self) -> Place:
@@ -143,7 +145,7 @@ class Plan:
         for where, block, position, do in _instructions(self, piece):
             actions = where.setdefault(block, {}).setdefault(position, [])
             actions.append((do, piece))
-            actions.sort(key=lambda action: action[0])
+            actions.sort(key=_rank)
         if isinstance(piece, Flag) and piece.carried and not piece.by_slot:
             self.by_round.setdefault(piece.home(), []).append(piece)
 
@@ -186,6 +188,11 @@ class Plan:
             assert owner is not None, "a loop is around"
             block, position = owner.block, owner.position
         yield from given
+
+
+def _rank(action: Action) -> tuple[Do, int]:
+    do, piece = action
+    return do, piece.turn if isinstance(piece, Fence) else 0
 
 
 _Where = dict[Block, dict[int, list[Action]]]

@@ -85,9 +85,9 @@ class Numbers:
 
 @dataclass(slots=True)
 class _Candidate:
-    """A piece that may be put in, and what the pipe then knows; none if that is put off."""
+    """What may be put in, and what the pipe then knows; nothing if that is put off."""
 
-    piece: Piece | None
+    pieces: tuple[Piece, ...]
     gives: int
     need: int
     exact: bool
@@ -128,14 +128,15 @@ class _Adding(Facts):
             ]
             for candidate in _needed(found):
                 self.guessed |= not candidate.exact
-                piece = candidate.piece
-                if piece is not None and piece.place in self.there:
+                pieces = candidate.pieces
+                if pieces and all(piece.place in self.there for piece in pieces):
                     why = "a flag for it does not order all rounds"
-                    reason = replace(piece.reason, why=why)
-                    piece = Barrier(Pipe.ALL, site.item.block, site.item.position, reason)
-                if piece is not None and piece.place not in self.added:
-                    self.added.add(piece.place)
-                    self.put(piece)
+                    reason = replace(pieces[0].reason, why=why)
+                    pieces = (Barrier(Pipe.ALL, site.item.block, site.item.position, reason),)
+                for piece in pieces:
+                    if piece.place not in self.added:
+                        self.added.add(piece.place)
+                        self.put(piece)
                 self.learn(target, candidate.gives, state)
                 need &= ~candidate.gives
 
@@ -187,12 +188,12 @@ class _Adding(Facts):
         nested = block.bits(j, j + 1) if later.block is not block else 0
         pipe = self.tree.pipes[source]
         if pipe is later.pipe:
-            piece: Piece = Barrier(pipe, *_soonest(place), reason)
-            return _Candidate(piece, self.own[source] & ~nested, need, self.tree.flat)
+            barrier = Barrier(pipe, *_soonest(place), reason)
+            return _Candidate((barrier,), self.own[source] & ~nested, need, self.tree.flat)
         known = self.history[block][i][source]
         gives = (known | self.own[source]) & ~block.bits(i + 1, j) & ~nested
-        piece = self.flag(pipe, place, later, 0, 1)
-        return _Candidate(piece, gives, need, self.tree.flat)
+        pieces = self.flag(pipe, place, later, 0, 1)
+        return _Candidate(pieces, gives, need, self.tree.flat)
 
     def seldom(self, source: int, need: int, later: Work) -> _Candidate | int:
         """What stands inside a branch that hardly ever runs costs nothing where it does not: before
@@ -204,14 +205,13 @@ class _Adding(Facts):
             if (block := unlikely_block(later, earlier)) is not None:
                 if self.first:
                     # What likely work waits for may serve it too, and is not known yet.
-                    return _Candidate(None, need, need, False)
+                    return _Candidate((), need, need, False)
                 position = _place_in(block, later)
                 gives = self.own[source] & ~block.bits(position, position + 1)
                 pipe = self.tree.pipes[source]
-                piece = self.earlier_wait(pipe, later.pipe, block) or self.fence(
-                    pipe, later.pipe, block, position, reason
-                )
-                return _Candidate(piece, gives, need, False)
+                flag = self.earlier_wait(pipe, later.pipe, block)
+                fence = self.fence(pipe, later.pipe, block, position, reason)
+                return _Candidate((flag,) if flag else fence, gives, need, False)
             if (block := unlikely_block(earlier, later)) is not None:
                 ends = ends or (block, reason)
             else:
@@ -245,12 +245,31 @@ class _Adding(Facts):
 
     def fence(
         self, source: Pipe, target: Pipe, block: Block, position: int, reason: Reason
-    ) -> Fence | Barrier:
+    ) -> tuple[Piece, ...]:
+        """What makes one pipe wait for all the other was given so far: a set and wait; where there
+        are no such flags two of them, by way of a third pipe; or else a full barrier."""
         if source is target:
-            return Barrier(source, block, position, reason)
-        if (why := self.no_flags(source, target)) is not None:
-            return Barrier(Pipe.ALL, block, position, replace(reason, why=why))
-        return Fence(source, target, block, position, False, reason)
+            return (Barrier(source, block, position, reason),)
+        if self.has_flags(source, target):
+            return (Fence(source, target, block, position, False, reason),)
+        pair = f"{source.value} to {target.value}"
+        if (source, target) in self.plan.closed:
+            why = f"no event ids are left from {pair}"
+            return (Barrier(Pipe.ALL, block, position, replace(reason, why=why)),)
+        reason = replace(reason, why=f"the core has no flags from {pair}")
+        # What the scalar unit waits for holds back all pipes: it comes last.
+        for via in sorted(self.tree.pipes, key=lambda pipe: pipe is Pipe.S):
+            if self.has_flags(source, via) and self.has_flags(via, target):
+                return (
+                    Fence(source, via, block, position, False, reason),
+                    Fence(via, target, block, position, False, reason, turn=1),
+                )
+        return (Barrier(Pipe.ALL, block, position, reason),)
+
+    def has_flags(self, source: Pipe, target: Pipe) -> bool:
+        """Whether there are flags between two pipes, and ids left."""
+        pairs = flag_pairs(self.tree.core)
+        return (source.value, target.value) in pairs and (source, target) not in self.plan.closed
 
     def across_rounds(
         self, source: int, place: _Spot, distance: int, site: Site, need: int
@@ -259,8 +278,8 @@ class _Adding(Facts):
         assert loop is not None, "only loops carry"
         pipe, gives = self.tree.pipes[source], self.own[source]
         if pipe is later.pipe:
-            reason = Reason(place.earlier, later)
-            return _Candidate(Barrier(pipe, place.block, place.then, reason), gives, need, False)
+            barrier = Barrier(pipe, place.block, place.then, Reason(place.earlier, later))
+            return _Candidate((barrier,), gives, need, False)
         if place.first < place.then:
             # Set before it is waited for, in the same round but for a later one: which flag is
             # meant depends on the round, so that it belongs to the body of the loop.
@@ -276,26 +295,17 @@ class _Adding(Facts):
             slots = distance = max(s for s in divisors(loop.modulus) if s <= distance)
         else:
             slots = distance = math.gcd(loop.modulus, distance)
-        piece = self.flag(pipe, place, later, distance, slots)
-        return _Candidate(piece, gives, need, False)
+        pieces = self.flag(pipe, place, later, distance, slots)
+        return _Candidate(pieces, gives, need, False)
 
     def flag(
         self, pipe: Pipe, place: _Spot, later: Work, distance: int, slots: int
-    ) -> Flag | Barrier:
-        """A flag, or a full barrier where there is none between these pipes."""
+    ) -> tuple[Piece, ...]:
         reason = Reason(place.earlier, later)
-        if (why := self.no_flags(pipe, later.pipe)) is not None:
-            return Barrier(Pipe.ALL, place.block, place.then, replace(reason, why=why))
-        return Flag(pipe, later.pipe, place.block, place.first, place.then, distance, slots, reason)
-
-    def no_flags(self, source: Pipe, target: Pipe) -> str | None:
-        """Why there can be no flag between two pipes, if so."""
-        pair = f"{source.value} to {target.value}"
-        if (source.value, target.value) not in flag_pairs(self.tree.core):
-            return f"the core has no flags from {pair}"
-        return (
-            f"no event ids are left from {pair}" if (source, target) in self.plan.closed else None
-        )
+        if not self.has_flags(pipe, later.pipe):
+            return self.fence(pipe, later.pipe, place.block, place.then, reason)
+        between = (place.block, place.first, place.then)
+        return (Flag(pipe, later.pipe, *between, distance, slots, reason),)
 
 
 def divisors(number: int) -> list[int]:

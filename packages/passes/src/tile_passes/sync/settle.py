@@ -83,10 +83,10 @@ def _hold_back(tree: Tree, plan: Plan, piece: Flag | Fence, numbers: Numbers) ->
 
 def _hold_fence(tree: Tree, plan: Plan, piece: Fence, numbers: Numbers) -> None:
     """A fence the other way right before it, or else a full barrier instead."""
-    plan.remove(piece)
     where = (piece.block, piece.position, piece.behind)
-    held = _fence_against(tree, plan, piece, where, numbers)
-    plan.add(piece if held else _full(piece))
+    if not _fence_against(tree, plan, piece, where, numbers, piece.turn - 1):
+        plan.remove(piece)
+        plan.add(_full(piece))
 
 
 def _answer(tree: Tree, plan: Plan, piece: Flag, numbers: Numbers) -> bool:
@@ -136,7 +136,12 @@ def _leave_out(tree: Tree, conflicts: list[int], plan: Plan, target: Target) -> 
 
 
 def _fence_against(
-    tree: Tree, plan: Plan, piece: Flag | Fence, where: tuple[Block, int, bool], numbers: Numbers
+    tree: Tree,
+    plan: Plan,
+    piece: Flag | Fence,
+    where: tuple[Block, int, bool],
+    numbers: Numbers,
+    turn: int = 0,
 ) -> bool:
     """The source waits for all the target was given so far, at a place before it sets the flag."""
     if (piece.target.value, piece.source.value) not in flag_pairs(tree.core):
@@ -145,7 +150,7 @@ def _fence_against(
         piece,
         f"flags {_pair(piece)} are set again next, and their last waits must be over",
     )
-    fence = Fence(piece.target, piece.source, *where, reason)
+    fence = Fence(piece.target, piece.source, *where, reason, turn=turn)
     if any(p.place == fence.place for p in plan.pieces):
         return False
     fence.first_bit = numbers.take(1)
