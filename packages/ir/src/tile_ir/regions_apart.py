@@ -93,17 +93,31 @@ def _span(s: Slice, first: _Change, known: Ranges) -> float:
 
 def _other_remainders(start_a: Expr, start_b: Expr, span: float, ranges: Ranges) -> bool:
     """Whether two starts `f * (x % m) + c`, with f at least the span, differ because what is left
-    of the two x surely does."""
+    of the two x surely does. A constant start may be one of them."""
     (in_a, base_a), (in_b, base_b) = linear_form(start_a), linear_form(start_b)
-    if base_a != base_b or len(in_a) != 1 or len(in_b) != 1:
+    if not in_b:
+        (in_a, base_a), (in_b, base_b) = (in_b, base_b), (in_a, base_a)
+    if len(in_b) != 1:
         return False
-    ((x, f),), ((y, g),) = in_a.items(), in_b.items()
-    if not (isinstance(x, Binary) and isinstance(y, Binary) and x.op == y.op == "%"):
+    ((y, factor),) = in_b.items()
+    if not (isinstance(y, Binary) and y.op == "%" and isinstance(y.right, Const)):
         return False
-    if f != g or abs(f) < span or not isinstance(x.right, Const) or x.right != y.right:
+    modulus = int(y.right.value)
+    if abs(factor) < span:
         return False
-    modulus = int(x.right.value)
-    difference = simplify(y.left - x.left)
+    if not in_a:
+        turn, rest = divmod(base_a - base_b, factor)
+        if rest or not 0 <= turn < modulus:
+            return False
+        left: Expr = Const(turn)
+    else:
+        x = next(iter(in_a))
+        same_form = len(in_a) == 1 and isinstance(x, Binary) and x.op == "%" and x.right == y.right
+        if not same_form or in_a[x] != factor or base_a != base_b:
+            return False
+        assert isinstance(x, Binary)
+        left = x.left
+    difference = simplify(y.left - left)
     terms, constant = linear_form(difference)
     step = math.gcd(modulus, *terms.values())
     between = interval(difference, ranges)

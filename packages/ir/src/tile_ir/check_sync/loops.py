@@ -133,16 +133,17 @@ def plan_of(
     }
     depends = _dependent(loop.var, lets)
     first = constant_value(start)
-    if exact is not None and first is not None and 0 < exact <= MOST_UNROLLED:
-        bare = any(_is_bare(s, depends, lets, loop.var) for s in inside)
-        small = exact * len(inside) <= MOST_STATEMENTS and exact <= 2
-        if bare or small or exact == 1:
-            return Plan(1, anything, anything, exact, exact, 0, tuple(range(first, first + exact)))
     found: tuple[set[int], set[int]] = (set(), set())
     for s in inside:
         for e in _choosing(s):
             if not isinstance(e, Const) and any(v in depends for v in walk(e)):
                 found[isinstance(s, (If, While, For))].update(_moduli(resolved(e, lets), loop.var))
+    if exact is not None and first is not None and 0 < exact <= MOST_UNROLLED:
+        bare = any(_is_bare(s, depends, lets, loop.var) for s in inside)
+        small = exact * len(inside) <= MOST_STATEMENTS and exact <= 2
+        crowded = math.lcm(*found[0]) > MOST_PHASES
+        if bare or small or crowded or exact == 1:
+            return Plan(1, anything, anything, exact, exact, 0, tuple(range(first, first + exact)))
     modulus = 1
     # Where there are too many phases, slots count before ways, and short periods before long ones.
     for m in (m for moduli in found for m in sorted(moduli)):
