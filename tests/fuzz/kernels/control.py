@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from fuzz.kernels.scope import Scope
@@ -204,7 +204,8 @@ class Control:
         both = then.ready & orelse.ready if second else set()
         then.ready = both
         scope.kept(then, bool(both))
-        return [w.if_(condition, tuple(first), tuple(second))]
+        branch = w.if_(condition, tuple(first), tuple(second))
+        return [replace(branch, unlikely=branch.loc.line % 3 == 0)]
 
     def let(self, scope: Scope) -> list[Stmt]:
         w = self.writer

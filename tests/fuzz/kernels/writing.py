@@ -96,8 +96,7 @@ class Writer:
         return While(condition, body, self.loc())
 
     def if_(self, condition: Expr, then: Body, orelse: Body = ()) -> If:
-        place = self.loc()
-        return If(condition, then, orelse, place, unlikely=place.line % 3 == 0)
+        return If(condition, then, orelse, self.loc())
 
     def break_(self) -> Break:
         return Break(self.loc())

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tile_ir import Buffer, Effect, For, Func, If, Let, Memory, Op, Section, Store, While
-from tile_ir.bounds import EVERYTHING, INF, Interval, interval, narrow, simplify
-from tile_ir.expr import Const, Expr, Load, Var, binary, constant_value, walk
+from tile_ir.bounds import EVERYTHING, INF, Interval, interval, simplify
+from tile_ir.expr import Expr, Load, Var, binary, constant_value, walk
 from tile_ir.machine import PIPES_OF_CORE, Pipe
 from tile_ir.nodes import Body, Break, Stmt
 from tile_ir.opdef import accesses, pipe_of
@@ -35,6 +35,7 @@ from tile_passes.sync.tree import (
     round_by_round,
 )
 from tile_passes.sync.trips import surely_runs
+from tile_passes.sync.ways import surely_taken
 
 
 def build_tree(func: Func, section: Section) -> Tree:
@@ -135,7 +136,8 @@ class _Builder:
                 case For() | While():
                     self.loop(block, stmt, *context)
                 case If():
-                    branch = Branch(block, len(block.items), stmt, _truth(stmt, known, values))
+                    taken = surely_taken(stmt.condition, _loops_around(block), values, known)
+                    branch = Branch(block, len(block.items), stmt, taken)
                     block.items.append(branch)
                     inner = (known, values, phased, (*path, stmt))
                     branch.then = self.block(stmt.then, branch, loop, *inner)
@@ -275,11 +277,6 @@ def _each_phase(
             high = INF if p.span.high == INF else (p.span.high - j) // p.modulus
             counted = {**ranges, p.rounds: Interval(low, max(low, high))}
             yield (*phases, j), counted, {**chosen, p.var: p.rounds * p.modulus + j}
-
-
-def _truth(stmt: If, known: Ranges, values: Mapping[Var, Expr]) -> bool | None:
-    found = narrow(simplify(resolved(stmt.condition, values)), known)
-    return bool(found.value) if isinstance(found, Const) else None
 
 
 def _count_bits(block: Block) -> int:
