@@ -64,10 +64,11 @@ def decide(
         found_expr = narrow(simplify(substituted), ranges)
         if isinstance(found_expr, Const):
             return bool(found_expr.value)
-    holds = list(_implied(resolved(condition, plain), True))
+    stated = narrow(simplify(resolved(condition, plain)), known)
+    holds = list(_implied(stated, True))
     if holds and all(at_least(e, known, facts) >= 0 for e in holds):
         return True
-    fails = list(_implied(resolved(condition, plain), False))
+    fails = list(_implied(stated, False))
     if fails and all(at_least(e, known, facts) >= 0 for e in fails):
         return False
     return None

@@ -133,19 +133,22 @@ def plan_of(
     }
     depends = _dependent(loop.var, lets)
     first = constant_value(start)
-    found: tuple[set[int], set[int]] = (set(), set())
+    events, slots, ways = found = set[int](), set[int](), set[int]()
     for s in inside:
+        flag = isinstance(s, Op) and s.opdef.effect in FLAGS
+        moduli = events if flag else ways if isinstance(s, (If, While, For)) else slots
         for e in _choosing(s):
             if not isinstance(e, Const) and any(v in depends for v in walk(e)):
-                found[isinstance(s, (If, While, For))].update(_moduli(resolved(e, lets), loop.var))
+                moduli.update(_moduli(resolved(e, lets), loop.var))
     if exact is not None and first is not None and 0 < exact <= MOST_UNROLLED:
         bare = any(_is_bare(s, depends, lets, loop.var) for s in inside)
         small = exact * len(inside) <= MOST_STATEMENTS and exact <= 2
-        crowded = math.lcm(*found[0]) > MOST_PHASES
+        crowded = math.lcm(*events, *slots) > MOST_PHASES
         if bare or small or crowded or exact == 1:
             return Plan(1, anything, anything, exact, exact, 0, tuple(range(first, first + exact)))
     modulus = 1
-    # Where there are too many phases, slots count before ways, and short periods before long ones.
+    # Where there are too many phases, events count before slots and slots before ways, and short
+    # periods before long ones.
     for m in (m for moduli in found for m in sorted(moduli)):
         joined = math.lcm(modulus, m)
         modulus = joined if joined <= MOST_PHASES else modulus
