@@ -20,8 +20,10 @@ from tile_ir.walk import walk as walk_statements
 
 SYNC = frozenset({Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER, Effect.SYNC_ALL})
 FLAGS = frozenset({Effect.SET_FLAG, Effect.WAIT_FLAG})
-# More phases than this are not told apart, nor longer loops unrolled.
+# More phases than this are not told apart, nor longer loops unrolled; where event ids ask for it,
+# more of them are.
 MOST_PHASES = 8
+MOST_PHASES_OF_EVENTS = 16
 MOST_UNROLLED = 8
 # More sets of flags than this at one point are not told apart.
 MOST_STATES = 64
@@ -133,7 +135,7 @@ def plan_of(
     }
     depends = _dependent(loop.var, lets)
     first = constant_value(start)
-    events, slots, ways = found = set[int](), set[int](), set[int]()
+    events, slots, ways = set[int](), set[int](), set[int]()
     for s in inside:
         flag = isinstance(s, Op) and s.opdef.effect in FLAGS
         moduli = events if flag else ways if isinstance(s, (If, While, For)) else slots
@@ -149,9 +151,11 @@ def plan_of(
     modulus = 1
     # Where there are too many phases, events count before slots and slots before ways, and short
     # periods before long ones.
-    for m in (m for moduli in found for m in sorted(moduli)):
-        joined = math.lcm(modulus, m)
-        modulus = joined if joined <= MOST_PHASES else modulus
+    for moduli in (events, slots, ways):
+        limit = MOST_PHASES_OF_EVENTS if moduli is events else MOST_PHASES
+        for m in sorted(moduli):
+            joined = math.lcm(modulus, m)
+            modulus = joined if joined <= limit else modulus
     everything = frozenset(range(modulus))
     phase = constant_value(simplify(start % modulus)) if modulus > 1 else 0
     starts = everything if phase is None else frozenset({phase})
