@@ -12,24 +12,29 @@ from tile_runtime.front_times import append_front_times
 
 
 @T.prim_func
-def stops_all_pipes(A: T.Tensor((16, 16), "float16"), C: T.Tensor((16, 16), "float32")):
+def stops_all_pipes(A: T.Tensor((16, 64), "float32"), B: T.Tensor((16, 64), "float32")):
     with T.Kernel(1, is_npu=True) as (cid, vid):
-        a = T.alloc_L1((16, 16), "float16")
-        c = T.alloc_L0C((16, 16), "float32")
-        with T.Scope("C"):
-            T.copy(A, a)
-            T.gemm_v0(a, a, c, init=True)
-            T.barrier_all()
-            C[0, 0] = 1.0
-            T.copy(c, C)
-            for _i in range(4):
+        a = T.alloc_ub((64,), "float32")
+        with T.Scope("V"):
+            # All event ids of a pair are the author's.
+            for e in T.serial(8):
+                T.set_flag("mte2", "v", e)
+            for e in T.serial(8):
+                T.wait_flag("mte2", "v", e)
+            for i in T.serial(16):
+                T.copy(A[i, :], a)
                 T.barrier_all()
-                C[0, 0] = 1.0
-                T.copy(c, C)
+                T.tile.add(a, a, 1.0)
+                T.barrier_all()
+                T.copy(a, B[i, :])
+                T.barrier_all()
+            for i in T.serial(16):
+                T.copy(A[i, :], a)
+                T.tile.add(a, a, 1.0)
+                T.copy(a, B[i, :])
 
 
 def test_barriers_in_loops_are_counted_but_the_authors(tmp_path: Path) -> None:
-    # No flag goes from the scalar unit to the fixpipe.
     file = tmp_path / "timings"
     for automatic in ((), (Automatic.SYNC,)):
         append_front_times(
