@@ -64,13 +64,13 @@ def decide(
         found_expr = narrow(simplify(substituted), ranges)
         if isinstance(found_expr, Const):
             return bool(found_expr.value)
-    stated = narrow(simplify(resolved(condition, plain)), known)
-    holds = list(_implied(stated, True))
-    if holds and all(at_least(e, known, facts) >= 0 for e in holds):
-        return True
-    fails = list(_implied(stated, False))
-    if fails and all(at_least(e, known, facts) >= 0 for e in fails):
-        return False
+    # As it stands, and without what intervals decide inside it.
+    stated = resolved(condition, plain)
+    for form in (stated, narrow(simplify(stated), known)):
+        for truth in (True, False):
+            needed = list(_implied(form, truth))
+            if needed and all(at_least(e, known, facts) >= 0 for e in needed):
+                return truth
     return None
 
 
