@@ -10,7 +10,8 @@ from tile_ir import Effect, Op, Target
 from tile_ir.machine import Pipe
 from tile_passes.sync.facts import Facts, State
 from tile_passes.sync.fences import Barrier, Fence, Flag
-from tile_passes.sync.tree import Block, Branch, Order, Phases, Repeat, Site
+from tile_passes.sync.in_text import orders
+from tile_passes.sync.tree import Block, Phases, Site
 
 Pair = tuple[Pipe, Pipe]
 
@@ -84,22 +85,12 @@ def _of_user(root: Block, target: Target) -> dict[Pair, set[int]]:
     """The ids that flags of the kernel's author may use."""
     taken: dict[Pair, set[int]] = defaultdict(set)
 
-    def look(block: Block) -> None:
-        for item in block.items:
-            match item:
-                case Branch(then=then, orelse=orelse):
-                    look(then)
-                    look(orelse)
-                case Repeat(body=body):
-                    look(body)
-                case Order(stmt=Op(opdef=opdef) as op) if opdef.effect in (
-                    Effect.SET_FLAG,
-                    Effect.WAIT_FLAG,
-                ):
-                    pair = (Pipe(op.attr("src_pipe")), Pipe(op.attr("dst_pipe")))
-                    for span in item.spans.values():
-                        first, last = max(span.low, 0), min(span.high, target.events_per_pair - 1)
-                        taken[pair].update(range(int(first), int(last) + 1))
-
-    look(root)
+    for item in orders(root):
+        op = item.stmt
+        assert isinstance(op, Op), "flags and barriers are operations"
+        if op.opdef.effect in (Effect.SET_FLAG, Effect.WAIT_FLAG):
+            pair = (Pipe(op.attr("src_pipe")), Pipe(op.attr("dst_pipe")))
+            for span in item.spans.values():
+                first, last = max(span.low, 0), min(span.high, target.events_per_pair - 1)
+                taken[pair].update(range(int(first), int(last) + 1))
     return taken

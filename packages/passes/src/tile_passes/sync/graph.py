@@ -3,7 +3,6 @@ what a plan orders. Draws nothing; networkx is loaded with this file only."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import networkx as nx
@@ -12,7 +11,7 @@ from tile_ir.machine import Pipe
 from tile_passes.sync.fences import Barrier, Fence, Flag, Piece, Plan
 from tile_passes.sync.hazards import Kind, hazards
 from tile_passes.sync.in_text import positions
-from tile_passes.sync.tree import Block, Branch, Repeat, Tree, Work
+from tile_passes.sync.tree import Tree, Work
 
 # Nodes are Work items. Edges have: `pipe` if they are a pipe's own order; else `kinds`, the hazards
 # (empty for a kept piece), `carried`, and for a kept piece `label` and `carried`.
@@ -21,19 +20,7 @@ Graph: TypeAlias = Any
 
 def statements(tree: Tree) -> list[Work]:
     """The statements that have sites, in program order."""
-    return list(_statements(tree.root))
-
-
-def _statements(block: Block) -> Iterator[Work]:
-    for item in block.items:
-        match item:
-            case Work():
-                yield item
-            case Branch(then=then, orelse=orelse):
-                yield from _statements(then)
-                yield from _statements(orelse)
-            case Repeat(body=body):
-                yield from _statements(body)
+    return [item for item in tree.root.walk() if isinstance(item, Work)]
 
 
 def hazard_graph(tree: Tree, conflicts: list[int]) -> Graph:

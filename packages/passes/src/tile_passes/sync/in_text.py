@@ -9,15 +9,7 @@ from tile_passes.sync.tree import Block, Branch, Order, Repeat
 
 def orders(block: Block) -> Iterator[Order]:
     """The flags and barriers that stand in a block, and in all inside, before any is inserted."""
-    for item in block.items:
-        match item:
-            case Order():
-                yield item
-            case Branch(then=then, orelse=orelse):
-                yield from orders(then)
-                yield from orders(orelse)
-            case Repeat(body=body):
-                yield from orders(body)
+    return (item for item in block.walk() if isinstance(item, Order))
 
 
 def positions(root: Block) -> dict[tuple[Block, int], int]:

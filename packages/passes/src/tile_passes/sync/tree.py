@@ -136,6 +136,17 @@ class Block:
     items: list[Item] = field(default_factory=list)
     below: list[int] = field(default_factory=list)
 
+    def walk(self) -> Iterator[Item]:
+        """Every item of the block and of all inside, in the order of the text."""
+        for item in self.items:
+            yield item
+            match item:
+                case Branch(then=then, orelse=orelse):
+                    yield from then.walk()
+                    yield from orelse.walk()
+                case Repeat(body=body):
+                    yield from body.walk()
+
     def holds(self, item: Work) -> bool:
         """Whether the item stands in this block or in one inside it."""
         return any(self.below[-1] >> site.bit & 1 for site in item.sites.values())
