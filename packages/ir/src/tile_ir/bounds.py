@@ -268,7 +268,7 @@ def narrow(expr: Expr, ranges: Mapping[Var, Interval]) -> Expr:
             if always_at_most(a, b, ranges):
                 return b
             return a if always_at_most(b, a, ranges) else expr
-        case "<" | "<=" | ">" | ">=" | "==":
+        case "<" | "<=" | ">" | ">=" | "==" | "!=":
             decided = decide(expr.op, interval(simplify(a - b), ranges))
             return expr if decided is None else Const(decided, BOOL)
     return expr
@@ -283,6 +283,7 @@ def decide(op: str, difference: Interval) -> bool | None:
         ">": (low > 0, high <= 0),
         ">=": (low >= 0, high < 0),
         "==": (low == high == 0, low > 0 or high < 0),
+        "!=": (low > 0 or high < 0, low == high == 0),
     }
     yes, no = certain[op]
     return True if yes else False if no else None

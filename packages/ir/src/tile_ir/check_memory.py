@@ -8,12 +8,15 @@ pipes is that of `check_sync`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import reduce
 
-from tile_ir.bounds import interval, narrow, simplify
+from tile_ir.bounds import INF, simplify
+from tile_ir.circumstances import Circumstances, Conditions, equalities
 from tile_ir.diagnostics import Diagnostic
-from tile_ir.expr import Binary, Const, Expr, Unary, constant_value
+from tile_ir.expr import Const, Expr, constant_value
 from tile_ir.footprint import buffer_bytes
 from tile_ir.geometry import is_contiguous
 from tile_ir.live_bytes import Live, same_bytes, union, without
@@ -27,28 +30,20 @@ from tile_ir.nodes import (
     For,
     Func,
     If,
-    Let,
     Op,
     Region,
     Section,
     Stmt,
     While,
 )
+from tile_ir.one_round import OneRound, step_of
+from tile_ir.opdef import element_limit
+from tile_ir.scratch_users import first_user
 from tile_ir.target import DEFAULT_TARGET, Target
 from tile_ir.touched_bytes import Touch, touches
 from tile_ir.verifier import problems
-from tile_ir.walk import (
-    Ranges,
-    bodies,
-    buffers_of,
-    launch_ranges,
-    map_own_expressions,
-    ranges_inside,
-    replace_in,
-    walk,
-)
+from tile_ir.walk import Ranges, bodies, buffers_of, launch_ranges, walk, walk_with_ranges
 
-Facts = Mapping[Expr, int]
 _PLACEMENT = frozenset({"phase-address", "address-alignment", "address-range", "alias"})
 # So many statements behind a branch are looked at with what the branch not taken says.
 _WINDOW = 6
@@ -73,7 +68,8 @@ def check_memory(func: Func, target: Target = DEFAULT_TARGET) -> tuple[Diagnosti
 
 @dataclass(slots=True)
 class _Check:
-    """One function: which buffers share bytes with which, and what has been found."""
+    """One function: which buffers share bytes with which, and what has been found. `before` has
+    what may have been written before each statement."""
 
     func: Func
     addresses: dict[Buffer, int] = field(default_factory=dict)
@@ -84,6 +80,10 @@ class _Check:
     found: dict[tuple[Buffer, Buffer, int], Diagnostic] = field(default_factory=dict)
     first_uses: dict[int, list[Buffer]] = field(default_factory=dict)
     breaks: list[Live] = field(default_factory=list)
+    before: dict[int, frozenset[Buffer]] = field(default_factory=dict)
+    conditions: Conditions = field(default_factory=Conditions)
+    one_round: OneRound | None = None
+    moving: dict[int, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         allocs = [a for a in self.func.launch.allocs if a.address is not None]
@@ -100,31 +100,27 @@ class _Check:
                     self.partners.setdefault(b.buffer, set()).add(a.buffer)
 
     def section(self, section: Section) -> None:
-        ranges = launch_ranges(self.func)
         self.written, self.first_uses = set(), {}
         for buffer in self.scratch & self.partners.keys():
             places = {s.loc for s in walk(section.body) if buffer in buffers_of(s)}
             for loc in places:
-                owner = _owner(section.body, buffer, loc)
+                owner = first_user(section.body, buffer, loc)
                 if owner is not None:
                     self.first_uses.setdefault(id(owner), []).append(buffer)
-        # What may have been written before a statement, then what may be read after it.
-        before: dict[int, frozenset[Buffer]] = {}
-        self.forward(section.body, frozenset(), before)
-        self.block(section.body, 0, {}, ranges, {}, before)
+        self.before = {}
+        self.forward(section.body, frozenset())
+        self.block(section.body, 0, {}, Circumstances(launch_ranges(self.func)))
 
     # What may have been written ------------------------------------------------------------------
 
-    def forward(
-        self, body: Body, written: frozenset[Buffer], before: dict[int, frozenset[Buffer]]
-    ) -> frozenset[Buffer]:
+    def forward(self, body: Body, written: frozenset[Buffer]) -> frozenset[Buffer]:
         for stmt in body:
             if isinstance(stmt, (For, While)):
                 written = written | self.writes_inside(stmt)
-            before[id(stmt)] = written
+            self.before[id(stmt)] = written
             after = written | self.own_writes(stmt)
             for inner in bodies(stmt):
-                after = after | self.forward(inner, written, before)
+                after = after | self.forward(inner, written)
             written = after
         return written
 
@@ -136,42 +132,36 @@ class _Check:
         return found
 
     def own_writes(self, stmt: Stmt) -> frozenset[Buffer]:
-        return frozenset(
-            self.roots[t.region.buffer]
-            for t in touches(stmt, self.addresses, {})
-            if t.writes and self.shares(t)
-        )
+        return frozenset(self.roots[t.region.buffer] for t in self.touched(stmt, {}) if t.writes)
+
+    def touched(self, stmt: Stmt, ranges: Ranges) -> list[Touch]:
+        """What it touches of buffers that share bytes."""
+        return [t for t in touches(stmt, self.addresses, ranges) if self.shares(t)]
 
     def shares(self, touch: Touch) -> bool:
         return self.roots.get(touch.region.buffer) in self.partners
 
     # What may be read, backwards -----------------------------------------------------------------
 
-    def block(
-        self,
-        body: Body,
-        first: int,
-        live: Live,
-        known: Ranges,
-        facts: Facts,
-        before: Mapping[int, frozenset[Buffer]],
-    ) -> Live:
+    def block(self, body: Body, first: int, live: Live, here: Circumstances) -> Live:
         """What is live before the statements from `first` on, given what is live behind them."""
-        visible = [known]
+        visible = [here]
         for stmt in body[first:]:
-            if isinstance(stmt, Let) and stmt.var.dtype.is_integer:
-                known = {**known, stmt.var: interval(stmt.value, known)}
-            visible.append(known)
+            visible.append(visible[-1].behind(stmt))
         behind: list[Live] = [live]
         for at in range(len(body) - 1, first - 1, -1):
             stmt, here = body[at], visible[at - first]
-            if isinstance(stmt, If) and not facts and not stmt.orelse:
-                then = self.block(stmt.then, 0, live, here, facts, before)
-                skipped = self.skipped(body, at, stmt.condition, behind, visible, first, before)
-                live = union(then, skipped)
-                live = self.own(stmt, live, here, facts, before)
+            if isinstance(stmt, If) and not here.facts and not stmt.orelse:
+                decided = here.decided(stmt.condition)
+                then: Live = {}
+                if decided is not False:
+                    then = self.block(stmt.then, 0, live, here)
+                if decided is not True:
+                    skipped = self.skipped(body, at, stmt.condition, behind, visible, first)
+                    then = union(then, skipped)
+                live = self.own(stmt, then, here)
             else:
-                live = self.statement(stmt, live, here, facts, before)
+                live = self.statement(stmt, live, here)
             for buffer in self.first_uses.get(id(stmt), ()):
                 live = {b: spans for b, spans in live.items() if b is not buffer}
             behind.append(live)
@@ -183,94 +173,151 @@ class _Check:
         at: int,
         condition: Expr,
         behind: list[Live],
-        visible: list[Ranges],
+        visible: list[Circumstances],
         first: int,
-        before: Mapping[int, frozenset[Buffer]],
     ) -> Live:
         """What is live behind a branch not taken, with what its condition says of the statements
         that follow: `if not n == 8: fill(x)`, then a load of n rows, define all of x."""
-        facts = dict(_equalities(condition))
+        facts = equalities(condition)
         if not facts:
             return behind[-1]
         count = min(_WINDOW, len(body) - 1 - at)
         live = behind[-1 - count]
         for stmt_at in range(at + count, at, -1):
-            live = self.statement(body[stmt_at], live, visible[stmt_at - first], facts, before)
+            there = visible[stmt_at - first].with_facts(facts)
+            live = self.statement(body[stmt_at], live, there)
         return live
 
-    def statement(
-        self,
-        stmt: Stmt,
-        live: Live,
-        known: Ranges,
-        facts: Facts,
-        before: Mapping[int, frozenset[Buffer]],
-    ) -> Live:
-        inside = ranges_inside(stmt, known)
+    def statement(self, stmt: Stmt, live: Live, here: Circumstances) -> Live:
         match stmt:
             case If(condition=condition, then=then, orelse=orelse):
-                decided = constant_value(_with(condition, facts, known))
-                taken = [b for b, value in ((then, 1), (orelse, 0)) if decided in (None, value)]
-                result: Live = {}
-                for body in taken:
-                    result = union(result, self.block(body, 0, live, inside, facts, before))
-                live = result
+                decided = here.decided(condition)
+                taken = (then, orelse) if decided is None else (then,) if decided else (orelse,)
+                live = reduce(union, [self.block(body, 0, live, here) for body in taken])
             case For(body=body) | While(body=body):
                 self.breaks.append(live)
-                head = self.own(stmt, live, known, {}, before) if isinstance(stmt, While) else live
-                while True:
-                    entered = self.block(body, 0, head, inside, {}, before)
-                    if isinstance(stmt, While):
-                        entered = self.own(stmt, entered, known, {}, before)
-                    new = union(head, entered)
-                    if same_bytes(new, head):
-                        break
-                    head = new
-                runs = isinstance(stmt, For) and (
-                    interval(simplify(stmt.stop - stmt.start), known).low > 0
-                )
-                live = entered if runs else union(entered, live)
+                live = self.loop(stmt, body, live, here)
                 self.breaks.pop()
             case Break():
                 live = self.breaks[-1]
-        return self.own(stmt, live, known, facts, before)
+        return self.own(stmt, live, here)
 
-    def own(
-        self,
-        stmt: Stmt,
-        live: Live,
-        known: Ranges,
-        facts: Facts,
-        before: Mapping[int, frozenset[Buffer]],
-    ) -> Live:
+    def loop(self, stmt: For | While, body: Body, live: Live, here: Circumstances) -> Live:
+        """What is live before a loop. What the first round needs is told apart from what later ones
+        need where conditions inside depend on it."""
+        first = later = here.inside(stmt)
+        if isinstance(stmt, For) and self.conditions.tell_rounds_apart(stmt):
+            first, later = here.first_round(stmt), here.later_round(stmt)
+        head = self.own(stmt, live, here.with_facts({})) if isinstance(stmt, While) else live
+        while True:
+            entered = self.block(body, 0, head, later)
+            if isinstance(stmt, While):
+                entered = self.own(stmt, entered, here.with_facts({}))
+            new = union(head, entered)
+            if same_bytes(new, head):
+                break
+            head = new
+        if first is not later:
+            entered = self.block(body, 0, head, first)
+        runs = isinstance(stmt, For) and here.surely_runs(stmt)
+        entered = entered if runs else union(entered, live)
+        if isinstance(stmt, For):
+            for root, low, high in self.written_by_rounds(stmt, here):
+                entered = {**entered, root: without(live.get(root, ()), low, high)}
+        return entered
+
+    def written_by_rounds(
+        self, loop: For, here: Circumstances
+    ) -> Iterator[tuple[Buffer, float, float]]:
+        """Buffers that no round of a loop reads before it has written a part of its own, with what
+        all rounds write together. One round is followed for all of them: with its part needed
+        behind it, and all of the buffer where the loop is left, nothing may be needed before."""
+        start = constant_value(simplify(here.spelled(loop.start)))
+        stop = constant_value(simplify(here.spelled(loop.stop)))
+        if start is None or stop is None or start >= stop:
+            return
+        outer = self.one_round
+        for (root, step), low in self.parts_of_rounds(loop, here).items():
+            if outer is not None and outer.root is not root:
+                continue
+            self.one_round = (outer or OneRound(root)).inside(loop.var, step)
+            self.breaks.append({root: ((-INF, INF, loop.loc),)})
+            part = {root: ((low, low + abs(step), loop.loc),)}
+            needed = self.block(loop.body, 0, part, here.inside(loop).with_facts({}))
+            self.breaks.pop()
+            self.one_round = outer
+            if not needed.get(root):
+                first, last = step * start, step * (stop - 1)
+                yield root, low + min(first, last), low + max(first, last) + abs(step)
+
+    def parts_of_rounds(self, loop: For, here: Circumstances) -> dict[tuple[Buffer, int], float]:
+        """What a loop writes at places that move with its variable: the buffer, by how many bytes,
+        and where the first of it is in a round 0."""
+        if id(loop) not in self.moving:
+            regions = [t.region for s in walk(loop.body) for t in self.touched(s, {}) if t.writes]
+            self.moving[id(loop)] = any(
+                not isinstance(s.offset, Const) for region in regions for s in region.dims
+            )
+        found: dict[tuple[Buffer, int], float] = {}
+        if self.moving[id(loop)]:
+            inside = here.inside(loop)
+            for stmt, ranges in walk_with_ranges(loop.body, inside.ranges):
+                inside = inside.behind(stmt)
+                for t in self.touched(stmt, ranges):
+                    step = step_of(t.region, loop.var, inside) if t.writes else None
+                    if step:
+                        root = self.roots[t.region.buffer]
+                        one_round = (self.one_round or OneRound(root)).inside(loop.var, step)
+                        low = one_round.begin(t.region, replace(inside, ranges=ranges))
+                        if math.isfinite(low):
+                            low += self.addresses[root]
+                            found[root, step] = min(low, found.get((root, step), low))
+        return found
+
+    def own(self, stmt: Stmt, live: Live, here: Circumstances) -> Live:
         """What the statement itself reads and writes."""
-        if facts and isinstance(stmt, Op):
-            stmt = map_own_expressions(stmt, lambda e: _with(e, facts, known))
-        mine = [t for t in touches(stmt, self.addresses, known) if self.shares(t)]
+        if here.facts and isinstance(stmt, Op):
+            stmt = here.where_facts_hold(stmt)
+        mine = self.touched(stmt, here.ranges)
         if not mine:
             return live
-        if not facts:
-            self.look(stmt, mine, live, before)
+        if self.one_round is not None:
+            return self.own_in_round(self.one_round, stmt, mine, live, here)
+        if not here.facts:
+            self.look(stmt, mine, live)
         changed = dict(live)
+        partial = isinstance(stmt, Op) and element_limit(stmt) is not None
         for t in mine:
-            if t.writes and _solid(t.region) and not _reads(stmt, t.region):
+            solid = not partial and _solid(t.region)
+            if t.writes and solid and not _reads(stmt, t.region, here):
                 root = self.roots[t.region.buffer]
                 changed[root] = without(changed.get(root, ()), t.low, t.high)
         for t in mine:
-            if not t.writes or _reads(stmt, t.region):
+            if not t.writes or _reads(stmt, t.region, here):
                 root = self.roots[t.region.buffer]
                 rest = without(changed.get(root, ()), t.low, t.high)
                 changed[root] = tuple(sorted((*rest, (t.low, t.high, stmt.loc))))
         return changed
 
-    def look(
-        self,
-        stmt: Stmt,
-        mine: list[Touch],
-        live: Live,
-        before: Mapping[int, frozenset[Buffer]],
-    ) -> None:
-        written = before[id(stmt)]
+    def own_in_round(
+        self, one_round: OneRound, stmt: Stmt, mine: list[Touch], live: Live, here: Circumstances
+    ) -> Live:
+        root = one_round.root
+        mine = [t for t in mine if self.roots[t.region.buffer] is root]
+        parts = one_round.parts(stmt, mine, self.addresses[root], here)
+        if parts is None:
+            return {**live, root: ((-INF, INF, stmt.loc),)}
+        spans = live.get(root, ())
+        for p in parts:
+            if p.solid and p.touch.writes and not _reads(stmt, p.touch.region, here):
+                spans = without(spans, p.low, p.high)
+        for p in parts:
+            if not p.touch.writes or _reads(stmt, p.touch.region, here):
+                spans = tuple(sorted((*without(spans, p.low, p.high), (p.low, p.high, stmt.loc))))
+        return {**live, root: spans}
+
+    def look(self, stmt: Stmt, mine: list[Touch], live: Live) -> None:
+        written = self.before[id(stmt)]
         for w in mine:
             if not w.writes:
                 continue
@@ -310,48 +357,6 @@ def _meet(a: Alloc, b: Alloc) -> bool:
     return start_a < start_b + buffer_bytes(b) and start_b < start_a + buffer_bytes(a)
 
 
-def _owner(body: Body, buffer: Buffer, loc: Loc) -> Stmt | None:
-    """The first user in the smallest block with all that one operation of the script, at `loc`,
-    became: scratch holds nothing before it."""
-    users = [s for s in body if _uses(s, buffer, loc)]
-    if len(users) == 1 and buffer not in buffers_of(users[0]):
-        inner = [b for b in bodies(users[0]) if any(_uses(s, buffer, loc) for s in b)]
-        if len(inner) == 1:
-            return _owner(inner[0], buffer, loc)
-    return users[0] if users else None
-
-
-def _uses(stmt: Stmt, buffer: Buffer, loc: Loc) -> bool:
-    return any(s.loc == loc and buffer in buffers_of(s) for s in walk((stmt,)))
-
-
-def _equalities(condition: Expr) -> Iterable[tuple[Expr, int]]:
-    """What holds where a condition `not (a == 8 and b == 4)` does not."""
-    if not (isinstance(condition, Unary) and condition.op == "not"):
-        return
-    waiting = [condition.operand]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Binary) and part.op == "and":
-            waiting += [part.left, part.right]
-        elif isinstance(part, Binary) and part.op == "==":
-            value = constant_value(part.right)
-            if value is not None:
-                yield part.left, value
-
-
-def _with(expr: Expr, facts: Facts, known: Ranges) -> Expr:
-    """The expression where facts hold."""
-    if not facts or isinstance(expr, Const):
-        return expr
-
-    def replaced(part: Expr) -> Expr | None:
-        value = facts.get(part)
-        return None if value is None else Const(value, part.dtype)
-
-    return narrow(replace_in(expr, replaced), known)
-
-
 def _solid(region: Region) -> bool:
     """Whether every byte of the region's hull belongs to it, whatever variables hold."""
     if not all(isinstance(s.offset, Const) and isinstance(s.extent, Const) for s in region.dims):
@@ -363,17 +368,19 @@ def _solid(region: Region) -> bool:
     return whole and is_contiguous(region)
 
 
-def _reads(stmt: Stmt, region: Region) -> bool:
+def _reads(stmt: Stmt, region: Region, here: Circumstances) -> bool:
     """Whether a region that is written is read too. Working memory the compiler hands to an
-    operation has no value before."""
+    operation has no value before, and some operations overwrite on a condition."""
     if not isinstance(stmt, Op):
         return False
-    return any(
-        o is region
+    read = any(
+        o == region
         and stmt.opdef.operand_def(i).access.reads
         and stmt.opdef.operand_def(i).name not in stmt.opdef.hidden
         for i, o in enumerate(stmt.operands)
     )
+    unless = stmt.opdef.overwrites(stmt) if read else None
+    return read and (unless is None or here.decided(unless) is not True)
 
 
 def _in_place(stmt: Stmt, w: Touch, r: Touch) -> bool:

@@ -118,8 +118,8 @@ class KernelWarning(UserWarning):
 
 
 def warn(remarks: Iterable[Diagnostic]) -> None:
-    """Show remarks of passes as Python warnings at the user's lines: filters of the warnings
-    module decide what is seen, and every line is told once."""
+    """Show remarks of passes and of the simulator as Python warnings at the user's lines: filters
+    of the warnings module decide what is seen, and every line is told once."""
     for remark in remarks:
         place = remark.loc
         warnings.warn_explicit(

@@ -8,7 +8,7 @@ Floor division and remainder follow Python (and the language), not C.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Union
 
@@ -206,9 +206,20 @@ UNARY_FUNCTIONS: dict[str, Callable[[float], float]] = {
     "sqrt": math.sqrt,
     "rsqrt": lambda x: 1.0 / math.sqrt(x),
     "abs": abs,
+    "tanh": math.tanh,
+    "erf": math.erf,
+    "sin": math.sin,
+    "cos": math.cos,
     "floor": math.floor,
     "ceil": math.ceil,
+    "round": round,
+    "trunc": math.trunc,
 }
+# Those that an integer is converted to float for.
+FLOAT_FUNCTIONS = frozenset({"exp", "log", "sqrt", "rsqrt", "tanh", "erf", "sin", "cos"})
+ROUNDINGS = frozenset({"floor", "ceil", "round", "trunc"})
+# Functions of two arguments are binary operators that print as functions.
+BINARY_FUNCTIONS = ("min", "max", "pow")
 
 
 def as_expr(value: Operable, like: DType | None = None) -> Expr:
@@ -253,6 +264,24 @@ def wrap(value: Number, dtype: DType) -> Number:
     return float(value)
 
 
+def _power(base: Number, exponent: Number) -> Number:
+    """As the vector unit has it: of integers 0 for a negative exponent, unless the base is 1 or -1;
+    NaN stays NaN, zero has no sign, and what has no real value is NaN."""
+    if isinstance(base, int) and isinstance(exponent, int):
+        if exponent >= 0:
+            return int(pow(base, exponent, 1 << 64)) if abs(base) > 1 else int(base**exponent)
+        return int(base ** (exponent % 2)) if abs(base) == 1 else 0
+    x, y = float(base) + 0.0, float(exponent)
+    if x != x or y != y or (x == -math.inf and not y.is_integer()):
+        return math.nan
+    try:
+        return math.pow(x, y)
+    except OverflowError:
+        return -math.inf if x < 0 and y % 2 == 1 else math.inf
+    except ValueError:
+        return math.inf if x == 0 else math.nan
+
+
 _FOLD: dict[str, Callable[[Number, Number], Number]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
@@ -262,6 +291,7 @@ _FOLD: dict[str, Callable[[Number, Number], Number]] = {
     "%": lambda a, b: a % b,
     "min": min,
     "max": max,
+    "pow": _power,
     "<<": lambda a, b: int(a) << int(b),
     ">>": lambda a, b: int(a) >> int(b),
     "&": lambda a, b: int(a) & int(b),
@@ -383,7 +413,7 @@ def unary(op: str, operand: Operable) -> Expr:
         if op == "abs":
             return Const(abs(value), x.dtype)
     dtype = x.dtype
-    if op in ("exp", "log", "sqrt", "rsqrt") and not dtype.is_float:
+    if op in FLOAT_FUNCTIONS and not dtype.is_float:
         dtype, x = FLOAT32, cast(x, FLOAT32)
     return Unary(op, x, dtype)
 
@@ -408,7 +438,7 @@ def cast(operand: Operable, dtype: DType) -> Expr:
         dtype.is_integer and isinstance(x.value, float) and not math.isfinite(x.value)
     ):
         value = x.value
-        if x.dtype.is_float and dtype.is_float and x.dtype.bits < dtype.bits:
+        if x.dtype.is_float and x.dtype.bits < FLOAT32.bits:  # what the narrow type holds of it
             value = held(float(value), x.dtype)
         return Const(wrap(int(value) if dtype.is_integer else value, dtype), dtype)
     return Cast(x, dtype)
@@ -481,7 +511,7 @@ def rebuild(expr: Expr, fn: Callable[[Expr], Expr]) -> Expr:
     return expr
 
 
-def substitute(expr: Expr, values: dict[Var, Expr]) -> Expr:
+def substitute(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
     """The expression with variables replaced."""
     if isinstance(expr, Var):
         return values.get(expr, expr)

@@ -51,6 +51,19 @@ CORE_OF_MEMORY = {
     Memory.L0C: Core.CUBE,
 }
 
+# What an open memory may turn out to be (language.md, section 15.2). Tiles that only the vector
+# cores use are in ub, whichever allocator the kernel calls.
+CHOICES_OF_OPEN = {
+    Memory.SHARED: frozenset({Memory.UB, Memory.L1}),
+    Memory.FRAGMENT: frozenset({Memory.L0A, Memory.L0B, Memory.L0C, Memory.UB}),
+}
+
+
+def possible(memory: Memory) -> frozenset[Memory]:
+    """What a memory may be in the end: itself, unless it is open."""
+    return CHOICES_OF_OPEN.get(memory, frozenset({memory}))
+
+
 PIPES_OF_CORE = {
     Core.CUBE: (Pipe.S, Pipe.M, Pipe.MTE1, Pipe.MTE2, Pipe.MTE3, Pipe.FIX),
     Core.VECTOR: (Pipe.S, Pipe.V, Pipe.MTE2, Pipe.MTE3),

@@ -233,11 +233,12 @@ class Launch:
 
 
 class Automatic(Enum):
-    """What the author of a kernel leaves to the compiler: the order of a core's pipes, or which
-    buffers share bytes."""
+    """What the author of a kernel leaves to the compiler: the order of a core's pipes, which
+    buffers share bytes, or the order between the cores of a block."""
 
     SYNC = "sync"
     MEMORY = "memory"
+    CROSS = "cross"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

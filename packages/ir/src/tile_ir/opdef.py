@@ -14,9 +14,9 @@ from functools import lru_cache
 from typing import Any
 
 from tile_ir.dtypes import DType
-from tile_ir.expr import Expr
+from tile_ir.expr import Const, Expr
 from tile_ir.geometry import Clipped
-from tile_ir.machine import CORE_OF_MEMORY, Core, Memory, Pipe
+from tile_ir.machine import CHOICES_OF_OPEN, CORE_OF_MEMORY, Core, Memory, Pipe, possible
 from tile_ir.nodes import AttrValue, Op, Operand, Region
 from tile_ir.overlap import Overlap, overlap
 
@@ -115,6 +115,9 @@ class Scratch:
 
 
 Rule = Callable[[Op], Problem | None]
+# Labels of the dimensions of every operand that is a region (`ops/axes.py` says what they mean).
+Axes = tuple["tuple[int | None, ...] | None", ...]
+AxesRule = Callable[[Op], Axes]
 
 
 def _no_problem(op: Op) -> Problem | None:
@@ -137,10 +140,16 @@ class OpDef:
     part where a script may name a larger buffer: the language cuts it to its first elements.
     `unavailable` says what an operation needs that no back end has; such operations are checked and
     printed, but not lowered. The meaning of one that `reads_deq_scale` gets the factor of the last
-    `set_deq_scale` behind its operands. An operation that `accumulates` surely adds to what
-    it reads and writes, which must have a value before. One that is `in_order` starts after all
+    `set_deq_scale` behind its operands. `overwrites` is the condition under which an operation
+    leaves nothing of what the operands held that it reads and writes: what they held is then not
+    read. Where the condition does not hold, it is added to, and must have a value before. None
+    means that some of it stays whatever happens. An operation that is `in_order` starts after all
     earlier work of its own pipe is complete: the pipe, or the code of the operation, sees to that.
     What `atomic` operations write to gm may meet what others of them write there, in any order.
+    `paths` is for operations that carry their first operand to their second: the pairs of memories
+    that what is asked for exists between.
+    `axes` says which dimensions of the operands run along together, so that the operation on a
+    part of them is that part of its result; every record declares it.
     """
 
     name: str
@@ -167,9 +176,11 @@ class OpDef:
     uses: Callable[[Op], Mapping[str, Expr]] | None = None
     unavailable: str = ""
     reads_deq_scale: Callable[[Op], bool] = lambda op: False
-    accumulates: Callable[[Op], bool] = lambda op: False
+    overwrites: Callable[[Op], Expr | None] = lambda op: None
     in_order: bool = False
     atomic: bool = False
+    paths: Callable[[Op], frozenset[tuple[Memory, Memory]]] | None = None
+    axes: AxesRule | None = None
 
     def call_order(self) -> tuple[str, ...]:
         """Names of operands and attributes in the order a script passes them."""
@@ -217,6 +228,13 @@ def accesses(op: Op) -> list[tuple[Region, Access]]:
         for i, operand in enumerate(op.operands)
         if isinstance(operand, Region)
     ]
+
+
+def overwriting(op: Op) -> bool | None:
+    """Whether the operation overwrites what it reads and writes or adds to it, where that is
+    certain."""
+    condition = op.opdef.overwrites(op)
+    return bool(condition.value) if isinstance(condition, Const) else None
 
 
 def core_of_region(region: Region) -> Core:
@@ -281,8 +299,9 @@ def _check_operand(opdef: OpDef, definition: OperandDef, operand: Operand) -> Pr
             f"{where} is the buffer `{operand.buffer.name}`, expected a scalar",
             definition.name,
         )
-    open_memory = operand.memory in (Memory.SHARED, Memory.FRAGMENT)
-    if operand.memory not in definition.memories and not open_memory:
+    if operand.memory not in definition.memories and not (
+        operand.memory in CHOICES_OF_OPEN and possible(operand.memory) & definition.memories
+    ):
         return Problem(
             "operand-memory",
             f"{where} `{operand.buffer.name}` is in {operand.memory.value}, "
@@ -313,6 +332,10 @@ def _memory_hint(operand: Region, definition: OperandDef) -> str | None:
     if operand.memory is Memory.GM:
         target = sorted(m.value for m in definition.memories)[0]
         return f"copy it to {target} with T.copy first"
+    if operand.memory in CHOICES_OF_OPEN:
+        other = next(o for o in CHOICES_OF_OPEN if o is not operand.memory)
+        if possible(other) & definition.memories:
+            return f"allocate it with T.alloc_{other.value}"
     return None
 
 

@@ -17,6 +17,7 @@ from lark.exceptions import UnexpectedInput
 from tile_ir.diagnostics import IRError, did_you_mean
 from tile_ir.dtypes import BOOL, DTYPES, FLOAT32, INT32, DType, Kind
 from tile_ir.expr import (
+    BINARY_FUNCTIONS,
     COMPARISONS,
     UNARY_FUNCTIONS,
     Binary,
@@ -362,16 +363,14 @@ class _Reader:
         raise self.fail(node, "ir-syntax", f"`{node.data}` is not an expression")
 
     def function(self, node: Tree[Token]) -> Expr:
-        name, *args = node.children
-        values = [self.expr(a) for a in args]
-        word = str(name)
-        if word in ("min", "max") and len(values) == 2:
+        word, values = str(node.children[0]), [self.expr(a) for a in node.children[1:]]
+        if word in BINARY_FUNCTIONS and len(values) == 2:
             return _binary(word, values[0], values[1])
         if word == "select" and len(values) == 3:
             return Select(values[0], values[1], values[2], values[1].dtype)
         if word in UNARY_FUNCTIONS and len(values) == 1:
             return Unary(word, values[0], values[0].dtype)
-        known = ("min", "max", "select", *UNARY_FUNCTIONS)
+        known = (*BINARY_FUNCTIONS, "select", *UNARY_FUNCTIONS)
         raise self.fail(
             node,
             "ir-function",

@@ -33,7 +33,6 @@ PHASES: dict[Phase, PhaseRule] = {
             "infer_memory",
             "every operand has a memory, a type and a shape",
             open_memories=False,
-            compiler_lanes=False,
         ),
         PhaseRule(
             Phase.LOWERED,

@@ -6,7 +6,7 @@ import json
 import math
 
 from tile_ir.dtypes import BOOL, FLOAT32, INT32
-from tile_ir.expr import Binary, Cast, Const, Expr, Load, Select, Unary, Var
+from tile_ir.expr import BINARY_FUNCTIONS, Binary, Cast, Const, Expr, Load, Select, Unary, Var
 from tile_ir.location import Loc
 from tile_ir.nodes import (
     Alloc,
@@ -92,7 +92,7 @@ def _spell(expr: Expr) -> tuple[str, int]:
             return text, _UNARY if text.startswith("-") else _ATOM
         case Var(name=name):
             return f"%{name}", _ATOM
-        case Binary(op="min" | "max" as op, left=a, right=b):
+        case Binary(op=op, left=a, right=b) if op in BINARY_FUNCTIONS:
             return f"{op}({_expr(a, 0)}, {_expr(b, 0)})", _ATOM
         case Binary(op=op, left=a, right=b):
             level = PRECEDENCE[op]

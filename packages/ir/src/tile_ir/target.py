@@ -24,9 +24,13 @@ class Target:
     l2_bytes: int
     capacity: Mapping[Memory, int] = field(hash=False)
     alignment: Mapping[Memory, int] = field(hash=False)
+    # What documents name and the compiler takes, and what the hardware tells apart.
     events_per_pair: int = 8
+    encoded_events_per_pair: int = 16
     cross_flags: int = 16
     user_cross_flags: int = 11
+    compiler_cross_flags: int = 8
+    cross_counter_limit: int = 15
     vector_repeat_bytes: int = 256
     block_bytes: int = 32
     fractal_rows: int = 16

@@ -182,7 +182,7 @@ def _span(
     buffer = region.buffer
     if buffer.memory is Memory.GM:
         return _gm_span(buffer, boxes, known, values)
-    steps, bits, total = _layout(buffer)
+    steps, bits, total = layout(buffer)
     if buffer.memory is Memory.UB:
         first = sum(box[0] * step for box, step in zip(boxes, steps, strict=True))
         last = sum(box[1] * step for box, step in zip(boxes, steps, strict=True))
@@ -194,7 +194,7 @@ def _span(
 
 
 @lru_cache(maxsize=4096)
-def _layout(buffer: Buffer) -> tuple[tuple[int, ...], int, int]:
+def layout(buffer: Buffer) -> tuple[tuple[int, ...], int, int]:
     """Steps between elements of each dimension (between slots for leading dimensions of matrices,
     in bytes), the bits of an element, and the bytes the buffer has for itself."""
     shape = buffer.static_shape()
@@ -261,4 +261,4 @@ def _range(expr: Expr, known: Ranges, values: Values) -> Interval:
     return interval(simplify(expr), known)
 
 
-__all__ = ["Touch", "Values", "element", "resolved", "touches", "widened"]
+__all__ = ["Touch", "Values", "element", "layout", "resolved", "touches", "widened"]

@@ -3,7 +3,7 @@ variables. Rewriting keeps every object that did not change."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from tile_ir.bounds import Interval, interval
@@ -169,6 +169,33 @@ def _map_slice(s: Slice, fn: Callable[[Expr], Expr]) -> Slice:
     return Slice(offset, extent, s.stride)
 
 
+def replace_buffers(body: Body, new: Mapping[Buffer, Buffer]) -> Body:
+    """Every use of a buffer that has a replacement is one of that."""
+
+    def element(e: Expr) -> Expr:
+        inside = rebuild(e, element)
+        if isinstance(inside, Load) and inside.buffer in new:
+            return Load(new[inside.buffer], inside.indices)
+        return inside
+
+    def operand(o: Operand) -> Operand:
+        if isinstance(o, Region) and o.buffer in new:
+            return Region(new[o.buffer], o.dims)
+        return o
+
+    def stmt(s: Stmt) -> Stmt:
+        s = map_own_expressions(s, element)
+        match s:
+            case Op(operands=operands):
+                changed = tuple(operand(o) for o in operands)
+                return s if _same(operands, changed) else replace(s, operands=changed)
+            case Store(buffer=buffer) if buffer in new:
+                return replace(s, buffer=new[buffer])
+        return s
+
+    return rewrite(body, stmt)
+
+
 def replace_in(expr: Expr, fn: Callable[[Expr], Expr | None]) -> Expr:
     """The expression with every part for which `fn` gives an answer replaced by it."""
     found = fn(expr)
@@ -228,6 +255,7 @@ __all__ = [
     "map_expressions",
     "map_own_expressions",
     "ranges_inside",
+    "replace_buffers",
     "replace_in",
     "rewrite",
     "walk",

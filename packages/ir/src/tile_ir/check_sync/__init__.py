@@ -8,6 +8,7 @@ what a core signals to another one is early enough.
 
 from __future__ import annotations
 
+from tile_ir.check_sync.across import check_across
 from tile_ir.check_sync.follow import Follower
 from tile_ir.diagnostics import Diagnostic
 from tile_ir.nodes import Func, Section
@@ -25,6 +26,7 @@ def check_sync(func: Func, target: Target = DEFAULT_TARGET) -> tuple[Diagnostic,
     for stmt in func.launch.body:
         if isinstance(stmt, Section):
             found += Follower(func, target).section(stmt)
+    found += check_across(func)
     return tuple(sorted(found, key=lambda d: (d.loc or func.loc, d.slug, d.message)))
 
 

@@ -81,6 +81,14 @@ class Findings:
             "wait for it once behind the last use",
         )
 
+    def undocumented_id(self, op: Op, number: int, documented: int) -> None:
+        self.add(
+            op.loc,
+            "event-id",
+            f"{op.opdef.name}: event_id is {number}, but documents name 0 to {documented - 1} only",
+            f"take an id from 0 to {documented - 1}",
+        )
+
     def unknown_id(self, op: Op, event: Expr) -> None:
         self.add(
             op.loc,

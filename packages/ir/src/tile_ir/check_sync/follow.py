@@ -173,6 +173,8 @@ class Follower:
             self.findings.unknown_id(op, event)
             return states
         for number, state in cases:
+            if number >= self.target.events_per_pair:
+                self.findings.undocumented_id(op, number, self.target.events_per_pair)
             self.one_flag(op, (source, target, number), state)
         return [state for _, state in cases]
 

@@ -141,7 +141,7 @@ def plan_of(
         moduli = events if flag else ways if isinstance(s, (If, While, For)) else slots
         for e in _choosing(s):
             if not isinstance(e, Const) and any(v in depends for v in walk(e)):
-                moduli.update(_moduli(resolved(e, lets), loop.var))
+                moduli.update(moduli_of(resolved(e, lets), loop.var))
     if exact is not None and first is not None and 0 < exact <= MOST_UNROLLED:
         bare = any(_is_bare(s, depends, lets, loop.var) for s in inside)
         small = exact * len(inside) <= MOST_STATEMENTS and exact <= 2
@@ -202,10 +202,10 @@ def _is_bare(stmt: Stmt, depends: frozenset[Var], lets: Mapping[Var, Expr], var:
     event = stmt.operands[0]
     if not isinstance(event, Expr) or not any(v in depends for v in walk(event)):
         return False
-    return not _moduli(resolved(event, lets), var)
+    return not moduli_of(resolved(event, lets), var)
 
 
-def _moduli(expr: Expr, var: Var) -> set[int]:
+def moduli_of(expr: Expr, var: Var) -> set[int]:
     """What an expression takes the variable modulo; inside `x // c % m` that is c * m."""
     found: set[int] = set()
     for part in walk(expr):
@@ -236,4 +236,4 @@ def _guards(stmt: Stmt, depends: frozenset[Var]) -> bool:
     return not effects.isdisjoint(FLAGS) or bool(effects & SYNC and Effect.DATA not in effects)
 
 
-__all__ = ["FLAGS", "MOST_STATES", "SYNC", "Heads", "Node", "Plan", "plan_of"]
+__all__ = ["FLAGS", "MOST_STATES", "SYNC", "Heads", "Node", "Plan", "moduli_of", "plan_of"]

@@ -27,7 +27,8 @@ class CounterOverflow(Exception):
 class CoreState:
     """One core of a block: its memories, its variables, its flags.
 
-    `progress` counts what it did that another core can see; `waiting` says for what it stands.
+    `progress` counts what it did that another core can see; `waiting` says for what it stands;
+    `alone` how many statements it is in that other cores do not go through with it.
     """
 
     kind: Core
@@ -39,6 +40,7 @@ class CoreState:
     counters: list[int] = field(default_factory=lambda: [0] * 16)
     waiting: str = ""
     progress: int = 0
+    alone: int = 0
     loc: Loc | None = None
     deq_scale: Any = None
 

@@ -16,6 +16,7 @@ from tile_ir.geometry import strides
 from tile_ir.interpreter.cores import CoreState, CounterOverflow, Meeting, Steps
 from tile_ir.interpreter.scalars import Unavailable, evaluate
 from tile_ir.interpreter.storage import Storage, on_chip_storage
+from tile_ir.interpreter.text_order import alone_in
 from tile_ir.lazy import np
 from tile_ir.machine import CORE_OF_MEMORY, Core
 from tile_ir.nodes import (
@@ -55,23 +56,34 @@ def interpret(
     *,
     target: Target = DEFAULT_TARGET,
     while_rounds: int = MAX_WHILE_STEPS,
+    in_text_order: bool = False,
 ) -> str:
     """Run a kernel on NumPy arrays, which it changes in place; returns what it printed.
+
+    `in_text_order`: the cores of a block go through the text together, statement by statement, as
+    a kernel means it whose order between cores is left to the compiler; else each runs by itself
+    until it waits.
 
     `arguments` follow the parameters: an array in stored form for a tensor (bfloat16 as uint16), a
     number for a scalar. Symbolic dimensions are read off the arrays. A `while` that goes round more
     than `while_rounds` times is taken for endless. Raises InterpretError.
     """
-    return _Machine(func, arguments, target, while_rounds).run()
+    return _Machine(func, arguments, target, while_rounds, in_text_order).run()
 
 
 class _Machine:
     def __init__(
-        self, func: Func, arguments: Sequence[Any], target: Target, while_rounds: int
+        self,
+        func: Func,
+        arguments: Sequence[Any],
+        target: Target,
+        while_rounds: int,
+        in_text_order: bool = False,
     ) -> None:
         self.func = func
         self.target = target
         self.while_rounds = while_rounds
+        self.alone = alone_in(func) if in_text_order else None
         self.text: list[str] = []
         self.globals: dict[Buffer, Storage] = {}
         self.constants: dict[Var, Any] = {}
@@ -124,7 +136,7 @@ class _Machine:
                     progressed = progressed or core.progress != before
                 except StopIteration:
                     progressed = True
-            if not progressed:
+            if not progressed and self.alone is None:
                 waits = "; ".join(f"{core.name} waits for {core.waiting}" for core, _ in still)
                 raise self.error("deadlock", f"no core can go on: {waits}", still[0][0])
             running = still
@@ -168,9 +180,16 @@ class _Machine:
         for stmt in body:
             core.loc = stmt.loc
             try:
-                yield from self.stmt(stmt, core)
+                if self.alone is not None and id(stmt) in self.alone:
+                    core.alone += 1
+                    yield from self.stmt(stmt, core)
+                    core.alone -= 1
+                else:
+                    yield from self.stmt(stmt, core)
             except OutOfBounds as problem:
                 raise self.error("out-of-bounds", f"{core.name}: {problem}", core) from None
+            if self.alone is not None and not core.alone:
+                yield  # the other cores of the block do this statement too
 
     def stmt(self, stmt: Stmt, core: CoreState) -> Steps:
         match stmt:

@@ -10,6 +10,7 @@ from typing import Any
 from tile_ir.dtypes import BOOL, DTYPES, DType, held
 from tile_ir.expr import (
     LOGICAL,
+    ROUNDINGS,
     UNARY_FUNCTIONS,
     Binary,
     Cast,
@@ -89,6 +90,8 @@ def _unary(op: str, x: Value) -> Value:
             return ~int(x)
         case "not":
             return not x
+    if isinstance(x, float) and op in ROUNDINGS and not math.isfinite(x):
+        return x
     try:
         return UNARY_FUNCTIONS[op](x)
     except OverflowError:

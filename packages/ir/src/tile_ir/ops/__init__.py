@@ -20,6 +20,7 @@ from tile_ir.ops import (
     rearrange,
     reduce,
     repeat_reduce,
+    scan,
     select,
     shmem,
     sort,
@@ -49,6 +50,7 @@ OPS: dict[str, OpDef] = {
         interpolate,
         rearrange,
         repeat_reduce,
+        scan,
         shmem,
         transcendental,
     )

@@ -7,11 +7,18 @@ from typing import Any
 
 from tile_ir.dtypes import BFLOAT16, FLOAT16, FLOAT32, INT8, INT16, INT32
 from tile_ir.lazy import np
-from tile_ir.machine import Core, Memory, Pipe
+from tile_ir.machine import Core, Memory, Pipe, possible
 from tile_ir.nodes import Op
 from tile_ir.opdef import Composite, OpDef, Problem
 from tile_ir.ops.cast import convert
-from tile_ir.ops.movement import DIRECTIONS, FIXPIPE_PAIRS, aligned_rows, clip_tile, same_tile
+from tile_ir.ops.movement import (
+    DIRECTIONS,
+    FIXPIPE_PAIRS,
+    aligned_rows,
+    clip_tile,
+    same_tile,
+    tile_axes,
+)
 from tile_ir.ops.rules import (
     GM,
     L0C,
@@ -36,7 +43,7 @@ def _addable(op: Op) -> Problem | None:
     src, dst = op.region("src"), op.region("dst")
     if src.dtype == dst.dtype and src.memory is not Memory.L0C:
         return None
-    if src.memory is Memory.L0C and (src.dtype, dst.dtype) in FIXPIPE_PAIRS:
+    if Memory.L0C in possible(src.memory) and (src.dtype, dst.dtype) in FIXPIPE_PAIRS:
         return None
     return Problem(
         "dtype-mismatch",
@@ -73,6 +80,7 @@ def _piece(
         namespace=None,
         operands=(source("src", memory), updated("dst", GM, *ADDABLE)),
         placement=_placement,
+        axes=tile_axes,
         meaning=_added,
         dtype_rule=_addable,
         shape_rule=shape_rule,
@@ -91,6 +99,7 @@ OPS = (
         operands=(source("src", UB | L0C), updated("dst", GM, *ADDABLE)),
         parameters=("dst", "src"),
         placement=_placement,
+        axes=tile_axes,
         meaning=_added,
         composite=Composite.YES,
         clip=clip_tile,

@@ -11,6 +11,7 @@ from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
 from tile_ir.opdef import Access, Composite, OpDef, OperandDef, Problem, Scratch
+from tile_ir.ops.axes import elements
 from tile_ir.ops.rules import (
     BITS,
     UB,
@@ -71,6 +72,7 @@ def _binary(
             scratch_operand(),
         ),
         placement=VECTOR,
+        axes=elements,
         meaning=lambda op, _dst, a, b, _scratch: fn(a, np.asarray(b).astype(a.dtype)),
         elementwise=True,
         composite=composite,
@@ -116,6 +118,7 @@ OPS = (
         ascend_c="Not",
         operands=(destination("dst", UB, *BITS), source("src")),
         placement=VECTOR,
+        axes=elements,
         meaning=lambda op, _dst, src: ~src,
         elementwise=True,
         may_alias=True,

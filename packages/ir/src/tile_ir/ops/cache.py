@@ -7,6 +7,7 @@ from typing import Any
 from tile_ir.machine import Core, Pipe
 from tile_ir.nodes import Op
 from tile_ir.opdef import AttrDef, Effect, OpDef
+from tile_ir.ops.axes import whole
 from tile_ir.ops.rules import GM, on, updated
 
 
@@ -30,6 +31,7 @@ OPS = (
             ),
         ),
         placement=on(Core.EITHER, Pipe.S),
+        axes=whole,
         meaning=_nothing,
         effect=Effect.CACHE,
     ),

@@ -9,6 +9,7 @@ from tile_ir.lazy import np
 from tile_ir.machine import Core, Pipe
 from tile_ir.nodes import Op
 from tile_ir.opdef import AttrDef, Effect, OpDef, Problem
+from tile_ir.ops.axes import elements, whole
 from tile_ir.ops.rules import (
     VECTOR,
     all_rules,
@@ -204,6 +205,7 @@ OPS = (
         namespace="",
         operands=(scalar("scale"),),
         placement=on(Core.VECTOR, Pipe.S),
+        axes=whole,
         meaning=lambda op, scale: None,
         effect=Effect.SET_DEQ_SCALE,
     ),
@@ -223,6 +225,7 @@ OPS = (
             ),
         ),
         placement=VECTOR,
+        axes=elements,
         meaning=_cast,
         reads_deq_scale=lambda op: _pair(op) in DEQUANTIZING,
         elementwise=True,

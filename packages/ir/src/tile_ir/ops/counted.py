@@ -13,6 +13,7 @@ from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op
 from tile_ir.opdef import OpDef, OperandDef, Problem, Scratch
+from tile_ir.ops.axes import elements
 from tile_ir.ops.elementwise import BINARY, UNARY, scalar_type
 from tile_ir.ops.rules import (
     ARITHMETIC,
@@ -80,6 +81,7 @@ def _counted(
         operands=(*operands, scalar("count", optional=True), scratch_operand()),
         hidden=("scratch",),
         placement=VECTOR,
+        axes=elements,
         meaning=meaning,
         elementwise=True,
         may_alias=True,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT8, INT32
-from tile_ir.expr import Const, Expr, is_constant
+from tile_ir.expr import Expr, is_constant
 from tile_ir.lazy import np
 from tile_ir.machine import Core, Pipe
 from tile_ir.nodes import Op
 from tile_ir.opdef import Access, AttrDef, Composite, OpDef, OperandDef, Problem
+from tile_ir.ops.axes import whole
 from tile_ir.ops.rules import (
     L0A,
     L0B,
@@ -133,10 +134,11 @@ def _init_is_bool(op: Op) -> Problem | None:
     return None
 
 
-def _never_starts(op: Op) -> bool:
-    """Whether `init` can not hold, so that C is never overwritten."""
+def _starts(op: Op) -> Expr:
+    """C is overwritten where `init` holds."""
     init = op.operand("init")
-    return isinstance(init, Const) and not init.value
+    assert isinstance(init, Expr), "checked by the record"
+    return init
 
 
 def _cost(op: Op) -> float:
@@ -183,12 +185,13 @@ GEMM = OpDef(
     attrs=(AttrDef("transpose_A", bool, False), AttrDef("transpose_B", bool, False)),
     parameters=("A", "B", "C", "transpose_A", "transpose_B", "init"),
     placement=on(Core.CUBE, Pipe.M),
+    axes=whole,
     meaning=_multiply,
     composite=Composite.YES,
     dtype_rule=_problems,
     shape_rule=_shapes,
     cost=_cost,
-    accumulates=_never_starts,
+    overwrites=_starts,
 )
 
 MMA = OpDef(
@@ -199,11 +202,12 @@ MMA = OpDef(
     namespace="",
     operands=(source("A", L0A, *INPUTS), source("B", L0B), updated("C", L0C), _init()),
     placement=on(Core.CUBE, Pipe.M),
+    axes=whole,
     meaning=_multiply,
     dtype_rule=_problems,
     shape_rule=_shapes,
     cost=_cost,
-    accumulates=_never_starts,
+    overwrites=_starts,
     in_order=True,
 )
 
@@ -215,6 +219,7 @@ CLEAR = OpDef(
     namespace=None,
     operands=(destination("dst", L0C, FLOAT32, INT32),),
     placement=on(Core.CUBE, Pipe.M),
+    axes=whole,
     meaning=lambda op, dst: np.zeros_like(dst),
     composite=Composite.YES,
     shape_rule=_whole_accumulator,
@@ -229,6 +234,7 @@ ZERO = OpDef(
     namespace=None,
     operands=(destination("dst", L0A | L0B, *INPUTS),),
     placement=on(Core.CUBE, Pipe.MTE1),
+    axes=whole,
     meaning=lambda op, dst: np.zeros_like(dst),
     cost=transfer_cost(28, 256),
 )

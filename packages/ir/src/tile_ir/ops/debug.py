@@ -9,6 +9,7 @@ from tile_ir.expr import Expr
 from tile_ir.machine import Core, Memory, Pipe
 from tile_ir.nodes import Op, Region
 from tile_ir.opdef import Access, AttrDef, Effect, OpDef, OperandDef, Problem, core_of_region
+from tile_ir.ops.axes import whole
 from tile_ir.ops.rules import on, regions, scalar
 
 PRINTABLE = frozenset(Memory) - {Memory.VAR}
@@ -84,6 +85,7 @@ OPS = (
         attrs=(AttrDef("fmt", str),),
         parameters=("fmt", "args"),
         placement=on(Core.EITHER, Pipe.S),
+        axes=whole,
         meaning=_nothing,
         effect=Effect.PRINT,
         shape_rule=_format,
@@ -98,6 +100,7 @@ OPS = (
         attrs=(AttrDef("desc", int),),
         parameters=("buffer", "desc", "size"),
         placement=_dump_placement,
+        axes=whole,
         meaning=_nothing,
         effect=Effect.DUMP,
     ),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tile_ir.dtypes import FLOAT16, FLOAT32, INT8, INT32, INT64, UINT8, UINT64, DType
-from tile_ir.expr import Expr, constant_value, is_constant
+from tile_ir.dtypes import BOOL, FLOAT16, FLOAT32, INT8, INT32, INT64, UINT8, UINT64, DType
+from tile_ir.expr import Const, Expr, constant_value, is_constant
 from tile_ir.geometry import element_count
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
 from tile_ir.opdef import Access, Composite, OpDef, OperandDef, Problem, Scratch
+from tile_ir.ops.axes import elements
 from tile_ir.ops.rules import (
     ARITHMETIC,
     FILLABLE,
@@ -102,13 +103,15 @@ def _vector_op(
         ascend_c=api,
         operands=operands,
         placement=VECTOR,
+        axes=elements,
         meaning=meaning,
         elementwise=True,
         may_alias=may_alias,
         dtype_rule=all_rules(same_dtype, scalar_type),
         shape_rule=same_size,
         cost=vector_cost(*rates),
-        accumulates=lambda op: operands[0].access is Access.READ_WRITE,
+        # Those that read their destination add to it.
+        overwrites=lambda op: Const(False, BOOL),
     )
 
 
@@ -131,14 +134,14 @@ def _divide(op: Op, _dst: Any, a: Any, b: Any) -> Any:
         return a * (np.float32(1.0) / np.float32(b)).astype(a.dtype)
 
 
-def _maximum(a: Any, b: Any) -> Any:
+def maximum(a: Any, b: Any) -> Any:
     """NaN wins, and 0 is above -0 (hardware.md, section 3.6)."""
     result = np.maximum(a, b)
     zeros = (a == 0) & (b == 0)
     return np.where(zeros, np.where(np.signbit(a) & np.signbit(b), a, np.abs(a)), result)
 
 
-def _minimum(a: Any, b: Any) -> Any:
+def minimum(a: Any, b: Any) -> Any:
     """NaN wins, and -0 is below 0."""
     result = np.minimum(a, b)
     zeros = (a == 0) & (b == 0)
@@ -159,14 +162,14 @@ BINARY = (
     ),
     _binary(
         "max",
-        _maximum,
+        maximum,
         ARITHMETIC,
         "dst = max(src0, src1); NaN wins, max(0, -0) is 0",
         "Max / Maxs",
     ),
     _binary(
         "min",
-        _minimum,
+        minimum,
         ARITHMETIC,
         "dst = min(src0, src1); NaN wins, min(0, -0) is -0",
         "Min / Mins",
@@ -324,6 +327,7 @@ def _composed_unary(name: str, meaning: Callable[..., Any], doc: str, api: str) 
         ascend_c=api,
         operands=(destination("dst", UB, *FLOATS), source("src"), scratch_operand()),
         placement=VECTOR,
+        axes=elements,
         meaning=lambda op, _dst, src, _scratch: meaning(op, src),
         elementwise=True,
         composite=Composite.YES,
@@ -402,6 +406,7 @@ FILL = (
         ascend_c="Duplicate",
         operands=(destination("dst", UB, *FILLABLE, *PAIRED), scalar("value")),
         placement=VECTOR,
+        axes=elements,
         meaning=_fill,
         elementwise=True,
         may_alias=True,
@@ -416,6 +421,7 @@ FILL = (
         operands=(destination("dst", UB, *FILLABLE, *PAIRED),),
         dtype_rule=_fill_width,
         placement=VECTOR,
+        axes=elements,
         meaning=lambda op, dst: np.zeros_like(dst),
         elementwise=True,
         may_alias=True,

@@ -1,4 +1,5 @@
-"""One value per row against whole rows, and the raw block broadcast (language.md, section 3.9)."""
+"""One value per row or per column against a whole matrix, and the raw block broadcast (language.md,
+sections 3.9 and 22.1)."""
 
 from __future__ import annotations
 
@@ -7,11 +8,19 @@ from typing import Any
 
 from tile_ir.dtypes import DType
 from tile_ir.expr import constant_value
-from tile_ir.geometry import BLOCK_BYTES, element_count, is_contiguous, trailing_matrix
+from tile_ir.geometry import (
+    BLOCK_BYTES,
+    active_dims,
+    element_count,
+    is_contiguous,
+    trailing_matrix,
+)
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
-from tile_ir.opdef import Access, AttrDef, OpDef, OperandDef, Problem, Scratch
+from tile_ir.opdef import Access, AttrDef, Axes, OpDef, OperandDef, Problem, Scratch
+from tile_ir.ops.axes import labelled, whole
+from tile_ir.ops.elementwise import maximum, minimum
 from tile_ir.ops.rules import (
     ARITHMETIC,
     FILLABLE,
@@ -53,10 +62,9 @@ def is_expanded(op: Op) -> bool:
     )
 
 
-def _shapes(op: Op) -> Problem | None:
-    """dst and src0 are matrices of one size; src1 has a value or a block of 32 bytes for each
-    row."""
-    dst, src0, src1 = (op.region(n) for n in ("dst", "src0", "src1"))
+def _matrices(op: Op) -> Problem | None:
+    """dst and src0 are matrices of one size."""
+    dst, src0 = op.region("dst"), op.region("src0")
     for name in ("dst", "src0"):
         if len(op.region(name).dims) < 2:
             return Problem(
@@ -76,6 +84,16 @@ def _shapes(op: Op) -> Problem | None:
             "src0",
             "give both the same rows and columns",
         )
+    return None
+
+
+def _row_shapes(op: Op) -> Problem | None:
+    """dst and src0 are matrices of one size; src1 has a value or a block of 32 bytes for each
+    row."""
+    problem = _matrices(op)
+    if problem is not None:
+        return problem
+    dst, src1 = op.region("dst"), op.region("src1")
     if is_expanded(op):
         return _contiguous(op, "src1")
     rows = dst.extents[-2]
@@ -87,6 +105,45 @@ def _shapes(op: Op) -> Problem | None:
             f"value per row of dst `{dst.buffer.name}` {shape_text(dst)}, or a block of {block}",
             "src1",
             "src1 is [rows], [rows, 1] or what T.tile.brcb_experiment made",
+        )
+    return _contiguous(op, "src1")
+
+
+def row_axes(op: Op) -> Axes:
+    """Rows of the matrices, with a value or a block of src1 for each."""
+    dst, src0, src1 = (op.region(n) for n in ("dst", "src0", "src1"))
+    given = (len(src1.dims) - 2,) if is_expanded(op) else active_dims(src1)
+    if len(given) != 1:
+        return whole(op)
+    rows = {n: {len(r.dims) - 2: 0} for n, r in (("dst", dst), ("src0", src0))}
+    return labelled(op, {**rows, "src1": {given[0]: 0}})
+
+
+def column_axes(op: Op) -> Axes:
+    """Rows of the matrices, each with all values of src1; columns with one value each."""
+    dst, src0, src1 = (op.region(n) for n in ("dst", "src0", "src1"))
+    given = active_dims(src1)
+    if len(given) != 1:
+        return whole(op)
+    matrices = {
+        n: {len(r.dims) - 2: 0, len(r.dims) - 1: 1} for n, r in (("dst", dst), ("src0", src0))
+    }
+    return labelled(op, {**matrices, "src1": {given[0]: 1}})
+
+
+def _column_shapes(op: Op) -> Problem | None:
+    """dst and src0 are matrices of one size; src1 has a value for each column."""
+    problem = _matrices(op)
+    if problem is not None:
+        return problem
+    dst, src1 = op.region("dst"), op.region("src1")
+    if element_count(src1) != dst.extents[-1]:
+        return Problem(
+            "shape-mismatch",
+            f"{op.opdef.name}: src1 `{src1.buffer.name}` has {shape_text(src1)}, expected one "
+            f"value per column of dst `{dst.buffer.name}` {shape_text(dst)}",
+            "src1",
+            "src1 is [columns] or [1, columns]",
         )
     return _contiguous(op, "src1")
 
@@ -113,7 +170,7 @@ def _row_wise(fn: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     def meaning(op: Op, dst: Any, a: Any, b: Any, *_rest: Any) -> Any:
         column = b[..., :1] if is_expanded(op) else b
         with np.errstate(all="ignore"):
-            result = fn(a.reshape(-1, a.shape[-1]), column.reshape(-1, 1))
+            result = fn(a.reshape(a.shape[-2:]), column.reshape(column.size, 1))
             return result.astype(dst.dtype).reshape(dst.shape)
 
     return meaning
@@ -137,12 +194,41 @@ def _row_expand(
         ),
         hidden=("scratch",),
         placement=VECTOR,
+        axes=row_axes,
         meaning=_row_wise(fn),
         may_alias=True,
         dtype_rule=same_dtype,
-        shape_rule=_shapes,
+        shape_rule=_row_shapes,
         scratch=_scratch,
         cost=vector_cost(64, 32),
+    )
+
+
+def _column_wise(fn: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def meaning(op: Op, dst: Any, a: Any, b: Any) -> Any:
+        with np.errstate(all="ignore"):
+            result = fn(a.reshape(a.shape[-2:]), b.reshape(1, b.size))
+            return result.astype(dst.dtype).reshape(dst.shape)
+
+    return meaning
+
+
+def _column_expand(
+    name: str, fn: Callable[[Any, Any], Any], dtypes: tuple[DType, ...], sign: str, api: str
+) -> OpDef:
+    return OpDef(
+        name=name,
+        family="expand",
+        doc=f"dst[r, c] = src0[r, c] {sign} src1[c]; src1 has a value per column",
+        ascend_c=api,
+        operands=(destination("dst", UB, *dtypes), source("src0"), source("src1")),
+        placement=VECTOR,
+        meaning=_column_wise(fn),
+        axes=column_axes,
+        may_alias=True,
+        dtype_rule=same_dtype,
+        shape_rule=_column_shapes,
+        cost=vector_cost(128, 64),
     )
 
 
@@ -185,11 +271,23 @@ def _brcb(op: Op, dst: Any, src: Any) -> Any:
     return flat.reshape(dst.shape)
 
 
+# What stands between a matrix and its rows or columns: meaning, types, sign, instruction.
+_BETWEEN: dict[str, tuple[Callable[[Any, Any], Any], tuple[DType, ...], str, str]] = {
+    "add": (lambda a, b: a + b, ARITHMETIC, "+", "Add"),
+    "sub": (lambda a, b: a - b, ARITHMETIC, "-", "Sub"),
+    "mul": (lambda a, b: a * b, ARITHMETIC, "*", "Mul"),
+    "div": (lambda a, b: a / b, FLOATS, "/", "Div"),
+    "max": (maximum, ARITHMETIC, "max", "Max"),
+    "min": (minimum, ARITHMETIC, "min", "Min"),
+}
+
 OPS = (
-    _row_expand("row_expand_mul", lambda a, b: a * b, ARITHMETIC, "*", "Mul"),
-    _row_expand("row_expand_mul_experiment", lambda a, b: a * b, ARITHMETIC, "*", "Mul"),
-    _row_expand("row_expand_sub_experiment", lambda a, b: a - b, ARITHMETIC, "-", "Sub"),
-    _row_expand("row_expand_div_experiment", lambda a, b: a / b, FLOATS, "/", "Div"),
+    *(_row_expand(f"row_expand_{name}", *facts) for name, facts in _BETWEEN.items()),
+    *(
+        _row_expand(f"row_expand_{name}_experiment", *_BETWEEN[name])
+        for name in ("mul", "sub", "div")
+    ),
+    *(_column_expand(f"column_expand_{name}", *facts) for name, facts in _BETWEEN.items()),
     OpDef(
         name="brcb_experiment",
         family="expand",
@@ -203,6 +301,7 @@ OPS = (
             AttrDef("dst_rep_stride", int),
         ),
         placement=VECTOR,
+        axes=whole,
         meaning=_brcb,
         dtype_rule=same_dtype,
         shape_rule=_brcb_sizes,

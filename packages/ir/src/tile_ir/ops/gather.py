@@ -12,6 +12,7 @@ from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op
 from tile_ir.opdef import AttrDef, Composite, OpDef, OutOfBounds, Problem, Scratch
+from tile_ir.ops.axes import elements_of, whole
 from tile_ir.ops.rules import (
     FILLABLE,
     UB,
@@ -230,6 +231,7 @@ OPS = (
             scalar("base"),
         ),
         placement=VECTOR,
+        axes=elements_of("dst", "offset"),
         meaning=_gather,
         flat=True,
         uses=_gather_uses,
@@ -251,6 +253,7 @@ OPS = (
         ),
         hidden=("scratch",),
         placement=VECTOR,
+        axes=elements_of("dst", "index"),
         meaning=_gather_elements,
         composite=Composite.YES,
         uses=_gather_uses,
@@ -269,6 +272,7 @@ OPS = (
         operands=(destination("dst", UB, *FILLABLE), source("src")),
         attrs=(AttrDef("pattern", str, choices=tuple(PATTERNS)),),
         placement=VECTOR,
+        axes=whole,
         meaning=_gather_mask,
         flat=True,
         uses=_pattern_uses,
@@ -294,6 +298,7 @@ OPS = (
         ),
         attrs=(AttrDef("reduceMode", bool),),
         placement=VECTOR,
+        axes=whole,
         meaning=_gather_bits,
         flat=True,
         dtype_rule=all_rules(_same_elements, _pattern_width, integer_scalars),
@@ -314,6 +319,7 @@ OPS = (
             scalar("dstRepStride"),
         ),
         placement=VECTOR,
+        axes=whole,
         meaning=_gather_blocks,
         flat=True,
         dtype_rule=all_rules(_same_elements, integer_scalars),

@@ -10,6 +10,7 @@ from tile_ir.geometry import BLOCK_BYTES, matrix_view
 from tile_ir.lazy import np
 from tile_ir.nodes import Op
 from tile_ir.opdef import OpDef, Problem
+from tile_ir.ops.axes import whole
 from tile_ir.ops.counted import check_count
 from tile_ir.ops.elementwise import scalar_type
 from tile_ir.ops.rules import UB, VECTOR, all_rules, destination, scalar, vector_cost
@@ -66,6 +67,7 @@ OPS = (
         ascend_c="Duplicate, Adds",
         operands=(destination("dst", UB, *COUNTING), scalar("first")),
         placement=VECTOR,
+        axes=whole,
         meaning=_index,
         dtype_rule=scalar_type,
         shape_rule=_in_rows,
@@ -84,6 +86,7 @@ OPS = (
             scalar("count", optional=True),
         ),
         placement=VECTOR,
+        axes=whole,
         meaning=_arith_progression,
         dtype_rule=scalar_type,
         shape_rule=all_rules(check_count, _in_rows),

@@ -10,6 +10,7 @@ from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op
 from tile_ir.opdef import AttrDef, OpDef, Problem, Scratch
+from tile_ir.ops.axes import whole
 from tile_ir.ops.repeat_reduce import REPEAT_BYTES, in_range, long_enough
 from tile_ir.ops.rules import (
     UB,
@@ -133,6 +134,7 @@ OPS = (
         ),
         hidden=("scratch",),
         placement=VECTOR,
+        axes=whole,
         meaning=_interpolate,
         dtype_rule=_interpolation_types,
         shape_rule=_interpolation_shape,

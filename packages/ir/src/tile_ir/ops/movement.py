@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT8, INT16, INT32, UINT8, DType
@@ -23,9 +24,10 @@ from tile_ir.geometry import (
     transfer_rows,
 )
 from tile_ir.lazy import np
-from tile_ir.machine import Core, Memory, Pipe
+from tile_ir.machine import Core, Memory, Pipe, possible
 from tile_ir.nodes import Op, Region
-from tile_ir.opdef import AttrDef, Composite, OpDef, Problem
+from tile_ir.opdef import AttrDef, Axes, Composite, OpDef, Problem
+from tile_ir.ops.axes import elements, labelled, whole
 from tile_ir.ops.cast import CAST_MODES, DEQUANTIZING, convert, dequantized
 from tile_ir.ops.rules import (
     GM,
@@ -60,6 +62,12 @@ DIRECTIONS: dict[tuple[Memory, Memory], tuple[Core, Pipe]] = {
 }
 # Legal only through a GM workspace that the compiler provides.
 THROUGH_WORKSPACE = {(Memory.UB, Memory.L1), (Memory.L0C, Memory.UB)}
+WAYS = frozenset({*DIRECTIONS, *THROUGH_WORKSPACE})
+
+# Which of them turn a matrix, clamp at zero, or fill what is not there.
+TRANSPOSING = {(Memory.L1, Memory.L0A), (Memory.L1, Memory.L0B)}
+CLAMPING = {(Memory.L0C, Memory.GM), (Memory.L0C, Memory.UB)}
+PADDING = {(Memory.GM, Memory.UB)}
 
 # What Fixpipe converts on the way out of L0C (hardware.md, section 3.5).
 FIXPIPE_PAIRS: set[tuple[DType, DType]] = {
@@ -70,6 +78,11 @@ FIXPIPE_PAIRS: set[tuple[DType, DType]] = {
 }
 
 ANYWHERE = frozenset(Memory) - {Memory.VAR}
+
+
+def goes_through_workspace(op: Op) -> bool:
+    """Whether the operation moves a tile between a vector core and the cube core."""
+    return op.opdef is COPY and _direction(op) in THROUGH_WORKSPACE
 
 
 def cast_mode_of_copy(source_dtype: DType, dtype: DType) -> str:
@@ -86,31 +99,60 @@ def _copy_placement(op: Op) -> tuple[Core, Pipe]:
     return DIRECTIONS.get(_direction(op), (Core.EITHER, Pipe.S))
 
 
+def _ways(op: Op) -> frozenset[tuple[Memory, Memory]]:
+    """The paths that have the options of a copy and convert as its types ask."""
+    src, dst = op.region("src"), op.region("dst")
+    ways = set(WAYS)
+    if op.attr("transpose"):
+        ways &= TRANSPOSING
+    if op.attr("enable_relu"):
+        ways &= CLAMPING
+    if op.attr("pad_value") is not None:
+        ways &= PADDING
+    converting = {way for way in ways if converts(way, src.dtype, dst.dtype)}
+    return frozenset(converting or ways)
+
+
+def converts(way: tuple[Memory, Memory], dtype: DType, to: DType) -> bool:
+    """Whether a path may change the type so: ub to ub as T.tile.cast, results of the cube as their
+    fixpipe, others never."""
+    if dtype == to:
+        return True
+    if way == (Memory.UB, Memory.UB):
+        return (dtype.name, to.name) in CAST_MODES.keys() | DEQUANTIZING
+    return way[0] is Memory.L0C and (dtype, to) in FIXPIPE_PAIRS
+
+
 def _copy_direction(op: Op) -> Problem | None:
     """There is a path between the memories, and it has the options asked for."""
     src, dst = op.region("src"), op.region("dst")
     direction = _direction(op)
     if {Memory.SHARED, Memory.FRAGMENT} & set(direction):
-        return None
-    if direction not in DIRECTIONS and direction not in THROUGH_WORKSPACE:
+        ends = set(product(possible(src.memory), possible(dst.memory)))
+        if ends & _ways(op):
+            return None
+        direction = min(ends & WAYS or ends, key=lambda way: (way[0].value, way[1].value))
+    if direction not in WAYS:
         return Problem(
             "copy-direction",
             f"copy: there is no path from {src.memory.value} (`{src.buffer.name}`) to "
             f"{dst.memory.value} (`{dst.buffer.name}`)",
             "dst",
-            _route(direction),
+            route(direction),
         )
     transpose, relu, pad = op.attr("transpose"), op.attr("enable_relu"), op.attr("pad_value")
-    if transpose and not (src.memory is Memory.L1 and dst.memory in (Memory.L0A, Memory.L0B)):
+    if transpose and direction not in TRANSPOSING:
         return Problem("copy-option", "copy: transpose is only for l1 to l0a or l0b", "transpose")
-    if relu and direction != (Memory.L0C, Memory.GM):
-        return Problem("copy-option", "copy: enable_relu is only for l0c to gm", "enable_relu")
-    if pad is not None and direction != (Memory.GM, Memory.UB):
+    if relu and direction not in CLAMPING:
+        message = "copy: enable_relu is only for l0c to gm or ub"
+        return Problem("copy-option", message, "enable_relu")
+    if pad is not None and direction not in PADDING:
         return Problem("copy-option", "copy: pad_value is only for gm to ub", "pad_value")
     return None
 
 
-def _route(direction: tuple[Memory, Memory]) -> str | None:
+def route(direction: tuple[Memory, Memory]) -> str | None:
+    """What to do where there is no path."""
     match direction:
         case (Memory.GM, Memory.GM):
             return "copy through a buffer in ub"
@@ -118,8 +160,12 @@ def _route(direction: tuple[Memory, Memory]) -> str | None:
             return "copy to l1 first, then to l0a or l0b"
         case (Memory.L1, Memory.UB | Memory.GM):
             return "l1 is read by the cube core only; keep a second copy in gm"
-        case (Memory.UB, Memory.L0A | Memory.L0B | Memory.L0C):
+        case (Memory.UB, Memory.L0A | Memory.L0B):
             return "vector results reach the cube core through gm and l1"
+        case (_, Memory.L0C):
+            return "only products reach l0c: begin with init=True, add tiles on the vector cores"
+        case (Memory.L0C, _):
+            return "products leave l0c for gm or ub"
     return None
 
 
@@ -129,16 +175,13 @@ def _copy_dtypes(op: Op) -> Problem | None:
     if src.dtype == dst.dtype:
         return None if src.dtype.whole_bytes else _packed_copy(src)
     direction = _direction(op)
-    if direction == (Memory.UB, Memory.UB):
-        if (src.dtype.name, dst.dtype.name) in CAST_MODES.keys() | DEQUANTIZING:
-            return None
-        hint = "convert in two steps with T.tile.cast"
-    elif direction == (Memory.L0C, Memory.GM):
-        if (src.dtype, dst.dtype) in FIXPIPE_PAIRS:
-            return None
-        hint = "l0c float32 leaves as float32, float16 or bfloat16; int32 as int32"
-    elif {Memory.SHARED, Memory.FRAGMENT} & set(direction):
+    ends = product(possible(src.memory), possible(dst.memory))
+    if any(converts(way, src.dtype, dst.dtype) for way in ends):
         return None
+    if direction == (Memory.UB, Memory.UB):
+        hint = "convert in two steps with T.tile.cast"
+    elif src.memory is Memory.L0C:
+        hint = "l0c float32 leaves as float32, float16 or bfloat16; int32 as int32"
     else:
         hint = "copies between gm and chip do not convert: allocate the tile with the same dtype"
     return Problem(
@@ -198,7 +241,8 @@ def flat_copy(op: Op) -> bool:
     """Whether both sides are contiguous runs of equally many elements that lie inside their
     buffers, so that their ranks do not matter."""
     src, dst = op.region("src"), op.region("dst")
-    if same_shape(src, dst) or not {Memory.GM, Memory.UB}.issuperset(_direction(op)):
+    runs = all(possible(r.memory) & {Memory.GM, Memory.UB} for r in (src, dst))
+    if same_shape(src, dst) or not runs:
         return False
     count = constant_value(element_count(src))
     return (
@@ -206,6 +250,19 @@ def flat_copy(op: Op) -> bool:
         and count == constant_value(element_count(dst))
         and all(is_contiguous(r) and _surely_inside(r) for r in (src, dst))
     )
+
+
+def tile_axes(op: Op) -> Axes:
+    """The dimensions of both sides that correspond; runs of elements have none in common."""
+    src, dst = op.region("src"), op.region("dst")
+    turned = any(a.name == "transpose" and v for a, v in zip(op.opdef.attrs, op.attrs, strict=True))
+    if turned or flat_copy(op):
+        return whole(op)
+    pairs = [(p.src_dim, p.dst_dim) for p in match_copy(src, dst)]
+    both = [
+        (number, a, b) for number, (a, b) in enumerate(pairs) if a is not None and b is not None
+    ]
+    return labelled(op, {"src": {a: n for n, a, _ in both}, "dst": {b: n for n, _, b in both}})
 
 
 def _surely_inside(region: Region) -> bool:
@@ -279,10 +336,12 @@ COPY = OpDef(
         AttrDef("pad_value", float, None),
     ),
     placement=_copy_placement,
+    axes=tile_axes,
     meaning=_copied,
     composite=Composite.YES,
     clip=_clip,
     reads_deq_scale=_dequantizes,
+    paths=_ways,
     # Where there is no path at all, nothing else about the copy matters.
     dtype_rule=all_rules(_copy_direction, _copy_dtypes),
     shape_rule=all_rules(_copy_shapes, even_rows),
@@ -356,6 +415,7 @@ def _movement(
         operands=(source("src", memories[0]), destination("dst", memories[1])),
         attrs=attrs,
         placement=placement,
+        axes=tile_axes,
         meaning=meaning,
         dtype_rule=dtype_rule,
         shape_rule=shape_rule,
@@ -456,6 +516,7 @@ MOVEMENTS = (
         namespace=None,
         operands=(source("src", UB), destination("dst", UB)),
         placement=VECTOR,
+        axes=elements,
         meaning=_moved,
         dtype_rule=same_dtype,
         shape_rule=same_size,
@@ -469,6 +530,7 @@ MOVEMENTS = (
         namespace=None,
         operands=(destination("dst", L1, FLOAT16, BFLOAT16, FLOAT32, INT32, INT8, UINT8, INT16),),
         placement=on(Core.CUBE, Pipe.MTE2),
+        axes=whole,
         meaning=lambda op, dst: np.zeros_like(dst),
         cost=transfer_cost(28, 128),
     ),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tile_ir.nodes import Op
-from tile_ir.opdef import OpDef, Problem
+from tile_ir.opdef import Axes, OpDef, Problem
+from tile_ir.ops.axes import labelled
 from tile_ir.ops.rules import (
     FILLABLE,
     UB,
@@ -62,6 +63,12 @@ def _sizes(op: Op) -> Problem | None:
     return None
 
 
+def turned_axes(op: Op) -> Axes:
+    """Rows of one matrix are columns of the other."""
+    src, dst = len(op.region("src").dims), len(op.region("dst").dims)
+    return labelled(op, {"src": {src - 2: 0, src - 1: 1}, "dst": {dst - 2: 1, dst - 1: 0}})
+
+
 def _transpose(op: Op, dst: Any, src: Any) -> Any:
     return src.reshape(src.shape[-2:]).T.reshape(dst.shape)
 
@@ -74,6 +81,7 @@ OPS = (
         ascend_c="TransDataTo5HD",
         operands=(destination("dst", UB, *FILLABLE), source("src")),
         placement=VECTOR,
+        axes=turned_axes,
         meaning=_transpose,
         dtype_rule=same_dtype,
         shape_rule=_sizes,

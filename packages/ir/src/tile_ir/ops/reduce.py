@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from tile_ir.bounds import simplify
-from tile_ir.dtypes import FLOAT16, FLOAT32
-from tile_ir.expr import constant_value, is_constant
-from tile_ir.geometry import is_contiguous, trailing_matrix
+from tile_ir.dtypes import BOOL, FLOAT16, FLOAT32
+from tile_ir.expr import Const, constant_value, is_constant
+from tile_ir.geometry import active_dims, is_contiguous, trailing_matrix
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
-from tile_ir.opdef import AttrDef, OpDef, Problem, Scratch
+from tile_ir.opdef import AttrDef, Axes, OpDef, Problem, Scratch
+from tile_ir.ops.axes import elements, labelled, whole
 from tile_ir.ops.expand import column_scratch
 from tile_ir.ops.rules import (
     FILLABLE,
@@ -43,7 +44,7 @@ def reduced_axis(op: Op) -> int:
     return 1 if rank == 1 or op.attr("dim") in (1, -1) else 0
 
 
-def _axis(op: Op) -> Problem | None:
+def check_axis(op: Op) -> Problem | None:
     """`dim` is one of the last two dimensions."""
     src, dim = op.region("src"), op.attr("dim")
     rank = len(src.dims)
@@ -92,6 +93,15 @@ def _matrix(values: Any) -> Any:
     return values.reshape(-1, values.shape[-1]) if values.ndim != 2 else values
 
 
+def reduction_axes(op: Op) -> Axes:
+    """The dimension that is kept; the reduced one is needed whole."""
+    src, dst = op.region("src"), op.region("dst")
+    kept, result = len(src.dims) - 1 - reduced_axis(op), active_dims(dst)
+    if kept < 0 or len(result) != 1:
+        return whole(op)
+    return labelled(op, {"src": {kept: 0}, "dst": {result[0]: 0}})
+
+
 def _reduction(
     name: str, fn: Callable[..., Any], combine: Callable[..., Any], doc: str, sums: bool = False
 ) -> OpDef:
@@ -111,11 +121,12 @@ def _reduction(
         attrs=(AttrDef("dim", int, -1), AttrDef("clear", bool, True)),
         hidden=("scratch",),
         placement=VECTOR,
+        axes=reduction_axes,
         meaning=meaning,
         dtype_rule=same_dtype,
-        shape_rule=all_rules(_axis, _result_shape),
+        shape_rule=all_rules(check_axis, _result_shape),
         scratch=lambda op: _reduce_scratch(op, sums),
-        accumulates=lambda op: not op.attr("clear"),
+        overwrites=lambda op: Const(bool(op.attr("clear")), BOOL),
         cost=vector_cost(128 / 7, 64 / 7),
     )
 
@@ -237,6 +248,18 @@ def _broadcast_shapes(op: Op) -> Problem | None:
     return one_matrix(op, "dst")
 
 
+def broadcast_axes(op: Op) -> Axes:
+    """Rows and columns of the result; the source has one of them."""
+    src, dst = op.region("src"), op.region("dst")
+    axis, given = broadcast_axis(op), active_dims(src)
+    if axis == 2:
+        return elements(op)
+    if len(given) > 1:
+        return whole(op)
+    sides = dict(zip(range(len(dst.dims))[-2:], (0, 1)[-len(dst.dims) :], strict=False))
+    return labelled(op, {"dst": sides, "src": {dim: 1 - axis for dim in given}})
+
+
 def _broadcast(op: Op, dst: Any, src: Any, _scratch: Any) -> Any:
     rows, columns = (1, *dst.shape)[-2:]
     axis = broadcast_axis(op)
@@ -263,6 +286,7 @@ BROADCAST = OpDef(
     attrs=(AttrDef("axis", int, None),),
     hidden=("scratch",),
     placement=VECTOR,
+    axes=broadcast_axes,
     meaning=_broadcast,
     dtype_rule=same_dtype,
     shape_rule=_broadcast_shapes,

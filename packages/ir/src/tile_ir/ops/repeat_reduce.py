@@ -13,6 +13,7 @@ from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op
 from tile_ir.opdef import AttrDef, OpDef, OperandDef, Problem, Scratch
+from tile_ir.ops.axes import whole
 from tile_ir.ops.rules import (
     FLOATS,
     UB,
@@ -165,6 +166,7 @@ def _reduce(
         operands=(updated("dst", UB, *FLOATS), source("src")),
         attrs=attrs,
         placement=VECTOR,
+        axes=whole,
         meaning=meaning,
         dtype_rule=same_dtype,
         shape_rule=shape_rule,
@@ -271,6 +273,7 @@ def _sum_op(
         hidden=("scratch",),
         parameters=parameters,
         placement=VECTOR,
+        axes=whole,
         meaning=meaning,
         dtype_rule=same_dtype,
         shape_rule=shape_rule,

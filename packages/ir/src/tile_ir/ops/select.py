@@ -10,11 +10,12 @@ from typing import Any
 
 from tile_ir.dtypes import FLOAT16, FLOAT32, INT8, INT32, UINT8, UINT32
 from tile_ir.expr import Const, Expr, ceildiv, constant_value
-from tile_ir.geometry import element_count
+from tile_ir.geometry import active_dims, element_count, squeezed
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
-from tile_ir.opdef import Access, AttrDef, OpDef, OperandDef, Problem, Scratch
+from tile_ir.opdef import Access, AttrDef, Axes, AxesRule, OpDef, OperandDef, Problem, Scratch
+from tile_ir.ops.axes import labelled, whole
 from tile_ir.ops.rules import (
     FILLABLE,
     UB,
@@ -24,6 +25,7 @@ from tile_ir.ops.rules import (
     exact_sizes,
     integer_scalar,
     leading,
+    regions,
     same_size_of,
     scratch_operand,
     shape_text,
@@ -40,6 +42,23 @@ REGISTER, SCALAR, TENSOR = (
 # Elements whose bits fill a block of 32 bytes, and bytes of one vector repeat.
 GROUP = 256
 REPEAT_BYTES = 256
+
+
+def row_axes(bits: str) -> AxesRule:
+    """Row by row, where the bits of a row of elements are whole bytes, a row of `bits`."""
+
+    def rule(op: Op) -> Axes:
+        packed = squeezed(op.region(bits))
+        shapes = {squeezed(r) for name, r in regions(op) if name != bits}
+        shape = next(iter(shapes))
+        columns = constant_value(shape[-1]) if len(shape) == 2 else None
+        if len(shapes) != 1 or columns is None or packed != (shape[0], Const(columns // 8)):
+            return whole(op)
+        if columns % 8:
+            return whole(op)
+        return labelled(op, {name: {active_dims(r)[0]: 0} for name, r in regions(op)})
+
+    return rule
 
 
 def lanes(region: Region) -> int:
@@ -175,6 +194,11 @@ def _select(op: Op, dst: Any, mask: Any, src0: Any, src1: Any, _scratch: Any) ->
     return np.where(chosen, src0.reshape(-1), other).reshape(dst.shape)
 
 
+def _select_axes(op: Op) -> Axes:
+    """Bits of the register serve several repeats."""
+    return whole(op) if op.attr("selMode") == REGISTER else row_axes("selMask")(op)
+
+
 def uses_register(op: Op) -> bool:
     """Whether the same bits serve several repeats; one repeat is the same in all modes."""
     count = constant_value(element_count(op.region("dst")))
@@ -197,6 +221,7 @@ OPS = (
         attrs=(AttrDef("mode", str, choices=COMPARE_MODES),),
         hidden=("scratch",),
         placement=VECTOR,
+        axes=row_axes("dst"),
         meaning=_compare,
         flat=True,
         uses=_compare_uses,
@@ -221,6 +246,7 @@ OPS = (
         attrs=(AttrDef("selMode", str, choices=(REGISTER, SCALAR, TENSOR)),),
         hidden=("scratch",),
         placement=VECTOR,
+        axes=_select_axes,
         meaning=_select,
         flat=True,
         may_alias=True,

@@ -8,6 +8,7 @@ from tile_ir.expr import Expr
 from tile_ir.machine import Core, Pipe
 from tile_ir.nodes import Op
 from tile_ir.opdef import OpDef, OperandDef, Problem
+from tile_ir.ops.axes import whole
 from tile_ir.ops.rules import GM, UB, all_rules, destination, on, same_dtype, scalar, source
 
 NEEDS = "needs several NPUs (SHMEM)"
@@ -37,6 +38,7 @@ def _transfer(
         namespace="",
         operands=(*regions, scalar("nelems"), scalar("newPe"), *more),
         placement=on(Core.VECTOR, pipe),
+        axes=whole,
         meaning=_nothing,
         dtype_rule=all_rules(same_dtype, _integers),
         unavailable=NEEDS,

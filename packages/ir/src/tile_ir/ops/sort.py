@@ -16,6 +16,7 @@ from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
 from tile_ir.opdef import Access, OpDef, OperandDef, Problem, Scratch
+from tile_ir.ops.axes import whole
 from tile_ir.ops.rules import (
     FLOATS,
     UB,
@@ -226,6 +227,7 @@ OPS = (
         ),
         hidden=("scratch",),
         placement=VECTOR,
+        axes=whole,
         meaning=_sort,
         flat=True,
         uses=_sort_uses,
@@ -249,6 +251,7 @@ OPS = (
         ),
         hidden=("scratch",),
         placement=VECTOR,
+        axes=whole,
         meaning=_topk,
         flat=True,
         uses=_topk_uses,
@@ -269,6 +272,7 @@ OPS = (
             source("src1", UB, UINT32, INT32),
         ),
         placement=VECTOR,
+        axes=whole,
         meaning=_sort32,
         flat=True,
         uses=_sort32_uses,
@@ -286,6 +290,7 @@ OPS = (
             OperandDef("srcs", Access.READ, UB, (FLOAT32,), variadic=True),
         ),
         placement=VECTOR,
+        axes=whole,
         meaning=_merge,
         flat=True,
         uses=_merge_uses,

@@ -8,6 +8,7 @@ from tile_ir.expr import Expr, constant_value
 from tile_ir.machine import PIPES_OF_CORE, Core, Pipe
 from tile_ir.nodes import Op
 from tile_ir.opdef import AttrDef, Effect, OpDef, Problem
+from tile_ir.ops.axes import whole
 from tile_ir.ops.rules import on, scalar
 
 PIPES = tuple(p.value for p in Pipe if p is not Pipe.ALL)
@@ -45,7 +46,8 @@ CUBE_FLAG_PAIRS = {
 VECTOR_PIPES = tuple(p.value for p in PIPES_OF_CORE[Core.VECTOR])
 VECTOR_FLAG_PAIRS = {(a, b) for a in VECTOR_PIPES for b in VECTOR_PIPES if a != b}
 
-EVENT_IDS = 8
+# What the hardware tells apart; documents name the first 8 only (Target.events_per_pair).
+EVENT_IDS = 16
 CROSS_FLAG_IDS = 16
 
 
@@ -61,7 +63,7 @@ def flag_core(op: Op) -> Core:
 
 
 def _flag_pair(op: Op) -> Problem | None:
-    """A core has a flag between the two pipes; `event_id` is 0 to 7."""
+    """A core has a flag between the two pipes; `event_id` is 0 to 15."""
     pair = (op.attr("src_pipe"), op.attr("dst_pipe"))
     if pair[0] == pair[1]:
         return Problem(
@@ -104,6 +106,7 @@ def _flag(name: str, effect: Effect, doc: str, api: str) -> OpDef:
         attrs=(AttrDef("src_pipe", str, choices=PIPES), AttrDef("dst_pipe", str, choices=PIPES)),
         parameters=("src_pipe", "dst_pipe", "event_id"),
         placement=lambda op: (flag_core(op), Pipe.S),
+        axes=whole,
         meaning=_nothing,
         effect=effect,
         shape_rule=_flag_pair,
@@ -161,6 +164,7 @@ OPS = (
         operands=(),
         attrs=(AttrDef("pipe", str, choices=(*(p for p in PIPES if p != "s"), "all")),),
         placement=_barrier_core,
+        axes=whole,
         meaning=_nothing,
         effect=Effect.BARRIER,
     ),
@@ -172,6 +176,7 @@ OPS = (
         namespace="",
         operands=(),
         placement=on(Core.EITHER, Pipe.ALL),
+        axes=whole,
         meaning=_nothing,
         effect=Effect.BARRIER,
     ),
@@ -188,6 +193,7 @@ OPS = (
         ),
         parameters=("pipe", "flag", "mode"),
         placement=lambda op: (PIPE_CORES.get(op.attr("pipe"), Core.EITHER), Pipe.S),
+        axes=whole,
         meaning=_nothing,
         effect=Effect.SET_CROSS_FLAG,
         shape_rule=_set_cross_flag,
@@ -201,6 +207,7 @@ OPS = (
         operands=(scalar("flag"),),
         attrs=(AttrDef("pipe", str, "", choices=("", *PIPES)),),
         placement=on(Core.EITHER, Pipe.S),
+        axes=whole,
         meaning=_nothing,
         effect=Effect.WAIT_CROSS_FLAG,
         shape_rule=_cross_flag,
@@ -213,6 +220,7 @@ OPS = (
         namespace="",
         operands=(),
         placement=on(Core.EITHER, Pipe.ALL),
+        axes=whole,
         meaning=_nothing,
         effect=Effect.SYNC_ALL,
     ),

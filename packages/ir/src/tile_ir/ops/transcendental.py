@@ -1,7 +1,9 @@
-"""Sine, cosine and power, composed of vector instructions; each says how far it is off."""
+"""Sine, cosine, hyperbolic tangent, error function and power, composed of vector instructions; each
+says how far it is off."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +12,7 @@ from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op
 from tile_ir.opdef import OpDef, OperandDef, Scratch
+from tile_ir.ops.axes import elements
 from tile_ir.ops.counted import CHUNK
 from tile_ir.ops.rules import (
     FLOATS,
@@ -42,6 +45,7 @@ def _function(
         operands=(destination("dst", UB, *dtypes), *sources, scratch_operand()),
         hidden=("scratch",),
         placement=VECTOR,
+        axes=elements,
         meaning=meaning,
         elementwise=True,
         may_alias=True,
@@ -58,6 +62,11 @@ def _wave(fn: Callable[[Any], Any]) -> Callable[..., Any]:
             return fn(np.asarray(x, np.float64))
 
     return meaning
+
+
+def _error_function(op: Op, _dst: Any, x: Any, _scratch: Any) -> Any:
+    values = [math.erf(v) for v in np.asarray(x, np.float64).reshape(-1).tolist()]
+    return np.asarray(values, np.float64).reshape(x.shape)
 
 
 def _power(op: Op, _dst: Any, x: Any, y: Any, _scratch: Any) -> Any:
@@ -101,6 +110,26 @@ OPS = (
         "Muls, Cast, Add, Mul, Adds",
         4,
         2,
+    ),
+    _function(
+        "tanh",
+        (source("src"),),
+        FLOATS,
+        _wave(lambda x: np.tanh(x)),
+        "dst = hyperbolic tangent of src; off by less than 6 ulp of a float, 1 ulp of a half",
+        "Maxs, Mins, Muls, Adds, Mul, Div",
+        4,
+        2.5,
+    ),
+    _function(
+        "erf",
+        (source("src"),),
+        FLOATS,
+        _error_function,
+        "dst = error function of src; off by less than 7 ulp of a float, 1 ulp of a half",
+        "Maxs, Mins, Muls, Adds, Mul, Div",
+        4,
+        2.5,
     ),
     _function(
         "pow",

@@ -1,0 +1,146 @@
+"""Proof that the cores of a block wait for each other as they must, from the final text alone.
+
+The three instruction streams of a block (the cube core and its two vector cores) are run together,
+statement by statement, on every way through them that differs: clocks tell what each pipe knows to
+be complete on all cores. Names of parameters and launch indices stay names, so that places in gm
+are compared for all sizes. Other blocks are not looked at; nor are values: a store that both vector
+cores repeat is told as what it is, and whether its bytes are equal is for the simulator.
+
+Limits: loops whose number of rounds the text does not give run 0 to 3 times and more, and so often
+that a counter would overflow; of long loops rounds in the middle are left out where all are alike.
+Where there are too many ways or statements, that is said.
+"""
+
+from __future__ import annotations
+
+from tile_ir.bounds import EVERYTHING
+from tile_ir.check_sync.across.accesses import Accesses
+from tile_ir.check_sync.across.choices import Again, Path
+from tile_ir.check_sync.across.findings import Findings
+from tile_ir.check_sync.across.run import BlockRun, Budget, Stop, TooLong, shape_of
+from tile_ir.check_sync.across.samples import Samples
+from tile_ir.check_sync.across.streams import NAMES, Stream, signals, streams_of
+from tile_ir.check_sync.across.values import Values
+from tile_ir.diagnostics import Diagnostic
+from tile_ir.expr import Var
+from tile_ir.nodes import Buffer, Func, Op, Region, Store
+from tile_ir.walk import Ranges, launch_ranges
+from tile_ir.walk import walk as walk_statements
+
+# Statements run at most: with every round of every loop; with just enough rounds of long loops to
+# see that nothing changes; with enough to overflow a counter; and with all rounds again, to confirm
+# what was found in fewer.
+WHOLE, BRIEF, SHORT, CONFIRM = 8_000, 40_000, 40_000, 40_000
+MOST_WAYS = 400
+
+
+def check_across(func: Func) -> list[Diagnostic]:
+    """Everything the cores of one block leave to chance between them."""
+    streams = streams_of(func)
+    if not streams:
+        return []
+    proof = _Proof(func, streams)
+    whole = proof.attempt(WHOLE)
+    if whole is None and not any(map(signals, streams)):
+        return proof.given_up()
+    if whole is not None:
+        return whole.all()
+    brief = proof.attempt(BRIEF, reduced=True, brief=True)
+    if brief is not None and not brief.growing and not brief.errors():
+        return brief.all()
+    short = proof.attempt(SHORT, reduced=True) if brief is None or brief.growing else brief
+    if short is not None and not short.all():
+        return []
+    # What was found in fewer rounds than there are may be due to that.
+    confirmed = proof.attempt(CONFIRM) if short is not None else None
+    for found in (confirmed, short, brief):
+        if found is not None:
+            return found.all()
+    return proof.given_up()
+
+
+class _Proof:
+    """What all runs of a kernel share."""
+
+    def __init__(self, func: Func, streams: tuple[Stream, ...]) -> None:
+        self.func = func
+        self.streams = streams
+        scalars: Ranges = {p: EVERYTHING for p in func.params if isinstance(p, Var)}
+        self.known = scalars | launch_ranges(func)
+        written = _written(func)
+        self.values = {s.core: Values(NAMES[s.core], written) for s in streams}
+        self.shape = shape_of(streams)
+        names = {p for p in func.params if isinstance(p, Var)} | {func.launch.block, *func.symbols}
+        self.accesses = Accesses(self.known, Samples(names, self.known), self.shape.period)
+        self.partly = Findings()
+
+    def attempt(
+        self, statements: int, reduced: bool = False, brief: bool = False
+    ) -> Findings | None:
+        """What is found on all ways; None if the budget does not last."""
+        self.accesses.tries.clear()
+        findings, budget, path = Findings(), Budget(statements), Path(self.known)
+        for _ in range(MOST_WAYS):
+            try:
+                self._way(path, findings, budget, reduced, brief)
+            except TooLong:
+                self.partly = findings
+                return None
+            if findings.full() or not path.advance():
+                return findings
+        self.partly = findings
+        return None
+
+    def _way(
+        self, path: Path, findings: Findings, budget: Budget, reduced: bool, brief: bool
+    ) -> None:
+        while True:
+            # What a choice fixes is not known before it is made: begin again with it.
+            trial = Findings()
+            run = BlockRun(
+                self.streams,
+                path,
+                self.values,
+                self.accesses,
+                self.shape,
+                trial,
+                budget,
+                reduced,
+                brief,
+            )
+            try:
+                run.run()
+            except Again:
+                findings.certain, findings.way = path.is_certain(), ""
+                findings.take(trial)
+                continue
+            except Stop:
+                pass
+            findings.certain, findings.way = path.is_certain(), path.says()
+            findings.take(trial)
+            return
+
+    def given_up(self) -> list[Diagnostic]:
+        findings = self.partly
+        findings.unproved(
+            self.func.launch.loc,
+            "there are too many ways through the streams of a block to follow them all",
+            "let the same parameters decide about loops and branches of all cores",
+        )
+        return findings.all()
+
+
+def _written(func: Func) -> frozenset[Buffer]:
+    """The tensors that the kernel itself changes."""
+    found = set[Buffer]()
+    for stmt in walk_statements(func.launch.body):
+        if isinstance(stmt, Store):
+            found.add(stmt.buffer)
+        if isinstance(stmt, Op):
+            for i, operand in enumerate(stmt.operands):
+                if isinstance(operand, Region) and stmt.opdef.operand_def(i).access.writes:
+                    found.add(operand.buffer)
+    return frozenset(found)
+
+
+__all__ = ["check_across"]

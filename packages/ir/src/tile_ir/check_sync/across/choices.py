@@ -1,0 +1,277 @@
+"""The ways a run can take: how often loops run and which branches are taken, where launch indices,
+parameters and data decide. The same expression has the same answer on every core."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+
+from tile_ir.bounds import Interval, linear_form, simplify
+from tile_ir.check_sync.across.values import is_unknown
+from tile_ir.check_sync.conditions import at_least, decide
+from tile_ir.expr import Binary, Const, Expr, Load, Unary, Var, constant_value, equal, walk
+from tile_ir.printer import print_expr
+from tile_ir.walk import Ranges
+
+# A condition of a loop is tried both ways so many times.
+MOST_TIMES = 2
+# Nothing is tried to be proven of expressions with more parts.
+MOST_PARTS = 40
+MOST_FACTS = 6
+
+
+class Again(Exception):
+    """A choice gave a variable its value: the run begins anew with it."""
+
+
+@dataclass(slots=True)
+class Choice:
+    """One question and its answers. `text` says it for people; `facts` is what is not negative
+    with each answer, and `solved` the variable it fixes. `most` is what it may be at most."""
+
+    key: Expr
+    options: tuple[int, ...]
+    text: str
+    counts: bool
+    solved: tuple[Var, tuple[Expr, ...]] | None = None
+    asked: Expr | None = None
+    most: float = 0
+    at: int = 0
+
+    @property
+    def answer(self) -> int:
+        return self.options[self.at]
+
+    def facts(self) -> tuple[Expr, ...]:
+        if self.counts:
+            if self.answer == 0 and self.solved is None:
+                return (simplify(-self.key),)
+            return simplify(self.key - self.answer), simplify(self.answer - self.key)
+        match self.key:
+            case Binary(op=">=", left=x):
+                return (x,) if self.answer else (simplify(-x - 1),)
+            case Binary(op="==", left=a, right=b) if self.answer and a.dtype.is_integer:
+                return simplify(a - b), simplify(b - a)
+        return ()
+
+    def fits(self, value: object) -> bool:
+        """Whether a value of the expression gives this answer."""
+        if value is None:
+            return True
+        if not self.counts:
+            return bool(value) is bool(self.answer)
+        return isinstance(value, int) and max(0, value) == max(0, self.answer)
+
+    def says(self) -> str:
+        if self.solved is not None:
+            var, values = self.solved
+            return f"`{print_expr(var)}` is {print_expr(values[self.at])}"
+        if self.counts:
+            return f"`{self.text}` is {self.answer}"
+        return f"`{self.text}` {'holds' if self.answer else 'does not hold'}"
+
+
+@dataclass(slots=True)
+class Path:
+    """The answers given so far, in the order of the questions; the last one changes first. `proofs`
+    counts what took long."""
+
+    known: Ranges
+    choices: list[Choice] = field(default_factory=list)
+    by_key: dict[Expr, Choice] = field(default_factory=dict)
+    facts: tuple[Expr, ...] = ()
+    decided: dict[tuple[Expr, tuple[Expr, ...]], bool | None] = field(default_factory=dict)
+    proofs: int = 0
+
+    def advance(self) -> bool:
+        """On to the next way; whether there is one."""
+        while self.choices:
+            last = self.choices[-1]
+            if last.at + 1 < len(last.options):
+                last.at += 1
+                self._settle()
+                return True
+            self.choices.pop()
+        return False
+
+    def _settle(self) -> None:
+        self.by_key = {c.key: c for c in self.choices}
+        self.facts = tuple(f for c in self.choices for f in c.facts())
+
+    def given(self) -> dict[Var, Expr]:
+        """Variables that have one value on this way."""
+        return {c.solved[0]: c.solved[1][c.at] for c in self.choices if c.solved is not None}
+
+    def is_certain(self) -> bool:
+        """Whether all cores surely take this way together."""
+        return not any(is_unknown(c.key) for c in self.choices)
+
+    def says(self) -> str:
+        """The way in words; empty if there is only one."""
+        found = dict.fromkeys(c.says() for c in self.choices if not is_unknown(c.key))
+        if not self.is_certain():
+            found["cores may decide differently"] = None
+        return ", ".join(found)
+
+    def most_rounds(self) -> float:
+        """How often a loop can run of which the text does not say how often it does."""
+        return max((c.most for c in self.choices if c.counts), default=0)
+
+    def bounds(self, expr: Expr) -> Interval:
+        facts = self._facts_about(expr)
+        self.proofs += 1 + len(facts)
+        low = at_least(expr, self.known, facts)
+        high = -at_least(simplify(-expr), self.known, facts)
+        return Interval(low, high)
+
+    def count(self, trips: Expr, text: Expr, tried: Iterable[int]) -> int:
+        """How often a loop runs; one of `tried` where nothing says."""
+        number = constant_value(trips)
+        if number is not None:
+            return max(0, number)
+        made = self.by_key.get(trips)
+        if made is not None:
+            return max(0, made.answer)
+        span = self.bounds(trips)
+        if span.high <= 0:
+            return 0
+        if span.low == span.high:
+            return int(span.low)
+        low = max(0, span.low)
+        options = [n for n in tried if low <= n <= span.high]
+        if not options:
+            options = [int(low + i) for i in range(3) if low + i <= span.high]
+        elif span.low < 0 and _variable(trips) is not None:
+            options.append(-1)  # no iteration either, but another value
+        solved = _solved(trips, options)
+        self._add(Choice(trips, tuple(options), print_expr(text), True, solved, most=span.high))
+        return max(0, options[0])
+
+    def truth(self, condition: Expr) -> bool | None:
+        """Whether a condition holds, as far as the way so far says."""
+        match condition:
+            case Const(value=value):
+                return bool(value)
+            case Unary(op="not", operand=x):
+                found = self.truth(x)
+                return None if found is None else not found
+            case Binary(op="and" | "or" as op, left=a, right=b):
+                sides = [self.truth(a), self.truth(b)]
+                absorbing = op == "or"
+                if absorbing in sides:
+                    return absorbing
+                return None if None in sides else not absorbing
+        key, direct = _normal(condition)
+        made = self.by_key.get(key)
+        if made is not None:
+            return bool(made.answer) is direct
+        return self._decided(condition)
+
+    def _facts_about(self, expr: Expr) -> tuple[Expr, ...]:
+        """The last ones that name what an expression names, if all is simple enough."""
+        inside = _names(expr)
+        found = (f for f in reversed(self.facts) if not inside.isdisjoint(_names(f)))
+        simple = (f for f in found if _size(f) <= MOST_PARTS)
+        return tuple(islice(simple, MOST_FACTS)) if _size(expr) <= MOST_PARTS else ()
+
+    def _decided(self, condition: Expr) -> bool | None:
+        if _size(condition) > MOST_PARTS or any(isinstance(e, Load) for e in walk(condition)):
+            return None
+        facts = self._facts_about(condition)
+        at = (condition, facts)
+        if at not in self.decided:
+            self.proofs += 1 + len(facts)
+            self.decided[at] = decide(condition, self.known, {}, {}, (), facts)
+        return self.decided[at]
+
+    def choose(self, condition: Expr, asked: Expr) -> bool:
+        """Whether a condition holds on this way; both, one after the other, if nothing says. What
+        is `asked` again and again, in later rounds of a loop, holds after a few times."""
+        found = self.truth(condition)
+        if found is not None:
+            return found
+        match condition:
+            case Unary(op="not", operand=x):
+                return not self.choose(x, asked)
+            case Binary(op="and", left=a, right=b):
+                return self.choose(a, asked) and self.choose(b, asked)
+            case Binary(op="or", left=a, right=b):
+                return self.choose(a, asked) or self.choose(b, asked)
+        key, direct = _normal(condition)
+        before = sum(1 for c in self.choices if c.asked == asked)
+        both = (1, 0) if direct else (0, 1)
+        options = both if before < MOST_TIMES else both[:1]
+        self._add(Choice(key, options, _readable(key), False, asked=asked))
+        return bool(options[0]) is direct
+
+    def _add(self, choice: Choice) -> None:
+        self.choices.append(choice)
+        self._settle()
+        if choice.solved is not None:
+            raise Again
+
+
+@lru_cache(maxsize=8192)
+def _names(expr: Expr) -> frozenset[Var]:
+    return frozenset(e for e in walk(expr) if isinstance(e, Var))
+
+
+@lru_cache(maxsize=8192)
+def _size(expr: Expr) -> int:
+    return sum(1 for _ in walk(expr))
+
+
+def _normal(condition: Expr) -> tuple[Expr, bool]:
+    """A comparison as `x >= 0` or an equation, and whether it is that or its contrary."""
+    match condition:
+        case Binary(op="!=", left=a, right=b):
+            return equal(a, b), False
+        case Binary(op="<" | "<=" | ">" | ">=" as op, left=a, right=b) if (
+            a.dtype.is_integer and b.dtype.is_integer
+        ):
+            if op in ("<", "<="):
+                a, b = b, a
+            above = simplify(a - b - int(op in ("<", ">")))
+            below = simplify(-above - 1)
+            direct = _rank(above) <= _rank(below)
+            form = above if direct else below
+            return Binary(">=", form, Const(0, form.dtype), condition.dtype), direct
+    return condition, True
+
+
+def _rank(expr: Expr) -> tuple[int, str]:
+    text = print_expr(expr)
+    return len(text), text
+
+
+def _readable(key: Expr) -> str:
+    match key:
+        case Binary(op=">=", left=x) if key.right == Const(0, key.right.dtype):
+            _, shift = linear_form(x)
+            return print_expr(simplify(x - shift) >= -shift)
+    return print_expr(key)
+
+
+def _variable(trips: Expr) -> tuple[Var, int, int] | None:
+    """`factor * var + shift` with a factor of one or minus one."""
+    terms, shift = linear_form(trips)
+    if len(terms) != 1:
+        return None
+    ((var, factor),) = terms.items()
+    if not isinstance(var, Var) or factor not in (1, -1) or is_unknown(var):
+        return None
+    return var, factor, shift
+
+
+def _solved(trips: Expr, options: list[int]) -> tuple[Var, tuple[Expr, ...]] | None:
+    """The variable that the number of iterations fixes, and its value for each."""
+    found = _variable(trips)
+    if found is None:
+        return None
+    var, factor, shift = found
+    return var, tuple(Const(factor * (n - shift), var.dtype) for n in options)
+
+
+__all__ = ["Again", "Choice", "Path"]

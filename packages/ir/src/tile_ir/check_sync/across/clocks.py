@@ -1,0 +1,118 @@
+"""What the pipes of one core know to be complete, on all cores of the block.
+
+A clock has a number for every pipe of every core: so many of its instructions are complete; and one
+for every core: so many of its waits for other cores are over. Rules: hardware.md, 1.3 to 1.5.
+"""
+
+from __future__ import annotations
+
+from tile_ir.check_sync.state import PIPES, Flag, S
+
+Clock = list[int]
+WAITS = len(PIPES)
+WIDTH = WAITS + 1
+
+
+def joined(a: Clock, b: Clock) -> Clock:
+    """What is complete where both are."""
+    return list(map(max, a, b))
+
+
+class CoreClocks:
+    """One core. `known[p]` is complete before what pipe p starts next, apart from what the scalar
+    unit has waited for, which holds back all pipes."""
+
+    def __init__(self, number: int, cores: int) -> None:
+        self.base = number * WIDTH
+        self.known: list[Clock] = [[0] * (cores * WIDTH) for _ in PIPES]
+        self.issued = [0] * len(PIPES)
+        self.waits = 0
+        self.flags: dict[Flag, Clock] = {}
+        # What was asked since something changed; nearly all barriers find nothing new.
+        self.asked: dict[tuple[int, bool], Clock] = {}
+        self.level = False
+
+    def changed(self) -> None:
+        self.asked.clear()
+        self.level = False
+
+    def before(self, pipe: int, own: bool = False) -> Clock:
+        """What is complete before an instruction of a pipe that is issued now starts; with `own`,
+        after all earlier ones of that pipe."""
+        made = self.asked.get((pipe, own))
+        if made is not None:
+            return made
+        found = joined(self.known[pipe], self.known[S])
+        found[self.base + WAITS] = self.waits
+        if own:
+            found[self.base + pipe] = self.issued[pipe]
+        self.asked[pipe, own] = found
+        return found
+
+    def issue(self, pipe: int) -> int:
+        """One more instruction; its number."""
+        self.issued[pipe] += 1
+        self.changed()
+        return self.issued[pipe]
+
+    def set_flag(self, flag: Flag) -> None:
+        self.flags[flag] = self.before(flag[0], own=True)
+
+    def wait_flag(self, flag: Flag) -> None:
+        carried = self.flags.pop(flag, None)
+        if carried is not None:  # else nothing is known; the proof for one core objects
+            now = joined(self.known[flag[1]], carried)
+            if now != self.known[flag[1]]:
+                self.known[flag[1]] = now
+                self.changed()
+
+    def barrier(self, pipe: int) -> None:
+        if self.known[pipe][self.base + pipe] != self.issued[pipe]:
+            self.known[pipe] = list(self.known[pipe])
+            self.known[pipe][self.base + pipe] = self.issued[pipe]
+            self.changed()
+
+    def barrier_all(self) -> Clock:
+        """Everything before is complete; what that is."""
+        if self.level:
+            return self.known[S]
+        found = self.known[S]
+        for clock in self.known:
+            found = joined(found, clock)
+        found[self.base : self.base + WIDTH] = [*self.issued, self.waits]
+        self.learn(found)
+        return found
+
+    def learn(self, clock: Clock) -> None:
+        """Whatever is issued from now on comes after this."""
+        self.known = [joined(k, clock) for k in self.known]
+        self.changed()
+        self.level = all(k == clock for k in self.known)
+
+    def receive(self, clock: Clock) -> int:
+        """A wait for another core: nothing later is issued before. The number of the wait."""
+        self.known[S] = joined(self.known[S], clock)
+        self.waits += 1
+        self.changed()
+        return self.waits
+
+    def fork(self) -> tuple[list[Clock], dict[Flag, Clock]]:
+        """What is known now, for the other way through a branch."""
+        return [list(k) for k in self.known], dict(self.flags)
+
+    def restore(self, saved: tuple[list[Clock], dict[Flag, Clock]]) -> None:
+        self.known = [list(k) for k in saved[0]]
+        self.flags = dict(saved[1])
+        self.changed()
+
+    def meet(self, other: tuple[list[Clock], dict[Flag, Clock]]) -> None:
+        """Only what is known on both ways."""
+        self.known = [list(map(min, a, b)) for a, b in zip(self.known, other[0], strict=True)]
+        flags = dict(other[1])
+        for flag, clock in self.flags.items():
+            flags[flag] = list(map(min, clock, flags[flag])) if flag in flags else clock
+        self.flags = flags
+        self.changed()
+
+
+__all__ = ["WAITS", "WIDTH", "Clock", "CoreClocks", "joined"]

@@ -1,0 +1,167 @@
+"""Which rounds of a loop are run: all of them, or so many at both ends that those between are like
+these. And which numbers of rounds are tried where the text does not say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from tile_ir.bounds import Interval, simplify
+from tile_ir.check_sync.across.streams import CROSS
+from tile_ir.check_sync.across.values import Values
+from tile_ir.check_sync.conditions import decide
+from tile_ir.check_sync.loops import SYNC, moduli_of
+from tile_ir.expr import Expr, Load, Var, walk
+from tile_ir.machine import Memory
+from tile_ir.nodes import For, If, Let, Op, Stmt, Store, While
+from tile_ir.touched_bytes import resolved
+from tile_ir.walk import Ranges, expressions
+from tile_ir.walk import walk as walk_statements
+
+# Rounds that overflow a counter which nothing holds back.
+MANY = 17
+# Phases beyond this are not tried one by one.
+MOST_PHASES = 16
+# More small numbers of rounds than this are not tried.
+MOST_SMALL = 8
+
+
+class Rounds:
+    """What one loop is like."""
+
+    def __init__(self, loop: For | While) -> None:
+        self.loop = loop
+        self.inside = list(walk_statements(loop.body))
+
+    @cached_property
+    def trips(self) -> Expr:
+        """How many rounds there are."""
+        assert isinstance(self.loop, For), "a while has no number of rounds"
+        return self.loop.stop - self.loop.start
+
+    @cached_property
+    def signals(self) -> bool:
+        """Whether other cores take part."""
+        return any(isinstance(s, Op) and s.opdef.effect in CROSS for s in self.inside)
+
+    @cached_property
+    def innermost(self) -> bool:
+        """Whether no loop inside has signals."""
+        return not any(isinstance(s, (For, While)) and Rounds(s).signals for s in self.inside)
+
+    @cached_property
+    def lets(self) -> dict[Var, Expr]:
+        return {
+            s.var: s.value
+            for s in self.inside
+            if isinstance(s, Let) and not any(isinstance(e, Load) for e in walk(s.value))
+        }
+
+    @cached_property
+    def asked(self) -> list[tuple[Stmt, Expr]]:
+        """The expressions inside that depend on the loop variable, in terms of it."""
+        if isinstance(self.loop, While):
+            return []
+        var = self.loop.var
+        found: list[tuple[Stmt, Expr]] = []
+        for s in self.inside:
+            for e in expressions(s):
+                stated = resolved(e, self.lets)
+                if not isinstance(s, Let) and any(v == var for v in walk(stated)):
+                    found.append((s, stated))
+        return found
+
+    @cached_property
+    def period(self) -> int:
+        """After so many rounds slots and ids are the same again."""
+        if isinstance(self.loop, While):
+            return 1
+        found = 1
+        for m in self.moduli:
+            found = math.lcm(found, m) if math.lcm(found, m) <= MOST_PHASES else found
+        return found
+
+    @cached_property
+    def moduli(self) -> list[int]:
+        """What the loop variable is taken modulo."""
+        if isinstance(self.loop, While):
+            return []
+        var = self.loop.var
+        return sorted({m for _, e in self.asked for m in moduli_of(e, var)})
+
+    @cached_property
+    def choosing(self) -> list[int]:
+        """Those that choose ways and ids; places in gm are compared by themselves."""
+        if isinstance(self.loop, While):
+            return []
+        var = self.loop.var
+        ids = (e for s, e in self.asked if isinstance(s, Op) and s.opdef.effect in SYNC | CROSS)
+        ways = (e for s, e in self.asked if not isinstance(s, Op))
+        return sorted({m for e in (*ids, *ways) for m in moduli_of(e, var)})
+
+    def tried(self, brief: bool, period: int) -> Iterable[int]:
+        """Numbers of rounds that stand for all others; without those that overflow a counter if
+        `brief`. `period` is that of all loops."""
+        small = min(max(4, self.period + 2), MOST_SMALL)
+        if brief and self.signals:
+            small = 2 * period + 4  # enough to see what rises, in a loop of fewer rounds too
+        yield from (2, 1, 0)
+        yield from range(3, small)
+        if self.signals and self.innermost and not brief:
+            first = max(MANY, small)
+            yield from range(first, first + self.period)
+        elif self.period > 1 and small <= self.period:
+            yield from range(small, small + self.period)
+
+    def of(
+        self, count: int, values: Values, known: Ranges, brief: bool, period: int
+    ) -> Iterable[int]:
+        """Some rounds at both ends, with as many left out as keep the phase of the last one; all
+        of them if those between are not alike. `period` is that of all loops, so that those of two
+        cores are cut alike."""
+        limit = 2 * period + 2
+        if self.signals and not brief:
+            limit += MANY
+        if count <= limit + period or period % self.period:
+            return range(count)
+        skipped = (count - limit) // period * period
+        first = limit // 2
+        if not self._alike(first, first + skipped, values, known):
+            return range(count)
+        return _both_ends(first, skipped, count)
+
+    def _alike(self, low: int, high: int, values: Values, known: Ranges) -> bool:
+        """Whether all rounds of a stretch take the same ways as others of their phase."""
+        if isinstance(self.loop, While) or any(self.period % m for m in self.choosing):
+            return False
+        if any(isinstance(s, Store) and s.buffer.memory is Memory.VAR for s in self.inside):
+            return False
+        var, start = self.loop.var, values.value(self.loop.start)
+        turn = Var(f"{var.name}#", var.dtype)
+        for stmt, stated in self.asked:
+            if isinstance(stmt, Op):
+                # An id that goes on with the variable is another one in each round.
+                chooses = stmt.opdef.effect in SYNC | CROSS
+                if chooses and not moduli_of(stated, var):
+                    return False
+                continue
+            if isinstance(stmt, Store):
+                continue
+            if not isinstance(stmt, If):
+                return False
+            for phase in range(self.period):
+                span = Interval((low - phase) // self.period, (high - phase) // self.period)
+                value = start + turn * self.period + phase
+                form = simplify(resolved(stated, {var: value}))
+                if decide(form, {**known, turn: span}, values.bound, values.bound) is None:
+                    return False
+        return True
+
+
+def _both_ends(first: int, skipped: int, count: int) -> Iterator[int]:
+    yield from range(first)
+    yield from range(first + skipped, count)
+
+
+__all__ = ["MOST_PHASES", "Rounds"]

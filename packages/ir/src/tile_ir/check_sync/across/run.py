@@ -1,0 +1,391 @@
+"""One run of all streams of a block, statement by statement, on one way through it.
+
+Each stream runs until it waits for another one. Which of them goes on first does not matter: every
+counter is raised by one party and lowered by one core, so that every wait gets the same token in
+every schedule. What is known to be complete is kept in clocks; two accesses that meet are in order
+if the clock of one knows of the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tile_ir.check_sync.across.accesses import Accesses
+from tile_ir.check_sync.across.choices import Path
+from tile_ir.check_sync.across.clocks import CoreClocks, joined
+from tile_ir.check_sync.across.counters import MOST, Counters
+from tile_ir.check_sync.across.findings import Findings
+from tile_ir.check_sync.across.rounds import MOST_PHASES, Rounds
+from tile_ir.check_sync.across.samples import Guard
+from tile_ir.check_sync.across.streams import CROSS, NAMES, Stream
+from tile_ir.check_sync.across.values import Values
+from tile_ir.check_sync.loops import FLAGS
+from tile_ir.check_sync.state import NUMBER
+from tile_ir.expr import Expr, Var, constant_value, walk
+from tile_ir.machine import Memory, Pipe
+from tile_ir.nodes import Body, Break, For, If, Let, Op, Store, While
+from tile_ir.opdef import Effect, pipe_of
+from tile_ir.printer import print_expr
+from tile_ir.walk import walk as walk_statements
+
+# Gives way where the stream has to wait; says whether the loop is left.
+Steps = Generator[None, None, bool]
+# Rounds of a `while` of which nobody knows how often it runs.
+WHILE_ROUNDS = 2
+# A condition that has to be proven takes as long as so many statements.
+PROOF = 30
+
+
+class TooLong(Exception):
+    """The budget of statements is used up."""
+
+
+class Stop(Exception):
+    """The run cannot go on; the reason has been said."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """How many statements may still be run."""
+
+    left: int
+    proofs: int = 0
+
+    def spend(self, path: Path) -> None:
+        self.left -= 1 + PROOF * (path.proofs - self.proofs)
+        self.proofs = path.proofs
+        if self.left < 0:
+            raise TooLong
+
+
+def shape_of(streams: Iterable[Stream]) -> Shape:
+    """Nothing is known yet but after how many rounds the loops of all streams are the same."""
+    period = 1
+    defined: dict[Var, tuple[Expr, ...]] = {}
+    for stream in streams:
+        for stmt in walk_statements(stream.body):
+            if isinstance(stmt, Let):
+                defined[stmt.var] = (stmt.value,)
+            if isinstance(stmt, For):
+                defined[stmt.var] = stmt.start, stmt.stop
+                both = math.lcm(period, Rounds(stmt).period)
+                period = both if both <= MOST_PHASES else period
+    return Shape(period, defined)
+
+
+@dataclass(slots=True)
+class Shape:
+    """What is found out about statements once, for all runs. `defined` has what variables are made
+    of."""
+
+    period: int
+    defined: dict[Var, tuple[Expr, ...]] = field(default_factory=dict)
+    rounds: dict[int, Rounds] = field(default_factory=dict)
+    signalling: dict[int, bool] = field(default_factory=dict)
+
+    def of(self, loop: For | While) -> Rounds:
+        found = self.rounds.get(id(loop))
+        if found is None:
+            found = self.rounds[id(loop)] = Rounds(loop)
+        return found
+
+    def behind(self, expr: Expr) -> frozenset[Var]:
+        """The variables an expression depends on, those of definitions and bounds included."""
+        found: set[Var] = set()
+        waiting = [expr]
+        while waiting:
+            new = {e for e in walk(waiting.pop()) if isinstance(e, Var)} - found
+            found |= new
+            waiting += [e for v in new for e in self.defined.get(v, ())]
+        return frozenset(found)
+
+    def signals(self, stmt: If | While) -> bool:
+        """Whether other cores, or the loop around, have to do with a branch."""
+        found = self.signalling.get(id(stmt))
+        if found is None:
+            found = self.signalling[id(stmt)] = any(
+                isinstance(s, Break) or (isinstance(s, Op) and s.opdef.effect in CROSS)
+                for s in walk_statements((stmt,))
+            )
+        return found
+
+
+class CoreRun:
+    """One stream."""
+
+    def __init__(self, stream: Stream, block: BlockRun, values: Values) -> None:
+        self.stream = stream
+        self.core = stream.core
+        self.block = block
+        self.values = values
+        self.clocks = CoreClocks(stream.core, 3)
+        self.waiting: Op | None = None
+        self.number: int | None = None
+        self.met = False
+        self.guards: tuple[Guard, ...] = ()
+        values.begin({**block.path.given(), **stream.given})
+
+    def run(self) -> Generator[None]:
+        yield from self.body(self.stream.body)
+
+    def body(self, body: Body) -> Steps:
+        for stmt in body:
+            self.block.budget.spend(self.block.path)
+            for site in self.stream.sites.get(id(stmt), ()):
+                before = self.clocks.before(site.pipe)
+                number = self.clocks.issue(site.pipe)
+                found = self.block.accesses.execute(
+                    site, number, before, self.values, self.guards, self.block.path
+                )
+                for met in found:
+                    self.block.findings.meeting(met)
+            match stmt:
+                case Op():
+                    if stmt.opdef.effect in CROSS:
+                        yield from self.cross(stmt)
+                    else:
+                        self.order(stmt)
+                case Let(var=var, value=value):
+                    self.values.bind(var, self.values.value(value))
+                case Store(buffer=buffer) if buffer.memory is Memory.VAR:
+                    self.values.store(buffer, self.values.value(stmt.value))
+                case If():
+                    if (yield from self.branch(stmt)):
+                        return True
+                case For():
+                    yield from self.loop(stmt)
+                case While():
+                    yield from self.repeat(stmt)
+                case Break():
+                    return True
+        return False
+
+    # Synchronisation -----------------------------------------------------------------------------
+
+    def order(self, op: Op) -> None:
+        effect = op.opdef.effect
+        if effect in FLAGS:
+            event = op.operand("event_id")
+            assert isinstance(event, Expr), "the verifier has checked it"
+            number = constant_value(self.values.value(event))
+            if number is None:
+                return  # nothing is known by it
+            flag = NUMBER[Pipe(op.attr("src_pipe"))], NUMBER[Pipe(op.attr("dst_pipe"))], number
+            if effect is Effect.SET_FLAG:
+                self.clocks.set_flag(flag)
+            else:
+                self.clocks.wait_flag(flag)
+        elif effect is Effect.BARRIER:
+            pipe = pipe_of(op)
+            if pipe is Pipe.ALL:
+                self.clocks.barrier_all()
+            else:
+                self.clocks.barrier(NUMBER[pipe])
+
+    def cross(self, op: Op) -> Generator[None]:
+        if op.opdef.effect is Effect.SYNC_ALL:
+            self.waiting, self.number, self.met = op, None, False
+            while not self.met:
+                yield
+            self.waiting, self.met = None, False
+            return
+        flag = op.operand("flag")
+        assert isinstance(flag, Expr), "the verifier has checked it"
+        number = constant_value(self.values.value(flag))
+        if number is None:
+            self.block.findings.unproved(
+                op.loc,
+                f"which flag `{print_expr(flag)}` names cannot be told",
+                "take a constant, or a remainder of a loop variable",
+            )
+            raise Stop
+        number &= 15
+        if op.opdef.effect is Effect.SET_CROSS_FLAG:
+            for trouble in self.block.counters.set(self.core, self.clocks, number, op):
+                self.block.findings.trouble(self.core, op, trouble)
+            return
+        while not self.block.counters.wait(self.core, self.clocks, number, op):
+            self.waiting, self.number = op, number
+            yield
+        self.waiting = None
+
+    # Ways ----------------------------------------------------------------------------------------
+
+    def branch(self, stmt: If) -> Steps:
+        condition = self.values.value(stmt.condition)
+        truth = self.block.path.truth(condition)
+        if truth is None and self.block.shape.signals(stmt):
+            truth = self.block.path.choose(condition, stmt.condition)
+        if truth is not None:
+            return (yield from self.body(stmt.then if truth else stmt.orelse))
+        before, scalars, around = self.clocks.fork(), self.values.save(), self.guards
+        self.guards = (*around, (condition, True))
+        yield from self.body(stmt.then)
+        after, other = self.clocks.fork(), self.values.save()
+        self.clocks.restore(before)
+        self.values.restore(scalars)
+        self.guards = (*around, (condition, False))
+        yield from self.body(stmt.orelse)
+        self.guards = around
+        self.clocks.meet(after)
+        self.values.meet(other)
+        return False
+
+    def loop(self, loop: For) -> Generator[None]:
+        shape = self.block.shape
+        rounds = shape.of(loop)
+        start = self.values.value(loop.start)
+        trips = self.values.value(rounds.trips)
+        path = self.block.path
+        count = path.count(trips, rounds.trips, rounds.tried(self.block.brief, shape.period))
+        turns: Sequence[int] = range(count)
+        if self.block.reduced:
+            turns = tuple(rounds.of(count, self.values, path.known, self.block.brief, shape.period))
+            if len(turns) < count:
+                self.block.accesses.skipped.add(loop.var)
+        held: list[int] = []
+        for i in turns:
+            self.values.bind(loop.var, start + i)
+            if (yield from self.body(loop.body)):
+                return
+            if rounds.signals:
+                held.append(self.block.counters.held())
+        if self.block.brief or not rounds.innermost:
+            self.watch(loop, rounds.period, held, count)
+
+    def watch(self, loop: For, step: int, held: list[int], count: int) -> None:
+        """Whether a counter rises from round to round, and passes its limit in those left out. How
+        often a loop runs in the end may be open."""
+        path = self.block.path
+        shape = self.block.shape
+        trips = shape.of(loop).trips
+        open_end = constant_value(self.values.value(trips)) is None
+        chosen = open_end or not shape.behind(trips).isdisjoint(path.given())
+        most = path.most_rounds() if chosen else count
+        if len(held) <= 2 * step or (len(held) == count and not chosen):
+            return
+        rise = held[-1] - held[-1 - step]
+        if rise > 0 and self.block.counters.peak() + rise * (most - len(held)) / step > MOST:
+            self.block.growing.append(loop)
+
+    def repeat(self, loop: While) -> Generator[None]:
+        """A `while` with signals runs as often as the text says; of another one, what is known
+        after none, one and some rounds."""
+        if self.block.shape.signals(loop):
+            while (truth := self.block.path.truth(self.values.value(loop.condition))) is not False:
+                self.block.budget.spend(self.block.path)
+                if truth is None:
+                    self.block.findings.unproved(
+                        loop.loc,
+                        "how often this loop runs cannot be told",
+                        "take a loop over a range",
+                    )
+                    raise Stop
+                if (yield from self.body(loop.body)):
+                    return
+            return
+        for _ in range(WHILE_ROUNDS):
+            before, scalars = self.clocks.fork(), self.values.save()
+            for stmt in walk_statements(loop.body):
+                if isinstance(stmt, Store) and stmt.buffer.memory is Memory.VAR:
+                    self.values.forget(stmt.buffer)
+            yield from self.body(loop.body)
+            self.clocks.meet(before)
+            self.values.meet(scalars)
+
+
+class BlockRun:
+    """All streams of a block on one way. `growing` are loops in which a counter rises with every
+    round."""
+
+    def __init__(
+        self,
+        streams: tuple[Stream, ...],
+        path: Path,
+        values: Mapping[int, Values],
+        accesses: Accesses,
+        shape: Shape,
+        findings: Findings,
+        budget: Budget,
+        reduced: bool,
+        brief: bool,
+    ) -> None:
+        self.path = path
+        self.accesses = accesses
+        self.shape = shape
+        self.findings = findings
+        self.budget = budget
+        self.reduced = reduced
+        self.brief = brief
+        self.growing: list[For] = []
+        self.counters = Counters(tuple(s.core for s in streams))
+        accesses.begin()
+        self.cores = [CoreRun(s, self, values[s.core]) for s in streams]
+        self.together = [
+            c
+            for c in self.cores
+            if any(
+                isinstance(s, Op) and s.opdef.effect is Effect.SYNC_ALL
+                for s in walk_statements(c.stream.body)
+            )
+        ]
+
+    def run(self) -> None:
+        """To the end, or until no stream can go on."""
+        running = {core: core.run() for core in self.cores}
+        while running:
+            moved = False
+            for core, steps in list(running.items()):
+                if not self.ready(core):
+                    continue
+                moved = True
+                try:
+                    next(steps)
+                except StopIteration:
+                    del running[core]
+            self.meet()
+            if not moved and not any(self.ready(c) for c in running):
+                self.hang(list(running))
+                return
+        for lane, number, op in self.counters.alone():
+            self.findings.alone(lane, number, op)
+        for counter, count, op in self.counters.left():
+            self.findings.left(counter, count, op)
+        for loop in self.growing:
+            self.findings.rises(loop)
+
+    def ready(self, core: CoreRun) -> bool:
+        if core.waiting is None or core.met:
+            return True
+        return core.number is not None and bool(self.counters.of(core.core, core.number).waiting)
+
+    def meet(self) -> None:
+        """All cores that meet are there."""
+        if not self.together or not all(
+            c.waiting is not None and c.number is None and not c.met for c in self.together
+        ):
+            return
+        clock = self.together[0].clocks.barrier_all()
+        for core in self.together[1:]:
+            clock = joined(clock, core.clocks.barrier_all())
+        for core in self.together:
+            core.clocks.learn(clock)
+            core.met = True
+
+    def hang(self, cores: list[CoreRun]) -> None:
+        for core in cores:
+            if core.waiting is None:
+                continue
+            others = "".join(
+                f"; {NAMES[c.core]} waits in line {c.waiting.loc.line}"
+                for c in cores
+                if c is not core and c.waiting is not None and c.waiting is not core.waiting
+            )
+            self.findings.hangs(core.core, core.waiting, core.number, others)
+        for lane, number, op in self.counters.alone():
+            self.findings.alone(lane, number, op)
+
+
+__all__ = ["BlockRun", "Budget", "Shape", "Stop", "TooLong", "shape_of"]
