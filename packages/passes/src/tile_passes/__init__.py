@@ -1,11 +1,15 @@
 """Passes over the tile IR, the order they run in, and the driver that runs them."""
 
 from tile_passes.driver import PassOptions, PassRecord, PassResult, run_passes
+from tile_passes.explain_lanes import explain_lanes
+from tile_passes.explain_memory import explain_memory
 from tile_passes.explain_sync import draw_sync, explain_sync
+from tile_passes.explanations import EXPLANATIONS, explained
 from tile_passes.passdef import Pass
 from tile_passes.pipeline import PASSES, PIPELINE, apply_passes, run_pipeline
 
 __all__ = [
+    "EXPLANATIONS",
     "PASSES",
     "PIPELINE",
     "Pass",
@@ -14,7 +18,10 @@ __all__ = [
     "PassResult",
     "apply_passes",
     "draw_sync",
+    "explain_lanes",
+    "explain_memory",
     "explain_sync",
+    "explained",
     "run_passes",
     "run_pipeline",
 ]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from tile_ir import Func, KernelError, Op, Phase, Section, Target
-from tile_ir.bounds import interval
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tile_ir import Diagnostic, Func, KernelError, Op, Phase, Section, Target
+from tile_ir.bounds import Interval, interval
 from tile_ir.expr import Expr
 from tile_ir.nodes import Body
 from tile_ir.opdef import Effect
@@ -15,28 +18,31 @@ from tile_passes.passdef import ir_pass
 def accept_manual_sync(func: Func, target: Target) -> Func:
     """Check the ids of hand-written flags; their pipes are the verifier's business.
 
-    Needs: PLANNED. Gives: SYNCED. Idea: interval of each id. Limits: whether the flags suffice is
-    not checked.
+    Needs: PLANNED. Gives: SYNCED. Idea: interval of each id. An id the hardware has but no document
+    names is a remark. Limits: whether the flags suffice is not checked.
     """
     ranges = launch_ranges(func)
+    remarks: list[Diagnostic] = []
     for stmt in func.launch.body:
         if isinstance(stmt, Section):
-            _check(stmt.body, ranges, target)
-    return func
+            remarks += _check(stmt.body, ranges, target)
+    return replace(func, remarks=(*func.remarks, *remarks)) if remarks else func
 
 
-def _check(body: Body, ranges: Ranges, target: Target) -> None:
+def _check(body: Body, ranges: Ranges, target: Target) -> Iterator[Diagnostic]:
     for stmt, known in walk_with_ranges(body, ranges):
         if not isinstance(stmt, Op):
             continue
         match stmt.opdef.effect:
             case Effect.SET_FLAG | Effect.WAIT_FLAG:
-                _check_id(stmt, "event_id", target.events_per_pair, known)
+                found = _check_id(stmt, "event_id", target.encoded_events_per_pair, known)
+                if target.events_per_pair <= found.high < target.encoded_events_per_pair:
+                    yield _undocumented(stmt, found, target)
             case Effect.SET_CROSS_FLAG | Effect.WAIT_CROSS_FLAG:
                 _check_id(stmt, "flag", target.cross_flags, known)
 
 
-def _check_id(op: Op, name: str, count: int, known: Ranges) -> None:
+def _check_id(op: Op, name: str, count: int, known: Ranges) -> Interval:
     value = op.operand(name)
     assert isinstance(value, Expr), f"{name} is a scalar"
     found = interval(value, known)
@@ -47,3 +53,16 @@ def _check_id(op: Op, name: str, count: int, known: Ranges) -> None:
             f"expected 0 to {count - 1}",
             op.loc,
         )
+    return found
+
+
+def _undocumented(op: Op, found: Interval, target: Target) -> Diagnostic:
+    ids = f"{found.low:g}" if found.low == found.high else f"{found.low:g} to {found.high:g}"
+    return Diagnostic(
+        "event-id",
+        f"{op.opdef.name}: event_id is {ids}, but documents name 0 to "
+        f"{target.events_per_pair - 1} only",
+        op.loc,
+        f"take an id from 0 to {target.events_per_pair - 1}",
+        "warning",
+    )

@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from tile_ir import Core, Diagnostic, For, Func, KernelError, Op, Phase, Section, Store, Target
+from tile_ir import (
+    Automatic,
+    Core,
+    Diagnostic,
+    For,
+    Func,
+    Op,
+    Phase,
+    Section,
+    Store,
+    Target,
+)
 from tile_ir.machine import CORE_OF_MEMORY, Memory
 from tile_ir.nodes import Body, LoopKind, Stmt
 from tile_ir.opdef import Effect, core_of
 from tile_ir.walk import bodies, loads, walk, with_bodies
+from tile_passes.own_order import left_with
 from tile_passes.passdef import ir_pass
 
 CROSS_CORE = (Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG, Effect.SYNC_ALL)
@@ -22,9 +34,9 @@ def assign_cores(func: Func, target: Target) -> Func:
 
     Needs, gives: TYPED. Idea: language.md, section 11.1: an operation runs where its memories are;
     a flag or barrier that could be either core's belongs to the statement before it in the text.
-    Kernels with scopes, or with work for one kind of core, stay as they are. Limits: the source
-    must order both cores with flags of its own; without any, the kernel is an error at the first
-    statement of the second kind.
+    Kernels with scopes, or with work for one kind of core, stay as they are. Where the source has
+    no order between the cores, the compiler makes it (`Automatic.CROSS`). Limits: a flag before
+    all work belongs to nobody.
     """
     body = func.launch.body
     if any(isinstance(s, Section) for s in walk(body)):
@@ -32,20 +44,13 @@ def assign_cores(func: Func, target: Target) -> Func:
     work = [(s, core) for s in walk(body) if (core := _core_of_work(s)) is not None]
     if len({core for _, core in work}) < 2:
         return func
-    if not any(isinstance(s, Op) and s.opdef.effect in CROSS_CORE for s in walk(body)):
-        first = work[0][1]
-        stmt, second = next((s, core) for s, core in work if core is not first)
-        raise KernelError(
-            "not-lowered-yet",
-            f"this statement runs on the {second.value} core, earlier ones on the {first.value} "
-            "core: dividing a kernel between them is not available yet",
-            stmt.loc,
-            'put the parts under T.Scope("C") and T.Scope("V"), with cross-core flags between them',
-        )
+    ordered = any(isinstance(s, Op) and s.opdef.effect in CROSS_CORE for s in walk(body))
+    automatic = func.automatic if ordered else left_with(func, Automatic.CROSS)
     division = _Division()
     new = division.body(body)
     remarks = (*func.remarks, *division.remarks)
-    return replace(func, launch=replace(func.launch, body=new), remarks=remarks)
+    launch = replace(func.launch, body=new)
+    return replace(func, launch=launch, remarks=remarks, automatic=automatic)
 
 
 def _core_of_work(stmt: Stmt) -> Core | None:

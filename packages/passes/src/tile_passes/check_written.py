@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tile_ir import Buffer, Func, KernelError, Memory, Op, Phase, Store, Target
 from tile_ir.nodes import Alloc, Stmt
-from tile_ir.opdef import Access, Effect, accesses
+from tile_ir.opdef import Access, Effect, accesses, overwriting
 from tile_ir.walk import walk
 from tile_passes.passdef import ir_pass
 
@@ -41,7 +41,7 @@ def _written(stmt: Stmt) -> Iterator[Buffer]:
             yield buffer
         case Op():
             for region, access in accesses(stmt):
-                adds = access is Access.READ_WRITE and stmt.opdef.accumulates(stmt)
+                adds = access is Access.READ_WRITE and overwriting(stmt) is False
                 if access.writes and not adds:
                     yield region.buffer
 
@@ -49,7 +49,7 @@ def _written(stmt: Stmt) -> Iterator[Buffer]:
 def _read(stmt: Stmt) -> Iterator[Buffer]:
     if isinstance(stmt, Op) and stmt.opdef.effect is Effect.DATA:
         for region, access in accesses(stmt):
-            adds = access is Access.READ_WRITE and stmt.opdef.accumulates(stmt)
+            adds = access is Access.READ_WRITE and overwriting(stmt) is False
             if access is Access.READ or adds:
                 yield region.buffer
 

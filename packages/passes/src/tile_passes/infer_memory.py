@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
-from tile_ir import For, Func, KernelError, LoopKind, Memory, Phase, Store, Target
-from tile_ir.nodes import Body
+from dataclasses import replace
+
+from tile_ir import (
+    Buffer,
+    Core,
+    For,
+    Func,
+    KernelError,
+    LoopKind,
+    Op,
+    Phase,
+    Section,
+    Store,
+    Target,
+)
+from tile_ir.nodes import Alloc, Body
+from tile_ir.opdef import check_op, core_of
 from tile_ir.verifier import REGISTERS
-from tile_ir.walk import bodies, loads
+from tile_ir.walk import bodies, buffers_of, loads, replace_buffers
+from tile_passes.analysis.memory_demands import is_open
 from tile_passes.passdef import ir_pass
 
 
@@ -13,28 +29,63 @@ from tile_passes.passdef import ir_pass
 def infer_memory(func: Func, target: Target) -> Func:
     """Give every open buffer a memory.
 
-    Needs: BUILT. Gives: TYPED. Limits: inference is not here yet, so open buffers and
-    compiler-split lanes are errors at their line.
+    Needs: BUILT. Gives: TYPED. Idea: every use demands something of the memories of its buffers, as
+    the op table has it; copies relate the memories of both sides. Demands take memories away until
+    nothing changes; what is left open lies in ub, as language.md, section 15.2, has it. Uses that
+    can not go together are an error at the later one. Limits: a buffer has one memory for the
+    whole kernel.
     """
-    for alloc in func.launch.allocs:
-        if alloc.buffer.memory in (Memory.SHARED, Memory.FRAGMENT):
-            raise KernelError(
-                "not-lowered-yet",
-                f"`{alloc.buffer.name}` is a {alloc.buffer.memory.value} buffer: "
-                "memory inference is not available yet",
-                alloc.loc,
-                "name the memory: T.alloc_ub, T.alloc_L1, T.alloc_L0C",
-            )
-    if func.launch.threads == 2:
-        raise KernelError(
-            "not-lowered-yet",
-            "threads=2 leaves the split over both vector cores to the compiler, "
-            "which is not available yet",
-            func.launch.loc,
-            "use the two-index form: with T.Kernel(n, is_npu=True) as (cid, vid)",
-        )
+    if any(is_open(a.buffer) for a in func.launch.allocs):
+        func = _with_memories(func)
     _check_elements(func.launch.body)
     return func
+
+
+def _with_memories(func: Func) -> Func:
+    # Only kernels that leave memories open pay for the import of networkx.
+    from tile_passes.analysis.memory_choice import Clash, choose_memories
+    from tile_passes.analysis.memory_clash import clash_error
+
+    found = choose_memories(func)
+    if isinstance(found, Clash):
+        raise clash_error(found)
+    new = {c.buffer: replace(c.buffer, memory=c.memory) for c in found}
+    allocs = tuple(_renewed(a, new) for a in func.launch.allocs)
+    body = replace_buffers(func.launch.body, new)
+    _check_operations(body, None, set(new.values()))
+    return func.with_body(body, allocs=allocs)
+
+
+def _renewed(alloc: Alloc, new: dict[Buffer, Buffer]) -> Alloc:
+    root = alloc.alias_of
+    return replace(
+        alloc,
+        buffer=new.get(alloc.buffer, alloc.buffer),
+        alias_of=new.get(root, root) if root is not None else None,
+    )
+
+
+def _check_operations(body: Body, core: Core | None, decided: set[Buffer]) -> None:
+    """Rules that depend on memories hold now that those are known."""
+    for stmt in body:
+        if isinstance(stmt, Op) and not decided.isdisjoint(buffers_of(stmt)):
+            problem = check_op(stmt)
+            if problem is not None:
+                raise KernelError(problem.slug, problem.message, stmt.loc, problem.hint)
+            if core is not None and core_of(stmt) not in (core, Core.EITHER):
+                raise _wrong_scope(stmt, core)
+        for inner in bodies(stmt):
+            _check_operations(inner, stmt.core if isinstance(stmt, Section) else core, decided)
+
+
+def _wrong_scope(op: Op, core: Core) -> KernelError:
+    letter, other = ("C", "V") if core is Core.CUBE else ("V", "C")
+    return KernelError(
+        "wrong-scope",
+        f'{op.opdef.name} runs on the {core_of(op).value} core, but stands in T.Scope("{letter}")',
+        op.loc,
+        f'move it to a T.Scope("{other}") block',
+    )
 
 
 def _check_elements(body: Body) -> None:

@@ -11,21 +11,31 @@ from tile_passes.assign_cores import assign_cores
 from tile_passes.check_written import check_written
 from tile_passes.driver import PassOptions, PassResult, run_passes
 from tile_passes.infer_memory import infer_memory
+from tile_passes.insert_cross_core_sync import insert_cross_core_sync
 from tile_passes.insert_sync import insert_sync
 from tile_passes.lower_tile_ops import lower_tile_ops
+from tile_passes.merge_rows import merge_rows
+from tile_passes.merge_streams import merge_streams
 from tile_passes.passdef import Pass
 from tile_passes.plan_memory import plan_memory
+from tile_passes.plan_workspace import plan_workspace
 from tile_passes.remove_dead import remove_dead
 from tile_passes.simplify import simplify
 from tile_passes.split_cube_vector import split_cube_vector
+from tile_passes.split_vector_lanes import split_vector_lanes
 from tile_passes.vectorize_parallel import vectorize_parallel
 
 PIPELINE: tuple[Pass, ...] = (
     infer_memory,
     check_written,
+    split_vector_lanes,
+    plan_workspace,
     assign_cores,
+    merge_streams,
+    merge_rows,
     vectorize_parallel,
     lower_tile_ops,
+    insert_cross_core_sync,
     split_cube_vector,
     simplify,
     remove_dead,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tile_ir import Core, Func, If, KernelError, Let, Op, Phase, Section, Store, Target, While
+from tile_ir import Core, For, Func, If, KernelError, Let, Op, Phase, Section, Store, Target, While
 from tile_ir.expr import Expr, Load, Var, walk
 from tile_ir.machine import CORE_OF_MEMORY, Memory
 from tile_ir.nodes import Body, Stmt
 from tile_ir.opdef import Effect, core_of
-from tile_ir.walk import bodies, expressions, with_bodies
+from tile_ir.walk import bodies, expressions, rewrite, with_bodies
 from tile_ir.walk import walk as walk_body
 from tile_passes.passdef import ir_pass
 
@@ -28,8 +28,7 @@ def split_cube_vector(func: Func, target: Target) -> Func:
         kept = _keep(body, core, vector_works)
         scoped = any(isinstance(s, Section) and s.core is core for s in walk_body(body))
         if any(_is_work(s, scoped) for s in walk_body(kept)):
-            _check_values(kept, core)
-            sections.append(Section(core, kept, func.launch.loc))
+            sections.append(Section(core, _own_values(kept, core), func.launch.loc))
     return func.with_body(tuple(sections))
 
 
@@ -97,8 +96,9 @@ def _store_core(stmt: Store, core: Core, vector_works: bool) -> Core:
     return CORE_OF_MEMORY.get(stmt.buffer.memory, core)
 
 
-def _check_values(body: Body, core: Core) -> None:
-    """No kept statement may depend on a value only the other core can read."""
+def _own_values(body: Body, core: Core) -> Body:
+    """The statements without names for values only the other core can read, and without what
+    branches on them and does nothing; whatever else depends on such a value is an error."""
     foreign: dict[Var, Stmt] = {}
 
     def is_foreign(expr: Expr) -> bool:
@@ -113,13 +113,23 @@ def _check_values(body: Body, core: Core) -> None:
             continue
         if isinstance(stmt, Let):
             foreign[stmt.var] = stmt
-        elif isinstance(stmt, If) and not any(_is_work(s, True) for s in walk_body((stmt,))):
-            continue
-        else:
+        elif not isinstance(stmt, (If, For)) or any(_is_work(s, True) for s in walk_body((stmt,))):
             raise KernelError(
                 "foreign-value",
                 f"this statement runs on the {core.value} core, but uses a value that only the "
                 f"{'cube' if core is Core.VECTOR else 'vector'} core can read",
                 stmt.loc,
-                "pass the value through gm with a cross-core flag",
+                "store it to a tensor in gm on that core, and load it from there",
             )
+
+    def own(stmt: Stmt) -> Stmt | Body:
+        match stmt:
+            case Let(var=var) if var in foreign:
+                return ()
+            case If() | For() if any(is_foreign(e) for e in expressions(stmt)):
+                return ()
+            case If(then=(), orelse=()) | For(body=()):
+                return ()
+        return stmt
+
+    return rewrite(body, own)

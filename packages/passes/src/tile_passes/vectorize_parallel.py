@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 from tile_ir import Diagnostic, For, Func, If, KernelError, LoopKind, Phase, Store, Target
-from tile_ir.expr import Unary, binary
+from tile_ir.expr import Binary, Unary, binary
 from tile_ir.expr import walk as walk_expr
 from tile_ir.location import Loc
 from tile_ir.machine import Memory
@@ -24,8 +25,9 @@ from tile_ir.walk import (
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.without_order import without_order
 from tile_passes.parallel.dependence import check_independent
+from tile_passes.parallel.element_conditions import as_choices
 from tile_passes.parallel.nest import Domain, Leaf, Unsuitable, domain_of, leaves, loads_of
-from tile_passes.parallel.operators import SCALAR_UNARY
+from tile_passes.parallel.operators import is_foreign, is_vector_only
 from tile_passes.parallel.order import fenced, in_order, repeated_in_order, work_of
 from tile_passes.parallel.temporaries import Temporaries
 from tile_passes.parallel.vector_statement import VectorStatement
@@ -49,6 +51,30 @@ def vectorize_parallel(func: Func, target: Target) -> Func:
 
 def _is_parallel(stmt: Stmt) -> bool:
     return isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL
+
+
+def _is_loop_of_lines(stmt: Stmt) -> TypeGuard[For]:
+    """Whether a serial loop holds one-dimensional nests and nothing else."""
+    return (
+        isinstance(stmt, For)
+        and stmt.kind is LoopKind.SERIAL
+        and bool(stmt.body)
+        and all(_is_parallel(s) and not any(map(_is_parallel, s.body)) for s in _loops(stmt))
+        and len(_loops(stmt)) == len(stmt.body)
+    )
+
+
+def _takes_element_of_row(leaf: Leaf) -> bool:
+    """Whether all elements of a row meet one element of ub."""
+    return any(
+        load.buffer.memory is Memory.UB
+        and not any(leaf.vars[-1] in walk_expr(index) for index in load.indices)
+        for load in loads_of(leaf.stmt)
+    )
+
+
+def _loops(loop: For) -> tuple[For, ...]:
+    return tuple(s for s in loop.body if isinstance(s, For))
 
 
 def _check_rank(stmt: Stmt, around: int = 0) -> None:
@@ -91,7 +117,10 @@ class _Vectorizer:
         result: list[Stmt] = []
         changed = False
         for stmt, known in with_ranges(body, ranges):
-            if isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL:
+            whole = self.rows_at_once(stmt, known)
+            if whole is not None:
+                pieces = without_order(self.func, whole)
+            elif isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL:
                 pieces = without_order(self.func, self.nest(stmt, known))
             else:
                 inside = ranges_inside(stmt, known)
@@ -118,6 +147,30 @@ class _Vectorizer:
         own = [a.buffer for a in self.temporaries.allocs]
         return fenced(steps, own, loop.loc, self.builder)
 
+    def rows_at_once(self, stmt: Stmt, known: Ranges) -> Body | None:
+        """A serial loop around one-dimensional nests as one nest of two dimensions, where its
+        iterations are independent and every store is a vector operation over all rows."""
+        if not _is_loop_of_lines(stmt):
+            return None
+        made = len(self.temporaries.allocs)
+        steps: list[Stmt] = []
+        try:
+            parts = leaves(replace(stmt, kind=LoopKind.PARALLEL))
+            check_independent(parts, self.func.launch.allocs)
+            for leaf in parts:
+                if leaf.guards or not isinstance(leaf.stmt, Store):
+                    raise Unsuitable("it holds more than stores")
+                steps.extend(self.vector(leaf.stmt, leaf, known, None))
+                self.temporaries.give_back_all()
+        except Unsuitable:
+            self.temporaries.forget_since(made)
+            return None
+        own = [a.buffer for a in self.temporaries.allocs]
+        if any(map(_takes_element_of_row, parts)):  # as the scalar unit would have waited for it
+            every = self.builder.barrier_all(stmt.loc)
+            return (every, *in_order(steps, self.builder), self.builder.barrier_all(stmt.loc))
+        return fenced(steps, own, stmt.loc, self.builder)
+
     def leaf(self, leaf: Leaf, known: Ranges) -> list[Stmt]:
         steps = self.unguarded(leaf, known)
         if leaf.guards and steps:
@@ -130,7 +183,7 @@ class _Vectorizer:
     def unguarded(self, leaf: Leaf, known: Ranges) -> list[Stmt]:
         stmt = leaf.stmt
         if not isinstance(stmt, Store):
-            return [self.scalar_loop(leaf, _what(stmt))]
+            return self.branch(leaf, known)
         fallback = _ScalarLoop(self, leaf)
         try:
             return self.vector(stmt, leaf, known, fallback)
@@ -142,6 +195,21 @@ class _Vectorizer:
             except Unsuitable as problem:
                 whole = problem.reason
         return fallback.steps(known, whole)
+
+    def branch(self, leaf: Leaf, known: Ranges) -> list[Stmt]:
+        """A statement that is no store: a choice for each element, or a scalar loop."""
+        choices = as_choices(leaf.stmt) if isinstance(leaf.stmt, If) else ()
+        reason = _what(leaf.stmt)
+        made = len(self.temporaries.allocs)
+        steps: list[Stmt] = []
+        try:
+            for store in choices:
+                steps.extend(self.vector(store, Leaf(leaf.loops, (), store), known, None))
+                self.temporaries.give_back_all()
+        except Unsuitable as problem:
+            self.temporaries.forget_since(made)
+            reason, steps = problem.reason, []
+        return steps or [self.scalar_loop(leaf, reason)]
 
     def vector(
         self, store: Store, leaf: Leaf, known: Ranges, fallback: _ScalarLoop | None
@@ -192,9 +260,12 @@ class _Vectorizer:
         return [replace(outer, kind=LoopKind.SERIAL, body=body)]
 
     def scalar_loop(self, leaf: Leaf, reason: str) -> Stmt:
-        """The statement element by element, with a remark."""
+        """The statement element by element, with a remark. Raises KernelError where the scalar
+        unit cannot."""
+        loop = _around(leaf)
+        _check_scalar_unit(loop, reason)
         self.remark(leaf.stmt.loc, reason)
-        return _around(leaf)
+        return loop
 
     def remark(self, loc: Loc, reason: str) -> None:
         self.remarks.append(
@@ -228,15 +299,14 @@ class _ScalarLoop:
         store = self.leaf.stmt
         assert isinstance(store, Store), "other statements have no vector form"
         loop = _around(self.leaf)
-        if not _foreign_functions(loop):
-            _check_scalar_unit(loop, reason)
-            return [loop]
-        try:
-            domain = domain_of(self.leaf.loops)
-            return self.owner.attempt(store, domain, _ranges(self.leaf, known), True).steps
-        except Unsuitable as problem:
-            _check_scalar_unit(loop, problem.reason)
-            raise
+        if _has_foreign_functions(loop):
+            try:
+                domain = domain_of(self.leaf.loops)
+                return self.owner.attempt(store, domain, _ranges(self.leaf, known), True).steps
+            except Unsuitable as problem:
+                reason = problem.reason
+        _check_scalar_unit(loop, reason)
+        return [loop]
 
 
 def _ranges(leaf: Leaf, known: Ranges) -> Ranges:
@@ -269,15 +339,14 @@ def _what(stmt: Stmt) -> str:
     return "it is no store to an element"
 
 
-def _foreign_functions(stmt: Stmt) -> list[Unary]:
-    """Functions the scalar unit does not have."""
-    return [
-        part
+def _has_foreign_functions(stmt: Stmt) -> bool:
+    """Whether the scalar unit lacks an instruction for some part."""
+    return any(
+        is_foreign(part)
         for inner in walk((stmt,))
         for e in expressions(inner)
         for part in walk_expr(e)
-        if isinstance(part, Unary) and part.op not in SCALAR_UNARY
-    ]
+    )
 
 
 def _check_scalar_unit(stmt: Stmt, reason: str) -> None:
@@ -302,18 +371,12 @@ def _check_scalar_unit(stmt: Stmt, reason: str) -> None:
                 inner.loc,
                 "fill it with T.copy from gm",
             )
-        if isinstance(inner, Store) or expressions(inner):
-            functions = [
-                p
-                for e in expressions(inner)
-                for p in walk_expr(e)
-                if isinstance(p, Unary) and p.op not in SCALAR_UNARY
-            ]
-            if functions:
+        for e in expressions(inner):
+            function = next((p for p in walk_expr(e) if is_vector_only(p)), None)
+            if isinstance(function, (Unary, Binary)):
                 raise KernelError(
                     "scalar-function",
-                    f"the scalar unit has no {functions[0].op}, and there is no vector form: "
-                    f"{reason}",
+                    f"the scalar unit has no {function.op}, and there is no vector form: {reason}",
                     inner.loc,
                     "compute it on a ub buffer with T.tile, or change what stands in the way",
                 )

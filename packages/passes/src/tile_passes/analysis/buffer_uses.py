@@ -8,17 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tile_ir import Buffer, Op, Region, Store
-from tile_ir.expr import Const, constant_value
+from tile_ir import Buffer, For, If, Op, Region, Store
+from tile_ir.expr import Const, Expr, Var, constant_value
 from tile_ir.machine import Memory
 from tile_ir.nodes import Body, Operand, Stmt
-from tile_ir.opdef import accesses, element_limit
+from tile_ir.opdef import Access, accesses, element_limit
 from tile_ir.walk import bodies, loads
+from tile_passes.analysis.loop_turns import Key, Names
+from tile_passes.analysis.runs import Spans
 
 Bytes = tuple[int, int]
 
 # A buffer used in more pieces than this is looked at as a whole.
 _MAX_PIECES = 32
+_NO_NAMES = Names()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,35 +46,58 @@ class Through:
 
 @dataclass(slots=True)
 class Node:
-    """A statement: what it touches itself, then the same as bits of pieces and of buffers."""
+    """A statement: what it touches itself, then the same as bits of pieces and of buffers.
+
+    What it adds to it reads unless its `condition` holds; of a branch that is the condition of the
+    branch. `start` is where a loop starts that has something inside that asks for its turn. `fills`
+    is what it, or a group of statements it begins, writes before it reads it (`sure_writes`).
+    """
 
     stmt: Stmt
     reads: list[tuple[int, Bytes | None]]
+    adds: list[tuple[int, Bytes | None]]
     writes: list[tuple[int, Bytes | None]]
     inner: tuple[list[Node], ...]
+    fills: Sequence[tuple[int, Bytes]] = ()
+    condition: Expr | None = None
+    start: Expr | None = None
+    asked: frozenset[Var] = frozenset()
+    runs: bool = False  # a loop that surely has a turn
     gen: int = 0
+    added: int = 0
     kill: int = 0
+    filled: int = 0
     read: int = 0
     written: int = 0
     defined: int = 0
     fresh: int = 0  # scratch whose life begins before this statement
-    through: Through = field(default_factory=Through)
-    inside: list[Through] = field(default_factory=list)
+    through: dict[Key, Through] = field(default_factory=dict)
     needed: int = 0
     reached: int = 0
+
+    @property
+    def touches(self) -> bool:
+        """Whether it or a statement inside it touches a buffer."""
+        return bool(self.reads or self.adds or self.writes) or any(
+            n.touches for block in self.inner for n in block
+        )
 
 
 class Uses:
     """Turns statements into nodes; `all` has them in textual order."""
 
-    def __init__(self, buffers: dict[Buffer, tuple[int, int]]) -> None:
+    def __init__(
+        self, buffers: dict[Buffer, tuple[int, int]], sure: dict[int, dict[int, Spans]]
+    ) -> None:
         self.buffers = buffers
+        self.sure = sure
         self.all: list[Node] = []
 
-    def nodes(self, body: Body) -> list[Node]:
+    def nodes(self, body: Body, names: Names = _NO_NAMES) -> list[Node]:
         result = []
         for stmt in body:
-            node = Node(stmt, [], [], ())
+            sure = self.sure.get(id(stmt), {})
+            node = Node(stmt, [], [], [], (), [(b, s) for b, spans in sure.items() for s in spans])
             self.all.append(node)
             if not isinstance(stmt, Op) or not _is_constant(stmt):
                 for load in loads(stmt):
@@ -85,14 +111,44 @@ class Uses:
                         root, size = self.buffers[region.buffer]
                         piece = None if region is scratch else _piece(region, size)
                         if access.reads and region is not scratch:
-                            node.reads.append((root, piece))
+                            self._reads(node, stmt, access, (root, piece), names)
                         if access.writes:
                             node.writes.append((root, None if partial else piece))
             elif isinstance(stmt, Store) and stmt.buffer in self.buffers:
                 node.writes.append((self.buffers[stmt.buffer][0], None))
-            node.inner = tuple(self.nodes(b) for b in bodies(stmt))
+            inside = names.inside(stmt)
+            node.runs = isinstance(stmt, For) and names.surely_runs(stmt)
+            node.inner = tuple(self.nodes(b, inside) for b in bodies(stmt))
+            _ask(node, names)
             result.append(node)
+            names = names.behind(stmt)
         return result
+
+    def _reads(
+        self, node: Node, op: Op, access: Access, use: tuple[int, Bytes | None], names: Names
+    ) -> None:
+        """What is read in every execution, or unless a condition holds."""
+        unless = op.opdef.overwrites(op) if access.writes else None
+        if unless is None:
+            node.reads.append(use)
+        elif not isinstance(unless, Const):
+            node.adds.append(use)
+            node.condition = names.spelled(unless)
+        elif not unless.value:
+            node.reads.append(use)
+
+
+def _ask(node: Node, names: Names) -> None:
+    """Of which loops around it a node asks for the turn: for its own condition, or inside it."""
+    stmt = node.stmt
+    if isinstance(stmt, If) and node.touches:
+        node.condition = names.spelled(stmt.condition)
+    asked = set() if node.condition is None else set(names.asked(node.condition))
+    asked.update(v for block in node.inner for n in block for v in n.asked)
+    if isinstance(stmt, For) and stmt.var in asked:
+        node.start = names.spelled(stmt.start)
+        asked.remove(stmt.var)
+    node.asked = frozenset(asked)
 
 
 def _is_constant(op: Op) -> bool:
@@ -145,7 +201,7 @@ class Pieces:
     def of(nodes: Iterable[Node], sizes: Sequence[int]) -> Pieces:
         ends: list[set[int]] = [{0, size} for size in sizes]
         for node in nodes:
-            for root, piece in (*node.reads, *node.writes):
+            for root, piece in (*node.reads, *node.adds, *node.writes, *node.fills):
                 if piece is not None:
                     ends[root].update(piece)
         owner = list(range(len(sizes)))
@@ -165,10 +221,15 @@ class Pieces:
         for root, piece in node.reads:
             node.gen |= self._of(root, piece, inside=False)
             node.read |= 1 << root
+        for root, piece in node.adds:
+            node.added |= self._of(root, piece, inside=False)
+            node.read |= 1 << root
         for root, piece in node.writes:
             if piece is not None:
                 node.kill |= self._of(root, piece, inside=True)
             node.written |= 1 << root
+        for root, piece in node.fills:
+            node.filled |= self._of(root, piece, inside=True)
         for root, _ in node.writes:
             whole = self.whole[root]
             if node.kill & whole == whole and not node.read >> root & 1:

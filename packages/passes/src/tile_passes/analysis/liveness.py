@@ -2,7 +2,10 @@
 
 Two facts decide: a read may follow before all that it reads is written again (backward), and a
 write may have come before (forward). Loops may run zero times, branches may be skipped, `break`
-leaves early. Not here: addresses, and whose bytes may be shared (`placement`, `in_place`).
+leaves early. What a loop writes round by round, or two branches between them, is needless where
+the loop or the first branch begins (`sure_writes`). Where a branch or an operation that adds unless
+a condition holds asks for it, the first turn of a loop is looked at for itself (`loop_turns`). Not
+here: addresses, and whose bytes may be shared (`placement`, `in_place`).
 """
 
 from __future__ import annotations
@@ -11,14 +14,14 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from tile_ir import Alloc, Buffer, For, If, Op, Section, While
-from tile_ir.expr import constant_value
 from tile_ir.footprint import buffer_bytes
 from tile_ir.machine import Memory
 from tile_ir.nodes import Body, Break, Stmt
 from tile_ir.opdef import Effect
 from tile_passes.analysis.buffer_uses import Node, Pieces, Through, Uses, bits_of, numbers_in
-
-Spans = tuple[tuple[int, int], ...]
+from tile_passes.analysis.loop_turns import Turns
+from tile_passes.analysis.runs import Spans
+from tile_passes.analysis.sure_writes import SureWrites
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +69,14 @@ def liveness(allocs: Sequence[Alloc], body: Body) -> Liveness:
     numbers = {a.buffer: i for i, a in enumerate(owners)}
     roots = {a.buffer: numbers[a.alias_of or a.buffer] for a in allocs if _on_chip(a)}
     sizes = [buffer_bytes(a) for a in owners]
-    uses = Uses({a.buffer: (roots[a.buffer], buffer_bytes(a)) for a in allocs if _on_chip(a)})
+    buffers = {a.buffer: (roots[a.buffer], buffer_bytes(a)) for a in allocs if _on_chip(a)}
+    uses = Uses(buffers, SureWrites.of(body, buffers, sizes))
     nodes = uses.nodes(body)
     pieces = Pieces.of(uses.all, sizes)
     for node in uses.all:
         pieces.number(node)
     _begin_scratch(nodes, bits_of(i for i, a in enumerate(owners) if a.scratch), pieces)
-    _summarise(nodes)
-    _backward(nodes, 0, 0)
+    _backward(nodes, 0, 0, Turns())
     _, unwritten = _forward(nodes, 0)
     if unwritten:
         # Whoever reads what nothing wrote means what the memory held before.
@@ -122,66 +125,92 @@ def _all(nodes: list[Node]) -> Iterator[Node]:
             yield from _all(inner)
 
 
-def _summarise(nodes: list[Node]) -> Through:
-    """Fill in what passes each statement, innermost first; the answer is for all in a row."""
-    for node in nodes:
-        node.inside = [_summarise(b) for b in node.inner]
-        node.through = Through(0, ~node.fresh, 0).then(_through(node, node.inside))
+def _row(block: list[Node], turns: Turns) -> Through:
+    """What passes the statements of a block, one after another."""
     result = Through()
-    for node in reversed(nodes):
-        result = node.through.then(result)
+    for node in reversed(block):
+        result = _through(node, turns).then(result)
     return result
 
 
-def _through(node: Node, inside: list[Through]) -> Through:
+def _through(node: Node, turns: Turns) -> Through:
+    """What passes a statement, in these turns of the loops around it."""
+    key = turns.among(node.asked)
+    found = node.through.get(key)
+    if found is None:
+        own = _own_through(node, turns)
+        keeps = ~node.filled
+        own = Through(own.gen & keeps, own.normal & keeps, own.broken)
+        found = Through(0, ~node.fresh, 0).then(own)
+        node.through[key] = found
+    return found
+
+
+def _own_through(node: Node, turns: Turns) -> Through:
     match node.stmt:
         case For():
-            (body,) = inside
-            passes = body.normal | body.broken | (0 if _runs(node.stmt) else -1)
-            return Through(node.gen | body.gen, passes)
+            first, later = (_row(node.inner[0], t) for t in _turns_of(node, turns))
+            passes = first.normal | first.broken | (0 if node.runs else -1)
+            return Through(node.gen | first.gen | (later.gen & first.normal), passes)
         case While():
-            (body,) = inside
-            return Through(node.gen | body.gen)
+            return Through(node.gen | _row(node.inner[0], turns).gen)
         case If():
-            then, orelse = inside
-            return Through(
-                node.gen | then.gen | orelse.gen,
-                then.normal | orelse.normal,
-                then.broken | orelse.broken,
-            )
+            taken = [_row(b, turns) for b in _taken(node, turns)]
+            gen, normal, broken = node.gen, 0, 0
+            for way in taken:
+                gen, normal, broken = gen | way.gen, normal | way.normal, broken | way.broken
+            return Through(gen, normal, broken)
         case Section():
-            return inside[0]
+            return _row(node.inner[0], turns)
         case Break():
             return Through(0, 0, -1)
-    return Through(node.gen, ~node.kill)
+    adds = node.condition is None or not turns.decides(node.condition)
+    return Through(node.gen | (node.added if adds else 0), ~node.kill)
 
 
-def _runs(loop: For) -> bool:
-    """Whether a loop surely runs at least once."""
-    start, stop = constant_value(loop.start), constant_value(loop.stop)
-    return start is not None and stop is not None and start < stop
+def _turns_of(node: Node, turns: Turns) -> tuple[Turns, Turns]:
+    """The first and any later turn of a loop: the same if nothing inside asks."""
+    if not isinstance(node.stmt, For) or node.start is None:
+        return turns, turns
+    var = node.stmt.var
+    return turns.of(var, node.start, first=True), turns.of(var, node.start, first=False)
 
 
-def _backward(nodes: list[Node], after: int, after_loop: int) -> None:
-    """Fill in what is needed after each statement; of a loop, at its head."""
+def _taken(node: Node, turns: Turns) -> list[list[Node]]:
+    """The branches that may be taken."""
+    then, orelse = node.inner
+    if node.condition is None or not node.asked:
+        return [then, orelse]
+    match turns.decides(node.condition):
+        case True:
+            return [then]
+        case False:
+            return [orelse]
+    return [then, orelse]
+
+
+def _backward(nodes: list[Node], after: int, after_loop: int, turns: Turns) -> None:
+    """Fill in what is needed after each statement in these turns of the loops around it; of a loop,
+    at its head."""
     for node in reversed(nodes):
-        before = node.through.needed(after, after_loop)
+        before = _through(node, turns).needed(after, after_loop)
         match node.stmt:
             case For() | While():
                 # A round ends at the head, which leads out or to the next one.
-                head = after | node.inside[0].needed(after, after)
+                first, later = _turns_of(node, turns)
+                head = after | _row(node.inner[0], later).gen
                 if isinstance(node.stmt, While):
                     head |= node.gen
-                _backward(node.inner[0], head, after)
-                node.needed = head
+                node.needed |= head | _row(node.inner[0], first).gen
+                for t in (first, later) if first is not later else (first,):
+                    _backward(node.inner[0], head, after, t)
             case If() | Section():
-                for inner in node.inner:
-                    _backward(inner, after, after_loop)
-                node.needed = after
-                for through in node.inside:
-                    node.needed |= through.needed(after, after_loop)
+                node.needed |= after
+                for inner in node.inner if isinstance(node.stmt, Section) else _taken(node, turns):
+                    node.needed |= _row(inner, turns).needed(after, after_loop)
+                    _backward(inner, after, after_loop, turns)
             case _:
-                node.needed = after_loop if isinstance(node.stmt, Break) else after
+                node.needed |= after_loop if isinstance(node.stmt, Break) else after
         after = before
 
 

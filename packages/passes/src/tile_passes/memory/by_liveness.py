@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from tile_ir import Alloc, Memory, Target
 from tile_ir.footprint import buffer_bytes, round_up
 from tile_passes.analysis.in_place import Reuse, places
-from tile_passes.analysis.liveness import Liveness, Spans
+from tile_passes.analysis.liveness import Liveness
 from tile_passes.analysis.memory_use import loads_by_point, taken
 from tile_passes.analysis.placement import Block, Blocks, Placement, Room, place
+from tile_passes.analysis.runs import Spans
 
 # Steps of a search; a hard case comes once all ways to write in place had the short one.
 SHORT_SEARCH = 10_000

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tile_ir import Buffer, Region, Slice
 from tile_ir.bounds import linear_form, simplify
-from tile_ir.expr import Const, Expr, Var
+from tile_ir.expr import Const, Expr, Load, Var
 from tile_ir.expr import walk as walk_expr
 from tile_passes.parallel.nest import Domain, Unsuitable
 
@@ -56,3 +56,10 @@ def _slice(buffer: Buffer, index: Expr, var: Var, domain: Domain) -> Slice:
     position = domain.vars.index(var)
     start = index - var * step + domain.starts[position] * step
     return Slice(simplify(start), domain.extents[position], step)
+
+
+def reads(e: Expr, region: Region | None) -> bool:
+    """Whether the expression reads an element of the region's buffer."""
+    return region is not None and any(
+        isinstance(p, Load) and p.buffer is region.buffer for p in walk_expr(e)
+    )

@@ -41,13 +41,9 @@ def reachable(
 
 def gathered(s: VectorStatement, e: Load, domain: Domain) -> Region:
     """A tile that the scalar unit has filled with the elements."""
-    key = (e, domain)
-    if key not in s.cache:
-        tile = s.tile(e.dtype, domain)
-        s.steps.append(_element_loop(s, domain, Store(tile.buffer, _places(domain), e, s.loc)))
-        s.cache[key] = tile
-        s.kept.add(tile.buffer)
-    return s.cache[key]
+    tile = s.tile(e.dtype, domain)
+    s.steps.append(_element_loop(s, domain, Store(tile.buffer, _places(domain), e, s.loc)))
+    return tile
 
 
 def scattered(s: VectorStatement) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tile_ir import Region
 from tile_ir.bounds import interval, linear_form, simplify
-from tile_ir.dtypes import UINT8
+from tile_ir.dtypes import FLOAT32, UINT8
 from tile_ir.expr import (
     COMPARISONS,
     Binary,
@@ -21,6 +21,7 @@ from tile_ir.expr import (
 from tile_ir.expr import walk as walk_expr
 from tile_ir.geometry import element_count
 from tile_passes.parallel.accesses import access, variables_in
+from tile_passes.parallel.index_vectors import holds
 from tile_passes.parallel.nest import Domain, Unsuitable
 from tile_passes.parallel.operators import (
     COMPARE,
@@ -57,9 +58,12 @@ def _comparison(s: VectorStatement, e: Binary, domain: Domain) -> Region:
         op, left, right = MIRRORED[op], right, left
     dtype = promote(left.dtype, right.dtype)
     wide = COMPARED_AS.get(dtype, dtype)
+    if wide.is_integer and op in ORDER_BY and all(holds(FLOAT32, e, s) for e in (left, right)):
+        wide = FLOAT32
     a = s.typed(left, wide, domain, None)
     a = s.filled(a, wide, domain) if isinstance(a, Expr) else a
-    b = s.typed(right, wide, domain, None)
+    with s.shared.holding(a):
+        b = s.typed(right, wide, domain, None)
     mode, negated = COMPARE[op]
     if wide.is_integer and op in ORDER_BY:
         name, negated = ORDER_BY[op]

@@ -38,7 +38,7 @@ def check_independent(leaves: Sequence[Leaf], allocs: Sequence[Alloc]) -> None:
     ]
     variant = {v for leaf in leaves for v in leaf.vars}
     variant |= {s.var for leaf in leaves for s in walk((leaf.stmt,)) if isinstance(s, For)}
-    shared = _overlapping(allocs)
+    shared = overlapping(allocs)
     for write in writes:
         for other in (*writes, *reads):
             if (write.buffer, other.buffer) in shared:
@@ -58,7 +58,7 @@ def _reason(write: _Touch, other: _Touch) -> str:
     return f"an iteration may use an element of `{name}` that another iteration writes"
 
 
-def _overlapping(allocs: Sequence[Alloc]) -> set[tuple[Buffer, Buffer]]:
+def overlapping(allocs: Sequence[Alloc]) -> set[tuple[Buffer, Buffer]]:
     """Pairs of different buffers that name the same bytes: by fixed addresses, or as aliases."""
     home = {a.buffer: a.alias_of or a.buffer for a in allocs}
     aliases = {(a, b) for a in home for b in home if a is not b and home[a] is home[b]}

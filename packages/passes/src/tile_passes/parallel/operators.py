@@ -6,48 +6,89 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tile_ir.dtypes import BFLOAT16, DTYPES, FLOAT16, FLOAT32, INT8, INT16, UINT8, DType
+from tile_ir.expr import Binary, Expr, Unary
 from tile_ir.ops.cast import CAST_MODES
 
 
 @dataclass(frozen=True, slots=True)
 class BinaryForm:
     """`commutes`: a scalar on the left may go to the right. `negate_left`: `s - x` is `x * -1 + s`.
-    `inexact_scalar`: the scalar form rounds twice, so it only serves powers of two."""
+    `inexact_scalar`: the scalar form rounds twice, so it only serves powers of two. `by_row` and
+    `by_column` take a value for each row or column of the left side."""
 
     operation: str
     commutes: bool = False
     negate_left: bool = False
     inexact_scalar: bool = False
+    by_row: str | None = None
+    by_column: str | None = None
+
+
+def _form(operation: str, commutes: bool = False, negate_left: bool = False) -> BinaryForm:
+    """An operation that has forms for rows and columns."""
+    by_row, by_column = f"row_expand_{operation}", f"column_expand_{operation}"
+    return BinaryForm(operation, commutes, negate_left, operation == "div", by_row, by_column)
 
 
 BINARY: dict[str, BinaryForm] = {
-    "+": BinaryForm("add", commutes=True),
-    "-": BinaryForm("sub", negate_left=True),
-    "*": BinaryForm("mul", commutes=True),
-    "/": BinaryForm("div", inexact_scalar=True),
-    "min": BinaryForm("min", commutes=True),
-    "max": BinaryForm("max", commutes=True),
+    "+": _form("add", commutes=True),
+    "-": _form("sub", negate_left=True),
+    "*": _form("mul", commutes=True),
+    "/": _form("div"),
+    "min": _form("min", commutes=True),
+    "max": _form("max", commutes=True),
     "&": BinaryForm("bitwise_and", commutes=True),
     "|": BinaryForm("bitwise_or", commutes=True),
     "^": BinaryForm("bitwise_xor", commutes=True),
     "<<": BinaryForm("bitwise_lshift"),
     ">>": BinaryForm("bitwise_rshift"),
+    "pow": BinaryForm("pow"),
 }
+
+# What the operations are called, for those that start from one.
+FORM_OF: dict[str, BinaryForm] = {form.operation: form for form in BINARY.values()}
 
 UNARY: dict[str, str] = {
     "exp": "exp",
     "log": "ln",
     "sqrt": "sqrt",
     "rsqrt": "rsqrt",
+    "tanh": "tanh",
+    "erf": "erf",
+    "sin": "sin",
+    "cos": "cos",
     "abs": "abs",
     "~": "bitwise_not",
 }
 
 # Functions that are a conversion to the type itself with a rounding mode.
-ROUNDING: dict[str, str] = {"floor": "cast_floor", "ceil": "cast_ceil"}
+ROUNDING: dict[str, str] = {
+    "floor": "cast_floor",
+    "ceil": "cast_ceil",
+    "round": "cast_rint",
+    "trunc": "cast_trunc",
+}
 
-# The scalar unit has no transcendental functions.
+# What the scalar unit has instructions for. Other functions of one value belong on the vector unit
+# where that is possible; those below the scalar unit can compute in many steps, and no others.
 SCALAR_UNARY = frozenset({"-", "~", "not", "abs"})
+SCALAR_FUNCTIONS = frozenset({"exp", "log", "sqrt", "rsqrt", "floor", "ceil"})
+
+
+def is_foreign(e: Expr) -> bool:
+    """Whether the scalar unit has no instruction for the outermost operation."""
+    match e:
+        case Unary(op=op):
+            return op not in SCALAR_UNARY
+        case Binary(op="pow"):
+            return True
+    return False
+
+
+def is_vector_only(e: Expr) -> bool:
+    """Whether only the vector unit has the outermost operation."""
+    return is_foreign(e) and not (isinstance(e, Unary) and e.op in SCALAR_FUNCTIONS)
+
 
 # Comparison mode, and whether its bits are turned round: NE is false for NaN, `!=` is not.
 COMPARE: dict[str, tuple[str, bool]] = {

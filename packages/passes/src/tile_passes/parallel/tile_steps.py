@@ -3,7 +3,7 @@ rules before it is kept."""
 
 from __future__ import annotations
 
-from tile_ir import OPS, Buffer, For, KernelError, Loc, Memory, Op, Region, Store
+from tile_ir import OPS, For, KernelError, Loc, Memory, Op, Region, Store
 from tile_ir.bounds import interval, linear_form, simplify
 from tile_ir.dtypes import DType
 from tile_ir.expr import (
@@ -22,6 +22,7 @@ from tile_ir.walk import Ranges, walk, walk_ops
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.one_operation import lower_op
 from tile_passes.parallel.nest import Domain, Unsuitable
+from tile_passes.parallel.shared_values import SharedValues, references
 from tile_passes.parallel.temporaries import Temporaries
 
 COPY_DEFAULTS: tuple[AttrValue, ...] = (False, False, None)
@@ -47,8 +48,7 @@ class TileSteps:
         self.loc: Loc = store.loc
         self.steps: list[Stmt] = []
         self.conditions: list[Expr] = []
-        self.cache: dict[tuple[Expr, Domain], Region] = {}
-        self.kept: set[Buffer] = set()
+        self.shared = SharedValues(references(store.value))
         self.sizes = {v: self._bound(i) for i, v in enumerate(domain.vars)}
 
     def tile(self, dtype: DType, domain: Domain) -> Region:
@@ -56,7 +56,7 @@ class TileSteps:
         return self.temporaries.take(dtype, domain.extents, sizes, self.dense, self.loc)
 
     def release(self, value: Operand) -> None:
-        if isinstance(value, Region) and value.buffer not in self.kept:
+        if isinstance(value, Region) and value.buffer not in self.shared.kept:
             self.temporaries.give_back(value.buffer)
 
     def emit_into(
@@ -71,12 +71,17 @@ class TileSteps:
         """The operation into `into`, or into a source that is a tile, or into a new tile."""
         out = into
         if out is None:
-            own = self.temporaries.taken - self.kept
+            own = self.temporaries.taken - self.shared.kept
             mine = (s for s in sources if isinstance(s, Region) and s.buffer in own)
             out = next((s for s in mine if s.dtype is dtype), None)
-        if out is None:
-            out = self.tile(dtype, domain)
-        self.emit(name, out, *sources, attrs=attrs)
+        fresh = self.tile(dtype, domain) if out is None else None
+        out = fresh if out is None else out
+        assert out is not None, "there is one by now"
+        try:
+            self.emit(name, out, *sources, attrs=attrs)
+        except Unsuitable:
+            self.release(fresh)
+            raise
         for source in sources:
             if isinstance(source, Region) and source.buffer is not out.buffer:
                 self.release(source)

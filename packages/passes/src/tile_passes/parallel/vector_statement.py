@@ -23,7 +23,6 @@ from tile_ir.expr import (
     Load,
     Select,
     Unary,
-    Var,
     binary,
     cast,
     children,
@@ -33,16 +32,19 @@ from tile_ir.expr import (
 from tile_ir.expr import walk as walk_expr
 from tile_ir.geometry import clip_copy
 from tile_ir.nodes import Stmt
-from tile_passes.parallel.accesses import access, variables_in
+from tile_passes.parallel.accesses import access, reads, variables_in
+from tile_passes.parallel.against_lines import against_line, is_column, line_of
 from tile_passes.parallel.by_element import gathered, reachable, scattered
 from tile_passes.parallel.conditions import demand_inside, mask_of
+from tile_passes.parallel.index_vectors import divided, holds, is_progression, progression
 from tile_passes.parallel.nest import Domain, Unsuitable
 from tile_passes.parallel.operators import (
     BINARY,
+    FORM_OF,
     ROUNDING,
-    SCALAR_UNARY,
     UNARY,
     conversion,
+    is_foreign,
 )
 from tile_passes.parallel.order import in_order
 from tile_passes.parallel.tile_steps import TileSteps, check_inside
@@ -82,8 +84,9 @@ class VectorStatement(TileSteps):
         side of a branch loads stays there."""
         if isinstance(e, Load) and e.buffer.memory is Memory.GM:
             used = variables_in(e, self.domain)
-            if used:
-                self.load(e, self.domain.only(used))
+            domain = self.domain.only(used)
+            if used and (e, domain) not in self.shared.tiles:
+                self.shared.keep(e, domain, self.load(e, domain))
         elif not (isinstance(e, Select) and self.is_scalar(e.condition, self.domain)):
             for child in children(e):
                 self._load_first(child)
@@ -135,6 +138,12 @@ class VectorStatement(TileSteps):
             return cast(e, dtype)
         if e.dtype is BOOL:
             return self._as_numbers(e, dtype, domain, into)
+        if e.dtype is not dtype:
+            line = line_of(e, domain)
+            if line is not None:  # converted before it is repeated
+                return self.value(cast(e, dtype), domain, into)
+            if is_progression(e, domain) and holds(dtype, e, self):
+                return progression(self, e, dtype, domain, into)
         direct = into if e.dtype is dtype else None
         value = self.value(e, domain, direct)
         if isinstance(value, Expr):
@@ -145,9 +154,23 @@ class VectorStatement(TileSteps):
         """The expression in its own type."""
         if self.is_scalar(e, domain):
             return e
-        used = variables_in(e, domain)
-        if used and len(used) < len(domain.vars):
-            return self.repeated(e, used, domain)
+        found = self.shared.take(e, domain)
+        if found is not None:
+            return found
+        if not self.shared.is_shared(e):
+            return self.computed(e, domain, into)
+        result = self.computed(e, domain, None)
+        if isinstance(result, Region) and result.buffer in self.temporaries.taken:
+            self.shared.keep(e, domain, result)
+            self.shared.take(e, domain)
+        return result
+
+    def computed(self, e: Expr, domain: Domain, into: Region | None) -> Value:
+        line = line_of(e, domain)
+        if line is not None:
+            return self.repeated(e, line, domain)
+        if is_progression(e, domain):
+            return progression(self, e, INT32, domain, into)
         match e:
             case Load():
                 return self.load(e, domain)
@@ -155,13 +178,15 @@ class VectorStatement(TileSteps):
                 return self.typed(operand, dtype, domain, into)
             case Binary(op=op) if op in COMPARISONS | LOGICAL:
                 raise AssertionError("a condition is asked for as a mask or as numbers")
+            case Binary(op="//" | "%"):
+                return divided(self, e, domain, into)
             case Binary():
                 return self.binary(e, domain, into)
             case Unary():
                 return self.unary(e, domain, into)
             case Select():
                 return self.select(e, domain, into)
-        raise Unsuitable("the loop variable itself is a value")
+        raise Unsuitable(f"there is no vector of {e.dtype} that counts up")
 
     def _as_numbers(self, e: Expr, dtype: DType, domain: Domain, into: Region | None) -> Value:
         """A condition as 1 and 0."""
@@ -173,9 +198,7 @@ class VectorStatement(TileSteps):
 
     def is_scalar(self, e: Expr, domain: Domain) -> bool:
         """Whether the scalar unit computes the expression once for all elements."""
-        return not variables_in(e, domain) and all(
-            not isinstance(p, Unary) or p.op in SCALAR_UNARY for p in walk_expr(e)
-        )
+        return not variables_in(e, domain) and not any(map(is_foreign, walk_expr(e)))
 
     def load(self, e: Load, domain: Domain) -> Region:
         if self.by_element and not reachable(self, e.buffer, e.indices, domain):
@@ -186,27 +209,20 @@ class VectorStatement(TileSteps):
             return found
         if found.memory in CUBE_MEMORIES:
             raise Unsuitable(f"`{e.buffer.name}` is in {found.memory.value}: it can only be copied")
-        key = (e, domain)
-        if key not in self.cache:
-            tile = self.tile(found.dtype, domain)
-            self.copy(found, tile)
-            self.cache[key] = tile
-            self.kept.add(tile.buffer)
-        return self.cache[key]
+        tile = self.tile(found.dtype, domain)
+        self.copy(found, tile)
+        return tile
 
-    def repeated(self, e: Expr, used: tuple[Var, ...], domain: Domain) -> Region:
+    def repeated(self, e: Expr, line: Domain, domain: Domain) -> Region:
         """A value of one variable, repeated over the other one."""
-        key = (e, domain)
-        if key in self.cache:
-            return self.cache[key]
-        line = domain.only(tuple(v for v in domain.vars if v in used))
         vector = self.value(e, line, None)
         assert isinstance(vector, Region), "it follows a variable"
+        return self.spread(vector, line, domain)
+
+    def spread(self, vector: Region, line: Domain, domain: Domain) -> Region:
         tile = self.tile(vector.dtype, domain)
         self.emit("broadcast", tile, vector, None, attrs=(_axis(domain, line),))
         self.release(vector)
-        self.cache[key] = tile
-        self.kept.add(tile.buffer)
         return tile
 
     def binary(self, e: Binary, domain: Domain, into: Region | None) -> Region:
@@ -228,10 +244,15 @@ class VectorStatement(TileSteps):
     def apply(
         self, name: str, left: Expr, right: Expr, dtype: DType, domain: Domain, into: Region | None
     ) -> Region:
-        a = self.typed(left, dtype, domain, None if _reads(right, into) else into)
+        if name in FORM_OF:
+            expanded = against_line(self, FORM_OF[name], left, right, dtype, domain, into)
+            if expanded is not None:
+                return expanded
+        a = self.typed(left, dtype, domain, None if reads(right, into) else into)
         if isinstance(a, Expr):
             a = self.filled(a, dtype, domain)
-        b = self.typed(right, dtype, domain, None)
+        with self.shared.holding(a):
+            b = self.typed(right, dtype, domain, None)
         if isinstance(b, Expr) and not self._takes_scalar(name, b):
             b = self.filled(b, dtype, domain)
         return self.emit_into(name, dtype, domain, into, a, b)
@@ -275,7 +296,7 @@ class VectorStatement(TileSteps):
     def select(self, e: Select, domain: Domain, into: Region | None) -> Region:
         """A condition that is the same for all elements is a branch around both ways."""
         if self.is_scalar(e.condition, domain):
-            out = into if into is not None and not _reads(e, into) else self.tile(e.dtype, domain)
+            out = into if into is not None and not reads(e, into) else self.tile(e.dtype, domain)
             return self._branch(e, domain, out)
         demand_inside(self, (e.then, e.orelse, e.condition), domain)
         mask = mask_of(self, e.condition, domain)
@@ -283,9 +304,10 @@ class VectorStatement(TileSteps):
         if self.is_scalar(then, domain) and not self.is_scalar(orelse, domain):
             then, orelse = orelse, then
             self.emit("bitwise_not", mask, mask)
-        a = self.typed(then, e.dtype, domain, None if _reads(orelse, into) else into)
+        a = self.typed(then, e.dtype, domain, None if reads(orelse, into) else into)
         a = self.filled(a, e.dtype, domain) if isinstance(a, Expr) else a
-        b = self.typed(orelse, e.dtype, domain, None)
+        with self.shared.holding(a):
+            b = self.typed(orelse, e.dtype, domain, None)
         mode = f"vsel_tensor_{'scalar' if isinstance(b, Expr) else 'tensor'}_mode"
         result = self.emit_into("select", e.dtype, domain, into, mask, a, b, attrs=(mode,))
         self.release(mask)
@@ -308,12 +330,12 @@ class VectorStatement(TileSteps):
     @contextmanager
     def aside(self) -> Iterator[list[Stmt]]:
         """Collect steps apart; what was cached inside is not there outside."""
-        outer, cache = self.steps, dict(self.cache)
-        self.steps = []
+        outer, self.steps = self.steps, []
         try:
-            yield self.steps
+            with self.shared.aside():
+                yield self.steps
         finally:
-            self.steps, self.cache = outer, cache
+            self.steps = outer
 
     def convert(self, value: Region, dtype: DType, domain: Domain, into: Region | None) -> Region:
         route = conversion(value.dtype, dtype)
@@ -330,7 +352,7 @@ class VectorStatement(TileSteps):
 
 def _axis(domain: Domain, line: Domain) -> int:
     """Axis of `broadcast`: 0 repeats a row downwards, 1 a column across."""
-    return 1 if domain.vars.index(line.vars[0]) == 0 else 0
+    return 1 if is_column(line, domain) else 0
 
 
 def _bare_load(e: Expr) -> Load | None:
@@ -338,12 +360,6 @@ def _bare_load(e: Expr) -> Load | None:
     while isinstance(e, Cast) and not e.bits:
         e = e.operand
     return e if isinstance(e, Load) else None
-
-
-def _reads(e: Expr, region: Region | None) -> bool:
-    return region is not None and any(
-        isinstance(p, Load) and p.buffer is region.buffer for p in walk_expr(e)
-    )
 
 
 def _is_power_of_two(e: Expr) -> bool:

@@ -20,7 +20,7 @@ from tile_passes.sync.tree import Block, Tree
 # Rounds of relief before a pair of pipes gets no more flags, and before giving up.
 PATIENCE, MOST_ROUNDS = 60, 200
 # Of more pieces than this, none is tried without after the changes.
-MOST_TRIED = 400
+MOST_TRIED = 200
 # More event ids than this are not spent on one flag.
 MOST_TURNS = 4
 

@@ -109,14 +109,17 @@ class _Walk:
                     found.setdefault((pair[0], pair[1], event), order)
 
     def surely(self, order: Order) -> bool:
-        """Whether it sets or takes just the flags that its ids name. Where a loop has fewer rounds
-        than there are slots, a branch inside may leave some of them alone."""
+        """Whether it sets or takes just the flags that its ids name. A branch inside a loop may
+        leave alone those of the rounds in which it is not taken."""
         block, branch = order.block, False
+        slots = len(set(order.ids.values())) > 1
         while block.owner is not None:
             match block.owner:
                 case Branch():
                     branch = True
-                case Repeat(turns=turns, modulus=modulus) if branch and len(turns) < modulus:
+                case Repeat(turns=turns, modulus=modulus) if branch and (
+                    slots or len(turns) < modulus
+                ):
                     return False
             block = block.owner.block
         return _pair(order)[0] not in self.unknown

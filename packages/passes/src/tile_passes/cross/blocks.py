@@ -1,0 +1,178 @@
+"""The statements of a kernel as blocks with numbered places, and what each one touches.
+
+A block is the body of the kernel, of a loop or of a branch, sections opened. A place is a block
+with a number in it; signals are set behind places and awaited before them. Not here: which
+accesses conflict (`dependences`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tile_ir import Core, For, Func, If, Op, Pipe, Store
+from tile_ir.expr import Expr, Load, Var
+from tile_ir.expr import walk as walk_expr
+from tile_ir.machine import Memory
+from tile_ir.nodes import Let, Region, Stmt, While
+from tile_ir.opdef import accesses, core_of, pipe_of
+from tile_ir.touched_bytes import element
+from tile_ir.walk import bodies, expressions, loads
+from tile_passes.streams.items import Item, items
+
+CORES = (Core.CUBE, Core.VECTOR)
+_OWN = frozenset({Memory.UB, Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Access:
+    """A region that a leaf reads or writes, and the pipe that does it."""
+
+    leaf: Leaf
+    region: Region
+    writes: bool
+    atomic: bool
+    pipe: Pipe
+
+
+@dataclass(slots=True, eq=False)
+class Leaf:
+    """A statement without the statements inside it: an operation, or what a loop or a branch reads
+    before it begins. `path` is what stands around and before it (`regions_apart.Path`)."""
+
+    stmt: Stmt
+    block: Block
+    place: int
+    cores: tuple[Core, ...]
+    path: tuple[Stmt, ...]
+    gm: tuple[Access, ...] = ()
+    chip: tuple[Access, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """One body. `around` is the loop or branch it belongs to, at `place` of the block `parent`."""
+
+    items: list[Item]
+    around: Stmt | None
+    parent: Block | None
+    place: int
+    private: bool
+    leaves: dict[int, Leaf] = field(default_factory=dict)
+    inner: dict[int, tuple[Block, ...]] = field(default_factory=dict)
+
+    @property
+    def is_loop(self) -> bool:
+        return isinstance(self.around, (For, While))
+
+    @property
+    def depth(self) -> int:
+        return sum(1 for _ in self.chain())
+
+    def chain(self) -> Iterator[tuple[Block, int | None]]:
+        """This block and those around it, inside out, each with the place of the one inside it."""
+        yield self, None
+        block = self
+        while block.parent is not None:
+            yield block.parent, block.place
+            block = block.parent
+
+    def all_leaves(self) -> Iterator[Leaf]:
+        for number in range(len(self.items)):
+            if number in self.leaves:
+                yield self.leaves[number]
+            for inner in self.inner.get(number, ()):
+                yield from inner.all_leaves()
+
+
+def build_blocks(func: Func) -> Block:
+    """The blocks of a lowered function."""
+    return _Builder(func).block(items(func.launch.body), None, None, 0, ())
+
+
+@dataclass(slots=True)
+class _Builder:
+    func: Func
+    own: set[Var] = field(default_factory=set)  # what only one core, or one lane, can know
+
+    def block(
+        self,
+        found: list[Item],
+        around: Stmt | None,
+        parent: Block | None,
+        place: int,
+        path: tuple[Stmt, ...],
+    ) -> Block:
+        block = Block(found, around, parent, place, around is not None and self.is_private(around))
+        for number, item in enumerate(found):
+            stmt = item.stmt
+            leaf = self.leaf(item, block, number, path)
+            if leaf is not None:
+                block.leaves[number] = leaf
+            if isinstance(stmt, Let):
+                path = (*path, stmt)
+                if self.knows_more(stmt.value):
+                    self.own.add(stmt.var)
+            inside = bodies(stmt)
+            if inside:
+                block.inner[number] = tuple(
+                    self.block(items(b, item.core), stmt, block, number, (*path, stmt))
+                    for b in inside
+                )
+        return block
+
+    def is_private(self, around: Stmt) -> bool:
+        """Whether only one core, or each lane for itself, knows how often the block runs."""
+        match around:
+            case If(condition=c) | While(condition=c):
+                return self.knows_more(c)
+            case For(start=start, stop=stop):
+                return self.knows_more(start) or self.knows_more(stop)
+        return False
+
+    def knows_more(self, expr: Expr) -> bool:
+        return any(
+            p == self.func.launch.lane
+            or p in self.own
+            or (isinstance(p, Load) and p.buffer.memory in _OWN)
+            for p in walk_expr(expr)
+        )
+
+    def leaf(
+        self, item: Item, block: Block, number: int, path: tuple[Stmt, ...]
+    ) -> Leaf | None:
+        stmt = item.stmt
+        core = item.core
+        if core is Core.EITHER and isinstance(stmt, Op):
+            core = core_of(stmt)
+        cores = CORES if core is Core.EITHER else (core,)
+        leaf = Leaf(stmt, block, number, cores, path)
+        gm: list[Access] = []
+        chip: list[Access] = []
+        for region, writes, atomic, pipe in _touched(stmt):
+            access = Access(leaf, region, writes, atomic, pipe)
+            (gm if region.memory is Memory.GM else chip).append(access)
+        if not gm and not chip:
+            return None
+        leaf.gm, leaf.chip = tuple(gm), tuple(chip)
+        return leaf
+
+
+def _touched(stmt: Stmt) -> Iterator[tuple[Region, bool, bool, Pipe]]:
+    if any(True for _ in expressions(stmt)):
+        for load in loads(stmt):
+            if load.buffer.memory is not Memory.VAR:
+                yield element(load.buffer, load.indices), False, False, Pipe.S
+    match stmt:
+        case Store(buffer=buffer, indices=indices) if buffer.memory is not Memory.VAR:
+            yield element(buffer, indices), True, False, Pipe.S
+        case Op():
+            pipe = pipe_of(stmt)
+            for region, access in accesses(stmt):
+                if region.memory is Memory.VAR:
+                    continue
+                atomic = stmt.opdef.atomic and region.memory is Memory.GM
+                if access.reads and not atomic:
+                    yield region, False, False, pipe
+                if access.writes:
+                    yield region, True, atomic, pipe

@@ -1,0 +1,60 @@
+"""What `split_vector_lanes` decided for each buffer and each loop, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from tile_ir import For, Func, Target
+from tile_ir.walk import walk
+
+if TYPE_CHECKING:
+    from tile_passes.lanes.plan import LanePlan
+    from tile_passes.lanes.relations import Node, Reason
+
+
+def explain_lanes(func: Func, target: Target) -> str:
+    """A line for every ub buffer and every loop of a function whose lanes are the compiler's."""
+    if func.launch.threads != 2:
+        return "the lanes of this kernel are its own\n"
+    from tile_passes.lanes.plan import plan_lanes
+
+    plan = plan_lanes(func)
+    head = f"{func.name} ({func.loc.file}:{func.loc.line})"
+    return "\n".join([head, "", *_lines(func, plan)]) + "\n"
+
+
+def _lines(func: Func, plan: LanePlan) -> Iterator[str]:
+    if plan.alone is not None:
+        yield f"one vector core does all the work, because {_why(plan.alone)}"
+    for alloc in func.launch.allocs:
+        buffer = alloc.buffer
+        dims = [n for n in plan.found.sizes if not isinstance(n, For) and n.buffer is buffer]
+        if dims:
+            yield f"`{buffer.name}` at line {buffer.loc.line}: {_decision(dims, plan)}"
+    for stmt in walk(func.launch.body):
+        if isinstance(stmt, For):
+            yield f"loop `{stmt.var.name}` at line {stmt.loc.line}: {_decision([stmt], plan)}"
+
+
+def _decision(nodes: Sequence[Node], plan: LanePlan) -> str:
+    for node in nodes:
+        if node in plan.choice.sizes:
+            size = plan.choice.sizes[node]
+            what = "rounds" if isinstance(node, For) else f"rows of dimension {node.number}"
+            return f"split {what}: {size // 2} + {size - size // 2}"
+    if plan.alone is not None:
+        return "whole on one lane" + _because(nodes, plan)
+    return "whole on both lanes" + _because(nodes, plan)
+
+
+def _because(nodes: Sequence[Node], plan: LanePlan) -> str:
+    large = [n for n in nodes if plan.found.sizes.get(n, 0) > 1]
+    known = [n for n in [*large, *nodes] if n in plan.choice.whole]
+    if known:
+        return f", because {_why(plan.choice.whole[known[0]])}"
+    return ", because other rows are split where it is used" if large else ", as it has one row"
+
+
+def _why(reason: Reason) -> str:
+    return f"{reason.text} (line {reason.loc.line})"

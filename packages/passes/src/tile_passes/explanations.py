@@ -1,0 +1,39 @@
+"""Which passes can say what they decide and why; a pass that can has a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from tile_ir import Func, Target
+from tile_passes.explain_cores import explain_signals, explain_streams, explain_workspaces
+from tile_passes.explain_lanes import explain_lanes
+from tile_passes.explain_memory import explain_memory
+from tile_passes.explain_sync import explain_sync
+from tile_passes.infer_memory import infer_memory
+from tile_passes.insert_cross_core_sync import insert_cross_core_sync
+from tile_passes.insert_sync import insert_sync
+from tile_passes.merge_streams import merge_streams
+from tile_passes.pipeline import apply_passes
+from tile_passes.plan_workspace import plan_workspace
+from tile_passes.split_vector_lanes import split_vector_lanes
+
+EXPLANATIONS: dict[str, Callable[[Func, Target], str]] = {
+    infer_memory.name: explain_memory,
+    split_vector_lanes.name: explain_lanes,
+    plan_workspace.name: explain_workspaces,
+    merge_streams.name: explain_streams,
+    insert_cross_core_sync.name: explain_signals,
+    insert_sync.name: explain_sync,
+}
+
+
+def explained(func: Func, names: Sequence[str], target: Target) -> Iterator[str]:
+    """What each of the named passes decides and why, of those that can say it; `insert_sync` if
+    none of them can. The passes named before run first."""
+    telling = [name for name in names if name in EXPLANATIONS] or [insert_sync.name]
+    done = 0
+    for name in telling:
+        before = names.index(name) if name in names else len(names)
+        func = apply_passes(func, names[done:before], target)
+        done = before
+        yield EXPLANATIONS[name](func, target)

@@ -1,0 +1,1 @@
+"""Rows over the two vector cores of a block: what `split_vector_lanes` finds out and writes."""

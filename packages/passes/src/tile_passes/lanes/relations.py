@@ -1,0 +1,290 @@
+"""What the statements of a kernel say about splitting: which dimensions of ub buffers and which
+loops go together, and what must stay whole, with the line that says so.
+
+A dimension and a loop go together where the loop's rounds write the places of the dimension; two
+dimensions where an operation runs along them together (`OpDef.axes`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tile_ir import Buffer, Core, For, Func, LoopKind, Memory, Op, Store
+from tile_ir.expr import Var, constant_value, is_constant
+from tile_ir.location import Loc
+from tile_ir.machine import CORE_OF_MEMORY
+from tile_ir.nodes import Body, Break, Let, Region, Slice, Stmt, While
+from tile_ir.opdef import Effect, core_of
+from tile_ir.walk import bodies, loads
+from tile_passes.lanes.carried import Lifetime
+from tile_passes.lanes.places import (
+    Elsewhere,
+    Names,
+    Round,
+    Touch,
+    Whole,
+    touches,
+    trips,
+    with_name,
+)
+
+# How often a loop is taken to go round where nobody knows.
+USUAL_TRIPS = 8
+SPLITTABLE = (LoopKind.SERIAL, LoopKind.UNROLL, LoopKind.PARALLEL)
+
+
+@dataclass(frozen=True, slots=True)
+class Dim:
+    """A dimension of a ub buffer."""
+
+    buffer: Buffer
+    number: int
+
+
+Node = Dim | For
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why something stays whole; the text completes «because …»."""
+
+    loc: Loc
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A statement that touches buffers: the loops around it, and for every operand the label of
+    each dimension (None: none). `along` has one dimension of each label that ub has."""
+
+    stmt: Stmt
+    loops: tuple[For, ...]
+    names: Names
+    touches: tuple[Touch, ...]
+    labels: tuple[tuple[int | None, ...] | None, ...]
+    along: dict[int, Dim]
+    work: int
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """What the statement is repeated or stretched over, each of which may be split once."""
+        return (*self.loops, *self.along.values())
+
+    @property
+    def is_lanes(self) -> bool:
+        """Whether the statement is the vector cores'."""
+        return not (isinstance(self.stmt, Op) and core_of(self.stmt) is Core.CUBE)
+
+
+@dataclass(slots=True)
+class Relations:
+    ties: list[tuple[Node, Node]] = field(default_factory=list)
+    # A loop that reads the places of a dimension: it may also read them all from a whole buffer.
+    reads: list[tuple[For, Dim, Loc]] = field(default_factory=list)
+    whole: dict[Node, Reason] = field(default_factory=dict)
+    sizes: dict[Node, int] = field(default_factory=dict)
+    sites: list[Site] = field(default_factory=list)
+    # Names of values that may differ from round to round.
+    unknown: set[Var] = field(default_factory=set)
+
+    def keep_whole(self, node: Node, loc: Loc, text: str) -> None:
+        self.whole.setdefault(node, Reason(loc, text))
+
+
+def relations_of(func: Func) -> Relations:
+    """Everything the text says; what follows from it is decided in `choice`."""
+    found = Relations()
+    for alloc in func.launch.allocs:
+        shape = alloc.buffer.static_shape()
+        if alloc.buffer.memory is not Memory.UB or shape is None:
+            continue
+        for number, size in enumerate(shape):
+            dim = Dim(alloc.buffer, number)
+            found.sizes[dim] = size
+            if alloc.alias_of is not None:
+                _alias(dim, alloc.alias_of, found)
+            if alloc.address is not None:
+                found.keep_whole(dim, alloc.loc, f"`{alloc.buffer.name}` is at a fixed address")
+    _body(func.launch.body, (), {}, False, found)
+    other_names = {a.alias_of for a in func.launch.allocs if a.alias_of is not None}
+    shared = {a.buffer for a in func.launch.allocs if a.alias_of or a.address is not None}
+    _carried(func.launch.body, shared | other_names, found)
+    return found
+
+
+def _alias(dim: Dim, root: Buffer, found: Relations) -> None:
+    """Two names of the same bytes: rows of as many bytes are rows under both."""
+    buffer, text = dim.buffer, "names the same bytes in another form"
+    same = _rows(buffer) == _rows(root)
+    if dim.number == 0 and same:
+        found.ties.append((Dim(root, 0), dim))
+    else:
+        found.keep_whole(dim, root.loc, f"`{root.name}` {text}")
+    for other in range(int(same), root.rank):
+        found.keep_whole(Dim(root, other), buffer.loc, f"`{buffer.name}` {text}")
+
+
+def _rows(buffer: Buffer) -> tuple[int, int]:
+    """The places of the first dimension, and the bits of each."""
+    shape = buffer.static_shape() or (1,)
+    return shape[0], math.prod(shape[1:]) * buffer.dtype.bits
+
+
+def _body(
+    body: Body, loops: tuple[For, ...], names: Names, repeated: bool, found: Relations
+) -> None:
+    for stmt in body:
+        if isinstance(stmt, Let):
+            names = with_name(names, stmt)
+            if repeated and stmt.var not in names:
+                found.unknown.add(stmt.var)
+        _own(stmt, loops, names, found)
+        if isinstance(stmt, For):
+            _loop(stmt, found)
+            _body(stmt.body, (*loops, stmt), names, True, found)
+            continue
+        for inner in bodies(stmt):
+            _body(inner, loops, names, repeated or isinstance(stmt, While), found)
+
+
+def _loop(loop: For, found: Relations) -> None:
+    count, name = trips(loop), f"the loop over `{loop.var.name}`"
+    if count is None:
+        found.keep_whole(loop, loop.loc, f"{name} has no number of rounds, from 0 on, known now")
+    elif loop.kind not in SPLITTABLE:
+        found.keep_whole(loop, loop.loc, f"{name} is {loop.kind.value}")
+    found.sizes[loop] = count or 0
+    leave = next(_breaks(loop.body), None)
+    if leave is not None:
+        found.keep_whole(loop, leave.loc, f"a break leaves {name}")
+
+
+def _breaks(body: Body) -> Iterator[Break]:
+    """Breaks that leave the loop around the body."""
+    for stmt in body:
+        if isinstance(stmt, Break):
+            yield stmt
+        elif not isinstance(stmt, (For, While)):
+            for inner in bodies(stmt):
+                yield from _breaks(inner)
+
+
+def _own(stmt: Stmt, loops: tuple[For, ...], names: Names, found: Relations) -> None:
+    """What the statement says by itself."""
+    for loop in loops:
+        reason = _bound_to_one_core(stmt)
+        if reason is not None:
+            found.keep_whole(loop, stmt.loc, reason)
+    own = tuple(touches(stmt, loops, names))
+    if not own and not isinstance(stmt, Op):
+        return
+    labels: tuple[tuple[int | None, ...] | None, ...] = ()
+    if isinstance(stmt, Op) and any(t.buffer.memory is Memory.UB for t in own):
+        axes = stmt.opdef.axes
+        labels = axes(stmt) if axes is not None else ()
+    along: dict[int, Dim] = {}
+    for touch in own:
+        if touch.buffer.memory is Memory.UB:
+            _touch(stmt, touch, labels, along, found)
+    work = _elements(stmt) * math.prod(trips(loop) or USUAL_TRIPS for loop in loops)
+    found.sites.append(Site(stmt, loops, names, own, labels, along, work))
+
+
+def _bound_to_one_core(stmt: Stmt) -> str | None:
+    """Why both lanes must go through all rounds of the loops around a statement."""
+    if isinstance(stmt, Op):
+        effect = stmt.opdef.effect
+        if effect in (Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG, Effect.SYNC_ALL):
+            return f"{stmt.opdef.name} counts its rounds"
+        if effect is Effect.SET_DEQ_SCALE:
+            return f"what {stmt.opdef.name} sets is kept from one round to the next"
+        if effect is Effect.DATA and core_of(stmt) is Core.CUBE:
+            return f"the cube core runs {stmt.opdef.name} in each round"
+        regions = [o for o in stmt.operands if isinstance(o, Region)]
+        if effect is Effect.DATA and any(r.memory is Memory.L0C for r in regions):
+            return "the cube core hands over a tile in each round"
+    read = [load.buffer for load in loads(stmt)]
+    if isinstance(stmt, Store):
+        read.append(stmt.buffer)
+    for buffer in read:
+        if CORE_OF_MEMORY.get(buffer.memory) is Core.CUBE:
+            return f"the cube core works on `{buffer.name}` in each round"
+    return None
+
+
+def _touch(
+    stmt: Stmt,
+    touch: Touch,
+    labels: tuple[tuple[int | None, ...] | None, ...],
+    along: dict[int, Dim],
+    found: Relations,
+) -> None:
+    """What an access to a ub buffer ties and keeps whole."""
+    name = touch.buffer.name
+    own = labels[touch.operand] if touch.operand is not None and labels else None
+    for number, place in enumerate(touch.places):
+        dim, label = Dim(touch.buffer, number), own[number] if own else None
+        match place:
+            case Round(loop=loop) if touch.access.writes:
+                found.ties.append((loop, dim))
+            case Round(loop=loop):
+                found.reads.append((loop, dim, stmt.loc))
+            case Whole() if label is not None:
+                if label in along:
+                    found.ties.append((along[label], dim))
+                along.setdefault(label, dim)
+            case Whole() if found.sizes.get(dim, 1) > 1:
+                assert isinstance(stmt, Op), "elements have places"
+                found.keep_whole(
+                    dim, stmt.loc, f"{stmt.opdef.name} needs dimension {number} of `{name}` whole"
+                )
+            case Elsewhere():
+                single = is_constant(touch.slices[number].extent, 1)
+                what = "a single place" if single else "a part"
+                found.keep_whole(
+                    dim, stmt.loc, f"{what} of dimension {number} of `{name}` is used here"
+                )
+                if label is not None:
+                    found.ties.append((along.setdefault(label, dim), dim))
+
+
+def _elements(stmt: Stmt) -> int:
+    """Elements a statement works on, at most."""
+    most = 1
+    for operand in stmt.operands if isinstance(stmt, Op) else ():
+        if isinstance(operand, Region) and operand.memory is Memory.UB:
+            sizes = [constant_value(s.extent) or 1 for s in operand.dims]
+            most = max(most, math.prod(sizes))
+    return most
+
+
+def _carried(body: Body, renamed: set[Buffer], found: Relations) -> None:
+    """Keep loops whole that hand a value from one round to the next, or on behind them. What is
+    known by several names may be read by any of them."""
+    written: dict[Buffer, list[tuple[Site, Touch]]] = {}
+    parts: dict[Buffer, set[tuple[Slice, ...]]] = {}
+    for site in found.sites:
+        for touch in site.touches:
+            parts.setdefault(touch.buffer, set()).add(touch.slices)
+            if touch.access.writes and touch.buffer.memory in (Memory.UB, Memory.VAR):
+                written.setdefault(touch.buffer, []).append((site, touch))
+    for buffer, places in written.items():
+        kept: set[For] | None = None
+        for site, touch in places:
+            rounds = [p.loop for p in touch.places if isinstance(p, Round)]
+            for loop in site.loops:
+                if loop in rounds or loop in found.whole:
+                    continue
+                if kept is None:
+                    one = len(parts[buffer]) == 1 and _is_fixed(next(iter(parts[buffer])))
+                    kept = Lifetime(buffer, one).run(body)
+                if loop in kept or buffer in renamed:
+                    found.keep_whole(
+                        loop, site.stmt.loc, f"`{buffer.name}` keeps its value from round to round"
+                    )
+
+
+def _is_fixed(part: tuple[Slice, ...]) -> bool:
+    return all(None not in (constant_value(s.offset), constant_value(s.extent)) for s in part)

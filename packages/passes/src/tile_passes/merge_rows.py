@@ -1,0 +1,128 @@
+"""Turns loops over rows with a scalar operand each into operations on all rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from tile_ir import (
+    OPS,
+    Alloc,
+    Automatic,
+    Buffer,
+    Effect,
+    For,
+    Func,
+    KernelError,
+    LoopKind,
+    Memory,
+    Op,
+    Phase,
+    Region,
+    Slice,
+    Target,
+)
+from tile_ir.expr import Const, Load
+from tile_ir.footprint import round_up
+from tile_ir.geometry import BLOCK_BYTES, element_count
+from tile_ir.nodes import Body, Stmt
+from tile_ir.opdef import check_op
+from tile_ir.ops.rules import elements_bound
+from tile_ir.walk import Ranges, bodies, launch_ranges, ranges_inside, with_bodies, with_ranges
+from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.one_operation import lower_op
+from tile_passes.lowering.without_order import is_order, without_order
+from tile_passes.parallel.nest import Unsuitable
+from tile_passes.parallel.row_loops import RowLoop, divisors, elements_of_rows, merged, row_loop
+from tile_passes.parallel.temporaries import SCRATCH_BYTES
+from tile_passes.passdef import ir_pass
+
+
+@ir_pass(needs=Phase.TYPED, optional=True)
+def merge_rows(func: Func, target: Target) -> Func:
+    """Replace loops over rows, each with its own scalar, by operations that read all the scalars.
+
+    Needs, gives: TYPED. Idea: `for h: sub(x[h, :], x[h, :], m[h])` waits for the scalar unit in
+    every round; the vector unit reads `m` itself, one block for each row. Iterations must keep to
+    their rows, so that each operation may run over all rows before the next; results are the same
+    bit by bit. Limits: loops of elementwise operations and barriers whose scalars lie in one run;
+    all others stay as they are.
+    """
+    merger = _Merger(func, target, Builder.for_func(func, target))
+    body = merger.body(func.launch.body, launch_ranges(func))
+    if body is func.launch.body:
+        return func
+    launch = replace(func.launch, body=body, allocs=(*func.launch.allocs, *merger.allocs))
+    return replace(func, launch=launch)
+
+
+@dataclass(eq=False)
+class _Merger:
+    func: Func
+    target: Target
+    builder: Builder
+    allocs: list[Alloc] = field(default_factory=list)
+
+    def body(self, body: Body, ranges: Ranges) -> Body:
+        result: list[Stmt] = []
+        changed = False
+        for stmt, known in with_ranges(body, ranges):
+            pieces = self.stmt(stmt, known)
+            changed = changed or len(pieces) != 1 or pieces[0] is not stmt
+            result.extend(pieces)
+        return tuple(result) if changed else body
+
+    def stmt(self, stmt: Stmt, known: Ranges) -> Body:
+        if isinstance(stmt, For) and stmt.kind in (LoopKind.SERIAL, LoopKind.UNROLL):
+            try:
+                return without_order(self.func, self.rows(stmt, known))
+            except Unsuitable:
+                pass
+        inside = ranges_inside(stmt, known)
+        return (with_bodies(stmt, tuple(self.body(b, inside) for b in bodies(stmt))),)
+
+    def rows(self, loop: For, known: Ranges) -> Body:
+        """The loop's operations one after another, behind the barrier that every scalar read from
+        ub has waited for. Raises Unsuitable."""
+        found = row_loop(loop, self.func.launch.allocs)
+        if Automatic.SYNC in self.func.automatic and any(map(is_order, found.ops)):
+            raise Unsuitable("order of the user's and of the compiler's do not mix")
+        made: list[Alloc] = []
+        inverses: dict[Load, Region] = {}
+        before: list[Stmt] = [self.builder.barrier_all(loop.loc)]
+        for load in divisors(found):
+            column = elements_of_rows(load, found)
+            inverses[load] = inverse = self._column(column, made)
+            one = Const(1.0, inverse.dtype)
+            for name, operands in (("fill", (inverse, one)), ("div", (inverse, inverse, column))):
+                before.append(Op(OPS[name], operands, (), loop.loc))
+                before.append(self.builder.barrier("v", loop.loc))
+        # Operations with scratch, as those of rows are, wait for earlier vector work themselves.
+        steps_of_rows = [merged(op, found, inverses) for op in found.ops]
+        for step in (*before, *steps_of_rows):
+            if isinstance(step, Op) and step.opdef.effect is Effect.DATA:
+                self._check(step, found, known)
+        self.allocs += made
+        return (*before, *steps_of_rows)
+
+    def _column(self, like: Region, made: list[Alloc]) -> Region:
+        """A run of the compiler's own, as long as the elements of the rows."""
+        unit = BLOCK_BYTES // like.dtype.size
+        shape = (Const(round_up(elements_bound(like), unit)),)
+        name = self.builder.fresh("inverse")
+        buffer = Buffer(name, Memory.UB, like.dtype, shape, like.buffer.loc)
+        made.append(Alloc(buffer, like.buffer.loc))
+        return Region(buffer, (Slice(Const(0), element_count(like)),))
+
+    def _check(self, op: Op, found: RowLoop, known: Ranges) -> None:
+        """Raise Unsuitable for what the hardware cannot do, or has no room for."""
+        problem = check_op(op)
+        if problem is not None:
+            raise Unsuitable(problem.message)
+        needed = sum(s.elements * s.dtype.size for s in op.opdef.scratch(op))
+        free = self.target.capacity[Memory.UB] - self.builder.user_bytes.get(Memory.UB, 0)
+        if needed and needed + SCRATCH_BYTES > free:
+            raise Unsuitable("the blocks of the scalars do not fit")
+        try:
+            lower_op(op, known, Builder.for_func(self.func, self.target))
+        except KernelError as error:
+            raise Unsuitable(error.message) from None

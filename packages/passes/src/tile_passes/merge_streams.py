@@ -1,0 +1,85 @@
+"""Puts the statements of the cube core and the vector cores in an order in which values are made
+before they are taken."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tile_ir import Automatic, Diagnostic, Func, KernelError, Op, Phase, Target
+from tile_ir.opdef import Effect
+from tile_ir.walk import walk
+from tile_passes.passdef import ir_pass
+from tile_passes.streams.handovers import Handover, find_handovers
+from tile_passes.streams.items import definitions, gm_accesses
+
+CROSS_FLAGS = (Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG)
+
+
+@ir_pass(needs=Phase.TYPED)
+def merge_streams(func: Func, target: Target) -> Func:
+    """Make the text of both cores one program that is right when it runs from top to bottom.
+
+    Needs, gives: TYPED, kernels whose order between cores is automatic. Idea: a graph of the
+    statements of each block: the order of each core, names before their users, writers before
+    readers where a tensor hands values over; loops that hand over the same bytes in every round
+    are fused; the first order of this graph, by the text, is the new text. Limits: what has no
+    such order is an error.
+    """
+    if Automatic.CROSS not in func.automatic:
+        return func
+    # Only kernels with two kinds of cores pay for the import of networkx.
+    from tile_passes.streams.merge import Circular, Streams, merged
+
+    _check_no_flags(func)
+    body = func.launch.body
+    values = definitions(body)
+    found = find_handovers(list(gm_accesses(body)), values)
+    try:
+        new = merged(body, Streams(tuple(found), values))
+    except Circular:
+        # A tensor that is read, and written with what came of it, means what the text says.
+        found = [h for h in found if not h.by_place]
+        try:
+            new = merged(body, Streams(tuple(found), values))
+        except Circular:
+            raise _no_order(func, found) from None
+    remarks = tuple(_told(h) for h in found if h.by_place)
+    return replace(func.with_body(new), remarks=(*func.remarks, *remarks)) if remarks else (
+        func.with_body(new)
+    )
+
+
+def _check_no_flags(func: Func) -> None:
+    for stmt in walk(func.launch.body):
+        if isinstance(stmt, Op) and stmt.opdef.effect in CROSS_FLAGS:
+            raise KernelError(
+                "cross-order-mixed",
+                f"{stmt.opdef.name} stands in a kernel whose order between cores is left to the "
+                "compiler (tl.ascend_auto_cross_core_sync)",
+                stmt.loc,
+                "remove the cross-core flags, or switch the option off",
+            )
+
+
+def _told(handover: Handover) -> Diagnostic:
+    writer, reader = handover.pairs[0].writer, handover.pairs[0].reader
+    return Diagnostic(
+        "handed-over",
+        f"this reads `{handover.buffer.name}`, which line {writer.stmt.loc.line} writes: the "
+        f"{reader.core.value} core takes here what the {writer.core.value} core leaves there",
+        reader.stmt.loc,
+        None,
+        "remark",
+    )
+
+
+def _no_order(func: Func, found: list[Handover]) -> KernelError:
+    loc = found[0].pairs[0].reader.stmt.loc if found else func.loc
+    names = ", ".join(f"`{h.buffer.name}`" for h in found)
+    return KernelError(
+        "handover-circular",
+        f"each core would wait for the other: no order of the statements makes {names} before it "
+        "is read",
+        loc,
+        "hand the value over before it is needed",
+    )

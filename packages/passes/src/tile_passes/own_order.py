@@ -1,0 +1,20 @@
+"""Whether a kernel orders the pipes of its cores itself, and what it leaves to the compiler."""
+
+from __future__ import annotations
+
+from tile_ir import Automatic, Func, Op
+from tile_ir.opdef import Effect
+from tile_ir.walk import walk
+
+_ORDER = (Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER)
+
+
+def left_with(func: Func, more: Automatic | None = None) -> frozenset[Automatic]:
+    """What a function leaves to the compiler when its lanes or its cores are the compiler's: with
+    them goes the order inside a core, unless the text has a flag or a barrier of its own."""
+    left = func.automatic if more is None else func.automatic | {more}
+    own = any(isinstance(s, Op) and s.opdef.effect in _ORDER for s in walk(func.launch.body))
+    return left if own else left | {Automatic.SYNC, Automatic.MEMORY}
+
+
+__all__ = ["left_with"]

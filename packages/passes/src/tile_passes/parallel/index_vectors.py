@@ -1,0 +1,76 @@
+"""Loop variables as values: vectors that count up, and the integer arithmetic on them that the
+vector unit has no instruction for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tile_ir import Region
+from tile_ir.bounds import Interval, interval, linear_form, simplify
+from tile_ir.dtypes import FLOAT32, INT32, DType
+from tile_ir.expr import Binary, Const, Expr, cast, constant_value, substitute
+from tile_ir.expr import walk as walk_expr
+from tile_passes.parallel.nest import Domain, Unsuitable
+
+if TYPE_CHECKING:
+    from tile_passes.parallel.vector_statement import VectorStatement
+
+# Integers up to this are floats, and so are the halves between those up to a quarter of it.
+EXACT_FLOAT = 1 << 24
+
+
+def is_progression(e: Expr, domain: Domain) -> bool:
+    """Whether the value changes by the same amount from element to element of a line."""
+    if e.dtype is not INT32 or len(domain.vars) != 1:
+        return False
+    terms, _ = linear_form(e)
+    (var,) = domain.vars
+    others = (atom for atom in terms if atom != var)
+    return terms.get(var, 0) != 0 and not any(var in walk_expr(atom) for atom in others)
+
+
+def progression(
+    s: VectorStatement, e: Expr, dtype: DType, domain: Domain, into: Region | None
+) -> Region:
+    """The values of such an expression along the line."""
+    (var,), (start,) = domain.vars, domain.starts
+    step = linear_form(e)[0][var]
+    first = cast(simplify(substitute(e, {var: start})), dtype)
+    out = into if into is not None else s.tile(dtype, domain)
+    if step == 1:
+        s.emit("createvecindex", out, first)
+    else:
+        s.emit("arith_progression", out, first, cast(Const(step), dtype), None)
+    return out
+
+
+def holds(dtype: DType, e: Expr, s: VectorStatement) -> bool:
+    """Whether a float type surely holds every value of an integer expression."""
+    most = {FLOAT32: EXACT_FLOAT}.get(dtype, 0)
+    return _within(interval(e, s.known), most)
+
+
+def _within(found: Interval, most: int) -> bool:
+    return -most <= found.low and found.high <= most
+
+
+def divided(s: VectorStatement, e: Binary, domain: Domain, into: Region | None) -> Region:
+    """`//` and `%` of integers by a constant: a power of two by shifting, others as the floor of
+    (x + 1/2) / d in float, whose error is below 1 / (2 d) for |x| up to 2 ** 21."""
+    divisor = constant_value(e.right)
+    if divisor is None or divisor <= 0 or e.dtype is not INT32:
+        raise Unsuitable(f"there is no vector operation for `{e.op}`")
+    if e.op == "%":
+        quotient = Binary("//", e.left, e.right, INT32)
+        return s.apply("sub", e.left, quotient * divisor, INT32, domain, into)
+    if divisor & (divisor - 1) == 0:
+        shift = Const(divisor.bit_length() - 1)
+        return s.apply("bitwise_rshift", e.left, shift, INT32, domain, into)
+    if not _within(interval(e.left, s.known), EXACT_FLOAT // 8):
+        raise Unsuitable(f"the left side of `{e.op}` may be beyond 2 ** 21")
+    middle = Binary("+", cast(e.left, FLOAT32), Const(0.5, FLOAT32), FLOAT32)
+    scaled = s.apply("mul", middle, Const(1.0 / divisor, FLOAT32), FLOAT32, domain, None)
+    out = into if into is not None else s.tile(INT32, domain)
+    s.emit("cast", out, scaled, None, attrs=("cast_floor",))
+    s.release(scaled)
+    return out

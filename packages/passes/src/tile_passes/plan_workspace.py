@@ -1,0 +1,286 @@
+"""Gives copies between the cube core and the vector cores a way through global memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+
+from tile_ir import Automatic, Core, Func, If, KernelError, Op, Phase, Section, Target
+from tile_ir.expr import Const, Expr, Var
+from tile_ir.expr import walk as walk_expr
+from tile_ir.machine import Memory
+from tile_ir.nodes import Body, Break, Buffer, For, Let, Region, Slice, Stmt
+from tile_ir.opdef import Effect, accesses
+from tile_ir.ops.movement import goes_through_workspace
+from tile_ir.touched_bytes import resolved
+from tile_ir.walk import bodies, buffers_of, loads, map_own_expressions, walk, with_bodies
+from tile_passes.own_order import left_with
+from tile_passes.passdef import ir_pass
+from tile_passes.streams.cube_half import CubeHalf, Guard, Rounds
+
+CROSS_FLAGS = (Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG)
+
+
+@ir_pass(needs=Phase.TYPED)
+def plan_workspace(func: Func, target: Target) -> Func:
+    """Replace every copy l0c to ub and ub to l1 by one to a workspace in gm and one from it.
+
+    Needs, gives: TYPED. Idea: a workspace per copy, as large as the buffer of the cube core and
+    once for each block, added behind the parameters, so that no call sees it; the half of the
+    vector cores stays where the copy stood, that of the cube core leaves the loops over rows and
+    the branches over lanes around it, as one copy where that is what the vector cores do together,
+    else with these loops and branches, for each lane; data is fetched right before it is first
+    used. The order between the cores becomes the compiler's (`Automatic.CROSS`). Limits: the
+    buffer of the cube core has a static shape; one workspace per copy.
+    """
+    statements = list(walk(func.launch.body))
+    crossing = [s for s in statements if _crosses(s)]
+    if not crossing:
+        return func
+    flag = next((s for s in statements if _is_cross_flag(s)), None)
+    if flag is not None:
+        copy = crossing[0]
+        raise KernelError(
+            "cross-order-mixed",
+            f"this copy hands a tile from one core to another in an order the compiler makes, but "
+            f"line {flag.loc.line} has a cross-core flag of the source's own",
+            copy.loc,
+            "remove the cross-core flags, or declare a workspace tensor and copy to and from it",
+        )
+    planner = _Planner(func)
+    body = planner.body(func.launch.body)
+    params = (*func.params, *planner.workspaces)
+    left = left_with(func, Automatic.CROSS)
+    return replace(func.with_body(body), params=params, automatic=left)
+
+
+def _is_cross_flag(stmt: Stmt) -> bool:
+    return isinstance(stmt, Op) and stmt.opdef.effect in CROSS_FLAGS
+
+
+@dataclass(eq=False)
+class _Planner:
+    """Rewrites one function; `workspaces` are the tensors it has added."""
+
+    func: Func
+    workspaces: list[Buffer] = field(default_factory=list)
+    values: dict[Var, Expr] = field(default_factory=dict)
+    written: set[Buffer] = field(default_factory=set)
+
+    def body(self, body: Body) -> Body:
+        """A body in which every half has found its place."""
+        new, halves = self.inside(body, None)
+        assert not halves, "the outermost body keeps all"
+        return new
+
+    def inside(self, body: Body, around: Stmt | None) -> tuple[Body, list[CubeHalf]]:
+        """The new statements of a body, and the halves that must leave the statement around it."""
+        result: list[Stmt] = []
+        leaving: list[CubeHalf] = []
+        given = frozenset(self.written)
+        fetched: list[tuple[Stmt, Buffer]] = []
+        for stmt in body:
+            if isinstance(stmt, Let):
+                self.values[stmt.var] = self.resolved(stmt.value)
+            kept, halves = self.stmt(stmt)
+            staying = [h for h in halves if around is None or not self.leaves(h, around, body)]
+            leaving.extend(h for h in halves if h not in staying)
+            result.extend(s for h in staying if h.sends for s in h.placed(self.func))
+            if isinstance(stmt, Op) and _crosses(stmt) and _sends(stmt):
+                fetched.append((kept, stmt.region("dst").buffer))  # where it is first used
+            else:
+                result.append(kept)
+            for half in staying:
+                if not half.sends:
+                    fetched.extend((s, half.buffer) for s in half.placed(self.func))
+            repeated = given if isinstance(around, For) else None
+            fetched = self.place(fetched, result, body, stmt, repeated)
+            self.written |= _written(stmt)
+        result.extend(op for op, _ in fetched)
+        same = len(result) == len(body) and all(a is b for a, b in zip(result, body, strict=True))
+        return (body if same else tuple(result)), leaving
+
+    def place(
+        self,
+        fetched: list[tuple[Stmt, Buffer]],
+        result: list[Stmt],
+        body: Body,
+        done: Stmt,
+        given: frozenset[Buffer] | None,
+    ) -> list[tuple[Stmt, Buffer]]:
+        """Put what is fetched before the statement behind `done` that first uses it; gives what has
+        not come to that. `given` is for the body of a loop: the buffers that have a value before
+        it."""
+        at = next(i for i, s in enumerate(body) if s is done) + 1
+        waiting = []
+        for op, buffer in fetched:
+            if at == len(body):
+                first = None if given is None else _early_use(buffer, body, given, done)
+                if first is None:
+                    result.append(op)
+                else:
+                    place = next(i for i, s in enumerate(result) if s is first or _holds(s, first))
+                    result.insert(place, op)
+            elif _uses(body[at], buffer) or _leaves_the_loop(body[at]) or _reads(op):
+                result.append(op)
+            else:
+                waiting.append((op, buffer))
+        return waiting
+
+    def stmt(self, stmt: Stmt) -> tuple[Stmt, list[CubeHalf]]:
+        if isinstance(stmt, Section):
+            crossing = next((s for s in walk(stmt.body) if _crosses(s)), None)
+            if crossing is not None:
+                raise _inside_scope(crossing, stmt.core)
+        if isinstance(stmt, Op) and _crosses(stmt):
+            return self.copy(stmt)
+        inner: list[Body] = []
+        halves: list[CubeHalf] = []
+        for b in bodies(stmt):
+            new, out = self.inside(b, stmt)
+            inner.append(new)
+            halves.extend(self.outside(h, stmt, b) for h in out)
+        return with_bodies(stmt, tuple(inner)), halves
+
+    def copy(self, op: Op) -> tuple[Stmt, list[CubeHalf]]:
+        """The vector core's half, and the cube core's."""
+        src, dst = op.region("src"), op.region("dst")
+        sends = _sends(op)
+        cube, vector = (src, dst) if sends else (dst, src)
+        if cube.buffer.static_shape() is None:
+            raise KernelError(
+                "workspace-shape",
+                f"`{cube.buffer.name}` has no static shape, so that no workspace fits it",
+                op.loc,
+                "allocate it with constant sizes",
+            )
+        workspace = self.workspace(cube.buffer, vector, op)
+        block = Slice(self.func.launch.block, Const(1))
+        relu, transpose, pad = op.attrs
+        place = Region(workspace, (block, *cube.dims))
+        plain = (False, transpose, pad)
+        if sends:
+            near = replace(op, operands=(place, dst), attrs=plain)
+            far = replace(op, operands=(src, place), attrs=(relu, transpose, pad))
+        else:
+            near = replace(op, operands=(src, place), attrs=plain)
+            far = replace(op, operands=(place, dst), attrs=plain)
+        return near, [CubeHalf(self.with_values(far), cube.buffer, sends)]
+
+    def workspace(self, cube: Buffer, vector: Region, op: Op) -> Buffer:
+        taken = {p.name for p in (*self.func.params, *self.workspaces)}
+        taken |= {a.buffer.name for a in self.func.launch.allocs}
+        number = 1
+        while f"workspace_{number}" in taken:
+            number += 1
+        shape = (self.func.launch.blocks, *cube.shape)
+        new = Buffer(f"workspace_{number}", Memory.GM, vector.dtype, shape, op.loc)
+        self.workspaces.append(new)
+        return new
+
+    def leaves(self, half: CubeHalf, around: Stmt, body: Body) -> bool:
+        """Whether the cube core's half must stand outside a statement: a loop or a branch in which
+        that core has nothing to do with the buffer."""
+        match around:
+            case If(condition=condition):
+                return self.depends_on_lane(condition)
+            case For():
+                inside = list(walk(around.body))
+                if any(isinstance(s, Break) for s in inside):
+                    return False
+                return not any(_computes_with(s, half.buffer) for s in inside)
+        return False
+
+    def outside(self, half: CubeHalf, around: Stmt, body: Body) -> CubeHalf:
+        """The half outside of a statement in whose body it stood."""
+        match around:
+            case For(var=var):
+                start, stop = self.resolved(around.start), self.resolved(around.stop)
+                return half.outside(Rounds(var, start, stop))
+            case If(condition=condition):
+                return half.outside(Guard(self.resolved(condition), body is around.then))
+        raise AssertionError("only loops and branches are left")
+
+    def depends_on_lane(self, expr: Expr) -> bool:
+        lane = self.func.launch.lane
+        return any(e == lane for e in walk_expr(self.resolved(expr)))
+
+    def resolved(self, expr: Expr) -> Expr:
+        return resolved(expr, self.values)
+
+    def with_values(self, op: Op) -> Op:
+        """The operation with the definitions of lets put in: it may leave the block they are in."""
+        new = map_own_expressions(op, self.resolved)
+        assert isinstance(new, Op), "an operation stays one"
+        return new
+
+
+def _early_use(
+    buffer: Buffer, body: Body, given: frozenset[Buffer], done: Stmt
+) -> Stmt | None:
+    """The first statement of a loop's body that uses what only this body fetches, before the
+    statement `done` that fetches it, where nothing before the loop gives it a value: what stands
+    behind it in the text comes before it."""
+    earlier = takewhile(lambda s: s is not done, body)
+    first = next((s for s in earlier if _uses(s, buffer)), None)
+    if buffer in given or first is None or buffer in _written(first):
+        return None
+    return first
+
+
+def _crosses(stmt: Stmt) -> bool:
+    return isinstance(stmt, Op) and goes_through_workspace(stmt)
+
+
+def _inside_scope(copy: Stmt, core: Core) -> KernelError:
+    assert isinstance(copy, Op), "copies are operations"
+    src, dst = copy.region("src").buffer, copy.region("dst").buffer
+    letter = "C" if core is Core.CUBE else "V"
+    return KernelError(
+        "wrong-scope",
+        f"a copy from `{src.name}` in {src.memory.value} to `{dst.name}` in {dst.memory.value} "
+        f'takes both kinds of core, but stands in T.Scope("{letter}")',
+        copy.loc,
+        "remove the scopes, or declare a workspace tensor and copy to it here and from it there",
+    )
+
+
+def _sends(op: Op) -> bool:
+    """Whether the tile goes from the cube core to the vector cores."""
+    return op.region("src").memory is Memory.L0C
+
+
+def _holds(stmt: Stmt, inner: Stmt) -> bool:
+    return any(s is inner for s in walk((stmt,)))
+
+
+def _uses(stmt: Stmt, buffer: Buffer) -> bool:
+    return any(buffer in buffers_of(s) for s in walk((stmt,)))
+
+
+def _leaves_the_loop(stmt: Stmt) -> bool:
+    """Whether what stands behind a statement may be skipped."""
+    return any(isinstance(s, Break) for s in walk((stmt,)))
+
+
+def _reads(stmt: Stmt) -> bool:
+    """Whether places or bounds are read from memory, which may change."""
+    return any(True for s in walk((stmt,)) for _ in loads(s))
+
+
+def _computes_with(stmt: Stmt, buffer: Buffer) -> bool:
+    """Whether a statement uses a buffer of the cube core for anything but handing it over."""
+    return not _crosses(stmt) and buffer in buffers_of(stmt)
+
+
+def _written(stmt: Stmt) -> set[Buffer]:
+    return {
+        region.buffer
+        for s in walk((stmt,))
+        if isinstance(s, Op)
+        for region, access in accesses(s)
+        if access.writes
+    }
+
+
+__all__ = ["plan_workspace"]

@@ -1,0 +1,72 @@
+"""Spreads the rows of a kernel written for one vector core over the two of a block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tile_ir import Diagnostic, Func, Memory, Phase, Target
+from tile_passes.own_order import left_with
+from tile_passes.passdef import ir_pass
+
+if TYPE_CHECKING:
+    from tile_passes.lanes.plan import LanePlan
+    from tile_passes.lanes.relations import Reason
+
+# A remark is worth it where at least this part of the work is done twice.
+WORTH = 8
+
+
+@ir_pass(needs=Phase.TYPED)
+def split_vector_lanes(func: Func, target: Target) -> Func:
+    """Give each of the two vector cores of a `threads=2` launch its rows.
+
+    Needs, gives: TYPED. Idea: dimensions of ub buffers that operations run along together, and
+    loops over them, form classes; a class that nothing needs whole is split, each lane working on
+    its half of the rows. What no class covers both lanes do, and lane 0 stores. Where lanes would
+    meet in gm, or nothing can be split, the launch becomes one of a single lane; a remark says why.
+    Limits: rows are split in two runs, of sizes known at compile time; a loop with a trip count of
+    the run time is not split.
+    """
+    if func.launch.threads != 2:
+        return func
+    from tile_passes.lanes.plan import plan_lanes  # loads networkx: most kernels need none of it
+
+    plan = plan_lanes(func)
+    remarks = (*func.remarks, *_remarks(plan))
+    return replace(plan.func, automatic=left_with(func), remarks=remarks)
+
+
+def _remarks(plan: LanePlan) -> Iterator[Diagnostic]:
+    if plan.alone is not None:
+        yield Diagnostic(
+            "one-lane",
+            f"threads=2, but one vector core does all the work: {plan.alone.text}",
+            plan.alone.loc,
+            "with threads=1 the same is meant; `tile-ascend opt -p split_vector_lanes --explain` "
+            "says what stands against each split",
+            "warning",
+        )
+        return
+    for reason, work in _doubled(plan).items():
+        if work * WORTH >= sum(site.work for site in plan.found.sites if site.is_lanes):
+            yield Diagnostic(
+                "lanes-whole",
+                f"both vector cores do the same part of the work: {reason.text}",
+                reason.loc,
+                severity="warning",
+            )
+
+
+def _doubled(plan: LanePlan) -> dict[Reason, int]:
+    """The work that both lanes do, by what keeps it whole."""
+    found: dict[Reason, int] = {}
+    for site in plan.found.sites:
+        touched = any(t.buffer.memory is Memory.UB for t in site.touches)
+        if not touched or not site.is_lanes or plan.choice.of(site) is not None:
+            continue
+        reasons = [plan.choice.whole[n] for n in site.nodes if n in plan.choice.whole]
+        for reason in reasons[-1:]:
+            found[reason] = found.get(reason, 0) + site.work
+    return found

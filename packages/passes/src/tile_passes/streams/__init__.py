@@ -1,0 +1,1 @@
+"""The cores of a block as streams of statements, and what they hand to each other."""

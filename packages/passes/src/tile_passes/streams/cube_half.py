@@ -1,0 +1,128 @@
+"""The cube core's part of a copy between the cores, once it has left the loops and branches that
+only the vector cores need: one operation for all their rounds, or these rounds again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tile_ir import For, Func, Op
+from tile_ir.bounds import simplify
+from tile_ir.expr import Const, Expr, Var, binary, is_constant, substitute
+from tile_ir.expr import walk as walk_expr
+from tile_ir.nodes import Body, Buffer, If, LoopKind, Region, Stmt
+from tile_ir.walk import expressions, map_expressions, walk
+from tile_passes.analysis.region_sweep import Run, swept, swept_exactly
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """A loop that is left."""
+
+    var: Var
+    start: Expr
+    stop: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A branch that is left; `positive` says whether it was the one taken where the condition
+    holds."""
+
+    condition: Expr
+    positive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CubeHalf:
+    """`sends` says whether the cube core writes the workspace; `left` is what the operation has
+    left behind, inside out."""
+
+    op: Op
+    buffer: Buffer
+    sends: bool
+    left: tuple[Rounds | Guard, ...] = ()
+
+    def outside(self, around: Rounds | Guard) -> CubeHalf:
+        return replace(self, left=(*self.left, around))
+
+    def placed(self, func: Func) -> Body:
+        """The statements in its place. What is sent may be more than what is taken; what is fetched
+        is what has been sent, since everything else in the buffer keeps its value."""
+        workspace = self.op.region("dst" if self.sends else "src")
+        near = self.op.region("src" if self.sends else "dst")
+        runs = [Run(r.var, r.start, simplify(r.stop - r.start)) for r in self.left
+                if isinstance(r, Rounds)]  # fmt: skip
+        if func.launch.threads is None and self.mentions(func.launch.lane):
+            runs.append(Run(func.launch.lane, Const(0), Const(2)))
+        guarded = any(isinstance(r, Guard) for r in self.left)
+        moved = None if guarded else swept_exactly(near, runs)
+        if moved is None and self.sends:
+            moved = swept(near, runs)
+        if moved is None:
+            return self.again(func)
+        there = Region(workspace.buffer, (workspace.dims[0], *moved.dims))
+        operands = (moved, there) if self.sends else (there, moved)
+        return (replace(self.op, operands=operands),)
+
+    def mentions(self, var: Var) -> bool:
+        bounds: list[Expr] = []
+        for r in self.left:
+            bounds += [r.start, r.stop] if isinstance(r, Rounds) else [r.condition]
+        return _mentioned((self.op,), var) or any(e == var for b in bounds for e in walk_expr(b))
+
+    def again(self, func: Func) -> Body:
+        """The operation in what it has left, once for each vector core if these differ."""
+        lane = func.launch.lane
+        if func.launch.threads is not None or not self.mentions(lane):
+            return self.nest()
+        return tuple(s for number in (0, 1) for s in _of_lane(self.nest(), lane, number))
+
+    def nest(self) -> Body:
+        """A loop in whose rounds all is the same becomes the question whether there is a round."""
+        body: Body = (self.op,)
+        for r in self.left:
+            match r:
+                case Rounds(var, start, stop) if _mentioned(body, var):
+                    body = (For(var, start, stop, LoopKind.SERIAL, body, self.op.loc),)
+                case Rounds(_, start, stop):
+                    some = simplify(binary("<", start, stop))
+                    body = _decided((If(some, body, (), self.op.loc),))
+                case Guard(condition, positive):
+                    then, orelse = (body, ()) if positive else ((), body)
+                    body = (If(condition, then, orelse, self.op.loc),)
+        return body
+
+
+def _mentioned(body: Body, var: Var) -> bool:
+    own = (e for s in walk(body) for e in expressions(s))
+    return any(var == part for e in own for part in walk_expr(e))
+
+
+def _of_lane(body: Body, lane: Var, number: int) -> Body:
+    """What one vector core does; branches it surely takes, or does not, are gone."""
+    known = map_expressions(body, lambda e: simplify(substitute(e, {lane: Const(number)})))
+    return _decided(known)
+
+
+def _decided(body: Body) -> Body:
+    result: list[Stmt] = []
+    for stmt in body:
+        match stmt:
+            case If(condition=c) if is_constant(c, True):
+                result.extend(_decided(stmt.then))
+            case If(condition=c) if is_constant(c, False):
+                result.extend(_decided(stmt.orelse))
+            case If():
+                then, orelse = _decided(stmt.then), _decided(stmt.orelse)
+                if then or orelse:
+                    result.append(replace(stmt, then=then, orelse=orelse))
+            case For():
+                inner = _decided(stmt.body)
+                if inner:
+                    result.append(replace(stmt, body=inner))
+            case Op():
+                result.append(stmt)
+    return tuple(result)
+
+
+__all__ = ["CubeHalf", "Guard", "Rounds"]

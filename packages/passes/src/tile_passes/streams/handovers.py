@@ -1,0 +1,125 @@
+"""Tensors in gm by which the cores of a block hand values to each other, and which access takes
+what which other one has left.
+
+A tensor is a handover by its use, whatever it is called: one core writes it, the other reads it,
+and the text cannot mean what it says from top to bottom, because the reader stands before the
+writer, or because one loop writes the same bytes in every round and another one reads them
+(language.md, section 11.3). Then the n-th access of one core goes with the n-th of the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tile_ir import Buffer, Core, For, KernelError
+from tile_ir.expr import Expr, Var
+from tile_passes.streams.items import GmAccess, mentions, same_run
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pair:
+    """What is written, and where the other core takes it."""
+
+    writer: GmAccess
+    reader: GmAccess
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """A tensor with its pairs. `by_place` says that only the place of the reader before the writer
+    speaks for it."""
+
+    buffer: Buffer
+    pairs: tuple[Pair, ...]
+    by_place: bool
+
+
+def find_handovers(found: Sequence[GmAccess], values: Mapping[Var, Expr]) -> list[Handover]:
+    """The handovers among all accesses of a kernel, given in the order of the text.
+
+    Raises KernelError where the accesses of both cores do not pair up.
+    """
+    by_buffer: dict[Buffer, list[GmAccess]] = {}
+    for access in found:
+        by_buffer.setdefault(access.buffer, []).append(access)
+    result = []
+    for buffer, its in by_buffer.items():
+        writers = [a for a in its if a.writes]
+        readers = [a for a in its if not a.writes]
+        taken = [r for r in readers if any(w.core is not r.core for w in writers)]
+        if not taken:
+            continue
+        first = its.index(taken[0])
+        early = not any(a.writes for a in its[:first])
+        if early or any(
+            _same_bytes_each_round(w, r, values)
+            for w in writers
+            for r in taken
+            if w.core is not r.core and w.path and r.path
+        ):
+            pairs = _pairs(its)
+            if pairs is not None:
+                result.append(Handover(buffer, pairs, early))
+            elif not early:
+                raise _unpaired(its)
+    return result
+
+
+def _same_bytes_each_round(writer: GmAccess, reader: GmAccess, values: Mapping[Var, Expr]) -> bool:
+    a, b = outermost_apart(writer, reader)
+    return (
+        isinstance(a, For)
+        and isinstance(b, For)
+        and same_run(a, b)
+        and rounds_share(writer, a, values)
+        and rounds_share(reader, b, values)
+    )
+
+
+def outermost_apart(a: GmAccess, b: GmAccess) -> tuple[object, object]:
+    """The outermost statements around the two that are not around both."""
+    shared = 0
+    for x, y in zip(a.path, b.path, strict=False):
+        if x is not y:
+            break
+        shared += 1
+    return next(iter(a.path[shared:]), a.stmt), next(iter(b.path[shared:]), b.stmt)
+
+
+def rounds_share(access: GmAccess, loop: For, values: Mapping[Var, Expr]) -> bool:
+    """Whether an access touches the same bytes in every round of a loop around it."""
+    bounds = [part for s in access.region.dims for part in (s.offset, s.extent)]
+    return not any(mentions(part, loop.var, values) for part in bounds)
+
+
+def _pairs(its: Sequence[GmAccess]) -> tuple[Pair, ...] | None:
+    """The n-th access of the cube core with the n-th of the vector cores; None where the two
+    sequences do not fit."""
+    cube = [a for a in its if a.core is Core.CUBE]
+    vector = [a for a in its if a.core is Core.VECTOR]
+    if len(cube) == len(vector) and all(
+        a.writes != b.writes for a, b in zip(cube, vector, strict=True)
+    ):
+        return tuple(
+            Pair(a, b) if a.writes else Pair(b, a) for a, b in zip(cube, vector, strict=True)
+        )
+    # One direction only: every reader takes what all writers have left.
+    writers = [a for a in its if a.writes]
+    readers = [a for a in its if not a.writes]
+    if len({a.core for a in writers}) == 1 and all(r.core is not writers[0].core for r in readers):
+        return tuple(Pair(w, r) for w in writers for r in readers)
+    return None
+
+
+def _unpaired(its: Sequence[GmAccess]) -> KernelError:
+    cube = next(a for a in its if a.core is Core.CUBE)
+    vector = next(a for a in its if a.core is Core.VECTOR)
+    return KernelError(
+        "handover-unclear",
+        f"`{cube.buffer.name}` hands values between the cores, but the accesses of the cube core "
+        f"(first in line {cube.stmt.loc.line}) and of the vector cores (first in line "
+        f"{vector.stmt.loc.line}) do not pair up",
+        vector.stmt.loc,
+        "use one workspace for each value that is handed over",
+    )

@@ -1,0 +1,180 @@
+"""The statements of one block of a kernel, each with the cores that run it, and what it touches
+outside its core: tensors in gm, and scalar variables.
+
+Not here: what order they come in (`merge`), and which tensors hand values over (`handovers`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from tile_ir import Core, For, Op, Section, Store
+from tile_ir.bounds import simplify
+from tile_ir.expr import Expr, Var
+from tile_ir.expr import walk as walk_expr
+from tile_ir.machine import CORE_OF_MEMORY, Memory
+from tile_ir.nodes import Body, Buffer, Let, Region, Stmt
+from tile_ir.opdef import accesses, core_of
+from tile_ir.touched_bytes import element
+from tile_ir.walk import bodies, expressions, loads, walk
+
+BOTH = frozenset({Core.CUBE, Core.VECTOR})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GmAccess:
+    """One access of a tensor in gm: by which core, and in which loops and branches, outermost
+    first."""
+
+    buffer: Buffer
+    region: Region
+    writes: bool
+    core: Core
+    stmt: Stmt
+    path: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Item:
+    """A statement of a block. `core` is that of the section it stands in; `number` its place in the
+    text."""
+
+    stmt: Stmt
+    core: Core
+    number: int
+
+    def cores(self) -> frozenset[Core]:
+        """The cores that do work of their own here."""
+        if self.core is not Core.EITHER:
+            return frozenset({self.core})
+        found = {core for s, core in _with_cores((self.stmt,), Core.EITHER) if _works(s)}
+        return frozenset(found - {Core.EITHER})
+
+
+def items(body: Body, core: Core = Core.EITHER) -> list[Item]:
+    """The statements of a block, sections opened."""
+    return [Item(s, c, n) for n, (s, c) in enumerate(_opened(body, core))]
+
+
+def _opened(body: Body, core: Core) -> Iterator[tuple[Stmt, Core]]:
+    for stmt in body:
+        if isinstance(stmt, Section):
+            yield from _opened(stmt.body, stmt.core)
+        else:
+            yield stmt, core if core is not Core.EITHER else _own_core(stmt)
+
+
+def closed(ordered: list[Item], within: Core = Core.EITHER) -> Body:
+    """The items as a block, neighbours of one core in a section; `within` is the core of the
+    section that the block stands in already."""
+    result: list[Stmt] = []
+    for item in ordered:
+        before = result[-1] if result else None
+        if item.core in (Core.EITHER, within):
+            result.append(item.stmt)
+        elif isinstance(before, Section) and before.core is item.core:
+            result[-1] = replace(before, body=(*before.body, item.stmt))
+        else:
+            result.append(Section(item.core, (item.stmt,), item.stmt.loc))
+    return tuple(result)
+
+
+def _own_core(stmt: Stmt) -> Core:
+    """The core a statement outside of sections names by itself."""
+    match stmt:
+        case Op():
+            return core_of(stmt)
+        case Store(buffer=buffer):
+            return CORE_OF_MEMORY.get(buffer.memory, Core.EITHER)
+    return Core.EITHER
+
+
+def _works(stmt: Stmt) -> bool:
+    return isinstance(stmt, (Op, Store)) or any(True for _ in loads(stmt))
+
+
+def _with_cores(body: Body, core: Core) -> Iterator[tuple[Stmt, Core]]:
+    """Every statement with the core that runs it."""
+    for stmt in body:
+        inner = stmt.core if isinstance(stmt, Section) else core
+        own = inner if inner is not Core.EITHER else _own_core(stmt)
+        yield stmt, own
+        for b in bodies(stmt):
+            yield from _with_cores(b, inner)
+
+
+def gm_accesses(
+    body: Body, core: Core = Core.EITHER, path: tuple[Stmt, ...] = ()
+) -> Iterator[GmAccess]:
+    """Every access of a tensor in gm, in the order of the text; what both cores do comes twice."""
+    for stmt in body:
+        inner = stmt.core if isinstance(stmt, Section) else core
+        own = inner if inner is not Core.EITHER else _own_core(stmt)
+        for region, writes in _gm_regions(stmt):
+            for c in sorted(BOTH, key=lambda c: c.value) if own is Core.EITHER else (own,):
+                yield GmAccess(region.buffer, region, writes, c, stmt, path)
+        around = path if isinstance(stmt, Section) else (*path, stmt)
+        for b in bodies(stmt):
+            yield from gm_accesses(b, inner, around)
+
+
+def _gm_regions(stmt: Stmt) -> Iterator[tuple[Region, bool]]:
+    for load in loads(stmt):
+        if load.buffer.memory is Memory.GM:
+            yield element(load.buffer, load.indices), False
+    match stmt:
+        case Store(buffer=buffer, indices=indices) if buffer.memory is Memory.GM:
+            yield element(buffer, indices), True
+        case Op():
+            for region, access in accesses(stmt):
+                if region.memory is Memory.GM:
+                    if access.reads and not stmt.opdef.atomic:
+                        yield region, False
+                    if access.writes:
+                        yield region, True
+
+
+def variables(stmt: Stmt) -> Iterator[tuple[Buffer, bool]]:
+    """Scalar variables that a statement, or one inside it, loads or stores."""
+    for s in walk((stmt,)):
+        for load in loads(s):
+            if load.buffer.memory is Memory.VAR:
+                yield load.buffer, False
+        if isinstance(s, Store) and s.buffer.memory is Memory.VAR:
+            yield s.buffer, True
+
+
+def used_names(stmt: Stmt) -> set[Var]:
+    """Variables that stand in a statement or in one inside it."""
+    found: set[Var] = set()
+    for s in walk((stmt,)):
+        for e in expressions(s):
+            found |= {p for p in walk_expr(e) if isinstance(p, Var)}
+    return found
+
+
+def mentions(expr: Expr, var: Var, values: Mapping[Var, Expr]) -> bool:
+    """Whether an expression depends on a variable, definitions put in."""
+    for part in walk_expr(expr):
+        if part == var:
+            return True
+        if isinstance(part, Var) and part in values and mentions(values[part], var, values):
+            return True
+    return False
+
+
+def definitions(body: Body) -> dict[Var, Expr]:
+    """What lets say, wherever they stand; a name that is used twice says nothing."""
+    found: dict[Var, Expr] = {}
+    twice = set()
+    for stmt in walk(body):
+        if isinstance(stmt, Let):
+            twice |= {stmt.var} & found.keys()
+            found[stmt.var] = stmt.value
+    return {v: e for v, e in found.items() if v not in twice}
+
+
+def same_run(a: For, b: For) -> bool:
+    """Whether two loops surely take the same rounds."""
+    return simplify(a.start) == simplify(b.start) and simplify(a.stop) == simplify(b.stop)

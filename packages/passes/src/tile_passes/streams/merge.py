@@ -1,0 +1,234 @@
+"""One order for the statements of both cores, in which every value is made before it is taken.
+
+Each core keeps the order of the text. Loops of the two cores that hand over the same bytes in every
+round become one. The result is the text itself wherever the text is such an order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import networkx as nx
+
+from tile_ir import Core, For, KernelError
+from tile_ir.bounds import simplify
+from tile_ir.expr import Expr, Load, Var, substitute
+from tile_ir.expr import walk as walk_expr
+from tile_ir.nodes import Body, Buffer, Let, Stmt
+from tile_ir.printer import print_expr
+from tile_ir.walk import bodies, map_expressions, rewrite, walk, with_bodies
+from tile_passes.streams.handovers import Handover, Pair, rounds_share
+from tile_passes.streams.items import (
+    BOTH,
+    Item,
+    closed,
+    gm_accesses,
+    items,
+    same_run,
+    used_names,
+    variables,
+)
+
+
+class Circular(Exception):
+    """There is no such order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """What merging knows of the whole kernel."""
+
+    handovers: tuple[Handover, ...]
+    values: Mapping[Var, Expr]
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        return tuple(p for h in self.handovers for p in h.pairs)
+
+
+def merged(body: Body, streams: Streams, core: Core = Core.EITHER) -> Body:
+    """The block in an order in which values are made before they are taken; itself if it is.
+
+    Raises Circular where no order is, KernelError where loops that belong together do not fit.
+    """
+    new = _merged_items(items(body, core), streams)
+    flat = items(body, core)
+    if len(new) == len(flat) and all(a.stmt is b.stmt for a, b in zip(new, flat, strict=True)):
+        return body
+    return closed(new)
+
+
+def _merged_items(found: list[Item], streams: Streams) -> list[Item]:
+    ordered = _ordered(found, streams) if len(found) > 1 else found
+    return [_inside(item, streams) for item in ordered]
+
+
+def _inside(item: Item, streams: Streams) -> Item:
+    if item.core is not Core.EITHER or item.cores() != BOTH:
+        return item
+    new = with_bodies(item.stmt, tuple(merged(b, streams) for b in bodies(item.stmt)))
+    return item if new is item.stmt else replace(item, stmt=new)
+
+
+def _ordered(found: list[Item], streams: Streams) -> list[Item]:
+    where = {id(s): item for item in found for s in walk((item.stmt,))}
+    graph = nx.DiGraph()
+    graph.add_nodes_from(found)
+    _in_core_order(graph, found)
+    _after_definitions(graph, found)
+    _by_shared_memory(graph, found, streams)
+    partner: dict[Item, Item] = {}
+    for pair in streams.pairs:
+        a, b = where.get(id(pair.writer.stmt)), where.get(id(pair.reader.stmt))
+        if a is None or b is None or a is b:
+            continue
+        if _belong_together(a, b, pair, streams):
+            cube, vector = (a, b) if pair.writer.core is Core.CUBE else (b, a)
+            if partner.setdefault(cube, vector) is not vector:
+                raise _several(cube, partner[cube], vector)
+        else:
+            graph.add_edge(a, b)
+    fused = {cube: _fused(cube, vector) for cube, vector in partner.items()}
+    names = {**{c: f for c, f in fused.items()}, **{v: fused[c] for c, v in partner.items()}}
+    graph = nx.relabel_nodes(graph, names)
+    graph.remove_edges_from(list(nx.selfloop_edges(graph)))
+    try:
+        return list(nx.lexicographical_topological_sort(graph, key=lambda i: i.number))
+    except nx.NetworkXUnfeasible:
+        raise Circular from None
+
+
+def _in_core_order(graph: nx.DiGraph, found: Sequence[Item]) -> None:
+    """Each core keeps the order of the text; what only names a value is no work of a core."""
+    for core in BOTH:
+        its = [i for i in found if core in i.cores() and not _only_names(i.stmt)]
+        graph.add_edges_from(pairwise(its))
+
+
+def _only_names(stmt: Stmt) -> bool:
+    return isinstance(stmt, Let) and not any(isinstance(p, Load) for p in walk_expr(stmt.value))
+
+
+def _after_definitions(graph: nx.DiGraph, found: Sequence[Item]) -> None:
+    """A name comes before those who use it, and a variable keeps its stores and loads in order."""
+    defined: dict[Var, Item] = {}
+    last_store: dict[object, Item] = {}
+    loaded: dict[object, list[Item]] = {}
+    for item in found:
+        for var in used_names(item.stmt):
+            if var in defined:
+                graph.add_edge(defined[var], item)
+        for variable, stores in variables(item.stmt):
+            if variable in last_store and last_store[variable] is not item:
+                graph.add_edge(last_store[variable], item)
+            if stores:
+                earlier = loaded.pop(variable, [])
+                graph.add_edges_from((i, item) for i in earlier if i is not item)
+                last_store[variable] = item
+            else:
+                loaded.setdefault(variable, []).append(item)
+        if isinstance(item.stmt, Let):
+            defined[item.stmt.var] = item
+
+
+def _by_shared_memory(graph: nx.DiGraph, found: Sequence[Item], streams: Streams) -> None:
+    """What is in gm and no handover is accessed in the order of the text."""
+    paired = {id(p.writer.stmt) for p in streams.pairs} | {id(p.reader.stmt) for p in streams.pairs}
+    handed = {h.buffer for h in streams.handovers}
+    # Each core keeps its own order: whoever comes after its last access comes after all of them.
+    last: dict[tuple[Buffer, Core], Item] = {}
+    last_write: dict[tuple[Buffer, Core], Item] = {}
+    for item in found:
+        for access in gm_accesses((item.stmt,), item.core):
+            buffer, core = access.buffer, access.core
+            if buffer in handed and id(access.stmt) in paired:
+                continue
+            for other in BOTH - {core}:
+                earlier = (last if access.writes else last_write).get((buffer, other))
+                if earlier is not None and earlier is not item:
+                    graph.add_edge(earlier, item)
+            last[buffer, core] = item
+            if access.writes:
+                last_write[buffer, core] = item
+
+
+def _belong_together(a: Item, b: Item, pair: Pair, streams: Streams) -> bool:
+    """Whether two loops hand over the same bytes in every round."""
+    x, y = a.stmt, b.stmt
+    if not (isinstance(x, For) and isinstance(y, For)):
+        return False
+    if not rounds_share(pair.writer, x, streams.values):
+        return False
+    if not rounds_share(pair.reader, y, streams.values):
+        return False
+    if not same_run(x, y):
+        name = pair.writer.buffer.name
+        raise KernelError(
+            "handover-rounds",
+            f"`{name}` is written in every round of this loop and read in every round of the loop "
+            f"in line {y.loc.line}, but they do not run equally often "
+            f"({_rounds(x)} and {_rounds(y)})",
+            x.loc,
+            "give both loops the same bounds, or the workspace a place for every round",
+        )
+    return True
+
+
+def _rounds(loop: For) -> str:
+    return print_expr(simplify(loop.stop - loop.start))
+
+
+def _several(cube: Item, one: Item, other: Item) -> KernelError:
+    return KernelError(
+        "handover-unclear",
+        f"this loop of the cube core hands values to and from two loops of the vector cores, in "
+        f"lines {one.stmt.loc.line} and {other.stmt.loc.line}",
+        cube.stmt.loc,
+        "hand everything over in one loop, or divide this one",
+    )
+
+
+def _fused(cube: Item, vector: Item) -> Item:
+    """One loop for two that take the same rounds: the statements of the cube core, then the
+    vector cores'; what order they need is found inside."""
+    x, y = cube.stmt, vector.stmt
+    assert isinstance(x, For) and isinstance(y, For), "loops belong together"
+    taken = {v.name for s in walk((x,)) for v in _defined(s)}
+    body = _renamed(y.body, y.var, x.var, taken)
+    own = cube.core if cube.core is not Core.EITHER else Core.EITHER
+    parts = [*items(x.body, own), *items(body, vector.core)]
+    stages = max(x.stages, y.stages)
+    loop = replace(x, body=closed(parts), stages=stages, kind=x.kind if x.stages else y.kind)
+    return Item(loop, Core.EITHER, min(cube.number, vector.number))
+
+
+def _defined(stmt: Stmt) -> tuple[Var, ...]:
+    return (stmt.var,) if isinstance(stmt, (For, Let)) else ()
+
+
+def _renamed(body: Body, old: Var, new: Var, taken: set[str]) -> Body:
+    """The body with another loop variable, and other names for what the other loop names too."""
+    changes: dict[Var, Expr] = {old: new}
+    for s in walk(body):
+        for var in _defined(s):
+            if var.name in taken and var not in changes:
+                number = 1
+                while f"{var.name}_{number}" in taken:
+                    number += 1
+                changes[var] = Var(f"{var.name}_{number}", var.dtype)
+                taken.add(f"{var.name}_{number}")
+
+    def definition(stmt: Stmt) -> Stmt:
+        match stmt:
+            case For(var=var) | Let(var=var) if var in changes and var != old:
+                name = changes[var]
+                assert isinstance(name, Var), "names become names"
+                return replace(stmt, var=name)
+        return stmt
+
+    return rewrite(map_expressions(body, lambda e: substitute(e, changes)), definition)
+
+
+__all__ = ["Circular", "Streams", "merged"]
