@@ -10,6 +10,7 @@ from tile_ir import Buffer, DType, KernelError, Loc, Memory
 from tile_ir.bounds import interval, simplify
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, INT32, Kind
 from tile_ir.expr import (
+    BINARY_FUNCTIONS,
     LOGICAL,
     Binary,
     Cast,
@@ -155,6 +156,8 @@ class _Writer:
         if op in ("min", "max"):
             name = "tile::minimum" if op == "min" else "tile::maximum"
             return f"{name}({self.text(a, 0)}, {self.text(b, 0)})", _ATOM
+        if op in BINARY_FUNCTIONS:
+            raise self.no_function(op)
         if op in ("//", "%") and not self.never_negative(a, b):
             name = "tile::floor_div" if op == "//" else "tile::floor_mod"
             return f"{name}({self.text(a, 0)}, {self.text(b, 0)})", _ATOM
@@ -196,15 +199,18 @@ class _Writer:
         """A function of a float, computed in float."""
         name, a, dtype = _FUNCTIONS.get(expr.op), expr.operand, expr.dtype
         if name is None:
-            raise KernelError(
-                "scalar-function",
-                f"the scalar unit has no {expr.op}",
-                self.loc,
-                "compute it on a ub buffer with T.tile, or in Python if the argument is known",
-            )
+            raise self.no_function(expr.op)
         if dtype in (FLOAT16, BFLOAT16):
             return f"static_cast<{dtype.c_name}>(tile::{name}({self.widened(a)}))", _ATOM
         return f"tile::{name}({self.text(a, 0)})", _ATOM
+
+    def no_function(self, name: str) -> KernelError:
+        return KernelError(
+            "scalar-function",
+            f"the scalar unit has no {name}",
+            self.loc,
+            "compute it on a ub buffer with T.tile, or in Python if the argument is known",
+        )
 
     def load(self, load: Load) -> str:
         name = cxx_name(load.buffer.name)

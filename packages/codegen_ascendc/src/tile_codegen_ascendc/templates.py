@@ -16,6 +16,7 @@ from tile_ir.geometry import transfer_rows
 from tile_ir.ops.debug import printed_format
 from tile_ir.ops.gather import PATTERNS
 from tile_ir.ops.reduce import broadcast_axis, kept_results, reduced_axis
+from tile_ir.ops.scan import scanned_axis
 
 TEMPLATE_DIR = Path(__file__).with_name("templates")
 
@@ -52,6 +53,7 @@ def _environment() -> Environment:
     env.globals["printed_format"] = printed_format
     env.globals["reduce_work"] = _reduce_work
     env.globals["pattern_number"] = lambda pattern: PATTERNS[pattern][0]
+    env.globals["scanned_axis"] = scanned_axis
     env.globals["broadcast_axis"] = broadcast_axis
     return env
 

@@ -113,16 +113,39 @@ def alloc_L0C(shape: Any, dtype: Any) -> Tile:
     return _allocate(Memory.L0C, shape, dtype)
 
 
+# What the keyword `scope` names (language.md, section 1).
+_SHARED_SCOPES = {
+    "shared.dyn": Memory.SHARED, "shared.l1": Memory.L1, "shared": Memory.UB,
+}  # fmt: skip
+_FRAGMENT_SCOPES = {
+    "local.fragment": Memory.FRAGMENT, "wmma.matrix_a": Memory.L0A, "wmma.matrix_b": Memory.L0B,
+    "wmma.accumulator": Memory.L0C,
+}  # fmt: skip
+
+
 def alloc_shared(shape: Any, dtype: Any, scope: str = "shared.dyn") -> Tile:
     """A tile in UB or L1: the compiler sees which from its uses. Masks and int4 lie in UB."""
-    element = element_type(dtype, packed=True)
-    memory = Memory.UB if element.name == "bool" or not element.whole_bytes else Memory.SHARED
-    return _allocate(memory, shape, dtype)
+    return _allocate(_scope(scope, _SHARED_SCOPES, dtype), shape, dtype)
 
 
 def alloc_fragment(shape: Any, dtype: Any, scope: str = "local.fragment") -> Tile:
-    """A tile in L0A, L0B or L0C: the compiler sees which from its uses."""
-    return _allocate(Memory.FRAGMENT, shape, dtype)
+    """A tile in L0A, L0B or L0C, or in UB if only the vector cores use it: the compiler sees which
+    from its uses."""
+    return _allocate(_scope(scope, _FRAGMENT_SCOPES, dtype), shape, dtype)
+
+
+def _scope(scope: Any, known: Mapping[str, Memory], dtype: Any) -> Memory:
+    """The memory a scope names; what lies in UB only is there wherever it is asked for."""
+    if not isinstance(scope, str) or scope not in known:
+        raise Fault(
+            "unknown-scope",
+            f"scope is {describe(scope) if not isinstance(scope, str) else repr(scope)}, "
+            f"expected one of {', '.join(map(repr, known))}",
+            argument="scope",
+        )
+    element = element_type(dtype, packed=True)
+    in_ub = element.name == "bool" or not element.whole_bytes
+    return Memory.UB if in_ub else known[scope]
 
 
 def alloc_var(dtype: Any, *args: Any, scope: str = "local.var", init: Any = None) -> Cell:

@@ -10,9 +10,10 @@ from typing import Any, NoReturn
 from tile_frontend.calls import OpFunction
 from tile_frontend.expressions import ExpressionEvaluator
 from tile_frontend.faults import PACKAGE, Fault
+from tile_frontend.scalar_functions import maximum, minimum
 from tile_frontend.scope import Scope
 from tile_frontend.source import display_name
-from tile_frontend.values import describe
+from tile_frontend.values import Scalar, describe
 from tile_ir import KernelError, Loc, did_you_mean
 from tile_ir.expr import ExprError
 
@@ -76,6 +77,9 @@ class CallEvaluator(ExpressionEvaluator):
     def invoke(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if isinstance(function, Expandable) and not function.hygienic:
             return function.expand(args, kwargs, self.scope)
+        # Python's own would ask at once which one is larger.
+        if (function is max or function is min) and any(isinstance(a, Scalar) for a in args):
+            function = maximum if function is max else minimum
         return function(*args, **kwargs)
 
     def _argument_loc(self, node: ast.Call, function: Any, argument: str | int | None) -> Loc:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tile_frontend import scalar_functions, tile
+from tile_frontend import float_functions, scalar_functions, tile
 from tile_frontend.allocation import (
     Tensor,
     alloc_fragment,
@@ -32,21 +32,28 @@ from tile_frontend.prim_func import prim_func
 from tile_frontend.reduce_arguments import NAMES as REDUCTIONS
 from tile_frontend.reduce_arguments import reduce, reduction
 from tile_frontend.reinterpret_buffer import reinterpretcast
+from tile_frontend.running_sums import cumsum
 from tile_ir import OPS
 
 _SCALAR_NAMES = (
-    "And", "Cast", "Not", "Or", "cast", "cdiv", "ceil", "ceildiv", "exp", "floor", "floordiv",
-    "floormod", "if_then_else", "infinity", "log", "next_power_of_2", "reinterpret", "rsqrt",
-    "sqrt", "symbolic", "use_swizzle",
+    "And", "Cast", "Not", "Or", "cast", "cdiv", "ceildiv", "floordiv", "floormod", "if_then_else",
+    "infinity", "next_power_of_2", "reinterpret", "symbolic", "use_swizzle",
+)  # fmt: skip
+_FLOAT_NAMES = (
+    "ceil", "cos", "erf", "exp", "exp2", "floor", "log", "log10", "log2", "rsqrt", "sigmoid", "sin",
+    "sqrt", "tanh", "trunc",
 )  # fmt: skip
 
 NAMES: dict[str, Any] = {
     **table_functions("", OPS),
     **DTYPE_NAMES,
     **{name: getattr(scalar_functions, name) for name in _SCALAR_NAMES},
+    **{name: getattr(float_functions, name) for name in _FLOAT_NAMES},
     "max": scalar_functions.maximum,
     "min": scalar_functions.minimum,
-    "abs": scalar_functions.absolute,
+    "abs": float_functions.absolute,
+    "round": float_functions.nearest,
+    "pow": float_functions.power,
     # The IR evaluates only the chosen side, which is also right for the eager form.
     "Select": scalar_functions.if_then_else,
     "prim_func": prim_func, "macro": macro, "tile": tile,
@@ -61,5 +68,6 @@ NAMES: dict[str, Any] = {
     "Pipelined": Pipelined, "Persistent": Persistent, "loop_break": loop_break,
     "reinterpretcast": reinterpretcast,
     "copy": copy, "dump_tensor": dump_tensor, "printf": printf, "func_attr": func_attr,
+    "cumsum": cumsum,
     "reduce": reduce, **{name: reduction(name) for name in REDUCTIONS},
 }  # fmt: skip

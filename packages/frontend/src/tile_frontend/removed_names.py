@@ -15,7 +15,6 @@ REMOVED = {
     "thread_binding": "T.Kernel yields the block and lane indices",
     "reduce_abssum": "take T.tile.abs first, then T.reduce_sum",
     "reduce_absmax": "take T.tile.abs first, then T.reduce_max",
-    "cumsum": "there is no prefix sum on the vector unit",
     "block": "write `with T.Kernel(...)`",
     "attr": "write T.Scope, T.annotate_layout or T.annotate_address",
 }

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tile_frontend.conversion import condition
-from tile_frontend.dtype_names import element_type
+from tile_frontend.dtype_names import DataType, element_type
 from tile_frontend.faults import Fault
 from tile_frontend.values import Scalar, binary_scalar, describe, python_number, scalar_expr, staged
 from tile_ir import expr as ir
@@ -61,14 +61,28 @@ def floormod(a: Any, b: Any, dtype: Any = None) -> Any:
     return _known(a % b) if _both_python(a, b) else binary_scalar("%", a, b)
 
 
-def maximum(a: Any, b: Any, dtype: Any = None) -> Any:
-    """The larger of two numbers."""
-    return _known(max(a, b)) if _both_python(a, b) else binary_scalar("max", a, b)
+def maximum(a: Any, b: Any, *more: Any, dtype: Any = None) -> Any:
+    """The largest of some numbers."""
+    return _extreme("max", max, (a, b, *more))
 
 
-def minimum(a: Any, b: Any, dtype: Any = None) -> Any:
-    """The smaller of two numbers."""
-    return _known(min(a, b)) if _both_python(a, b) else binary_scalar("min", a, b)
+def minimum(a: Any, b: Any, *more: Any, dtype: Any = None) -> Any:
+    """The smallest of some numbers."""
+    return _extreme("min", min, (a, b, *more))
+
+
+def _extreme(op: str, native: Callable[[Any, Any], Any], values: tuple[Any, ...]) -> Any:
+    """Two after two; the name of a type at the end is the `dtype` of older scripts."""
+    numbers = values[:-1] if len(values) > 2 and _is_type(values[-1]) else values
+    found = numbers[0]
+    for value in numbers[1:]:
+        both = _both_python(found, value)
+        found = _known(native(found, value)) if both else binary_scalar(op, found, value)
+    return found
+
+
+def _is_type(value: Any) -> bool:
+    return isinstance(value, (str, DataType))
 
 
 def if_then_else(cond: Any, then: Any, orelse: Any, dtype: Any = None) -> Any:
@@ -99,30 +113,6 @@ def _logical(op: str, values: tuple[Any, ...]) -> Scalar:
 def Not(a: Any) -> Any:
     """Whether the condition does not hold."""
     return Scalar(ir.unary("not", condition(a)))
-
-
-def _function(name: str, doc: str, native: Callable[[float], Any]) -> Callable[..., Any]:
-    def apply(x: Any, dtype: Any = None) -> Any:
-        number = None if isinstance(x, Scalar) else python_number(x)
-        if number is None:
-            return staged(lambda e: ir.unary(name, e), x)
-        try:
-            return native(number)
-        except (ValueError, OverflowError) as error:
-            raise Fault("math-domain", f"{name}({number!r}): {error}") from None
-
-    apply.__name__ = apply.__qualname__ = name
-    apply.__doc__ = doc
-    return apply
-
-
-exp = _function("exp", "e to the power of `x`.", math.exp)
-log = _function("log", "The natural logarithm of `x`.", math.log)
-sqrt = _function("sqrt", "The square root of `x`.", math.sqrt)
-rsqrt = _function("rsqrt", "One over the square root of `x`.", lambda x: 1.0 / math.sqrt(x))
-absolute = _function("abs", "`x` without its sign.", abs)
-floor = _function("floor", "`x` rounded down.", math.floor)
-ceil = _function("ceil", "`x` rounded up.", math.ceil)
 
 
 def infinity(dtype: Any) -> Scalar:

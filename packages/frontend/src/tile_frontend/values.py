@@ -86,6 +86,23 @@ class Scalar:
     def __abs__(self) -> Scalar:
         return Scalar(unary("abs", self.expr))
 
+    def __round__(self, digits: int | None = None) -> Scalar:
+        if digits is not None:
+            raise Fault("operand-type", "a runtime value is rounded to whole numbers only")
+        return Scalar(unary("round", self.expr))
+
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        from tile_frontend.float_functions import power
+
+        if modulus is not None:
+            raise Fault("operand-type", "pow of a runtime value takes no modulus")
+        return power(self, other) if is_scalar(other) else NotImplemented
+
+    def __rpow__(self, other: Any) -> Any:
+        from tile_frontend.float_functions import power
+
+        return power(other, self) if is_scalar(other) else NotImplemented
+
 
 def _operator(op: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
     def build(left: Any, right: Any) -> Scalar:

@@ -1,4 +1,4 @@
-// One value per row against the whole row. Sizes and pitches are in elements; rows start at multiples of 32 bytes.
+// One value per row or per column against a whole matrix. Sizes and pitches are in elements; rows start at multiples of 32 bytes.
 #ifndef TILE_EXPAND_H
 #define TILE_EXPAND_H
 
@@ -46,12 +46,12 @@ __aicore__ inline void broadcast_column(const AscendC::LocalTensor<T>& dst, cons
     spread(as_bits(dst), as_bits(scratch), rows, columns, pitch, 0, 1, 0);
 }
 
-struct Product {
+struct Addition {
     template <class T>
     __aicore__ static void apply(const AscendC::LocalTensor<T>& d, const AscendC::LocalTensor<T>& a,
         const AscendC::LocalTensor<T>& b, uint64_t mask, uint8_t repeats, const AscendC::BinaryRepeatParams& strides)
     {
-        AscendC::Mul(d, a, b, mask, repeats, strides);
+        AscendC::Add(d, a, b, mask, repeats, strides);
     }
 };
 
@@ -64,6 +64,15 @@ struct Difference {
     }
 };
 
+struct Product {
+    template <class T>
+    __aicore__ static void apply(const AscendC::LocalTensor<T>& d, const AscendC::LocalTensor<T>& a,
+        const AscendC::LocalTensor<T>& b, uint64_t mask, uint8_t repeats, const AscendC::BinaryRepeatParams& strides)
+    {
+        AscendC::Mul(d, a, b, mask, repeats, strides);
+    }
+};
+
 struct Quotient {
     template <class T>
     __aicore__ static void apply(const AscendC::LocalTensor<T>& d, const AscendC::LocalTensor<T>& a,
@@ -73,13 +82,38 @@ struct Quotient {
     }
 };
 
-// dst[r, c] = src[r, c] op blocks[r], where every block holds one value in all its elements.
+struct Larger {
+    template <class T>
+    __aicore__ static void apply(const AscendC::LocalTensor<T>& d, const AscendC::LocalTensor<T>& a,
+        const AscendC::LocalTensor<T>& b, uint64_t mask, uint8_t repeats, const AscendC::BinaryRepeatParams& strides)
+    {
+        AscendC::Max(d, a, b, mask, repeats, strides);
+    }
+};
+
+struct Smaller {
+    template <class T>
+    __aicore__ static void apply(const AscendC::LocalTensor<T>& d, const AscendC::LocalTensor<T>& a,
+        const AscendC::LocalTensor<T>& b, uint64_t mask, uint8_t repeats, const AscendC::BinaryRepeatParams& strides)
+    {
+        AscendC::Min(d, a, b, mask, repeats, strides);
+    }
+};
+
+// Where the second operand of a row is: blocks from lane group to lane group of a repeat, from repeat to repeat of a
+// row, and from row to row.
+struct Operand {
+    uint8_t inner;
+    uint8_t across;
+    uint8_t down;
+};
+
+// dst[r, c] = src[r, c] op b, which lies as `place` says.
 template <class Binary, class T>
-__aicore__ inline void with_row_blocks(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
-    const AscendC::LocalTensor<T>& blocks, uint32_t rows, uint32_t columns, uint32_t dst_pitch, uint32_t src_pitch,
-    Site site = Site::here())
+__aicore__ inline void against_rows(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
+    const AscendC::LocalTensor<T>& b, const Operand& place, uint32_t rows, uint32_t columns, uint32_t dst_pitch,
+    uint32_t src_pitch)
 {
-    SiteScope scope(site);
     constexpr uint32_t lanes = kRepeatBytes / sizeof(T);
     constexpr uint32_t block = kBlockBytes / sizeof(T);
     const RowSteps steps = row_steps(dst_pitch * sizeof(T), src_pitch * sizeof(T), kBlockBytes);
@@ -88,20 +122,41 @@ __aicore__ inline void with_row_blocks(const AscendC::LocalTensor<T>& dst, const
     if ((rows < whole || steps.at_once == 1) && whole != 0 && whole <= kMaxRepeats) {  // an instruction for each row
         const uint8_t repeats = static_cast<uint8_t>(whole);
         for (uint32_t row = 0; row < rows; ++row) {
-            Binary::apply(dst[row * dst_pitch], src[row * src_pitch], blocks[row * block],
-                static_cast<uint64_t>(lanes), repeats, AscendC::BinaryRepeatParams{1, 1, 0, 8, 8, 0});
+            Binary::apply(dst[row * dst_pitch], src[row * src_pitch], b[row * place.down * block],
+                static_cast<uint64_t>(lanes), repeats,
+                AscendC::BinaryRepeatParams{1, 1, place.inner, 8, 8, place.across});
         }
         column = whole * lanes;
     }
-    const AscendC::BinaryRepeatParams strides(1, 1, 0, steps.dst, steps.a, steps.b);
+    const AscendC::BinaryRepeatParams strides(1, 1, place.inner, steps.dst, steps.a, place.down);
     for (; column < columns; column += lanes) {
         const uint64_t mask = minimum(columns - column, lanes);
         for (uint32_t row = 0; row < rows; row += steps.at_once) {
             const uint8_t repeats = static_cast<uint8_t>(minimum(rows - row, steps.at_once));
-            Binary::apply(dst[row * dst_pitch + column], src[row * src_pitch + column], blocks[row * block], mask,
-                repeats, strides);
+            Binary::apply(dst[row * dst_pitch + column], src[row * src_pitch + column],
+                b[(row * place.down + column / lanes * place.across) * block], mask, repeats, strides);
         }
     }
+}
+
+// dst[r, c] = src[r, c] op blocks[r], where every block holds one value in all its elements.
+template <class Binary, class T>
+__aicore__ inline void with_row_blocks(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
+    const AscendC::LocalTensor<T>& blocks, uint32_t rows, uint32_t columns, uint32_t dst_pitch, uint32_t src_pitch,
+    Site site = Site::here())
+{
+    SiteScope scope(site);
+    against_rows<Binary>(dst, src, blocks, {0, 0, 1}, rows, columns, dst_pitch, src_pitch);
+}
+
+// dst[r, c] = src[r, c] op values[c].
+template <class Binary, class T>
+__aicore__ inline void with_row(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
+    const AscendC::LocalTensor<T>& values, uint32_t rows, uint32_t columns, uint32_t dst_pitch, uint32_t src_pitch,
+    Site site = Site::here())
+{
+    SiteScope scope(site);
+    against_rows<Binary>(dst, src, values, {1, 8, 0}, rows, columns, dst_pitch, src_pitch);
 }
 
 // dst[r, c] = src[r, c] op column[r]. `scratch` holds what expand_column needs.

@@ -1,0 +1,15 @@
+"""`T.cumsum`: in place where no destination is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_frontend.calls import build_op
+from tile_frontend.values import Pending
+from tile_ir import OPS
+
+
+def cumsum(src: Any, dst: Any = None, dim: Any = 0, reverse: Any = False) -> Pending:
+    """Running sums of `src` along `dim`, from the end on with `reverse`."""
+    given = {"src": src, "dst": src if dst is None else dst, "dim": dim, "reverse": reverse}
+    return build_op(OPS["cumsum"], given, "cumsum")
