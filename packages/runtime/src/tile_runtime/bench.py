@@ -22,8 +22,10 @@ import torch
 from tile_ir import DEFAULT_TARGET, KernelError, did_you_mean, parse
 from tile_ir.switches import override
 from tile_passes.plan_memory import plan_memory
+from tile_runtime.bench_developer import developer_lowering, developer_times
 from tile_runtime.bench_order import memory_peaks, order_quality, order_scale
 from tile_runtime.bench_row import RUNS, Examples, Measurement, Row, repeat, summary
+from tile_runtime.bench_row_loops import row_loops
 from tile_runtime.build import Timings
 from tile_runtime.jit_compile import compile
 from tile_runtime.kernel import JITKernel
@@ -227,6 +229,9 @@ ROWS: dict[str, Measurement] = {
         order_quality,
         order_scale,
         memory_peaks,
+        row_loops,
+        developer_lowering,
+        developer_times,
     )
 }
 

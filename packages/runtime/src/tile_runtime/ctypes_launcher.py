@@ -69,6 +69,7 @@ class CtypesLauncher:
     def __init__(self, simulator: Path) -> None:
         library: Any = ctypes.CDLL(str(simulator), mode=ctypes.RTLD_GLOBAL)
         library.tile_simulator_error.restype = ctypes.POINTER(_Error)
+        library.tile_simulator_warnings.restype = ctypes.POINTER(_Error)
         library.tile_simulator_timeline.restype = ctypes.POINTER(_Timeline)
         library.tile_simulator_timing_names.restype = ctypes.c_char_p
         # Not c_char_p: printed text may contain zero bytes.
@@ -156,9 +157,16 @@ class CtypesKernel:
         start = simulator.tile_simulator_output(ctypes.byref(length))
         text = ctypes.string_at(start, length.value).decode(errors="replace")
         found = simulator.tile_simulator_error()
-        if not found:
-            return None, text
-        e = found.contents
-        strings = {k: getattr(e, k).decode(errors="replace")
-                   for k in ("kind", "text", "file", "core", "api", "hint")}  # fmt: skip
-        return Fault(line=e.line, block=e.block, **strings), text
+        return (_fault(found.contents) if found else None), text
+
+    def warnings(self) -> list[Fault]:
+        """What the latest run on this thread only warned of."""
+        count = ctypes.c_size_t()
+        first = self._simulator.tile_simulator_warnings(ctypes.byref(count))
+        return [_fault(first[i]) for i in range(count.value)]
+
+
+def _fault(e: Any) -> Fault:
+    strings = {k: getattr(e, k).decode(errors="replace")
+               for k in ("kind", "text", "file", "core", "api", "hint")}  # fmt: skip
+    return Fault(line=e.line, block=e.block, **strings)

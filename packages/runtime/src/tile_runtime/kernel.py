@@ -92,6 +92,13 @@ class JITKernel:
         """The source that unpacks arguments for the kernel's `call`."""
         return self._built.files.entry.read_text()
 
+    def explain_memory(self) -> str:
+        """Where the buffers lie whose memory this kernel leaves open, and the use that decided:
+        what `tile-ascend opt -p infer_memory --explain` prints."""
+        from tile_passes import explain_memory
+
+        return explain_memory(self.prim_func, self.target)
+
     def explain_sync(self) -> str:
         """What orders the pipes of this kernel, hazard by hazard, where its order is left to the
         compiler: what `tile-ascend opt --explain` prints."""

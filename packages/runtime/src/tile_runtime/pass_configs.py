@@ -49,15 +49,16 @@ _AUTOMATIC_OF_KEY: dict[PassConfigKey, tuple[Automatic, ...]] = {
     # Where order is automatic, sharing bytes cannot make a race.
     PassConfigKey.TL_ASCEND_AUTO_SYNC: (Automatic.SYNC, Automatic.MEMORY),
     PassConfigKey.TL_ASCEND_MEMORY_PLANNING: (Automatic.MEMORY,),
+    PassConfigKey.TL_ASCEND_AUTO_CV_SYNC: (Automatic.CROSS,),
 }
-_SWITCHES = frozenset(
-    {
-        PassConfigKey.TL_ASCEND_AUTO_SYNC,
-        PassConfigKey.TL_ASCEND_MEMORY_PLANNING,
-        PassConfigKey.TL_ASCEND_AUTO_CV_COMBINE,
-        PassConfigKey.TL_ASCEND_AUTO_CV_SYNC,
-    }
-)
+# Each can be forced on, whatever the script says.
+_KEY_OF_SWITCH = {
+    "auto_sync": PassConfigKey.TL_ASCEND_AUTO_SYNC,
+    "memory_planning": PassConfigKey.TL_ASCEND_MEMORY_PLANNING,
+    "cv_combine": PassConfigKey.TL_ASCEND_AUTO_CV_COMBINE,
+    "cv_sync": PassConfigKey.TL_ASCEND_AUTO_CV_SYNC,
+}
+_SWITCHES = frozenset(_KEY_OF_SWITCH.values())
 
 
 def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
@@ -67,8 +68,9 @@ def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
     """
     skip = [name.strip() for name in switch("skip").split(",") if name.strip()]
     automatic: set[Automatic] = set()
-    if switch("auto_sync"):
-        automatic.update(_AUTOMATIC_OF_KEY[PassConfigKey.TL_ASCEND_AUTO_SYNC])
+    chosen = {key for name, key in _KEY_OF_SWITCH.items() if switch(name)}
+    for key in chosen:
+        automatic.update(_AUTOMATIC_OF_KEY.get(key, ()))
     for key, value in (pass_configs or {}).items():
         known = _known_key(key)
         if known not in _SWITCHES:
@@ -78,7 +80,9 @@ def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
                 "pass-config", f"pass config {_text(key)!r} is {value!r}, expected True or False"
             )
         if value:
+            chosen.add(known)
             automatic.update(_AUTOMATIC_OF_KEY.get(known, ()))
+    _check_together(chosen)
     dump = switch("dump_ir")
     return PassOptions(
         skip=tuple(skip),
@@ -87,6 +91,17 @@ def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
         dump_dir=Path(dump) if dump else None,
         after_each=_print_changed if switch("debug") >= 2 else None,
     )
+
+
+def _check_together(chosen: set[PassConfigKey]) -> None:
+    """Flags between cores are for kernels that the compiler divides (language.md, section 22.3)."""
+    sync, combine = PassConfigKey.TL_ASCEND_AUTO_CV_SYNC, PassConfigKey.TL_ASCEND_AUTO_CV_COMBINE
+    if sync in chosen and combine not in chosen:
+        raise KernelError(
+            "pass-config",
+            f"pass config {sync.value!r} is True without {combine.value!r}",
+            hint="switch both on: the compiler orders the cores of kernels that it divides itself",
+        )
 
 
 def _print_changed(done: Pass, func: Func, changed: bool) -> None:

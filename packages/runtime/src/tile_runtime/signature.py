@@ -24,6 +24,11 @@ class TensorParam:
     dims: tuple[Dim, ...]
 
     @property
+    def shape(self) -> tuple[int | str, ...]:
+        """The declared shape as scripts read it: numbers, and the text of what calls decide."""
+        return tuple(d if isinstance(d, int) else dim_text(d) for d in self.dims)
+
+    @property
     def shape_text(self) -> str:
         """The declared shape as the user wrote it, near enough: `(N, (N + 1) // 2)`."""
         inner = ", ".join(dim_text(d) for d in self.dims)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from tile_ir import Diagnostic, Func, Loc, TileError
+from tile_ir.expr import walk as walk_expression
+from tile_ir.walk import expressions, walk
 from tile_runtime.buffer_names import name_buffers
 
 _COMMENT = re.compile(r"//\s*(?P<file>\S.*?\.py):(?P<line>\d+)(?::(?P<column>\d+))?\s*$")
@@ -54,13 +56,43 @@ def simulation_error(fault: Fault, source: Path, func: Func) -> SimulationError:
     """The error for a fault of the kernel whose emitted C++ is in `source`."""
     lines = source.read_text().splitlines() if source.is_file() else []
     loc = python_place(lines, fault.line, func) if _same_file(fault.file, source) else None
-    text = _with_python_places(fault.text, source, lines, func)
+    text = _in_the_language(_with_python_places(fault.text, source, lines, func))
     # The library was compiled in a folder that has been renamed since.
     file = source if _same_file(fault.file, source) else fault.file
     place = f"{file}:{fault.line}" if fault.file else "no C++ line"
     message = f"{text} ({fault.api}, block {fault.block}, {fault.core}, {place})"
-    hint = _in_the_language(fault.hint) or None
+    hint = _in_the_language(_hint(fault, func)) or None
     return SimulationError(fault, message, loc or func.loc, hint, func.sources)
+
+
+def simulation_warning(fault: Fault, source: Path, func: Func) -> Diagnostic:
+    """The same for what a run did that works on a device, but is waste or no document says it."""
+    error = simulation_error(fault, source, func)
+    text = error.message.removesuffix(")").rpartition(" (")[0]
+    return replace(error.diagnostic, message=text, severity="warning")
+
+
+# Between the vector cores of a block.
+_LANES = re.compile(r"CrossCoreSetFlag<1, ")
+_OWN_PART = (
+    "index by GetSubBlockIdx(), or guard with `if (GetSubBlockIdx() == 0)`, so that each vector "
+    "core has its own part"
+)
+
+
+def _hint(fault: Fault, func: Func) -> str:
+    """What the simulator advises, unless the kernel never asks which of its two vector cores it is:
+    then both do all of the work, and no order between them makes that right."""
+    if _LANES.search(fault.hint) and not _uses_lane(func):
+        return _OWN_PART
+    return fault.hint
+
+
+def _uses_lane(func: Func) -> bool:
+    lane = func.launch.lane
+    return any(
+        lane in walk_expression(e) for stmt in walk(func.launch.body) for e in expressions(stmt)
+    )
 
 
 def python_place(lines: list[str], number: int, func: Func) -> Loc | None:
@@ -100,6 +132,11 @@ _CALLS = (
      lambda m: f'T.set_cross_flag("{m[2].lower()}", {m[3]}, mode={m[1]})'),
     (r"CrossCoreWaitFlag\((\w+)\)", lambda m: f"T.wait_cross_flag({m[1]})"),
     (r"SyncAll\(\)", lambda m: "T.sync_all()"),
+    (r"index by GetSubBlockIdx\(\), or guard with `if \(GetSubBlockIdx\(\) == 0\)`, so that each "
+     r"vector core has its own part",
+     lambda m: "index by `vid`, or guard with `if vid == 0`, or write `threads=2`"),
+    (r"index by GetSubBlockIdx\(\):", lambda m: "index by `vid` or write `threads=2`:"),
+    (r"by GetBlockIdx\(\)", lambda m: "by `cid`"),
 )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import torch
 
 import tile_codegen_ascendc
 from tile_ir import BuildError, Func, KernelError, Target
+from tile_ir.diagnostics import warn
 from tile_ir.switches import switch
 from tile_ir.timing import timing_of
 from tile_runtime.backend import KernelFiles, Launch
@@ -20,7 +21,7 @@ from tile_runtime.compile_host import FLAGS, find_compiler, host_command, run_co
 from tile_runtime.fingerprint import compiler_identity
 from tile_runtime.native import launcher
 from tile_runtime.signature import Signature, TensorParam
-from tile_runtime.simulation_error import Fault, simulation_error
+from tile_runtime.simulation_error import Fault, simulation_error, simulation_warning
 from tile_runtime.timeline import Timeline, timeline_from
 
 # How the launcher stores a scalar; the entry reads the low bytes of it (both hosts are little
@@ -36,6 +37,13 @@ _KINDS = {
 UNWRITTEN = 0xFF
 # The cores a schedule can starve, by the simulator's number.
 STARVED = ("", "aic", "aiv0", "aiv1")
+
+
+def _fault(error: Any) -> Fault:
+    return Fault(
+        error.kind, error.text, error.file, error.line, error.block, error.core, error.api,
+        error.hint,
+    )  # fmt: skip
 
 
 class SimulatorBackend:
@@ -72,6 +80,8 @@ class SimulatorLaunch:
         self._run = kernel.run
         self._set_options = kernel.set_options
         self._timeline = kernel.timeline
+        self._warnings = kernel.warnings
+        self._told: set[tuple[str, str, int]] = set()
         self._source = source
         self._func = func
         self._target = target
@@ -92,11 +102,16 @@ class SimulatorLaunch:
             sys.stdout.write(text)
             sys.stdout.flush()
         if error is not None:
-            fault = Fault(
-                error.kind, error.text, error.file, error.line, error.block, error.core, error.api,
-                error.hint,
-            )  # fmt: skip
-            raise simulation_error(fault, self._source, self._func)
+            raise simulation_error(_fault(error), self._source, self._func)
+        self._warn()
+
+    def _warn(self) -> None:
+        """Tell what the run did that works on a device, but is waste or no document says it: each
+        line once in the life of the kernel."""
+        for warning in self._warnings():
+            if (warning.kind, warning.file, warning.line) not in self._told:
+                self._told.add((warning.kind, warning.file, warning.line))
+                warn([simulation_warning(_fault(warning), self._source, self._func)])
 
     def timeline(self) -> Timeline | None:
         """The modelled timeline of the latest run on this thread, if the switch `time` was on."""

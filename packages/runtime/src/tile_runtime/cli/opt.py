@@ -29,7 +29,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--explain",
         action="store_true",
-        help="print what insert_sync inserts and why, not the IR; all passes before it run",
+        help="print what the named passes decide and why, not the IR; without any: what "
+        "insert_sync inserts after all passes before it",
     )
     parser.add_argument(
         "--graph",
@@ -50,22 +51,18 @@ def run(options: argparse.Namespace) -> int:
     names = [name.strip() for name in options.passes.split(",") if name.strip()]
     if options.explain or options.graph:
         func = replace(func, automatic=func.automatic | {Automatic.SYNC})
-        return _explain(options, apply_passes(func, _before_sync(names), target), target)
+        return _explain(options, func, names, target)
     text = print_func(apply_passes(func, names, target))
     print(text, end="" if text.endswith("\n") else "\n")
     return 0
 
 
-def _before_sync(names: list[str]) -> list[str]:
-    """The passes before `insert_sync`, which is explained instead of run."""
-    return names[: names.index("insert_sync")] if "insert_sync" in names else names
-
-
-def _explain(options: argparse.Namespace, func: Func, target: Target) -> int:
-    from tile_passes import draw_sync, explain_sync
+def _explain(options: argparse.Namespace, func: Func, names: list[str], target: Target) -> int:
+    from tile_passes import apply_passes, draw_sync, explained
 
     if options.graph:
-        Path(options.graph).write_text(draw_sync(func, target))
+        before = names[: names.index("insert_sync")] if "insert_sync" in names else names
+        Path(options.graph).write_text(draw_sync(apply_passes(func, before, target), target))
     if options.explain:
-        print(explain_sync(func, target), end="")
+        print("\n".join(explained(func, names, target)), end="")
     return 0

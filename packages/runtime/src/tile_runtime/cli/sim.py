@@ -106,6 +106,10 @@ def _run(options: argparse.Namespace) -> int:
     )  # fmt: skip
     if result.text:
         print(result.text, end="" if result.text.endswith("\n") else "\n")
+    if result.warnings:
+        sys.stdout.flush()
+    for warning in result.warnings:
+        print(warning.render(), file=sys.stderr)
     try:
         result.raise_for_error()
     except TileError as error:

@@ -16,6 +16,7 @@ from tile_ir import Target
 from tile_runtime.host_npu.device_arguments import lead_device_arguments_to_host
 from tile_runtime.host_npu.device_module import npu_module
 from tile_runtime.host_npu.half_products import speed_up_half_products
+from tile_runtime.host_npu.overlapping_stores import accept_overlapping_stores
 from tile_runtime.host_npu.rounded_functions import round_functions_once
 from tile_runtime.host_npu.tensor_moves import add_tensor_moves
 from tile_runtime.host_npu.torch_npu_module import npu_operations, torch_npu_module
@@ -35,6 +36,7 @@ def install(target: Target) -> None:
     lead_device_arguments_to_host()
     add_tensor_moves()
     accept_wider_types()
+    accept_overlapping_stores()
     speed_up_half_products()
     round_functions_once()
     npu = npu_module(target)

@@ -16,6 +16,8 @@ from typing import Any
 import torch
 from torch.utils import _device
 
+from tile_runtime.host_npu.residence import on_device
+
 HOST = torch.device("cpu")
 # Factories that take their device from a tensor, unless they are given one.
 _LIKE = ("empty_like", "full_like", "ones_like", "rand_like", "randint_like", "randn_like",
@@ -62,6 +64,7 @@ def _replace(owner: Any, name: str, keyword: str = "device") -> None:
     def translated(*args: Any, **kwargs: Any) -> Any:
         if is_npu(kwargs.get(keyword)):
             kwargs[keyword] = HOST
+            return on_device(function(*args, **kwargs))
         return function(*args, **kwargs)
 
     setattr(owner, name, translated)

@@ -1,7 +1,8 @@
-"""Tensors that go to the device and come back: always copies.
+"""Tensors that go to the device and come back: copies, unless they are there already.
 
 A kernel that writes its argument must not change what the script kept on the host, and the other
-way round, so each direction copies although both ends are host memory.
+way round, so each direction copies although both ends are host memory. A tensor that is on the
+device stays itself there, so that what a kernel writes in place is seen through its other names.
 """
 
 from __future__ import annotations
@@ -12,10 +13,17 @@ from typing import Any
 import torch
 
 from tile_runtime.host_npu.device_arguments import is_npu, on_host
+from tile_runtime.host_npu.residence import (
+    copied,
+    is_on_device,
+    keep_clones_where_they_are,
+    on_device,
+)
 
 
 def add_tensor_moves() -> None:
     """`.npu()`, and copies from `.cpu()` and `.to(device)`, of tensors and modules."""
+    keep_clones_where_they_are()
     torch.Tensor.npu = _npu  # type: ignore[attr-defined]
     torch.Tensor.cpu = _cpu  # type: ignore[method-assign, assignment]
     torch.Tensor.to = _to(torch.Tensor.to)  # type: ignore[method-assign]
@@ -30,15 +38,18 @@ def _npu(
     non_blocking: bool = False,
     memory_format: torch.memory_format = torch.preserve_format,
 ) -> torch.Tensor:
-    """A copy on the device."""
-    return self.clone(memory_format=memory_format)
+    """The tensor on the device."""
+    if is_on_device(self):
+        return self
+    moved: torch.Tensor = on_device(copied(self, memory_format=memory_format))
+    return moved
 
 
 def _cpu(
     self: torch.Tensor, memory_format: torch.memory_format = torch.preserve_format
 ) -> torch.Tensor:
     """A copy on the host."""
-    return self.clone(memory_format=memory_format)
+    return copied(self, memory_format=memory_format)
 
 
 def _to(original: Any) -> Any:
@@ -52,7 +63,9 @@ def _to(original: Any) -> Any:
         else:
             args = (on_host(named), *args[1:])
         moved: torch.Tensor = original(self, *args, **kwargs)
-        return moved.clone() if moved is self else moved
+        if moved is self and not (is_npu(named) and is_on_device(self)):
+            moved = copied(self)
+        return on_device(moved) if is_npu(named) else moved
 
     return to
 

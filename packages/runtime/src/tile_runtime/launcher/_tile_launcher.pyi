@@ -58,6 +58,10 @@ class Kernel:
         """Totals, strings, events and accesses (bytes of TileTimeEvent and TileTimeAccess) of the
         latest timed run on this thread."""
 
+    def warnings(self) -> list[LaunchError]:
+        """What the latest run on this thread did that works on a device, but is waste or relies on
+        what no document says; none if it failed."""
+
     def run(
         self, values: tuple[float, ...], byte_sizes: tuple[int, ...] | None = None
     ) -> tuple[LaunchError | None, str]:

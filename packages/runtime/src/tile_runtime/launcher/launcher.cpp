@@ -44,6 +44,11 @@ struct LaunchError {
     }
 };
 
+LaunchError as_value(const TileError& error)
+{
+    return {error.kind, error.text, error.file, error.line, error.block, error.core, error.api, error.hint};
+}
+
 enum class Kind { pointer, i32, i64, f32, f64, boolean };
 
 Kind kind_of(const std::string& name)
@@ -182,6 +187,18 @@ public:
         return py::make_tuple(totals, strings, events, accesses);
     }
 
+    // What the latest run on this thread did that works on a device, but is waste or no document says it.
+    static std::vector<LaunchError> warnings()
+    {
+        size_t count = 0;
+        const TileError* first = simulator->warnings(&count);
+        std::vector<LaunchError> all;
+        for (size_t i = 0; i < count; ++i) {
+            all.push_back(as_value(first[i]));
+        }
+        return all;
+    }
+
     // Runs the kernel; returns (error or None, printed text).
     std::pair<std::optional<LaunchError>, std::string> run(
         const py::tuple& values, const std::optional<py::tuple>& byte_sizes)
@@ -231,9 +248,7 @@ private:
                 LaunchError{"exception", "the host part of the kernel threw a C++ exception", "", 0, 0, "", "", ""};
         }
         if (const TileError* error = simulator->error()) {
-            result.first =
-                LaunchError{error->kind, error->text, error->file, error->line, error->block, error->core, error->api,
-                    error->hint};
+            result.first = as_value(*error);
         }
         size_t length = 0;
         const char* text = simulator->output(&length);
@@ -279,5 +294,6 @@ PYBIND11_MODULE(_tile_launcher, module)
         .def("set_options", &Kernel::set_options, py::kw_only(), py::arg("checks") = int(TILE_CHECKS_DEVICE),
             py::arg("threads") = 0, py::arg("seed") = 0, py::arg("starved") = 0, py::arg("cube_cores") = 24, py::arg("vector_cores") = 48, py::arg("timing") = py::none(), py::arg("timeout") = 0.0)
         .def("timeline", &Kernel::timeline)
+        .def("warnings", [](const Kernel&) { return Kernel::warnings(); })
         .def("run", &Kernel::run, py::arg("values"), py::arg("byte_sizes") = py::none());
 }

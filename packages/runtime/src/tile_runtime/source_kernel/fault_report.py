@@ -77,6 +77,11 @@ def fault_error(raw: Fault, source: KernelSource) -> SimulationError:
     return SimulationError(fault, message, loc, fault.hint or None, sources, notes)
 
 
+def fault_warning(raw: Fault, source: KernelSource) -> Diagnostic:
+    """The same for what works on a device, without notes."""
+    return replace(fault_error(raw, source).diagnostic, severity="warning")
+
+
 def _other_places(fault: Fault) -> list[tuple[str, int, str]]:
     """Places of calls the text mentions besides that of the fault, each once, in order: file,
     line and the API if it is told."""

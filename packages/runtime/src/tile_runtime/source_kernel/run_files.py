@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tile_ir import BuildError
+from tile_runtime.simulation_error import Fault
 from tile_runtime.source_kernel.arguments import BUFFER, INTEGER, REAL, Cell
 from tile_runtime.timeline import ACCESS, EVENT, TOTALS
 
@@ -19,7 +20,7 @@ _REQUEST = struct.Struct("<IIIIQIIQII")
 _ARGUMENT = struct.Struct("<IIQQQQdII64s")
 _CONSTANT = struct.Struct("<24sd")
 _MOST_FRAMES = 64
-_TEXTS = 7
+_TEXTS = 8
 _RECORD = struct.Struct(f"<IiQiIqIIIIIIQIIiI{_MOST_FRAMES}Q{_TEXTS}Q64s512sII")
 _TIMELINE = struct.Struct("<QQQQdddddQQQQ")
 # GM allocations start at multiples of this (hardware.md, section 2.3).
@@ -52,7 +53,7 @@ class RunOptions:
 @dataclass(frozen=True, slots=True)
 class RunRecord:
     """What the runner left; the fields of the structure Record. `texts` are kind, text, file, core
-    and API of a fault, what was printed, and the hint of the fault."""
+    and API of a fault, what was printed, the hint of the fault, and the warnings."""
 
     state: int
     signal: int
@@ -74,6 +75,16 @@ class RunRecord:
     last_api: str
     last_file: str
     last_line: int
+
+    @property
+    def warnings(self) -> list[Fault]:
+        """What the run did that works on a device, but is waste or relies on what no document
+        says."""
+        records = [r.split("\x1f") for r in self.texts[7].split("\x1e")[:-1]]
+        return [
+            Fault(kind, text, file, int(line), int(block), core, api, hint)
+            for kind, text, file, line, block, core, api, hint, _ in records
+        ]
 
 
 class RunFiles:

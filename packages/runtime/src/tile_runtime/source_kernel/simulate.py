@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tile_ir import TARGETS, BuildError, CallError, KernelError, Target, did_you_mean
+from tile_ir import TARGETS, BuildError, CallError, Diagnostic, KernelError, Target, did_you_mean
 from tile_ir.switches import SWITCHES, switch
 from tile_ir.timing import timing_of
 from tile_runtime.simulation_error import Fault, SimulationError
@@ -19,7 +19,7 @@ from tile_runtime.source_kernel.arguments import BUFFER, Cell, bind
 from tile_runtime.source_kernel.compile_source import CompileOptions, compile_source
 from tile_runtime.source_kernel.crash import fault_of
 from tile_runtime.source_kernel.declaration import KernelDeclaration, find_kernel
-from tile_runtime.source_kernel.fault_report import KernelSource, fault_error
+from tile_runtime.source_kernel.fault_report import KernelSource, fault_error, fault_warning
 from tile_runtime.source_kernel.host_code import without_host_code
 from tile_runtime.source_kernel.host_stub import translation_unit
 from tile_runtime.source_kernel.isolated_run import run_isolated
@@ -41,7 +41,8 @@ class SimulationResult:
     `outputs` maps the name of every array argument to its contents after the run: the caller's own
     array, written in place, or a new one if that is read-only or the run ended with a fault.
     `text` is what the kernel printed, `elapsed` the seconds it ran on the host. `timeline` is the
-    modelled time if it was asked for and there is no fault.
+    modelled time if it was asked for and there is no fault. `warnings` is what works on a device,
+    but is waste or relies on what no document says.
     """
 
     outputs: Mapping[str, Any]
@@ -49,6 +50,7 @@ class SimulationResult:
     error: Fault | None
     elapsed: float
     timeline: Timeline | None = field(repr=False, default=None)
+    warnings: tuple[Diagnostic, ...] = ()
     _told: SimulationError | None = field(repr=False, default=None)
 
     def raise_for_error(self) -> None:
@@ -114,8 +116,9 @@ def simulate(
         fault = fault_of(ended, cells, compiled.library, name, seconds)
         outputs = _outputs(files, cells, write_back=fault is None)
         told = None
+        kernel_source = KernelSource(name, text, folder)
         if fault is not None:
-            told = fault_error(fault, KernelSource(name, text, folder))
+            told = fault_error(fault, kernel_source)
         timed = files.read_timeline() if fault is None else None
         return SimulationResult(
             outputs,
@@ -123,6 +126,7 @@ def simulate(
             told.fault if told is not None else None,
             record.elapsed,
             None if timed is None else timeline_from(*timed, target),
+            () if fault else tuple(fault_warning(w, kernel_source) for w in record.warnings),
             told,
         )
     finally:

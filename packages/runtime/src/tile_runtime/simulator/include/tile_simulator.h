@@ -69,6 +69,9 @@ int tile_simulator_run(const char* kernel_name, uint32_t blocks, void (*entry)(v
 // printed by kernels, in block order.
 const TileError* tile_simulator_error(void);
 const char* tile_simulator_output(size_t* length);
+// What the latest launches of this thread did that works on a device but is waste, or relies on what no document says;
+// an array of `count`, by line, which lives until the next call of this function.
+const TileError* tile_simulator_warnings(size_t* count);
 // The timeline of the latest launch of this thread, if it was timed and had no error; else null.
 const TileTimeline* tile_simulator_timeline(void);
 // Names of the fields of TileTiming in their order, separated by spaces.

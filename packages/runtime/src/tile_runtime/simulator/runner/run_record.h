@@ -54,7 +54,7 @@ enum State : uint32_t {
 };
 
 constexpr uint32_t most_frames = 64;
-constexpr uint32_t text_count = 7;  // kind, text, file, core, api, printed, hint
+constexpr uint32_t text_count = 8;  // kind, text, file, core, api, printed, hint, warnings
 
 struct Record {
     uint32_t state;

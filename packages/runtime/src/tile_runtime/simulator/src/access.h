@@ -21,6 +21,7 @@ struct Access {
     uint32_t composed;  // ComposedCall it belongs to, or 0
     uint8_t agent;
     AccessKind kind;
+    uint32_t also = 0;  // an earlier write of the same bytes by another core, which nothing orders before this one
 };
 
 // The clock of the instruction that is being checked, and who it is.
@@ -39,6 +40,13 @@ struct Present {
     }
 };
 
+// Plain writes of two cores: whether they are in each other's way is a question of the bytes they write.
+inline bool may_agree(const Access& a, const Access& b)
+{
+    return a.kind == AccessKind::write && b.kind == AccessKind::write &&
+           a.agent / agents_per_core != b.agent / agents_per_core;
+}
+
 // Two accesses of which one writes, unless both are atomic.
 inline bool conflicting(AccessKind a, AccessKind b)
 {
@@ -50,16 +58,35 @@ inline bool conflicting(AccessKind a, AccessKind b)
 class AccessLog {
 public:
     AccessLog() { clear(); }
-    void clear() { accesses_.assign(1, Access{}); }
+    void clear()
+    {
+        accesses_.assign(1, Access{});
+        joined_[0] = 0;
+    }
     uint32_t add(const Access& access)
     {
         accesses_.push_back(access);
         return static_cast<uint32_t>(accesses_.size() - 1);
     }
     const Access& operator[](uint32_t index) const { return accesses_[index]; }
+    // The first of an access and those that stand beside it that is not ordered before the present one; 0 if all are.
+    uint32_t unordered(uint32_t index, const Present& now) const
+    {
+        while (index != 0 && now.follows(accesses_[index])) {
+            index = accesses_[index].also;
+        }
+        return index;
+    }
+    size_t size() const { return accesses_.size(); }
+    // Forgets the accesses that are not `kept`, and those that stand beside none of them. Afterwards kept[i] is the new
+    // index of access i; the order stays.
+    void compact(std::vector<uint32_t>& kept);
+    // A record of `index` that stands for the unordered writes among `earlier` and those beside it, too.
+    uint32_t join(uint32_t index, uint32_t earlier, const Present& now);
 
 private:
     std::vector<Access> accesses_;
+    uint32_t joined_[3] = {};  // the latest join: index, earlier, result
 };
 
 }  // namespace tile_simulator

@@ -4,6 +4,8 @@
 #include <mutex>
 
 #include "instruction.h"
+#include "launch.h"
+#include "order_checks.h"
 
 namespace tile_simulator {
 namespace {
@@ -51,6 +53,9 @@ void check_atomic_type(const Core& core, DataType destination, Use use)
 void write_global(const Core& core, uint8_t* target, const uint8_t* source, uint64_t bytes)
 {
     if (core.atomic == AtomicKind::none) {
+        if (OrderChecks* order = core.block.order()) {
+            order->stored(core, target, source, bytes);
+        }
         std::memcpy(target, source, bytes);
         return;
     }

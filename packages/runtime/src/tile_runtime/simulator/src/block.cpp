@@ -59,6 +59,9 @@ void Block::core_main(void* pointer)
             if (core.has_pending) {
                 throw FaultError{core.pending};
             }
+            if (!core.stopped()) {
+                settle_stores(core);
+            }
             check_flags_at_exit(core);
             check_cache_at_exit(core);
         }

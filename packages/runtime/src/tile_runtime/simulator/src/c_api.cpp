@@ -15,6 +15,8 @@ struct Session {
     Fault fault;
     TileError error;
     std::string output;
+    std::vector<Fault> warnings;
+    std::vector<TileError> told_warnings;
     bool timed = false;
     std::vector<TileTimeEvent> events;
     std::vector<TileTimeAccess> accesses;
@@ -34,6 +36,12 @@ uint32_t host_threads()
 {
     static const uint32_t count = std::max(1u, std::thread::hardware_concurrency());
     return count;
+}
+
+TileError as_error(const Fault& fault)
+{
+    return TileError{fault.kind.c_str(), fault.text.c_str(), fault.file.c_str(), fault.line, fault.block,
+        fault.core.c_str(), fault.api.c_str(), fault.hint.c_str()};
 }
 
 }  // namespace
@@ -83,6 +91,9 @@ int tile_simulator_run(const char* kernel_name, uint32_t blocks, void (*entry)(v
     }
     launch.finish();
     now.output += launch.collect_output();
+    for (Fault& warning : launch.take_warnings()) {
+        now.warnings.push_back(std::move(warning));
+    }
     now.timed = now.options.timing != nullptr && !launch.failed();
     if (now.timed) {
         now.timeline = TileTimeline{};
@@ -102,10 +113,19 @@ const TileError* tile_simulator_error(void)
     if (!now.failed) {
         return nullptr;
     }
-    const Fault& fault = now.fault;
-    now.error = TileError{fault.kind.c_str(), fault.text.c_str(), fault.file.c_str(), fault.line, fault.block,
-        fault.core.c_str(), fault.api.c_str(), fault.hint.c_str()};
+    now.error = as_error(now.fault);
     return &now.error;
+}
+
+const TileError* tile_simulator_warnings(size_t* count)
+{
+    Session& now = session();
+    now.told_warnings.clear();
+    for (const Fault& fault : now.warnings) {
+        now.told_warnings.push_back(as_error(fault));
+    }
+    *count = now.told_warnings.size();
+    return now.told_warnings.data();
 }
 
 const char* tile_simulator_output(size_t* length)
@@ -130,6 +150,7 @@ void tile_simulator_clear(void)
 {
     session().failed = false;
     session().output.clear();
+    session().warnings.clear();
 }
 
 int tile_simulator_running_core(TileRunningCore* core)

@@ -27,7 +27,8 @@ enum class Pipe : uint8_t { s, v, m, mte1, mte2, mte3, fix };
 constexpr int pipe_count = 7;
 extern const char* const pipe_names[pipe_count];
 
-constexpr int event_ids = 8;
+constexpr int event_ids = 16;            // flags of their own, per event
+constexpr int documented_event_ids = 8;  // those every document names
 constexpr int cross_flags = 16;
 constexpr uint32_t cross_flag_limit = 15;
 

@@ -36,10 +36,86 @@ void GlobalAccesses::clear()
     states_.clear();
     accesses_.clear();
     index_.clear();
+    rows_.clear();
     used_bytes_ = 0;
+    kept_ = 0;
+    stored_.clear();
+}
+
+void GlobalAccesses::keep_stored(const StoredBytes* cores, const AccessLog& log)
+{
+    for (; kept_ < accesses_.size(); ++kept_) {
+        GlobalAccess& access = accesses_[kept_];
+        const Access& details = log[access.access];
+        if (details.kind != AccessKind::write) {
+            continue;
+        }
+        access.bytes = stored_.size();
+        const Region region = access.region.compact();
+        for (uint64_t run = 0; run < region.outer * region.inner; ++run) {
+            const uint64_t begin = region.start + run / region.inner * region.outer_stride +
+                                   run % region.inner * region.inner_stride;
+            if (!cores[details.agent / agents_per_core].append(begin, region.run, stored_)) {
+                stored_.resize(access.bytes);
+                access.bytes = not_known;
+                break;
+            }
+        }
+    }
+}
+
+void GlobalAccesses::keep(std::vector<uint32_t>& kept) const
+{
+    shadow_.keep(kept);
+    for (const GlobalAccess& access : accesses_) {
+        kept[access.access] = 1;
+    }
+}
+
+void GlobalAccesses::renumber(const std::vector<uint32_t>& numbers)
+{
+    shadow_.renumber(numbers);
+    for (GlobalAccess& access : accesses_) {
+        access.access = numbers[access.access];
+    }
+}
+
+// The scalar unit goes through tensors element by element: what one line of the source touches in a row is one access.
+bool GlobalAccesses::continue_row(
+    uint32_t place, const GlobalAccess& access, const Access& details, const AccessLog& log)
+{
+    GlobalAccess& row = accesses_[place];
+    const Access& other = log[row.access];
+    const uint64_t end = row.region.start + row.region.run;
+    if (row.buffer != access.buffer || row.interval != access.interval || row.region.inner * row.region.outer != 1 ||
+        other.agent != details.agent || other.kind != details.kind || other.line != details.line ||
+        other.file != details.file || access.region.start < row.region.start || access.region.start > end) {
+        return false;
+    }
+    row.region.run = std::max(end, access.region.start + access.region.run) - row.region.start;
+    row.access = access.access;
+    return true;
 }
 
 std::pair<uint32_t, bool> GlobalAccesses::record(
+    const GlobalAccess& access, const Access& details, const AccessLog& log)
+{
+    const bool scalar = is_cache(details.agent) || details.agent % agents_per_core == int(Pipe::s);
+    if (!scalar) {
+        return record_apart(access, details, log);
+    }
+    GlobalAccess anywhere = access;
+    anywhere.region = Region{};
+    const auto [row, fresh] = rows_.try_emplace(hash_of(anywhere, details), 0);
+    if (!fresh && continue_row(row->second, access, details, log)) {
+        return {row->second, true};
+    }
+    const auto [place, repeated] = record_apart(access, details, log);
+    row->second = place;
+    return {place, repeated};
+}
+
+std::pair<uint32_t, bool> GlobalAccesses::record_apart(
     const GlobalAccess& access, const Access& details, const AccessLog& log)
 {
     const uint64_t hash = hash_of(access, details);
@@ -59,11 +135,11 @@ std::pair<uint32_t, bool> GlobalAccesses::record(
     return {place, false};
 }
 
-Conflict GlobalAccesses::touch(const GlobalBuffer& buffer, const Region& region, uint32_t index, const AccessLog& log,
-    const Present& now, uint32_t interval, uint32_t rounds)
+Conflict GlobalAccesses::touch(const GlobalBuffer& buffer, const Region& region, uint32_t index, AccessLog& log,
+    const Present& now, uint32_t interval, uint32_t rounds, std::vector<Doubt>& doubts)
 {
     State& state = states_[&buffer];
-    const auto [place, repeated] = record({&buffer, region, index, interval, rounds}, log[index], log);
+    const auto [place, repeated] = record({&buffer, region, index, interval, rounds, 0}, log[index], log);
     // Most buffers are only read. Their reads meet the shadow when the first write comes.
     if (!state.written && log[index].kind == AccessKind::read) {
         if (!repeated) {
@@ -79,22 +155,22 @@ Conflict GlobalAccesses::touch(const GlobalBuffer& buffer, const Region& region,
             const GlobalAccess& earlier = accesses_[read];
             Present then;
             then.agent = log[earlier.access].agent;
-            touch_region(buffer, earlier.region, earlier.access, log, then);
+            touch_region(buffer, earlier.region, earlier.access, log, then, doubts);
         }
         state.reads.clear();
     }
-    return touch_region(buffer, region, index, log, now);
+    return touch_region(buffer, region, index, log, now, doubts);
 }
 
-Conflict GlobalAccesses::touch_region(
-    const GlobalBuffer& buffer, const Region& whole, uint32_t index, const AccessLog& log, const Present& now)
+Conflict GlobalAccesses::touch_region(const GlobalBuffer& buffer, const Region& whole, uint32_t index, AccessLog& log,
+    const Present& now, std::vector<Doubt>& doubts)
 {
     const Region region = whole.compact();
     for (uint64_t outer = 0; outer < region.outer; ++outer) {
         for (uint64_t inner = 0; inner < region.inner; ++inner) {
             const uint64_t begin =
                 region.start - buffer.begin + outer * region.outer_stride + inner * region.inner_stride;
-            const Conflict found = touch_run(buffer, begin, begin + region.run, index, log, now);
+            const Conflict found = touch_run(buffer, begin, begin + region.run, index, log, now, doubts);
             if (found.access != 0) {
                 return found;
             }
@@ -116,15 +192,20 @@ uint64_t GlobalAccesses::page_of(const GlobalBuffer& buffer, uint64_t page)
     return entry->second;
 }
 
-Conflict GlobalAccesses::touch_run(
-    const GlobalBuffer& buffer, uint64_t begin, uint64_t end, uint32_t index, const AccessLog& log, const Present& now)
+Conflict GlobalAccesses::touch_run(const GlobalBuffer& buffer, uint64_t begin, uint64_t end, uint32_t index,
+    AccessLog& log, const Present& now, std::vector<Doubt>& doubts)
 {
     Conflict conflict;
     while (begin < end) {
         const uint64_t stop = std::min(end, (begin / page_bytes + 1) * page_bytes);
         const uint64_t at = page_of(buffer, begin / page_bytes) + begin % page_bytes;
-        const Conflict found = shadow_.touch(at, at + (stop - begin), index, log, now);
+        const size_t settled = doubts.size();
+        const Conflict found = shadow_.touch(at, at + (stop - begin), index, log, now, &doubts);
         const uint64_t base = begin - at;
+        for (size_t i = settled; i < doubts.size(); ++i) {
+            doubts[i].begin += base + buffer.begin;
+            doubts[i].end += base + buffer.begin;
+        }
         if (conflict.access != 0 && (found.access != conflict.access || found.begin + base != conflict.end)) {
             break;
         }

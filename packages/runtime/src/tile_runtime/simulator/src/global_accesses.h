@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "shadow.h"
+#include "stored_bytes.h"
 
 namespace tile_simulator {
 
@@ -18,17 +19,29 @@ struct GlobalAccess {
     uint32_t access;    // index in the block's log
     uint32_t interval;  // number of grid-wide sets and waits of the block before it
     uint32_t rounds;    // index of the grid-wide rounds known to be complete (OrderChecks::rounds_known)
+    uint64_t bytes = 0;  // of a write: where its bytes begin in GlobalAccesses::stored(), or `not_known`
 };
+
+constexpr uint64_t not_known = ~uint64_t(0);
 
 class GlobalAccesses {
 public:
     void clear();
 
     // Records an access and returns the first conflict within the block; its bytes count from the start of the buffer.
-    Conflict touch(const GlobalBuffer& buffer, const Region& region, uint32_t index, const AccessLog& log,
-        const Present& now, uint32_t interval, uint32_t rounds);
+    // Writes that are conflicts unless they write the same are added to `doubts`, with addresses.
+    Conflict touch(const GlobalBuffer& buffer, const Region& region, uint32_t index, AccessLog& log,
+        const Present& now, uint32_t interval, uint32_t rounds, std::vector<Doubt>& doubts);
+
+    // Keeps the bytes of the writes since the last call, by core, as they are now: before the block goes on in another
+    // interval, and at its end.
+    void keep_stored(const StoredBytes* cores, const AccessLog& log);
+
+    void keep(std::vector<uint32_t>& kept) const;
+    void renumber(const std::vector<uint32_t>& numbers);
 
     const std::vector<GlobalAccess>& all() const { return accesses_; }
+    std::vector<uint8_t>& stored() { return stored_; }
 
 private:
     static constexpr uint64_t page_bytes = 1024;
@@ -38,21 +51,26 @@ private:
         std::vector<uint32_t> reads;  // indices of accesses_, not yet in the shadow
     };
 
-    Conflict touch_region(const GlobalBuffer& buffer, const Region& region, uint32_t index, const AccessLog& log,
-        const Present& now);
-    Conflict touch_run(const GlobalBuffer& buffer, uint64_t begin, uint64_t end, uint32_t index, const AccessLog& log,
-        const Present& now);
+    Conflict touch_region(const GlobalBuffer& buffer, const Region& region, uint32_t index, AccessLog& log,
+        const Present& now, std::vector<Doubt>& doubts);
+    Conflict touch_run(const GlobalBuffer& buffer, uint64_t begin, uint64_t end, uint32_t index, AccessLog& log,
+        const Present& now, std::vector<Doubt>& doubts);
     // Start in the shadow of a page of a buffer.
     uint64_t page_of(const GlobalBuffer& buffer, uint64_t page);
     // Index of the record, and whether the same access was recorded before.
     std::pair<uint32_t, bool> record(const GlobalAccess& access, const Access& details, const AccessLog& log);
+    std::pair<uint32_t, bool> record_apart(const GlobalAccess& access, const Access& details, const AccessLog& log);
+    bool continue_row(uint32_t place, const GlobalAccess& access, const Access& details, const AccessLog& log);
 
     Shadow shadow_;
     std::unordered_map<uint64_t, uint64_t> pages_;  // buffer and page number to the start in the shadow
     std::unordered_map<const GlobalBuffer*, State> states_;
     std::vector<GlobalAccess> accesses_;
     std::unordered_multimap<uint64_t, uint32_t> index_;  // hash of an access to its place in accesses_
+    std::unordered_map<uint64_t, uint32_t> rows_;  // hash without the region to the latest access of the scalar unit
     uint64_t used_bytes_ = 0;
+    size_t kept_ = 0;  // the accesses before this one have their bytes in stored_
+    std::vector<uint8_t> stored_;
 };
 
 }  // namespace tile_simulator

@@ -1,7 +1,9 @@
 #include "grid_races.h"
 
 #include <algorithm>
-#include <map>
+#include <cstring>
+#include <set>
+#include <tuple>
 
 #include "launch.h"
 #include "race_report.h"
@@ -15,19 +17,28 @@ uint32_t first_round_after(const std::vector<VectorClock>& released, const Acces
     return static_cast<uint32_t>(std::find_if(released.begin(), released.end(), covers) - released.begin());
 }
 
+uint64_t line_begin(const GlobalBuffer& buffer, uint64_t address)
+{
+    return buffer.begin + (address - buffer.begin) / ScalarCache::line_bytes * ScalarCache::line_bytes;
+}
+
 }  // namespace
 
-void GridRaces::add(uint32_t block, const OrderChecks& order)
+void GridRaces::add(uint32_t block, OrderChecks& order)
 {
+    stored_.push_back(std::move(order.stored_bytes()));
     for (const GlobalAccess& access : order.global().all()) {
         Record record;
-        record.region = access.region;
+        record.region = access.region.compact();
         record.buffer = access.buffer;
         record.access = order.log()[access.access];
         record.block = block;
-        const VectorClock& known = order.rounds_known()[access.rounds];
+        record.interval = access.interval;
+        const bool known = record.access.kind == AccessKind::write && access.bytes != not_known;
+        record.bytes = known ? stored_.back().data() + access.bytes : nullptr;
+        const VectorClock& clock = order.rounds_known()[access.rounds];
         for (int slot = 0; slot < grid_slots; ++slot) {
-            record.rounds[slot] = known.at[agent_count + slot];
+            record.rounds[slot] = clock.at[agent_count + slot];
             record.until[slot] = first_round_after(order.released(slot), record.access);
         }
         records_.push_back(record);
@@ -51,18 +62,16 @@ std::vector<GridRaces::Run> GridRaces::runs_of(const std::vector<uint32_t>& reco
         const Record& record = records_[index];
         const bool line = is_cache(record.access.agent);
         const Region& region = record.region;
-        for (uint64_t outer = 0; outer < region.outer; ++outer) {
-            for (uint64_t inner = 0; inner < region.inner; ++inner) {
-                uint64_t begin = region.start + outer * region.outer_stride + inner * region.inner_stride;
-                uint64_t end = begin + region.run;
-                if (line) {  // the cache writes back whole lines, so two cores must not store to one
-                    constexpr uint64_t unit = ScalarCache::line_bytes;
-                    const uint64_t base = record.buffer->begin;
-                    begin = base + (begin - base) / unit * unit;
-                    end = base + (end - base + unit - 1) / unit * unit;
-                }
-                runs.push_back({begin, end, index});
+        for (uint64_t i = 0; i < region.outer * region.inner; ++i) {
+            const uint64_t start =
+                region.start + i / region.inner * region.outer_stride + i % region.inner * region.inner_stride;
+            uint64_t begin = start;
+            uint64_t end = begin + region.run;
+            if (line) {  // the cache writes back whole lines, so two cores must not store to one
+                begin = line_begin(*record.buffer, begin);
+                end = line_begin(*record.buffer, end - 1) + ScalarCache::line_bytes;
             }
+            runs.push_back({begin, end, index, start, record.bytes != nullptr ? record.bytes + i * region.run : nullptr});
         }
     }
     const auto rank = [this](const Run& run) {
@@ -72,13 +81,80 @@ std::vector<GridRaces::Run> GridRaces::runs_of(const std::vector<uint32_t>& reco
     return runs;
 }
 
-bool GridRaces::find(Fault& fault)
+// All that blocks write to lines in which the scalar unit of one of them stores.
+GridRaces::Lines GridRaces::lines_of(const std::vector<Run>& runs) const
+{
+    Lines lines;
+    std::set<uint64_t> addresses;
+    const auto for_lines = [&](const Run& run, const auto& f) {
+        const Record& record = records_[run.record];
+        const uint64_t end = run.start + record.region.run;
+        for (uint64_t at = line_begin(*record.buffer, run.start); at < end; at += ScalarCache::line_bytes) {
+            f(at, std::max(at, run.start), std::min(at + ScalarCache::line_bytes, end));
+        }
+    };
+    for (const Run& run : runs) {
+        if (is_cache(records_[run.record].access.agent)) {
+            for_lines(run, [&](uint64_t line, uint64_t, uint64_t) { addresses.insert(line); });
+        }
+    }
+    for (const Run& run : runs) {
+        const Record& record = records_[run.record];
+        if (record.access.kind == AccessKind::read || addresses.empty()) {
+            continue;
+        }
+        for_lines(run, [&](uint64_t address, uint64_t begin, uint64_t end) {
+            if (addresses.count(address) == 0) {
+                return;
+            }
+            const auto [entry, fresh] = lines.try_emplace({address, record.block});
+            Line& line = entry->second;
+            line.comparable = line.comparable && run.bytes != nullptr && (fresh || line.interval == record.interval);
+            line.interval = record.interval;
+            for (uint64_t at = begin; at < end && run.bytes != nullptr; ++at) {
+                line.known |= uint64_t(1) << (at - address);
+                line.bytes[at - address] = run.bytes[at - run.start];
+            }
+        });
+    }
+    return lines;
+}
+
+// True if two writes store the same where they meet. A scalar store comes to GM with its cache line, and brings back
+// what that held: then both blocks must have stored to the same bytes of the line.
+bool GridRaces::agree(const Run& a, const Run& b, const Lines& lines) const
+{
+    const Record& first = records_[a.record];
+    const Record& second = records_[b.record];
+    if (first.access.kind != AccessKind::write || second.access.kind != AccessKind::write || a.bytes == nullptr ||
+        b.bytes == nullptr) {
+        return false;
+    }
+    const uint64_t begin = std::max(a.begin, b.begin);
+    const uint64_t end = std::min(a.end, b.end);
+    if (!is_cache(first.access.agent) && !is_cache(second.access.agent)) {
+        return std::memcmp(a.bytes + (begin - a.start), b.bytes + (begin - b.start), end - begin) == 0;
+    }
+    for (uint64_t at = line_begin(*first.buffer, begin); at < end; at += ScalarCache::line_bytes) {
+        const auto one = lines.find({at, first.block});
+        const auto other = lines.find({at, second.block});
+        if (one == lines.end() || other == lines.end() || !one->second.comparable || !other->second.comparable ||
+            one->second.known != other->second.known ||
+            std::memcmp(one->second.bytes, other->second.bytes, sizeof(Line::bytes)) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool GridRaces::find(Fault& fault, std::vector<Fault>& redundant)
 {
     // Blocks were added in the order in which they ended; what is reported must not depend on it.
     std::stable_sort(
         records_.begin(), records_.end(), [](const Record& a, const Record& b) { return a.block < b.block; });
     std::map<uint64_t, std::vector<uint32_t>> by_buffer;
     std::map<uint64_t, bool> written;
+    std::set<std::pair<std::string, uint32_t>> told;  // files and lines of redundant stores
     for (uint32_t i = 0; i < records_.size(); ++i) {
         by_buffer[records_[i].buffer->begin].push_back(i);
         written[records_[i].buffer->begin] |= records_[i].access.kind != AccessKind::read;
@@ -87,8 +163,10 @@ bool GridRaces::find(Fault& fault)
         if (!written[start]) {
             continue;
         }
+        const std::vector<Run> runs = runs_of(records);
+        const Lines lines = lines_of(runs);
         std::vector<Run> active;
-        for (const Run& run : runs_of(records)) {
+        for (const Run& run : runs) {
             size_t kept = 0;
             for (const Run& other : active) {
                 if (other.end <= run.begin) {
@@ -102,12 +180,18 @@ bool GridRaces::find(Fault& fault)
                 }
                 const Record& first = a.block < b.block ? a : b;
                 const Record& second = a.block < b.block ? b : a;
-                fault = grid_race_report(first.access, first.block, second.access, second.block,
-                    text_of("bytes [%llu, %llu) of GM buffer '%s'",
-                        static_cast<unsigned long long>(std::max(run.begin, start) - start),
-                        static_cast<unsigned long long>(std::min({run.end, other.end, a.buffer->end}) - start),
-                        a.buffer->name.c_str()));
-                return true;
+                const auto bytes = [&] {
+                    return bytes_of(*a.buffer, std::max(run.begin, start), std::min({run.end, other.end, a.buffer->end}));
+                };
+                if (!agree(other, run, lines)) {
+                    fault = grid_race_report(first.access, first.block, second.access, second.block, bytes());
+                    return true;
+                }
+                const std::string file = second.access.file != nullptr ? second.access.file : "";
+                if (told.insert({file, second.access.line}).second) {
+                    redundant.push_back(
+                        grid_redundant_store_report(first.access, first.block, second.access, second.block, bytes()));
+                }
             }
             active.resize(kept);
             active.push_back(run);

@@ -5,6 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "order_checks.h"
@@ -14,9 +17,10 @@ namespace tile_simulator {
 class GridRaces {
 public:
     // Keeps what the comparison needs of a finished block. Called under the lock of the launch.
-    void add(uint32_t block, const OrderChecks& order);
-    // True if two blocks conflict; fills the report.
-    bool find(Fault& fault);
+    void add(uint32_t block, OrderChecks& order);
+    // True if two blocks conflict; fills the report. Stores of equal bytes by two blocks are no conflict: they are
+    // added to `redundant`, one for each line.
+    bool find(Fault& fault, std::vector<Fault>& redundant);
 
 private:
     struct Record {
@@ -26,17 +30,32 @@ private:
         uint32_t block;
         uint32_t rounds[grid_slots];  // grid-wide rounds known to be complete before it
         uint32_t until[grid_slots];   // first round that starts after it is complete
+        uint32_t interval;
+        const uint8_t* bytes;  // of a write, run after run; null if they are not known
     };
     struct Run {
-        uint64_t begin;
+        uint64_t begin;  // of a scalar store, those of its cache lines
         uint64_t end;
         uint32_t record;
+        uint64_t start;  // the first byte that is stored
+        const uint8_t* bytes;
     };
+    // What one block stores to one cache line.
+    struct Line {
+        uint64_t known = 0;  // a bit per byte
+        uint8_t bytes[ScalarCache::line_bytes] = {};
+        uint32_t interval = 0;
+        bool comparable = true;
+    };
+    using Lines = std::map<std::pair<uint64_t, uint32_t>, Line>;  // by address and block
 
     static bool ordered(const Record& a, const Record& b);
     std::vector<Run> runs_of(const std::vector<uint32_t>& records) const;
+    Lines lines_of(const std::vector<Run>& runs) const;
+    bool agree(const Run& a, const Run& b, const Lines& lines) const;
 
     std::vector<Record> records_;
+    std::deque<std::vector<uint8_t>> stored_;  // the bytes of the records, by block
 };
 
 }  // namespace tile_simulator

@@ -36,12 +36,21 @@ void enter(Core& core, Use use)
         core.has_pending = false;
         throw FaultError{core.pending};
     }
+    settle_stores(core);
     constexpr uint64_t calls_between_looks = 1024;  // at the clock of the host
     const Launch& launch = core.block.launch();
     if (++core.instructions % calls_between_looks == 0 && launch.past_deadline()) {
         raise("time-out", use,
             text_of("the kernel is still running after %g s (switch `timeout`; 0 means no limit)",
                 launch.options().timeout));
+    }
+}
+
+void settle_stores(const Core& core)
+{
+    OrderChecks* order = core.block.order();
+    if (order != nullptr && order->in_doubt()) {
+        order->settle(core);
     }
 }
 

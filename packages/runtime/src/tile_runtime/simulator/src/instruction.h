@@ -102,6 +102,8 @@ private:
 
 // What every API of a core begins with: stops it if the launch has an error.
 void enter(Core& core, Use use);
+// Judges the latest store of the core by its bytes, which are in GM by the time of the next API or the end.
+void settle_stores(const Core& core);
 
 // True if the running core executes instructions of this kind; the other kind's APIs do nothing on it.
 inline bool runs_here(const Core& core, CoreKind kind)

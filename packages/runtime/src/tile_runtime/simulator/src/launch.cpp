@@ -142,6 +142,39 @@ void Launch::report(const Core& core, Fault fault)
     fail(core.block.order_of_start(), std::move(fault));
 }
 
+bool Launch::warned(const char* kind, const char* file, uint32_t line, uint32_t block)
+{
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = warnings_.find({kind, file != nullptr ? file : "", line});
+    return found != warnings_.end() && found->second.block <= block;
+}
+
+void Launch::warn(const Core& core, Fault fault)
+{
+    fault.block = core.block.index();
+    fault.core = core.name();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto [entry, fresh] = warnings_.try_emplace({fault.kind, fault.file, fault.line}, fault);
+    Fault& told = entry->second;
+    // Blocks run in any order; what is told must not depend on it.
+    if (!fresh && std::tie(fault.block, fault.core, fault.text) < std::tie(told.block, told.core, told.text)) {
+        told = std::move(fault);
+    }
+}
+
+std::vector<Fault> Launch::take_warnings()
+{
+    std::vector<Fault> all;
+    for (auto& [place, fault] : warnings_) {
+        if (!failed_) {
+            all.push_back(std::move(fault));
+        }
+    }
+    const auto place_of = [](const Fault& fault) { return std::tie(fault.file, fault.line, fault.kind); };
+    std::sort(all.begin(), all.end(), [&](const Fault& a, const Fault& b) { return place_of(a) < place_of(b); });
+    return all;
+}
+
 void Launch::fail(uint32_t order, Fault fault)
 {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -169,8 +202,18 @@ void Launch::stop_all()
 
 void Launch::finish()
 {
-    if (!failed_) {
-        failed_ = grid_races_.find(fault_);
+    if (failed_) {
+        return;
+    }
+    std::vector<Fault> redundant;
+    failed_ = grid_races_.find(fault_, redundant);
+    for (Fault& fault : redundant) {
+        if (!failed_ && options_.checks >= TILE_CHECKS_STRICT) {
+            failed_ = true;
+            fault_ = std::move(fault);
+        } else {
+            warnings_.try_emplace({fault.kind, fault.file, fault.line}, fault);
+        }
     }
 }
 
@@ -246,6 +289,7 @@ void Launch::retire(Block& block)
         }
     }
     if (block.order() != nullptr && blocks_ > 1 && !block.stopped()) {
+        block.order()->keep_stored();
         grid_races_.add(block.index(), *block.order());
     }
     all_live_.erase(std::find(all_live_.begin(), all_live_.end(), &block));

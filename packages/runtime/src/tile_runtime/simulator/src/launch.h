@@ -6,9 +6,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core.h"
@@ -94,6 +96,12 @@ public:
     uint32_t participants(CoreKind kind) const;
 
     void report(const Core& core, Fault fault);
+    // Something that works on the device but should not be relied on, or is waste. Told once per kind and line, of the
+    // first block and core that did it: `warned` says that a line need not be told about once more.
+    void warn(const Core& core, Fault fault);
+    bool warned(const char* kind, const char* file, uint32_t line, uint32_t block);
+    // In order of lines; none if the launch failed.
+    std::vector<Fault> take_warnings();
     void save_output(const Core& core);
 
     bool past_deadline() const { return options_.timeout > 0 && std::chrono::steady_clock::now() > deadline_; }
@@ -154,6 +162,7 @@ private:
         std::string text;
     };
     std::vector<Output> output_;
+    std::map<std::tuple<std::string, std::string, uint32_t>, Fault> warnings_;  // by kind, file and line
 };
 
 }  // namespace tile_simulator

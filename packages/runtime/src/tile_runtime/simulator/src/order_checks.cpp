@@ -1,5 +1,6 @@
 #include "order_checks.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "launch.h"
@@ -7,6 +8,9 @@
 
 namespace tile_simulator {
 namespace {
+
+// Accesses a block may have logged before it looks which of them still matter.
+constexpr size_t smallest_log = size_t(1) << 17;
 
 int flag_key(const Core& core, Pipe source, Pipe target, int id)
 {
@@ -52,7 +56,12 @@ void OrderChecks::begin(bool strict)
     rounds_known_.assign(1, VectorClock{});
     interval_ = 0;
     log_.clear();
+    compact_at_ = smallest_log;
     global_.clear();
+    for (StoredBytes& stored : stored_) {
+        stored.clear();
+    }
+    doubts_.clear();
     for (auto& core : shadows_) {
         for (auto& shadow : core) {
             if (shadow != nullptr) {
@@ -108,6 +117,9 @@ VectorClock OrderChecks::present(const Core& core, Pipe pipe, bool in_order) con
 void OrderChecks::instruction(const Instruction& instruction)
 {
     const Core& core = instruction.core;
+    if (log_.size() >= compact_at_) {
+        compact_log();
+    }
     Present now;
     now.agent = static_cast<uint8_t>(agent_of(core, instruction.pipe));
     now.clock = present(core, instruction.pipe, instruction.in_order);
@@ -152,8 +164,9 @@ void OrderChecks::instruction(const Instruction& instruction)
                 rounds_known_.push_back(now.clock);
             }
             const Conflict conflict = global_.touch(*buffer, operand.region, index, log_, now, interval_,
-                static_cast<uint32_t>(rounds_known_.size() - 1));
+                static_cast<uint32_t>(rounds_known_.size() - 1), doubts_);
             if (conflict.access != 0) {
+                doubts_.clear();
                 raise_race(instruction, operand, kind, conflict);
             }
         }
@@ -216,6 +229,45 @@ void OrderChecks::raise_race(
     const Instruction& instruction, const Operand& operand, AccessKind kind, const Conflict& conflict)
 {
     throw FaultError{race_report(instruction, operand, kind, log_[conflict.access], conflict)};
+}
+
+void OrderChecks::stored(const Core& core, const uint8_t* target, const uint8_t* source, uint64_t bytes)
+{
+    stored_[core_index(core)].store(reinterpret_cast<uint64_t>(target), source, bytes);
+}
+
+void OrderChecks::stored_unseen(const Core& core, uint64_t address, uint64_t bytes)
+{
+    stored_[core_index(core)].forget(address, bytes);
+}
+
+void OrderChecks::settle(const Core& core)
+{
+    const std::vector<Doubt> doubts = std::move(doubts_);
+    doubts_.clear();
+    Launch& launch = core.block.launch();
+    const auto report = [&](const Doubt& doubt, bool redundant) {
+        const GlobalBuffer& buffer = *launch.buffers().find(doubt.begin);
+        const Access& earlier = log_[doubt.earlier];
+        const Access& later = log_[doubt.later];
+        const std::string bytes = bytes_of(buffer, doubt.begin, doubt.end);
+        return redundant ? redundant_store_report(earlier, later, bytes) : store_race_report(earlier, later, bytes);
+    };
+    for (const Doubt& doubt : doubts) {
+        const StoredBytes& earlier = stored_[log_[doubt.earlier].agent / agents_per_core];
+        const StoredBytes& later = stored_[log_[doubt.later].agent / agents_per_core];
+        if (!StoredBytes::equal(earlier, later, doubt.begin, doubt.end)) {
+            throw FaultError{report(doubt, false)};
+        }
+    }
+    const Doubt& first = doubts.front();
+    if (strict_) {
+        throw FaultError{report(first, true)};
+    }
+    const Access& later = log_[first.later];
+    if (!launch.warned("redundant-store", later.file, later.line, core.block.index())) {
+        launch.warn(core, report(first, true));
+    }
 }
 
 void OrderChecks::set_flag(Core& core, Pipe source, Pipe target, int id)
@@ -290,7 +342,7 @@ void OrderChecks::join_round(int slot, uint32_t round, const VectorClock& clock)
         released.resize(round + 1);
     }
     released[round].join(clock);
-    ++interval_;
+    next_interval();
 }
 
 void OrderChecks::leave_round(Core& core, int slot, uint32_t round, const VectorClock& others)
@@ -301,6 +353,35 @@ void OrderChecks::leave_round(Core& core, int slot, uint32_t round, const Vector
         clock.join(released_[slot][round]);
     }
     start_after(core, clock);
+    next_interval();
+}
+
+void OrderChecks::compact_log()
+{
+    std::vector<uint32_t> numbers(log_.size(), 0);
+    global_.keep(numbers);
+    for (const auto& core : shadows_) {
+        for (const auto& shadow : core) {
+            if (shadow != nullptr) {
+                shadow->keep(numbers);
+            }
+        }
+    }
+    log_.compact(numbers);
+    global_.renumber(numbers);
+    for (const auto& core : shadows_) {
+        for (const auto& shadow : core) {
+            if (shadow != nullptr) {
+                shadow->renumber(numbers);
+            }
+        }
+    }
+    compact_at_ = std::max(smallest_log, 2 * log_.size());
+}
+
+void OrderChecks::next_interval()
+{
+    keep_stored();
     ++interval_;
 }
 

@@ -19,6 +19,16 @@ public:
 
     // Checks the operands of an instruction against all accesses so far; raises race or uninitialised-read.
     void instruction(const Instruction& instruction);
+    // The bytes that the latest instruction of a core stores to GM.
+    void stored(const Core& core, const uint8_t* target, const uint8_t* source, uint64_t bytes);
+    // They will be stored in a way that is not seen.
+    void stored_unseen(const Core& core, uint64_t address, uint64_t bytes);
+    // True if the latest instruction writes what another core wrote, with nothing that orders the two.
+    bool in_doubt() const { return !doubts_.empty(); }
+    // Once its bytes are stored: race if they differ, else redundant-store, which is a warning below strict level.
+    void settle(const Core& core);
+    // Once the block has ended: what the comparison with other blocks needs.
+    void keep_stored() { global_.keep_stored(stored_, log_); }
 
     void set_flag(Core& core, Pipe source, Pipe target, int id);
     void wait_flag(Core& core, Pipe source, Pipe target, int id);
@@ -41,6 +51,7 @@ public:
 
     const AccessLog& log() const { return log_; }
     const GlobalAccesses& global() const { return global_; }
+    std::vector<uint8_t>& stored_bytes() { return global_.stored(); }
     const std::vector<VectorClock>& rounds_known() const { return rounds_known_; }
     // What was complete in this block before its share of each round, by slot.
     const std::vector<VectorClock>& released(int slot) const { return released_[slot]; }
@@ -53,6 +64,9 @@ private:
     [[noreturn]] void raise_race(
         const Instruction& instruction, const Operand& operand, AccessKind kind, const Conflict& conflict);
     Shadow& shadow_of(const Core& core, Memory memory);
+    void next_interval();
+    // Forgets the accesses that nothing remembers.
+    void compact_log();
 
     bool strict_ = false;
     VectorClock known_[agent_count];
@@ -64,7 +78,10 @@ private:
     VectorClock units_[cores_per_block][2];  // what unit flags of L0C order: products, results
     uint32_t interval_ = 0;
     AccessLog log_;
+    size_t compact_at_ = 0;
     GlobalAccesses global_;
+    StoredBytes stored_[cores_per_block];
+    std::vector<Doubt> doubts_;
     std::unique_ptr<Shadow> shadows_[cores_per_block][memory_count];
 };
 

@@ -9,7 +9,7 @@ void hand_over(Core& core, AscendC::HardEvent event, Pipe source, Pipe target, U
 {
     // The first id no flag of this kind is pending on, as TPipe::FetchEventID finds one.
     int64_t id = 0;
-    while (id + 1 < event_ids && core.flags[int(source)][int(target)][id].set) {
+    while (id + 1 < documented_event_ids && core.flags[int(source)][int(target)][id].set) {
         ++id;
     }
     set_flag(event, id, use);

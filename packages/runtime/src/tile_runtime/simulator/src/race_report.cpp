@@ -1,5 +1,7 @@
 #include "race_report.h"
 
+#include <cstring>
+
 #include "launch.h"
 
 namespace tile_simulator {
@@ -51,6 +53,15 @@ std::string agent_text(int agent, bool with_core)
     return with_core ? text_of("%s %s", core_name(agent), pipe) : std::string(pipe);
 }
 
+// For one statement that both vector cores run. What they need is not order.
+constexpr const char* one_program_hint =
+    "index by GetSubBlockIdx(), or guard with `if (GetSubBlockIdx() == 0)`, so that each vector core has its own part";
+
+bool vector_cores(int a, int b)
+{
+    return a / agents_per_core != 0 && b / agents_per_core != 0 && a / agents_per_core != b / agents_per_core;
+}
+
 // What would put the earlier access before the later one.
 std::string missing_order(int earlier, int later)
 {
@@ -82,6 +93,12 @@ std::string buffer_text(Memory memory, const Buffer& buffer)
     return text_of("the %s buffer made at %s:%u", name_of(memory), buffer.made.file, buffer.made.line);
 }
 
+std::string bytes_of(const GlobalBuffer& buffer, uint64_t begin, uint64_t end)
+{
+    return text_of("bytes [%llu, %llu) of GM buffer '%s'", static_cast<unsigned long long>(begin - buffer.begin),
+        static_cast<unsigned long long>(end - buffer.begin), buffer.name.c_str());
+}
+
 Fault race_report(
     const Instruction& instruction, const Operand& operand, AccessKind kind, const Access& earlier,
     const Conflict& conflict)
@@ -98,26 +115,80 @@ Fault race_report(
         agent_text(earlier.agent, cores).c_str(), verb_of(earlier.kind),
         bytes_text(instruction, operand, conflict).c_str(), earlier.api, earlier.file, earlier.line,
         agent_text(agent, cores).c_str(), verb_of(kind), instruction.use.api, fault.file.c_str(), fault.line);
-    fault.hint = missing_order(earlier.agent, agent);
+    const bool same_line = fault.line == earlier.line && fault.file == earlier.file;
+    fault.hint = vector_cores(earlier.agent, agent) && same_line ? one_program_hint
+                                                                 : missing_order(earlier.agent, agent);
+    return fault;
+}
+
+namespace {
+
+// A fault at the second of two accesses to GM.
+Fault fault_at(const char* kind, const Access& access)
+{
+    Fault fault;
+    fault.kind = kind;
+    fault.api = access.api;
+    fault.file = access.file != nullptr ? access.file : "";
+    fault.line = access.line;
+    fault.core = core_name(access.agent);
+    return fault;
+}
+
+// Where the other store stands, if it is another line.
+std::string other_place(const Access& first, const Access& second)
+{
+    const bool same = first.line == second.line && std::strcmp(first.file, second.file) == 0;
+    return same ? std::string() : text_of(", the other one at %s:%u", first.file, first.line);
+}
+
+}  // namespace
+
+Fault store_race_report(const Access& earlier, const Access& later, const std::string& bytes)
+{
+    Fault fault = fault_at("race", later);
+    fault.text = text_of("%s %s %s (%s at %s:%u), %s %s them (%s at %s:%u), and nothing orders the two",
+        agent_text(earlier.agent, true).c_str(), verb_of(earlier.kind), bytes.c_str(), earlier.api, earlier.file,
+        earlier.line, agent_text(later.agent, true).c_str(), verb_of(later.kind), later.api, fault.file.c_str(),
+        fault.line);
+    const bool same_line = earlier.line == later.line && std::strcmp(earlier.file, later.file) == 0;
+    fault.hint = vector_cores(earlier.agent, later.agent) && same_line ? one_program_hint
+                                                                       : missing_order(earlier.agent, later.agent);
+    return fault;
+}
+
+Fault redundant_store_report(const Access& earlier, const Access& later, const std::string& bytes)
+{
+    Fault fault = fault_at("redundant-store", later);
+    fault.text = vector_cores(earlier.agent, later.agent)
+                     ? "both vector cores do the same work and store it twice; index by GetSubBlockIdx(): twice as fast"
+                     : "the cube core and a vector core store the same values twice; let one of them store";
+    fault.text += " (" + bytes + other_place(earlier, later) + ")";
     return fault;
 }
 
 Fault grid_race_report(const Access& first, uint32_t first_block, const Access& second, uint32_t second_block,
     const std::string& bytes)
 {
-    Fault fault;
-    fault.kind = "race";
-    fault.api = second.api;
-    fault.file = second.file != nullptr ? second.file : "";
-    fault.line = second.line;
+    Fault fault = fault_at("race", second);
     fault.block = second_block;
-    fault.core = core_name(second.agent);
     fault.text = text_of(
         "block %u %s %s %s (%s at %s:%u), block %u %s %s them (%s at %s:%u), and nothing orders the two",
         first_block, agent_text(first.agent, true).c_str(), verb_of(first.kind), bytes.c_str(), first.api, first.file,
         first.line, second_block, agent_text(second.agent, true).c_str(), verb_of(second.kind), second.api,
         fault.file.c_str(), fault.line);
     fault.hint = "give each block its own bytes, use atomics, or put SyncAll() between";
+    return fault;
+}
+
+Fault grid_redundant_store_report(const Access& first, uint32_t first_block, const Access& second,
+    uint32_t second_block, const std::string& bytes)
+{
+    Fault fault = fault_at("redundant-store", second);
+    fault.block = second_block;
+    fault.text = text_of("blocks %u and %u do the same work and store it twice; give each block its own part by "
+                         "GetBlockIdx() (%s%s)",
+        first_block, second_block, bytes.c_str(), other_place(first, second).c_str());
     return fault;
 }
 

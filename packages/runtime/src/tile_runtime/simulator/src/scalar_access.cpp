@@ -8,6 +8,7 @@
 #include "ascend_c/vector_mask.h"
 #include "instruction.h"
 #include "launch.h"
+#include "order_checks.h"
 
 namespace tile_simulator {
 namespace {
@@ -18,6 +19,15 @@ uint8_t* access_local(Core& core, LocalOperand tensor, uint64_t offset, uint32_t
     Instruction instruction(core, Pipe::s, use);
     const int operand =
         instruction.local("the element", write, tensor, memory, Region::bytes(tensor.address + offset, bytes), bytes);
+    instruction.issue();
+    return instruction.data(operand);
+}
+
+// For a write.
+uint8_t* access_global(Core& core, GlobalOperand element, uint32_t bytes, Use use)
+{
+    Instruction instruction(core, Pipe::s, use);
+    const int operand = instruction.global("the element", true, element, Region::bytes(element.address, bytes));
     instruction.issue();
     return instruction.data(operand);
 }
@@ -46,10 +56,13 @@ void local_store(LocalOperand tensor, uint64_t offset, uint32_t bytes, const voi
 
 uint8_t* global_pointer(GlobalOperand element, uint32_t bytes, Use use)
 {
-    Instruction instruction(core_of(use), Pipe::s, use);
-    const int operand = instruction.global("the element", true, element, Region::bytes(element.address, bytes));
-    instruction.issue();
-    return instruction.data(operand);
+    // Who gets a reference may write through it, or not: nobody sees.
+    Core& core = core_of(use);
+    uint8_t* data = access_global(core, element, bytes, use);
+    if (OrderChecks* order = core.block.order()) {
+        order->stored_unseen(core, element.address, bytes);
+    }
+    return data;
 }
 
 void global_load(GlobalOperand element, uint32_t bytes, void* value, Use use)
@@ -66,8 +79,12 @@ void global_load(GlobalOperand element, uint32_t bytes, void* value, Use use)
 
 void global_store(GlobalOperand element, uint32_t bytes, const void* value, Use use)
 {
-    std::memcpy(global_pointer(element, bytes, use), value, bytes);
     Core& core = core_of(use);
+    uint8_t* data = access_global(core, element, bytes, use);
+    if (OrderChecks* order = core.block.order()) {
+        order->stored(core, data, static_cast<const uint8_t*>(value), bytes);
+    }
+    std::memcpy(data, value, bytes);
     if (core.device_checks) {
         core.cache.store(core.block.launch().buffers().find(element.address)->begin, element.address, bytes, use);
     }

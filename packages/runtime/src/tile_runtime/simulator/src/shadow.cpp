@@ -14,14 +14,26 @@ uint32_t bytes_mask(uint64_t begin, uint64_t end)
     return upto & ~((uint32_t(1) << begin) - 1);
 }
 
-uint64_t low_byte(uint32_t mask)
+uint64_t low_byte(uint64_t mask)
 {
-    return static_cast<uint64_t>(__builtin_ctz(mask));
+    return static_cast<uint64_t>(__builtin_ctzll(mask));
 }
 
 uint64_t high_byte(uint32_t mask)
 {
     return 32 - static_cast<uint64_t>(__builtin_clz(mask));
+}
+
+// Calls f(begin, end) for each run of bytes of a mask.
+template <class F>
+void for_runs_of(uint32_t mask, const F& f)
+{
+    while (mask != 0) {
+        const uint64_t begin = low_byte(mask);
+        const uint64_t length = low_byte(~(uint64_t(mask) >> begin));
+        f(begin, begin + length);
+        mask &= ~bytes_mask(begin, begin + length);
+    }
 }
 
 }  // namespace
@@ -48,6 +60,40 @@ void Shadow::reset()
     clear(written_);
     lists_.clear();
     touched_ = 0;
+}
+
+void Shadow::keep(std::vector<uint32_t>& kept) const
+{
+    for (uint64_t at = 0; at < touched_; ++at) {
+        if (last_write_[at] != listed) {
+            kept[last_write_[at]] = 1;
+        }
+        for (const auto& slot : since_) {
+            kept[slot[at]] = 1;
+        }
+    }
+    for (const auto& [at, parts] : lists_) {
+        for (const Part& part : parts) {
+            kept[part.access] = 1;
+        }
+    }
+}
+
+void Shadow::renumber(const std::vector<uint32_t>& numbers)
+{
+    for (uint64_t at = 0; at < touched_; ++at) {
+        if (last_write_[at] != listed) {
+            last_write_[at] = numbers[last_write_[at]];
+        }
+        for (auto& slot : since_) {
+            slot[at] = numbers[slot[at]];
+        }
+    }
+    for (auto& [at, parts] : lists_) {
+        for (Part& part : parts) {
+            part.access = numbers[part.access];
+        }
+    }
 }
 
 void Shadow::mark_written(uint64_t begin, uint64_t end)
@@ -106,34 +152,36 @@ uint64_t Shadow::same_until(uint64_t first, uint64_t last) const
     return at;
 }
 
-Conflict Shadow::touch(uint64_t begin, uint64_t end, uint32_t index, const AccessLog& log, const Present& now)
+Conflict Shadow::touch(
+    uint64_t begin, uint64_t end, uint32_t index, AccessLog& log, const Present& now, std::vector<Doubt>* doubts)
 {
     touched_ = std::max(touched_, (end + granule - 1) / granule);
     uint64_t first = begin / granule;
     const uint64_t last = end / granule;
     Conflict found;
     if (first == last) {
-        return touch_part(first, bytes_mask(begin % granule, end % granule), index, log, now);
+        return touch_part(first, bytes_mask(begin % granule, end % granule), index, log, now, doubts);
     }
     if (begin % granule != 0) {
-        found = touch_part(first++, bytes_mask(begin % granule, granule), index, log, now);
+        found = touch_part(first++, bytes_mask(begin % granule, granule), index, log, now, doubts);
     }
     if (first < last && found.access == 0) {
-        found = touch_whole(first, last, index, log, now);
+        found = touch_whole(first, last, index, log, now, doubts);
     }
     if (end % granule != 0 && found.access == 0) {
-        found = touch_part(last, bytes_mask(0, end % granule), index, log, now);
+        found = touch_part(last, bytes_mask(0, end % granule), index, log, now, doubts);
     }
     return found;
 }
 
-Conflict Shadow::touch_whole(uint64_t first, uint64_t last, uint32_t index, const AccessLog& log, const Present& now)
+Conflict Shadow::touch_whole(
+    uint64_t first, uint64_t last, uint32_t index, AccessLog& log, const Present& now, std::vector<Doubt>* doubts)
 {
     const AccessKind kind = log[index].kind;
     for (uint64_t at = first; at < last;) {
         const uint32_t write = last_write_[at];
         if (write == listed) {
-            const Conflict found = touch_part(at, all_bytes, index, log, now);
+            const Conflict found = touch_part(at, all_bytes, index, log, now, doubts);
             if (found.access != 0) {
                 return found;
             }
@@ -141,36 +189,50 @@ Conflict Shadow::touch_whole(uint64_t first, uint64_t last, uint32_t index, cons
             continue;
         }
         const uint64_t until = same_until(at, last);
-        // Reads first: of a load that overwrites what a vector instruction still reads, that is the thing to tell.
+        // Reads first: of a load that overwrites what a vector instruction still reads, that is the thing to tell. But
+        // not those from before the last write.
         int free = -1;
+        uint32_t old = 0;
         for (int slot = 0; slot < slots; ++slot) {
             const uint32_t earlier = since_[slot][at];
             const bool before = earlier == 0 || now.follows(log[earlier]);
             if (!before && conflicting(kind, log[earlier].kind)) {
-                return {earlier, at * granule, until * granule};
+                if (earlier > write) {
+                    return {earlier, at * granule, until * granule};
+                }
+                old = earlier;
             }
             // A read that this one follows, or that the same pipe made, says nothing more than this one.
             if (before || (log[earlier].agent == now.agent && log[earlier].kind == kind)) {
                 free = free < 0 ? slot : free;
             }
         }
-        if (write != 0 && !now.follows(log[write])) {
-            return {write, at * granule, until * granule};
+        const uint32_t beside = log.unordered(write, now);
+        for (uint32_t other = beside; other != 0; other = log.unordered(log[other].also, now)) {
+            if (doubts == nullptr || !may_agree(log[index], log[other])) {
+                return {other, at * granule, until * granule};
+            }
+            doubts->push_back({other, index, at * granule, until * granule});
+        }
+        if (old != 0) {
+            return {old, at * granule, until * granule};
         }
         const auto fill = [&](std::vector<uint32_t>& values, uint32_t value) {
             std::fill(values.begin() + static_cast<std::ptrdiff_t>(at),
                 values.begin() + static_cast<std::ptrdiff_t>(until), value);
         };
         if (kind == AccessKind::write) {
-            fill(last_write_, index);
+            fill(last_write_, beside == 0 ? index : log.join(index, beside, now));
             for (auto& slot : since_) {
-                fill(slot, 0);
+                if (doubts == nullptr) {
+                    fill(slot, 0);
+                }
             }
         } else if (free >= 0) {
             fill(since_[free], index);
         } else {
             for (uint64_t i = at; i < until; ++i) {
-                list(i);
+                list(i, log);
                 lists_[i].push_back({index, all_bytes});
             }
         }
@@ -180,12 +242,12 @@ Conflict Shadow::touch_whole(uint64_t first, uint64_t last, uint32_t index, cons
 }
 
 // Turns the record of a granule into a list.
-void Shadow::list(uint64_t at)
+void Shadow::list(uint64_t at, const AccessLog& log)
 {
     std::vector<Part>& parts = lists_[at];
     parts.clear();
-    if (last_write_[at] != 0) {
-        parts.push_back({last_write_[at], all_bytes});
+    for (uint32_t write = last_write_[at]; write != 0; write = log[write].also) {
+        parts.push_back({write, all_bytes});
     }
     for (auto& slot : since_) {
         if (slot[at] != 0) {
@@ -196,23 +258,36 @@ void Shadow::list(uint64_t at)
     last_write_[at] = listed;
 }
 
-Conflict Shadow::touch_part(uint64_t at, uint32_t mask, uint32_t index, const AccessLog& log, const Present& now)
+Conflict Shadow::touch_part(
+    uint64_t at, uint32_t mask, uint32_t index, AccessLog& log, const Present& now, std::vector<Doubt>* doubts)
 {
     if (last_write_[at] != listed) {
-        list(at);
+        list(at, log);
     }
     const AccessKind kind = log[index].kind;
     std::vector<Part>& parts = lists_[at];
     Conflict found;
+    const size_t settled = doubts == nullptr ? 0 : doubts->size();
     for (const Part& part : parts) {
         const uint32_t common = part.mask & mask;
         const Access& earlier = log[part.access];
-        if (common != 0 && conflicting(kind, earlier.kind) && !now.follows(earlier) &&
-            (found.access == 0 || earlier.kind == AccessKind::read)) {
-            found = {part.access, at * granule + low_byte(common), at * granule + high_byte(common)};
+        if (common == 0 || !conflicting(kind, earlier.kind) || now.follows(earlier)) {
+            continue;
+        }
+        const uint64_t begin = at * granule + low_byte(common);
+        const uint64_t end = at * granule + high_byte(common);
+        if (doubts != nullptr && may_agree(log[index], earlier)) {
+            for_runs_of(common, [&](uint64_t low, uint64_t high) {
+                doubts->push_back({part.access, index, at * granule + low, at * granule + high});
+            });
+        } else if (found.access == 0 || earlier.kind == AccessKind::read) {
+            found = {part.access, begin, end};
         }
     }
     if (found.access != 0) {
+        if (doubts != nullptr) {
+            doubts->resize(settled);
+        }
         return found;
     }
     // Keep what the present access does not stand for. Only a write stands for what came before it on other pipes.
@@ -220,7 +295,11 @@ Conflict Shadow::touch_part(uint64_t at, uint32_t mask, uint32_t index, const Ac
     for (Part part : parts) {
         const Access& earlier = log[part.access];
         const bool same = earlier.agent == now.agent && earlier.kind == kind;
-        if (kind == AccessKind::write || same || (earlier.kind != AccessKind::write && now.follows(earlier))) {
+        const bool before = now.follows(earlier);
+        const bool covered = kind == AccessKind::write
+                                 ? doubts == nullptr || (earlier.kind == AccessKind::write && before)
+                                 : same || (earlier.kind != AccessKind::write && before);
+        if (covered) {
             part.mask &= ~mask;
         }
         if (part.mask != 0) {
@@ -228,8 +307,9 @@ Conflict Shadow::touch_part(uint64_t at, uint32_t mask, uint32_t index, const Ac
         }
     }
     parts.resize(kept);
-    if (kind == AccessKind::write && mask == all_bytes) {
+    if (kind == AccessKind::write && mask == all_bytes && kept == 0) {
         last_write_[at] = index;
+        lists_.erase(at);
         return {};
     }
     parts.push_back({index, mask});

@@ -20,6 +20,15 @@ struct Conflict {
     uint64_t end = 0;
 };
 
+// A write that nothing orders after an earlier one of another core, and the bytes both write. It is a conflict unless
+// they are the same.
+struct Doubt {
+    uint32_t earlier = 0;
+    uint32_t later = 0;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+};
+
 class Shadow {
 public:
     static constexpr uint32_t granule = 32;
@@ -30,8 +39,15 @@ public:
     // Forgets everything, at a cost in proportion to what was touched.
     void reset();
 
-    // Records the bytes [begin, end) as touched by access `index` of the log, and returns the first conflict.
-    Conflict touch(uint64_t begin, uint64_t end, uint32_t index, const AccessLog& log, const Present& now);
+    // Records the bytes [begin, end) as touched by access `index` of the log, and returns the first conflict. With
+    // `doubts`, plain writes of two cores go there instead, and a write does not stand for the reads it was ordered
+    // after: a write of the other core, which need not be, may turn out to be right beside it.
+    Conflict touch(uint64_t begin, uint64_t end, uint32_t index, AccessLog& log, const Present& now,
+        std::vector<Doubt>* doubts = nullptr);
+
+    // Marks the accesses that are remembered, and takes their new numbers (AccessLog::compact).
+    void keep(std::vector<uint32_t>& kept) const;
+    void renumber(const std::vector<uint32_t>& numbers);
 
     void mark_written(uint64_t begin, uint64_t end);
     // Number of bytes of [begin, end) that were ever written; with `blocks`, those of 32 B blocks with a written byte.
@@ -46,9 +62,11 @@ private:
         uint32_t mask;
     };
 
-    Conflict touch_whole(uint64_t first, uint64_t last, uint32_t index, const AccessLog& log, const Present& now);
-    Conflict touch_part(uint64_t at, uint32_t mask, uint32_t index, const AccessLog& log, const Present& now);
-    void list(uint64_t at);
+    Conflict touch_whole(uint64_t first, uint64_t last, uint32_t index, AccessLog& log, const Present& now,
+        std::vector<Doubt>* doubts);
+    Conflict touch_part(uint64_t at, uint32_t mask, uint32_t index, AccessLog& log, const Present& now,
+        std::vector<Doubt>* doubts);
+    void list(uint64_t at, const AccessLog& log);
     uint64_t same_until(uint64_t first, uint64_t last) const;
 
     std::vector<uint32_t> last_write_;

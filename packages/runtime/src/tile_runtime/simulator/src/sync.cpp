@@ -110,6 +110,27 @@ bool ignored(const Core& core, const Event& event)
     return !core.is_vector() && touches(event, Pipe::v);
 }
 
+// The device has 16 flags per event, and kernels in production use them (hardware.md 7).
+void report_event_id(const Core& core, int64_t id, Use use)
+{
+    const Where at = core.site.file != nullptr ? core.site : use.at;
+    Launch& launch = core.block.launch();
+    const std::string text = text_of("%s: event id is %lld, but documents name 0..%d only", use.api,
+        static_cast<long long>(id), documented_event_ids - 1);
+    if (launch.options().checks >= TILE_CHECKS_STRICT) {
+        raise("event-id", use, text);
+    }
+    if (!launch.warned("event-id", at.file, at.line, core.block.index())) {
+        Fault fault;
+        fault.kind = "event-id";
+        fault.text = text;
+        fault.file = at.file != nullptr ? at.file : "";
+        fault.line = at.line;
+        fault.api = use.api;
+        launch.warn(core, std::move(fault));
+    }
+}
+
 Flag& flag_of(Core& core, const Event& event, int64_t id, Use use)
 {
     if (!legal_on(event, core.is_vector())) {
@@ -119,6 +140,9 @@ Flag& flag_of(Core& core, const Event& event, int64_t id, Use use)
     if (id < 0 || id >= event_ids) {
         raise("bad-argument", use,
             text_of("%s: event id is %lld, but must be 0..%d", use.api, static_cast<long long>(id), event_ids - 1));
+    }
+    if (id >= documented_event_ids && core.device_checks) {
+        report_event_id(core, id, use);
     }
     core.flags_used = true;
     return core.flags[int(event.source)][int(event.target)][id];

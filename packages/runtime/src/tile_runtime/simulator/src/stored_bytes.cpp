@@ -1,0 +1,120 @@
+#include "stored_bytes.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tile_simulator {
+namespace {
+
+// Calls f(word, bits) for the words of a bit map that bits [begin, end) lie in, until it returns false.
+template <class F>
+bool for_words(uint64_t begin, uint64_t end, const F& f)
+{
+    while (begin < end) {
+        const uint64_t stop = std::min(end, (begin / 64 + 1) * 64);
+        const uint64_t length = stop - begin;
+        const uint64_t bits = (length == 64 ? ~uint64_t(0) : (uint64_t(1) << length) - 1) << begin % 64;
+        if (!f(begin / 64, bits)) {
+            return false;
+        }
+        begin = stop;
+    }
+    return true;
+}
+
+}  // namespace
+
+void StoredBytes::clear()
+{
+    places_.clear();
+    used_ = 0;
+}
+
+StoredBytes::Page& StoredBytes::page_of(uint64_t address)
+{
+    const auto [entry, fresh] = places_.try_emplace(address / page_bytes, static_cast<uint32_t>(used_));
+    if (fresh) {
+        if (used_ == pages_.size()) {
+            pages_.emplace_back();
+        }
+        std::memset(pages_[used_].known, 0, sizeof(Page::known));
+        ++used_;
+    }
+    return pages_[entry->second];
+}
+
+void StoredBytes::store(uint64_t address, const uint8_t* source, uint64_t bytes)
+{
+    for (const uint64_t end = address + bytes; address < end;) {
+        const uint64_t stop = std::min(end, (address / page_bytes + 1) * page_bytes);
+        Page& page = page_of(address);
+        const uint64_t first = address % page_bytes;
+        std::memcpy(page.bytes + first, source, stop - address);
+        for_words(first, first + (stop - address), [&](uint64_t word, uint64_t bits) {
+            page.known[word] |= bits;
+            return true;
+        });
+        source += stop - address;
+        address = stop;
+    }
+}
+
+void StoredBytes::forget(uint64_t address, uint64_t bytes)
+{
+    for (const uint64_t end = address + bytes; address < end;) {
+        const uint64_t stop = std::min(end, (address / page_bytes + 1) * page_bytes);
+        Page& page = page_of(address);
+        const uint64_t first = address % page_bytes;
+        for_words(first, first + (stop - address), [&](uint64_t word, uint64_t bits) {
+            page.known[word] &= ~bits;
+            return true;
+        });
+        address = stop;
+    }
+}
+
+const uint8_t* StoredBytes::known_part(uint64_t address, uint64_t end, uint64_t& stop) const
+{
+    const auto found = places_.find(address / page_bytes);
+    if (found == places_.end()) {
+        return nullptr;
+    }
+    stop = std::min(end, (address / page_bytes + 1) * page_bytes);
+    const Page& page = pages_[found->second];
+    const uint64_t first = address % page_bytes;
+    const bool known = for_words(first, first + (stop - address),
+        [&](uint64_t word, uint64_t bits) { return (page.known[word] & bits) == bits; });
+    return known ? page.bytes + first : nullptr;
+}
+
+bool StoredBytes::append(uint64_t address, uint64_t bytes, std::vector<uint8_t>& to) const
+{
+    const size_t before = to.size();
+    for (const uint64_t end = address + bytes; address < end;) {
+        uint64_t stop = 0;
+        const uint8_t* part = known_part(address, end, stop);
+        if (part == nullptr) {
+            to.resize(before);
+            return false;
+        }
+        to.insert(to.end(), part, part + (stop - address));
+        address = stop;
+    }
+    return true;
+}
+
+bool StoredBytes::equal(const StoredBytes& a, const StoredBytes& b, uint64_t begin, uint64_t end)
+{
+    while (begin < end) {
+        uint64_t stop = 0;
+        const uint8_t* of_a = a.known_part(begin, end, stop);
+        const uint8_t* of_b = b.known_part(begin, end, stop);
+        if (of_a == nullptr || of_b == nullptr || std::memcmp(of_a, of_b, stop - begin) != 0) {
+            return false;
+        }
+        begin = stop;
+    }
+    return true;
+}
+
+}  // namespace tile_simulator
