@@ -53,7 +53,7 @@ _DEVICE_FAULTS = frozenset(
         "flag-set-twice", "flag-wait-without-set", "flag-left-set", "flag-overflow", "deadlock",
         "uninitialised-read", "out-of-bounds", "misaligned", "bad-argument", "stale-read",
         "store-not-written-back", "queue", "queue-full", "queue-empty", "queue-no-buffer",
-        "events-exhausted", "unit-flag",
+        "events-exhausted", "unit-flag", "redundant-store", "event-id",
     }
 )  # fmt: skip
 

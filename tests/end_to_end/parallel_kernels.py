@@ -1,5 +1,5 @@
-"""Random `T.Parallel` kernels: expressions over tiles, rows, columns, scalars and gm, in all types,
-with odd shapes, slices of wider buffers, and destinations that are operands too."""
+"""Random `T.Parallel` kernels: expressions over tiles, rows, columns, scalars, loop variables and
+gm, in all types, with odd shapes, slices of wider buffers, and destinations that are operands too."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from tile_ir import (
     DType,
     For,
     Func,
+    If,
     Launch,
     Loc,
     LoopKind,
@@ -39,8 +40,8 @@ COPIES = (False, False, None)
 
 FLOAT_BINARY = ("+", "-", "*", "/", "min", "max")
 INTEGER_BINARY = ("+", "-", "*", "min", "max", "&", "|", "^")
-EXACT_UNARY = ("-", "abs", "sqrt")
-INEXACT_UNARY = ("exp", "log", "rsqrt")
+EXACT_UNARY = ("-", "abs", "sqrt", "floor", "ceil", "round", "trunc")
+INEXACT_UNARY = ("exp", "log", "rsqrt", "tanh", "erf")
 TYPES = ("float32", "float32", "float16", "int32", "int16", "bfloat16", "int8", "uint8")
 
 
@@ -114,7 +115,7 @@ class RandomKernel:
         return Load(self.buffer("v", (count,), self.dtype, Memory.UB), (var,))
 
     def leaf(self) -> Expr:
-        kinds = ["tile", "tile", "tile", "gm", "constant", "element"]
+        kinds = ["tile", "tile", "tile", "gm", "constant", "element", "index"]
         if self.rank == 2:
             kinds += ["line", "line"]
         match self.choose(kinds):
@@ -124,11 +125,27 @@ class RandomKernel:
                 return self.tile(Memory.GM)
             case "line":
                 return self.line()
+            case "index":
+                return cast(self.index(), self.dtype)
             case "element":
                 shape = (32 // self.dtype.size * 2,)
                 return Load(self.buffer("e", shape, self.dtype, Memory.UB), (Const(3),))
         value = self.choose([1, 2, 3])
         return as_expr(value if self.dtype.is_integer else value * 0.3, self.dtype)
+
+    def index(self) -> Expr:
+        """A value made of loop variables."""
+        var = self.choose(self.vars)
+        match self.choose(["plain", "step", "both", "quotient", "limit"]):
+            case "step":
+                return var * self.choose([2, -3, 8]) + self.choose([0, 5, -70])
+            case "both":
+                return self.vars[0] * 10 - self.vars[-1]
+            case "quotient":
+                return binary(self.choose(["//", "%"]), var - 4, self.choose([1, 2, 3, 7, 8]))
+            case "limit":
+                return binary(self.choose(["min", "max"]), var, self.choose(self.vars) + 2)
+        return var
 
     def expression(self, depth: int) -> Expr:
         if depth == 0:
@@ -166,6 +183,8 @@ class RandomKernel:
                 return unary("not", self.condition(depth - 1))
             return binary(op, self.condition(depth - 1), self.condition(depth - 1))
         op = self.choose(["<", "<=", ">", ">=", "==", "!="])
+        if self.choose([False, False, True]):
+            return binary(op, self.index() + self.choose([1, 2]), self.index())
         return binary(op, self.expression(0), self.expression(depth))
 
     def statement(self, reuse: list[Load]) -> Store:
@@ -183,11 +202,19 @@ class RandomKernel:
         reuse.append(place)
         return Store(place.buffer, place.indices, value, HERE)
 
+    def branch(self, reuse: list[Load]) -> Stmt:
+        """A statement, now and then under a condition of each element."""
+        store = self.statement(reuse)
+        form = self.choose(["store", "store", "store", "if", "else"])
+        if form == "store":
+            return store
+        condition = self.condition(self.choose([0, 1]))
+        other = Store(store.buffer, store.indices, self.expression(1), HERE)
+        return If(condition, (store,), (other,) if form == "else" else (), HERE)
+
     def build(self) -> Func:
         reuse: list[Load] = []
-        body: tuple[Stmt, ...] = tuple(
-            self.statement(reuse) for _ in range(self.choose([1, 1, 2, 3]))
-        )
+        body: tuple[Stmt, ...] = tuple(self.branch(reuse) for _ in range(self.choose([1, 1, 2, 3])))
         for i in reversed(range(self.rank)):
             last = self.run_time and i == self.rank - 1
             stop: Expr = self.size if last else Const(self.extents[i])
@@ -208,7 +235,7 @@ def random_kernel(choose: Choose) -> tuple[RandomKernel, Func]:
     """A kernel whose every decision is made by `choose`."""
     dtype = DTYPES[choose(TYPES)]
     rank = choose([1, 2])
-    inner = choose([1, 2, 8, 16, 31, 32, 64, 70, 0])
+    inner = choose([8, 16, 32, 32, 64, 70, *range(34)])
     outer = choose([1, 2, 3, 5, 8, 0])
     extents = (inner,) if rank == 1 else (outer, inner)
     kernel = RandomKernel(choose, dtype, rank, extents, choose([False, False, False, True]))

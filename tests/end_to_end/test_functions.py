@@ -1,7 +1,8 @@
-"""How far sine, cosine and power are off, over the ranges their records state."""
+"""How far sine, cosine, tangent, error function and power are off, over the ranges their records state."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ def batch(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Any
     kernels = KernelBatch(tmp_path_factory.mktemp("functions"))
     numbers = {
         (name, dtype): kernels.add(unary(name, dtype))
-        for name in ("sin", "cos")
+        for name in ("sin", "cos", "tanh", "erf")
         for dtype in ("float32", "float16")
     }
     for dtype in ("float32", "float16", "int32"):
@@ -100,6 +101,24 @@ def test_waves_of_special_values(batch: Any, name: str) -> None:
     got, _ = batch[name, "float32"](x, np.zeros_like(x))
     assert np.abs(got[:2] - getattr(np, name)(0.0)).max() < 2e-7
     assert np.isnan(got[2:5]).all()
+
+
+@pytest.mark.parametrize(("name", "ulps"), [("tanh", 6), ("erf", 7)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_functions_that_level_off(batch: Any, name: str, ulps: int, dtype: Any) -> None:
+    rng = np.random.default_rng(4)
+    half = SIZE // 2
+    x = np.concatenate(
+        [rng.uniform(-10, 10, half), 10 ** rng.uniform(-6, 4, half) * rng.choice([-1, 1], half)]
+    ).astype(dtype)
+    x[:3] = [np.inf, -np.inf, np.nan]
+    got, _ = batch[name, np.dtype(dtype).name](x, np.zeros_like(x))
+    want = np.array([getattr(math, name)(float(v)) for v in x])
+    assert np.isnan(got[2]) and np.abs(got[3:]).max() <= 1
+    want, got = np.delete(want, 2), np.delete(got, 2)
+    unit = np.spacing(np.maximum(np.abs(want), np.finfo(dtype).tiny).astype(dtype))
+    distance = np.abs(got.astype(np.float64) - want) / unit.astype(np.float64)
+    assert distance.max() < (ulps if dtype is np.float32 else 1)
 
 
 SPECIAL = (

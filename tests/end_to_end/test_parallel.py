@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 import tile_ir
 import tile_passes
-from tile_ir import DEFAULT_TARGET, KernelError
+from tile_ir import DEFAULT_TARGET, Automatic, KernelError
 
 from .kernel_batch import KernelBatch, interpreted
 from .parallel_kernels import RandomKernel, random_kernel, same
 
 KERNELS = 200
 PASSES = ["infer_memory", "vectorize_parallel"]
+AUTOMATIC = (Automatic.SYNC, Automatic.MEMORY)
 
 
 def seeded(seed: int) -> tuple[RandomKernel, tile_ir.Func]:
@@ -47,7 +48,8 @@ def test_the_simulator_agrees_and_finds_no_race(tmp_path: Path) -> None:
     for seed in range(KERNELS):
         kernel, func = seeded(seed)
         try:
-            listed.append((batch.add(func), seed, kernel, func))
+            left = AUTOMATIC if seed % 3 == 0 else ()
+            listed.append((batch.add(func, left), seed, kernel, func))
         except KernelError as error:
             assert error.slug == "scalar-function", error
     batch.build()

@@ -62,6 +62,18 @@ def built(expression, show):
         (lambda c, n, x, h: T.rsqrt(x) + T.log(x), "float32 = rsqrt(%x) + log(%x)"),
         (lambda c, n, x, h: T.abs(c), "int32 = abs(%cid)"),
         (lambda c, n, x, h: abs(c), "int32 = abs(%cid)"),
+        (lambda c, n, x, h: T.max(c, 4, n), "int64 = max(max(%cid, 4), %n)"),
+        (lambda c, n, x, h: T.min(c, 4, "int32"), "int32 = min(%cid, 4)"),
+        (lambda c, n, x, h: T.max(3, 4, 5), "int32 = 5"),
+        (lambda c, n, x, h: T.tanh(x) + T.erf(h), "float32 = tanh(%x) + erf($A[%cid])"),
+        (lambda c, n, x, h: T.sin(x) * T.cos(c), "float32 = sin(%x) * cos(cast<float32>(%cid))"),
+        (lambda c, n, x, h: T.exp2(x), "float32 = exp(%x * 0.6931471805599453)"),
+        (lambda c, n, x, h: c**3, "int32 = %cid * %cid * %cid"),
+        (lambda c, n, x, h: x**-2, "float32 = 1.0 / (%x * %x)"),
+        (lambda c, n, x, h: x**0.5, "float32 = sqrt(%x)"),
+        (lambda c, n, x, h: T.pow(x, c), "float32 = pow(%x, %cid)"),
+        (lambda c, n, x, h: T.pow(2, 5), "int32 = 32"),
+        (lambda c, n, x, h: round(x), "float32 = round(%x)"),
         (lambda c, n, x, h: T.cast(c, "float16"), "float16 = cast<float16>(%cid)"),
         (lambda c, n, x, h: T.cast(2.7, "int8"), "int8 = 2:int8"),
         (lambda c, n, x, h: T.Cast("float32", c), "float32 = cast<float32>(%cid)"),
@@ -145,3 +157,13 @@ def test_minimum_of_python_numbers_is_a_number_with_a_value():
     assert stages.value == 2
     assert T.max(0.5, 0.25) == 0.5
     assert [0, 1, 2][stages] == 2
+
+
+def test_python_s_own_functions_take_runtime_values(show):
+    @T.prim_func
+    def k(A: T.Tensor((8,), "float32")):
+        with T.Kernel(8, is_npu=True) as (cid, vid):
+            value = max(A[cid], 0.5, min(A[cid], 2)) + abs(A[0])
+
+    largest = "max(max($A[%cid], 0.5), min($A[%cid], 2.0))"
+    assert show(k)[-1] == f"let %value: float32 = {largest} + abs($A[0])"

@@ -13,6 +13,7 @@ from itertools import repeat
 import tile_ir
 from fuzz.campaign import Tally, run_seeds, save, shrunk
 from fuzz.machine.run import machine_library
+from fuzz.mixed.campaign import MixedTally, run_mixed, save_mixed, shrunk_mixed
 from fuzz.verdict import opinions
 
 CHUNK = 100
@@ -28,8 +29,11 @@ def main() -> int:
         "--minimal", type=int, default=20, help="try removals from every Nth kernel"
     )
     parser.add_argument("--keep", action="store_true", help="save failing kernels, made small")
+    parser.add_argument("--mixed", action="store_true", help="kernels for both kinds of core")
     given = parser.parse_args()
     machine_library()  # once, before there are several processes
+    if given.mixed:
+        return mixed(given.count, given.seed, given.jobs, given.minimal, given.keep)
     start = time.perf_counter()
     tally = Tally()
     end = given.seed + given.count
@@ -92,6 +96,47 @@ def _show(tally: Tally, keep: bool) -> None:
         print(f"\nseed {found.seed}: {kind}: {found.failure.message}")
         small = shrunk(found.seed, found.failure, by)
         print(save(small, found.failure) if keep else tile_ir.print_func(small))
+
+
+def mixed(count: int, seed: int, jobs: int, minimal: int, keep: bool) -> int:
+    start, tally = time.perf_counter(), MixedTally()
+    firsts = range(seed, seed + count, CHUNK)
+    sizes = [min(CHUNK, seed + count - f) for f in firsts]
+    with ProcessPoolExecutor(jobs) as pool:
+        for part in pool.map(run_mixed, firsts, sizes, repeat(minimal)):
+            tally.add(part)
+            for found in part.found:
+                failure = found.failure
+                print(f"seed {found.seed}: {failure.kind}: {failure.message}", file=sys.stderr)
+            print(f"{tally.kernels} kernels, {part.seconds:.1f} s", file=sys.stderr, flush=True)
+    print(mixed_report(tally, time.perf_counter() - start))
+    shown: Counter[str] = Counter()
+    for found in tally.found:
+        shown[found.failure.kind] += 1
+        if shown[found.failure.kind] <= SHRUNK_PER_KIND:
+            small = shrunk_mixed(found.seed, found.failure)
+            print(f"\nseed {found.seed}: {found.failure.kind}: {found.failure.message}")
+            print(save_mixed(small, found.failure) if keep else tile_ir.print_func(small))
+    return 1 if tally.found else 0
+
+
+def mixed_report(tally: MixedTally, seconds: float) -> str:
+    kinds = Counter(f.failure.kind for f in tally.found)
+    each = tally.seconds / max(tally.kernels, 1)
+    m = tally.minimal
+    lines = [
+        f"kernels      {tally.kernels} in {seconds:.1f} s, {1000 * each:.1f} ms of processor time each",
+        f"failures     {len(tally.found)}" + "".join(f", {k}: {n}" for k, n in kinds.most_common()),
+        f"refused      {sum(tally.refused.values())}"
+        + "".join(f", {k}: {n}" for k, n in tally.refused.most_common()),
+        f"unproved     {len(tally.unproved)}",
+        f"kernels with {_shares(tally.features, tally.kernels)}",
+        f"needed       {_percent(m.single_noticed, m.single)} of {m.single} sets and waits, "
+        f"{_percent(m.flags_noticed, m.flags)} of {m.flags} flags",
+        *(f"  not missed: {text}" for text in m.unnoticed),
+        *(f"  {text}" for text in (*tally.refusals, *tally.unproved[:20])),
+    ]
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ def single_removals(func: Func) -> Iterator[Removal]:
     for stmt in walk(func.launch.body):
         if is_sync(stmt):
             assert isinstance(stmt, Op)
-            yield _without(func, (stmt,))
+            yield without(func, (stmt,))
 
 
 def flag_removals(func: Func) -> Iterator[Removal]:
@@ -94,10 +94,10 @@ def flag_removals(func: Func) -> Iterator[Removal]:
             )
             groups = [g for g in groups if g not in same] + [merged]
     for _, _, ops in groups:
-        yield _without(func, tuple(ops))
+        yield without(func, tuple(ops))
 
 
-def _without(func: Func, stmts: tuple[Op, ...]) -> Removal:
+def without(func: Func, stmts: tuple[Op, ...]) -> Removal:
     gone = set(stmts)
 
     def keep(stmt: Stmt) -> Stmt | tuple[Stmt, ...]:

@@ -103,10 +103,10 @@ def check(
         _run_problem(final, arguments, expected) if by.runs else None,
         same_statements(planned, final),
     ]
-    return Checked(final, target, _joined([f for f in failures if f is not None]))
+    return Checked(final, target, joined([f for f in failures if f is not None]))
 
 
-def _joined(failures: Sequence[Failure]) -> Failure | None:
+def joined(failures: Sequence[Failure]) -> Failure | None:
     """All at once, so that kinds say who sees what nobody else does."""
     if not failures:
         return None
@@ -132,8 +132,11 @@ def plan(func: Func, tight: bool) -> tuple[Func, Target]:
 
 
 def static_failures(final: Func, target: Target, by: Opinions) -> list[Failure]:
-    """The first problem that each checker finds."""
-    found = ((name, next(iter(checker(final, target)), None)) for name, checker in by.checkers)
+    """The first error that each checker finds; both lanes doing the same is none."""
+    found = (
+        (name, next((p for p in checker(final, target) if p.severity == "error"), None))
+        for name, checker in by.checkers
+    )
     return [
         Failure(name, f"{p.slug}: {p.message} at {p.loc}") for name, p in found if p is not None
     ]

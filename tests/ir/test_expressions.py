@@ -52,7 +52,7 @@ def expressions() -> st.SearchStrategy[Expr]:
             st.tuples(st.sampled_from(["//", "%"]), inner, st.integers(1, 9)).map(
                 lambda t: binary(*t)
             ),
-            st.tuples(st.sampled_from(["<", "<=", ">", ">=", "=="]), two, two).map(
+            st.tuples(st.sampled_from(["<", "<=", ">", ">=", "==", "!="]), two, two).map(
                 lambda t: select(binary(t[0], *t[1]), *t[2])
             ),
             inner.map(lambda e: -e),
@@ -195,3 +195,17 @@ def test_loads_are_equal_by_buffer() -> None:
     a = Buffer("a", Memory.UB, FLOAT32, (as_expr(4),), loc)
     b = Buffer("a", Memory.UB, FLOAT32, (as_expr(4),), loc)
     assert Load(a, (I_,)) == Load(a, (I_,)) and Load(a, (I_,)) != Load(b, (I_,))
+
+
+def test_a_constant_of_a_narrow_type_converts_what_that_type_holds() -> None:
+    """0.9 is 0.8984375 in bfloat16, and 0.9999 is 1 in float16."""
+    assert cast(Const(0.9, DTYPES["bfloat16"]), FLOAT16) == Const(0.8984375, FLOAT16)
+    assert cast(Const(0.9999, FLOAT16), INT32) == Const(1, INT32)
+
+
+def test_what_surely_differs_or_not_is_decided() -> None:
+    """C++ compilers warn of a comparison of a value with itself."""
+    ranges = {I_: Interval(0, 3), J: Interval(5, 9)}
+    assert narrow(binary("!=", I_ + 2, I_ + 2), ranges) == as_expr(False)
+    assert narrow(binary("!=", I_, J), ranges) == as_expr(True)
+    assert narrow(binary("!=", I_, K), ranges) == binary("!=", I_, K)

@@ -45,7 +45,7 @@ BROKEN = [
     ("built", f"copy($A[0:+4, 0:+64], $c) {WHOLE} @0:5:1", "copy-direction", "no path from gm (`A`) to l0c", 5),
     ("built", f"copy($A[0:+4, 0:+64], $h) {WHOLE} @0:5:1", "dtype-mismatch", "src `A` is float32", 5),
     ("built", f"copy($A[0:+8, 0:+64], $u) {WHOLE} @0:5:1", "shape-mismatch", "but dst `u` has [4, 64]", 5),
-    ("built", 'set_flag(8) {src_pipe="v", dst_pipe="mte3"} @0:5:1', "flag-id", "event_id is 8", 5),
+    ("built", 'set_flag(16) {src_pipe="v", dst_pipe="mte3"} @0:5:1', "flag-id", "event_id is 16", 5),
     ("built", 'set_flag(0) {src_pipe="v", dst_pipe="v"} @0:5:1', "flag-pair", "v to v is one pipe", 5),
     ("built", 'set_flag(0) {src_pipe="v", dst_pipe="mte1"} @0:5:1', "flag-pair", "no core has a flag", 5),
     ("built", 'wait_cross_flag(16) {pipe=""} @0:5:1', "flag-id", "flag is 16, expected 0 to 15", 5),

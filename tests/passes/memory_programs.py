@@ -39,6 +39,10 @@ class _Writer:
                 self.while_(depth, loops)
             elif depth < 3 and kind < 0.32:
                 self.branch(depth, loops, in_loop)
+            elif loops and kind < 0.44:
+                self.carried(depth, loops)
+            elif depth < 3 and kind < 0.5:
+                self.rows(depth, loops)
             else:
                 self.operation(depth)
 
@@ -73,6 +77,106 @@ class _Writer:
             self.line(depth, "} else {")
             self.block(depth + 1, loops, in_loop)
         self.line(depth, "}")
+
+    def carried(self, depth: int, loops: list[str]) -> None:
+        """A buffer that begins in the first round of a loop, or of two, or so it seems, and is
+        added to in the others."""
+        rng = self.rng
+        loop = loops[-1] if rng.random() < 0.7 else rng.choice(loops)
+        begins = f"{loop} {rng.choice(['==', '==', '<='])} {rng.choice('0001')}"
+        if rng.random() < 0.4:
+            begins += f" and {rng.choice(loops)} == {rng.choice('01')}"
+        name = rng.choice(list(self.sizes))
+        alike = rng.choice([n for n in self.sizes if self.sizes[n] == self.sizes[name]])
+        first, later = f"fill(${name}, {self.value()})", f"add(${name}, ${name}, ${alike})"
+        turned = rng.random() < 0.3
+        if turned:
+            begins, first, later = f"not ({begins})", later, first
+        self.line(depth, f"if {begins} @0:{self.at()}:1 {{")
+        self.op(depth + 1, first)
+        if rng.random() < 0.7 or turned:
+            self.line(depth, "} else {")
+            self.op(depth + 1, later)
+        self.line(depth, "}")
+        if rng.random() < 0.5:
+            self.result(depth, name)
+
+    def rows(self, depth: int, loops: list[str]) -> None:
+        """A loop that writes a buffer part by part, or so it seems: in one branch or in both, some
+        parts of it, a part that was read before, or until it is left."""
+        rng = self.rng
+        name = rng.choice(list(self.sizes))
+        parts = rng.choice([2, 4, 4])
+        size = self.sizes[name] // parts
+        start, stop = rng.choice([("0", str(parts))] * 5 + [("1", str(parts)), ("0", "2")])
+        if rng.random() < 0.15:
+            stop = f"min({self.choice()}, {parts})"
+        loop, at = f"%i{len(self.lines)}", f"%p{len(self.lines)}"
+        place = f"{loop} * {size}"
+        if rng.random() < 0.3:
+            place = f"{(parts - 1) * size} - {place}"
+        elif rng.random() < 0.1:
+            place = f"{loop} % 2 * {size}"
+        self.line(depth, f"for {loop}: int32 in serial({start}, {stop}) @0:{self.at()}:1 {{")
+        if rng.random() < 0.5:
+            self.line(depth + 1, f"let {at}: int32 = {place} @0:{self.at()}:1")
+            place = at
+        if rng.random() < 0.1:
+            self.row_used(depth + 1, name, place, size)
+        self.row_written(depth + 1, name, place, size, [*loops, loop])
+        if rng.random() < 0.3:
+            self.row_used(depth + 1, name, place, size)
+        if rng.random() < 0.1:
+            self.line(depth + 1, f"if {self.choice()} == {loop} @0:{self.at()}:1 {{")
+            self.line(depth + 2, f"break @0:{self.at()}:1")
+            self.line(depth + 1, "}")
+        self.line(depth, "}")
+        if rng.random() < 0.7:
+            self.result(depth, name)
+
+    def row_written(
+        self, depth: int, name: str, place: str, size: int, loops: list[str], nested: bool = False
+    ) -> None:
+        rng = self.rng
+        row, kind, half = f"${name}[{place}:+{size}]", rng.random(), size // 2
+        if kind < 0.25 and not nested:
+            self.line(depth, f"if ({self.choice()} + {loops[-1]}) % 2 == 0 @0:{self.at()}:1 {{")
+            self.row_written(depth + 1, name, place, size, loops, True)
+            if rng.random() < 0.85:
+                self.line(depth, "} else {")
+                self.row_written(depth + 1, name, place, size, loops, True)
+            self.line(depth, "}")
+        elif kind < 0.5:
+            number = f"%n{len(self.lines)}"
+            self.line(depth, f"let {number}: int32 = {self.choice()} @0:{self.at()}:1")
+            some = f"min({number}, 2)"
+            whole = rng.choice([f"{some} == 2", f"{loops[0]} >= 0 and {some} == 2", f"{some} > 0"])
+            self.line(depth, f"if not ({whole}) @0:{self.at()}:1 {{")
+            self.op(depth + 1, f"fill({row}, {self.value()})")
+            self.line(depth, "}")
+            self.line(depth, f"if {some} > 0 @0:{self.at()}:1 {{")
+            source = f"$X[{rng.randrange(RESULTS)}:+1, 0:+{some} * {half}]"
+            target = f"${name}[{place}:+{some} * {half}]"
+            self.op(depth + 1, f"copy_gm_ub({source}, {target}) {{pad_value=0.0}}")
+            self.line(depth, "}")
+        elif kind < 0.65:
+            inner = f"%j{len(self.lines)}"
+            self.line(depth, f"for {inner}: int32 in serial(0, 2) @0:{self.at()}:1 {{")
+            step = rng.choice([half, half, half, size // 4])
+            target = f"${name}[{place} + {inner} * {step}:+{step}]"
+            self.op(depth + 1, f"fill({target}, {self.value()})")
+            self.line(depth, "}")
+        else:
+            self.op(depth, f"fill({row}, {self.value()})")
+
+    def row_used(self, depth: int, name: str, place: str, size: int) -> None:
+        rng = self.rng
+        row = f"${name}[{place}:+{size}]"
+        if rng.random() < 0.5:
+            self.op(depth, f"add({row}, {row}, {self.value()})")
+        else:
+            target = rng.randrange(RESULTS)
+            self.op(depth, f"copy_ub_gm({row}, $Y[{target}:+1, 0:+{size}])")
 
     def operation(self, depth: int) -> None:
         rng = self.rng

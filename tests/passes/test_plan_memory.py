@@ -15,6 +15,7 @@ import pytest
 
 import tile_ir
 from tile_ir import DEFAULT_TARGET, Func, KernelError, Memory, Target
+from tile_ir.check_memory import check_memory
 from tile_ir.interpreter import interpret
 from tile_passes import apply_passes
 from tile_passes.analysis.memory_use import memory_bound, memory_max_live, memory_peak
@@ -55,6 +56,8 @@ def test_no_value_is_lost(chunk: int) -> None:
         plan = plan or planned(func, memory_max_live(func, DEFAULT_TARGET)[Memory.UB])
         if plan is None:
             continue
+        said = check_memory(plan)
+        assert not said, f"seed {seed}: {said[0].render()}\n{tile_ir.print_func(plan)}"
         for _ in range(3):
             numbers = [rng.randint(0, 3) for _ in range(memory_programs.CHOICES)]
             choices = np.array(numbers, np.int32)

@@ -101,6 +101,9 @@ RIGHT = {
     "fewer rounds than slots, one ahead": (
         "s 0\nfor i 2\nif %i + 1 < 2 {\ns (%i + 1) % 4\n}\nw %i % 4\n}"
     ),
+    "fewer rounds in a branch than slots": (
+        "for i 7\nif %i < 4 {\ns %i\n}\n}\nfor i 4\nw %i % 8\n}"
+    ),
     "taken by the last of four": "for i 4\nif %i == 0 {\ns 0\n}\nif %i == 3 {\nw 0\n}\n}",
 }
 

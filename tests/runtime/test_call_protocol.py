@@ -174,3 +174,4 @@ def test_a_shape_reads_as_it_was_declared() -> None:
     signature = signature_of(f, 2)
     assert signature.params[0].shape_text == "((M + 1) // 2, 3, min(M, N * 2))"  # type: ignore[union-attr]
     assert signature.params[1].shape_text == "(M,)"  # type: ignore[union-attr]
+    assert signature.params[0].shape == ("(M + 1) // 2", 3, "min(M, N * 2)")  # type: ignore[union-attr]

@@ -168,6 +168,17 @@ def test_opt_explains_and_draws_the_order_of_pipes(
     assert picture.read_text().startswith("<svg ")
 
 
+def test_opt_explains_the_passes_it_is_given(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    script = tmp_path / "added.py"
+    script.write_text(ADDED.replace("T.alloc_ub(", "T.alloc_shared("))
+    memory = run(capsys, "opt", f"{script}:added", "-p", "infer_memory", "--explain")
+    assert memory.endswith("\n\na (line 6)  ub  dst of add (line 9)\n")
+    both = run(capsys, "opt", f"{script}:added", "-p", "infer_memory,insert_sync", "--explain")
+    assert both.startswith(memory) and "flag mte2 -> v, event 0\n" in both
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [

@@ -199,6 +199,16 @@ def test_pass_configs() -> None:
         pass_options({PassConfigKey.TL_ASCEND_AUTO_SYNC: "yes"})
 
 
+def test_options_that_switches_force_on() -> None:
+    with override(cv_sync=True), pytest.raises(KernelError, match="without 'tl.ascend_auto_cv_c"):
+        pass_options({})
+    with override(cv_sync=True, cv_combine=True, memory_planning=True):
+        assert pass_options({}).automatic == (Automatic.MEMORY, Automatic.CROSS)
+    with override(auto_sync=True):
+        asked = pass_options({PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
+        assert pass_options({}) == asked
+
+
 def test_errors_of_the_emitter_show_the_users_line(
     saxpy: Func, monkeypatch: pytest.MonkeyPatch
 ) -> None:

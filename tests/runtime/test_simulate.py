@@ -266,3 +266,58 @@ def test_a_sample_with_host_code_runs() -> None:
     z = np.zeros(4, np.float32)
     simulate(source, "fill", 1, [z], template="fill<4>").raise_for_error()
     assert z.tolist() == [0, 1, 2, 3]
+
+
+MANY_ACCESSES = """#include "kernel_operator.h"
+using namespace AscendC;
+__global__ __aicore__ void many(__gm__ float* d, int32_t n)
+{
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> a;
+    pipe.InitBuffer(a, 4096);
+    LocalTensor<float> x = a.Get<float>();
+    GlobalTensor<float> g;
+    g.SetGlobalBuffer(d);
+    for (int32_t i = 0; i < 1024; ++i) { x.SetValue(i, 0.0f); }
+    for (int32_t i = 0; i < n; ++i) {
+        x.SetValue(i % 1024, x.GetValue(i * 7 % 1024) + g.GetValue(i % 4096));
+    }
+}
+"""
+
+
+def test_memory_of_the_checks_does_not_grow_with_accesses() -> None:
+    """Six million of them; a record for each would take twice the limit."""
+    ones = np.ones(4096, np.float32)
+    result = simulate(MANY_ACCESSES, "many", 1, [ones, 2_000_000], memory_limit=300 << 20)
+    assert result.error is None
+
+
+LANES = """#include "kernel_operator.h"
+using namespace AscendC;
+__global__ __aicore__ void lanes(__gm__ float* d)
+{
+    if ASCEND_IS_AIV {
+        GlobalTensor<float> g;
+        g.SetGlobalBuffer(d);
+        g.SetValue(0, 2.0f);
+        DataCacheCleanAndInvalid<float, CacheLine::ENTIRE_DATA_CACHE, DcciDst::CACHELINE_OUT>(g);
+    }
+}
+"""
+
+
+def test_warnings_stand_in_the_result() -> None:
+    both = "KERNEL_TYPE_MIX_AIC_1_2"
+    result = simulate(LANES, "lanes", 1, [np.zeros(16, np.float32)], kernel_type=both)
+    (warning,) = result.warnings
+    assert result.error is None and warning.render().startswith(
+        "<source>:8:11: warning[redundant-store]: both vector cores do the same work and store it "
+        "twice; index by GetSubBlockIdx(): twice as fast (bytes [0, 4) of GM buffer 'd')"
+    )
+    strict = simulate(
+        LANES, "lanes", 1, [np.zeros(16, np.float32)], check="strict", kernel_type=both
+    )
+    assert strict.error is not None and strict.error.kind == "redundant-store"
+    assert not strict.warnings

@@ -64,6 +64,39 @@ def moving_copies():
     assert strided.stride() == (1, 6)
 
 
+def what_is_there_stays_itself():
+    made = (torch.ones(3, device="npu"), torch.ones(3).npu(), torch.ones(3).to("npu"),
+            torch.zeros(3, device="npu").clone(), torch.empty_like(torch.ones(3), device="npu"))
+    for there in made:
+        for again in (there.npu(), there.to("npu"), there.view(1, 3).to(device="npu:0").view(-1)):
+            again.fill_(7)
+            assert there.tolist() == [7, 7, 7]
+        back = there.cpu()
+        back.fill_(8), there.to("cpu").fill_(8), there.npu().to("npu", copy=True).fill_(8)
+        assert there.tolist() == [7, 7, 7]
+        host = back.npu()
+        host.fill_(9)
+        assert back.tolist() == [8, 8, 8]
+    half = torch.ones(3, device="npu").half()
+    half.npu().fill_(2)  # who knows where that is
+    assert half.tolist() == [1, 1, 1]
+    sparse = torch.ones(3, 3).to_sparse().to("npu")
+    assert sparse.clone().to_dense().sum() == 9
+
+
+def a_tensor_is_stored_where_it_came_from():
+    x = torch.arange(6.0).view(1, 6)
+    x[:, 1:4] = x[:, 1:4].contiguous().view(1, -1).view(1, 3)
+    assert x.tolist() == [[0, 1, 2, 3, 4, 5]]
+    x[0, 1:] = x[0, :5]
+    assert x.tolist() == [[0, 0, 1, 2, 3, 4]]
+    try:
+        x[0, 9] = 1.0
+    except IndexError:
+        return
+    raise AssertionError("an index is checked")
+
+
 def other_threads_too():
     seen = []
     thread = threading.Thread(target=lambda: seen.append(torch.ones(2, device="npu").npu()))
@@ -228,7 +261,9 @@ def sparse_attention():
         assert torch.allclose(found[t], torch.softmax(q[t] @ at.T * 0.5, -1) @ at, atol=1e-5)
 
 
-for check in (factories_take_the_device, the_default_device, moving_copies, other_threads_too,
+for check in (factories_take_the_device, the_default_device, moving_copies, what_is_there_stays_itself,
+              a_tensor_is_stored_where_it_came_from,
+              other_threads_too,
               generators, functions_round_once, half_products_round_once, the_device, a_graph_replays, activations, losses_and_norms,
               tokens_go_to_experts_and_back, attention, sparse_attention):
     try:
@@ -239,7 +274,9 @@ for check in (factories_take_the_device, the_default_device, moving_copies, othe
         print(check.__name__, traceback.format_exc().replace("\\n", " | "), flush=True)
 """
 CHECKS = (
-    "factories_take_the_device", "the_default_device", "moving_copies", "other_threads_too",
+    "factories_take_the_device", "the_default_device", "moving_copies", "what_is_there_stays_itself",
+    "a_tensor_is_stored_where_it_came_from",
+    "other_threads_too",
     "generators", "functions_round_once", "half_products_round_once", "the_device", "a_graph_replays", "activations", "losses_and_norms",
     "tokens_go_to_experts_and_back", "attention", "sparse_attention",
 )  # fmt: skip

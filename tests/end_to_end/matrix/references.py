@@ -6,6 +6,7 @@ floating-point types, the type itself for integers. Its result is rounded to the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +32,10 @@ def _leaky(x: Any, s: Any) -> Any:
 
 def _relu(x: Any) -> Any:
     return np.where(x > 0, x, np.where(np.isnan(x), x, 0)) if x.dtype.kind == "f" else x.clip(0)
+
+
+def _erf(x: Any) -> Any:
+    return np.array([math.erf(v) for v in x.reshape(-1).tolist()]).reshape(x.shape)
 
 
 def _power_domain(operand: int, x: Any) -> Any:
@@ -69,6 +74,8 @@ REFERENCES: dict[str, Reference] = {
     "relu": Reference(lambda _d, x: _relu(x)),
     "sigmoid": Reference(lambda _d, x: 1 / (1 + np.exp(-x)), 4, _LOST),
     "silu": Reference(lambda _d, x: x / (1 + np.exp(-x)), 5, {2: 3e-4, 4: 1e-35}),
+    "tanh": Reference(lambda _d, x: np.tanh(x), 6),
+    "erf": Reference(lambda _d, x: _erf(x), 7),
     "sin": Reference(lambda _d, x: np.sin(x), 3),
     "cos": Reference(lambda _d, x: np.cos(x), 3),
     "pow": Reference(lambda _d, a, b: a**b, 16, domain=_power_domain),

@@ -165,8 +165,8 @@ def power_of_a_runtime_value():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
-            A[0] = cid**2
-            #      ^ operand-type: `**` does not take a runtime int32 and the Python number 2
+            A[0] = cid**None
+            #      ^ operand-type: `**` does not take a runtime int32 and None
 
 
 def python_division_by_zero():
@@ -193,11 +193,11 @@ def python_index_error():
             #      ^ python-error: IndexError: list index out of range
 
 
-def python_min_of_runtime_values():
+def python_order_of_runtime_values():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
-            A[0] = min(cid, 3)
+            A[0] = sorted((cid, 3))[0]
             #      ^ runtime-condition: a runtime value has no truth value while the kernel is traced | choose at run time with `if`, T.if_then_else or T.And / T.Or
 
 

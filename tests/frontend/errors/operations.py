@@ -149,8 +149,8 @@ def event_out_of_range():
     @T.prim_func
     def k(A: T.Tensor((16,), "float32")):
         with T.Kernel(1) as (cid, vid):
-            T.set_flag("MTE2", "V", 8)
-            #                       ^ flag-id: set_flag: event_id is 8, expected 0 to 7
+            T.set_flag("MTE2", "V", 16)
+            #                       ^ flag-id: set_flag: event_id is 16, expected 0 to 15
 
 
 def runtime_pipe():
@@ -283,7 +283,7 @@ def copy_option():
         with T.Kernel(1) as (cid, vid):
             a = T.alloc_ub((16,), "float32")
             T.copy(A, a, enable_relu=True)
-            #                        ^ copy-option: copy: enable_relu is only for l0c to gm
+            #                        ^ copy-option: copy: enable_relu is only for l0c to gm or ub
 
 
 def reduce_axis():

@@ -169,10 +169,19 @@ class CubeLeaves:
         if self.ready(scope, c):
             init = Const(w.chance(0.4), BOOL)
             if scope.loops and w.chance(0.4):
-                init = equal(scope.loops[-1], 0)
+                init = self.begins(scope)
         stmt = w.op("mma", self.region(a), self.region(b), self.region(c), init)
         self.give(scope, c)
         return [stmt]
+
+    def begins(self, scope: Scope) -> Expr:
+        """That this is the first round of the loop, or of several, or nearly that."""
+        w = self.writer
+        init = equal(scope.loops[-1], w.rng.choice([0, 0, 0, 1]))
+        for loop in scope.loops[:-1]:
+            if w.chance(0.5):
+                init = binary("and", equal(loop, 0), init)
+        return init
 
     def drain(self, scope: Scope) -> list[Stmt]:
         w = self.writer
@@ -229,12 +238,33 @@ class CubeLeaves:
         a, b = self.readable(inner, Memory.L0A), self.readable(inner, Memory.L0B)
         accumulator = w.rng.choice(self.tiles[Memory.L0C])
         c: Slot = (accumulator, Const(0) if accumulator.rank == 3 else None)
-        body.append(w.op("mma", self.region(a), self.region(b), self.region(c), equal(i, 0)))
+        body += self.sum_over(i, [self.region(x) for x in (a, b, c)])
         self.give(inner, c)
         body += self.control.body(inner, 0, 2)
         scope.kept(inner, fewest > 0)
         behind = self.drain(scope) if self.has_any(scope, Memory.L0C) and w.chance(0.7) else []
         return [w.loop(i, stop, tuple(body)), *behind]
+
+    def sum_over(self, i: Var, operands: list[Region]) -> list[Stmt]:
+        """A product that begins in the first round of a loop: on a condition, in branches, or in
+        the first round of a loop around it too."""
+        w = self.writer
+
+        def product(init: Expr) -> Stmt:
+            return w.op("mma", *operands, init)
+
+        kind = w.rng.random()
+        if kind < 0.5:
+            return [product(equal(i, 0))]
+        if kind < 0.7:
+            first, later = product(Const(True, BOOL)), product(Const(False, BOOL))
+            return [w.if_(equal(i, 0), (first,), (later,))]
+        if kind < 0.8:
+            first, later = product(Const(True, BOOL)), product(Const(False, BOOL))
+            return [w.if_(binary(">", i, 0), (later,), (first,))]
+        step = Var(w.name("i"))
+        init = binary("and", equal(i, 0), equal(step, 0))
+        return [w.loop(step, Const(2), (product(init),))]
 
 
 def _reads(expr: Expr | None) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ from tile_ir.nodes import Body, Stmt
 from tile_ir.ops.reduce import broadcast_axis, kept_results, reduced_axis
 
 HERE = Path(__file__).parent
-TENSORS, REGISTERS = 12, 1024
+TENSORS, REGISTERS = 24, 1024
 TYPES = {FLOAT32: 0, INT32: 1, BOOL: 1, FLOAT16: 2}
 _OPERATORS = (
     "+", "-", "*", "//", "%", "min", "max", "<", "<=", ">", ">=", "==", "!=", "&",
@@ -87,17 +87,18 @@ class NotAssembled(Exception):
 @dataclass(frozen=True)
 class Program:
     """Code from word 0; where the parts for the two kinds of core start; the constants; the types
-    of the scalar parameters."""
+    of the scalar parameters; the blocks of a launch."""
 
     code: list[int]
     starts: dict[Core, int]
     constants: list[int]
     scalars: list[DType]
+    blocks: int
 
     def words(self, parameters: Sequence[Sequence[Any]], pitches: Sequence[int]) -> Any:
-        """The array for machine.cpp. `parameters` has the scalar values of each block, `pitches`
-        the bytes from one block's share of a tensor to the next."""
-        head = 6 + TENSORS
+        """The array for machine.cpp. `parameters` has the scalar values of each set, `pitches`
+        the bytes from one set's share of a tensor to the next."""
+        head = 7 + TENSORS
         behind = head + len(self.constants) + sum(map(len, parameters))
         starts = [
             self.starts[c] + behind if c in self.starts else -1 for c in (Core.CUBE, Core.VECTOR)
@@ -105,6 +106,7 @@ class Program:
         values = [bits(v, t) for row in parameters for v, t in zip(row, self.scalars, strict=True)]
         filled = [*pitches, *([0] * (TENSORS - len(pitches)))]
         fixed = [len(self.constants), len(self.scalars), head, head + len(self.constants)]
+        fixed.append(self.blocks)
         code = self.relocated(behind)
         return np.array([*starts, *fixed, *filled, *self.constants, *values, *code], np.int64)
 
@@ -384,6 +386,35 @@ def _pipe_barrier(a: _Assembler, op: Op) -> None:
         a.emit("pipe_barrier", PIPES[op.attr("pipe")])
 
 
+def _set_cross_flag(a: _Assembler, op: Op) -> None:
+    flag = a.value(_expr(op, "flag"))
+    a.emit("set_cross_flag", op.attr("mode"), PIPES[op.attr("pipe")], flag)
+
+
+def _wait_cross_flag(a: _Assembler, op: Op) -> None:
+    a.emit("wait_cross_flag", a.value(_expr(op, "flag")))
+
+
+def _drop_cache(a: _Assembler, op: Op) -> None:
+    if op.attrs != ("entire_data_cache", "cacheline_out"):
+        raise NotAssembled(f"cache {op.attrs}")
+    dst = op.region("dst")
+    a.emit("drop_cache", TYPES[dst.dtype], *a.gm(dst))
+
+
+def _adding(copy: Callable[[_Assembler, Op], None]) -> Callable[[_Assembler, Op], None]:
+    """The copy with sums in gm, which are of float."""
+
+    def emit(a: _Assembler, op: Op) -> None:
+        if op.region("dst").dtype is not FLOAT32:
+            raise NotAssembled(f"sums of {op.region('dst').dtype}")
+        a.emit("add_to_gm")
+        copy(a, op)
+        a.emit("overwrite_gm")
+
+    return emit
+
+
 def _expr(op: Op, name: str) -> Expr:
     found = op.operand(name)
     assert isinstance(found, Expr), f"{name} is a scalar"
@@ -419,7 +450,8 @@ def _copy_l0c_gm(a: _Assembler, op: Op) -> None:
     src, dst, (rows, columns, _, dst_pitch) = _transfer(op)
     if dst.dtype is not FLOAT32:
         raise NotAssembled(f"fixpipe to {dst.dtype}")
-    sizes = (rows, columns, dst_pitch, stored(src)[0], int(op.attr("enable_relu")))
+    relu = not op.opdef.atomic and op.attr("enable_relu")
+    sizes = (rows, columns, dst_pitch, stored(src)[0], int(relu))
     a.emit("copy_l0c_gm", *a.gm(dst), *a.tensor(src), *sizes)
 
 
@@ -523,6 +555,11 @@ OPERATIONS = {
     "wait_flag": _flag,
     "pipe_barrier": _pipe_barrier,
     "barrier_all": lambda a, op: a.emit("barrier_all"),
+    "set_cross_flag": _set_cross_flag,
+    "wait_cross_flag": _wait_cross_flag,
+    "datacachecleanandinvalid_experiment": _drop_cache,
+    "atomic_ub_gm": _adding(_copy_ub_gm),
+    "atomic_l0c_gm": _adding(_copy_l0c_gm),
     "copy_gm_ub": _copy_gm_ub,
     "copy_ub_gm": _copy_ub_gm,
     "copy_ub_ub": _copy_ub_ub,
@@ -549,6 +586,8 @@ def assemble(func: Func, numbers: dict[Stmt, int]) -> Program:
         assert isinstance(section, Section), "final IR has sections only"
         assembler.starts[section.core] = len(assembler.code)
         assembler.line = 0
+        launch = func.launch
+        assembler.emit("place", assembler.place(launch.block), assembler.place(launch.lane))
         for alloc in func.launch.allocs:
             if alloc.buffer.memory is Memory.VAR:
                 zero = assembler.constant(0)
@@ -571,4 +610,5 @@ def _finished(a: _Assembler) -> Program:
             code[at + 2 + place] = -1 - word if word < 0 else word + first
         at += 2 + WORDS[code[at]]
     scalars = [p.dtype for p in a.func.params if isinstance(p, Var)]
-    return Program(code, a.starts, list(a.constants), scalars)
+    blocks = number(a.func.launch.blocks)
+    return Program(code, a.starts, list(a.constants), scalars, blocks)

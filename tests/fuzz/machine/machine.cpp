@@ -2,8 +2,9 @@
 // emitted code would call, it calls, at the same point of the run; so no kernel has to be compiled.
 //
 // A program is an array of 64-bit words: start of the cube and of the vector part (or -1), number of constants, of
-// scalar parameters, where the constants and the parameters of block 0 stand, bytes from one block's share of each
-// tensor to the next, then code. Code is opcode, statement number, arguments.
+// scalar parameters, where the constants and the parameters of set 0 stand, blocks of the kernel, bytes from one set's
+// share of each tensor to the next, then code. Code is opcode, statement number, arguments. A set of arguments has as
+// many neighbouring blocks of the launch as the kernel has.
 #include "kernel_operator.h"
 #include "tile_device.h"
 
@@ -32,9 +33,10 @@ constexpr int words_of[] = {
 #undef OPERATION
 };
 
-constexpr int tensors = 12;
+constexpr int tensors = 24;
 constexpr int registers = 1024;
-constexpr int fixed_words = 6;
+constexpr int fixed_words = 7;
+constexpr int cores = 3;  // of a block: cube, vector 0, vector 1
 enum class Type : int64_t { float32, int32, float16 };
 enum class Operator : int64_t { add, sub, mul, div, mod, min, max, lt, le, gt, ge, eq, ne, bits_and, abs, relu, axpy,
     mul_add_dst };
@@ -111,14 +113,16 @@ public:
     {
     }
 
-    void run(Memories& memories, int64_t start, int64_t block)
+    void run(Memories& memories, int64_t start, int64_t block, int64_t lane)
     {
+        set_ = block / program_[6];
+        block_ = block % program_[6];
+        lane_ = lane;
         const int64_t constants = program_[2];
         const int64_t parameters = program_[3];
         std::memset(values_, 0, sizeof(values_));
         std::memcpy(values_, program_ + program_[4], constants * sizeof(int64_t));
-        std::memcpy(values_ + constants, program_ + program_[5] + block * parameters, parameters * sizeof(int64_t));
-        block_ = block;
+        std::memcpy(values_ + constants, program_ + program_[5] + set_ * parameters, parameters * sizeof(int64_t));
         for (at_ = program_ + start; Code(at_[0]) != Code::halt;) {
             const int64_t* next = at_ + 2 + words_of[at_[0]];
             tile_simulator::SiteScope scope({"statement", static_cast<uint32_t>(at_[1])});
@@ -146,7 +150,7 @@ private:
     {
         AscendC::GlobalTensor<T> result;
         const int64_t number = word(i);
-        result.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(gm_[number] + block_ * program_[fixed_words + number]));
+        result.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(gm_[number] + set_ * program_[fixed_words + number]));
         return result;
     }
 
@@ -175,6 +179,9 @@ private:
         case Code::real: return give(1, real(Operator(word(0)), as_float(value(2)), as_float(value(3))));
         case Code::convert: return convert();
         case Code::negate: return give(0, value(1) == 0);
+        case Code::place:
+            give(0, block_);
+            return give(1, lane_);
         case Code::load_ub:
             return with_type(Type(word(0)), [&](auto zero) {
                 using T = decltype(zero);
@@ -203,6 +210,19 @@ private:
         case Code::wait_flag:
         case Code::pipe_barrier:
         case Code::barrier_all: return synchronise(code);
+        case Code::set_cross_flag:
+            static constexpr pipe_t names[] = {PIPE_S, PIPE_V, PIPE_M, PIPE_MTE1, PIPE_MTE2, PIPE_MTE3, PIPE_FIX};
+            return tile_simulator::cross_core_set(size(0), names[word(1)], value(2), {"CrossCoreSetFlag", here()});
+        case Code::wait_cross_flag:
+            return tile_simulator::cross_core_wait(value(0), {"CrossCoreWaitFlag", here()});
+        case Code::drop_cache:
+            return with_type(Type(word(0)), [&](auto zero) {
+                using T = decltype(zero);
+                AscendC::DataCacheCleanAndInvalid<T, AscendC::CacheLine::ENTIRE_DATA_CACHE,
+                    AscendC::DcciDst::CACHELINE_OUT>(global<T>(1)[static_cast<uint64_t>(value(2))]);
+            });
+        case Code::add_to_gm: return AscendC::SetAtomicAdd<float>();
+        case Code::overwrite_gm: return AscendC::SetAtomicNone();
         case Code::copy_gm_l1:
         case Code::clear_l1:
         case Code::copy_l1_l0:
@@ -486,7 +506,9 @@ private:
     Report* report_;
     int64_t* trace_;
     int64_t room_;
+    int64_t set_ = 0;
     int64_t block_ = 0;
+    int64_t lane_ = 0;
     const int64_t* at_ = nullptr;
     const int64_t* arguments_ = nullptr;
     FlagClocks clocks_;
@@ -495,13 +517,19 @@ private:
 
 }  // namespace fuzz
 
-// `report` has, for every block and both cores, a Report and `room` words of trace.
-extern "C" __global__ __aicore__ void machine_kernel(uint8_t* program, uint8_t* report, int64_t room, GM_ADDR t0,
-    GM_ADDR t1, GM_ADDR t2, GM_ADDR t3, GM_ADDR t4, GM_ADDR t5, GM_ADDR t6, GM_ADDR t7, GM_ADDR t8, GM_ADDR t9,
-    GM_ADDR t10, GM_ADDR t11, uint64_t fftsAddr)
+// `report` has, for every core of every block, a Report and `room` words of trace. `MACHINE` is the kernel with one
+// vector core for each cube core, or with two.
+#define TENSOR_PARAMETERS \
+    GM_ADDR t0, GM_ADDR t1, GM_ADDR t2, GM_ADDR t3, GM_ADDR t4, GM_ADDR t5, GM_ADDR t6, GM_ADDR t7, GM_ADDR t8, \
+        GM_ADDR t9, GM_ADDR t10, GM_ADDR t11, GM_ADDR t12, GM_ADDR t13, GM_ADDR t14, GM_ADDR t15, GM_ADDR t16, \
+        GM_ADDR t17, GM_ADDR t18, GM_ADDR t19, GM_ADDR t20, GM_ADDR t21, GM_ADDR t22, GM_ADDR t23
+#define TENSOR_NAMES \
+    t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11, t12, t13, t14, t15, t16, t17, t18, t19, t20, t21, t22, t23
+
+namespace fuzz {
+
+void run_core(uint8_t* program, uint8_t* report, int64_t room, uint8_t* const* gm)
 {
-    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_1);
-    AscendC::SetSyncBaseAddr(fftsAddr);
     const auto* words = reinterpret_cast<const int64_t*>(program);
     const bool is_cube = ASCEND_IS_AIC;
     const int64_t start = words[is_cube ? 0 : 1];
@@ -509,7 +537,7 @@ extern "C" __global__ __aicore__ void machine_kernel(uint8_t* program, uint8_t* 
         return;
     }
     AscendC::TPipe pipe;
-    fuzz::Memories memories;
+    Memories memories;
     pipe.InitBuffer(memories.l0a, 65536);
     pipe.InitBuffer(memories.l0b, 65536);
     pipe.InitBuffer(memories.l1, 524288);
@@ -517,20 +545,41 @@ extern "C" __global__ __aicore__ void machine_kernel(uint8_t* program, uint8_t* 
     pipe.InitBuffer(memories.ub, 196608);
     pipe.Destroy();
     const int64_t block = is_cube ? AscendC::GetBlockIdx() : AscendC::GetBlockIdx() / AscendC::GetSubBlockNum();
-    uint8_t* const gm[fuzz::tensors] = {t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11};
-    int64_t* slot = reinterpret_cast<int64_t*>(report) + (block * 2 + !is_cube) * (2 + room);
-    fuzz::Machine machine(words, gm, reinterpret_cast<fuzz::Report*>(slot), slot + 2, room);
-    machine.run(memories, start, block);
+    const int64_t lane = is_cube ? 0 : AscendC::GetSubBlockIdx();
+    const int64_t core = is_cube ? 0 : 1 + lane;
+    int64_t* slot = reinterpret_cast<int64_t*>(report) + (block * cores + core) * (2 + room);
+    Machine machine(words, gm, reinterpret_cast<Report*>(slot), slot + 2, room);
+    machine.run(memories, start, block, lane);
 }
 
-void machine_kernel_tiling() {}
+}  // namespace fuzz
+
+#define MACHINE(name, type) \
+    extern "C" __global__ __aicore__ void name( \
+        uint8_t* program, uint8_t* report, int64_t room, TENSOR_PARAMETERS, uint64_t fftsAddr) \
+    { \
+        KERNEL_TASK_TYPE_DEFAULT(type); \
+        AscendC::SetSyncBaseAddr(fftsAddr); \
+        uint8_t* const gm[fuzz::tensors] = {TENSOR_NAMES}; \
+        fuzz::run_core(program, report, room, gm); \
+    } \
+    void name##_tiling() {}
+
+MACHINE(machine_of_one_lane, KERNEL_TYPE_MIX_AIC_1_1)
+MACHINE(machine_of_two_lanes, KERNEL_TYPE_MIX_AIC_1_2)
 
 // Words that a host process hands over: program, report, room, blocks, then the tensors.
-extern "C" __attribute__((visibility("default"))) void tile_entry(void** args, void* stream)
-{
-    const auto pointer = [&](int i) { return *static_cast<uint8_t**>(args[i]); };
-    const auto number = [&](int i) { return *static_cast<int64_t*>(args[i]); };
-    TILE_LAUNCH(machine_kernel, static_cast<uint32_t>(number(3)), stream, pointer(0), pointer(1), number(2), pointer(4),
-        pointer(5), pointer(6), pointer(7), pointer(8), pointer(9), pointer(10), pointer(11), pointer(12), pointer(13),
-        pointer(14), pointer(15), tile::cross_core_address());
-}
+#define ENTRY(name, kernel) \
+    extern "C" __attribute__((visibility("default"))) void name(void** args, void* stream) \
+    { \
+        const auto pointer = [&](int i) { return *static_cast<uint8_t**>(args[i]); }; \
+        const auto number = [&](int i) { return *static_cast<int64_t*>(args[i]); }; \
+        TILE_LAUNCH(kernel, static_cast<uint32_t>(number(3)), stream, pointer(0), pointer(1), number(2), pointer(4), \
+            pointer(5), pointer(6), pointer(7), pointer(8), pointer(9), pointer(10), pointer(11), pointer(12), \
+            pointer(13), pointer(14), pointer(15), pointer(16), pointer(17), pointer(18), pointer(19), pointer(20), \
+            pointer(21), pointer(22), pointer(23), pointer(24), pointer(25), pointer(26), pointer(27), \
+            tile::cross_core_address()); \
+    }
+
+ENTRY(one_lane, machine_of_one_lane)
+ENTRY(two_lanes, machine_of_two_lanes)

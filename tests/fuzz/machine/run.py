@@ -1,4 +1,4 @@
-"""Runs final IR with several sets of arguments at once: a set is a block of one launch."""
+"""Runs final IR with several sets of arguments at once: a set has blocks of one launch."""
 
 from __future__ import annotations
 
@@ -42,31 +42,40 @@ def statement_numbers(func: Func) -> dict[Stmt, int]:
 
 
 def run(
-    func: Func, sets: Sequence[Sequence[Any]], *, checks: int | None = None, trace: int = 0
+    func: Func,
+    sets: Sequence[Sequence[Any]],
+    *,
+    checks: int | None = None,
+    trace: int = 0,
+    seed: int = 0,
+    starved: int = 0,
 ) -> Outcome:
     """Run a SYNCED function on copies of the arguments, at `strict` unless said otherwise. `trace`
-    is how many flags and barriers of a core are kept."""
+    is how many flags and barriers of a core are kept; `seed` and `starved` say which core of a block
+    goes on when several can."""
     program = assemble(func, statement_numbers(func))
     tensors = [i for i, p in enumerate(func.params) if isinstance(p, Buffer)]
     scalars = [i for i, p in enumerate(func.params) if not isinstance(p, Buffer)]
     # Every set's share starts at a cache line of its own: grid races are looked for by bytes.
     stacked = [_stacked([s[i] for s in sets]) for i in tensors]
     words = program.words([[s[i] for i in scalars] for s in sets], [t.strides[0] for t in stacked])
-    report = np.zeros((len(sets), 2, 2 + 4 * trace), np.int64)
+    blocks = len(sets) * program.blocks
+    report = np.zeros((blocks, 3, 2 + 4 * trace), np.int64)
     empty = np.zeros(8, np.uint8)
     gm = [*stacked, *([empty] * (TENSORS - len(stacked)))]
-    kernel = _machine()
-    kernel.set_options(checks=launcher().CHECKS_STRICT if checks is None else checks, threads=1)
-    values = (words.ctypes.data, report.ctypes.data, 4 * trace, len(sets))
+    kernel = _machine("one_lane" if func.launch.threads == 1 else "two_lanes")
+    level = launcher().CHECKS_STRICT if checks is None else checks
+    kernel.set_options(checks=level, threads=1, seed=seed, starved=starved)
+    values = (words.ctypes.data, report.ctypes.data, 4 * trace, blocks)
     sizes = (words.nbytes, report.nbytes, 0, 0)
     error, _ = kernel.run(
         (*values, *(a.ctypes.data for a in gm)), (*sizes, *(a.nbytes for a in gm))
     )
     arrays = []
-    for block, given in enumerate(sets):
+    for number, given in enumerate(sets):
         own: list[Any] = list(given)
         for i, stack in zip(tensors, stacked, strict=True):
-            flat = stack[block].view(given[i].dtype)[: given[i].size]
+            flat = stack[number].view(given[i].dtype)[: given[i].size]
             own[i] = flat.reshape(given[i].shape)
         arrays.append(own)
     early = next((int(e) for e in report[:, :, 0].flat if e), 0)
@@ -88,11 +97,11 @@ def _stacked(arrays: Sequence[Any]) -> Any:
     return result
 
 
-@lru_cache(maxsize=1)
-def _machine() -> Any:
+@lru_cache(maxsize=2)
+def _machine(entry: str) -> Any:
     names = ["program", "report", "room", "blocks", *(f"t{i}" for i in range(TENSORS))]
     kinds = ["ptr", "ptr", "i64", "i64", *(["ptr"] * TENSORS)]
-    return launcher().Kernel(str(machine_library()), "tile_entry", kinds, names)
+    return launcher().Kernel(str(machine_library()), entry, kinds, names)
 
 
 def machine_library() -> Path:

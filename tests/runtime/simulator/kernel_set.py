@@ -179,6 +179,11 @@ class KernelSet:
             self.run(name, *arguments, **options)
         return caught.value.fault
 
+    def warnings(self, name: str, *arguments: Any, **options: int) -> list[Any]:
+        """Runs a kernel that is right, and returns what it was warned of."""
+        self.run(name, *arguments, **options)
+        return list(self._opened[name].warnings())
+
     def vendor_check(self) -> None:
         """Type-checks the kernels with CANN's headers, if TILE_CANN_HEADERS names a checkout."""
         with tempfile.TemporaryDirectory() as folder:

@@ -52,7 +52,7 @@ VECTOR_CASES: list[tuple[str, str, str, tuple[str, ...]]] = [
     ("stride_repeat", "BinaryRepeatParams p; p.src1RepStride = stride; Add(x, x, x, (uint64_t)64, 1, p);", "bad-argument", ("src1 is 256 blocks", "0..255")),
     ("count", "Add(x, x, x, -1);", "bad-argument", ("count is -1",)),
     ("counter", f"SetMaskCount(); Add(x, x, x, (uint64_t)64, 1, {BINARY});", "bad-argument", ("counter mode",)),
-    ("event_id", "SetFlag<HardEvent::MTE2_V>(8);", "bad-argument", ("event id is 8", "0..7")),
+    ("event_id", "SetFlag<HardEvent::MTE2_V>(16);", "bad-argument", ("event id is 16", "0..15")),
     ("event_kind", "SetFlag<HardEvent::M_FIX>(0);", "bad-argument", ("event M_FIX does not exist on an AIV",)),
     ("set_twice", "SetFlag<HardEvent::MTE2_V>(1); SetFlag<HardEvent::MTE2_V>(1);", "flag-set-twice", ("MTE2_V id 1 is already set (at ",)),
     ("wait_unset", "WaitFlag<HardEvent::MTE2_V>(2);", "flag-wait-without-set", ("flag MTE2_V id 2 is not set", "SetFlag<HardEvent::MTE2_V>(2)")),

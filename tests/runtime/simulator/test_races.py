@@ -196,14 +196,14 @@ def test_nothing_is_checked_at_level_off(name: str) -> None:
 SHARED = "Vectors v(s, d, 0); auto &x = v.x, &z = v.z; auto &gx = v.gx, &gy = v.gy; int32_t me = GetBlockIdx();"
 GRID: dict[str, tuple[str, str]] = {
     # What two blocks do to one GM buffer, and the words of the objection ("" for none).
-    "same_bytes": (f"DataCopy(x, gx, 64); {IN} Adds(z, x, 1.0f, 64); {STORE}", "aiv0 MTE3 writes bytes [0, 256)"),
+    "same_bytes": (f"DataCopy(x, gx, 64); {IN} Adds(z, x, float(me), 64); {STORE}", "aiv0 MTE3 writes bytes [0, 256)"),
     "own_bytes": (f"DataCopy(x, gx, 64); {IN} Adds(z, x, 1.0f, 64); {OUT} DataCopy(gy[me * 64], z, 64);", ""),
     "bytes_of_one_block": (
         f"DataCopy(x, gx, 64); {IN} Adds(z, x, 1.0f, 64); {OUT} "
         "DataCopyPad(gy[me * 5], z, DataCopyExtParams(1, 20, 0, 0, 0));", "",
     ),
     "one_byte_shared": (
-        f"DataCopy(x, gx, 64); {IN} Adds(z, x, 1.0f, 64); {OUT} "
+        f"DataCopy(x, gx, 64); {IN} Adds(z, x, float(me), 64); {OUT} "
         "DataCopyPad(gy[me * 4], z, DataCopyExtParams(1, 20, 0, 0, 0));", "bytes [16, 20)",
     ),
     "one_writes_one_reads": (

@@ -197,6 +197,14 @@ for direction, ahead, behind in (
         None,
     )
 KERNELS.add("left", "GM_ADDR d", "if ASCEND_IS_AIC { CrossCoreSetFlag<2, PIPE_FIX>(1); }", None)
+KERNELS.add(
+    "high_ids",
+    "",
+    "SetFlag<HardEvent::MTE2_V>(15); SetFlag<HardEvent::MTE2_V>(7);"
+    "WaitFlag<HardEvent::MTE2_V>(7); WaitFlag<HardEvent::MTE2_V>(15);",
+)
+KERNELS.add("id_16", "", "SetFlag<HardEvent::MTE2_V>(16);")
+KERNELS.add("other_high_id", "", "SetFlag<HardEvent::MTE2_V>(1); WaitFlag<HardEvent::MTE2_V>(9);")
 KERNELS.add("no_scheduler", "GM_ADDR d", "SyncAll();", "KERNEL_TYPE_AIV_ONLY")
 
 
@@ -229,11 +237,29 @@ def test_counters_of_cross_core_flags() -> None:
     d = np.zeros(64, np.int32)
     fault = KERNELS.fault("overflow", d)
     assert fault.kind == "flag-overflow" and "holds at most 15" in fault.text
-    fault = KERNELS.fault("left", d)
+    fault = KERNELS.fault("left", d, checks=launcher().CHECKS_STRICT)
     assert fault.kind == "flag-left-set" and "counter 1 is still 1" in fault.text
+    (warning,) = KERNELS.warnings("left", d)
+    assert (warning.kind, warning.text) == (fault.kind, fault.text)
     fault = KERNELS.fault("no_scheduler", d)
     assert fault.kind == "bad-argument" and "MIX" in fault.text
-    KERNELS.run("left", d, checks=launcher().CHECKS_OFF)
+    assert not KERNELS.warnings("left", d, checks=launcher().CHECKS_OFF)
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_event_ids_that_no_document_names(blocks: int) -> None:
+    """They are flags of their own; the device has 16 per event."""
+    (warning,) = KERNELS.warnings("high_ids", blocks=blocks)
+    words = "SetFlag: event id is 15, but documents name 0..7 only"
+    assert (warning.kind, warning.text, warning.block) == ("event-id", words, 0)
+    assert KERNELS.source().splitlines()[warning.line - 1].strip().startswith("SetFlag")
+    fault = KERNELS.fault("high_ids", blocks=blocks, checks=launcher().CHECKS_STRICT)
+    assert (fault.kind, fault.text) == ("event-id", words)
+    assert not KERNELS.warnings("high_ids", checks=launcher().CHECKS_OFF)
+    fault = KERNELS.fault("id_16")
+    assert fault.kind == "bad-argument" and "event id is 16, but must be 0..15" in fault.text
+    fault = KERNELS.fault("other_high_id")
+    assert fault.kind == "flag-wait-without-set" and "MTE2_V id 9" in fault.text
 
 
 @pytest.mark.parametrize("direction", ["to_vector", "to_cube"])

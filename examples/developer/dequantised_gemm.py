@@ -1,0 +1,73 @@
+"""C = (A @ B) * row scale * column scale with int8 operands and float16 results.
+
+The cube core multiplies int8 exactly into int32; the vector cores turn the tile into float and
+scale it, a value per row and a value per column.
+"""
+
+import sys
+from pathlib import Path
+
+import torch
+
+sys.path.append(str(Path(__file__).parents[1]))
+from report import run_and_report
+
+import tile_frontend as T
+
+
+@T.jit(out_idx=[-1], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
+def int8_gemm(M, N, K, block_M, block_N, block_K):
+    n_tiles = N // block_N
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((M, K), "int8"),
+        B: T.Tensor((K, N), "int8"),
+        row_scale: T.Tensor((M,), "float32"),
+        column_scale: T.Tensor((1, N), "float32"),
+        C: T.Tensor((M, N), "float16"),
+    ):
+        with T.Kernel(M // block_M * n_tiles, threads=2, is_npu=True) as cid:
+            row = cid // n_tiles * block_M
+            column = cid % n_tiles * block_N
+            a = T.alloc_shared((block_M, block_K), "int8")
+            b = T.alloc_shared((block_K, block_N), "int8")
+            product = T.alloc_fragment((block_M, block_N), "int32")
+            whole = T.alloc_shared((block_M, block_N), "int32")
+            c = T.alloc_shared((block_M, block_N), "float32")
+            out = T.alloc_shared((block_M, block_N), "float16")
+            rows = T.alloc_shared((block_M,), "float32")
+            columns = T.alloc_shared((1, block_N), "float32")
+            for k in T.Pipelined(K // block_K, num_stages=2):
+                T.copy(A[row, k * block_K], a)
+                T.copy(B[k * block_K, column], b)
+                T.gemm_v0(a, b, product, init=(k == 0))
+            T.copy(row_scale[row : row + block_M], rows)
+            T.copy(column_scale[0, column], columns)
+            T.copy(product, whole)
+            T.copy(whole, c)
+            for i, j in T.Parallel(block_M, block_N):
+                c[i, j] = c[i, j] * columns[0, j] * rows[i]
+            T.copy(c, out)
+            T.copy(out, C[row, column])
+
+    return kernel
+
+
+def main():
+    torch.manual_seed(0)
+    M, N, K = 256, 512, 1024
+    a = torch.randint(-128, 128, (M, K), dtype=torch.int8)
+    b = torch.randint(-128, 128, (K, N), dtype=torch.int8)
+    rows, columns = torch.rand(M) / 1000, torch.rand(1, N) / 1000
+    run_and_report(
+        f"dequantised gemm {M}x{N}x{K} int8",
+        lambda: int8_gemm(M, N, K, 128, 128, 128),
+        [a, b, rows, columns],
+        (a.double() @ b.double()) * rows[:, None].double() * columns.double(),
+        tolerance=1e-3,
+    )
+
+
+if __name__ == "__main__":
+    main()

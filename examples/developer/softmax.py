@@ -1,0 +1,54 @@
+"""Softmax over rows in developer style: both vector cores of a block take half of the rows."""
+
+import sys
+from pathlib import Path
+
+import torch
+
+sys.path.append(str(Path(__file__).parents[1]))
+from report import run_and_report
+
+import tile_frontend as T
+
+
+@T.jit(out_idx=[-1], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
+def softmax(M, N, rows, dtype="float32"):
+    width = T.cdiv(N, 16) * 16  # rows start at multiples of 32 bytes
+    accum = "float32"
+
+    @T.prim_func
+    def kernel(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
+        with T.Kernel(T.cdiv(M, rows), threads=2, is_npu=True) as cid:
+            raw = T.alloc_shared((rows, width), dtype)
+            x = T.alloc_shared((rows, width), accum)
+            peak = T.alloc_shared((rows,), accum)
+            total = T.alloc_shared((rows,), accum)
+            T.copy(X[cid * rows, 0], raw, pad_value=-T.infinity(dtype))
+            T.copy(raw, x)
+            T.reduce_max(x, peak, dim=-1)
+            for i, j in T.Parallel(rows, width):
+                x[i, j] = T.exp(x[i, j] - peak[i])
+            T.reduce_sum(x, total, dim=-1)
+            for i, j in T.Parallel(rows, width):
+                x[i, j] = x[i, j] / total[i]
+            T.copy(x, raw)
+            T.copy(raw, Y[cid * rows, 0])
+
+    return kernel
+
+
+def main():
+    torch.manual_seed(0)
+    for M, N, rows, dtype in ((1024, 512, 32, "float32"), (333, 1001, 7, "float16")):
+        x = torch.randn(M, N).to(getattr(torch, dtype))
+        run_and_report(
+            f"softmax {M}x{N} {dtype}",
+            lambda M=M, N=N, rows=rows, dtype=dtype: softmax(M, N, rows, dtype),
+            [x],
+            torch.softmax(x.float(), -1),
+            tolerance=2e-3,
+        )
+
+
+if __name__ == "__main__":
+    main()
