@@ -59,8 +59,8 @@ sanitize: setup ## simulator tests under address and undefined-behaviour sanitiz
 fuzz-simulator: setup ## mutated kernels on the simulator: N=2000 SEED=0 CHECK=strict; prints how they end
 	PYTHONPATH=tests/runtime $(BIN)/python tests/runtime/fuzz_sources.py $(or $(N),2000) --seed $(or $(SEED),0) $(if $(CHECK),--check $(CHECK))
 
-fuzz: setup ## random kernels through planning and ordering, all checkers, the simulator: N=20000 SEED=0
-	PYTHONPATH=tests $(BIN)/python -m fuzz $(or $(N),20000) --seed $(or $(SEED),0) --keep
+fuzz: setup ## random kernels through planning and ordering, all checkers, the simulator: N=20000 SEED=0 MIXED=1
+	PYTHONPATH=tests $(BIN)/python -m fuzz $(or $(N),20000) --seed $(or $(SEED),0) --keep $(if $(MIXED),--mixed)
 
 matrix: setup ## operation x type x shape x slice x operand against NumPy, and all mutants (make test runs a part)
 	TILE_TEST_MATRIX=whole $(PYTEST) $(addprefix tests/end_to_end/test_,op_matrix.py sync_mutants.py error_corpus.py)

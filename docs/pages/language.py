@@ -37,7 +37,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
               "loop_break", "use_swizzle"),
     "branches": ("If", "Then", "Else"),
     "scalars": ("if_then_else", "Select", "And", "Or", "Not", "max", "min", "abs", "exp", "log",
-                "sqrt", "rsqrt", "floor", "ceil", "ceildiv", "floordiv", "floormod", "cast",
+                "sqrt", "rsqrt", "floor", "ceil", "round", "trunc", "pow", "exp2", "log2", "log10",
+                "sigmoid", "tanh", "erf", "sin", "cos", "ceildiv", "floordiv", "floormod", "cast",
                 "Cast", "reinterpret", "infinity", "cdiv", "next_power_of_2"),
 }  # fmt: skip
 # Names that belong to a family of operations without being one.

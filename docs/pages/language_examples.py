@@ -142,6 +142,27 @@ def scalars(A: T.Tensor((128,), "float32"), k: T.int32):
 
 
 @T.prim_func
+def functions(A: T.Tensor((128,), "float32")):
+    with T.Kernel(2) as (cid, vid):
+        a = T.alloc_ub((128,), "float32")
+        b = T.alloc_ub((128,), "float32")
+        with T.Scope("V"):
+            T.copy(A, a)
+            for i in T.Parallel(128):
+                b[i] = T.pow(a[i], 1.5)
+                b[i] = T.exp2(a[i] - b[i])
+                b[i] = T.log2(a[i]) + T.cast(i, "float32")
+                b[i] = T.log10(a[i])
+                b[i] = T.sigmoid(a[i])
+                b[i] = T.tanh(a[i])
+                b[i] = T.erf(a[i])
+                b[i] = T.sin(a[i])
+                b[i] = T.cos(a[i])
+                b[i] = T.round(a[i])
+                b[i] = T.trunc(a[i])
+
+
+@T.prim_func
 def reductions(A: T.Tensor((8, 128), "float32")):
     with T.Kernel(2) as (cid, vid):
         a = T.alloc_ub((8, 128), "float32")

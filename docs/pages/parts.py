@@ -61,6 +61,7 @@ def module_table() -> str:
 _LEFT = {
     Automatic.SYNC: "the order of each core's pipes",
     Automatic.MEMORY: "which buffers share bytes",
+    Automatic.CROSS: "the order between the cores of a block",
 }
 
 
