@@ -27,6 +27,7 @@ check: $(STAMP) ## ruff, mypy --strict, layering
 
 bench: setup ## measure; the table goes to build/bench.md
 	$(BIN)/tile-ascend bench --output build/bench.md
+	$(BIN)/python -m pytest -q -m times tests
 
 conformance: setup ## run the scripts of a checkout: PEER=<tilelang-ascend>, ARGS=<options>; the table goes to build/conformance.md
 ifdef PEER

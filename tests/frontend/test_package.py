@@ -8,29 +8,21 @@ import pytest
 
 import tile_frontend as T
 
-MEASURE = """
-import sys, time
-start = time.process_time()
+IMPORTED = """
+import sys
 import tile_frontend
-seconds = time.process_time() - start
-heavy = {"numpy", "torch", "lark", "networkx", "jinja2"} & set(sys.modules)
-print(seconds, sorted(heavy))
+print(sorted({"numpy", "torch", "lark", "networkx", "jinja2"} & set(sys.modules)))
 """
 
 
-def test_importing_is_cheap():
-    """In time of the processor: other work on the machine does not count."""
+def test_importing_brings_nothing_heavy():
+    """How long it takes is a row of `tile-ascend bench`."""
     environment = {"PYTHONPATH": ":".join(p for p in sys.path if p)}
-    runs = []
-    for _ in range(3):
-        output = subprocess.run(
-            [sys.executable, "-c", MEASURE], env=environment, capture_output=True, text=True,
-            check=True,
-        ).stdout  # fmt: skip
-        seconds, heavy = output.split(maxsplit=1)
-        assert heavy.strip() == "[]"
-        runs.append(float(seconds))
-    assert min(runs) < 0.15
+    output = subprocess.run(
+        [sys.executable, "-c", IMPORTED], env=environment, capture_output=True, text=True,
+        check=True,
+    ).stdout  # fmt: skip
+    assert output.strip() == "[]"
 
 
 def test_removed_names_say_what_to_write():
@@ -50,6 +42,7 @@ def test_names_can_be_listed_and_star_imported():
     assert names["serial"] is T.serial
 
 
+@pytest.mark.times
 def test_tracing_is_fast():
     lines = [
         "import tile_frontend as T",

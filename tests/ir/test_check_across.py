@@ -88,6 +88,7 @@ def test_every_cross_flag_of_flash_attention_matters(length: int) -> None:
         assert check_across(without(func, op)), op.loc
 
 
+@pytest.mark.times
 def test_long_flash_attention_takes_little_time() -> None:
     func = attention(65536)
     started = time.process_time()

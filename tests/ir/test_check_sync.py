@@ -105,6 +105,7 @@ def without(func: Func, op: Op) -> Func:
     return func.with_body(rewrite(func.launch.body, lambda s: () if s is op else s))
 
 
+@pytest.mark.times
 def test_flash_attention_takes_little_time() -> None:
     func = compiled("flash_attention")
     check_sync(func)
@@ -137,6 +138,7 @@ def straight(count: int, every: int) -> Func:
     return Func("straight", (), launch, Phase.SYNCED, here)
 
 
+@pytest.mark.times
 @pytest.mark.parametrize("every", [1, 10, 10_000], ids=["ordered", "partly", "hardly"])
 def test_two_thousand_operations_take_little_time(every: int) -> None:
     func = straight(2000, every)

@@ -264,6 +264,7 @@ def test_what_is_loaded_may_change() -> None:
     assert ever_meet(first, (loop, let), after, (loop, let), {})
 
 
+@pytest.mark.times
 def test_two_thousand_operations_take_little_time() -> None:
     b = Buffer("u", Memory.UB, FLOAT32, (Const(64), Const(64)), HERE)
     ops = []

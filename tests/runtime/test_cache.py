@@ -57,6 +57,7 @@ def test_a_cached_kernel_knows_all_a_new_one_knows(saxpy: Func) -> None:
     assert [p.name for p in second.lowered.params] == ["A", "B", "C", "s"]
 
 
+@pytest.mark.times
 def test_reload_takes_under_ten_milliseconds(saxpy: Func) -> None:
     compile(saxpy, out_idx=2)
     seconds = []

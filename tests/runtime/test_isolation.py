@@ -165,11 +165,9 @@ def test_the_last_call_before_a_crash_is_told(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["loop", "sleep", "printing"])
 def test_a_kernel_that_never_ends(name: str) -> None:
-    begin = time.monotonic()
     fault = misdeed(name, timeout=0.5)[0].error
     assert fault is not None and fault.kind == "time-out" and "0.5 s" in fault.text
     assert (fault.line, fault.core) == (FIRST_LINE + list(MISDEEDS).index(name), "aiv0")
-    assert time.monotonic() - begin < 5
 
 
 def test_a_kernel_that_ignores_signals() -> None:
@@ -220,17 +218,15 @@ def children() -> set[str]:
 
 
 def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many runs, good and bad: no file, no descriptor, no process, and not much time."""
+    """Many runs, good and bad: no file, no descriptor, no process."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     misdeed("nothing")
     descriptors = set(os.listdir("/proc/self/fd"))
     before, cached = children(), sorted(KernelCache(Path(module_files())).root.rglob("*"))
     shared = set(os.listdir("/dev/shm"))
-    begin = time.monotonic()
     for _ in range(30):
         for name in ("nothing", "null", "child", "exit"):
             misdeed(name)
-    assert time.monotonic() - begin < 30
     assert set(os.listdir("/proc/self/fd")) == descriptors
     assert children() == before
     assert sorted(KernelCache(Path(module_files())).root.rglob("*")) == cached
@@ -255,6 +251,7 @@ def runners() -> list[str]:
     return found
 
 
+@pytest.mark.times
 def test_a_cached_kernel_starts_quickly() -> None:
     misdeed("nothing")
     times = []

@@ -327,6 +327,7 @@ def test_arguments_of_every_kind() -> None:
         KERNELS.run("types", d, 1 << 31, 0, 0.0, False)
 
 
+@pytest.mark.times
 def test_a_kernel_that_does_nothing_costs_microseconds() -> None:
     d = np.zeros(8, np.float32)
     KERNELS.run("empty", d)
