@@ -5,7 +5,7 @@ Not here: what follows from the order of statements (`liveness`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tile_ir import Buffer, For, If, Op, Region, Store
@@ -16,6 +16,7 @@ from tile_ir.opdef import Access, accesses, element_limit
 from tile_ir.walk import bodies, loads
 from tile_passes.analysis.loop_turns import Key, Names
 from tile_passes.analysis.runs import Spans
+from tile_passes.analysis.sure_writes import SureWrites
 
 Bytes = tuple[int, int]
 
@@ -50,7 +51,8 @@ class Node:
 
     What it adds to it reads unless its `condition` holds; of a branch that is the condition of the
     branch. `start` is where a loop starts that has something inside that asks for its turn. `fills`
-    is what it, or a group of statements it begins, writes before it reads it (`sure_writes`).
+    is what it, or a group of statements it begins, writes before it reads it, and `spares` what a
+    loop does not read from before itself (`sure_writes`).
     """
 
     stmt: Stmt
@@ -59,6 +61,7 @@ class Node:
     writes: list[tuple[int, Bytes | None]]
     inner: tuple[list[Node], ...]
     fills: Sequence[tuple[int, Bytes]] = ()
+    spares: Sequence[tuple[int, Bytes]] = ()
     condition: Expr | None = None
     start: Expr | None = None
     asked: frozenset[Var] = frozenset()
@@ -67,6 +70,7 @@ class Node:
     added: int = 0
     kill: int = 0
     filled: int = 0
+    spared: int = 0
     read: int = 0
     written: int = 0
     defined: int = 0
@@ -86,9 +90,7 @@ class Node:
 class Uses:
     """Turns statements into nodes; `all` has them in textual order."""
 
-    def __init__(
-        self, buffers: dict[Buffer, tuple[int, int]], sure: dict[int, dict[int, Spans]]
-    ) -> None:
+    def __init__(self, buffers: dict[Buffer, tuple[int, int]], sure: SureWrites) -> None:
         self.buffers = buffers
         self.sure = sure
         self.all: list[Node] = []
@@ -96,8 +98,9 @@ class Uses:
     def nodes(self, body: Body, names: Names = _NO_NAMES) -> list[Node]:
         result = []
         for stmt in body:
-            sure = self.sure.get(id(stmt), {})
-            node = Node(stmt, [], [], [], (), [(b, s) for b, spans in sure.items() for s in spans])
+            fills = _listed(self.sure.found.get(id(stmt), {}))
+            spares = _listed(self.sure.unread.get(id(stmt), {}))
+            node = Node(stmt, [], [], [], (), fills, spares)
             self.all.append(node)
             if not isinstance(stmt, Op) or not _is_constant(stmt):
                 for load in loads(stmt):
@@ -136,6 +139,10 @@ class Uses:
             node.condition = names.spelled(unless)
         elif not unless.value:
             node.reads.append(use)
+
+
+def _listed(found: Mapping[int, Spans]) -> list[tuple[int, Bytes]]:
+    return [(root, span) for root, spans in found.items() for span in spans]
 
 
 def _ask(node: Node, names: Names) -> None:
@@ -201,7 +208,13 @@ class Pieces:
     def of(nodes: Iterable[Node], sizes: Sequence[int]) -> Pieces:
         ends: list[set[int]] = [{0, size} for size in sizes]
         for node in nodes:
-            for root, piece in (*node.reads, *node.adds, *node.writes, *node.fills):
+            for root, piece in (
+                *node.reads,
+                *node.adds,
+                *node.writes,
+                *node.fills,
+                *node.spares,
+            ):
                 if piece is not None:
                     ends[root].update(piece)
         owner = list(range(len(sizes)))
@@ -230,6 +243,8 @@ class Pieces:
             node.written |= 1 << root
         for root, piece in node.fills:
             node.filled |= self._of(root, piece, inside=True)
+        for root, piece in node.spares:
+            node.spared |= self._of(root, piece, inside=True)
         for root, _ in node.writes:
             whole = self.whole[root]
             if node.kill & whole == whole and not node.read >> root & 1:

@@ -46,17 +46,21 @@ class _Effects:
 @dataclass(slots=True)
 class SureWrites:
     """`found` has, by the identity of a statement, the bytes by buffer that it surely writes before
-    it reads them. A loop does; of a group of statements it is told at the branch that begins it."""
+    it reads them. A loop does; of a group of statements it is told at the branch that begins it.
+    `unread` has the bytes that no round of a loop reads unless that round has written them; which
+    ones it writes may be open: a slot by the number of the round.
+    """
 
     roots: Roots
     sizes: Sequence[int]
     found: dict[int, dict[int, Spans]] = field(default_factory=dict)
+    unread: dict[int, dict[int, Spans]] = field(default_factory=dict)
 
     @staticmethod
-    def of(body: Body, roots: Roots, sizes: Sequence[int]) -> dict[int, dict[int, Spans]]:
+    def of(body: Body, roots: Roots, sizes: Sequence[int]) -> SureWrites:
         writes = SureWrites(roots, sizes)
         writes._block(body, Names(), True)
-        return writes.found
+        return writes
 
     def _block(self, body: Sequence[Stmt], names: Names, tell: bool) -> _Effects:
         """`tell` unless the statements are rewritten to what holds on one way only."""
@@ -92,6 +96,8 @@ class SureWrites:
                 return effects
             case While(body=body):
                 inside = self._block(body, names, tell)
+                if tell:
+                    self._tell_unread(stmt, inside)
                 return self._then(own, _Effects(exposed=inside.exposed))
             case Section(body=body):
                 return self._block(body, names, tell)
@@ -111,6 +117,8 @@ class SureWrites:
 
     def _loop(self, loop: For, names: Names, tell: bool) -> _Effects:
         inside = self._block(loop.body, names.inside(loop), tell)
+        if tell:
+            self._tell_unread(loop, inside)
         start, stop = names.spelled(loop.start), names.spelled(loop.stop)
         rounds = constant_value(simplify(stop - start))
         if rounds is not None and rounds <= 0:
@@ -165,6 +173,12 @@ class SureWrites:
         first = effects.written.fixed_apart_from(effects.exposed)
         if first and not effects.leaves:
             self.found[id(stmt)] = first
+
+    def _tell_unread(self, loop: For | While, inside: _Effects) -> None:
+        written = {root for root, _ in inside.written.spans}
+        found = whole(written, self.sizes).fixed_apart_from(inside.exposed)
+        if found:
+            self.unread[id(loop)] = found
 
     def _then(self, one: _Effects, two: _Effects) -> _Effects:
         return _Effects(

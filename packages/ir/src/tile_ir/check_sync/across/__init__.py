@@ -17,8 +17,10 @@ from tile_ir.bounds import EVERYTHING
 from tile_ir.check_sync.across.accesses import Accesses
 from tile_ir.check_sync.across.choices import Again, Path
 from tile_ir.check_sync.across.findings import Findings
-from tile_ir.check_sync.across.run import BlockRun, Budget, Stop, TooLong, shape_of
+from tile_ir.check_sync.across.rounds import Depth
+from tile_ir.check_sync.across.run import BlockRun, Budget, Stop, TooLong
 from tile_ir.check_sync.across.samples import Samples
+from tile_ir.check_sync.across.shape import shape_of
 from tile_ir.check_sync.across.streams import NAMES, Stream, signals, streams_of
 from tile_ir.check_sync.across.values import Values
 from tile_ir.diagnostics import Diagnostic
@@ -28,9 +30,9 @@ from tile_ir.walk import Ranges, launch_ranges
 from tile_ir.walk import walk as walk_statements
 
 # Statements run at most: with every round of every loop; with just enough rounds of long loops to
-# see that nothing changes; with enough to overflow a counter; and with all rounds again, to confirm
-# what was found in fewer.
-WHOLE, BRIEF, SHORT, CONFIRM = 8_000, 40_000, 40_000, 40_000
+# see that nothing changes; with enough to overflow a counter in the innermost loops, then in all;
+# and with all rounds again, to confirm what was found in fewer.
+WHOLE, BRIEF, SHORT, LONG, CONFIRM = 8_000, 40_000, 40_000, 80_000, 40_000
 MOST_WAYS = 400
 
 
@@ -43,14 +45,19 @@ def check_across(func: Func) -> list[Diagnostic]:
     whole = proof.attempt(WHOLE)
     if whole is None and not any(map(signals, streams)):
         return proof.given_up()
-    if whole is not None:
+    if whole is not None and not whole.growing:
         return whole.all()
-    brief = proof.attempt(BRIEF, reduced=True, brief=True)
+    brief = proof.attempt(BRIEF, reduced=True, depth=Depth.BRIEF)
     if brief is not None and not brief.growing and not brief.errors():
         return brief.all()
     short = proof.attempt(SHORT, reduced=True) if brief is None or brief.growing else brief
     if short is not None and not short.all():
         return []
+    if short is not None and short.growing:
+        # What rises in few rounds may come to an end in many.
+        long = proof.attempt(LONG, reduced=True, depth=Depth.LONG)
+        if long is not None and not long.all():
+            return []
     # What was found in fewer rounds than there are may be due to that.
     confirmed = proof.attempt(CONFIRM) if short is not None else None
     for found in (confirmed, short, brief):
@@ -75,14 +82,14 @@ class _Proof:
         self.partly = Findings()
 
     def attempt(
-        self, statements: int, reduced: bool = False, brief: bool = False
+        self, statements: int, reduced: bool = False, depth: Depth = Depth.SHORT
     ) -> Findings | None:
         """What is found on all ways; None if the budget does not last."""
         self.accesses.tries.clear()
         findings, budget, path = Findings(), Budget(statements), Path(self.known)
         for _ in range(MOST_WAYS):
             try:
-                self._way(path, findings, budget, reduced, brief)
+                self._way(path, findings, budget, reduced, depth)
             except TooLong:
                 self.partly = findings
                 return None
@@ -92,7 +99,7 @@ class _Proof:
         return None
 
     def _way(
-        self, path: Path, findings: Findings, budget: Budget, reduced: bool, brief: bool
+        self, path: Path, findings: Findings, budget: Budget, reduced: bool, depth: Depth
     ) -> None:
         while True:
             # What a choice fixes is not known before it is made: begin again with it.
@@ -106,7 +113,7 @@ class _Proof:
                 trial,
                 budget,
                 reduced,
-                brief,
+                depth,
             )
             try:
                 run.run()

@@ -3,12 +3,12 @@ nothing orders."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from tile_ir.bounds import linear_form
-from tile_ir.check_sync.across.choices import Path
+from tile_ir.check_sync.across.choices import Path, normal_form
 from tile_ir.check_sync.across.clocks import WIDTH, Clock
 from tile_ir.check_sync.across.samples import Guard, Samples, meet_somewhere
 from tile_ir.check_sync.across.streams import Site, conflict
@@ -109,6 +109,9 @@ class Accesses:
         which = self._meet(other, then, site, now, path)
         if which is None:
             return None
+        # Rounds left out may take other ways than those that stand for them.
+        if not self.skipped and _exclude_each_other(then.guards, now.guards):
+            return None
         a, b = divmod(which, len(site.touches))
         alike = other.stmt is site.stmt and then.rounds == now.rounds
         alike = alike and then.regions == now.regions
@@ -198,6 +201,16 @@ class Accesses:
                     if steps is None or steps != others:
                         return False
         return True
+
+
+def _exclude_each_other(one: Iterable[Guard], two: Iterable[Guard]) -> bool:
+    """Whether no run fulfils both: a condition that holds for one does not for the other."""
+    held = {key: truth is direct for c, truth in one for key, direct in (normal_form(c),)}
+    return any(
+        held.get(key, truth is direct) != (truth is direct)
+        for c, truth in two
+        for key, direct in (normal_form(c),)
+    )
 
 
 def _steps(offset: Expr, loops: list[Var], period: int) -> tuple[int, ...] | None:

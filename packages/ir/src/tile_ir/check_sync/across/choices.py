@@ -163,7 +163,7 @@ class Path:
                 if absorbing in sides:
                     return absorbing
                 return None if None in sides else not absorbing
-        key, direct = _normal(condition)
+        key, direct = normal_form(condition)
         made = self.by_key.get(key)
         if made is not None:
             return bool(made.answer) is direct
@@ -199,7 +199,7 @@ class Path:
                 return self.choose(a, asked) and self.choose(b, asked)
             case Binary(op="or", left=a, right=b):
                 return self.choose(a, asked) or self.choose(b, asked)
-        key, direct = _normal(condition)
+        key, direct = normal_form(condition)
         before = sum(1 for c in self.choices if c.asked == asked)
         both = (1, 0) if direct else (0, 1)
         options = both if before < MOST_TIMES else both[:1]
@@ -223,7 +223,7 @@ def _size(expr: Expr) -> int:
     return sum(1 for _ in walk(expr))
 
 
-def _normal(condition: Expr) -> tuple[Expr, bool]:
+def normal_form(condition: Expr) -> tuple[Expr, bool]:
     """A comparison as `x >= 0` or an equation, and whether it is that or its contrary."""
     match condition:
         case Binary(op="!=", left=a, right=b):
@@ -274,4 +274,4 @@ def _solved(trips: Expr, options: list[int]) -> tuple[Var, tuple[Expr, ...]] | N
     return var, tuple(Const(factor * (n - shift), var.dtype) for n in options)
 
 
-__all__ = ["Again", "Choice", "Path"]
+__all__ = ["Again", "Choice", "Path", "normal_form"]

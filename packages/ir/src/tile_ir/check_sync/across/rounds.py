@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from enum import Enum, auto
 from functools import cached_property
 
 from tile_ir.bounds import Interval, simplify
@@ -25,6 +26,16 @@ MANY = 17
 MOST_PHASES = 16
 # More small numbers of rounds than this are not tried.
 MOST_SMALL = 8
+
+
+class Depth(Enum):
+    """How many rounds are run of loops of which the text does not say how often they run, and which
+    have signals: enough to see what changes from round to round; in the innermost ones so many that
+    a counter overflows; in all of them."""
+
+    BRIEF = auto()
+    SHORT = auto()
+    LONG = auto()
 
 
 class Rounds:
@@ -100,28 +111,34 @@ class Rounds:
         ways = (e for s, e in self.asked if not isinstance(s, Op))
         return sorted({m for e in (*ids, *ways) for m in moduli_of(e, var)})
 
-    def tried(self, brief: bool, period: int) -> Iterable[int]:
-        """Numbers of rounds that stand for all others; without those that overflow a counter if
-        `brief`. `period` is that of all loops."""
+    def tried(self, depth: Depth, period: int) -> Iterable[int]:
+        """Numbers of rounds that stand for all others; without those that overflow a counter where
+        `depth` says so. `period` is that of all loops."""
         small = min(max(4, self.period + 2), MOST_SMALL)
-        if brief and self.signals:
+        if depth is Depth.BRIEF and self.signals:
             small = 2 * period + 4  # enough to see what rises, in a loop of fewer rounds too
         yield from (2, 1, 0)
         yield from range(3, small)
-        if self.signals and self.innermost and not brief:
+        if self.overflows(depth):
             first = max(MANY, small)
             yield from range(first, first + self.period)
         elif self.period > 1 and small <= self.period:
             yield from range(small, small + self.period)
 
+    def overflows(self, depth: Depth) -> bool:
+        """Whether so many rounds are tried that a counter that rises overflows."""
+        if not self.signals or depth is Depth.BRIEF:
+            return False
+        return self.innermost or depth is Depth.LONG
+
     def of(
-        self, count: int, values: Values, known: Ranges, brief: bool, period: int
+        self, count: int, values: Values, known: Ranges, depth: Depth, period: int
     ) -> Iterable[int]:
         """Some rounds at both ends, with as many left out as keep the phase of the last one; all
         of them if those between are not alike. `period` is that of all loops, so that those of two
         cores are cut alike."""
         limit = 2 * period + 2
-        if self.signals and not brief:
+        if self.signals and depth is not Depth.BRIEF:
             limit += MANY
         if count <= limit + period or period % self.period:
             return range(count)
@@ -164,4 +181,4 @@ def _both_ends(first: int, skipped: int, count: int) -> Iterator[int]:
     yield from range(first + skipped, count)
 
 
-__all__ = ["MOST_PHASES", "Rounds"]
+__all__ = ["MANY", "MOST_PHASES", "Depth", "Rounds"]

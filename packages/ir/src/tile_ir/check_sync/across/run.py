@@ -8,22 +8,23 @@ if the clock of one knows of the other.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
 
 from tile_ir.check_sync.across.accesses import Accesses
 from tile_ir.check_sync.across.choices import Path
 from tile_ir.check_sync.across.clocks import CoreClocks, joined
+from tile_ir.check_sync.across.counted_while import rounds_left
 from tile_ir.check_sync.across.counters import MOST, Counters
 from tile_ir.check_sync.across.findings import Findings
-from tile_ir.check_sync.across.rounds import MOST_PHASES, Rounds
+from tile_ir.check_sync.across.rounds import MANY, Depth
 from tile_ir.check_sync.across.samples import Guard
+from tile_ir.check_sync.across.shape import Shape
 from tile_ir.check_sync.across.streams import CROSS, NAMES, Stream
 from tile_ir.check_sync.across.values import Values
 from tile_ir.check_sync.loops import FLAGS
 from tile_ir.check_sync.state import NUMBER
-from tile_ir.expr import Expr, Var, constant_value, walk
+from tile_ir.expr import Expr, constant_value
 from tile_ir.machine import Memory, Pipe
 from tile_ir.nodes import Body, Break, For, If, Let, Op, Store, While
 from tile_ir.opdef import Effect, pipe_of
@@ -58,58 +59,6 @@ class Budget:
         self.proofs = path.proofs
         if self.left < 0:
             raise TooLong
-
-
-def shape_of(streams: Iterable[Stream]) -> Shape:
-    """Nothing is known yet but after how many rounds the loops of all streams are the same."""
-    period = 1
-    defined: dict[Var, tuple[Expr, ...]] = {}
-    for stream in streams:
-        for stmt in walk_statements(stream.body):
-            if isinstance(stmt, Let):
-                defined[stmt.var] = (stmt.value,)
-            if isinstance(stmt, For):
-                defined[stmt.var] = stmt.start, stmt.stop
-                both = math.lcm(period, Rounds(stmt).period)
-                period = both if both <= MOST_PHASES else period
-    return Shape(period, defined)
-
-
-@dataclass(slots=True)
-class Shape:
-    """What is found out about statements once, for all runs. `defined` has what variables are made
-    of."""
-
-    period: int
-    defined: dict[Var, tuple[Expr, ...]] = field(default_factory=dict)
-    rounds: dict[int, Rounds] = field(default_factory=dict)
-    signalling: dict[int, bool] = field(default_factory=dict)
-
-    def of(self, loop: For | While) -> Rounds:
-        found = self.rounds.get(id(loop))
-        if found is None:
-            found = self.rounds[id(loop)] = Rounds(loop)
-        return found
-
-    def behind(self, expr: Expr) -> frozenset[Var]:
-        """The variables an expression depends on, those of definitions and bounds included."""
-        found: set[Var] = set()
-        waiting = [expr]
-        while waiting:
-            new = {e for e in walk(waiting.pop()) if isinstance(e, Var)} - found
-            found |= new
-            waiting += [e for v in new for e in self.defined.get(v, ())]
-        return frozenset(found)
-
-    def signals(self, stmt: If | While) -> bool:
-        """Whether other cores, or the loop around, have to do with a branch."""
-        found = self.signalling.get(id(stmt))
-        if found is None:
-            found = self.signalling[id(stmt)] = any(
-                isinstance(s, Break) or (isinstance(s, Op) and s.opdef.effect in CROSS)
-                for s in walk_statements((stmt,))
-            )
-        return found
 
 
 class CoreRun:
@@ -239,10 +188,10 @@ class CoreRun:
         start = self.values.value(loop.start)
         trips = self.values.value(rounds.trips)
         path = self.block.path
-        count = path.count(trips, rounds.trips, rounds.tried(self.block.brief, shape.period))
+        count = path.count(trips, rounds.trips, rounds.tried(self.block.depth, shape.period))
         turns: Sequence[int] = range(count)
         if self.block.reduced:
-            turns = tuple(rounds.of(count, self.values, path.known, self.block.brief, shape.period))
+            turns = tuple(rounds.of(count, self.values, path.known, self.block.depth, shape.period))
             if len(turns) < count:
                 self.block.accesses.skipped.add(loop.var)
         held: list[int] = []
@@ -252,21 +201,26 @@ class CoreRun:
                 return
             if rounds.signals:
                 held.append(self.block.counters.held())
-        if self.block.brief or not rounds.innermost:
-            self.watch(loop, rounds.period, held, count)
+        open_end = constant_value(trips) is None
+        chosen = open_end or not shape.behind(rounds.trips).isdisjoint(path.given())
+        self.watch(loop, held, count, chosen)
 
-    def watch(self, loop: For, step: int, held: list[int], count: int) -> None:
+    def watch(self, loop: For | While, held: list[int], count: int, chosen: bool) -> None:
         """Whether a counter rises from round to round, and passes its limit in those left out. How
-        often a loop runs in the end may be open."""
+        often a loop runs in the end is open where it was `chosen`."""
         path = self.block.path
-        shape = self.block.shape
-        trips = shape.of(loop).trips
-        open_end = constant_value(self.values.value(trips)) is None
-        chosen = open_end or not shape.behind(trips).isdisjoint(path.given())
+        rounds = self.block.shape.of(loop)
+        step = rounds.period
+        depth = self.block.depth
+        if depth is Depth.SHORT and rounds.innermost:
+            return
+        if depth is Depth.LONG and chosen and count < MANY:
+            return
         most = path.most_rounds() if chosen else count
         if len(held) <= 2 * step or (len(held) == count and not chosen):
             return
-        rise = held[-1] - held[-1 - step]
+        # Once is not enough: the first rounds may fill what is then kept full.
+        rise = min(held[-1] - held[-1 - step], held[-1 - step] - held[-1 - 2 * step])
         if rise > 0 and self.block.counters.peak() + rise * (most - len(held)) / step > MOST:
             self.block.growing.append(loop)
 
@@ -274,17 +228,7 @@ class CoreRun:
         """A `while` with signals runs as often as the text says; of another one, what is known
         after none, one and some rounds."""
         if self.block.shape.signals(loop):
-            while (truth := self.block.path.truth(self.values.value(loop.condition))) is not False:
-                self.block.budget.spend(self.block.path)
-                if truth is None:
-                    self.block.findings.unproved(
-                        loop.loc,
-                        "how often this loop runs cannot be told",
-                        "take a loop over a range",
-                    )
-                    raise Stop
-                if (yield from self.body(loop.body)):
-                    return
+            yield from self.counted(loop)
             return
         for _ in range(WHILE_ROUNDS):
             before, scalars = self.clocks.fork(), self.values.save()
@@ -294,6 +238,39 @@ class CoreRun:
             yield from self.body(loop.body)
             self.clocks.meet(before)
             self.values.meet(scalars)
+
+
+    def counted(self, loop: While) -> Generator[None]:
+        """A `while` with signals: condition by condition, or so many rounds as are left from where
+        a condition is open."""
+        path, rounds = self.block.path, self.block.shape.of(loop)
+        count: int | None = None
+        held: list[int] = []
+        while count is None or len(held) < count:
+            if count is None:
+                truth = path.truth(self.values.value(loop.condition))
+                if truth is False:
+                    break
+                if truth is None:
+                    tried = rounds.tried(self.block.depth, self.block.shape.period)
+                    count = len(held) + path.count(self.left(loop), loop.condition, tried)
+                    continue
+            self.block.budget.spend(path)
+            if (yield from self.body(loop.body)):
+                return
+            held.append(self.block.counters.held())
+        given = not self.block.shape.behind(loop.condition).isdisjoint(path.given())
+        self.watch(loop, held, len(held), count is not None or given)
+
+    def left(self, loop: While) -> Expr:
+        """How many rounds are left."""
+        found = rounds_left(loop, self.values)
+        if found is None:
+            self.block.findings.unproved(
+                loop.loc, "how often this loop runs cannot be told", "take a loop over a range"
+            )
+            raise Stop
+        return found
 
 
 class BlockRun:
@@ -310,7 +287,7 @@ class BlockRun:
         findings: Findings,
         budget: Budget,
         reduced: bool,
-        brief: bool,
+        depth: Depth,
     ) -> None:
         self.path = path
         self.accesses = accesses
@@ -318,8 +295,8 @@ class BlockRun:
         self.findings = findings
         self.budget = budget
         self.reduced = reduced
-        self.brief = brief
-        self.growing: list[For] = []
+        self.depth = depth
+        self.growing: list[For | While] = []
         self.counters = Counters(tuple(s.core for s in streams))
         accesses.begin()
         self.cores = [CoreRun(s, self, values[s.core]) for s in streams]
@@ -388,4 +365,4 @@ class BlockRun:
             self.findings.alone(lane, number, op)
 
 
-__all__ = ["BlockRun", "Budget", "Shape", "Stop", "TooLong", "shape_of"]
+__all__ = ["BlockRun", "Budget", "Stop", "TooLong"]
