@@ -24,7 +24,7 @@ def test_mixed_kernels(first: int) -> None:
             "`python -m fuzz 1 --mixed --seed SEED` makes it small"
         )
     assert sum(tally.refused.values()) <= CHUNK // 10, tally.refusals
-    assert len(tally.unproved) <= CHUNK // 5, tally.unproved
+    assert len(tally.unproved) <= CHUNK // 25, tally.unproved
 
 
 def test_cross_core_flags_are_needed() -> None:

@@ -121,7 +121,13 @@ def _other_remainders(start_a: Expr, start_b: Expr, span: float, ranges: Ranges)
     terms, constant = linear_form(difference)
     step = math.gcd(modulus, *terms.values())
     between = interval(difference, ranges)
-    return constant % step != 0 or (between.low > 0 and between.high < modulus)
+    if constant % step != 0:
+        return True
+    if between.low == -INF or between.high == INF:
+        return False
+    # No multiple of the modulus lies between.
+    below = between.low // modulus * modulus
+    return between.low > below and between.high < below + modulus
 
 
 def _forced(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tile_ir.bounds import interval
+from tile_ir.bounds import INF, Interval, interval
 from tile_ir.check_sync.conditions import Facts, Place, facts_in
 from tile_ir.check_sync.loops import Node, Plan
 from tile_ir.check_sync.sites import rounds_of
@@ -58,7 +58,7 @@ def iteration(loop: For | While, plan: Plan, node: Node, frame: Any, context: Co
     values, known = context.values, {**context.known, loop.var: loop_range(loop, context.known)}
     if plan.modulus > 1:
         step = rounds_of(loop.var)
-        known[step] = interval(loop.var // plan.modulus, known)
+        known[step] = _rounds(known[loop.var], phase, plan.modulus)
         values = {**values, loop.var: step * plan.modulus + phase}
     places = context.places if plan.apart == 0 else (*context.places, (loop, place))
     facts = (*context.facts, *facts_in(loop, context.plain))
@@ -72,6 +72,13 @@ def iteration(loop: For | While, plan: Plan, node: Node, frame: Any, context: Co
         places=places,
         facts=facts,
     )
+
+
+def _rounds(span: Interval, phase: int, modulus: int) -> Interval:
+    """The numbers k for which `k * modulus + phase` lies in a span."""
+    low = -INF if span.low == -INF else -((phase - span.low) // modulus)
+    high = INF if span.high == INF else (span.high - phase) // modulus
+    return Interval(low, max(low, high))
 
 
 def defined_inside(loop: For | While) -> frozenset[Var]:
