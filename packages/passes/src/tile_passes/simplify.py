@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from tile_ir import For, Func, If, Phase, Target
 from tile_ir.bounds import interval, narrow
+from tile_ir.dtypes import BOOL
 from tile_ir.expr import Const, Expr
-from tile_ir.nodes import Body, Stmt
+from tile_ir.nodes import Body, Let, Stmt
 from tile_ir.walk import (
     Ranges,
     bodies,
     launch_ranges,
     map_own_expressions,
     ranges_inside,
+    replace_in,
     with_bodies,
     with_ranges,
 )
 from tile_passes.passdef import ir_pass
+
+# What conditions with a name are known to be.
+Truths = Mapping[Expr, Expr]
 
 
 @ir_pass(needs=Phase.BUILT, optional=True)
@@ -27,16 +33,20 @@ def simplify(func: Func, target: Target) -> Func:
     Needs, gives: any phase. Idea: interval propagation top-down. Limits: no relations between
     variables are used.
     """
-    return func.with_body(_body(func.launch.body, launch_ranges(func)))
+    return func.with_body(_body(func.launch.body, launch_ranges(func), {}))
 
 
-def _body(body: Body, ranges: Ranges) -> Body:
+def _body(body: Body, ranges: Ranges, truths: Truths) -> Body:
     result: list[Stmt] = []
     changed = False
     for stmt, known in with_ranges(body, ranges):
-        pieces = _pieces(map_own_expressions(stmt, partial(_narrowed, ranges=known)), known)
+        plain = map_own_expressions(stmt, partial(_narrowed, ranges=known))
+        pieces = _pieces(plain, known, truths)
         changed = changed or len(pieces) != 1 or pieces[0] is not stmt
         result.extend(pieces)
+        match plain:
+            case Let(var=var, value=Const() as value) if var.dtype == BOOL:
+                truths = {**truths, var: value}
     return tuple(result) if changed else body
 
 
@@ -45,12 +55,14 @@ def _narrowed(expr: Expr, ranges: Ranges) -> Expr:
     return expr if new == expr else new
 
 
-def _pieces(stmt: Stmt, known: Ranges) -> Body:
+def _pieces(stmt: Stmt, known: Ranges, truths: Truths) -> Body:
     """What is left of a statement once its inner statements are simplified."""
     match stmt:
-        case If(condition=Const(value=value)):
-            return _body(stmt.then if value else stmt.orelse, known)
+        case If(condition=condition):
+            decided = narrow(replace_in(condition, truths.get), known) if truths else condition
+            if isinstance(decided, Const):
+                return _body(stmt.then if decided.value else stmt.orelse, known, truths)
         case For(start=start, stop=stop) if interval(narrow(stop - start, known), known).high <= 0:
             return ()
     inside = ranges_inside(stmt, known)
-    return (with_bodies(stmt, tuple(_body(b, inside) for b in bodies(stmt))),)
+    return (with_bodies(stmt, tuple(_body(b, inside, truths) for b in bodies(stmt))),)
