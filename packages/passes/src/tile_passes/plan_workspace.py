@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
-from tile_ir import Automatic, Core, Func, If, KernelError, Op, Phase, Section, Target
+from tile_ir import Automatic, Diagnostic, Func, If, KernelError, Op, Phase, Section, Target
 from tile_ir.expr import Const, Expr, Var
 from tile_ir.expr import walk as walk_expr
 from tile_ir.machine import Memory
@@ -30,7 +30,8 @@ def plan_workspace(func: Func, target: Target) -> Func:
     vector cores stays where the copy stood, that of the cube core leaves the loops over rows and
     the branches over lanes around it, as one copy where that is what the vector cores do together,
     else with these loops and branches, for each lane; data is fetched right before it is first
-    used. The order between the cores becomes the compiler's (`Automatic.CROSS`). Limits: the
+    used. The order between the cores becomes the compiler's (`Automatic.CROSS`). Where such a copy
+    stands in the scope of one core, the scopes of the kernel are left out. Limits: the
     buffer of the cube core has a static shape; one workspace per copy.
     """
     statements = list(walk(func.launch.body))
@@ -47,6 +48,10 @@ def plan_workspace(func: Func, target: Target) -> Func:
             copy.loc,
             "remove the cross-core flags, or declare a workspace tensor and copy to and from it",
         )
+    scoped = _in_a_scope(func.launch.body)
+    if scoped is not None:
+        opened = func.with_body(_without_scopes(func.launch.body))
+        func = replace(opened, remarks=(*func.remarks, _scopes_left_out(scoped)))
     planner = _Planner(func)
     body = planner.body(func.launch.body)
     params = (*func.params, *planner.workspaces)
@@ -128,10 +133,6 @@ class _Planner:
         return waiting
 
     def stmt(self, stmt: Stmt) -> tuple[Stmt, list[CubeHalf]]:
-        if isinstance(stmt, Section):
-            crossing = next((s for s in walk(stmt.body) if _crosses(s)), None)
-            if crossing is not None:
-                raise _inside_scope(crossing, stmt.core)
         if isinstance(stmt, Op) and _crosses(stmt):
             return self.copy(stmt)
         inner: list[Body] = []
@@ -232,16 +233,34 @@ def _crosses(stmt: Stmt) -> bool:
     return isinstance(stmt, Op) and goes_through_workspace(stmt)
 
 
-def _inside_scope(copy: Stmt, core: Core) -> KernelError:
+def _without_scopes(body: Body) -> Body:
+    """The statements of all scopes where these stand."""
+    result: list[Stmt] = []
+    for stmt in body:
+        if isinstance(stmt, Section):
+            result.extend(_without_scopes(stmt.body))
+        else:
+            result.append(with_bodies(stmt, tuple(_without_scopes(b) for b in bodies(stmt))))
+    return tuple(result)
+
+
+def _in_a_scope(body: Body) -> Stmt | None:
+    """The first copy between the cores that stands in the scope of one."""
+    sections = (s for s in walk(body) if isinstance(s, Section))
+    return next((s for section in sections for s in walk(section.body) if _crosses(s)), None)
+
+
+def _scopes_left_out(copy: Stmt) -> Diagnostic:
     assert isinstance(copy, Op), "copies are operations"
     src, dst = copy.region("src").buffer, copy.region("dst").buffer
-    letter = "C" if core is Core.CUBE else "V"
-    return KernelError(
-        "wrong-scope",
+    return Diagnostic(
+        "scope-left-out",
         f"a copy from `{src.name}` in {src.memory.value} to `{dst.name}` in {dst.memory.value} "
-        f'takes both kinds of core, but stands in T.Scope("{letter}")',
+        "takes both kinds of core: the scopes of this kernel do not count, each statement runs "
+        "where its memories are",
         copy.loc,
-        "remove the scopes, or declare a workspace tensor and copy to it here and from it there",
+        "remove the scopes",
+        "warning",
     )
 
 
