@@ -32,9 +32,11 @@ def unbroken(spans: Spans) -> Spans:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Blocks, and which of them are needed at the same time."""
+    """Blocks, and which of them are needed at the same time. Those of a pair in `apart` share no
+    unit whenever they are needed."""
 
     blocks: tuple[Block, ...]
+    apart: frozenset[tuple[int, int]] = frozenset()
 
     @cached_property
     def meetings(self) -> tuple[list[set[int]], list[frozenset[int]]]:
@@ -63,6 +65,11 @@ class Blocks:
                 meets[number] |= active
                 active.add(number)
                 grown = True
+        for one, other in sorted(self.apart):
+            if other not in meets[one]:
+                meets[one].add(other)
+                meets[other].add(one)
+                together.append(frozenset((one, other)))
         return meets, list(dict.fromkeys(together))
 
     @cached_property
@@ -93,7 +100,8 @@ def place(blocks: Blocks, room: Room, limit: int) -> Placement:
             if found is not None:
                 return Placement(tuple(found[i] for i in range(len(found))), "first fit")
     # Blocks without gaps in their times are the easier ones.
-    kept = Blocks(tuple(Block(b.size, unbroken(b.spans)) for b in blocks.blocks))
+    unbroken_blocks = tuple(Block(b.size, unbroken(b.spans)) for b in blocks.blocks)
+    kept = Blocks(unbroken_blocks, blocks.apart)
     for order in _ORDERS:
         found = _first_fit(kept, range(len(kept.blocks)), room, order, fresh_first=False)
         if found is not None:

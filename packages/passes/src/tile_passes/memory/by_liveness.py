@@ -3,7 +3,7 @@ share bytes, and where that is not enough, operations write in place."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tile_ir import Alloc, Memory, Target
@@ -27,11 +27,19 @@ class Plan:
     certain: bool = True
 
 
+# Two buffers, by number.
+Pair = tuple[int, int]
+
+
 def plan_by_liveness(
-    live: Liveness, chances: Callable[[], Sequence[Reuse]], memory: Memory, target: Target
+    live: Liveness,
+    chances: Callable[[], Sequence[Reuse]],
+    memory: Memory,
+    target: Target,
+    apart: Collection[Pair] = (),
 ) -> Plan:
     """Addresses for the buffers of a memory that have none; `chances` is asked only if operations
-    have to write in place."""
+    have to write in place. The two of a pair in `apart`, the lower number first, share nothing."""
     align = target.alignment[memory]
     here = [i for i, a in enumerate(live.buffers) if a.buffer.memory is memory]
     free = [i for i in here if live.buffers[i].address is None]
@@ -40,7 +48,9 @@ def plan_by_liveness(
     bytes_free = sum(high - low for low, high in room) * align
     hard: list[tuple[list[list[int]], Blocks]] = []
     for groups in _groupings(live, chances, sizes, bytes_free):
-        blocks = _blocks(groups, live.spans, sizes, align)
+        if apart and _inside_a_group(groups, apart):
+            continue
+        blocks = _blocks(groups, live.spans, sizes, align, apart)
         found = place(blocks, room, SHORT_SEARCH)
         if found.addresses is not None:
             return Plan(_addresses(groups, found, live, align))
@@ -77,14 +87,25 @@ def _addresses(
     }
 
 
+def _inside_a_group(groups: list[list[int]], apart: Collection[Pair]) -> bool:
+    return any((a, b) in apart for g in groups for i, a in enumerate(g) for b in g[i + 1 :])
+
+
 def _blocks(
-    groups: list[list[int]], spans: Sequence[Spans], sizes: Mapping[int, int], align: int
+    groups: list[list[int]],
+    spans: Sequence[Spans],
+    sizes: Mapping[int, int],
+    align: int,
+    apart: Collection[Pair],
 ) -> Blocks:
+    group_of = {i: number for number, g in enumerate(groups) for i in g}
+    pairs = ((group_of[a], group_of[b]) for a, b in apart if a in group_of and b in group_of)
     return Blocks(
         tuple(
             Block(max(sizes[i] for i in g) // align, _joined([s for i in g for s in spans[i]]))
             for g in groups
-        )
+        ),
+        frozenset((min(p), max(p)) for p in pairs),
     )
 
 

@@ -1,0 +1,62 @@
+"""Which buffers lie on the same bytes because the compiler put them there. Who is in whose way is
+asked by what plans the order inside a core, and by what checks it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from tile_ir.footprint import buffer_bytes
+from tile_ir.machine import Memory
+from tile_ir.nodes import Alloc, Buffer
+from tile_ir.touched_bytes import Touch
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """Pairs of buffers with common bytes, of which the author of the kernel placed one at most, and
+    scratch, which operations share with themselves when they are run again. An alias shares by the
+    author's word. `roots` has the buffer that each name stands for."""
+
+    pairs: frozenset[frozenset[Buffer]]
+    scratch: frozenset[Buffer]
+    roots: dict[Buffer, Buffer]
+
+    @staticmethod
+    def of(allocs: Iterable[Alloc], placed: Collection[str]) -> Sharing:
+        """What the addresses of the allocations share; `placed` are the names of those that the
+        author of the kernel gave an address."""
+        here = [a for a in allocs if a.address is not None and a.buffer.memory is not Memory.VAR]
+        plain = [a for a in here if a.alias_of is None]
+        pairs = frozenset(
+            frozenset((a.buffer, b.buffer))
+            for i, a in enumerate(plain)
+            for b in plain[:i]
+            if _meet(a, b) and not (a.buffer.name in placed and b.buffer.name in placed)
+        )
+        scratch = frozenset(a.buffer for a in plain if a.scratch)
+        return Sharing(pairs, scratch, {a.buffer: a.alias_of or a.buffer for a in here})
+
+    def __bool__(self) -> bool:
+        return bool(self.pairs or self.scratch)
+
+    def clash(self, one: Touch, other: Touch) -> bool:
+        """Whether two touches are in each other's way by sharing alone."""
+        if not one.overlaps(other) or not (one.writes or other.writes):
+            return False
+        a, b = self.roots.get(one.region.buffer), self.roots.get(other.region.buffer)
+        if a is None or b is None:
+            return False
+        return a in self.scratch if a is b else frozenset((a, b)) in self.pairs
+
+
+def _meet(a: Alloc, b: Alloc) -> bool:
+    assert a.address is not None and b.address is not None, "both are placed"
+    return (
+        a.buffer.memory is b.buffer.memory
+        and a.address < b.address + buffer_bytes(b)
+        and b.address < a.address + buffer_bytes(a)
+    )
+
+
+__all__ = ["Sharing"]

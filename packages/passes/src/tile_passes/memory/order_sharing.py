@@ -1,0 +1,112 @@
+"""The order that sharing bytes asks for, where the order inside a core is the author's.
+
+Flags that are right for tiles of their own say nothing about who used their bytes before. Orders
+nothing but what the compiler's choice of addresses has put in each other's way.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from tile_ir import Buffer, Func, Memory, Section, Target
+from tile_ir.shared_bytes import Sharing
+from tile_ir.touched_bytes import Touch
+from tile_passes.sync.build_tree import build_tree
+from tile_passes.sync.conflicts import conflicts
+from tile_passes.sync.facts import Facts, State
+from tile_passes.sync.fences import Piece, Plan
+from tile_passes.sync.scalar_reads import name_scalar_reads
+from tile_passes.sync.search import Numbers, find_plan
+from tile_passes.sync.sections import order_sections
+from tile_passes.sync.settle import settle
+from tile_passes.sync.tree import Phases, Site, Tree
+
+Pair = frozenset[Buffer]
+
+
+def order_sharing(func: Func, sharing: Sharing, target: Target) -> Func:
+    """The planned function with flags and barriers between accesses of buffers that share bytes by
+    the compiler's choice, where those of its author do not order them already."""
+    if not sharing:
+        return func
+    made: list[Piece] = []
+
+    def plan(tree: Tree, target: Target) -> Plan:
+        numbers = Numbers(tree.free_bit())
+        wanted = _of_sharing(tree, conflicts(tree), sharing)
+        found = find_plan(tree, wanted, numbers)
+        settle(tree, wanted, found, numbers, target)
+        made.extend(found.pieces)
+        return found
+
+    ordered = order_sections(func, target, plan)
+    return ordered if made else func
+
+
+def _of_sharing(tree: Tree, found: list[int], sharing: Sharing) -> list[int]:
+    """The conflicts that are there because buffers share bytes. A signal to other cores speaks of
+    what its author wrote."""
+    result = [0] * len(found)
+    for site in tree.sites:
+        for bit, other, _ in tree.facts_of(found[site.bit]):
+            if any(sharing.clash(t, u) for t in site.touches for u in other.touches):
+                result[site.bit] |= 1 << bit
+    return result
+
+
+def unordered_reuse(func: Func) -> frozenset[Pair]:
+    """Buffers that would need new order if they shared bytes: somewhere the one is touched while an
+    access of the other, one of both writing, may still be under way. The function has addresses at
+    which no two buffers meet."""
+    func = name_scalar_reads(func)
+    roots = {a.buffer: a.alias_of or a.buffer for a in func.launch.allocs}
+    found: set[Pair] = set()
+    for stmt in func.launch.body:
+        if isinstance(stmt, Section):
+            _Reuse(build_tree(func, stmt), roots, found).run()
+    return frozenset(found)
+
+
+class _Reuse(Facts):
+    """One walk over a section as its author ordered it, in which every access of a memory is in the
+    way of all accesses of other buffers there."""
+
+    def __init__(self, tree: Tree, roots: dict[Buffer, Buffer], found: set[Pair]) -> None:
+        super().__init__(tree, _all_pairs(tree), Plan())
+        self.roots, self.found = roots, found
+        self.seen = [0] * len(tree.sites)
+
+    def uncovered(self, site: Site, need: int, state: State, phases: Phases) -> None:
+        fresh = need & ~self.seen[site.bit]
+        self.seen[site.bit] |= need
+        for _, other, _ in self.tree.facts_of(fresh):
+            for t in site.touches:
+                for u in other.touches:
+                    if t.place is u.place and isinstance(t.place, Memory) and _one_writes(t, u):
+                        pair = {self.roots[t.region.buffer], self.roots[u.region.buffer]}
+                        if len(pair) == 2:
+                            self.found.add(frozenset(pair))
+
+
+def _all_pairs(tree: Tree) -> list[int]:
+    writers: dict[Memory, int] = defaultdict(int)
+    everyone: dict[Memory, int] = defaultdict(int)
+    for site in tree.sites:
+        for t in site.touches:
+            if isinstance(t.place, Memory):
+                everyone[t.place] |= 1 << site.bit
+                if t.writes:
+                    writers[t.place] |= 1 << site.bit
+    result = [0] * len(tree.sites)
+    for site in tree.sites:
+        for t in site.touches:
+            if isinstance(t.place, Memory):
+                result[site.bit] |= everyone[t.place] if t.writes else writers[t.place]
+    return result
+
+
+def _one_writes(one: Touch, other: Touch) -> bool:
+    return one.writes or other.writes
+
+
+__all__ = ["order_sharing", "unordered_reuse"]
