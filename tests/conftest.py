@@ -16,7 +16,8 @@ def fresh_switches(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[None]:
-    """Every switch at its default, and an empty kernel cache for this test.
+    """Every switch at its default, and an empty kernel cache for this test. What the compiler
+    chose is proven for every kernel that a test builds.
 
     Only kernels go there: the simulator itself is built once, in the usual place, which
     TILE_CACHE_DIR names if the developer has moved it.
@@ -24,7 +25,7 @@ def fresh_switches(
     for switch in SWITCHES.values():
         if switch.name != "cache_dir":
             monkeypatch.delenv(switch.variable, raising=False)
-    with override(cache_dir=str(tmp_path_factory.mktemp("cache"))):
+    with override(cache_dir=str(tmp_path_factory.mktemp("cache")), prove=True):
         yield
 
 

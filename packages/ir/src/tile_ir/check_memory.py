@@ -39,6 +39,7 @@ from tile_ir.nodes import (
 from tile_ir.one_round import OneRound, step_of
 from tile_ir.opdef import element_limit
 from tile_ir.scratch_users import first_user
+from tile_ir.shared_bytes import Sharing
 from tile_ir.target import DEFAULT_TARGET, Target
 from tile_ir.touched_bytes import Touch, touches
 from tile_ir.verifier import problems
@@ -49,16 +50,19 @@ _PLACEMENT = frozenset({"phase-address", "address-alignment", "address-range", "
 _WINDOW = 6
 
 
-def check_memory(func: Func, target: Target = DEFAULT_TARGET) -> tuple[Diagnostic, ...]:
+def check_memory(
+    func: Func, target: Target = DEFAULT_TARGET, sharing: Sharing | None = None
+) -> tuple[Diagnostic, ...]:
     """What is wrong with the addresses of a PLANNED or SYNCED function, in textual order.
 
     Buffers share bytes freely while at most one of them holds a value that is read later; what was
-    never written holds none. Every finding names both buffers.
+    never written holds none. Every finding names both buffers. With `sharing`, other pairs than
+    its own are not looked at.
     """
     placed = [p for p in problems(func, target) if p.slug in _PLACEMENT]
     if placed:
         return tuple(placed)
-    check = _Check(func)
+    check = _Check(func, sharing)
     if check.partners:
         for stmt in func.launch.body:
             if isinstance(stmt, Section):
@@ -72,6 +76,7 @@ class _Check:
     what may have been written before each statement."""
 
     func: Func
+    sharing: Sharing | None
     addresses: dict[Buffer, int] = field(default_factory=dict)
     roots: dict[Buffer, Buffer] = field(default_factory=dict)
     partners: dict[Buffer, set[Buffer]] = field(default_factory=dict)
@@ -95,6 +100,9 @@ class _Check:
         plain = [a for a in allocs if a.alias_of is None and a.buffer.memory is not Memory.VAR]
         for i, a in enumerate(plain):
             for b in plain[:i]:
+                pair = frozenset((a.buffer, b.buffer))
+                if self.sharing is not None and pair not in self.sharing.pairs:
+                    continue
                 if a.buffer.memory is b.buffer.memory and _meet(a, b):
                     self.partners.setdefault(a.buffer, set()).add(b.buffer)
                     self.partners.setdefault(b.buffer, set()).add(a.buffer)

@@ -31,6 +31,7 @@ SWITCHES: dict[str, Switch] = {
         Switch("cache_dir", "", "folder of compiled kernels; empty means ~/.cache/tile-ascend"),
         Switch("cache", True, "reuse compiled kernels from disk"),
         Switch("check", "device", "what the simulator checks", ("off", "device", "strict")),
+        Switch("prove", False, "prove the order and the addresses the compiler chose"),
         Switch("time", False, "model the time of every run on the simulator"),
         Switch("threads", 0, "host threads of the simulator; 0 means one per core"),
         Switch("seed", 0, "order in which the simulator schedules cores"),

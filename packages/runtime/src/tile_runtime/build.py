@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import tile_codegen_ascendc
-from tile_ir import BuildError, Func, Phase, Target, TileError, print_func, warn
+from tile_ir import BuildError, Func, IRError, Phase, Target, TileError, print_func, warn
+from tile_ir.check_choices import check_choices
 from tile_ir.switches import switch
 from tile_passes import PassOptions, PassResult, run_pipeline
 from tile_runtime.backend import Backend, KernelFiles, Launch
@@ -117,6 +118,8 @@ def _load_entry(job: Job, folder: Path) -> Built | None:
     files = KernelFiles(folder)
     try:
         meta = json.loads((folder / META).read_text())
+        if _wants_proof() and not meta.get("proven"):
+            return None
         signature = Signature.from_json(meta["signature"])
         launch = job.backend.load(files, signature, job.func, job.target)
     except (OSError, ValueError, KeyError, TypeError, BuildError):
@@ -193,6 +196,9 @@ class _Steps:
                 job.func.loc,
                 "unset TILE_STOP_AFTER and TILE_SKIP",
             )
+        proven = _wants_proof()
+        if proven and not finished:
+            _prove(job, lowered)
         lower = clock.lap()
         self.lowered = lowered
         self.signature = signature_of(lowered, len(job.func.params))
@@ -209,6 +215,7 @@ class _Steps:
             "options": repr(_of_result(job.options)),
             "backend": job.backend.name,
             "compiler": job.backend.identity(),
+            "proven": proven,
         }
         (folder / META).write_text(json.dumps(meta, indent=2) + "\n")
 
@@ -219,6 +226,21 @@ class _Steps:
         launch = self.job.backend.load(files, self.signature, self.job.func, self.job.target)
         timings = replace(self.timings, load=clock.lap())
         return Built(files, self.signature, launch, timings, self.lowered, owner)
+
+
+def _wants_proof() -> bool:
+    return bool(switch("prove")) or switch("check") == "strict"
+
+
+def _prove(job: Job, lowered: Func) -> None:
+    """Raises IRError where addresses or an order that the compiler chose are wrong."""
+    for finding in check_choices(job.func, lowered, job.target):
+        raise IRError(
+            finding.slug,
+            f"by the compiler's own choice, {finding.message}",
+            finding.loc,
+            "this is a bug of the compiler, not of the kernel",
+        )
 
 
 class _Clock:

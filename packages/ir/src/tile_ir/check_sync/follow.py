@@ -23,6 +23,7 @@ from tile_ir.expr import Const, Expr, Load, Var, constant_value, walk
 from tile_ir.machine import Memory, Pipe
 from tile_ir.nodes import Body, Break, For, Func, If, Let, Op, Section, Stmt, While
 from tile_ir.opdef import Effect, pipe_of
+from tile_ir.shared_bytes import Sharing
 from tile_ir.target import Target
 from tile_ir.touched_bytes import Touch, resolved, touches
 from tile_ir.walk import Ranges, launch_ranges, loads
@@ -41,9 +42,11 @@ class Leaving:
 class Follower:
     """Follows one section at a time; each core runs its own."""
 
-    def __init__(self, func: Func, target: Target) -> None:
+    def __init__(self, func: Func, target: Target, sharing: Sharing | None = None) -> None:
+        """With `sharing`, no races are told but those of the buffers it names."""
         self.func = func
         self.target = target
+        self.sharing = sharing
         self.addresses = {a.buffer: a.address for a in func.launch.allocs if a.address is not None}
         self.start()
 
@@ -122,7 +125,8 @@ class Follower:
             candidates &= self.sites.may_conflict(site)
             if candidates and not self.findings.full():
                 for earlier, hazard in self.sites.hazards(site, candidates):
-                    self.findings.race(earlier, site, hazard)
+                    if self.sharing is None or self.sharing.clash(hazard.first, hazard.second):
+                        self.findings.race(earlier, site, hazard)
         state.execute(site.pipe, self.sites.bit(site, NEAR))
 
     def site(self, stmt: Stmt, part: str, context: Context) -> Site | None:

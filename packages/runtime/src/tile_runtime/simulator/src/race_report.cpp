@@ -31,20 +31,31 @@ const char* core_name(int agent)
     return names[agent / agents_per_core];
 }
 
-// The bytes of a conflict: relative to the buffer where one is known.
-std::string bytes_text(const Instruction& instruction, const Operand& operand, const Conflict& conflict)
+// The bytes of a conflict in a local memory: relative to the buffer where one is known.
+std::string local_bytes(Memory memory, const Buffer& buffer, const Conflict& conflict)
 {
-    uint64_t base = 0;
-    std::string of;
-    if (operand.memory == Memory::gm) {
-        const GlobalBuffer* buffer = instruction.core.block.launch().buffers().find(operand.region.start);
-        of = text_of("GM buffer '%s'", buffer != nullptr ? buffer->name.c_str() : "?");
-    } else {
-        base = operand.buffer.end != 0 ? operand.buffer.begin : 0;
-        of = buffer_text(operand.memory, operand.buffer);
-    }
+    const uint64_t base = buffer.end != 0 ? buffer.begin : 0;
     return text_of("bytes [%llu, %llu) of %s", static_cast<unsigned long long>(conflict.begin - base),
-        static_cast<unsigned long long>(conflict.end - base), of.c_str());
+        static_cast<unsigned long long>(conflict.end - base), buffer_text(memory, buffer).c_str());
+}
+
+// The bytes as those of the buffer that was accessed first.
+std::string bytes_text(
+    const Instruction& instruction, const Operand& operand, const Buffer& first, const Conflict& conflict)
+{
+    if (operand.memory != Memory::gm) {
+        return local_bytes(operand.memory, first, conflict);
+    }
+    const GlobalBuffer* buffer = instruction.core.block.launch().buffers().find(operand.region.start);
+    return text_of("bytes [%llu, %llu) of GM buffer '%s'", static_cast<unsigned long long>(conflict.begin),
+        static_cast<unsigned long long>(conflict.end), buffer != nullptr ? buffer->name.c_str() : "?");
+}
+
+// Whether two local operands were cut from buffers with names of their own.
+bool other_buffer(const Buffer& one, const Buffer& two)
+{
+    return one.end != 0 && two.end != 0 && one.made.file != nullptr && two.made.file != nullptr &&
+           (one.made.line != two.made.line || std::strcmp(one.made.file, two.made.file) != 0);
 }
 
 std::string agent_text(int agent, bool with_core)
@@ -111,10 +122,15 @@ Fault race_report(
     const Where at = instruction.core.site.file != nullptr ? instruction.core.site : instruction.use.at;
     fault.file = at.file != nullptr ? at.file : "";
     fault.line = at.line;
-    fault.text = text_of("%s %s %s (%s at %s:%u), %s %s them (%s at %s:%u), and nothing orders the two",
+    // Where two buffers share the bytes, each access is told by the one that it names.
+    const bool shared = operand.memory != Memory::gm && other_buffer(earlier.buffer, operand.buffer);
+    const std::string as =
+        shared ? " as " + local_bytes(operand.memory, operand.buffer, conflict) + ", which shares them" : "";
+    fault.text = text_of("%s %s %s (%s at %s:%u), %s %s them%s (%s at %s:%u), and nothing orders the two",
         agent_text(earlier.agent, cores).c_str(), verb_of(earlier.kind),
-        bytes_text(instruction, operand, conflict).c_str(), earlier.api, earlier.file, earlier.line,
-        agent_text(agent, cores).c_str(), verb_of(kind), instruction.use.api, fault.file.c_str(), fault.line);
+        bytes_text(instruction, operand, shared ? earlier.buffer : operand.buffer, conflict).c_str(), earlier.api,
+        earlier.file, earlier.line, agent_text(agent, cores).c_str(), verb_of(kind), as.c_str(), instruction.use.api,
+        fault.file.c_str(), fault.line);
     const bool same_line = fault.line == earlier.line && fault.file == earlier.file;
     fault.hint = vector_cores(earlier.agent, agent) && same_line ? one_program_hint
                                                                  : missing_order(earlier.agent, agent);
