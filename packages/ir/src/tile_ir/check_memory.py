@@ -17,13 +17,11 @@ from tile_ir.bounds import INF, simplify
 from tile_ir.circumstances import Circumstances, Conditions, equalities
 from tile_ir.diagnostics import Diagnostic
 from tile_ir.expr import Const, Expr, constant_value
-from tile_ir.footprint import buffer_bytes
 from tile_ir.geometry import is_contiguous
 from tile_ir.live_bytes import Live, same_bytes, union, without
 from tile_ir.location import Loc
 from tile_ir.machine import Memory
 from tile_ir.nodes import (
-    Alloc,
     Body,
     Break,
     Buffer,
@@ -97,15 +95,9 @@ class _Check:
             self.roots[a.buffer] = a.alias_of or a.buffer
             if a.scratch:
                 self.scratch.add(a.buffer)
-        plain = [a for a in allocs if a.alias_of is None and a.buffer.memory is not Memory.VAR]
-        for i, a in enumerate(plain):
-            for b in plain[:i]:
-                pair = frozenset((a.buffer, b.buffer))
-                if self.sharing is not None and pair not in self.sharing.pairs:
-                    continue
-                if a.buffer.memory is b.buffer.memory and _meet(a, b):
-                    self.partners.setdefault(a.buffer, set()).add(b.buffer)
-                    self.partners.setdefault(b.buffer, set()).add(a.buffer)
+        for a, b in (self.sharing or Sharing.of(allocs, ())).pairs:
+            self.partners.setdefault(a, set()).add(b)
+            self.partners.setdefault(b, set()).add(a)
 
     def section(self, section: Section) -> None:
         self.written, self.first_uses = set(), {}
@@ -358,11 +350,6 @@ class _Check:
                 f"give `{one.name}` (line {one.loc.line}) and `{other.name}` bytes of their own",
             ),
         )
-
-
-def _meet(a: Alloc, b: Alloc) -> bool:
-    start_a, start_b = a.address or 0, b.address or 0
-    return start_a < start_b + buffer_bytes(b) and start_b < start_a + buffer_bytes(a)
 
 
 def _solid(region: Region) -> bool:

@@ -20,13 +20,16 @@ from tile_runtime.signature import Signature, TensorParam, names_in
 class Bound(NamedTuple):
     """One call, ready to launch. `values` are the arguments of the kernel's `call`: a data pointer
     or number per parameter, then the symbols; `sizes` the bytes behind each pointer. `keep` owns
-    the memory the call allocated; `outputs` are the tensors to return."""
+    the memory the call allocated, for the parameters at `allocated`; `outputs` are the tensors to
+    return, for those at `returned`."""
 
     values: tuple[Value, ...]
     sizes: tuple[int, ...]
     device: torch.device
     keep: list[torch.Tensor]
     outputs: list[torch.Tensor]
+    allocated: tuple[int, ...]
+    returned: tuple[int, ...]
 
 
 class ArgumentBinder:
@@ -41,7 +44,8 @@ class ArgumentBinder:
         func: Func,
     ) -> None:
         self._checker = ArgumentChecker(signature, outputs, workspaces, device_type, func)
-        allocated = [i for i, _ in self._checker.allocated]
+        allocated = tuple(i for i, _ in self._checker.allocated)
+        self._allocated, self._returned = allocated, tuple(outputs)
         # Where the outputs are among the tensors a call allocates, in the order of out_idx.
         self._outputs = tuple(allocated.index(i) for i in outputs)
         self._blank: list[Value] = [0] * len(signature.params)
@@ -78,7 +82,15 @@ class ArgumentBinder:
             keep.append(tensor)
         values += plan.symbols
         outputs = [keep[k] for k in self._outputs]
-        return Bound(tuple(values), plan.sizes, plan.device, keep, outputs)
+        return Bound(
+            tuple(values),
+            plan.sizes,
+            plan.device,
+            keep,
+            outputs,
+            self._allocated,
+            self._returned,
+        )
 
     def _repeats(self, arguments: tuple[Any, ...], plan: Plan, values: list[Value]) -> bool:
         """Whether the call is like the last one; fills in pointers and numbers if it is."""

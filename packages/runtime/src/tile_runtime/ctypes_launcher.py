@@ -26,7 +26,14 @@ _CELLS: dict[str, Any] = {
 
 # These mirror the structures of simulator/include/tile_simulator.h and tile_timing.h.
 class _Buffer(ctypes.Structure):
-    _fields_ = (("base", ctypes.c_void_p), ("bytes", ctypes.c_uint64), ("name", ctypes.c_char_p))
+    _fields_ = (
+        ("base", ctypes.c_void_p), ("bytes", ctypes.c_uint64), ("name", ctypes.c_char_p),
+        ("fresh", ctypes.c_uint32),
+    )  # fmt: skip
+
+
+class _Unwritten(ctypes.Structure):
+    _fields_ = tuple((name, ctypes.c_uint64) for name in ("count", "first", "end"))
 
 
 class _Options(ctypes.Structure):
@@ -71,6 +78,7 @@ class CtypesLauncher:
         library.tile_simulator_error.restype = ctypes.POINTER(_Error)
         library.tile_simulator_warnings.restype = ctypes.POINTER(_Error)
         library.tile_simulator_timeline.restype = ctypes.POINTER(_Timeline)
+        library.tile_simulator_unwritten.restype = _Unwritten
         library.tile_simulator_timing_names.restype = ctypes.c_char_p
         # Not c_char_p: printed text may contain zero bytes.
         library.tile_simulator_output.restype = ctypes.c_void_p
@@ -140,13 +148,20 @@ class CtypesKernel:
         return {name: getattr(line, name) for name in TOTALS}, strings, events, accesses
 
     def run(
-        self, values: tuple[float, ...], byte_sizes: tuple[int, ...]
+        self,
+        values: tuple[float, ...],
+        byte_sizes: tuple[int, ...],
+        fresh: tuple[int, ...] = (),
     ) -> tuple[Fault | None, str]:
-        """Run the kernel on the given values (pointers as integers)."""
+        """Run the kernel on the given values (pointers as integers); `fresh` are the positions of
+        buffers that nothing has written."""
         cells = [cell(value) for cell, value in zip(self._cells, values, strict=True)]
         arguments = (ctypes.c_void_p * max(len(cells), 1))(*map(ctypes.addressof, cells))
         buffers = (_Buffer * max(len(self._pointers), 1))(
-            *(_Buffer(int(values[i]), byte_sizes[i], self._names[i]) for i in self._pointers)
+            *(
+                _Buffer(int(values[i]), byte_sizes[i], self._names[i], i in fresh)
+                for i in self._pointers
+            )
         )
         simulator = self._simulator
         simulator.tile_simulator_clear()
@@ -158,6 +173,13 @@ class CtypesKernel:
         text = ctypes.string_at(start, length.value).decode(errors="replace")
         found = simulator.tile_simulator_error()
         return (_fault(found.contents) if found else None), text
+
+    def unwritten(self, base: int, element_bytes: int) -> tuple[int, int, int]:
+        """Elements of a fresh buffer the latest run did not write: their number, the first run."""
+        found = self._simulator.tile_simulator_unwritten(
+            ctypes.c_void_p(base), ctypes.c_uint64(element_bytes)
+        )
+        return found.count, found.first, found.end
 
     def warnings(self) -> list[Fault]:
         """What the latest run on this thread only warned of."""

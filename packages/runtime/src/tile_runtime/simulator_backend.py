@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 import tile_codegen_ascendc
-from tile_ir import BuildError, Func, KernelError, Target
+from tile_ir import BuildError, Buffer, Func, KernelError, Target
 from tile_ir.diagnostics import warn
 from tile_ir.switches import switch
 from tile_ir.timing import timing_of
@@ -21,7 +23,12 @@ from tile_runtime.compile_host import FLAGS, find_compiler, host_command, run_co
 from tile_runtime.fingerprint import compiler_identity
 from tile_runtime.native import launcher
 from tile_runtime.signature import Signature, TensorParam
-from tile_runtime.simulation_error import Fault, simulation_error, simulation_warning
+from tile_runtime.simulation_error import (
+    Fault,
+    SimulationError,
+    simulation_error,
+    simulation_warning,
+)
 from tile_runtime.timeline import Timeline, timeline_from
 
 # How the launcher stores a scalar; the entry reads the low bytes of it (both hosts are little
@@ -33,7 +40,7 @@ _KINDS = {
 }  # fmt: skip
 
 
-# Every byte of outputs and workspaces at `strict` before the kernel writes it: NaN, or -1.
+# Every byte of outputs and workspaces before the kernel writes it: NaN, or -1.
 UNWRITTEN = 0xFF
 # The cores a schedule can starve, by the simulator's number.
 STARVED = ("", "aic", "aiv0", "aiv1")
@@ -44,6 +51,31 @@ def _fault(error: Any) -> Fault:
         error.kind, error.text, error.file, error.line, error.block, error.core, error.api,
         error.hint,
     )  # fmt: skip
+
+
+_GAP_HINT = "write all of it, or pass it in as an argument: leave it out of out_idx"
+
+
+def gap_text(name: str, shape: tuple[int, ...], count: int, first: int, end: int) -> str:
+    """What to say of an output with `count` unwritten elements, the first run of which is
+    [first, end) in the order of memory."""
+    total = math.prod(shape)
+    if count == total:
+        return f"nothing writes output `{name}`"
+    run = _place(first, shape) if end == first + 1 else (
+        f"{_place(first, shape)} to {_place(end - 1, shape)}"
+    )  # fmt: skip
+    more = "" if count == end - first else ", the first of them,"
+    return f"nothing writes {run}{more} of output `{name}`: {count} of {total} elements"
+
+
+def _place(element: int, shape: tuple[int, ...]) -> str:
+    """An element by its indices."""
+    indices = []
+    for size in reversed(shape):
+        element, index = divmod(element, size)
+        indices.insert(0, str(index))
+    return f"[{', '.join(indices)}]"
 
 
 class SimulatorBackend:
@@ -80,6 +112,7 @@ class SimulatorLaunch:
         self._run = kernel.run
         self._set_options = kernel.set_options
         self._timeline = kernel.timeline
+        self._unwritten = kernel.unwritten
         self._warnings = kernel.warnings
         self._told: set[tuple[str, str, int]] = set()
         self._source = source
@@ -93,17 +126,39 @@ class SimulatorLaunch:
         if settings != self._settings:
             self._apply(*settings)
             self._settings = settings
-        if settings[0] == "strict":
+        fresh = ()
+        if settings[0] != "off":
+            fresh = call.allocated
             for tensor in call.keep:
                 # What a call allocates holds anything on a device: here, no number anyone expects.
                 tensor.view(-1).view(torch.uint8).fill_(UNWRITTEN)
-        error, text = self._run(call.values, call.sizes)
+        error, text = self._run(call.values, call.sizes, fresh)
         if text:
             sys.stdout.write(text)
             sys.stdout.flush()
         if error is not None:
             raise simulation_error(_fault(error), self._source, self._func)
         self._warn()
+        if fresh:
+            self._look_for_gaps(call, strict=settings[0] == "strict")
+
+    def _look_for_gaps(self, call: Bound, strict: bool) -> None:
+        """An output of which elements were never written holds anything there: at `device` a
+        warning, told once in the life of the kernel and for each output."""
+        for position, tensor in zip(call.returned, call.outputs, strict=True):
+            gap = self._unwritten(call.values[position], tensor.element_size())
+            if gap[0] == 0:
+                continue
+            param = self._func.params[position]
+            text = gap_text(param.name, tuple(tensor.shape), *gap)
+            fault = Fault("output-not-written", text, "", 0, 0, "", "")
+            loc = param.loc if isinstance(param, Buffer) else self._func.loc
+            error = SimulationError(fault, text, loc, _GAP_HINT, self._func.sources)
+            if strict:
+                raise error
+            if (fault.kind, param.name, 0) not in self._told:
+                self._told.add((fault.kind, param.name, 0))
+                warn([replace(error.diagnostic, severity="warning")])
 
     def _warn(self) -> None:
         """Tell what the run did that works on a device, but is waste or no document says it: each

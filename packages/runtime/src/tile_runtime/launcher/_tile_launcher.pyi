@@ -62,11 +62,19 @@ class Kernel:
         """What the latest run on this thread did that works on a device, but is waste or relies on
         what no document says; none if it failed."""
 
+    def unwritten(self, base: int, element_bytes: int) -> tuple[int, int, int]:
+        """Of the fresh buffer at `base`, what the latest run on this thread did not write: how many
+        elements, and where the first run of them begins and ends. Zeros for a run without checks."""
+
     def run(
-        self, values: tuple[float, ...], byte_sizes: tuple[int, ...] | None = None
+        self,
+        values: tuple[float, ...],
+        byte_sizes: tuple[int, ...] | None = None,
+        fresh: tuple[int, ...] = (),
     ) -> tuple[LaunchError | None, str]:
         """Runs the kernel on the given values (pointers as integers).
 
         `byte_sizes` gives the size of the buffer behind every pointer (ignored for scalars).
-        Without it no GM buffer is registered, and every GM access is an error.
+        Without it no GM buffer is registered, and every GM access is an error. `fresh` are the
+        positions of buffers that nothing has written: reading what the run did not write is one.
         """

@@ -199,9 +199,20 @@ public:
         return all;
     }
 
-    // Runs the kernel; returns (error or None, printed text).
+    // (how many elements of a fresh buffer the latest run left unwritten, and the first run of them).
+    static py::tuple unwritten(uintptr_t base, uint64_t element_bytes)
+    {
+        TileUnwritten found{};
+        {
+            const py::gil_scoped_release release;
+            found = simulator->unwritten(reinterpret_cast<const void*>(base), element_bytes);
+        }
+        return py::make_tuple(found.count, found.first, found.end);
+    }
+
+    // Runs the kernel; returns (error or None, printed text). `fresh`: the arguments whose memory nothing has written.
     std::pair<std::optional<LaunchError>, std::string> run(
-        const py::tuple& values, const std::optional<py::tuple>& byte_sizes)
+        const py::tuple& values, const std::optional<py::tuple>& byte_sizes, const py::tuple& fresh)
     {
         const size_t count = kinds_.size();
         if (values.size() != count) {
@@ -228,6 +239,11 @@ public:
             if (kinds_[i] == Kind::pointer && byte_sizes) {
                 const int64_t bytes = integer(PyTuple_GET_ITEM(byte_sizes->ptr(), static_cast<Py_ssize_t>(i)));
                 buffers[buffer_count++] = {stored[i].pointer, static_cast<uint64_t>(bytes), names_[i].c_str()};
+                for (const py::handle position : fresh) {
+                    if (integer(position.ptr()) == static_cast<int64_t>(i)) {
+                        buffers[buffer_count - 1].fresh = 1;
+                    }
+                }
             }
         }
         return call(arguments, buffers, buffer_count);
@@ -295,5 +311,7 @@ PYBIND11_MODULE(_tile_launcher, module)
             py::arg("threads") = 0, py::arg("seed") = 0, py::arg("starved") = 0, py::arg("cube_cores") = 24, py::arg("vector_cores") = 48, py::arg("timing") = py::none(), py::arg("timeout") = 0.0)
         .def("timeline", &Kernel::timeline)
         .def("warnings", [](const Kernel&) { return Kernel::warnings(); })
-        .def("run", &Kernel::run, py::arg("values"), py::arg("byte_sizes") = py::none());
+        .def("unwritten", [](const Kernel&, uintptr_t base, uint64_t bytes) { return Kernel::unwritten(base, bytes); },
+            py::arg("base"), py::arg("element_bytes"))
+        .def("run", &Kernel::run, py::arg("values"), py::arg("byte_sizes") = py::none(), py::arg("fresh") = py::tuple());
 }

@@ -53,6 +53,7 @@ struct Simulator {
           warnings(library.find<decltype(tile_simulator_warnings)>("tile_simulator_warnings")),
           output(library.find<decltype(tile_simulator_output)>("tile_simulator_output")),
           timeline(library.find<decltype(tile_simulator_timeline)>("tile_simulator_timeline")),
+          unwritten(library.find<decltype(tile_simulator_unwritten)>("tile_simulator_unwritten")),
           clear(library.find<decltype(tile_simulator_clear)>("tile_simulator_clear"))
     {
     }
@@ -65,6 +66,7 @@ struct Simulator {
     decltype(tile_simulator_warnings)* warnings;
     decltype(tile_simulator_output)* output;
     decltype(tile_simulator_timeline)* timeline;
+    decltype(tile_simulator_unwritten)* unwritten;
     decltype(tile_simulator_clear)* clear;
 };
 

@@ -19,6 +19,14 @@ struct TileBuffer {
     const void* base;
     uint64_t bytes;
     const char* name;
+    uint32_t fresh = 0;  // 1: nothing has written it yet, and reading what the launch did not write is a fault
+};
+
+// Elements of a fresh buffer of which a byte was not written: how many, and the first run of them.
+struct TileUnwritten {
+    uint64_t count;
+    uint64_t first;
+    uint64_t end;
 };
 
 enum TileChecks : uint32_t {
@@ -74,6 +82,9 @@ const char* tile_simulator_output(size_t* length);
 const TileError* tile_simulator_warnings(size_t* count);
 // The timeline of the latest launch of this thread, if it was timed and had no error; else null.
 const TileTimeline* tile_simulator_timeline(void);
+// What the launches since the buffers were set have left out of the fresh buffer at `base`. Nothing is known of what
+// ran without checks.
+TileUnwritten tile_simulator_unwritten(const void* base, uint64_t element_bytes);
 // Names of the fields of TileTiming in their order, separated by spaces.
 const char* tile_simulator_timing_names(void);
 void tile_simulator_clear(void);

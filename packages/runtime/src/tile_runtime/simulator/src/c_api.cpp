@@ -139,6 +139,16 @@ const TileTimeline* tile_simulator_timeline(void)
     return session().timed ? &session().timeline : nullptr;
 }
 
+TileUnwritten tile_simulator_unwritten(const void* base, uint64_t element_bytes)
+{
+    const GlobalBuffer* buffer = session().buffers.find(reinterpret_cast<uint64_t>(base));
+    if (buffer == nullptr || buffer->written == nullptr || session().options.checks == TILE_CHECKS_OFF) {
+        return {0, 0, 0};
+    }
+    const WrittenBytes::Gaps gaps = buffer->written->gaps(element_bytes);
+    return {gaps.count, gaps.first, gaps.end};
+}
+
 const char* tile_simulator_timing_names(void)
 {
 #define TILE_TIMING_FIELD(name) #name " "

@@ -7,7 +7,7 @@
 
 namespace tile_simulator {
 
-void raise(const char* kind, Use use, std::string text)
+Fault fault_of(const char* kind, Use use, std::string text)
 {
     Fault fault;
     if (current_core != nullptr && current_core->site.file != nullptr) {
@@ -18,7 +18,12 @@ void raise(const char* kind, Use use, std::string text)
     fault.file = use.at.file != nullptr ? use.at.file : "";
     fault.line = use.at.line;
     fault.api = use.api != nullptr ? use.api : "";
-    throw FaultError{std::move(fault)};
+    return fault;
+}
+
+void raise(const char* kind, Use use, std::string text)
+{
+    throw FaultError{fault_of(kind, use, std::move(text))};
 }
 
 std::string text_of(const char* format, ...)

@@ -32,6 +32,8 @@ struct Stopped {};
 // Thrown in a core that goes on after KERNEL_TASK_TYPE_DEFAULT said it takes no part.
 struct NotTakingPart {};
 
+// The error of a call, at the place in the kernel it was made from.
+Fault fault_of(const char* kind, Use use, std::string text);
 [[noreturn]] void raise(const char* kind, Use use, std::string text);
 
 // printf into a string.

@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "tile_simulator.h"
+#include "written_bytes.h"
 
 namespace tile_simulator {
 
@@ -14,6 +16,7 @@ struct GlobalBuffer {
     uint64_t begin;
     uint64_t end;
     std::string name;
+    std::unique_ptr<WrittenBytes> written = nullptr;  // of one that nothing had written before the launch
 };
 
 // All of them, sorted by address.
@@ -21,11 +24,14 @@ class GlobalBuffers {
 public:
     void assign(const TileBuffer* buffers, size_t count);
     const GlobalBuffer* find(uint64_t address) const;
+    // Whether nothing had written some of them.
+    bool any_fresh() const { return any_fresh_; }
     size_t count() const { return sorted_.size(); }
     uint32_t index_of(const GlobalBuffer* buffer) const { return static_cast<uint32_t>(buffer - sorted_.data()); }
 
 private:
     std::vector<GlobalBuffer> sorted_;
+    bool any_fresh_ = false;
 };
 
 }  // namespace tile_simulator

@@ -162,6 +162,14 @@ void Launch::warn(const Core& core, Fault fault)
     }
 }
 
+void Launch::read_too_early(const Core& core, Fault fault)
+{
+    fault.block = core.block.index();
+    fault.core = core.name();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    read_too_early_.try_emplace(core.block.order_of_start(), std::move(fault));
+}
+
 std::vector<Fault> Launch::take_warnings()
 {
     std::vector<Fault> all;
@@ -181,7 +189,9 @@ void Launch::fail(uint32_t order, Fault fault)
     if (!failed_ || order < fault_order_) {
         failed_ = true;
         fault_order_ = order;
-        fault_ = std::move(fault);
+        // Values that are none may be what a block goes wrong by later; but a race may be why there were none.
+        const auto cause = read_too_early_.find(order);
+        fault_ = cause != read_too_early_.end() && fault.kind != "race" ? cause->second : std::move(fault);
     }
     first_stopped_.store(fault_order_);
     version_.fetch_add(1, std::memory_order_release);
@@ -207,6 +217,10 @@ void Launch::finish()
     }
     std::vector<Fault> redundant;
     failed_ = grid_races_.find(fault_, redundant);
+    if (!failed_ && !read_too_early_.empty()) {
+        failed_ = true;
+        fault_ = std::move(read_too_early_.begin()->second);
+    }
     for (Fault& fault : redundant) {
         if (!failed_ && options_.checks >= TILE_CHECKS_STRICT) {
             failed_ = true;

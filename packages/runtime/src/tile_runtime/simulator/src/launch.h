@@ -100,6 +100,9 @@ public:
     // first block and core that did it: `warned` says that a line need not be told about once more.
     void warn(const Core& core, Fault fault);
     bool warned(const char* kind, const char* file, uint32_t line, uint32_t block);
+    // A read of GM that nothing had written by then. Another core or block may have been about to: then the two race,
+    // and that is what is told.
+    void read_too_early(const Core& core, Fault fault);
     // In order of lines; none if the launch failed.
     std::vector<Fault> take_warnings();
     void save_output(const Core& core);
@@ -156,6 +159,7 @@ private:
     bool failed_ = false;
     uint32_t fault_order_ = 0;
     Fault fault_;
+    std::map<uint32_t, Fault> read_too_early_;  // the first of each block, by the order of their start
     struct Output {
         uint64_t rank;   // block and core
         uint32_t order;  // of the block

@@ -159,6 +159,9 @@ void OrderChecks::instruction(const Instruction& instruction)
                 continue;
             }
             const GlobalBuffer* buffer = core.block.launch().buffers().find(operand.region.start);
+            if (buffer->written != nullptr) {
+                check_fresh(instruction, operand, *buffer, kind != AccessKind::write);
+            }
             if (std::memcmp(now.clock.at + agent_count, rounds_known_.back().at + agent_count,
                     sizeof(uint32_t) * grid_slots) != 0) {
                 rounds_known_.push_back(now.clock);
@@ -223,6 +226,43 @@ void OrderChecks::check_written(const Instruction& instruction, const Operand& o
             instruction.use.api, operand.name, static_cast<unsigned long long>(total - written),
             buffer_text(operand.memory, operand.buffer).c_str(),
             static_cast<unsigned long long>(first - (operand.buffer.end != 0 ? operand.buffer.begin : 0))));
+}
+
+// A copy may take a tile of which a tail is filler: at device level it is wrong only if nothing of what it reads was
+// ever written.
+void OrderChecks::check_fresh(
+    const Instruction& instruction, const Operand& operand, const GlobalBuffer& buffer, bool reads) const
+{
+    uint64_t total = 0;
+    uint64_t unwritten = 0;
+    uint64_t first = 0;
+    for_runs(operand.region, [&](uint64_t begin, uint64_t end) {
+        begin -= buffer.begin;
+        end -= buffer.begin;
+        if (reads) {
+            const uint64_t found = buffer.written->unwritten(begin, end);
+            for (first = unwritten == 0 ? begin : first; found != 0 && unwritten == 0; ++first) {
+                if (buffer.written->unwritten(first, first + 1) != 0) {
+                    break;
+                }
+            }
+            total += end - begin;
+            unwritten += found;
+        }
+        if (operand.write) {
+            buffer.written->mark(begin, end);
+        }
+        return true;
+    });
+    if (unwritten == 0 || (unwritten != total && !strict_)) {
+        return;
+    }
+    Fault fault = fault_of("uninitialised-read", instruction.use,
+        text_of("%s: %s %s %llu bytes of GM buffer '%s' that nothing has written, the first of them byte %llu",
+            instruction.use.api, operand.name, operand.write ? "adds to" : "reads",
+            static_cast<unsigned long long>(unwritten), buffer.name.c_str(), static_cast<unsigned long long>(first)));
+    fault.hint = "an output or a workspace holds anything when the kernel starts: write it first";
+    instruction.core.block.launch().read_too_early(instruction.core, std::move(fault));
 }
 
 void OrderChecks::raise_race(

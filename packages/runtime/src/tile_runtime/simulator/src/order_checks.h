@@ -61,6 +61,9 @@ private:
     VectorClock present(const Core& core, Pipe pipe, bool in_order) const;
     void check_local(const Instruction& instruction, const Operand& operand, Present& now, uint32_t index);
     void check_written(const Instruction& instruction, const Operand& operand, const Shadow& shadow);
+    // An access to a GM buffer that nothing had written before the launch.
+    void check_fresh(
+        const Instruction& instruction, const Operand& operand, const GlobalBuffer& buffer, bool reads) const;
     [[noreturn]] void raise_race(
         const Instruction& instruction, const Operand& operand, AccessKind kind, const Conflict& conflict);
     Shadow& shadow_of(const Core& core, Memory memory);
