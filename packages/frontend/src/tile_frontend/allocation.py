@@ -11,6 +11,7 @@ from tile_frontend.faults import Fault
 from tile_frontend.trace import Allocation, current
 from tile_frontend.values import Cell, Scalar, Tile, describe, python_number, scalar_expr
 from tile_ir import DType, Layout, Memory
+from tile_ir.dtypes import FLOAT64
 from tile_ir.expr import Expr, constant_value
 
 
@@ -26,7 +27,7 @@ class _TensorProxy:
     """A tensor parameter in global memory: `T.Tensor(shape, dtype)` or `T.Tensor[shape, dtype]`."""
 
     def __call__(self, shape: Any, dtype: Any = "float32") -> TensorType:
-        return TensorType(_dims(shape, "a tensor"), element_type(dtype))
+        return TensorType(_dims(shape, "a tensor"), _stored(element_type(dtype)))
 
     def __getitem__(self, key: Any) -> TensorType:
         # T.Tensor[(M, N), "float16"] against T.Tensor[M, N].
@@ -41,6 +42,18 @@ class _TensorProxy:
 
 
 Tensor = _TensorProxy()
+
+
+def _stored(element: DType) -> DType:
+    """The type of elements in memory; a Fault for one that no instruction moves or computes."""
+    if element is FLOAT64:
+        raise Fault(
+            "element-type",
+            "float64 is no type of tensors and tiles: no instruction of the chip takes it",
+            "use float32, and pass tensors as `.float()`; scalar parameters may be T.float64",
+            "dtype",
+        )
+    return element
 
 
 def _dims(shape: Any, what: str) -> tuple[Expr, ...]:
@@ -72,7 +85,7 @@ def _dim(size: Any, position: int, what: str) -> Expr:
 def _allocate(memory: Memory, shape: Any, dtype: Any) -> Tile:
     trace = current(f"an allocation in {memory.value}")
     dims = _dims(shape, "a buffer")
-    element = element_type(dtype, packed=memory is Memory.UB)
+    element = _stored(element_type(dtype, packed=memory is Memory.UB))
     for position, size in enumerate(dims):
         if constant_value(size) is None:
             raise Fault(

@@ -95,9 +95,9 @@ class _Check:
             self.roots[a.buffer] = a.alias_of or a.buffer
             if a.scratch:
                 self.scratch.add(a.buffer)
-        for a, b in (self.sharing or Sharing.of(allocs, ())).pairs:
-            self.partners.setdefault(a, set()).add(b)
-            self.partners.setdefault(b, set()).add(a)
+        for one, other in (self.sharing or Sharing.of(allocs, ())).pairs:
+            self.partners.setdefault(one, set()).add(other)
+            self.partners.setdefault(other, set()).add(one)
 
     def section(self, section: Section) -> None:
         self.written, self.first_uses = set(), {}

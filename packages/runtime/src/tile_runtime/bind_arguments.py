@@ -7,7 +7,7 @@ call with something wrong, goes through `check_arguments`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -15,6 +15,7 @@ import torch
 from tile_ir import Func
 from tile_runtime.check_arguments import ArgumentChecker, Plan, Value
 from tile_runtime.signature import Signature, TensorParam, names_in
+from tile_runtime.tensor_memory import is_fake, is_wrapped
 
 
 class Bound(NamedTuple):
@@ -59,6 +60,10 @@ class ArgumentBinder:
             for d in p.dims
         )
 
+    def in_order(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """All arguments by position. Raises CallError for names that are none, or given twice."""
+        return self._checker.in_order(arguments, named)
+
     def bind(self, arguments: tuple[Any, ...]) -> Bound:
         """Pointers, sizes and symbols for these arguments.
 
@@ -78,6 +83,8 @@ class ArgumentBinder:
         keep: list[torch.Tensor] = []
         for i, shape, dtype in plan.allocations:
             tensor = torch.empty(shape, dtype=dtype, device=plan.device)
+            if type(tensor) is not torch.Tensor or is_wrapped(tensor):
+                self._checker.values_are_real(tensor)
             values[i] = tensor.data_ptr()
             keep.append(tensor)
         values += plan.symbols
@@ -102,13 +109,18 @@ class ArgumentBinder:
             t = arguments[n]
             if (
                 not isinstance(t, torch.Tensor)
+                or (type(t) is not torch.Tensor and is_fake(t))
                 or t.shape != shape
                 or t.dtype is not dtype
                 or not t.is_contiguous()
                 or t.device != device
+                or t.is_neg()
             ):
                 return False
-            values[i] = t.data_ptr()
+            try:
+                values[i] = t.data_ptr()
+            except RuntimeError:
+                return False  # it has none: told by whoever looks closer
         for n, i, scalar in checker.scalar_slots:
             values[i] = checker.scalar(n, scalar, arguments[n])
         return True

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from tile_ir import Buffer, CallError, Func, Loc
+from tile_ir import Buffer, CallError, Func, Loc, did_you_mean
 from tile_ir.switches import switch
 from tile_runtime.signature import (
     Dim,
@@ -25,6 +25,7 @@ from tile_runtime.signature import (
     evaluate,
     names_in,
 )  # fmt: skip
+from tile_runtime.tensor_memory import is_fake, is_wrapped, without_memory
 
 # Built from names, so that a torch without the newer unsigned types can still run the rest.
 TORCH_DTYPES: dict[str, torch.dtype] = {
@@ -110,6 +111,47 @@ class ArgumentChecker:
             shapes, device, (*sizes, *(0 for _ in symbols)), symbols, tuple(allocations), conforms
         )
 
+    def in_order(
+        self, arguments: tuple[Any, ...], named: Mapping[str, Any]
+    ) -> tuple[Any, ...]:
+        """The arguments by position, of a call that gives some of them by name."""
+        names = [self.signature.params[i].name for i in self.input_positions]
+        made = [p.name for _, p in self.allocated]
+        for name in named:
+            what = f"`{name}` of kernel `{self.signature.name}`"
+            if name in made:
+                raise self._error(
+                    "call-keyword", f"{what} is allocated by the runtime, and can not be given",
+                    None, "leave it out of out_idx and workspace_idx to pass it in",
+                )  # fmt: skip
+            if name not in names:
+                raise self._error(
+                    "call-keyword", f"kernel `{self.signature.name}` has no parameter `{name}`",
+                    None, did_you_mean(name, names) or f"its arguments are {', '.join(names)}",
+                )  # fmt: skip
+            if name in names[: len(arguments)]:
+                raise self._error("call-keyword", f"{what} is given by position and by name", None)
+        missing = [n for n in names[len(arguments) :] if n not in named]
+        if missing:
+            raise self._error(
+                "call-arity",
+                f"kernel `{self.signature.name}` takes {_count(len(names), 'argument')} "
+                f"({', '.join(names)}): {', '.join(f'`{n}`' for n in missing)} not given",
+                None,
+            )
+        return (*arguments, *(named[n] for n in names[len(arguments) :]))
+
+    def values_are_real(self, tensor: torch.Tensor) -> None:
+        """Raises CallError for memory that torch only pretends to allocate."""
+        if is_fake(tensor) or is_wrapped(tensor):
+            raise self._error(
+                "call-tensor",
+                f"kernel `{self.signature.name}` is called inside FakeTensorMode or a transform of "
+                "torch.func, where its outputs would have no memory",
+                None,
+                "a kernel computes values: call it outside",
+            )
+
     def _right_number(self, arguments: tuple[Any, ...], lax: bool) -> tuple[Any, ...]:
         wanted, found = len(self.input_positions), len(arguments)
         if found < wanted or (found > wanted and not lax):
@@ -163,6 +205,9 @@ class ArgumentChecker:
                 f"with shape {param.shape_text}",
                 i,
             )
+        unreal = without_memory(value)
+        if unreal is not None:
+            raise self._error("call-tensor", f"{where} is {unreal[0]}", i, unreal[1])
         if value.dtype is not dtype:
             raise self._error(
                 "call-dtype",

@@ -6,6 +6,7 @@ import functools
 import inspect
 import linecache
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias, overload
 
+from tile_frontend.allocation import TensorType
 from tile_frontend.source import display_name
 from tile_ir import TARGETS, Func, KernelError, Loc, Target, TileError, did_you_mean, print_func
 from tile_ir.switches import switch
@@ -26,6 +28,8 @@ from tile_runtime.signature import resolve_indices
 
 Indices: TypeAlias = "int | Sequence[int] | None"
 Factory: TypeAlias = Callable[..., Any]
+# An annotation that was not evaluated.
+_TENSOR = re.compile(r"\bT\.Tensor\s*[(\[]")
 # Switches that decide what a factory's kernel is; a memoised kernel holds under their values only.
 _MEMO_SWITCHES = (
     "soc",
@@ -155,8 +159,8 @@ def compile_func(
     if not isinstance(prim_func, Func):
         raise KernelError(
             "not-a-prim-func",
-            f"expected a prim_func, found {type(prim_func).__name__}",
-            hint="a factory ends with `return` and the function under @T.prim_func",
+            f"expected a prim_func, found {_called(prim_func)}",
+            hint=_missing(prim_func),
         )
     count = len(prim_func.params)
     outputs = resolve_indices(options.out_idx, count, "out_idx", prim_func)
@@ -187,6 +191,21 @@ def compile_func(
     if options.debug_root_path is not None:
         _dump(kernel, Path(options.debug_root_path))
     return kernel
+
+
+def _called(found: object) -> str:
+    name = getattr(found, "__name__", None)
+    kind = type(found).__name__
+    return f"the {kind} `{name}`" if name is not None else kind
+
+
+def _missing(found: object) -> str:
+    """What is to be done about something that stands where a prim_func should."""
+    if inspect.isfunction(found):
+        return f"write @T.prim_func above `def {found.__name__}`"
+    if found is None:
+        return "the factory returns nothing: end it with `return` and the function it defines"
+    return "a factory ends with `return` and the function under @T.prim_func"
 
 
 @contextmanager
@@ -262,6 +281,15 @@ def _decorate(factory: Factory, options: CompileOptions) -> Factory:
         raise KernelError(
             "jit-factory", f"jit decorates a function, found {type(factory).__name__}"
         )
+    if _is_kernel(factory):
+        with _told_at(*_place_of(factory)):
+            raise KernelError(
+                "jit-prim-func",
+                f"{_called(factory)} has the parameters of a kernel; jit decorates the function "
+                "that returns one",
+                hint="write @T.prim_func instead of jit and call compile(...), or put it into a "
+                "function that returns it",
+            )
     kernels: dict[Any, JITKernel] = {}
     impl = JITImplementation(factory, options)
 
@@ -280,6 +308,14 @@ def _decorate(factory: Factory, options: CompileOptions) -> Factory:
 
     wrapper.__jit_impl__ = impl  # type: ignore[attr-defined]
     return wrapper
+
+
+def _is_kernel(factory: Factory) -> bool:
+    """Whether the parameters are annotated as tensors: a kernel that lacks its @T.prim_func."""
+    annotations = getattr(factory, "__annotations__", {}).values()
+    return any(
+        isinstance(a, TensorType) or (isinstance(a, str) and _TENSOR.search(a)) for a in annotations
+    )
 
 
 def memo_key(factory: Factory, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

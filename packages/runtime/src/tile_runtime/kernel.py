@@ -9,10 +9,13 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from tile_ir import Func, Target, TileError, parse
 from tile_runtime.bind_arguments import ArgumentBinder, Bound
 from tile_runtime.build import Built, Timings
 from tile_runtime.kernel_adapter import CythonKernelAdapter, LibraryGenerator
+from tile_runtime.no_gradient import without_gradient
 from tile_runtime.signature import Param
 
 if TYPE_CHECKING:
@@ -52,19 +55,22 @@ class JITKernel:
         self.ref_latency: float | None = None
         self._built = built
         self._launch = built.launch
-        self._bind = ArgumentBinder(
+        self._binder = ArgumentBinder(
             built.signature, out_idx, workspace_idx, device_type, prim_func
-        ).bind
+        )
         self._returns_one = len(out_idx) == 1
 
-    def __call__(self, *inputs: Any, stream: Any = None) -> Any:
-        """Run the kernel. Inputs fill the parameters that are neither outputs nor workspaces.
+    def __call__(self, *inputs: Any, stream: Any = None, **named: Any) -> Any:
+        """Run the kernel. Inputs fill the parameters that are neither outputs nor workspaces, by
+        position or by name.
 
         Returns the output, or a list of them if there is not exactly one. Raises CallError when
         the arguments do not fit and SimulationError when the simulator finds a fault.
         """
         try:
-            call = self._bind(inputs)
+            if named:
+                inputs = self._binder.in_order(inputs, named)
+            call = self._binder.bind(inputs)
             self._launch(call, stream)
         except TileError as error:
             raise error.with_traceback(None) from None  # our frames say nothing about the kernel
@@ -72,7 +78,10 @@ class JITKernel:
             seen(self)
         for recorded in _call_recorders.get():
             recorded(self, call)
-        return call.outputs[0] if self._returns_one else call.outputs
+        outputs = call.outputs
+        if torch.is_grad_enabled() and outputs:
+            outputs = without_gradient(self.prim_func.name, outputs, inputs)
+        return outputs[0] if self._returns_one else outputs
 
     def launch_again(self, call: Bound) -> None:
         """Run with the memory of an earlier call: the same inputs and the same outputs."""

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 import tile_codegen_ascendc
-from tile_ir import BuildError, Buffer, Func, KernelError, Target
+from tile_ir import Buffer, BuildError, Func, KernelError, Target
 from tile_ir.diagnostics import warn
 from tile_ir.switches import switch
 from tile_ir.timing import timing_of
@@ -71,7 +71,7 @@ def gap_text(name: str, shape: tuple[int, ...], count: int, first: int, end: int
 
 def _place(element: int, shape: tuple[int, ...]) -> str:
     """An element by its indices."""
-    indices = []
+    indices: list[str] = []
     for size in reversed(shape):
         element, index = divmod(element, size)
         indices.insert(0, str(index))
@@ -126,7 +126,7 @@ class SimulatorLaunch:
         if settings != self._settings:
             self._apply(*settings)
             self._settings = settings
-        fresh = ()
+        fresh: tuple[int, ...] = ()
         if settings[0] != "off":
             fresh = call.allocated
             for tensor in call.keep:

@@ -40,10 +40,9 @@ class Leaving:
 
 
 class Follower:
-    """Follows one section at a time; each core runs its own."""
+    """Follows one section at a time; with `sharing`, no other races than its own are told."""
 
     def __init__(self, func: Func, target: Target, sharing: Sharing | None = None) -> None:
-        """With `sharing`, no races are told but those of the buffers it names."""
         self.func = func
         self.target = target
         self.sharing = sharing

@@ -64,7 +64,7 @@ class Kernel:
 
     def unwritten(self, base: int, element_bytes: int) -> tuple[int, int, int]:
         """Of the fresh buffer at `base`, what the latest run on this thread did not write: how many
-        elements, and where the first run of them begins and ends. Zeros for a run without checks."""
+        elements, and where the first run of them begins and ends; zeros without checks."""
 
     def run(
         self,

@@ -1,0 +1,44 @@
+"""Outputs of a kernel whose inputs want gradients: the values are right, and asking for a gradient
+is an error, not a silent zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from tile_ir import CallError
+
+
+class _NoGradient(torch.autograd.Function):
+    """Passes the outputs on as functions of the inputs."""
+
+    @staticmethod
+    def forward(ctx: Any, name: str, outputs: list[torch.Tensor], *inputs: torch.Tensor) -> Any:
+        ctx.name = name
+        floating = [o for o in outputs if o.is_floating_point()]
+        ctx.mark_non_differentiable(*(o for o in outputs if not o.is_floating_point()))
+        return tuple(outputs) if floating else ()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        raise CallError(
+            "no-gradient",
+            f"kernel `{ctx.name}` has no gradient, but one of its outputs was asked for it",
+            hint="wrap it in a torch.autograd.Function with a backward of your own, or call it "
+            "under torch.no_grad()",
+        )
+
+
+def without_gradient(
+    name: str, outputs: list[torch.Tensor], inputs: tuple[Any, ...]
+) -> list[torch.Tensor]:
+    """The outputs, tied to those inputs that want a gradient."""
+    wanting = [t for t in inputs if isinstance(t, torch.Tensor) and t.requires_grad]
+    if not wanting or not any(o.is_floating_point() for o in outputs):
+        return outputs
+    tie: Any = _NoGradient.apply
+    return list(tie(name, outputs, *wanting))
+
+
+__all__ = ["without_gradient"]
