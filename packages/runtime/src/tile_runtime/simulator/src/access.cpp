@@ -1,6 +1,31 @@
 #include "access.h"
 
 namespace tile_simulator {
+namespace {
+
+bool same_buffer(const Buffer& a, const Buffer& b)
+{
+    return a.begin == b.begin && a.end == b.end && a.made.file == b.made.file && a.made.line == b.made.line;
+}
+
+bool same(const Access& a, const Access& b)
+{
+    return a.number == b.number && a.line == b.line && a.agent == b.agent && a.kind == b.kind && a.api == b.api &&
+           a.file == b.file && a.operand == b.operand && a.composed == b.composed && a.also == b.also &&
+           same_buffer(a.buffer, b.buffer);
+}
+
+}  // namespace
+
+uint32_t AccessLog::add_once(const Access& access)
+{
+    const size_t hash = access.line * 31u + access.buffer.begin / 32u + access.agent * 7u + size_t(access.kind) * 3u;
+    uint32_t& place = lately_[hash % remembered];
+    if (place == 0 || !same(accesses_[place], access)) {
+        place = add(access);
+    }
+    return place;
+}
 
 uint32_t AccessLog::join(uint32_t index, uint32_t earlier, const Present& now)
 {
@@ -47,6 +72,7 @@ void AccessLog::compact(std::vector<uint32_t>& kept)
     }
     accesses_.resize(next);
     joined_[0] = 0;
+    forget_lately();
 }
 
 }  // namespace tile_simulator

@@ -1,7 +1,9 @@
 // Accesses to memory as the order checks remember them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 #include "instruction.h"
@@ -62,12 +64,15 @@ public:
     {
         accesses_.assign(1, Access{});
         joined_[0] = 0;
+        forget_lately();
     }
     uint32_t add(const Access& access)
     {
         accesses_.push_back(access);
         return static_cast<uint32_t>(accesses_.size() - 1);
     }
+    // The same, but an access that differs in nothing from one that was added lately is that one.
+    uint32_t add_once(const Access& access);
     const Access& operator[](uint32_t index) const { return accesses_[index]; }
     // The first of an access and those that stand beside it that is not ordered before the present one; 0 if all are.
     uint32_t unordered(uint32_t index, const Present& now) const
@@ -86,6 +91,10 @@ public:
 
 private:
     std::vector<Access> accesses_;
+    void forget_lately() { std::fill(std::begin(lately_), std::end(lately_), 0); }
+
+    static constexpr size_t remembered = 64;
+    uint32_t lately_[remembered] = {};  // by hash
     uint32_t joined_[3] = {};  // the latest join: index, earlier, result
 };
 

@@ -40,6 +40,7 @@ void GlobalAccesses::clear()
     used_bytes_ = 0;
     kept_ = 0;
     stored_.clear();
+    scattered_.clear();
 }
 
 void GlobalAccesses::keep_stored(const StoredBytes* cores, const AccessLog& log)
@@ -50,16 +51,19 @@ void GlobalAccesses::keep_stored(const StoredBytes* cores, const AccessLog& log)
         if (details.kind != AccessKind::write) {
             continue;
         }
-        access.bytes = stored_.size();
-        const Region region = access.region.compact();
-        for (uint64_t run = 0; run < region.outer * region.inner; ++run) {
-            const uint64_t begin = region.start + run / region.inner * region.outer_stride +
-                                   run % region.inner * region.inner_stride;
-            if (!cores[details.agent / agents_per_core].append(begin, region.run, stored_)) {
-                stored_.resize(access.bytes);
-                access.bytes = not_known;
-                break;
-            }
+        const uint64_t first = stored_.size();
+        bool known = true;
+        const auto append = [&](uint64_t begin, uint64_t end) {
+            known = known && cores[details.agent / agents_per_core].append(begin, end - begin, stored_);
+        };
+        if (access.scattered != nullptr) {
+            access.scattered->for_runs(0, ~uint64_t(0), append);
+        } else {
+            for_runs_of(access.region.compact(), append);
+        }
+        access.bytes = known ? first : not_known;
+        if (!known) {
+            stored_.resize(first);
         }
     }
 }
@@ -80,7 +84,8 @@ void GlobalAccesses::renumber(const std::vector<uint32_t>& numbers)
     }
 }
 
-// The scalar unit goes through tensors element by element: what one line of the source touches in a row is one access.
+// The scalar unit goes through tensors element by element: what one line of the source touches is one access. Within an
+// interval the last of them is ordered before the fewest others, and stands for all.
 bool GlobalAccesses::continue_row(
     uint32_t place, const GlobalAccess& access, const Access& details, const AccessLog& log)
 {
@@ -89,11 +94,24 @@ bool GlobalAccesses::continue_row(
     const uint64_t end = row.region.start + row.region.run;
     if (row.buffer != access.buffer || row.interval != access.interval || row.region.inner * row.region.outer != 1 ||
         other.agent != details.agent || other.kind != details.kind || other.line != details.line ||
-        other.file != details.file || access.region.start < row.region.start || access.region.start > end) {
+        other.file != details.file) {
         return false;
     }
-    row.region.run = std::max(end, access.region.start + access.region.run) - row.region.start;
     row.access = access.access;
+    const uint64_t begin = access.region.start;
+    const uint64_t behind = begin + access.region.run;
+    if (row.scattered == nullptr && begin >= row.region.start && begin <= end) {
+        row.region.run = std::max(end, behind) - row.region.start;
+        return true;
+    }
+    if (row.scattered == nullptr) {
+        scattered_.emplace_back();
+        scattered_.back().add(row.region.start, end);
+        row.scattered = &scattered_.back();
+    }
+    ByteSet& bytes = *row.scattered;
+    bytes.add(begin, behind);
+    row.region = Region::bytes(bytes.low(), bytes.high() - bytes.low());
     return true;
 }
 
@@ -139,7 +157,7 @@ Conflict GlobalAccesses::touch(const GlobalBuffer& buffer, const Region& region,
     const Present& now, uint32_t interval, uint32_t rounds, std::vector<Doubt>& doubts)
 {
     State& state = states_[&buffer];
-    const auto [place, repeated] = record({&buffer, region, index, interval, rounds, 0}, log[index], log);
+    const auto [place, repeated] = record({&buffer, region, index, interval, rounds, 0, nullptr}, log[index], log);
     // Most buffers are only read. Their reads meet the shadow when the first write comes.
     if (!state.written && log[index].kind == AccessKind::read) {
         if (!repeated) {
@@ -155,11 +173,27 @@ Conflict GlobalAccesses::touch(const GlobalBuffer& buffer, const Region& region,
             const GlobalAccess& earlier = accesses_[read];
             Present then;
             then.agent = log[earlier.access].agent;
-            touch_region(buffer, earlier.region, earlier.access, log, then, doubts);
+            if (earlier.scattered != nullptr) {
+                touch_scattered(buffer, *earlier.scattered, earlier.access, log, then, doubts);
+            } else {
+                touch_region(buffer, earlier.region, earlier.access, log, then, doubts);
+            }
         }
         state.reads.clear();
     }
     return touch_region(buffer, region, index, log, now, doubts);
+}
+
+Conflict GlobalAccesses::touch_scattered(const GlobalBuffer& buffer, const ByteSet& bytes, uint32_t index,
+    AccessLog& log, const Present& now, std::vector<Doubt>& doubts)
+{
+    Conflict conflict;
+    bytes.for_runs(0, ~uint64_t(0), [&](uint64_t begin, uint64_t end) {
+        if (conflict.access == 0) {
+            conflict = touch_run(buffer, begin - buffer.begin, end - buffer.begin, index, log, now, doubts);
+        }
+    });
+    return conflict;
 }
 
 Conflict GlobalAccesses::touch_region(const GlobalBuffer& buffer, const Region& whole, uint32_t index, AccessLog& log,

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <unordered_map>
 #include <vector>
 
+#include "byte_set.h"
 #include "shadow.h"
 #include "stored_bytes.h"
 
@@ -20,7 +22,19 @@ struct GlobalAccess {
     uint32_t interval;  // number of grid-wide sets and waits of the block before it
     uint32_t rounds;    // index of the grid-wide rounds known to be complete (OrderChecks::rounds_known)
     uint64_t bytes = 0;  // of a write: where its bytes begin in GlobalAccesses::stored(), or `not_known`
+    ByteSet* scattered = nullptr;  // the bytes, where they are no region
 };
+
+// Calls f(begin, end) for the runs of bytes of a region.
+template <class F>
+void for_runs_of(const Region& region, const F& f)
+{
+    for (uint64_t i = 0; i < region.outer * region.inner; ++i) {
+        const uint64_t begin =
+            region.start + i / region.inner * region.outer_stride + i % region.inner * region.inner_stride;
+        f(begin, begin + region.run);
+    }
+}
 
 constexpr uint64_t not_known = ~uint64_t(0);
 
@@ -42,6 +56,7 @@ public:
 
     const std::vector<GlobalAccess>& all() const { return accesses_; }
     std::vector<uint8_t>& stored() { return stored_; }
+    std::deque<ByteSet>& scattered() { return scattered_; }
 
 private:
     static constexpr uint64_t page_bytes = 1024;
@@ -51,6 +66,8 @@ private:
         std::vector<uint32_t> reads;  // indices of accesses_, not yet in the shadow
     };
 
+    Conflict touch_scattered(const GlobalBuffer& buffer, const ByteSet& bytes, uint32_t index, AccessLog& log,
+        const Present& now, std::vector<Doubt>& doubts);
     Conflict touch_region(const GlobalBuffer& buffer, const Region& region, uint32_t index, AccessLog& log,
         const Present& now, std::vector<Doubt>& doubts);
     Conflict touch_run(const GlobalBuffer& buffer, uint64_t begin, uint64_t end, uint32_t index, AccessLog& log,
@@ -69,6 +86,7 @@ private:
     std::unordered_multimap<uint64_t, uint32_t> index_;  // hash of an access to its place in accesses_
     std::unordered_map<uint64_t, uint32_t> rows_;  // hash without the region to the latest access of the scalar unit
     uint64_t used_bytes_ = 0;
+    std::deque<ByteSet> scattered_;
     size_t kept_ = 0;  // the accesses before this one have their bytes in stored_
     std::vector<uint8_t> stored_;
 };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 #include <tuple>
 
 #include "launch.h"
@@ -10,6 +9,9 @@
 
 namespace tile_simulator {
 namespace {
+
+// So many bytes of a buffer are compared at once where blocks touch single elements all over it: a multiple of a line.
+constexpr uint64_t window_bytes = uint64_t(1) << 22;
 
 uint32_t first_round_after(const std::vector<VectorClock>& released, const Access& access)
 {
@@ -27,6 +29,7 @@ uint64_t line_begin(const GlobalBuffer& buffer, uint64_t address)
 void GridRaces::add(uint32_t block, OrderChecks& order)
 {
     stored_.push_back(std::move(order.stored_bytes()));
+    scattered_.push_back(std::move(order.scattered_bytes()));
     for (const GlobalAccess& access : order.global().all()) {
         Record record;
         record.region = access.region.compact();
@@ -36,6 +39,8 @@ void GridRaces::add(uint32_t block, OrderChecks& order)
         record.interval = access.interval;
         const bool known = record.access.kind == AccessKind::write && access.bytes != not_known;
         record.bytes = known ? stored_.back().data() + access.bytes : nullptr;
+        record.scattered = access.scattered;
+        record.passed = 0;
         const VectorClock& clock = order.rounds_known()[access.rounds];
         for (int slot = 0; slot < grid_slots; ++slot) {
             record.rounds[slot] = clock.at[agent_count + slot];
@@ -55,23 +60,38 @@ bool GridRaces::ordered(const Record& a, const Record& b)
     return false;
 }
 
-std::vector<GridRaces::Run> GridRaces::runs_of(const std::vector<uint32_t>& records) const
+std::vector<GridRaces::Run> GridRaces::runs_of(const std::vector<uint32_t>& records, uint64_t low, uint64_t high)
 {
     std::vector<Run> runs;
     for (const uint32_t index : records) {
-        const Record& record = records_[index];
+        Record& record = records_[index];
         const bool line = is_cache(record.access.agent);
-        const Region& region = record.region;
-        for (uint64_t i = 0; i < region.outer * region.inner; ++i) {
-            const uint64_t start =
-                region.start + i / region.inner * region.outer_stride + i % region.inner * region.inner_stride;
-            uint64_t begin = start;
-            uint64_t end = begin + region.run;
+        if (record.region.end() <= low || record.region.start >= high) {
+            continue;
+        }
+        // The bytes of all runs lie one behind the other: those of earlier windows have been passed.
+        uint64_t passed = record.scattered != nullptr ? record.passed : 0;
+        const auto add = [&](uint64_t start, uint64_t stop) {
+            const uint64_t first = std::max(start, low);
+            const uint8_t* own = record.bytes != nullptr ? record.bytes + passed + (first - start) : nullptr;
+            passed += stop - start;
+            stop = std::min(stop, high);
+            if (first >= stop) {
+                return;
+            }
+            uint64_t begin = first;
+            uint64_t end = stop;
             if (line) {  // the cache writes back whole lines, so two cores must not store to one
                 begin = line_begin(*record.buffer, begin);
                 end = line_begin(*record.buffer, end - 1) + ScalarCache::line_bytes;
             }
-            runs.push_back({begin, end, index, start, record.bytes != nullptr ? record.bytes + i * region.run : nullptr});
+            runs.push_back({begin, end, index, first, stop, own});
+        };
+        if (record.scattered != nullptr) {
+            record.scattered->for_runs(low, high, add);
+            record.passed = passed;
+        } else {
+            for_runs_of(record.region, add);
         }
     }
     const auto rank = [this](const Run& run) {
@@ -88,7 +108,7 @@ GridRaces::Lines GridRaces::lines_of(const std::vector<Run>& runs) const
     std::set<uint64_t> addresses;
     const auto for_lines = [&](const Run& run, const auto& f) {
         const Record& record = records_[run.record];
-        const uint64_t end = run.start + record.region.run;
+        const uint64_t end = run.stop;
         for (uint64_t at = line_begin(*record.buffer, run.start); at < end; at += ScalarCache::line_bytes) {
             f(at, std::max(at, run.start), std::min(at + ScalarCache::line_bytes, end));
         }
@@ -154,7 +174,6 @@ bool GridRaces::find(Fault& fault, std::vector<Fault>& redundant)
         records_.begin(), records_.end(), [](const Record& a, const Record& b) { return a.block < b.block; });
     std::map<uint64_t, std::vector<uint32_t>> by_buffer;
     std::map<uint64_t, bool> written;
-    std::set<std::pair<std::string, uint32_t>> told;  // files and lines of redundant stores
     for (uint32_t i = 0; i < records_.size(); ++i) {
         by_buffer[records_[i].buffer->begin].push_back(i);
         written[records_[i].buffer->begin] |= records_[i].access.kind != AccessKind::read;
@@ -163,39 +182,52 @@ bool GridRaces::find(Fault& fault, std::vector<Fault>& redundant)
         if (!written[start]) {
             continue;
         }
-        const std::vector<Run> runs = runs_of(records);
-        const Lines lines = lines_of(runs);
-        std::vector<Run> active;
-        for (const Run& run : runs) {
-            size_t kept = 0;
-            for (const Run& other : active) {
-                if (other.end <= run.begin) {
-                    continue;
-                }
-                active[kept++] = other;
-                const Record& a = records_[other.record];
-                const Record& b = records_[run.record];
-                if (a.block == b.block || !conflicting(a.access.kind, b.access.kind) || ordered(a, b)) {
-                    continue;
-                }
-                const Record& first = a.block < b.block ? a : b;
-                const Record& second = a.block < b.block ? b : a;
-                const auto bytes = [&] {
-                    return bytes_of(*a.buffer, std::max(run.begin, start), std::min({run.end, other.end, a.buffer->end}));
-                };
-                if (!agree(other, run, lines)) {
-                    fault = grid_race_report(first.access, first.block, second.access, second.block, bytes());
-                    return true;
-                }
-                const std::string file = second.access.file != nullptr ? second.access.file : "";
-                if (told.insert({file, second.access.line}).second) {
-                    redundant.push_back(
-                        grid_redundant_store_report(first.access, first.block, second.access, second.block, bytes()));
-                }
+        const bool scattered = std::any_of(
+            records.begin(), records.end(), [this](uint32_t i) { return records_[i].scattered != nullptr; });
+        const uint64_t end = records_[records.front()].buffer->end;
+        const uint64_t step = scattered ? window_bytes : end - start + window_bytes;
+        for (uint64_t low = start; low < end; low += step) {
+            if (find_in(runs_of(records, low, low + step), start, fault, redundant)) {
+                return true;
             }
-            active.resize(kept);
-            active.push_back(run);
         }
+    }
+    return false;
+}
+
+bool GridRaces::find_in(const std::vector<Run>& runs, uint64_t start, Fault& fault, std::vector<Fault>& redundant)
+{
+    const Lines lines = lines_of(runs);
+    std::vector<Run> active;
+    for (const Run& run : runs) {
+        size_t kept = 0;
+        for (const Run& other : active) {
+            if (other.end <= run.begin) {
+                continue;
+            }
+            active[kept++] = other;
+            const Record& a = records_[other.record];
+            const Record& b = records_[run.record];
+            if (a.block == b.block || !conflicting(a.access.kind, b.access.kind) || ordered(a, b)) {
+                continue;
+            }
+            const Record& first = a.block < b.block ? a : b;
+            const Record& second = a.block < b.block ? b : a;
+            const auto bytes = [&] {
+                return bytes_of(*a.buffer, std::max(run.begin, start), std::min({run.end, other.end, a.buffer->end}));
+            };
+            if (!agree(other, run, lines)) {
+                fault = grid_race_report(first.access, first.block, second.access, second.block, bytes());
+                return true;
+            }
+            const std::string file = second.access.file != nullptr ? second.access.file : "";
+            if (told_.insert({file, second.access.line}).second) {
+                redundant.push_back(
+                    grid_redundant_store_report(first.access, first.block, second.access, second.block, bytes()));
+            }
+        }
+        active.resize(kept);
+        active.push_back(run);
     }
     return false;
 }

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,12 +34,15 @@ private:
         uint32_t until[grid_slots];   // first round that starts after it is complete
         uint32_t interval;
         const uint8_t* bytes;  // of a write, run after run; null if they are not known
+        const ByteSet* scattered;
+        uint64_t passed;  // of scattered bytes, those before the window that comes next
     };
     struct Run {
         uint64_t begin;  // of a scalar store, those of its cache lines
         uint64_t end;
         uint32_t record;
-        uint64_t start;  // the first byte that is stored
+        uint64_t start;  // the first byte that is stored, and the one behind the last
+        uint64_t stop;
         const uint8_t* bytes;
     };
     // What one block stores to one cache line.
@@ -50,12 +55,16 @@ private:
     using Lines = std::map<std::pair<uint64_t, uint32_t>, Line>;  // by address and block
 
     static bool ordered(const Record& a, const Record& b);
-    std::vector<Run> runs_of(const std::vector<uint32_t>& records) const;
+    // The runs of bytes in a window, cut at its ends, which are those of cache lines. Windows are asked for in order.
+    std::vector<Run> runs_of(const std::vector<uint32_t>& records, uint64_t low, uint64_t high);
+    bool find_in(const std::vector<Run>& runs, uint64_t start, Fault& fault, std::vector<Fault>& redundant);
     Lines lines_of(const std::vector<Run>& runs) const;
     bool agree(const Run& a, const Run& b, const Lines& lines) const;
 
     std::vector<Record> records_;
     std::deque<std::vector<uint8_t>> stored_;  // the bytes of the records, by block
+    std::deque<std::deque<ByteSet>> scattered_;  // the same of those that are no regions
+    std::set<std::pair<std::string, uint32_t>> told_;  // files and lines of redundant stores
 };
 
 }  // namespace tile_simulator

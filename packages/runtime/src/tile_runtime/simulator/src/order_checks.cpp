@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "launch.h"
 #include "race_report.h"
@@ -41,6 +42,7 @@ void OrderChecks::begin(bool strict)
         known_[agent] = VectorClock{};
         issued_[agent] = 0;
     }
+    std::fill(std::begin(counted_), std::end(counted_), true);
     for (auto& units : units_) {
         units[0] = units[1] = VectorClock{};
     }
@@ -123,7 +125,13 @@ void OrderChecks::instruction(const Instruction& instruction)
     Present now;
     now.agent = static_cast<uint8_t>(agent_of(core, instruction.pipe));
     now.clock = present(core, instruction.pipe, instruction.in_order);
-    now.number = ++issued_[now.agent];
+    // The scalar unit is in order by itself: what it does between two looks at its count need not be told apart.
+    bool& counted = counted_[core_index(core)];
+    if (instruction.pipe != Pipe::s || counted) {
+        ++issued_[now.agent];
+        counted = counted && instruction.pipe != Pipe::s;
+    }
+    now.number = issued_[now.agent];
     now.composed = core.composed_call;
     if (instruction.unit_flag != 0) {
         // Mmad waits for the results before it to leave L0C, Fixpipe for the products (hardware.md 3.4).
@@ -153,7 +161,7 @@ void OrderChecks::instruction(const Instruction& instruction)
                 access.agent = static_cast<uint8_t>(cache_of(core));
                 access.number = issued_[access.agent] + 1;
             }
-            const uint32_t index = log_.add(access);
+            const uint32_t index = instruction.pipe == Pipe::s ? log_.add_once(access) : log_.add(access);
             if (operand.memory != Memory::gm) {
                 check_local(instruction, operand, now, index);
                 continue;
@@ -329,6 +337,7 @@ void OrderChecks::barrier(Core& core, Pipe pipe)
 {
     const int agent = agent_of(core, pipe);
     known_[agent].at[agent] = issued_[agent];
+    counted_[core_index(core)] = true;
 }
 
 void OrderChecks::barrier_all(Core& core)
@@ -343,6 +352,7 @@ void OrderChecks::barrier_all(Core& core)
 VectorClock OrderChecks::completed(Core& core, Pipe pipe)
 {
     VectorClock clock = present(core, pipe, true);
+    counted_[core_index(core)] = true;
     if (pipe == Pipe::s) {
         clock.at[cache_of(core)] = issued_[cache_of(core)];
     }

@@ -52,6 +52,7 @@ public:
     const AccessLog& log() const { return log_; }
     const GlobalAccesses& global() const { return global_; }
     std::vector<uint8_t>& stored_bytes() { return global_.stored(); }
+    std::deque<ByteSet>& scattered_bytes() { return global_.scattered(); }
     const std::vector<VectorClock>& rounds_known() const { return rounds_known_; }
     // What was complete in this block before its share of each round, by slot.
     const std::vector<VectorClock>& released(int slot) const { return released_[slot]; }
@@ -74,6 +75,7 @@ private:
     bool strict_ = false;
     VectorClock known_[agent_count];
     uint32_t issued_[agent_count] = {};
+    bool counted_[cores_per_block] = {};  // whether anybody asked for the count of the scalar unit since its latest
     std::map<int, VectorClock> flags_;
     std::deque<VectorClock> counters_[cores_per_block][cross_flags];
     std::vector<VectorClock> released_[grid_slots];

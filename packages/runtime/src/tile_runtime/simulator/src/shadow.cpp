@@ -312,7 +312,12 @@ Conflict Shadow::touch_part(
         lists_.erase(at);
         return {};
     }
-    parts.push_back({index, mask});
+    const auto own = std::find_if(parts.begin(), parts.end(), [&](const Part& part) { return part.access == index; });
+    if (own != parts.end()) {
+        own->mask |= mask;
+    } else {
+        parts.push_back({index, mask});
+    }
     return {};
 }
 

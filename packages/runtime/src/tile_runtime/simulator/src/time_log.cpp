@@ -36,6 +36,11 @@ Route route_of(const Operand& dst, const Operand& src)
     return Route::none;
 }
 
+// Events of a core that are kept one by one, and what a folded one may take: sums of cycles stay exact in a float.
+constexpr size_t events_kept = size_t(1) << 18;
+constexpr size_t lines_looked_at = 64;
+constexpr float most_cycles = float(1 << 20);
+
 // The unit that lays rows out in fractals takes them one by one.
 double nd2nz_row_cycles(const Core& core, const Region& rows, const TileTiming& timing)
 {
@@ -53,6 +58,7 @@ void TimeLog::clear()
     events_.clear();
     regions_.clear();
     accesses_.clear();
+    scalar_from_ = 0;
     macs = 0;
 }
 
@@ -62,22 +68,65 @@ TimeEvent& TimeLog::add(const Core& core, TileTimeKind kind, Pipe pipe, const ch
         at = core.site;
     }
     events_.push_back({api, at.file, 0, 0, 0, at.line, -1, Route::none, kind, uint8_t(pipe), 0, 0, 0, 0, false});
+    if (kind != TILE_TIME_WORK || pipe != Pipe::s) {
+        scalar_from_ = events_.size();
+    }
     return events_.back();
+}
+
+TimeEvent* TimeLog::folded(const Instruction& instruction)
+{
+    if (instruction.pipe != Pipe::s || events_.size() < events_kept) {
+        return nullptr;
+    }
+    const Core& core = instruction.core;
+    const Where at = core.site.file != nullptr ? core.site : instruction.use.at;
+    const size_t first = std::max(scalar_from_, events_.size() - lines_looked_at);
+    for (size_t i = events_.size(); i-- > first;) {
+        TimeEvent& event = events_[i];
+        if (event.line == at.line && event.file == at.file && event.api == instruction.use.api &&
+            event.work < most_cycles) {
+            return &event;
+        }
+    }
+    return nullptr;
+}
+
+bool TimeLog::widened(const TileTimeAccess& access)
+{
+    const size_t first = accesses_.size() - std::min(accesses_.size(), 2 * lines_looked_at);
+    for (size_t i = accesses_.size(); i-- > first;) {
+        TileTimeAccess& other = accesses_[i];
+        if (other.event == access.event && other.memory == access.memory && other.kind == access.kind &&
+            other.made == access.made && other.buffer_begin == access.buffer_begin) {
+            other.begin = std::min(other.begin, access.begin);
+            other.end = std::max(other.end, access.end);
+            return true;
+        }
+    }
+    return false;
 }
 
 // The rules of hardware.md 4.1 and 4.4.
 void TimeLog::instruction(const Instruction& instruction, const TileTiming& timing)
 {
     const Core& core = instruction.core;
-    TimeEvent& event = add(core, TILE_TIME_WORK, instruction.pipe, instruction.use.api, instruction.use.at);
+    TimeEvent* const same_line = folded(instruction);
+    TimeEvent& event = same_line != nullptr
+                           ? *same_line
+                           : add(core, TILE_TIME_WORK, instruction.pipe, instruction.use.api, instruction.use.at);
+    const uint32_t number = uint32_t(&event - events_.data());
     const bool atomic = core.atomic != AtomicKind::none &&
                         (instruction.pipe == Pipe::mte3 || instruction.pipe == Pipe::fix);
     for (int i = 0; i < instruction.count; ++i) {
         const Operand& operand = instruction.operands[i];
         const Buffer& buffer = operand.buffer;
         const bool updates = atomic && operand.write && operand.memory == Memory::gm;
-        accesses_.push_back({operand.region.start, operand.region.end(), uint32_t(events_.size() - 1), buffer.made.line,
-            buffer.begin, buffer.end, uint8_t(operand.memory), uint8_t(updates ? 2 : operand.write ? 1 : 0), {}});
+        const TileTimeAccess access = {operand.region.start, operand.region.end(), number, buffer.made.line,
+            buffer.begin, buffer.end, uint8_t(operand.memory), uint8_t(updates ? 2 : operand.write ? 1 : 0), {}};
+        if (same_line == nullptr || !widened(access)) {
+            accesses_.push_back(access);
+        }
     }
     const Operand* dst = find(instruction, true);
     const Operand* src = find(instruction, false);
@@ -91,7 +140,7 @@ void TimeLog::instruction(const Instruction& instruction, const TileTiming& timi
             const Operand* operand = dst != nullptr ? dst : src;
             const bool gm = operand != nullptr && operand->memory == Memory::gm;
             const double work = gm ? timing.scalar_gm : operand != nullptr ? timing.scalar_local : timing.scalar_issue;
-            return takes(work, work);
+            return takes(double(event.work) + work, double(event.done) + work);
         }
         case Pipe::v: {
             const double work = timing.vector_issue + double(instruction.work + bank_conflict_cycles(instruction));

@@ -55,6 +55,13 @@ public:
 private:
     TimeEvent& add(const Core& core, TileTimeKind kind, Pipe pipe, const char* api, Where at);
 
+    // Of a core with very many events: the one of the present run of scalar work that stands for all of its line, so
+    // that the log does not grow with the rounds of scalar loops. Null if the instruction gets one of its own.
+    TimeEvent* folded(const Instruction& instruction);
+    // Widens an access of an event that stands for several by one that differs from it in its bytes only.
+    bool widened(const TileTimeAccess& access);
+
+    size_t scalar_from_ = 0;  // events from here on are scalar work
     std::vector<TimeEvent> events_;
     std::vector<Region> regions_;
     std::vector<TileTimeAccess> accesses_;
