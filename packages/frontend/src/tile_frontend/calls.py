@@ -4,12 +4,14 @@ and handed back as a statement for the caller's expression statement to emit."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import takewhile
 from typing import Any
 
 from tile_frontend.faults import Fault, reject
 from tile_frontend.first_elements import narrowed
 from tile_frontend.trace import current
 from tile_frontend.values import Pending, Scalar, Tile, View, describe, python_number, scalar_expr
+from tile_frontend.working_memory import without_working_memory
 from tile_ir import Op, OpDef, Region, Slice, check_op, did_you_mean
 from tile_ir.expr import Const, Expr, Load
 from tile_ir.nodes import AttrValue, Operand
@@ -29,11 +31,20 @@ class OpFunction:
     def __init__(self, opdef: OpDef) -> None:
         self.opdef = opdef
         self.parameters = opdef.call_order()
+        with_memory = {o.name for o in opdef.operands if o.memories}
+        # How many parameters at the front may be buffers.
+        self.buffers = sum(1 for _ in takewhile(with_memory.__contains__, self.parameters))
         self.__name__ = f"{opdef.namespace}.{opdef.name}" if opdef.namespace else opdef.name
         self.__doc__ = opdef.doc
 
     def __call__(self, *args: Any, **kwargs: Any) -> Pending:
-        return build_op(self.opdef, bind(self, args, kwargs), self.__name__)
+        call = without_working_memory(self.opdef, self.__name__, self.buffers, args, kwargs)
+        with call.placing_faults(self.parameters):
+            return self.build(bind(self, call.args, call.kwargs))
+
+    def build(self, given: dict[str, Any]) -> Pending:
+        """The operation of these arguments by name."""
+        return build_op(self.opdef, given, self.__name__)
 
     def __repr__(self) -> str:
         return f"<T.{self.__name__}({', '.join(self.parameters)})>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tile_frontend.calls import MISSING, OpFunction, bind, build_op
+from tile_frontend.calls import MISSING, OpFunction, build_op
 from tile_frontend.faults import Fault
 from tile_frontend.first_elements import first_elements
 from tile_frontend.trace import current
@@ -26,12 +26,11 @@ class CountedFunction(OpFunction):
 
     def __init__(self, opdef: OpDef) -> None:
         super().__init__(opdef)
-        self.buffers = tuple(
+        self.buffer_names = tuple(
             o.name for o in opdef.operands if o.memories and o.name in self.parameters
         )
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Pending:
-        given = bind(self, args, kwargs)
+    def build(self, given: dict[str, Any]) -> Pending:
         count = given.get("count", MISSING)
         if count is MISSING and self.opdef.name not in COUNT_OPTIONAL:
             raise Fault(
@@ -40,20 +39,20 @@ class CountedFunction(OpFunction):
                 f"it takes {', '.join(self.parameters)}",
             )
         number = python_number(count)
-        if any(isinstance(given[name], Scalar) for name in self.buffers):
+        if any(isinstance(given[name], Scalar) for name in self.buffer_names):
             given = {**given, **self.from_elements(given)}
         if isinstance(count, Scalar) or not isinstance(number, int):
             return build_op(self.opdef, given, self.__name__)
         if switch("lax_calls"):
             number = self.at_most_all(given, number)
-        sides = {name: self.first(given[name], number, name) for name in self.buffers}
+        sides = {name: self.first(given[name], number, name) for name in self.buffer_names}
         if None not in sides.values():
             given = {**given, **sides, "count": None}
         return build_op(self.opdef, given, self.__name__)
 
     def from_elements(self, given: dict[str, Any]) -> dict[str, Region]:
         """Operands of which some are elements: each from there on, as much as all of them have."""
-        found = {name: r for name in self.buffers if (r := region_of(given[name])) is not None}
+        found = {name: r for name in self.buffer_names if (r := region_of(given[name])) is not None}
         shapes = [r.static_extents() for r in found.values()]
         if None in shapes:
             return found
@@ -63,7 +62,7 @@ class CountedFunction(OpFunction):
     def at_most_all(self, given: dict[str, Any], count: int) -> int:
         """The count, but no more than the smallest operand has: scripts written for a compiler that
         does not compare the two give the size of the tensor where that of the tile is meant."""
-        shapes = [r.static_extents() for name in self.buffers if (r := region_of(given[name]))]
+        shapes = [r.static_extents() for name in self.buffer_names if (r := region_of(given[name]))]
         room = min((math.prod(extents) for extents in shapes if extents is not None), default=count)
         if count <= room:
             return count

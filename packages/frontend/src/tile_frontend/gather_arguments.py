@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tile_frontend.calls import OpFunction, bind, build_op
+from tile_frontend.calls import OpFunction, build_op
 from tile_frontend.faults import Fault
 from tile_frontend.values import Pending, describe, python_number
 from tile_ir import OPS
@@ -19,9 +19,9 @@ class GatherMaskFunction(OpFunction):
 
     def __init__(self) -> None:
         super().__init__(OPS["gather_mask"])
+        self.buffers = len(self.parameters)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Pending:
-        given = bind(self, args, kwargs)
+    def build(self, given: dict[str, Any]) -> Pending:
         if isinstance(given["pattern"], str):
             return build_op(self.opdef, given, self.__name__)
         indexed = {"dst": given["dst"], "src": given["src"], "index": given["pattern"]}

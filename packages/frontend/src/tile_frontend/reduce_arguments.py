@@ -9,6 +9,7 @@ from typing import Any
 from tile_frontend.calls import build_op
 from tile_frontend.faults import Fault
 from tile_frontend.values import Pending, Scalar, Tile, View, describe, python_number, scalar_expr
+from tile_frontend.working_memory import accepting_working_memory
 from tile_ir import OPS, Region, Slice, did_you_mean
 from tile_ir.bounds import simplify
 from tile_ir.expr import Const, Expr, constant_value, is_constant
@@ -35,9 +36,10 @@ def reduction(name: str) -> Callable[..., Pending]:
 
     reduce_along.__name__ = reduce_along.__qualname__ = name
     reduce_along.__doc__ = OPS[name].doc
-    return reduce_along
+    return accepting_working_memory(OPS[name], buffers=2)(reduce_along)
 
 
+@accepting_working_memory(OPS[NAMES[0]], buffers=2)
 def reduce(
     buffer: Any, out: Any, reduce_type: str, dim: Any, real_shape: Any = None, clear: Any = True
 ) -> Pending:

@@ -7,9 +7,11 @@ from typing import Any
 from tile_frontend.calls import build_op
 from tile_frontend.faults import Fault
 from tile_frontend.values import Pending, describe
+from tile_frontend.working_memory import accepting_working_memory
 from tile_ir import OPS
 
 
+@accepting_working_memory(OPS["sum_experiment"], buffers=2)
 def sum_experiment(dst: Any, src: Any, sumParams: Any) -> Pending:
     """Sums of rows: `sumParams` is [rows, elements from row to row, elements that count]."""
     if not isinstance(sumParams, (list, tuple)) or len(sumParams) != 3:

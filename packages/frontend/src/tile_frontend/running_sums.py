@@ -6,9 +6,11 @@ from typing import Any
 
 from tile_frontend.calls import build_op
 from tile_frontend.values import Pending
+from tile_frontend.working_memory import accepting_working_memory
 from tile_ir import OPS
 
 
+@accepting_working_memory(OPS["cumsum"], buffers=2)
 def cumsum(src: Any, dst: Any = None, dim: Any = 0, reverse: Any = False) -> Pending:
     """Running sums of `src` along `dim`, from the end on with `reverse`."""
     given = {"src": src, "dst": src if dst is None else dst, "dim": dim, "reverse": reverse}

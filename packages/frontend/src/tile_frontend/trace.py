@@ -85,6 +85,8 @@ class Trace:
     depth: int = 0
     prologue: list[Stmt] = field(default_factory=list)
     remarks: list[Diagnostic] = field(default_factory=list)
+    # Buffers that were handed to operations as working memory, which these do not use.
+    lent: set[Buffer] = field(default_factory=set)
     _bodies: list[list[Stmt]] = field(default_factory=list)
     # Open `T.If` frames, innermost last; None while inside one of their branches.
     branches: list[Any] = field(default_factory=list)
@@ -201,6 +203,15 @@ class Trace:
         value = stored_value(cell.initial, cell.tile.element)
         self.emit(Store(cell.tile.buffer, (), value, cell.tile.loc))
 
+    def _needed(self, body: Body) -> list[Allocation]:
+        """Allocations without those that are nothing but working memory."""
+        if not self.lent:
+            return self.allocations
+        used = {b for stmt in walk_body(body) for b in buffers_of(stmt)}
+        used |= {a.alias_of.buffer for a in self.allocations if a.alias_of is not None}
+        idle = self.lent - used
+        return [a for a in self.allocations if a.tile.buffer not in idle]
+
     def finish(self) -> Func:
         """The traced function."""
         if self.header is None or self.body is None:
@@ -218,7 +229,7 @@ class Trace:
                 alias_of=None if a.alias_of is None else a.alias_of.buffer,
             )
             # The text names a buffer before what aliases it.
-            for a in sorted(self.allocations, key=lambda a: a.alias_of is not None)
+            for a in sorted(self._needed(self.body), key=lambda a: a.alias_of is not None)
         )
         h = self.header
         launch = Launch(h.blocks, h.block, h.lane, h.threads, allocs, self.body, h.loc)

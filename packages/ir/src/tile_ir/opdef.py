@@ -150,6 +150,8 @@ class OpDef:
     that what is asked for exists between.
     `axes` says which dimensions of the operands run along together, so that the operation on a
     part of them is that part of its result; every record declares it.
+    `scratch_elsewhere` operations need working memory in other implementations of the language
+    only: scripts may hand it over all the same.
     """
 
     name: str
@@ -181,6 +183,12 @@ class OpDef:
     atomic: bool = False
     paths: Callable[[Op], frozenset[tuple[Memory, Memory]]] | None = None
     axes: AxesRule | None = None
+    scratch_elsewhere: bool = False
+
+    @property
+    def takes_working_memory(self) -> bool:
+        """Whether scripts may hand over working memory, which the compiler finds itself."""
+        return self.scratch_elsewhere or "scratch" in self.hidden
 
     def call_order(self) -> tuple[str, ...]:
         """Names of operands and attributes in the order a script passes them."""

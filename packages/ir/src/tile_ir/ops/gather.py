@@ -238,6 +238,7 @@ OPS = (
         dtype_rule=all_rules(_same_elements, integer_scalars),
         shape_rule=all_rules(_consecutive_source, exact_sizes),
         cost=vector_cost(5, 5),
+        scratch_elsewhere=True,
     ),
     OpDef(
         name="gather_elements",
@@ -279,6 +280,7 @@ OPS = (
         dtype_rule=_same_elements,
         shape_rule=exact_sizes,
         cost=vector_cost(64, 32),
+        scratch_elsewhere=True,
     ),
     OpDef(
         name="gathermask_experiment",

@@ -296,5 +296,6 @@ OPS = (
         uses=_merge_uses,
         shape_rule=_list_sizes,
         cost=vector_cost(2, 2),
+        scratch_elsewhere=True,
     ),
 )
