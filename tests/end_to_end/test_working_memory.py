@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import tile_frontend as T
+from tile_frontend.working_memory import takes_working_memory
 from tile_ir import OPS, KernelError
 from tile_ir.diagnostics import KernelWarning
 from tile_ir.switches import override
@@ -225,7 +226,7 @@ def test_a_buffer_of_one_element_is_a_number() -> None:
 
 def test_every_operation_that_uses_some_takes_it() -> None:
     """By the record: no operation is named anywhere."""
-    takers = [d for d in OPS.values() if d.takes_working_memory and d.namespace is not None]
+    takers = [d for d in OPS.values() if takes_working_memory(d) and d.namespace is not None]
     assert len(takers) > 30
     for opdef in takers:
         function = getattr(T.tile if opdef.namespace else T, opdef.name)

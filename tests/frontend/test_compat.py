@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +57,61 @@ def test_the_ways_scripts_import() -> None:
     for value in (carver.MatmulTemplate, Ascend, make_nz_layout, make_zn_layout, do_bench,
                   CythonKernelAdapter, LibraryGenerator, determine_platform):  # fmt: skip
         assert callable(value)
+
+
+def test_the_ways_generators_of_source_import() -> None:
+    import tilelang
+    import tilelang.engine.lower
+    import tilelang.tvm as tvm
+    from tilelang import env, is_cache_enabled
+    from tilelang import tvm as same
+    from tilelang.engine import lower
+    from tilelang.engine.lower import lower as function
+    from tilelang.env import TILELANG_TEMPLATE_PATH
+    from tilelang.env import env as settings
+    from tilelang.language.ascend import copy
+    from tilelang.layout import Layout
+    from tilelang.profiler.bench import do_bench
+    from tilelang.testing import main, set_random_seed
+    from tilelang.transform.pass_config import PassConfigKey
+    from tilelang.utils.target import determine_target
+    from tilelang.utils.tensor import torch_assert_close
+    from tvm.transform import PassContext
+
+    assert tvm is same and tvm.transform.PassContext is PassContext
+    assert PassContext is tilelang.tvm.transform.PassContext is tilelang.transform.PassContext
+    assert tilelang.lower is function and callable(lower) and callable(tilelang.engine.lower)
+    assert is_cache_enabled() and env.is_cache_enabled() and settings.is_cache_enabled()
+    assert settings.TILELANG_CACHE_DIR and env.TILELANG_CACHE_DIR
+    assert Path(TILELANG_TEMPLATE_PATH).is_dir()
+    assert determine_target() == "ascendc" and PassConfigKey is tilelang.PassConfigKey
+    assert copy is tile_frontend.copy
+    assert all(map(callable, (Layout, do_bench, main, set_random_seed, torch_assert_close)))
+
+
+def test_element_types_by_their_other_names() -> None:
+    import tilelang.language as T
+
+    @T.prim_func
+    def k(A: T.Tensor((16,), "uint"), B: T.Tensor((16,), T.float), n: T.int) -> None:
+        with T.Kernel(1) as (cid, vid):
+            T.alloc_ub((16,), T.half)
+
+    assert [p.dtype.name for p in k.params] == ["uint32", "float32", "int32"]
+
+
+def test_comparing_with_a_few_wrong_elements() -> None:
+    import torch
+    from tilelang.testing import torch_assert_close
+
+    a = torch.zeros(1000)
+    b = a.clone()
+    b[7] = 1.0
+    assert torch_assert_close(a, b)
+    with pytest.raises(AssertionError, match="1 of 1000 elements differ"):
+        torch_assert_close(a, b, max_mismatched_ratio=0)
+    with pytest.raises(AssertionError, match="shapes differ"):
+        torch_assert_close(a, b[:5])
 
 
 def test_jit_is_a_module_that_decorates() -> None:

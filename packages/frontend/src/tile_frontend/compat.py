@@ -15,6 +15,7 @@ from types import ModuleType
 from tile_frontend.table_module import CallableModule, TableModule
 
 _CACHE = {
+    "cached": "tile_runtime.jit_compile:compile",
     "clear_cache": "tile_runtime.script_cache:clear_cache",
     "disable_cache": "tile_runtime.script_cache:disable_cache",
     "enable_cache": "tile_runtime.script_cache:enable_cache",
@@ -37,15 +38,53 @@ _REDUCTIONS = {
     name: f"tile_frontend:{name}"
     for name in ("reduce", "reduce_max", "reduce_min", "reduce_sum")
 }  # fmt: skip
-_TVM = {"TVMError": "tile_ir:KernelError"}
+_PASS_CONFIGS = {
+    "PassConfigKey": "tile_runtime.pass_configs:PassConfigKey",
+    "PassContext": "tile_runtime.pass_context:PassContext",
+}
+_ENVIRONMENT = {
+    name: f"tile_runtime.script_environment:{name}"
+    for name in (
+        "ASCEND_HOME", "COMPOSABLE_KERNEL_INCLUDE_DIR", "CUDA_HOME", "CUTLASS_INCLUDE_DIR",
+        "ROCM_HOME", "SKIP_LOADING_TILELANG_SO", "TILELANG_CACHE_DIR", "TILELANG_CLEAR_CACHE",
+        "TILELANG_PACKAGE_PATH", "TILELANG_TEMPLATE_PATH", "TVM_IMPORT_PYTHON_PATH",
+        "TVM_LIBRARY_PATH", "TVM_PYTHON_PATH", "disable_cache", "enable_cache", "env",
+        "is_cache_enabled",
+    )
+}  # fmt: skip
+_TESTING = {
+    name: f"tile_runtime.script_testing:{name}"
+    for name in ("main", "set_random_seed", "torch_assert_close")
+}
+_LAYOUT = {
+    "Layout": "tile_ir:Layout",
+    "make_nz_layout": "tile_frontend:make_nz_layout",
+    "make_zn_layout": "tile_frontend:make_zn_layout",
+}
+_TARGET = {
+    "determine_platform": "tile_runtime.chip_family:determine_platform",
+    "determine_target": "tile_runtime.chip_family:determine_target",
+}
+_TIR = {"PrimFunc": "tile_ir:Func"}
+_TVM = {"DataType": "tile_frontend:DataType", "TVMError": "tile_ir:KernelError"}
+# Below `tilelang.tvm` and below `tvm`, which are one package to scripts.
+_TVM_PARTS = {
+    "": _TVM,
+    ".error": {"TVMError": "tile_ir:KernelError"},
+    ".ir": {"transform": "tvm.transform"},
+    ".tir": _TIR,
+    ".transform": {"PassContext": _PASS_CONFIGS["PassContext"]},
+}
 
 # Module, then what it holds. A part of a module (`tilelang.cache` of `tilelang`) is its attribute.
 MODULES: dict[str, dict[str, str]] = {
     "tilelang": {
         **_AUTOTUNE,
         **_ENGINE,
-        **{name: place for name, place in _CACHE.items() if not name.startswith("get")},
+        **_CACHE,
         "DataType": "tile_frontend:DataType",
+        "Layout": _LAYOUT["Layout"],
+        "is_cache_enabled": _ENVIRONMENT["is_cache_enabled"],
         "JITKernel": "tile_runtime.kernel:JITKernel",
         "PassConfigKey": "tile_runtime.pass_configs:PassConfigKey",
         "Profiler": _PROFILER["Profiler"],
@@ -64,11 +103,10 @@ MODULES: dict[str, dict[str, str]] = {
     "tilelang.carver.arch": {"Ascend": "tile_runtime.tile_hints:Ascend"},
     "tilelang.carver.arch.ascend": {"Ascend": "tile_runtime.tile_hints:Ascend"},
     "tilelang.carver.template": {"MatmulTemplate": "tile_runtime.tile_hints:MatmulTemplate"},
-    "tilelang.engine": _ENGINE,
-    "tilelang.intrinsics": {
-        "make_nz_layout": "tile_frontend:make_nz_layout",
-        "make_zn_layout": "tile_frontend:make_zn_layout",
-    },
+    "tilelang.engine": {},
+    "tilelang.engine.lower": _ENGINE,
+    "tilelang.env": _ENVIRONMENT,
+    "tilelang.intrinsics": {name: place for name, place in _LAYOUT.items() if name != "Layout"},
     "tilelang.jit": {
         "JITKernel": "tile_runtime.kernel:JITKernel",
         "compile": "tile_runtime.jit_compile:compile",
@@ -81,29 +119,47 @@ MODULES: dict[str, dict[str, str]] = {
     },
     "tilelang.jit.kernel": {"JITKernel": "tile_runtime.kernel:JITKernel"},
     "tilelang.language": {},
+    "tilelang.language.allocate": {},
+    "tilelang.language.ascend": {},
+    "tilelang.language.copy_op": {},
+    "tilelang.language.customize": {},
+    "tilelang.language.kernel": {},
+    "tilelang.language.proxy": {},
     "tilelang.language.reduce_ascend": _REDUCTIONS,
+    "tilelang.layout": _LAYOUT,
     "tilelang.math": {
         "cdiv": "tile_frontend:cdiv",
         "next_power_of_2": "tile_frontend:next_power_of_2",
     },
     "tilelang.profiler": _PROFILER,
-    "tilelang.transform": {"PassConfigKey": "tile_runtime.pass_configs:PassConfigKey"},
-    "tilelang.tvm": _TVM,
-    "tilelang.tvm.tir": {"PrimFunc": "tile_ir:Func"},
-    "tilelang.utils": {
+    "tilelang.profiler.bench": {"do_bench": _PROFILER["do_bench"]},
+    "tilelang.testing": _TESTING,
+    "tilelang.transform": _PASS_CONFIGS,
+    "tilelang.transform.pass_config": {"PassConfigKey": _PASS_CONFIGS["PassConfigKey"]},
+    "tilelang.utils": {"TensorSupplyType": _PROFILER["TensorSupplyType"], **_TARGET},
+    "tilelang.utils.target": _TARGET,
+    "tilelang.utils.tensor": {
         "TensorSupplyType": _PROFILER["TensorSupplyType"],
-        "determine_platform": "tile_runtime.chip_family:determine_platform",
+        "torch_assert_close": _TESTING["torch_assert_close"],
     },
-    "tilelang.utils.target": {
-        "determine_platform": "tile_runtime.chip_family:determine_platform",
+    "tilelang.version": {"__version__": "tile_runtime:__version__"},
+    **{
+        package + part: names
+        for package in ("tilelang.tvm", "tvm")
+        for part, names in _TVM_PARTS.items()
     },
-    "tvm": _TVM,
-    "tvm.tir": {"PrimFunc": "tile_ir:Func"},
 }
 # Modules whose remaining names are those of a module of ours.
-_BASES = {"tilelang.language": "tile_frontend"}
+_BASES = {
+    name: "tile_frontend"
+    for name, names in MODULES.items()
+    if name.startswith("tilelang.language") and not names
+}
 # Modules that are also called: `tilelang.jit` decorates, and `tilelang.jit.adapter` is imported.
-_FUNCTIONS = {"tilelang.jit": "tile_runtime.jit_compile:jit"}
+_FUNCTIONS = {
+    "tilelang.engine.lower": "tile_runtime.kernel_artifact:lower",
+    "tilelang.jit": "tile_runtime.jit_compile:jit",
+}
 # Parts that are modules of ours as they stand.
 _ALIASES = {
     "tilelang.language.ascend_tile": "tile_frontend.tile",

@@ -51,6 +51,7 @@ class DTypeName:
 
 
 DTYPE_NAMES = {name: DTypeName(dtype) for name, dtype in DTYPES.items()}
+DTYPE_NAMES.update({alias: DTYPE_NAMES[name] for alias, name in ALIASES.items()})
 
 
 # What a C++ source calls them.

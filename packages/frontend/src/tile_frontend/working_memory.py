@@ -48,6 +48,11 @@ class Arguments:
             raise
 
 
+def takes_working_memory(opdef: OpDef) -> bool:
+    """Whether scripts may hand over working memory: the operation uses some, here or elsewhere."""
+    return opdef.scratch_elsewhere or "scratch" in opdef.hidden
+
+
 def without_working_memory(
     opdef: OpDef,
     name: str,
@@ -60,7 +65,7 @@ def without_working_memory(
 
     Raises Fault for a `tmp` that is no buffer of UB.
     """
-    if not opdef.takes_working_memory or KEYWORD in opdef.call_order():
+    if not takes_working_memory(opdef) or KEYWORD in opdef.call_order():
         return Arguments(tuple(args), kwargs)
     if KEYWORD in kwargs:
         _lend(name, kwargs[KEYWORD])

@@ -129,7 +129,9 @@ DTYPES: dict[str, DType] = {
 }
 
 # Spellings the language accepts besides the names above (language.md, section 2).
-ALIASES = {"float": "float32", "half": "float16", "int": "int32", "double": "float64"}
+ALIASES = {
+    "float": "float32", "half": "float16", "int": "int32", "double": "float64", "uint": "uint32",
+}  # fmt: skip
 
 
 def dtype_of(name: str) -> DType | None:

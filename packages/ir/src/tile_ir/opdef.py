@@ -52,8 +52,7 @@ class Effect(Enum):
 
 
 class OutOfBounds(Exception):
-    """An access outside a buffer or a region; whoever knows the statement turns it into a
-    diagnostic."""
+    """An access outside a buffer or a region; who knows the statement makes a diagnostic of it."""
 
 
 class Composite(Enum):
@@ -147,11 +146,9 @@ class OpDef:
     earlier work of its own pipe is complete: the pipe, or the code of the operation, sees to that.
     What `atomic` operations write to gm may meet what others of them write there, in any order.
     `paths` is for operations that carry their first operand to their second: the pairs of memories
-    that what is asked for exists between.
-    `axes` says which dimensions of the operands run along together, so that the operation on a
-    part of them is that part of its result; every record declares it.
-    `scratch_elsewhere` operations need working memory in other implementations of the language
-    only: scripts may hand it over all the same.
+    that what is asked for exists between. `axes` says which dimensions of the operands run along
+    together, so that the operation on a part of them is that part of its result; every record
+    declares it. `scratch_elsewhere`: other implementations of the language need working memory.
     """
 
     name: str
@@ -184,11 +181,6 @@ class OpDef:
     paths: Callable[[Op], frozenset[tuple[Memory, Memory]]] | None = None
     axes: AxesRule | None = None
     scratch_elsewhere: bool = False
-
-    @property
-    def takes_working_memory(self) -> bool:
-        """Whether scripts may hand over working memory, which the compiler finds itself."""
-        return self.scratch_elsewhere or "scratch" in self.hidden
 
     def call_order(self) -> tuple[str, ...]:
         """Names of operands and attributes in the order a script passes them."""

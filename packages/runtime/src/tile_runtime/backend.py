@@ -60,12 +60,13 @@ class Backend(Protocol):
         """Load a shared object. BuildError if it can not be loaded."""
 
 
-def current_backend() -> Backend:
-    """The back end the switch `backend` chooses; `auto` is the NPU if there is one.
+def current_backend(compile_flags: Sequence[str] = (), simulate: bool = False) -> Backend:
+    """The back end the switch `backend` chooses, where the caller does not ask to `simulate`;
+    `auto` is the NPU if there is one. The flags are for the compiler of an NPU.
 
     Raises BuildError when an NPU is asked for and there is none.
     """
-    wanted = switch("backend")
+    wanted = "simulator" if simulate else switch("backend")
     if wanted == "simulator" or (wanted == "auto" and not npu_available()):
         from tile_runtime.simulator_backend import SimulatorBackend
 
@@ -79,7 +80,7 @@ def current_backend() -> Backend:
         )
     from tile_runtime.npu_backend import NpuBackend
 
-    return NpuBackend()
+    return NpuBackend(tuple(compile_flags))
 
 
 def npu_available() -> bool:

@@ -28,6 +28,11 @@ def determine_platform(platform: str = "auto") -> str:
     return family_of(name) if name is not None else _UNKNOWN
 
 
+def determine_target(target: str = "auto", return_object: bool = False) -> str:
+    """The target a script means: what it says, else the one whose source this compiler emits."""
+    return "ascendc" if target == "auto" else target
+
+
 def device_name() -> str | None:
     """The name of the device `torch.npu` tells of, None if it says that there is none; the chip
     that is simulated where torch has no `npu`."""

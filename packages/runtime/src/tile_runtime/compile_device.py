@@ -55,12 +55,18 @@ def cann_home() -> Path:
 
 
 def device_command(
-    compiler: str, sources: Sequence[Path], output: Path, includes: Sequence[Path], home: Path
+    compiler: str,
+    sources: Sequence[Path],
+    output: Path,
+    includes: Sequence[Path],
+    home: Path,
+    flags: Sequence[str] = (),
 ) -> list[str]:
     """One invocation of bisheng that makes a shared object of the sources."""
     return [
         compiler,
         *FLAGS,
+        *flags,
         "-xasc",
         *(f"-I{home / path}" for path in _INCLUDES),
         *(f"-I{path}" for path in includes),

@@ -7,6 +7,7 @@ import inspect
 import linecache
 import os
 import re
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from tile_frontend.allocation import TensorType
 from tile_frontend.source import display_name
 from tile_ir import TARGETS, Func, KernelError, Loc, Target, TileError, did_you_mean, print_func
 from tile_ir.switches import switch
-from tile_runtime.backend import current_backend
+from tile_runtime.backend import Backend, current_backend
 from tile_runtime.build import Job, build
 from tile_runtime.front_times import append_front_times
 from tile_runtime.kernel import JITKernel, announce
@@ -30,6 +31,7 @@ Indices: TypeAlias = "int | Sequence[int] | None"
 Factory: TypeAlias = Callable[..., Any]
 # An annotation that was not evaluated.
 _TENSOR = re.compile(r"\bT\.Tensor\s*[(\[]")
+Flags: TypeAlias = "Sequence[str] | str | None"
 # Switches that decide what a factory's kernel is; a memoised kernel holds under their values only.
 _MEMO_SWITCHES = (
     "soc",
@@ -58,6 +60,9 @@ class CompileOptions:
     verbose: bool = False
     pass_configs: Mapping[Any, Any] | None = None
     debug_root_path: str | os.PathLike[str] | None = None
+    # Further options of the device compiler; the simulator has no use for them.
+    compile_flags: Flags = None
+    run_mode: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,8 @@ def jit(
     verbose: bool = False,
     pass_configs: Mapping[Any, Any] | None = None,
     debug_root_path: str | os.PathLike[str] | None = None,
+    compile_flags: Flags = None,
+    run_mode: str | None = None,
 ) -> Callable[[Factory], Factory]: ...
 
 
@@ -111,15 +118,18 @@ def jit(
     verbose: bool = False,
     pass_configs: Mapping[Any, Any] | None = None,
     debug_root_path: str | os.PathLike[str] | None = None,
+    compile_flags: Flags = None,
+    run_mode: str | None = None,
 ) -> Any:
     """Make a function that returns a prim_func return its compiled kernel.
 
     The kernel is built when the factory is called, once per arguments, which must be hashable.
-    The host target is always this machine.
+    The host target is always this machine. `run_mode` "sim" is the simulator, "npu" the device if
+    there is one; `compile_flags` are further options of the device compiler.
     """
     options = CompileOptions(
         out_idx, workspace_idx, target, platform, execution_backend, verbose, pass_configs,
-        debug_root_path,
+        debug_root_path, compile_flags, run_mode,
     )  # fmt: skip
     return _decorate(func, options) if func is not None else lambda f: _decorate(f, options)
 
@@ -134,14 +144,17 @@ def compile(
     verbose: bool = False,
     pass_configs: Mapping[Any, Any] | None = None,
     workspace_idx: Indices = None,
+    compile_flags: Flags = None,
+    run_mode: str | None = None,
 ) -> JITKernel:
     """The kernel object of a finished prim_func.
 
     Raises KernelError for a mistake in the kernel or the arguments, BuildError from compilers.
     """
     options = CompileOptions(
-        out_idx, workspace_idx, target, platform, execution_backend, verbose, pass_configs
-    )
+        out_idx, workspace_idx, target, platform, execution_backend, verbose, pass_configs,
+        compile_flags=compile_flags, run_mode=run_mode,
+    )  # fmt: skip
     try:
         return compile_func(prim_func, options)
     except TileError as error:
@@ -173,8 +186,8 @@ def compile_func(
             prim_func.loc,
             sources=prim_func.sources,
         )
-    backend = current_backend()
     with _told_at(prim_func.loc, prim_func.sources):
+        backend = _backend(options)
         target = resolve_target(options)
         passes = pass_options(options.pass_configs)
     job = Job(prim_func, target, passes, backend)
@@ -227,6 +240,24 @@ def _place_of(factory: Factory) -> tuple[Loc | None, Mapping[str, str]]:
     lines = linecache.getlines(code.co_filename)
     loc = Loc(display_name(code.co_filename), code.co_firstlineno, 1)
     return loc, {loc.file: "".join(lines)}
+
+
+def _backend(options: CompileOptions) -> Backend:
+    """Where the kernel runs, and with which options of its compiler it is made."""
+    if options.run_mode not in (None, "auto", "npu", "sim"):
+        raise KernelError(
+            "run-mode",
+            f"run_mode {options.run_mode!r} is not supported, expected 'npu' or 'sim'",
+            hint="leave it out; TILE_BACKEND chooses between simulator and npu",
+        )
+    flags = options.compile_flags or ()
+    words = tuple(shlex.split(flags) if isinstance(flags, str) else flags)
+    if not all(isinstance(word, str) for word in words):
+        raise KernelError(
+            "compile-flags",
+            f"compile_flags is {flags!r}, expected a string or a list of strings",
+        )
+    return current_backend(words, simulate=options.run_mode == "sim")
 
 
 def resolve_target(options: CompileOptions) -> Target:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import tile_codegen_ascendc
-from tile_ir import Func, KernelError
+from tile_ir import Func, KernelError, warn
 from tile_passes import run_pipeline
 from tile_runtime.jit_compile import CompileOptions, resolve_target
 from tile_runtime.pass_configs import pass_options
+from tile_runtime.pass_context import PassContext
 from tile_runtime.signature import Param, signature_of
 
 
@@ -31,12 +32,15 @@ def lower(
     pass_configs: Mapping[Any, Any] | None = None,
     **ignored: Any,
 ) -> KernelArtifact:
-    """Run the passes and emit. Raises KernelError for a mistake in the kernel."""
+    """Run the passes and emit, under the configs of the `PassContext` around the call; those of
+    the call itself come first. Raises KernelError for a mistake in the kernel."""
     if not isinstance(prim_func, Func):
         raise KernelError(
             "not-a-prim-func", f"expected a prim_func, found {type(prim_func).__name__}"
         )
     chip = resolve_target(CompileOptions(target=target, platform=platform))
-    lowered = run_pipeline(prim_func, chip, pass_options(pass_configs)).func
+    configs = {**PassContext.current().config, **(pass_configs or {})}
+    lowered = run_pipeline(prim_func, chip, pass_options(configs)).func
+    warn(lowered.remarks)
     signature = signature_of(lowered, len(prim_func.params))
     return KernelArtifact(tile_codegen_ascendc.emit(lowered, chip), signature.params, lowered)

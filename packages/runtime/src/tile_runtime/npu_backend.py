@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +20,23 @@ from tile_runtime.fingerprint import compiler_identity
 from tile_runtime.signature import Signature, TensorParam
 
 
+@dataclass
 class NpuBackend:
-    """The NPU `torch.npu` is set to."""
+    """The NPU `torch.npu` is set to; `flags` follow those every kernel is compiled with, so that
+    of two that contradict each other theirs holds."""
 
-    name = "npu"
-    device_type = "npu"
+    flags: tuple[str, ...] = ()
+    name: str = "npu"
+    device_type: str = "npu"
 
     def identity(self) -> str:
-        return f"{compiler_identity(find_device_compiler())} {' '.join(FLAGS)}"
+        return f"{compiler_identity(find_device_compiler())} {' '.join((*FLAGS, *self.flags))}"
 
     def compile(self, sources: Sequence[Path], output: Path) -> None:
         includes = [Path(tile_codegen_ascendc.DEVICE_HEADER_DIR)]
-        command = device_command(find_device_compiler(), sources, output, includes, cann_home())
+        command = device_command(
+            find_device_compiler(), sources, output, includes, cann_home(), self.flags
+        )
         run_compiler(command, sources[0].name)
 
     def load(self, files: KernelFiles, signature: Signature, func: Func, target: Target) -> Launch:

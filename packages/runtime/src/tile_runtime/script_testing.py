@@ -1,0 +1,56 @@
+"""`tilelang.testing` and the comparisons of `tilelang.utils.tensor`."""
+
+from __future__ import annotations
+
+import random
+import runpy
+import sys
+from typing import Any, NoReturn
+
+
+def main() -> NoReturn:
+    """Run the tests of the calling script with pytest, and exit as it does."""
+    sys.argv = ["pytest", sys._getframe(1).f_code.co_filename, *sys.argv[1:]]
+    runpy.run_module("pytest", run_name="__main__", alter_sys=True)
+    raise SystemExit("pytest ended without an exit code")
+
+
+def set_random_seed(seed: int = 42) -> None:
+    """Seed Python, NumPy and torch."""
+    import numpy
+    import torch
+
+    random.seed(seed)
+    numpy.random.seed(seed)
+    torch.manual_seed(seed)
+
+
+def torch_assert_close(
+    tensor_a: Any,
+    tensor_b: Any,
+    rtol: float = 1e-2,
+    atol: float = 1e-3,
+    max_mismatched_ratio: float = 0.001,
+    verbose: bool = False,
+    equal_nan: bool = False,
+    **ignored: Any,
+) -> bool:
+    """Whether all elements but a share of `max_mismatched_ratio` are close; AssertionError if
+    not."""
+    import torch
+
+    if tensor_a.shape != tensor_b.shape:
+        raise AssertionError(f"shapes differ: {tuple(tensor_a.shape)}, {tuple(tensor_b.shape)}")
+    close = torch.isclose(
+        tensor_a, tensor_b.to(tensor_a.dtype), rtol=rtol, atol=atol, equal_nan=equal_nan
+    )
+    wrong = int((~close).sum())
+    allowed = int(close.numel() * max_mismatched_ratio)
+    if wrong > allowed:
+        raise AssertionError(
+            f"{wrong} of {close.numel()} elements differ by more than rtol={rtol}, atol={atol}; "
+            f"{allowed} may"
+        )
+    if verbose:
+        print(f"{wrong} of {close.numel()} elements differ")
+    return True

@@ -1,0 +1,122 @@
+"""Scripts that want the source of a kernel: `lower` at module level, pass configs around it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tile_frontend as T
+from tile_ir import KernelError
+from tile_ir.switches import override
+from tile_runtime import PassConfigKey, compile, jit
+from tile_runtime.backend import current_backend
+from tile_runtime.kernel_artifact import lower
+from tile_runtime.npu_backend import NpuBackend
+from tile_runtime.pass_context import PassContext
+
+SYNC = {"tl.ascend_auto_sync": True}
+
+
+@T.prim_func
+def add_one(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
+    with T.Kernel(1, threads=1) as cid:
+        a = T.alloc_ub((64,), "float32")
+        with T.Scope("V"):
+            T.copy(X, a)
+            T.tile.add(a, a, 1.0)
+            T.copy(a, Y)
+
+
+def flags(source: str) -> int:
+    return source.count("SetFlag<")
+
+
+def test_configs_of_the_context_hold_inside_it() -> None:
+    assert flags(lower(add_one).kernel_source) == 0
+    with PassContext(opt_level=3, config=SYNC) as context:
+        assert PassContext.current() is context
+        ordered = lower(add_one).kernel_source
+        with PassContext(config={PassConfigKey.TL_ASCEND_AUTO_SYNC: False}):
+            assert flags(lower(add_one).kernel_source) == 0
+        assert lower(add_one, target="ascendc", platform="A3").kernel_source == ordered
+    assert flags(ordered) > 0 and PassContext.current().config == {}
+    assert lower(add_one, pass_configs=SYNC).kernel_source == ordered
+
+
+def test_the_call_comes_before_the_context() -> None:
+    with PassContext(config=SYNC):
+        given = lower(add_one, pass_configs={"tl.ascend_auto_sync": False})
+    assert flags(given.kernel_source) == 0
+
+
+def test_a_context_can_be_entered_again_and_is_left_by_an_error() -> None:
+    context = PassContext(config=SYNC)
+    with context, context:
+        pass
+    with pytest.raises(ZeroDivisionError), context:
+        raise ZeroDivisionError
+    assert PassContext.current().config == {}
+
+
+def test_a_config_that_is_no_dict() -> None:
+    with pytest.raises(KernelError) as caught:
+        PassContext(config=["tl.ascend_auto_sync"])  # type: ignore[arg-type]
+    assert caught.value.slug == "pass-config"
+
+
+def test_jit_without_parentheses_of_a_factory_without_arguments() -> None:
+    @jit
+    def bare():
+        return add_one
+
+    @jit(out_idx=-1, pass_configs=SYNC)
+    def called():
+        return add_one
+
+    import torch
+
+    x = torch.zeros(64)
+    y = torch.zeros(64)
+    with override(auto_sync=True):
+        bare()(x, y)
+    assert called()(x).tolist() == y.tolist() == [1.0] * 64
+
+
+def test_flags_of_the_device_compiler_follow_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "log"
+    program = tmp_path / "bin" / "bisheng"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$@" >> {log}\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("ASCEND_HOME_PATH", str(tmp_path))
+    backend = NpuBackend(("-O3", "--cce-auto-sync=off"))
+    backend.compile((tmp_path / "k.cpp",), tmp_path / "k.so")
+    words = log.read_text().split()
+    assert words.index("-O3") > words.index("-O2") and "--cce-auto-sync=off" in words
+    assert backend.identity() != NpuBackend().identity()
+
+
+@pytest.mark.parametrize("given", ["-O3 -DNAME='a b'", ["-O3", "-DNAME=a b"], None])
+def test_the_simulator_has_no_use_for_flags(given: object) -> None:
+    plain = compile(add_one, out_idx=[-1], pass_configs=SYNC)
+    kernel = compile(add_one, out_idx=[-1], pass_configs=SYNC, compile_flags=given)  # type: ignore
+    assert kernel.get_kernel_source() == plain.get_kernel_source()
+    assert current_backend().name == "simulator"
+
+
+@pytest.mark.parametrize("mode", ["sim", "npu", "auto", None])
+def test_run_modes(mode: str | None) -> None:
+    assert compile(add_one, run_mode=mode, pass_configs=SYNC)
+
+
+@pytest.mark.parametrize(
+    ("options", "slug"),
+    [({"run_mode": "gpu"}, "run-mode"), ({"compile_flags": [3]}, "compile-flags")],
+)
+def test_values_that_mean_nothing(options: dict[str, object], slug: str) -> None:
+    with pytest.raises(KernelError) as caught:
+        compile(add_one, **options)  # type: ignore[arg-type]
+    assert caught.value.slug == slug and caught.value.loc is not None
