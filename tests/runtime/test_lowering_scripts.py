@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -120,3 +122,43 @@ def test_values_that_mean_nothing(options: dict[str, object], slug: str) -> None
     with pytest.raises(KernelError) as caught:
         compile(add_one, **options)  # type: ignore[arg-type]
     assert caught.value.slug == slug and caught.value.loc is not None
+
+
+SCRIPT = """\
+import tilelang
+import tilelang.language as T
+import torch
+
+torch.set_default_device("npu")
+
+
+@tilelang.jit
+def add_one():
+    @T.prim_func
+    def main(A: T.Tensor((64,), "float"), B: T.Tensor((64,), "float")):
+        with T.Kernel(1, threads=1, is_npu=True) as cid:
+            a_ub = T.alloc_ub((64,), "float")
+            with T.Scope("V"):
+                T.copy(A, a_ub)
+                T.barrier_all()
+                T.copy(a_ub, B)
+
+    return main
+
+
+source = tilelang.engine.lower(add_one.__wrapped__())
+with tilelang.tvm.transform.PassContext(opt_level=3, config={"tl.ascend_auto_sync": True}):
+    assert tilelang.lower(add_one.__wrapped__(), target="ascendc").kernel_source
+"""
+
+
+def test_commands_read_scripts_of_tilelang(tmp_path: Path) -> None:
+    """A factory without arguments, in a script that lowers while it is read."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    program = "import sys; from tile_runtime.cli import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "emit", f"{script}:add_one"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "void main_kernel(" in done.stdout

@@ -14,9 +14,8 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, TypeAlias
 
-from tile_frontend import compat
 from tile_ir.switches import switch
-from tile_runtime.backend import npu_available
+from tile_runtime.script_module import provide_imports
 
 Hook: TypeAlias = "Callable[[type[BaseException], BaseException, TracebackType | None], Any]"
 
@@ -24,12 +23,7 @@ Hook: TypeAlias = "Callable[[type[BaseException], BaseException, TracebackType |
 def main(arguments: list[str]) -> None:
     """Run the script; what it raises goes on to the interpreter, which ends as it would."""
     script, *_ = arguments
-    compat.install()
-    if not npu_available():
-        from tile_runtime import host_npu
-        from tile_runtime.jit_compile import CompileOptions, resolve_target
-
-        host_npu.install(resolve_target(CompileOptions()))
+    provide_imports()
     with ExitStack() as stack:
         if switch("time"):
             from tile_runtime.launch_times import launch_times_printed
