@@ -84,6 +84,8 @@ REFERENCES: dict[str, Reference] = {
     "sub_experiment": Reference(lambda _d, a, b, _n: a - b),
     "abs_experiment": Reference(lambda _d, x, _n: np.abs(x)),
     "mins_experiment": Reference(lambda _d, x, s, _n: np.minimum(x, s)),
+    "clamp_max": Reference(lambda _d, x, s, _n: np.minimum(x, s)),
+    "clamp_min": Reference(lambda _d, x, s, _n: np.maximum(x, s)),
     "fill": Reference(lambda d, v: np.full_like(d, v)),
     "clear": Reference(lambda d: np.zeros_like(d)),
 }

@@ -9,6 +9,7 @@ from typing import Any
 
 from tile_frontend.faults import Fault, reject
 from tile_frontend.first_elements import narrowed
+from tile_frontend.older_spellings import OPERATIONS, argument_today
 from tile_frontend.trace import current
 from tile_frontend.values import Pending, Scalar, Tile, View, describe, python_number, scalar_expr
 from tile_frontend.working_memory import without_working_memory
@@ -67,16 +68,17 @@ def bind(function: OpFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
             argument=len(names),
         )
     given.update(zip(names, args, strict=False))
-    for name, value in kwargs.items():
+    for written, value in kwargs.items():
+        name = argument_today(written, names, given)
         if name not in names:
             raise Fault(
                 "unknown-argument",
-                f"T.{function.__name__} has no argument `{name}`",
-                did_you_mean(name, names) or f"it takes {', '.join(names)}",
-                name,
+                f"T.{function.__name__} has no argument `{written}`",
+                did_you_mean(written, names) or f"it takes {', '.join(names)}",
+                written,
             )
         if name in given:
-            raise Fault("arity", f"T.{function.__name__} got `{name}` twice", argument=name)
+            raise Fault("arity", f"T.{function.__name__} got `{name}` twice", argument=written)
         given[name] = value
     missing = [n for n in names if n not in given and _default(opdef, n) is MISSING]
     if missing:
@@ -212,3 +214,11 @@ def _attribute(opdef: OpDef, definition: AttrDef, value: Any) -> AttrValue:
 def table_functions(namespace: str, ops: Mapping[str, OpDef]) -> dict[str, Callable[..., Any]]:
     """The functions of one namespace of the language."""
     return {name: OpFunction(opdef) for name, opdef in ops.items() if opdef.namespace == namespace}
+
+
+def with_older_names(
+    functions: dict[str, Callable[..., Any]], namespace: str
+) -> dict[str, Callable[..., Any]]:
+    """Functions of a namespace under the names other versions have for them too."""
+    older = OPERATIONS[namespace]
+    return {**functions, **{name: functions[today] for name, today in older.items()}}

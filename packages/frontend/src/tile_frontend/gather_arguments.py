@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tile_frontend.calls import OpFunction, build_op
+from tile_frontend.counted_call import region_of
 from tile_frontend.faults import Fault
+from tile_frontend.first_elements import first_elements
 from tile_frontend.values import Pending, describe, python_number
 from tile_ir import OPS
 
@@ -15,17 +17,35 @@ STRIDES = ("blkStride", "repeat", "srcRepStride", "patRepStride")
 
 
 class GatherMaskFunction(OpFunction):
-    """A pattern string keeps elements; a buffer in its place holds the indices of elements."""
+    """A pattern string keeps elements; a buffer in its place holds the indices of elements. With a
+    number, as in earlier versions, the indices of so many (value, index) pairs are kept."""
 
     def __init__(self) -> None:
         super().__init__(OPS["gather_mask"])
         self.buffers = len(self.parameters)
 
     def build(self, given: dict[str, Any]) -> Pending:
+        pattern = given["pattern"]
+        count = python_number(pattern)
+        if isinstance(count, int):
+            given = {**given, **_first_indices(given, count)}
         if isinstance(given["pattern"], str):
             return build_op(self.opdef, given, self.__name__)
-        indexed = {"dst": given["dst"], "src": given["src"], "index": given["pattern"]}
+        indexed = {"dst": given["dst"], "src": given["src"], "index": pattern}
         return build_op(OPS["gather_elements"], indexed, self.__name__)
+
+
+def _first_indices(given: dict[str, Any], count: int) -> dict[str, Any]:
+    src = region_of(given["src"])
+    pairs = None if src is None else first_elements(src, 2 * count)
+    if pairs is None:
+        raise Fault(
+            "count-range",
+            f"gather_mask: src does not hold {count} pairs one behind the other",
+            'a pattern like "P1010" keeps every second element',
+            "pattern",
+        )
+    return {"src": pairs, "pattern": "P1010"}
 
 
 def gathermask_experiment(

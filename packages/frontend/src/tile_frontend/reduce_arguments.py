@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -82,6 +83,8 @@ def _build(name: str, buffer: Any, out: Any, dim: Any, options: _Options) -> Pen
             "attribute-type", f"{name}: dim is {describe(dim)}, expected a Python int",
             argument="dim",
         )  # fmt: skip
+    if _is_result(src, dst, axis):  # the first versions of the language have the result first
+        src, dst = dst, src
     narrowed = src
     if options.real_shape is not None:
         narrowed = _real(name, src, options.real_shape)
@@ -96,6 +99,14 @@ def _build(name: str, buffer: Any, out: Any, dim: Any, options: _Options) -> Pen
         if isinstance(fault.argument, str):
             fault.argument = ARGUMENT_OF_OPERAND.get(fault.argument, fault.argument)
         raise
+
+
+def _is_result(a: Region, b: Region, axis: int) -> bool:
+    """Whether a is what reducing b gives, and surely not the other way round."""
+    small, large = a.static_extents(), b.static_extents()
+    if small is None or large is None or len(large) < 2 or axis not in (0, 1, -1, -2):
+        return False
+    return math.prod(small) == large[-2 if axis in (1, -1) else -1] < math.prod(large)
 
 
 def _region(name: str, value: Any, argument: str) -> Region:

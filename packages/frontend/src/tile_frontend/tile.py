@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tile_frontend import gather_arguments
-from tile_frontend.calls import table_functions
+from tile_frontend import gather_arguments, sort_arguments
+from tile_frontend.calls import table_functions, with_older_names
 from tile_frontend.copy_extents import atomic_add
 from tile_frontend.counted_call import CountedFunction
 from tile_frontend.row_sums import sum_experiment
@@ -21,11 +21,12 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
         and any(o.name == "count" and o.optional for o in opdef.operands)
     },
     **gather_arguments.FUNCTIONS,
+    **sort_arguments.FUNCTIONS,
     "sum_experiment": sum_experiment,
     "atomic_add": atomic_add,
 }
 # As plain attributes, so that `T.tile.max` costs nothing and `from ... import` works.
-globals().update(_FUNCTIONS)
+globals().update(with_older_names(_FUNCTIONS, "tile"))
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

@@ -22,6 +22,8 @@ from tile_ir.machine import possible
 
 Function: TypeAlias = Callable[..., Pending]
 KEYWORD = "tmp"
+# Earlier versions call it otherwise, each operation in its way.
+KEYWORDS = (KEYWORD, "tmp_buffer", "sharedtmp", "shared_tmp_buffer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +69,10 @@ def without_working_memory(
     """
     if not takes_working_memory(opdef) or KEYWORD in opdef.call_order():
         return Arguments(tuple(args), kwargs)
-    if KEYWORD in kwargs:
-        _lend(name, kwargs[KEYWORD])
-        rest = {key: value for key, value in kwargs.items() if key != KEYWORD}
+    keyword = next((key for key in KEYWORDS if key in kwargs), None)
+    if keyword is not None:
+        _lend(name, kwargs[keyword])
+        rest = {key: value for key, value in kwargs.items() if key != keyword}
         return Arguments(tuple(args), rest)
     found = [i for i, value in enumerate(args) if i >= buffers and _is_memory(value)]
     if len(found) != 1:

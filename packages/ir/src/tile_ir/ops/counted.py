@@ -149,4 +149,6 @@ OPS = (
     _limited("sub_experiment", "sub", ARITHMETIC, source("src1")),
     _limited("abs_experiment", "abs", FLOATS, None),
     _limited("mins_experiment", "min", ARITHMETIC, scalar("scalar")),
+    _limited("clamp_max", "min", ARITHMETIC, scalar("scalar")),
+    _limited("clamp_min", "max", ARITHMETIC, scalar("scalar")),
 )

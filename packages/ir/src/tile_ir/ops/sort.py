@@ -15,7 +15,7 @@ from tile_ir.geometry import element_count
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
-from tile_ir.opdef import Access, OpDef, OperandDef, Problem, Scratch
+from tile_ir.opdef import Access, Composite, OpDef, OperandDef, Problem, Scratch
 from tile_ir.ops.axes import whole
 from tile_ir.ops.rules import (
     FLOATS,
@@ -33,6 +33,7 @@ from tile_ir.ops.rules import (
     scratch_operand,
     shape_text,
     source,
+    updated,
     vector_cost,
 )
 
@@ -212,6 +213,45 @@ def _merge(op: Op, dst: Any, *lists: Any) -> Any:
         taken[best] += 1
 
 
+def _merge_top(op: Op, dst: Any, src: Any, _scratch: Any) -> Any:
+    return leading(dst, _merge(op, np.empty(2 * dst.size, dst.dtype), dst, src)[: dst.size])
+
+
+def _same_pairs(op: Op) -> Problem | None:
+    """Both lists have as many pairs, and merged they fit the instruction."""
+    src = op.region("src")
+    count = constant_value(element_count(src))
+    if count is not None and (count % 2 or count // 2 > MAX_LIST):
+        return Problem(
+            "merge-size",
+            f"merge_top: `{src.buffer.name}` has {shape_text(src)}, "
+            f"expected pairs, at most {MAX_LIST} of them",
+            "src",
+        )
+    return exact_sizes(op)
+
+
+def _lowest_pairs(op: Op, dst: Any, count: Any) -> Any:
+    bits = dst.reshape(-1).view(np.uint32).copy()
+    bits[: int(count) : 2], bits[1 : int(count) : 2] = 0xFF800000, 0xFFFFFFFF
+    return bits.view(dst.dtype).reshape(dst.shape)
+
+
+def _number_inside(op: Op) -> Problem | None:
+    """`num` is an even number of elements of dst, which lie in one run."""
+    dst, value = op.region("dst"), op.operand("num")
+    number = constant_value(value) if isinstance(value, Expr) else None
+    have = constant_value(element_count(dst))
+    if number is not None and (number % 2 or (have is not None and not 0 <= number <= have)):
+        return Problem(
+            "count-range",
+            f"{op.opdef.name}: num is {number}, expected an even number, at most that of dst "
+            f"`{dst.buffer.name}` {shape_text(dst)}",
+            "num",
+        )
+    return None
+
+
 OPS = (
     OpDef(
         name="sort",
@@ -296,6 +336,43 @@ OPS = (
         uses=_merge_uses,
         shape_rule=_list_sizes,
         cost=vector_cost(2, 2),
+        scratch_elsewhere=True,
+    ),
+    OpDef(
+        name="merge_top",
+        family="sort",
+        doc="the largest pairs of the sorted lists dst and src, as many as dst has; what topk with "
+        "a size means",
+        ascend_c="MrgSort, Copy",
+        namespace=None,
+        operands=(
+            updated("dst", UB, FLOAT32),
+            source("src", UB, FLOAT32),
+            scratch_operand(),
+        ),
+        hidden=("scratch",),
+        placement=VECTOR,
+        axes=whole,
+        meaning=_merge_top,
+        composite=Composite.YES,
+        uses=lambda op: {"dst": element_count(op.region("src"))},
+        shape_rule=_same_pairs,
+        scratch=lambda op: (Scratch(Memory.UB, FLOAT32, 2 * elements_bound(op.region("src"))),),
+        cost=vector_cost(2, 2),
+    ),
+    OpDef(
+        name="init_sort_buf",
+        family="sort",
+        doc="the first num elements of dst are (-inf, all bits set): pairs below all others",
+        ascend_c="Duplicate",
+        operands=(updated("dst", UB, FLOAT32), scalar("num")),
+        placement=VECTOR,
+        axes=whole,
+        meaning=_lowest_pairs,
+        flat=True,
+        dtype_rule=integer_scalars,
+        shape_rule=_number_inside,
+        cost=vector_cost(32, 32),
         scratch_elsewhere=True,
     ),
 )

@@ -132,6 +132,31 @@ __aicore__ inline void sort32(const AscendC::LocalTensor<T>& dst, const AscendC:
     sort_groups(dst, src, as_bits(index), count / kSortGroup);
 }
 
+// The first `count` elements become pairs below all others: -inf, and all bits set.
+__aicore__ inline void lowest_pairs(
+    const AscendC::LocalTensor<float>& dst, uint32_t count, Site site = Site::here())
+{
+    SiteScope scope(site);
+    constexpr uint32_t lanes = kRepeatBytes / sizeof(float);
+    constexpr uint64_t even = 0x5555555555555555ull;
+    const auto bits = dst.template ReinterpretCast<uint32_t>();
+    for (uint32_t start = 0; start < count; start += lanes * kMaxRepeats) {
+        const uint32_t repeats = minimum((count - start) / lanes, kMaxRepeats);
+        const uint32_t rest = repeats == kMaxRepeats ? 0 : (count - start) % lanes;
+        for (uint32_t odd = 0; odd < 2; ++odd) {
+            const uint32_t value = odd != 0 ? 0xffffffffu : 0xff800000u;
+            if (repeats != 0) {
+                uint64_t mask[2] = {even << odd, 0};
+                AscendC::Duplicate(bits[start], value, mask, static_cast<uint8_t>(repeats), 1, 8);
+            }
+            if (rest != 0) {
+                uint64_t mask[2] = {(even << odd) & ((1ull << rest) - 1), 0};
+                AscendC::Duplicate(bits[start + repeats * lanes], value, mask, 1, 1, 8);
+            }
+        }
+    }
+}
+
 // Two to four sorted lists merged; one that does not take part has no elements.
 __aicore__ inline void merge_sort(const AscendC::LocalTensor<float>& dst, const AscendC::LocalTensor<float>& a,
     uint32_t a_count, const AscendC::LocalTensor<float>& b, uint32_t b_count, const AscendC::LocalTensor<float>& c,

@@ -1,0 +1,128 @@
+"""`T.tile.topk`, `merge_sort` and `init_sort_buf` as other versions of the language call them.
+
+Before `topk` sorted itself, a running result was kept by three calls: `init_sort_buf` filled it
+with pairs below all others, `merge_sort(dst, src, block_size, block_num, is_copy)` merged the lists
+that lie one behind the other in src, and `topk(dst, src, block_size)` merged src into dst and kept
+the largest. Sizes count pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tile_frontend.calls import OpFunction, build_op
+from tile_frontend.counted_call import region_of
+from tile_frontend.faults import Fault
+from tile_frontend.first_elements import first_elements
+from tile_frontend.trace import current
+from tile_frontend.values import Pending, python_number
+from tile_frontend.working_memory import accepting_working_memory, without_working_memory
+from tile_ir import OPS, Region, Slice
+from tile_ir.expr import Const
+from tile_ir.geometry import is_contiguous
+
+
+class TopFunction(OpFunction):
+    """With a size instead of K and actual_num, src is merged into dst."""
+
+    def __init__(self) -> None:
+        super().__init__(OPS["topk"])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Pending:
+        call = without_working_memory(self.opdef, self.__name__, self.buffers, args, kwargs)
+        if len(call.args) + len(call.kwargs) == 3 and not {"K", "actual_num"} & set(call.kwargs):
+            dst, src, size = (*call.args, *call.kwargs.values())
+            with call.placing_faults(("dst", "src", "block_size")):
+                merged = _merged(dst, src, python_number(size))
+                if merged is not None:
+                    return merged
+        return super().__call__(*args, **kwargs)
+
+
+def _merged(dst: Any, src: Any, size: Any) -> Pending | None:
+    """src merged into dst; None where one of them does not hold so many pairs."""
+    sides = [_first_pairs(value, size) for value in (dst, src)]
+    if None in sides:
+        return None
+    given = dict(zip(("dst", "src"), sides, strict=True))
+    return build_op(OPS["merge_top"], given, "tile.topk")
+
+
+def _first_pairs(value: Any, count: Any) -> Region | None:
+    region = region_of(value)
+    if region is None or not isinstance(count, int) or count <= 0:
+        return None
+    return first_elements(region, 2 * count)
+
+
+class MergeFunction(OpFunction):
+    """With sizes instead of lists, src holds the lists."""
+
+    def __init__(self) -> None:
+        super().__init__(OPS["merge_sort"])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Pending:
+        sizes = [python_number(a) for a in args[2:]]
+        if None in sizes or not (sizes or "block_size" in kwargs):
+            return super().__call__(*args, **kwargs)
+        return _merge_in_place(*args, **kwargs)
+
+
+def _merge_in_place(
+    dst: Any, src: Any, block_size: Any, block_num: Any, is_copy: Any = False
+) -> Pending:
+    """Merge the lists of `src`, and copy the result back to it with `is_copy`."""
+    size, number = python_number(block_size), python_number(block_num)
+    region = region_of(src)
+    if not isinstance(size, int) or not isinstance(number, int) or region is None:
+        raise Fault(
+            "operand-kind",
+            "merge_sort: expected dst, src, the pairs of a list and the number of lists",
+            "or write T.tile.merge_sort(dst, list0, list1, ...)",
+        )
+    lists = tuple(_list(region, i, 2 * size) for i in range(number))
+    merged = build_op(OPS["merge_sort"], {"dst": dst, "srcs": lists}, "tile.merge_sort")
+    if not python_number(is_copy):
+        return merged
+    current("T.tile.merge_sort").emit_pending(merged)
+    total = 2 * size * number
+    back = {"src": _run(region_of(dst), total), "dst": _run(region, total)}
+    return build_op(OPS["copy"], back, "tile.merge_sort")
+
+
+def _list(region: Region, index: int, elements: int) -> Region:
+    """The list that starts behind `index` others."""
+    extents = region.static_extents()
+    if extents is not None and is_contiguous(region):
+        if len(extents) == 1 and (index + 1) * elements <= extents[0]:
+            start = region.dims[0].offset + index * elements
+            return Region(region.buffer, (Slice(start, Const(elements)),))
+        if len(extents) == 2 and extents[1] == elements and index < extents[0]:
+            row = Slice(region.dims[0].offset + index, Const(1))
+            return Region(region.buffer, (row, region.dims[1]))
+    raise Fault(
+        "merge-size",
+        f"merge_sort: `{region.buffer.name}` does not hold {index + 1} lists of {elements} "
+        "elements one behind the other",
+        "give it a row for each list, or write T.tile.merge_sort(dst, list0, list1, ...)",
+        "src",
+    )
+
+
+def _run(region: Region | None, elements: int) -> Region | None:
+    return region if region is None else first_elements(region, elements) or region
+
+
+@accepting_working_memory(OPS["init_sort_buf"], buffers=1)
+def init_sort_buf(buffer: Any, num: Any, rsv: Any = 0) -> Pending:
+    """Fill the first `num` elements with (-inf, all bits set): pairs below all others. `rsv` has
+    no meaning."""
+    return build_op(OPS["init_sort_buf"], {"dst": buffer, "num": num}, "tile.init_sort_buf")
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "topk": TopFunction(),
+    "merge_sort": MergeFunction(),
+    "init_sort_buf": init_sort_buf,
+}
