@@ -82,10 +82,9 @@ def _dim(size: Any, position: int, what: str) -> Expr:
     return expr
 
 
-def _allocate(memory: Memory, shape: Any, dtype: Any) -> Tile:
-    trace = current(f"an allocation in {memory.value}")
+def buffer_dims(shape: Any) -> tuple[Expr, ...]:
+    """The fixed sizes of a buffer; a Fault for anything else."""
     dims = _dims(shape, "a buffer")
-    element = _stored(element_type(dtype, packed=memory is Memory.UB))
     for position, size in enumerate(dims):
         if constant_value(size) is None:
             raise Fault(
@@ -95,6 +94,13 @@ def _allocate(memory: Memory, shape: Any, dtype: Any) -> Tile:
                 "or allocate the largest",
                 "shape",
             )
+    return dims
+
+
+def _allocate(memory: Memory, shape: Any, dtype: Any) -> Tile:
+    trace = current(f"an allocation in {memory.value}")
+    dims = buffer_dims(shape)
+    element = _stored(element_type(dtype, packed=memory is Memory.UB))
     packed_rows(element, dims, "shape")
     tile = Tile(memory, element, dims, trace.here)
     trace.allocate(tile)

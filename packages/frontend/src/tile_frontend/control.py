@@ -9,7 +9,7 @@ from typing import Any
 from tile_frontend.calls import build_op
 from tile_frontend.faults import Fault
 from tile_frontend.trace import current
-from tile_frontend.values import Pending, describe
+from tile_frontend.values import Pending, Scalar, describe, python_number
 from tile_ir import OPS, Break
 from tile_ir.ops.debug import DIRECTIVE
 
@@ -24,6 +24,18 @@ def loop_break() -> Pending:
 
 def func_attr(attributes: Any) -> None:
     """Attributes of other compilers; none has a meaning here."""
+
+
+def assume(condition: Any) -> None:
+    """What the author knows: nothing is made of it here. A Fault for what is surely wrong."""
+    if python_number(condition) is None and not isinstance(condition, Scalar):
+        raise Fault(
+            "operand-kind",
+            f"assume: the condition is {describe(condition)}",
+            argument="condition",
+        )
+    if python_number(condition) == 0:
+        raise Fault("operand-kind", "assume: the condition is false", argument="condition")
 
 
 def printf(fmt: Any, *args: Any) -> Pending:

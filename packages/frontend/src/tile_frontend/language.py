@@ -21,7 +21,7 @@ from tile_frontend.allocation import (
     make_zn_layout,
 )  # fmt: skip
 from tile_frontend.calls import table_functions, with_older_names
-from tile_frontend.control import dump_tensor, func_attr, loop_break, printf
+from tile_frontend.control import assume, dump_tensor, func_attr, loop_break, printf
 from tile_frontend.copy_extents import copy
 from tile_frontend.dtype_names import DTYPE_NAMES, DataType
 from tile_frontend.kernel_frames import Else, If, Kernel, Scope, Then
@@ -29,9 +29,10 @@ from tile_frontend.loops import Parallel, Pipelined, grid, serial, unroll
 from tile_frontend.macros import macro
 from tile_frontend.persistent import Persistent
 from tile_frontend.prim_func import prim_func
+from tile_frontend.print_values import print_value
 from tile_frontend.reduce_arguments import NAMES as REDUCTIONS
 from tile_frontend.reduce_arguments import reduce, reduction
-from tile_frontend.reinterpret_buffer import reinterpretcast
+from tile_frontend.reinterpret_buffer import reinterpretcast, reshape, view
 from tile_frontend.running_sums import cumsum
 from tile_ir import OPS
 
@@ -66,8 +67,9 @@ NAMES: dict[str, Any] = {
     "make_zn_layout": make_zn_layout, "make_nz_layout": make_nz_layout,
     "serial": serial, "range": serial, "unroll": unroll, "grid": grid, "Parallel": Parallel,
     "Pipelined": Pipelined, "Persistent": Persistent, "loop_break": loop_break,
-    "reinterpretcast": reinterpretcast,
+    "reinterpretcast": reinterpretcast, "view": view, "reshape": reshape,
     "copy": copy, "dump_tensor": dump_tensor, "printf": printf, "func_attr": func_attr,
+    "print": print_value, "assume": assume,
     "cumsum": cumsum,
     "reduce": reduce, **{name: reduction(name) for name in REDUCTIONS},
 }  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 
 from tile_frontend.calls import build_op
 from tile_frontend.faults import Fault
+from tile_frontend.trace import current
 from tile_frontend.values import Pending, Scalar, Tile, View, describe, python_number, scalar_expr
 from tile_frontend.working_memory import accepting_working_memory
 from tile_ir import OPS, Region, Slice, did_you_mean
@@ -29,10 +30,12 @@ def reduction(name: str) -> Callable[..., Pending]:
     """`T.reduce_sum` and its like."""
 
     def reduce_along(
-        buffer: Any, out: Any, dim: Any = -1, *compat: Any, clear: Any = True,
+        buffer: Any, out: Any = None, dim: Any = -1, *compat: Any, clear: Any = True,
         real_shape: Any = None,
-    ) -> Pending:  # fmt: skip
+    ) -> Any:  # fmt: skip
         options = _compatible(name, compat, _Options(clear, real_shape))
+        if out is None:
+            return _result(name, buffer, dim, options)
         return _build(name, buffer, out, dim, options)
 
     reduce_along.__name__ = reduce_along.__qualname__ = name
@@ -53,6 +56,28 @@ def reduce(
             "reduce_type",
         )
     return _build(reduce_type, buffer, out, dim, _Options(clear, real_shape))
+
+
+def _result(name: str, buffer: Any, dim: Any, options: _Options) -> Tile:
+    """The reduction into a new buffer, which is the value of the call."""
+    trace = current(f"T.{name}")
+    src = _region(name, buffer, "buffer")
+    kept = list(src.static_extents() or ())
+    if not kept or options.clear is not True or options.real_shape is not None:
+        raise Fault(
+            "arity",
+            f"{name}: without `out` the whole of a buffer of fixed size is reduced",
+            "give it the buffer for the result",
+        )
+    axis = _axis(name, dim)
+    if len(kept) > 1 and -len(kept) <= axis < len(kept):
+        del kept[axis]
+    shape = tuple(kept) if len(src.dims) > 1 else (1,)
+    tile = Tile(src.memory, src.dtype, tuple(Const(n) for n in shape), trace.here)
+    trace.allocate(tile)
+    trace.name_tile(tile, f"{src.buffer.name}_{name.removeprefix('reduce_')}", trace.ANONYMOUS)
+    trace.emit_pending(_build(name, buffer, tile, dim, options))
+    return tile
 
 
 def _compatible(name: str, compat: tuple[Any, ...], options: _Options) -> _Options:
@@ -77,12 +102,7 @@ def _compatible(name: str, compat: tuple[Any, ...], options: _Options) -> _Optio
 
 def _build(name: str, buffer: Any, out: Any, dim: Any, options: _Options) -> Pending:
     src, dst = _region(name, buffer, "buffer"), _region(name, out, "out")
-    axis = python_number(dim)
-    if isinstance(dim, Scalar) or not isinstance(axis, int) or isinstance(axis, bool):
-        raise Fault(
-            "attribute-type", f"{name}: dim is {describe(dim)}, expected a Python int",
-            argument="dim",
-        )  # fmt: skip
+    axis = _axis(name, dim)
     if _is_result(src, dst, axis):  # the first versions of the language have the result first
         src, dst = dst, src
     narrowed = src
@@ -99,6 +119,16 @@ def _build(name: str, buffer: Any, out: Any, dim: Any, options: _Options) -> Pen
         if isinstance(fault.argument, str):
             fault.argument = ARGUMENT_OF_OPERAND.get(fault.argument, fault.argument)
         raise
+
+
+def _axis(name: str, dim: Any) -> int:
+    axis = python_number(dim)
+    if isinstance(dim, Scalar) or not isinstance(axis, int) or isinstance(axis, bool):
+        raise Fault(
+            "attribute-type", f"{name}: dim is {describe(dim)}, expected a Python int",
+            argument="dim",
+        )  # fmt: skip
+    return axis
 
 
 def _is_result(a: Region, b: Region, axis: int) -> bool:

@@ -1,10 +1,12 @@
-"""`T.reinterpretcast`: one buffer becomes another name for the memory of a second one."""
+"""Other names for the memory of a buffer: `T.reinterpretcast` makes one of a buffer that is there,
+`T.view` and `T.reshape` make a new one."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+from tile_frontend.allocation import buffer_dims
 from tile_frontend.dtype_names import C_NAMES, element_type, packed_rows
 from tile_frontend.faults import Fault
 from tile_frontend.trace import Allocation, Trace, current
@@ -73,19 +75,65 @@ def reinterpretcast(dst: Any, src: Any, dtype: Any) -> None:
     target.alias_of = root_tile
 
 
-def _allocation(trace: Trace, tile: Any, argument: str) -> Allocation:
+def view(src: Any, shape: Any = None, dtype: Any = None) -> Tile:
+    """All bytes of `src` as a buffer of another shape or type, or both; nothing is moved or
+    converted. What is written through one is read through the other.
+
+    Raises Fault for a part of a buffer, for a buffer outside ub, and where the bytes are not as
+    many.
+    """
+    trace = current("view")
+    root = _allocation(trace, src, "src", "view")
+    element = root.tile.element if dtype is None else element_type(dtype, packed=True)
+    sizes = root.tile.shape if shape is None else shape
+    dims = buffer_dims(sizes)
+    packed_rows(element, dims, "shape")
+    seen = Tile(root.tile.memory, element, dims, trace.here)
+    found, have = _bytes(seen), _bytes(root.tile)
+    if found != have:
+        raise Fault(
+            "reinterpret-size",
+            f"view: {'x'.join(str(d) for d in seen.shape)} elements of {element} are {found} "
+            f"bytes, but `{root.tile.name}` has {have}",
+            "a view names all bytes of a buffer: give it a shape that has as many",
+            "dtype" if shape is None else "shape",
+        )
+    trace.allocate(seen)
+    trace.allocations[-1].alias_of = root.alias_of or root.tile
+    return seen
+
+
+def reshape(src: Any, shape: Any) -> Tile:
+    """`view` with the element type of `src`."""
+    return view(src, shape)
+
+
+def _bytes(tile: Tile) -> int:
+    return tile.element.bytes_of(math.prod(tile.shape))
+
+
+def _allocation(
+    trace: Trace, tile: Any, argument: str, name: str = "reinterpretcast"
+) -> Allocation:
     found = trace.allocation_of(tile) if isinstance(tile, Tile) else None
+    if found is None and isinstance(tile, Tile):
+        raise Fault(
+            "operand-memory",
+            f"{name}: {argument} `{tile.name}` is in {tile.memory.value}, expected ub",
+            "declare the parameter of the kernel in the shape and type that are wanted",
+            argument,
+        )
     if found is None:
         raise Fault(
             "operand-kind",
-            f"reinterpretcast: {argument} is {describe(tile)}, expected a buffer allocated in "
+            f"{name}: {argument} is {describe(tile)}, expected a buffer allocated in "
             "this kernel",
             argument=argument,
         )
     if found.tile.memory not in IN_UB:
         raise Fault(
             "operand-memory",
-            f"reinterpretcast: {argument} `{found.tile.name}` is in {found.tile.memory.value}, "
+            f"{name}: {argument} `{found.tile.name}` is in {found.tile.memory.value}, "
             "expected ub",
             "matrices outside ub have an order of elements that depends on the type",
             argument,

@@ -21,7 +21,6 @@ from tile_ir import (
     Break,
     Core,
     Diagnostic,
-    Effect,
     Func,
     Launch,
     Layout,
@@ -34,7 +33,7 @@ from tile_ir import (
 from tile_ir.dtypes import INT32
 from tile_ir.expr import Expr, Load, Var, walk
 from tile_ir.nodes import Body, Buffer, Stmt
-from tile_ir.opdef import core_of
+from tile_ir.opdef import TOLD, core_of
 from tile_ir.walk import buffers_of
 from tile_ir.walk import walk as walk_body
 
@@ -240,7 +239,7 @@ class Trace:
 
 
 def _is_debug(stmt: Stmt) -> bool:
-    return isinstance(stmt, Op) and stmt.opdef.effect in (Effect.PRINT, Effect.DUMP)
+    return isinstance(stmt, Op) and stmt.opdef.effect in TOLD
 
 
 def current(what: str) -> Trace:

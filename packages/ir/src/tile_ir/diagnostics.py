@@ -113,6 +113,11 @@ class BuildError(TileError):
     """A compiler or device tool is missing or failed; the message has its output."""
 
 
+class OutOfBounds(Exception):
+    """An access outside a buffer or a region; whoever knows the statement turns it into a
+    diagnostic."""
+
+
 class KernelWarning(UserWarning):
     """The kernel is right, but something in it is worth knowing: a remark of a pass."""
 

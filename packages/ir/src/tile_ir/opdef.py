@@ -47,12 +47,9 @@ class Effect(Enum):
     SYNC_ALL = "sync_all"
     PRINT = "print"
     DUMP = "dump"
+    ASSERT = "assert"
     SET_DEQ_SCALE = "set_deq_scale"
     CACHE = "cache"
-
-
-class OutOfBounds(Exception):
-    """An access outside a buffer or a region; who knows the statement makes a diagnostic of it."""
 
 
 class Composite(Enum):
@@ -92,6 +89,8 @@ class _Required(Enum):
 
 
 REQUIRED = _Required.REQUIRED
+# The user sees each time that an operation with one of these runs.
+TOLD = (Effect.PRINT, Effect.DUMP, Effect.ASSERT)
 
 
 @dataclass(frozen=True, slots=True)

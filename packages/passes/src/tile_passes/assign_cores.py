@@ -25,7 +25,7 @@ from tile_passes.own_order import left_with
 from tile_passes.passdef import ir_pass
 
 CROSS_CORE = (Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG, Effect.SYNC_ALL)
-BOTH = (Effect.PRINT,)
+BOTH = (Effect.PRINT, Effect.ASSERT)
 
 
 @ir_pass(needs=Phase.TYPED)

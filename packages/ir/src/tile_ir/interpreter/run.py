@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tile_ir.diagnostics import TileError
+from tile_ir.diagnostics import OutOfBounds, TileError
 from tile_ir.expr import Expr, Load, Var
 from tile_ir.geometry import strides
 from tile_ir.interpreter.cores import CoreState, CounterOverflow, Meeting, Steps
@@ -34,7 +34,7 @@ from tile_ir.nodes import (
     Store,
     While,
 )
-from tile_ir.opdef import Effect, OutOfBounds, core_of, element_limit
+from tile_ir.opdef import TOLD, Effect, core_of, element_limit
 from tile_ir.ops.debug import printed_format
 from tile_ir.target import DEFAULT_TARGET, Target
 from tile_ir.walk import walk_ops
@@ -285,8 +285,19 @@ class _Machine:
                 yield from self.meeting.await_signal(core, self.scalar(op, "flag", core))
             case Effect.SYNC_ALL:
                 yield from self.meeting.sync_all(core)
+            case effect if effect in TOLD:
+                self.tell(op, core)
+
+    def tell(self, op: Op, core: CoreState) -> None:
+        """What the user sees of an operation: text, elements of a buffer, or an error."""
+        match op.opdef.effect:
             case Effect.PRINT:
                 self.print(op, core)
+            case Effect.ASSERT:
+                if not self.scalar(op, "condition", core):
+                    told = f": {op.attr('msg')}" if op.attr("msg") else ""
+                    message = f"{core.name}: the condition does not hold{told}"
+                    raise self.error("assertion", message, core)
             case Effect.DUMP:
                 region = op.region("buffer")
                 count = self.scalar(op, "size", core)

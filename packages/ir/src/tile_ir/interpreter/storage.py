@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tile_ir.diagnostics import OutOfBounds
 from tile_ir.dtypes import DType, from_bytes, to_bytes
 from tile_ir.footprint import buffer_bytes
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Alloc, Buffer
-from tile_ir.opdef import OutOfBounds
 from tile_ir.target import Target
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tile_ir.expr import Expr
-from tile_ir.machine import Core, Memory, Pipe
+from tile_ir.expr import Expr, Load, walk
+from tile_ir.machine import CORE_OF_MEMORY, Core, Memory, Pipe
 from tile_ir.nodes import Op, Region
 from tile_ir.opdef import Access, AttrDef, Effect, OpDef, OperandDef, Problem, core_of_region
 from tile_ir.ops.axes import whole
@@ -74,6 +74,14 @@ def _dump_placement(op: Op) -> tuple[Core, Pipe]:
     return core_of_region(regions(op)[0][1]), Pipe.S
 
 
+def _core_of_condition(op: Op) -> tuple[Core, Pipe]:
+    """Where what the condition reads can be read."""
+    condition = op.operand("condition")
+    assert isinstance(condition, Expr), "the verifier demands a scalar"
+    read = (e.buffer.memory for e in walk(condition) if isinstance(e, Load))
+    return next((CORE_OF_MEMORY[m] for m in read if m in CORE_OF_MEMORY), Core.EITHER), Pipe.S
+
+
 OPS = (
     OpDef(
         name="printf",
@@ -103,5 +111,18 @@ OPS = (
         axes=whole,
         meaning=_nothing,
         effect=Effect.DUMP,
+    ),
+    OpDef(
+        name="device_assert",
+        family="debug",
+        doc="the kernel ends with an error where the condition does not hold",
+        ascend_c="ascendc_assert",
+        namespace="",
+        operands=(scalar("condition"),),
+        attrs=(AttrDef("msg", str, ""),),
+        placement=_core_of_condition,
+        axes=whole,
+        meaning=_nothing,
+        effect=Effect.ASSERT,
     ),
 )

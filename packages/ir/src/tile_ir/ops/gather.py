@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tile_ir.diagnostics import OutOfBounds
 from tile_ir.dtypes import INT16, INT32, UINT16, UINT32
 from tile_ir.expr import Expr, ceildiv, constant_value, minimum
 from tile_ir.geometry import element_count, is_contiguous
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op
-from tile_ir.opdef import AttrDef, Composite, OpDef, OutOfBounds, Problem, Scratch
+from tile_ir.opdef import AttrDef, Composite, OpDef, Problem, Scratch
 from tile_ir.ops.axes import elements_of, whole
 from tile_ir.ops.rules import (
     FILLABLE,

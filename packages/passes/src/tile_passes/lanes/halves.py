@@ -25,7 +25,7 @@ from tile_ir.expr import (
 )
 from tile_ir.geometry import clamped_dims
 from tile_ir.nodes import Body, Let, Operand, Stmt
-from tile_ir.opdef import Axes, Effect, accesses, check_op
+from tile_ir.opdef import TOLD, Axes, accesses, check_op
 from tile_ir.walk import bodies, map_own_expressions, walk, with_bodies
 from tile_passes.lanes.choice import Choice
 from tile_passes.lanes.places import Names, Round, Touch, Whole, resolved, with_name
@@ -242,7 +242,7 @@ def _shared_target(stmt: Stmt) -> bool:
 
 def _tells(stmt: Stmt) -> bool:
     """Whether the user sees each time that a statement runs."""
-    return isinstance(stmt, Op) and stmt.opdef.effect in (Effect.PRINT, Effect.DUMP)
+    return isinstance(stmt, Op) and stmt.opdef.effect in TOLD
 
 
 def _check(old: Op, new: Op, node: Node) -> None:
