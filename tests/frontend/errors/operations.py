@@ -98,7 +98,7 @@ def unknown_keyword_of_copy():
         with T.Kernel(1) as (cid, vid):
             a = T.alloc_ub((16,), "float32")
             T.copy(A, a, relu=True)
-            #            ^ unknown-argument: T.copy has no argument `relu` | it takes src, dst, enable_relu, transpose, pad_value
+            #            ^ unknown-argument: T.copy has no argument `relu` | did you mean `enable_relu`?
 
 
 def argument_twice():

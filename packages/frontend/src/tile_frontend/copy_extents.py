@@ -8,15 +8,36 @@ from typing import Any
 from tile_frontend.calls import build_op
 from tile_frontend.faults import Fault
 from tile_frontend.values import Cell, Pending, Scalar, Tile, View, describe
+from tile_frontend.working_memory import accepting_working_memory
 from tile_ir import OPS, Region, Slice
 from tile_ir.bounds import simplify
 from tile_ir.expr import Const, Expr, Load
 
 
+@accepting_working_memory(OPS["copy"], buffers=2)
 def copy(
-    src: Any, dst: Any, enable_relu: Any = False, transpose: Any = False, pad_value: Any = None
+    src: Any,
+    dst: Any,
+    enable_relu: Any = False,
+    transpose: Any = False,
+    pad_value: Any = None,
+    unit_flag: Any = None,
+    real_k: Any = None,
+    real_n: Any = None,
+    stride: Any = None,
 ) -> Pending:
-    """Move a tile; the memories of both sides decide how."""
+    """Move a tile; the memories of both sides decide how.
+
+    `unit_flag` is about time, and `real_k` and `real_n` leave out what a shorter product does not
+    read: they change nothing here.
+    """
+    if stride is not None:
+        raise Fault(
+            "unsupported-argument",
+            "copy: stride is not supported: rows of a tensor are as far apart as its shape says",
+            "declare the tensor as a matrix whose last dimension is the stride, and slice it",
+            "stride",
+        )
     a, b = copy_regions(src, dst, bool(transpose) if isinstance(transpose, bool) else False)
     given = {
         "src": a, "dst": b, "enable_relu": enable_relu, "transpose": transpose,

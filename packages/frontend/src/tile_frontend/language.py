@@ -30,6 +30,7 @@ from tile_frontend.macros import macro
 from tile_frontend.persistent import Persistent
 from tile_frontend.prim_func import prim_func
 from tile_frontend.print_values import print_value
+from tile_frontend.product_arguments import FUNCTIONS as PRODUCTS
 from tile_frontend.reduce_arguments import NAMES as REDUCTIONS
 from tile_frontend.reduce_arguments import reduce, reduction
 from tile_frontend.reinterpret_buffer import reinterpretcast, reshape, view
@@ -46,7 +47,7 @@ _FLOAT_NAMES = (
 )  # fmt: skip
 
 NAMES: dict[str, Any] = {
-    **with_older_names(table_functions("", OPS), ""),
+    **with_older_names({**table_functions("", OPS), **PRODUCTS}, ""),
     **DTYPE_NAMES,
     **{name: getattr(scalar_functions, name) for name in _SCALAR_NAMES},
     **{name: getattr(float_functions, name) for name in _FLOAT_NAMES},

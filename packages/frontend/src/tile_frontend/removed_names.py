@@ -1,4 +1,7 @@
-"""Names that do not exist where they are looked for, and what to write instead."""
+"""Names that do not exist where they are looked for, and what to write instead.
+
+Names of other versions that lead to an operation of today are in `older_spellings`.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,20 @@ REMOVED = {
     "reduce_absmax": "take T.tile.abs first, then T.reduce_max",
     "block": "write `with T.Kernel(...)`",
     "attr": "write T.Scope, T.annotate_layout or T.annotate_address",
+    # What newer versions have for chips that are not here, or outside the language.
+    "alloc_BT": "bias tables are not there yet: add the bias with T.tile.add behind the product",
+    "alloc_L1_scale_a": "block-scaled products need an A5 chip",
+    "alloc_L1_scale_b": "block-scaled products need an A5 chip",
+    "copy_cv_experiment": "l0c reaches ub directly on A5 chips only: T.copy goes through gm",
+    "copy_vc_experiment": "ub reaches l1 directly on A5 chips only: T.copy goes through gm",
+    "gemm_mx": "block-scaled products need an A5 chip; T.gemm_v0 multiplies int8 and float16",
+    "_src_code": "source that is pasted in can not be checked or simulated: write operations",
+}
+REMOVED_OF_TILE = {
+    "exp_experiment": "write T.tile.exp on the slice that is meant",
+    "fill_experiment": "write T.tile.fill on the slice that is meant",
+    "im2col": "copy the window of each position with T.copy from gm to l1",
+    "softmax_flash_v2": "write its steps: T.reduce_max, T.tile.sub, T.tile.exp, T.reduce_sum",
 }
 
 
@@ -27,6 +44,8 @@ def advice(module: str, name: str) -> str | None:
         if opdef is not None and opdef.namespace == "tile":
             return f"write T.tile.{name}"
         return REMOVED.get(name)
-    if module == "tile_frontend.tile" and opdef is not None and opdef.namespace == "":
-        return f"write T.{name}"
+    if module == "tile_frontend.tile":
+        if opdef is not None and opdef.namespace == "":
+            return f"write T.{name}"
+        return REMOVED_OF_TILE.get(name)
     return None

@@ -9,6 +9,9 @@ from tile_frontend import gather_arguments, sort_arguments
 from tile_frontend.calls import table_functions, with_older_names
 from tile_frontend.copy_extents import atomic_add
 from tile_frontend.counted_call import CountedFunction
+from tile_frontend.reduce_arguments import NAMES as REDUCTIONS
+from tile_frontend.reduce_arguments import reduction
+from tile_frontend.removed_names import advice
 from tile_frontend.row_sums import sum_experiment
 from tile_ir import OPS
 
@@ -27,10 +30,13 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 # As plain attributes, so that `T.tile.max` costs nothing and `from ... import` works.
 globals().update(with_older_names(_FUNCTIONS, "tile"))
+# The first versions have the reductions here.
+globals().update({name: reduction(name) for name in REDUCTIONS})
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    raise AttributeError(f"T.tile has no operation `{name}`")
+    instead = advice(__name__, name)
+    raise AttributeError(f"T.tile has no operation `{name}`{f': {instead}' if instead else ''}")
 
 
 def __dir__() -> list[str]:

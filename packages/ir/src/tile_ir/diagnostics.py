@@ -136,6 +136,9 @@ def warn(remarks: Iterable[Diagnostic]) -> None:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """A hint that names the closest known word, or None when nothing is close."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    """A hint that names the one known word with this as a part, else the closest, or None when
+    nothing is close."""
+    words = list(known)
+    part = [word for word in words if name in word.split("_")]
+    close = part if len(part) == 1 else difflib.get_close_matches(name, words, n=1, cutoff=0.6)
     return f"did you mean `{close[0]}`?" if close else None

@@ -22,6 +22,13 @@ class PassConfigKey(str, Enum):
     TL_ASCEND_MEMORY_PLANNING = "tl.ascend_memory_planning"
     TL_ASCEND_AUTO_CV_COMBINE = "tl.ascend_auto_cv_combine"
     TL_ASCEND_AUTO_CV_SYNC = "tl.ascend_auto_cross_core_sync"
+    TL_ASCEND_AUTO_SYNC_VS = "tl.ascend_auto_sync_vs"
+    TL_ASCEND_EXCEPTION_DUMP = "tl.ascend_exception_dump"
+    TL_ASCEND_PTO_USE_PIPE_IN_CV_COPY = "tl.ascend_pto_use_pipe_in_cv_copy"
+    TL_ASCEND_TAIL_MASK = "tl.ascend_tail_mask"
+    TL_ASCEND_VECTOR_MASK_REUSE = "tl.ascend_vector_mask_reuse"
+    TL_DISABLE_THREAD_STORAGE_SYNC = "tl.disable_thread_storage_sync"
+    TL_ENABLE_FAST_MATH = "tl.enable_fast_math"
     TL_SIMPLIFY = "tl.Simplify"
     TL_DYNAMIC_ALIGNMENT = "tl.dynamic_alignment"
     TL_DISABLE_DYNAMIC_TAIL_SPLIT = "tl.disable_dynamic_tail_split"
@@ -59,6 +66,8 @@ _KEY_OF_SWITCH = {
     "cv_sync": PassConfigKey.TL_ASCEND_AUTO_CV_SYNC,
 }
 _SWITCHES = frozenset(_KEY_OF_SWITCH.values())
+# The order of the vector core, which newer versions make alone: here it comes with that of all.
+_MEANS = {PassConfigKey.TL_ASCEND_AUTO_SYNC_VS: PassConfigKey.TL_ASCEND_AUTO_SYNC}
 
 
 def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
@@ -73,6 +82,7 @@ def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
         automatic.update(_AUTOMATIC_OF_KEY.get(key, ()))
     for key, value in (pass_configs or {}).items():
         known = _known_key(key)
+        known = known and _MEANS.get(known, known)
         if known not in _SWITCHES:
             continue
         if not isinstance(value, bool):

@@ -346,6 +346,7 @@ COPY = OpDef(
     dtype_rule=all_rules(_copy_direction, _copy_dtypes),
     shape_rule=all_rules(_copy_shapes, even_rows),
     cost=transfer_cost(200, 64),
+    scratch_elsewhere=True,
 )
 
 

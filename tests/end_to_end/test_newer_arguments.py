@@ -1,0 +1,169 @@
+"""Arguments and pass configs that newer versions of the language add (language.md, section 22)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import tile_frontend as T
+from tile_ir import KernelError
+from tile_ir.diagnostics import KernelWarning
+from tile_ir.switches import override
+from tile_runtime import PassConfigKey, compile
+from tile_runtime.kernel_artifact import lower
+
+AUTOMATIC = {
+    PassConfigKey.TL_ASCEND_AUTO_SYNC: True,
+    PassConfigKey.TL_ASCEND_AUTO_CV_COMBINE: True,
+    PassConfigKey.TL_ASCEND_AUTO_CV_SYNC: True,
+}
+
+
+@pytest.fixture(autouse=True)
+def strict() -> Iterator[None]:
+    with override(check="strict"):
+        yield
+
+
+def test_products_on_registers_with_everything_said() -> None:
+    @T.prim_func
+    def k(A: T.Tensor((16, 64), "float16"), B: T.Tensor((64, 32), "float16"),
+          C: T.Tensor((16, 32), "float32")):  # fmt: skip
+        with T.Kernel(1, threads=1) as cid:
+            a = T.alloc_L1((16, 64), "float16")
+            b = T.alloc_L1((64, 32), "float16")
+            a0 = T.alloc_L0A((16, 64), "float16")
+            b0 = T.alloc_L0B((64, 32), "float16")
+            c = T.alloc_L0C((16, 32), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.copy(a, a0, real_k=64)
+            T.copy(b, b0, real_k=64, real_n=32)
+            T.mma(a0, b0, c, init=True, n_actual=32, unit_flag=0b11, k_actual=64)
+            T.copy(c, C, unit_flag=0b11)
+
+    a, b = torch.randn(16, 64).half(), torch.randn(64, 32).half()
+    got = compile(k, out_idx=[-1], pass_configs=AUTOMATIC)(a, b)
+    np.testing.assert_allclose(got, a.float() @ b.float(), atol=1e-3)
+
+
+@pytest.mark.parametrize("columns", [32, 16])
+def test_a_product_of_some_columns(columns: int) -> None:
+    @T.prim_func
+    def k(A: T.Tensor((16, 256), "float16"), B: T.Tensor((32, 256), "float16"),
+          C: T.Tensor((16, 32), "float32"), n: T.int32):  # fmt: skip
+        with T.Kernel(1, threads=1) as cid:
+            a = T.alloc_L1((16, 256), "float16")
+            b = T.alloc_L1((32, 256), "float16")
+            c = T.alloc_L0C((16, 32), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.gemm_v0(a, b, c, transpose_B=True, init=True, kL0Size=64, n_actual=n)
+            T.copy(c, C)
+
+    a, b = torch.randn(16, 256).half(), torch.randn(32, 256).half()
+    c = torch.zeros(16, 32)
+    compile(k, pass_configs=AUTOMATIC)(a, b, c, columns)
+    want = a.float() @ b.float().T
+    np.testing.assert_allclose(c[:, :columns], want[:, :columns], atol=1e-2)
+
+
+def test_working_memory_of_a_copy_to_the_cube_core() -> None:
+    @T.prim_func
+    def k(A: T.Tensor((16, 16), "float16"), C: T.Tensor((16, 16), "float32")):
+        with T.Kernel(1, threads=1) as cid:
+            a = T.alloc_ub((16, 16), "float16")
+            l1 = T.alloc_L1((16, 16), "float16")
+            c = T.alloc_L0C((16, 16), "float32")
+            tmp = T.alloc_ub((16, 16), "float16")
+            T.copy(A, a)
+            T.copy(a, l1, tmp=tmp)
+            T.gemm_v0(l1, l1, c, init=True)
+            T.copy(c, C)
+
+    a = torch.randn(16, 16).half()
+    with pytest.warns(KernelWarning, match="`tmp` is working memory"):
+        got = compile(k, out_idx=[-1], pass_configs=AUTOMATIC)(a)
+    np.testing.assert_allclose(got, a.float() @ a.float(), atol=1e-2)
+
+
+WRONG = [
+    (lambda a, a0, b0, c, u: T.mma(a0, b0, c, n_actual=16), "unsupported-argument", "B has"),
+    (lambda a, a0, b0, c, u: T.mma(a0, b0, c, k_actual=16), "unsupported-argument", "B has"),
+    (lambda a, a0, b0, c, u: T.mma(a0, b0, c, bias=u), "unsupported-argument", "bias"),
+    (lambda a, a0, b0, c, u: T.gemm_v0(a, a, c, kL0Size=7), "attribute-value", "multiple of 16"),
+    (lambda a, a0, b0, c, u: T.gemm_v0(a, a, c, n_actual=99), "attribute-value", "32 columns"),
+    (lambda a, a0, b0, c, u: T.gemm_v0(a, a, c, n_actul=16), "unknown-argument", "n_actul"),
+    (lambda a, a0, b0, c, u: T.copy(u, a, stride=64), "unsupported-argument", "stride"),
+]
+
+
+@pytest.mark.parametrize(("call", "slug", "text"), WRONG)
+def test_what_is_not_supported_is_said(call: Any, slug: str, text: str) -> None:
+    def k(A: T.Tensor((32, 32), "float16")):  # type: ignore[no-untyped-def]
+        with T.Kernel(1, threads=1) as cid:
+            a = T.alloc_L1((32, 32), "float16")
+            a0 = T.alloc_L0A((32, 32), "float16")
+            b0 = T.alloc_L0B((32, 32), "float16")
+            c = T.alloc_L0C((32, 32), "float32")
+            u = T.alloc_ub((32, 32), "float16")
+            call(a, a0, b0, c, u)
+
+    with pytest.raises(KernelError) as caught:
+        T.prim_func(k)
+    assert caught.value.slug == slug and text in caught.value.message
+
+
+A5_AND_OTHERS = {
+    "gemm_mx": "need an A5 chip",
+    "alloc_L1_scale_a": "need an A5 chip",
+    "_src_code": "can not be checked",
+    "alloc_BT": "bias",
+}
+
+
+@pytest.mark.parametrize("name", A5_AND_OTHERS)
+def test_names_of_newer_versions_say_what_they_need(name: str) -> None:
+    with pytest.raises(AttributeError, match=A5_AND_OTHERS[name]):
+        getattr(T, name)
+
+
+@pytest.mark.parametrize("name", ["im2col", "softmax_flash_v2", "fill_experiment"])
+def test_tile_operations_of_newer_versions_say_what_to_write(name: str) -> None:
+    with pytest.raises(AttributeError, match=r"T\.(copy|tile\.)"):
+        getattr(T.tile, name)
+
+
+@T.prim_func
+def add_one(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
+    with T.Kernel(1, threads=1) as cid:
+        a = T.alloc_ub((64,), "float32")
+        with T.Scope("V"):
+            T.copy(X, a)
+            T.tile.add(a, a, 1.0)
+            T.copy(a, Y)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["TAIL_MASK", "PTO_USE_PIPE_IN_CV_COPY", "EXCEPTION_DUMP", "VECTOR_MASK_REUSE"],
+)
+def test_pass_configs_that_change_nothing(name: str) -> None:
+    key = PassConfigKey[f"TL_ASCEND_{name}"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert lower(add_one, pass_configs={key: True}).kernel_source == lower(
+            add_one, pass_configs={key.value: False}
+        ).kernel_source
+
+
+def test_the_order_of_the_vector_core_comes_with_that_of_all() -> None:
+    asked = lower(add_one, pass_configs={PassConfigKey.TL_ASCEND_AUTO_SYNC_VS: True})
+    every = lower(add_one, pass_configs={PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
+    assert asked.kernel_source == every.kernel_source
+    assert asked.kernel_source != lower(add_one).kernel_source
