@@ -15,6 +15,25 @@ def integers_have_no_order():
             #                       ^ compare-mode: compare: int32 `a` is compared with LT, expected EQ, the only comparison of integers | cast both sides to float32 first
 
 
+def integers_that_differ():
+    @T.prim_func
+    def k(A: T.Tensor((64,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            a = T.alloc_ub((64,), "int32")
+            m = T.alloc_ub((32,), "uint8")
+            T.tile.compare(m, a, 3, "NE")
+            #                       ^ compare-mode: compare: int32 `a` is compared with NE, expected EQ, the only comparison of integers, which is what the device would do for NE too | compare with EQ, and exchange src0 and src1 of T.tile.select
+
+
+def mask_of_numbers():
+    @T.prim_func
+    def k(A: T.Tensor((64,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            a = T.alloc_ub((64,), "float32")
+            T.tile.select(a, a[0:8], a, 0.0, "VSEL_TENSOR_SCALAR_MODE")
+            #                ^ operand-dtype: select: selMask `a` is float32, expected one of int8, uint8 | a mask has a bit for each element: T.tile.compare makes them; compare numbers with 0
+
+
 def mask_of_words():
     @T.prim_func
     def k(A: T.Tensor((64,), "float32")):
@@ -22,7 +41,7 @@ def mask_of_words():
             a = T.alloc_ub((64,), "float32")
             m = T.alloc_ub((64,), "int16")
             T.tile.compare(m, a, 3.0, "LT")
-            #              ^ operand-dtype: compare: dst `m` is int16, expected one of int8, uint8 | cast it with T.tile.cast first
+            #              ^ operand-dtype: compare: dst `m` is int16, expected one of int8, uint8 | a mask has a bit for each element: allocate it as uint8, with an eighth of the elements
 
 
 def mask_too_short():

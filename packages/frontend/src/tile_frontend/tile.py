@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tile_frontend import gather_arguments, sort_arguments
+from tile_frontend.broadcast_arguments import BroadcastFunction
 from tile_frontend.calls import table_functions, with_older_names
 from tile_frontend.copy_extents import atomic_add
 from tile_frontend.counted_call import CountedFunction
@@ -25,6 +26,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     },
     **gather_arguments.FUNCTIONS,
     **sort_arguments.FUNCTIONS,
+    "broadcast": BroadcastFunction(),
     "sum_experiment": sum_experiment,
     "atomic_add": atomic_add,
 }

@@ -72,7 +72,7 @@ class Problem:
 @dataclass(frozen=True, slots=True)
 class OperandDef:
     """One operand. `memories` empty means it is a scalar; `scalar` means it may be one. `dtypes`
-    empty means every type with whole bytes; `packed` adds those whose elements share bytes."""
+    empty means all of whole bytes, `packed` adds those that share some; the rest get the `hint`."""
 
     name: str
     access: Access
@@ -82,6 +82,7 @@ class OperandDef:
     optional: bool = False
     variadic: bool = False
     packed: bool = False
+    hint: str = "cast it with T.tile.cast first"
 
 
 class _Required(Enum):
@@ -89,8 +90,7 @@ class _Required(Enum):
 
 
 REQUIRED = _Required.REQUIRED
-# The user sees each time that an operation with one of these runs.
-TOLD = (Effect.PRINT, Effect.DUMP, Effect.ASSERT)
+TOLD = (Effect.PRINT, Effect.DUMP, Effect.ASSERT)  # the user sees each time that one of these runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +148,7 @@ class OpDef:
     that what is asked for exists between. `axes` says which dimensions of the operands run along
     together, so that the operation on a part of them is that part of its result; every record
     declares it. `scratch_elsewhere`: other implementations of the language need working memory.
+    `staged` operations may write into what they read, as lowering writes elsewhere first.
     """
 
     name: str
@@ -180,6 +181,7 @@ class OpDef:
     paths: Callable[[Op], frozenset[tuple[Memory, Memory]]] | None = None
     axes: AxesRule | None = None
     scratch_elsewhere: bool = False
+    staged: bool = False
 
     def call_order(self) -> tuple[str, ...]:
         """Names of operands and attributes in the order a script passes them."""
@@ -248,8 +250,7 @@ def words(memories: frozenset[Memory]) -> str:
 
 @lru_cache(maxsize=16384)
 def check_op(op: Op) -> Problem | None:
-    """The first rule of its record that the operation breaks, or None. Operations never change, and
-    most outlive several passes."""
+    """The first rule of its record that the operation breaks, or None. Operations never change."""
     return (
         check_form(op) or op.opdef.dtype_rule(op) or op.opdef.shape_rule(op) or _check_overlap(op)
     )
@@ -314,7 +315,7 @@ def _check_operand(opdef: OpDef, definition: OperandDef, operand: Operand) -> Pr
             f"{where} `{operand.buffer.name}` is {operand.dtype}, expected "
             + _one_of([d.name for d in definition.dtypes]),
             definition.name,
-            "cast it with T.tile.cast first",
+            definition.hint,
         )
     if not definition.dtypes and not definition.packed and not operand.dtype.whole_bytes:
         return Problem(
@@ -341,7 +342,7 @@ def _memory_hint(operand: Region, definition: OperandDef) -> str | None:
 def _check_overlap(op: Op) -> Problem | None:
     """What is written is no other operand, unless the record allows the very same elements: an
     operation that runs piece by piece would read what it has written (hardware.md, section 3.4)."""
-    if op.opdef.effect is not Effect.DATA:
+    if op.opdef.effect is not Effect.DATA or op.opdef.staged:
         return None
     touched = list(
         zip(op.operands, map(op.opdef.operand_def, range(len(op.operands))), strict=True)

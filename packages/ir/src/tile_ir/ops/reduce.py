@@ -8,11 +8,11 @@ from typing import Any
 from tile_ir.bounds import simplify
 from tile_ir.dtypes import BOOL, FLOAT16, FLOAT32
 from tile_ir.expr import Const, constant_value, is_constant
-from tile_ir.geometry import active_dims, is_contiguous, trailing_matrix
+from tile_ir.geometry import BLOCK_BYTES, active_dims, is_contiguous, trailing_matrix
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
-from tile_ir.opdef import AttrDef, Axes, OpDef, Problem, Scratch
+from tile_ir.opdef import AttrDef, Axes, Composite, OpDef, Problem, Scratch
 from tile_ir.ops.axes import elements, labelled, whole
 from tile_ir.ops.expand import column_scratch
 from tile_ir.ops.rules import (
@@ -128,6 +128,7 @@ def _reduction(
         scratch=lambda op: _reduce_scratch(op, sums),
         overwrites=lambda op: Const(bool(op.attr("clear")), BOOL),
         cost=vector_cost(128 / 7, 64 / 7),
+        staged=True,
     )
 
 
@@ -245,7 +246,22 @@ def _broadcast_shapes(op: Op) -> Problem | None:
             "src",
             "copy the slice to a buffer of its own first",
         )
-    return one_matrix(op, "dst")
+    return None
+
+
+def _broadcast_rows(op: Op) -> Problem | None:
+    """src is one row, one column or one element of dst, in one run; sizes are fixed, and rows of
+    dst start at whole blocks."""
+    return _broadcast_shapes(op) or one_matrix(op, "dst")
+
+
+def is_packed(region: Region) -> bool:
+    """Whether a matrix has rows that surely do not start at whole blocks."""
+    view = trailing_matrix(region)
+    pitch = constant_value(view.pitch)
+    return not is_constant(view.rows, 1) and pitch is not None and bool(
+        pitch * region.dtype.size % BLOCK_BYTES
+    )  # fmt: skip
 
 
 def broadcast_axes(op: Op) -> Axes:
@@ -289,9 +305,26 @@ BROADCAST = OpDef(
     axes=broadcast_axes,
     meaning=_broadcast,
     dtype_rule=same_dtype,
-    shape_rule=_broadcast_shapes,
+    shape_rule=_broadcast_rows,
     scratch=_broadcast_scratch,
     cost=vector_cost(128, 64),
 )
 
-OPS = (*REDUCTIONS, BROADCAST)
+PACKED_BROADCAST = OpDef(
+    name="broadcast_packed",
+    family="reduce",
+    doc="repeat the row or column src over dst, whose rows do not start at blocks of 32 bytes",
+    ascend_c="scalar stores",
+    namespace=None,
+    operands=(destination("dst", UB, *FILLABLE), source("src")),
+    attrs=(AttrDef("axis", int, None),),
+    placement=VECTOR,
+    axes=broadcast_axes,
+    meaning=lambda op, dst, src: _broadcast(op, dst, src, None),
+    composite=Composite.YES,
+    dtype_rule=same_dtype,
+    shape_rule=_broadcast_shapes,
+    cost=vector_cost(1, 1),
+)
+
+OPS = (*REDUCTIONS, BROADCAST, PACKED_BROADCAST)

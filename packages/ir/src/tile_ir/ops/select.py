@@ -66,6 +66,11 @@ def lanes(region: Region) -> int:
     return REPEAT_BYTES // region.dtype.size
 
 
+def _mask(name: str, access: Access, advice: str) -> OperandDef:
+    hint = f"a mask has a bit for each element: {advice}"
+    return OperandDef(name, access, UB, (INT8, UINT8), hint=hint)
+
+
 def _either(name: str) -> OperandDef:
     return OperandDef(name, Access.READ, UB, scalar=True)
 
@@ -89,12 +94,16 @@ def _compare_type(op: Op) -> Problem | None:
     it."""
     src0, mode = op.region("src0"), op.attr("mode")
     if src0.dtype is INT32 and mode != "eq":
+        # The vendor's header takes every mode for int32, and emits the instruction for equality.
         return Problem(
             "compare-mode",
             f"compare: int32 `{src0.buffer.name}` is compared with {mode.upper()}, "
-            "expected EQ, the only comparison of integers",
+            "expected EQ, the only comparison of integers"
+            + (", which is what the device would do for NE too" if mode == "ne" else ""),
             "mode",
-            "cast both sides to float32 first",
+            "compare with EQ, and exchange src0 and src1 of T.tile.select"
+            if mode == "ne"
+            else "cast both sides to float32 first",
         )
     return _like_src0(op)
 
@@ -213,7 +222,7 @@ OPS = (
         "comparison with NaN",
         ascend_c="Compare / CompareScalar; a tail through padded scratch",
         operands=(
-            destination("dst", UB, INT8, UINT8),
+            _mask("dst", Access.WRITE, "allocate it as uint8, with an eighth of the elements"),
             source("src0", UB, FLOAT16, FLOAT32, INT32),
             _either("src1"),
             scratch_operand(),
@@ -238,7 +247,7 @@ OPS = (
         ascend_c="Select",
         operands=(
             destination("dst", UB, *FILLABLE),
-            source("selMask", UB, INT8, UINT8),
+            _mask("selMask", Access.READ, "T.tile.compare makes them; compare numbers with 0"),
             source("src0"),
             _either("src1"),
             scratch_operand(),

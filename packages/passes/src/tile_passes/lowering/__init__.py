@@ -12,6 +12,7 @@ from tile_passes.lowering.composed import lower_sigmoid, lower_silu, lower_xor
 from tile_passes.lowering.copies import lower_atomic_add, lower_copy
 from tile_passes.lowering.gathers import lower_gather_elements
 from tile_passes.lowering.gemm import lower_gemm
+from tile_passes.lowering.packed_rows import lower_broadcast_packed
 from tile_passes.lowering.sorts import lower_merge_top
 
 Lowering = Callable[[Op, Ranges, Builder], Body]
@@ -26,6 +27,7 @@ LOWERINGS: dict[str, Lowering] = {
     "bitwise_xor": lower_xor,
     "gather_elements": lower_gather_elements,
     "merge_top": lower_merge_top,
+    "broadcast_packed": lower_broadcast_packed,
 }
 
 __all__ = ["LOWERINGS", "Lowering"]

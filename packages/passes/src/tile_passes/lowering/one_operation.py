@@ -10,7 +10,11 @@ from tile_ir.opdef import accesses
 from tile_ir.walk import Ranges, rewrite
 from tile_passes.lowering import LOWERINGS
 from tile_passes.lowering.builder import Builder
-from tile_passes.lowering.staging import lower_flat_op
+from tile_passes.lowering.staging import (
+    lower_flat_op,
+    lower_overlapping,
+    writes_what_it_reads,
+)
 from tile_passes.lowering.vector import in_rows, lower_vector_op
 
 
@@ -32,6 +36,8 @@ def lower_op(op: Op, known: Ranges, builder: Builder) -> Body:
         rows = in_rows(op, builder)
         return rewrite(rows, lambda s: lowering(s, known, builder) if isinstance(s, Op) else s)
     on_vector = any(r.memory is Memory.UB for r in builder.regions(op))
+    if op.opdef.staged and writes_what_it_reads(op):
+        return lower_overlapping(op, known, builder)
     if on_vector and op.opdef.flat:
         return lower_flat_op(op, known, builder)
     if on_vector:

@@ -1,5 +1,6 @@
 """Operands of operations that take one run of elements: what is no run, or starts inside a block,
-is moved to a buffer of the compiler's own before the operation, and back behind it."""
+is moved to a buffer of the compiler's own before the operation, and back behind it. So is what is
+written into what is read."""
 
 from __future__ import annotations
 
@@ -11,7 +12,9 @@ from tile_ir.expr import Const, Expr, Load, constant_value
 from tile_ir.geometry import active_dims, element_count, element_offset, is_contiguous
 from tile_ir.machine import Memory
 from tile_ir.nodes import Body, LoopKind, Operand, Stmt, Store
+from tile_ir.opdef import accesses, overwriting
 from tile_ir.ops.rules import elements_bound
+from tile_ir.overlap import Overlap, overlap
 from tile_ir.walk import Ranges
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.vector import lower_vector_op
@@ -44,6 +47,35 @@ def lower_flat_op(op: Op, known: Ranges, builder: Builder) -> Body:
         *before,
         *lower_vector_op(moved, known, builder),
         *after,
+    )
+
+
+def lower_overlapping(op: Op, known: Ranges, builder: Builder) -> Body:
+    """An operation that writes into what it reads, through a buffer of the compiler's own."""
+    i, dst = next(
+        (i, o)
+        for i, o in enumerate(op.operands)
+        if isinstance(o, Region) and op.opdef.operand_def(i).access.writes
+    )
+    name = op.opdef.operand_def(i).name
+    stage = builder.staging(name, dst.dtype, elements_bound(dst), op.loc)
+    run = Region(stage, (Slice(Const(0), element_count(dst)),))
+    moved = replace(op, operands=(*op.operands[:i], run, *op.operands[i + 1 :]))
+    barrier = builder.barrier("v", op.loc)
+    before: Body = ()
+    if overwriting(op) is not True:
+        before = (*_move(dst, run, op, known, builder), barrier)
+    after = _move(run, dst, op, known, builder)
+    return (barrier, *before, *lower_vector_op(moved, known, builder), barrier, *after)
+
+
+def writes_what_it_reads(op: Op) -> bool:
+    """Whether what is written may share elements with another operand."""
+    written = [r for r, access in accesses(op) if access.writes]
+    return any(
+        other is not target and overlap(target, other) is not Overlap.NONE
+        for target in written
+        for other, _ in accesses(op)
     )
 
 

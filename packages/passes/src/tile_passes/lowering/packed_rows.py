@@ -1,0 +1,46 @@
+"""Vector work on rows that do not start at blocks of 32 bytes: the scalar unit does it."""
+
+from __future__ import annotations
+
+from tile_ir import For, Op, Region
+from tile_ir.bounds import simplify
+from tile_ir.expr import Const, Expr, Load
+from tile_ir.geometry import active_dims
+from tile_ir.nodes import Body, LoopKind, Store
+from tile_ir.ops.reduce import broadcast_axis
+from tile_ir.walk import Ranges
+from tile_passes.lowering.builder import Builder
+
+
+def lower_broadcast_packed(op: Op, known: Ranges, builder: Builder) -> Body:
+    """An element after the other, between barriers."""
+    dst, src = op.region("dst"), op.region("src")
+    row, column = builder.scalar("row"), builder.scalar("column")
+    rows, columns = dst.extents[-2:]
+    axis = broadcast_axis(op)
+    place = {0: column, 1: row, 2: simplify(row * columns + column)}[axis]
+    value = Load(src.buffer, _nth(src, place))
+    body: Body = (Store(dst.buffer, _at(dst, {-2: row, -1: column}), value, op.loc),)
+    for var, extent in ((column, columns), (row, rows)):
+        body = (For(var, Const(0), extent, LoopKind.SERIAL, body, op.loc),)
+    barrier = builder.barrier_all(op.loc)
+    return (barrier, *body, barrier)
+
+
+def _at(region: Region, steps: dict[int, Expr]) -> tuple[Expr, ...]:
+    """The indices of the element so many steps into some dimensions."""
+    indices = [s.offset for s in region.dims]
+    for dim, step in steps.items():
+        indices[dim] = simplify(indices[dim] + step * region.dims[dim].stride)
+    return tuple(indices)
+
+
+def _nth(region: Region, number: Expr) -> tuple[Expr, ...]:
+    """The indices of the nth element in row-major order."""
+    steps: dict[int, Expr] = {}
+    for dim in reversed(active_dims(region)[1:]):
+        extent = region.dims[dim].extent
+        steps[dim], number = simplify(number % extent), simplify(number // extent)
+    for dim in active_dims(region)[:1]:
+        steps[dim] = number
+    return _at(region, steps)
