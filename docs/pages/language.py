@@ -29,10 +29,10 @@ from tile_runtime.cli.ops import language_name
 # Names that are no operations, in the order a reader needs them.
 GROUPS: dict[str, tuple[str, ...]] = {
     "kernels": ("prim_func", "macro", "Tensor", "Buffer", "symbolic", "Kernel", "Scope",
-                "func_attr"),
+                "func_attr", "assume", "print"),
     "buffers": ("alloc_ub", "alloc_L1", "alloc_L0A", "alloc_L0B", "alloc_L0C", "alloc_shared",
-                "alloc_fragment", "alloc_var", "reinterpretcast", "annotate_address",
-                "annotate_layout", "make_zn_layout", "make_nz_layout"),
+                "alloc_fragment", "alloc_var", "reinterpretcast", "view", "reshape",
+                "annotate_address", "annotate_layout", "make_zn_layout", "make_nz_layout"),
     "loops": ("serial", "range", "unroll", "grid", "Parallel", "Pipelined", "Persistent",
               "loop_break", "use_swizzle"),
     "branches": ("If", "Then", "Else"),

@@ -19,8 +19,10 @@ def kernels(A: T.Tensor((n, 128), "float32"), B: T.Buffer((n, 128), "float32"), 
     T.func_attr({"enable_auto_sync": True})
     with T.Kernel(T.ceildiv(n, 16), is_npu=True) as (cid, vid):
         a = T.alloc_ub((8, 128), "float32")
+        T.assume(n % 16 == 0)
         with T.Scope("V"):
             T.copy(A[cid * 16 + vid * 8, 0], a)
+            T.print(a[0, 0:4], msg="first")
             scale(a, s)
             T.copy(a, B[cid * 16 + vid * 8, 0])
 
@@ -40,6 +42,8 @@ def buffers(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16")):
         T.annotate_layout({a: T.make_zn_layout(a)})
         T.annotate_layout({b: T.make_nz_layout(b)})
         T.reinterpretcast(bits, words, "int16")
+        square = T.reshape(words, (8, 16))
+        pairs = T.view(words, (64,), "int32")
         with T.Scope("C"):
             T.copy(A, a)
             T.copy(B, b)

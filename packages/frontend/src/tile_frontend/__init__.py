@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from tile_frontend.calls import with_older_names
 from tile_frontend.language import NAMES
 from tile_frontend.removed_names import REMOVED
 from tile_ir.uncaught import show_errors_plainly
 
-globals().update(NAMES)
+globals().update(with_older_names(NAMES, ""))
 show_errors_plainly()
 
 HOST_NAMES = (

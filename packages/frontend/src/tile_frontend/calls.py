@@ -22,6 +22,7 @@ from tile_ir.opdef import REQUIRED, AttrDef, OperandDef, check_form
 DEFAULTS: Mapping[tuple[str, str], Any] = {
     ("gemm_v0", "init"): False,
     ("mma", "init"): False,
+    ("init_sort_buf", "rsv"): 0,
     # What newer versions add; see `product_arguments`.
     **{("gemm_v0", name): None for name in ("kL0Size", "n_actual")},
     **{("mma", name): None for name in ("n_actual", "unit_flag", "k_actual", "bias")},

@@ -20,7 +20,7 @@ from tile_frontend.allocation import (
     make_nz_layout,
     make_zn_layout,
 )  # fmt: skip
-from tile_frontend.calls import table_functions, with_older_names
+from tile_frontend.calls import table_functions
 from tile_frontend.control import assume, dump_tensor, func_attr, loop_break, printf
 from tile_frontend.copy_extents import copy
 from tile_frontend.dtype_names import DTYPE_NAMES, DataType
@@ -47,7 +47,7 @@ _FLOAT_NAMES = (
 )  # fmt: skip
 
 NAMES: dict[str, Any] = {
-    **with_older_names({**table_functions("", OPS), **PRODUCTS}, ""),
+    **table_functions("", OPS), **PRODUCTS,
     **DTYPE_NAMES,
     **{name: getattr(scalar_functions, name) for name in _SCALAR_NAMES},
     **{name: getattr(float_functions, name) for name in _FLOAT_NAMES},

@@ -17,7 +17,7 @@ from tile_frontend.faults import Fault
 from tile_frontend.first_elements import first_elements
 from tile_frontend.trace import current
 from tile_frontend.values import Pending, python_number
-from tile_frontend.working_memory import accepting_working_memory, without_working_memory
+from tile_frontend.working_memory import without_working_memory
 from tile_ir import OPS, Region, Slice
 from tile_ir.expr import Const
 from tile_ir.geometry import is_contiguous
@@ -114,15 +114,20 @@ def _run(region: Region | None, elements: int) -> Region | None:
     return region if region is None else first_elements(region, elements) or region
 
 
-@accepting_working_memory(OPS["init_sort_buf"], buffers=1)
-def init_sort_buf(buffer: Any, num: Any, rsv: Any = 0) -> Pending:
-    """Fill the first `num` elements with (-inf, all bits set): pairs below all others. `rsv` has
-    no meaning."""
-    return build_op(OPS["init_sort_buf"], {"dst": buffer, "num": num}, "tile.init_sort_buf")
+class LowestFunction(OpFunction):
+    """`rsv` has no meaning."""
+
+    def __init__(self) -> None:
+        super().__init__(OPS["init_sort_buf"])
+        self.parameters = (*self.parameters, "rsv")
+
+    def build(self, given: dict[str, Any]) -> Pending:
+        given.pop("rsv", None)
+        return super().build(given)
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "topk": TopFunction(),
     "merge_sort": MergeFunction(),
-    "init_sort_buf": init_sort_buf,
+    "init_sort_buf": LowestFunction(),
 }
