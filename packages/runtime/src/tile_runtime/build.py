@@ -66,6 +66,29 @@ class Built:
     owner: Any = field(default=None, repr=False)
 
 
+def lower(func: Func, target: Target, options: PassOptions) -> Func:
+    """The function after all passes. One that went through passes of its own stays as it is."""
+    if func.phase is Phase.SYNCED:
+        return func
+    result = run_pipeline(func, target, options)
+    if switch("debug"):
+        _print_times(result)
+    return result.func
+
+
+def emitted(lowered: Func, target: Target) -> str:
+    """The Ascend C source of a lowered function. BuildError if passes are left to run."""
+    if lowered.phase is not Phase.SYNCED:
+        raise BuildError(
+            "unfinished-pipeline",
+            f"the passes stopped at phase {lowered.phase.name.lower()}; "
+            "only a finished kernel can run",
+            lowered.loc,
+            "unset TILE_STOP_AFTER and TILE_SKIP",
+        )
+    return tile_codegen_ascendc.emit(lowered, target)
+
+
 def build(job: Job) -> Built:
     """Compile and load a function, or load what an earlier build left in the cache.
 
@@ -179,35 +202,21 @@ class _Steps:
         """Lower, emit and compile into the folder; `meta.json` comes last."""
         job, files = self.job, KernelFiles(folder)
         clock = _Clock()
-        # A function that went through passes of its own is built as it is.
-        finished = job.func.phase is Phase.SYNCED
-        result = (
-            PassResult(job.func) if finished else run_pipeline(job.func, job.target, job.options)
-        )
-        if switch("debug"):
-            _print_times(result)
-        lowered = result.func
+        lowered = lower(job.func, job.target, job.options)
         warn(lowered.remarks)
-        if lowered.phase is not Phase.SYNCED:
-            raise BuildError(
-                "unfinished-pipeline",
-                f"the passes stopped at phase {lowered.phase.name.lower()}; "
-                "only a finished kernel can run",
-                job.func.loc,
-                "unset TILE_STOP_AFTER and TILE_SKIP",
-            )
         proven = _wants_proof()
-        if proven and not finished:
+        # A function that went through passes of its own is built as it is.
+        if proven and job.func.phase is not lowered.phase is Phase.SYNCED:
             _prove(job, lowered)
-        lower = clock.lap()
+        lowering = clock.lap()
         self.lowered = lowered
         self.signature = signature_of(lowered, len(job.func.params))
-        files.source.write_text(tile_codegen_ascendc.emit(lowered, job.target))
+        files.source.write_text(emitted(lowered, job.target))
         files.entry.write_text(tile_codegen_ascendc.entry_source(lowered))
         files.lowered.write_text(print_func(lowered))
         emit = clock.lap()
         job.backend.compile((files.source, files.entry), files.library)
-        self.timings = Timings(lower=lower, emit=emit, compile=clock.lap())
+        self.timings = Timings(lower=lowering, emit=emit, compile=clock.lap())
         meta = {
             "schema": SCHEMA,
             "signature": self.signature.to_json(),

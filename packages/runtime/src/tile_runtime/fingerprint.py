@@ -72,6 +72,11 @@ def cpu_features() -> str:
     return "\n".join(lines)
 
 
+def source_hash(text: str) -> str:
+    """What commands show of an emitted source: two kernels with the same are the same."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 def cpu_digest() -> str:
     """Hash of `cpu_features`, short enough to compare and store."""
     return hashlib.sha256(cpu_features().encode()).hexdigest()

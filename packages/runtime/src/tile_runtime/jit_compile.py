@@ -196,8 +196,9 @@ def compile_func(
         append_front_times(Path(switch("timings")), prim_func, target, job.options, retrace)
     timings = replace(built.timings, trace=trace_seconds)
     kernel = JITKernel(
-        prim_func, target, built, outputs, workspaces, backend.device_type, timings, retrace
-    )
+        prim_func, target, built, outputs, workspaces, backend.device_type, timings, retrace,
+        passes,
+    )  # fmt: skip
     announce(kernel)
     if options.verbose:
         _print_timings(kernel)

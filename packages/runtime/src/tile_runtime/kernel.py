@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tile_ir import Func, Target, TileError, parse
+from tile_passes import PassOptions
 from tile_runtime.bind_arguments import ArgumentBinder, Bound
 from tile_runtime.build import Built, Timings
+from tile_runtime.fingerprint import source_hash
 from tile_runtime.kernel_adapter import CythonKernelAdapter, LibraryGenerator
 from tile_runtime.no_gradient import without_gradient
 from tile_runtime.signature import Param
@@ -28,7 +30,8 @@ class JITKernel:
     """A compiled kernel: call it with its inputs, get its outputs.
 
     `out_idx` and `workspace_idx` are positions in `prim_func.params`, never negative. `retrace`
-    makes `prim_func` anew, for a kernel that a factory made. A tuner sets `config`, `latency` and
+    makes `prim_func` anew, for a kernel that a factory made; `passes` are the options it was
+    lowered with. A tuner sets `config`, `latency` and
     `ref_latency`, both in milliseconds.
     """
 
@@ -42,6 +45,7 @@ class JITKernel:
         device_type: str,
         timings: Timings,
         retrace: Callable[[], Func] | None = None,
+        passes: PassOptions | None = None,
     ) -> None:
         self.prim_func = prim_func
         self.target = target
@@ -49,6 +53,7 @@ class JITKernel:
         self.workspace_idx = list(workspace_idx)
         self.timings = timings
         self.retrace = retrace
+        self.passes = passes or PassOptions()
         self.device_type = device_type
         self.config: dict[str, Any] | None = None
         self.latency: float | None = None
@@ -96,6 +101,11 @@ class JITKernel:
     def get_kernel_source(self) -> str:
         """The Ascend C source, device and host part."""
         return self._built.files.source.read_text()
+
+    @property
+    def source_hash(self) -> str:
+        """What the commands of `tile-ascend` print of a kernel's source, to compare with theirs."""
+        return source_hash(self.get_kernel_source())
 
     def get_host_source(self) -> str:
         """The source that unpacks arguments for the kernel's `call`."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tile_ir import Automatic, Func, KernelError, print_func
-from tile_ir.switches import switch
+from tile_ir.switches import SWITCHES, switch
 from tile_passes import Pass, PassOptions
 
 
@@ -101,6 +101,19 @@ def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
         dump_dir=Path(dump) if dump else None,
         after_each=_print_changed if switch("debug") >= 2 else None,
     )
+
+
+def options_text(automatic: frozenset[Automatic]) -> str:
+    """What a kernel leaves to the compiler, by the keys that ask for it, and which switches of the
+    environment have a part in how it is compiled."""
+    # Order brings the sharing of bytes with it, so the first key is enough.
+    keys = [key for key, left in _AUTOMATIC_OF_KEY.items() if automatic.issuperset(left)]
+    if PassConfigKey.TL_ASCEND_AUTO_SYNC in keys:
+        keys.remove(PassConfigKey.TL_ASCEND_MEMORY_PLANNING)
+    named = ", ".join(key.value for key in keys) if keys else "no pass config"
+    values = {SWITCHES[name]: switch(name) for name in (*_KEY_OF_SWITCH, "skip", "stop_after")}
+    given = [f"{s.variable}={int(v) if v is True else v}" for s, v in values.items() if v]
+    return f"{named} ({', '.join(given)})" if given else named
 
 
 def _check_together(chosen: set[PassConfigKey]) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from tile_ir import KernelError
+from tile_ir import KernelError, did_you_mean
 from tile_runtime.check_arguments import TORCH_DTYPES
-from tile_runtime.signature import TensorParam
+from tile_runtime.signature import ScalarParam, TensorParam, evaluate, names_in
 
 if TYPE_CHECKING:
     import torch
@@ -43,6 +45,68 @@ def supply_tensors(
 
     generator = torch.Generator().manual_seed(_SEED)
     return [_filled(p, supply, generator).to(kernel.device_type) for p in input_shapes(kernel)]
+
+
+def supply_arguments(
+    kernel: JITKernel, arrays: Mapping[str, Any], numbers: Mapping[str, int | float]
+) -> list[Any]:
+    """What a call of the kernel takes, in order, on its device: the arrays of NumPy or torch that
+    are given, and small random ones in place of the others. `numbers` are scalar parameters and
+    symbolic sizes; a size that a given array has need not be among them.
+
+    Raises KernelError for a name the kernel does not have and for a number that is missing.
+    """
+    import torch
+
+    made = {*kernel.out_idx, *kernel.workspace_idx}
+    declared = kernel.params[: len(kernel.prim_func.params)]
+    inputs = [p for i, p in enumerate(declared) if i not in made]
+    tensors = {p.name: p for p in inputs if isinstance(p, TensorParam)}
+    sizes: dict[str, Any] = {}
+    for name, array in arrays.items():
+        if name not in tensors:
+            raise _no_input(kernel, name, tensors)
+        dims = tensors[name].dims
+        sizes.update({d: n for d, n in zip(dims, array.shape, strict=False) if isinstance(d, str)})
+    needed = {n for p in tensors.values() for d in p.dims for n in names_in(d)}
+    needed |= {p.name for p in inputs if isinstance(p, ScalarParam)}
+    for name in numbers:
+        if name not in needed:
+            raise _no_input(kernel, name, needed)
+    sizes.update(numbers)
+    missing = sorted(needed - set(sizes))
+    if missing:
+        raise KernelError(
+            "kernel-arguments",
+            f"`{kernel.prim_func.name}` needs a value of {', '.join(missing)}",
+            kernel.prim_func.loc,
+            f"give it: --scalar {missing[0]}=...",
+            sources=kernel.prim_func.sources,
+        )
+    generator = torch.Generator().manual_seed(_SEED)
+    found: list[Any] = []
+    for param in inputs:
+        if isinstance(param, ScalarParam):
+            found.append(sizes[param.name])
+            continue
+        if param.name in arrays:
+            tensor = torch.as_tensor(arrays[param.name])
+        else:
+            fixed = replace(param, dims=tuple(evaluate(d, sizes) for d in param.dims))
+            tensor = _filled(fixed, TensorSupplyType.Auto, generator)
+        found.append(tensor.to(kernel.device_type))
+    return found
+
+
+def _no_input(kernel: JITKernel, name: str, known: Iterable[str]) -> KernelError:
+    names = sorted(known)
+    return KernelError(
+        "kernel-arguments",
+        f"`{kernel.prim_func.name}` takes no {name!r} from its caller",
+        kernel.prim_func.loc,
+        did_you_mean(name, names) or f"it takes {', '.join(names) or 'nothing'}",
+        sources=kernel.prim_func.sources,
+    )
 
 
 def input_shapes(kernel: JITKernel) -> list[TensorParam]:

@@ -10,6 +10,7 @@ from pathlib import Path, PurePath
 
 import numpy as np
 
+from tile_runtime.fingerprint import source_hash
 from tile_runtime.kernel import JITKernel, watch_runs
 from tile_runtime.simulation_error import python_place
 from tile_runtime.timeline import Timeline
@@ -40,6 +41,11 @@ class TimedRun:
             if name in self.sources:
                 return name
         return ""
+
+    @property
+    def source_hash(self) -> str:
+        """That of the C++ source, as all commands print it."""
+        return source_hash(self.sources.get(self.main_source(), ""))
 
 
 def place_text(place: Place) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import zlib
 from pathlib import Path
@@ -68,6 +69,20 @@ def output_array(name: str, value: str) -> Any:
     if dtype == "bfloat16":
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     return array
+
+
+def number_argument(name: str, text: str) -> int | float:
+    """The number of `--scalar name=text`. CallError if it is none."""
+    try:
+        value = ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
+    except (ValueError, SyntaxError):
+        try:
+            value = float(text)  # inf, nan
+        except ValueError:
+            value = None
+    if not isinstance(value, (int, float)):
+        raise CallError("kernel-arguments", f"--scalar {name}={text}: expected a number")
+    return value
 
 
 def summary(name: str, value: Any) -> str:

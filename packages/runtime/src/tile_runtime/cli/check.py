@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from tile_ir.switches import switch
+from tile_ir import TileError
 from tile_runtime.cli.kernel_argument import (
     add_kernel_arguments,
     parse_arguments,
     read_kernel,
-    target_named,
+    tell,
 )
 
 
@@ -20,7 +20,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("file", help="a .tir file, `-` for standard input, or script.py:name")
     add_kernel_arguments(parser)
-    parser.add_argument("--target", help="chip to check for (default: the switch soc)")
+    parser.add_argument("--target", help="chip to check for (default: as in the script)")
     parser.set_defaults(run=run)
 
 
@@ -32,17 +32,24 @@ def run(options: argparse.Namespace) -> int:
     from tile_ir.check_memory import check_memory
     from tile_ir.check_sync import check_sync
     from tile_ir.verifier import problems
-    from tile_passes import run_pipeline
+    from tile_runtime.build import emitted, lower
 
-    target = target_named(options.target or switch("soc"))
-    func = read_kernel(options.file, parse_arguments(options.arg))
+    kernel = read_kernel(options.file, parse_arguments(options.arg)).for_target(options.target)
+    func, target = kernel.func, kernel.target
     found = list(problems(func, target))
-    if not found and func.phase < Phase.PLANNED:
-        func = run_pipeline(func, target).func
-    if not found:
-        found = [*check_memory(func, target)]
-        if func.phase >= Phase.SYNCED:
-            found += check_sync(func, target)
+    source = None
+    try:
+        if not found and func.phase < Phase.PLANNED:
+            func = lower(func, target, kernel.passes)
+        if not found and func.phase >= Phase.PLANNED:
+            found = list(check_memory(func, target))
+            if func.phase is Phase.SYNCED:
+                found += check_sync(func, target)
+                source = emitted(func, target)
+    except TileError as error:
+        raise error.with_sources(func.sources) from None
+    finally:
+        tell(kernel, source)
     for finding in found:
         print(finding.render(func.sources))
     count = len(found)

@@ -6,37 +6,46 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from tile_ir import Phase
-from tile_ir.switches import switch
+from tile_ir import TileError
 from tile_runtime.cli.kernel_argument import (
+    NamedKernel,
     add_kernel_arguments,
     parse_arguments,
     read_kernel,
-    target_named,
+    tell,
 )
 
 
 def add_parser(commands: Any) -> None:
     parser = commands.add_parser("emit", help="print the Ascend C source of a kernel")
-    parser.add_argument("kernel", help="a .tir file, or script.py:name of a factory or prim_func")
+    parser.add_argument(
+        "kernel", help="a .tir file, or script.py:name of a factory, a prim_func or a kernel"
+    )
     parser.add_argument("-o", "--output", type=Path, help="write to a file instead")
     add_kernel_arguments(parser)
-    parser.add_argument("--target", help="chip to compile for (default: the switch soc)")
+    parser.add_argument("--target", help="chip to compile for (default: as in the script)")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    from tile_codegen_ascendc import emit
-    from tile_passes import run_pipeline
-    from tile_runtime.pass_configs import pass_options
-
-    target = target_named(options.target or switch("soc"))
-    func = read_kernel(options.kernel, parse_arguments(options.arg))
-    if func.phase is not Phase.SYNCED:
-        func = run_pipeline(func, target, pass_options(None)).func
-    source = emit(func, target)
+    kernel = read_kernel(options.kernel, parse_arguments(options.arg)).for_target(options.target)
+    source = source_of(kernel)
     if options.output is None:
         print(source, end="" if source.endswith("\n") else "\n")
     else:
         options.output.write_text(source)
     return 0
+
+
+def source_of(kernel: NamedKernel) -> str:
+    """The source of a kernel as its script compiles it. Says with which options, whether it
+    succeeds or not."""
+    from tile_runtime.build import emitted, lower
+
+    try:
+        source = emitted(lower(kernel.func, kernel.target, kernel.passes), kernel.target)
+    except TileError as error:
+        tell(kernel)
+        raise error.with_sources(kernel.func.sources) from None
+    tell(kernel, source)
+    return source

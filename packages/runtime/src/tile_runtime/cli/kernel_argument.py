@@ -1,4 +1,7 @@
-"""A kernel named on the command line: a `.tir` file, `-`, or `script.py:name`."""
+"""A kernel named on the command line: a `.tir` file, `-`, or `script.py:name`.
+
+Whatever the name stands for, the kernel comes with the options its script compiles it with.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,48 @@ import argparse
 import ast
 import inspect
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tile_ir import TARGETS, Func, KernelError, Target, did_you_mean, parse
-from tile_runtime.script_module import load_script
+from tile_ir.switches import switch
+from tile_passes import PassOptions
+from tile_runtime.pass_configs import options_text, pass_options
+
+if TYPE_CHECKING:
+    from tile_runtime.jit_compile import CompileOptions
+    from tile_runtime.kernel import JITKernel
 
 
-def read_ir(name: str) -> Func:
-    """The function in a file of textual IR; `-` is standard input."""
-    if name == "-":
-        return parse(sys.stdin.read(), "<stdin>")
-    return parse(Path(name).read_text(), name)
+@dataclass(frozen=True, slots=True)
+class NamedKernel:
+    """A kernel as its script compiles it: what the function leaves to the compiler is what its
+    text and its options say together. `make` gives its kernel object."""
+
+    func: Func
+    target: Target
+    passes: PassOptions
+    make: Callable[[], JITKernel]
+
+    @property
+    def told(self) -> str:
+        """Which kernel it is, and with which options it is compiled."""
+        options = options_text(self.func.automatic)
+        return f"{self.func.name} for {self.target.name} with {options}"
+
+    def for_target(self, name: str | None) -> NamedKernel:
+        """The kernel for another chip, if one is named."""
+        return self if name is None else replace(self, target=target_named(name))
+
+
+def tell(kernel: NamedKernel, source: str | None = None) -> None:
+    """Say on standard error what is compiled how, and the hash of its source where it has one."""
+    from tile_runtime.fingerprint import source_hash
+
+    told = kernel.told if source is None else f"{kernel.told}; source {source_hash(source)}"
+    print(told, file=sys.stderr)
 
 
 def add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,19 +79,29 @@ def parse_arguments(given: Sequence[str]) -> dict[str, Any]:
     return values
 
 
-def read_kernel(name: str, arguments: Mapping[str, Any] | None = None) -> Func:
-    """The function a command line names; `arguments` go to a factory.
+def names_a_kernel(name: str) -> bool:
+    """Whether the text is `script.py:name`."""
+    script, colon, attribute = name.rpartition(":")
+    return bool(colon) and script.endswith(".py") and attribute.isidentifier()
+
+
+def read_kernel(name: str, arguments: Mapping[str, Any] | None = None) -> NamedKernel:
+    """The kernel a command line names; `arguments` go to a factory.
 
     Raises KernelError if the script has no such function or it gives no kernel.
     """
-    script, colon, attribute = name.rpartition(":")
-    if not colon or not script.endswith(".py"):
+    if not names_a_kernel(name):
         if name.endswith(".py"):
             raise KernelError(
                 "no-kernel-name", f"{name} is a script", hint=f"name its kernel: {name}:kernel"
             )
-        return read_ir(name)
-    module = load_script(Path(script))
+        return _of_func(_read_ir(name))
+    from tile_runtime.kernel import watch_kernels
+    from tile_runtime.script_module import load_script
+
+    script, _, attribute = name.rpartition(":")
+    with watch_kernels() as compiled:
+        module = load_script(Path(script))
     if not hasattr(module, attribute):
         names = [n for n, v in vars(module).items() if callable(v) or isinstance(v, Func)]
         raise KernelError(
@@ -67,43 +109,106 @@ def read_kernel(name: str, arguments: Mapping[str, Any] | None = None) -> Func:
             f"{script} has no `{attribute}`",
             hint=did_you_mean(attribute, names),
         )
-    return _func_of(getattr(module, attribute), name, arguments or {})
+    return _of_value(getattr(module, attribute), name, arguments or {}, compiled)
 
 
-def _func_of(value: Any, name: str, arguments: Mapping[str, Any]) -> Func:
+def _read_ir(name: str) -> Func:
+    """The function in a file of textual IR; `-` is standard input."""
+    if name == "-":
+        return parse(sys.stdin.read(), "<stdin>")
+    return parse(Path(name).read_text(), name)
+
+
+def _of_value(
+    value: Any, name: str, arguments: Mapping[str, Any], compiled: Sequence[JITKernel]
+) -> NamedKernel:
+    """What a name of a script stands for. `compiled` are the kernels the script has made."""
+    from tile_runtime.kernel import JITKernel
+
+    if isinstance(value, (Func, JITKernel)):
+        if arguments:
+            raise KernelError(
+                "kernel-arguments",
+                f"{name} is no factory and takes no arguments, found {next(iter(arguments))}=...",
+                hint="leave -a out",
+            )
+        return _of_result(value, compiled)
+    if not callable(value):
+        raise KernelError(
+            "no-such-kernel",
+            f"{name} is a {type(value).__name__}, expected a prim_func, a kernel or a factory",
+        )
+    _check_arguments(value, name, arguments)
+    jitted = getattr(value, "__jit_impl__", None)
+    # The factory below its jit: not every command needs the kernel to be built.
+    result = (value if jitted is None else jitted.func)(**arguments)
+    if not isinstance(result, (Func, JITKernel)):
+        raise KernelError(
+            "no-such-kernel", f"{name} returned a {type(result).__name__}, expected a prim_func"
+        )
+    if jitted is not None and isinstance(result, Func):
+        return _of_func(result, jitted.options)
+    return _of_result(result, compiled)
+
+
+def _of_result(value: Func | JITKernel, compiled: Sequence[JITKernel]) -> NamedKernel:
+    """A function the script has compiled itself is compiled as it was there, the last time."""
     if isinstance(value, Func):
-        return value
-    # The factory itself, not its jit wrapper: nothing needs to be compiled.
-    factory = inspect.unwrap(value) if callable(value) else None
-    if factory is None:
-        raise KernelError("no-such-kernel", f"{name} is a {type(value).__name__}")
-    required = [
-        p.name
-        for p in inspect.signature(factory).parameters.values()
-        if p.default is p.empty
-        and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
-        and p.name not in arguments
-    ]
-    unknown = [a for a in arguments if a not in inspect.signature(factory).parameters]
+        as_compiled = [kernel for kernel in compiled if kernel.prim_func is value]
+        return _of_kernel(as_compiled[-1]) if as_compiled else _of_func(value)
+    return _of_kernel(value)
+
+
+def _of_kernel(kernel: JITKernel) -> NamedKernel:
+    return NamedKernel(
+        _leaving(kernel.prim_func, kernel.passes), kernel.target, kernel.passes, lambda: kernel
+    )
+
+
+def _of_func(func: Func, options: CompileOptions | None = None) -> NamedKernel:
+    """A function and the arguments of its `jit`; without these the switches alone decide."""
+
+    def make() -> JITKernel:
+        from tile_runtime.jit_compile import CompileOptions, compile_func
+
+        return compile_func(func, options or CompileOptions())
+
+    if options is None:
+        target, passes = target_named(switch("soc")), pass_options(None)
+    else:
+        from tile_runtime.jit_compile import resolve_target
+
+        target, passes = resolve_target(options), pass_options(options.pass_configs)
+    return NamedKernel(_leaving(func, passes), target, passes, make)
+
+
+def _leaving(func: Func, passes: PassOptions) -> Func:
+    return replace(func, automatic=func.automatic | frozenset(passes.automatic))
+
+
+def _check_arguments(factory: Callable[..., Any], name: str, given: Mapping[str, Any]) -> None:
+    """KernelError if a factory can not be called with these."""
+    parameters = inspect.signature(factory).parameters
+    by_name = {p.name: p for p in parameters.values() if p.kind is not p.VAR_POSITIONAL}
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    unknown = [a for a in given if a not in by_name and not takes_any]
     if unknown:
         raise KernelError(
             "kernel-arguments",
             f"{name} has no argument {unknown[0]!r}",
-            hint=did_you_mean(unknown[0], inspect.signature(factory).parameters),
+            hint=did_you_mean(unknown[0], by_name),
         )
+    required = [
+        p.name
+        for p in by_name.values()
+        if p.default is p.empty and p.kind is not p.VAR_KEYWORD and p.name not in given
+    ]
     if required:
         raise KernelError(
             "kernel-arguments",
             f"{name} needs arguments: {', '.join(required)}",
             hint=f"give them: -a {required[0]}=... for each",
         )
-    result = factory(**arguments)
-    func = result if isinstance(result, Func) else getattr(result, "prim_func", None)
-    if not isinstance(func, Func):
-        raise KernelError(
-            "no-such-kernel", f"{name} returned a {type(result).__name__}, expected a prim_func"
-        )
-    return func
 
 
 def target_named(name: str) -> Target:

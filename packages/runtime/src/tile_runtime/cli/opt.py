@@ -7,23 +7,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tile_ir.switches import switch
+from tile_ir import TileError
 from tile_runtime.cli.kernel_argument import (
     add_kernel_arguments,
     parse_arguments,
     read_kernel,
-    target_named,
+    tell,
 )
 
 if TYPE_CHECKING:
     from tile_ir import Func, Target
+
+# In place of the names of passes: the pipeline with the options of the kernel.
+_ALL = "all"
 
 
 def add_parser(commands: Any) -> None:
     parser = commands.add_parser("opt", help="run passes on textual IR and print the result")
     parser.add_argument("file", help="a .tir file, `-` for standard input, or script.py:name")
     parser.add_argument(
-        "-p", "--passes", default="", help="passes in order, separated by commas; none: print only"
+        "-p",
+        "--passes",
+        default="",
+        help="passes in order, separated by commas; none: print only; all: as the kernel is "
+        "compiled",
     )
     add_kernel_arguments(parser)
     parser.add_argument(
@@ -37,22 +44,32 @@ def add_parser(commands: Any) -> None:
         metavar="FILE.svg",
         help="draw the hazards, and what insert_sync inserts for them",
     )
-    parser.add_argument("--target", help="chip to compile for (default: the switch soc)")
+    parser.add_argument("--target", help="chip to compile for (default: as in the script)")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    from tile_ir import Automatic, print_func, verify
+    from tile_ir import Automatic, Phase, print_func, verify
     from tile_passes import apply_passes
+    from tile_runtime.build import emitted, lower
 
-    target = target_named(options.target or switch("soc"))
-    func = read_kernel(options.file, parse_arguments(options.arg))
-    verify(func, target)
+    kernel = read_kernel(options.file, parse_arguments(options.arg)).for_target(options.target)
+    func, target = kernel.func, kernel.target
     names = [name.strip() for name in options.passes.split(",") if name.strip()]
-    if options.explain or options.graph:
-        func = replace(func, automatic=func.automatic | {Automatic.SYNC})
-        return _explain(options, func, names, target)
-    text = print_func(apply_passes(func, names, target))
+    source = None
+    try:
+        verify(func, target)
+        if options.explain or options.graph:
+            func = replace(func, automatic=func.automatic | {Automatic.SYNC})
+            return _explain(options, func, names, target)
+        whole = names == [_ALL]
+        func = lower(func, target, kernel.passes) if whole else apply_passes(func, names, target)
+        source = emitted(func, target) if func.phase is Phase.SYNCED else None
+    except TileError as error:
+        raise error.with_sources(func.sources) from None
+    finally:
+        tell(kernel, source)
+    text = print_func(func)
     print(text, end="" if text.endswith("\n") else "\n")
     return 0
 

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from tile_ir import KernelError, did_you_mean
 from tile_ir.switches import override
+from tile_runtime.cli.kernel_argument import names_a_kernel
+from tile_runtime.cli.kernel_run import add_run_arguments, made_kernel, run_arguments, timed_call
 from tile_runtime.script_module import run_script
 
 if TYPE_CHECKING:
     from tile_runtime.timed_run import TimedRun
 
 _DESCRIPTION = """\
-Run a script with the clock of the simulator on, or read a saved timeline, and write what became of
-the last run of a kernel: an HTML page, and if wanted a Chrome trace, which opens in Perfetto.
+Run a script, or one kernel of it, with the clock of the simulator on, or read a saved timeline, and
+write what became of the last run of a kernel: an HTML page, and if wanted a Chrome trace, which
+opens in Perfetto.
 """
 # More would be a mistyped range.
 _MOST_BLOCKS = 65536
@@ -26,7 +29,10 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "report", help="show where the time of a kernel goes", description=_DESCRIPTION
     )
-    parser.add_argument("source", type=Path, help="a script, or a timeline saved by --save")
+    parser.add_argument(
+        "source", help="a script, script.py:name of a kernel to run, or a timeline saved by --save"
+    )
+    add_run_arguments(parser)
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("report.html"), help="the page (%(default)s)"
     )
@@ -47,10 +53,13 @@ def run(options: argparse.Namespace) -> int:
     from tile_runtime.report.page import report_page
     from tile_runtime.saved_timeline import load_run, save_run
 
-    if options.source.suffix == ".py":
-        timed = _last_run(options.source, options.kernel)
+    if names_a_kernel(options.source):
+        kernel = made_kernel(options.source, options)
+        timed, _ = timed_call(kernel, run_arguments(kernel, options))
+    elif options.source.endswith(".py"):
+        timed = _last_run(Path(options.source), options.kernel)
     else:
-        timed = load_run(options.source)
+        timed = load_run(Path(options.source))
         if options.kernel not in (None, timed.kernel):
             raise _no_kernel(options.source, options.kernel, [timed.kernel])
     options.output.parent.mkdir(parents=True, exist_ok=True)
@@ -62,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     line = timed.timeline
     print(
         f"{options.output}: {timed.kernel} on {timed.soc}, modelled {line.microseconds:.2f} us on "
-        f"the device, {line.task_microseconds:.2f} us with launch"
+        f"the device, {line.task_microseconds:.2f} us with launch; source {timed.source_hash}"
     )
     return 0
 
@@ -94,7 +103,7 @@ def _last_run(script: Path, kernel: str | None) -> TimedRun:
     return last[kernel]
 
 
-def _no_kernel(source: Path, kernel: str, known: list[str]) -> KernelError:
+def _no_kernel(source: Path | str, kernel: str, known: list[str]) -> KernelError:
     hint = did_you_mean(kernel, known) or f"one of {', '.join(known)}"
     return KernelError("no-such-kernel", f"{source} ran no kernel called {kernel!r}", hint=hint)
 

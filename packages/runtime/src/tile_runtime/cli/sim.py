@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import ast
 import sys
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tile_ir import BuildError, CallError, KernelError, TileError
-from tile_ir.switches import SWITCHES
+from tile_ir.switches import SWITCHES, override, switch
+from tile_runtime.cli.kernel_argument import add_kernel_arguments, names_a_kernel
 
 if TYPE_CHECKING:
-    from tile_runtime.timeline import Timeline
+    from tile_runtime.timed_run import TimedRun
+
+# Options that are switches while a kernel of a script is made and run.
+_SWITCHES = ("check", "seed", "starve", "threads", "soc", "timeout")
 
 _DESCRIPTION = """\
 Compile a kernel of an Ascend C source for this machine and run it on the simulator, in a process of
@@ -38,7 +42,8 @@ def add_parser(commands: Any) -> None:
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("source", type=Path, help="Ascend C source")
+    parser.add_argument("source", help="Ascend C source, or script.py:name of a kernel in Python")
+    add_kernel_arguments(parser)
     parser.add_argument("--kernel", help="name of the kernel (default: the only one)")
     parser.add_argument("--template", metavar="NAME<...>", help="instantiation of a template")
     parser.add_argument("--blocks", type=int, default=1, help="blocks to launch (default: 1)")
@@ -91,19 +96,53 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     from tile_runtime.cli.array_argument import as_numpy, split_argument, summary
     from tile_runtime.cli.time_summary import time_summary
-    from tile_runtime.source_kernel.simulate import simulate
 
+    ran = _run_of_script(options) if names_a_kernel(options.source) else _run_of_source(options)
+    if ran is None:
+        return 1
+    outputs, told, timed = ran
+    for name in told:
+        print(summary(name, outputs[name]))
+    if timed is not None:
+        print(time_summary(timed.timeline))
+        _write_timeline(options, timed)
+    for name, path in map(split_argument, options.save_):
+        import numpy as np
+
+        np.save(path, as_numpy(outputs[name]))
+    return 0
+
+
+def _check_saved(options: argparse.Namespace, known: Collection[str]) -> None:
+    for text in options.save_:
+        name = text.partition("=")[0]
+        if name not in known:
+            raise CallError("kernel-arguments", f"--save {name}: no such --in or --out")
+
+
+# Arrays by name after the run, which of them to tell about, and the run if it was timed.
+_Ran: TypeAlias = "tuple[Mapping[str, Any], Sequence[str], TimedRun | None]"
+
+
+def _run_of_source(options: argparse.Namespace) -> _Ran | None:
+    """Run a kernel of an Ascend C source; None if it broke a rule, which is told."""
+    from tile_runtime.fingerprint import source_hash
+    from tile_runtime.source_kernel.simulate import simulate
+    from tile_runtime.timed_run import TimedRun
+
+    source = Path(options.source)
     arguments, told = _arguments(options)
-    saved = [split_argument(text) for text in options.save_]
-    unknown = [name for name, _ in saved if name not in arguments]
-    if unknown:
-        raise CallError("kernel-arguments", f"--save {unknown[0]}: no such --in or --out")
+    _check_saved(options, arguments)
+    soc = options.soc or switch("soc")
     result = simulate(
-        options.source, options.kernel, options.blocks, arguments, check=options.check,
+        source, options.kernel, options.blocks, arguments, check=options.check,
         seed=options.seed, starve=options.starve, threads=options.threads, time=_timed(options),
         soc=options.soc, timeout=options.timeout, includes=options.includes,
         defines=options.defines, template=options.template, kernel_type=options.kernel_type,
     )  # fmt: skip
+    kernel = options.kernel or source.stem
+    hashed = source_hash(source.read_text(errors="replace"))
+    print(f"{kernel} for {soc}; source {hashed}", file=sys.stderr)
     if result.text:
         print(result.text, end="" if result.text.endswith("\n") else "\n")
     if result.warnings:
@@ -115,18 +154,49 @@ def _run(options: argparse.Namespace) -> int:
     except TileError as error:
         sys.stdout.flush()
         print(error, file=sys.stderr)
-        return 1
-    for name in told:
-        print(summary(name, result.outputs[name]))
-    if result.timeline is not None:
-        print(time_summary(result.timeline))
-        _write_timeline(options, result.timeline)
-    if saved:
-        import numpy as np
+        return None
+    if result.timeline is None:
+        return result.outputs, told, None
+    files = (name for name in result.timeline.strings if Path(name).is_file())
+    sources = {name: Path(name).read_text(errors="replace") for name in files}
+    return result.outputs, told, TimedRun(result.timeline, kernel, soc, sources)
 
-        for name, path in saved:
-            np.save(path, as_numpy(result.outputs[name]))
-    return 0
+
+def _run_of_script(options: argparse.Namespace) -> _Ran:
+    """Run a kernel of a Python script as the script would call it."""
+    from tile_runtime.cli.kernel_run import made_kernel, run_arguments, timed_call
+    from tile_runtime.signature import TensorParam
+
+    chosen = {name: getattr(options, name) for name in _SWITCHES}
+    with override(**{name: value for name, value in chosen.items() if value is not None}):
+        kernel = made_kernel(options.source, options)
+        declared = kernel.params[: len(kernel.prim_func.params)]
+        made = [declared[i].name for i in kernel.out_idx]
+        arguments = run_arguments(kernel, options)
+        fixed = {*kernel.out_idx, *kernel.workspace_idx}
+        inputs = [p for i, p in enumerate(declared) if i not in fixed]
+        arrays = {
+            p.name: a for p, a in zip(inputs, arguments, strict=True) if isinstance(p, TensorParam)
+        }
+        _check_saved(options, {*arrays, *made})
+        for name in options.out_:
+            if name not in arrays:
+                raise CallError("kernel-arguments", f"--out {name}: no such input of the kernel")
+        timed = None
+        if _timed(options) or switch("time"):
+            timed, result = timed_call(kernel, arguments)
+        else:
+            result = kernel(*arguments)
+    results = [result] if len(made) == 1 else result
+    outputs = {**arrays, **dict(zip(made, results, strict=True))}
+    return {n: _for_numpy(t) for n, t in outputs.items()}, [*options.out_, *made], timed
+
+
+def _for_numpy(tensor: Any) -> Any:
+    """NumPy has no bfloat16; arrays of it stay tensors."""
+    import torch
+
+    return tensor.cpu() if tensor.dtype is torch.bfloat16 else tensor.cpu().numpy()
 
 
 def _timed(options: argparse.Namespace) -> bool | None:
@@ -134,18 +204,12 @@ def _timed(options: argparse.Namespace) -> bool | None:
     return True if any(path is not None for path in wanted) else options.time
 
 
-def _write_timeline(options: argparse.Namespace, timeline: Timeline) -> None:
+def _write_timeline(options: argparse.Namespace, timed: TimedRun) -> None:
     """The files that were asked for."""
-    from tile_ir.switches import switch
     from tile_runtime.chrome_trace import write_chrome_trace
     from tile_runtime.report.page import report_page
     from tile_runtime.saved_timeline import save_run
-    from tile_runtime.timed_run import TimedRun
 
-    files = (name for name in timeline.strings if Path(name).is_file())
-    sources = {name: Path(name).read_text(errors="replace") for name in files}
-    kernel = options.kernel or options.source.stem
-    timed = TimedRun(timeline, kernel, options.soc or switch("soc"), sources)
     if options.report is not None:
         options.report.write_text(report_page(timed), encoding="utf-8")
     if options.trace is not None:
@@ -156,7 +220,12 @@ def _write_timeline(options: argparse.Namespace, timeline: Timeline) -> None:
 
 def _arguments(options: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
     """Arguments by name, and the names of the outputs."""
-    from tile_runtime.cli.array_argument import input_array, output_array, split_argument
+    from tile_runtime.cli.array_argument import (
+        input_array,
+        number_argument,
+        output_array,
+        split_argument,
+    )
 
     arguments: dict[str, Any] = {}
     told: list[str] = []
@@ -175,23 +244,10 @@ def _arguments(options: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
     for text in options.scalar_:
         name, value = split_argument(text)
         _once(name, arguments)
-        arguments[name] = _number(name, value)
+        arguments[name] = number_argument(name, value)
     return arguments, told
 
 
 def _once(name: str, arguments: dict[str, Any]) -> None:
     if name in arguments:
         raise CallError("kernel-arguments", f"{name} is given twice")
-
-
-def _number(name: str, text: str) -> int | float:
-    try:
-        value = ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
-    except (ValueError, SyntaxError):
-        try:
-            value = float(text)  # inf, nan
-        except ValueError:
-            value = None
-    if not isinstance(value, (int, float)):
-        raise CallError("kernel-arguments", f"--scalar {name}={text}: expected a number")
-    return value
