@@ -82,7 +82,7 @@ def test_a_script(capsys: pytest.CaptureFixture[str], tmp_path: Path, script: Pa
     assert text.splitlines() == [
         "done",
         f"{page}: second on Ascend910B2, modelled {timed.timeline.microseconds:.2f} us on the device, "
-        f"{timed.timeline.task_microseconds:.2f} us with launch",
+        f"{timed.timeline.task_microseconds:.2f} us with launch; source {timed.source_hash}",
     ]
     slices = [e for e in json.loads(trace.read_text())["traceEvents"] if e["ph"] == "X"]
     cores = len({e["pid"] for e in slices if e["name"].startswith("Add")})

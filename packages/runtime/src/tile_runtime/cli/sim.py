@@ -141,8 +141,6 @@ def _run_of_source(options: argparse.Namespace) -> _Ran | None:
         defines=options.defines, template=options.template, kernel_type=options.kernel_type,
     )  # fmt: skip
     kernel = options.kernel or source.stem
-    hashed = source_hash(source.read_text(errors="replace"))
-    print(f"{kernel} for {soc}; source {hashed}", file=sys.stderr)
     if result.text:
         print(result.text, end="" if result.text.endswith("\n") else "\n")
     if result.warnings:
@@ -155,6 +153,8 @@ def _run_of_source(options: argparse.Namespace) -> _Ran | None:
         sys.stdout.flush()
         print(error, file=sys.stderr)
         return None
+    hashed = source_hash(source.read_text(errors="replace"))
+    print(f"{kernel} for {soc}; source {hashed}", file=sys.stderr)
     if result.timeline is None:
         return result.outputs, told, None
     files = (name for name in result.timeline.strings if Path(name).is_file())
