@@ -74,3 +74,94 @@ def test_what_is_wrong_is_said(call: Any, slug: str) -> None:
 
     assert caught.value.slug == slug
     assert caught.value.loc is not None
+
+
+def lines_of(printed: str, words: str) -> list[str]:
+    return [line for line in printed.splitlines() if words in line]
+
+
+def ran(tmp_path: Path, func: Func, arguments: list[Any]) -> str:
+    batch = KernelBatch(tmp_path)
+    number = batch.add(func)
+    batch.build()
+    outcome = batch.run(number, arguments)
+    assert outcome.error is None, outcome.error.text
+    return outcome.printed
+
+
+def test_unscoped_prints_come_from_the_cores_with_work(tmp_path: Path) -> None:
+    @T.prim_func
+    def k(X: T.Tensor((2, 16), "float32"), Y: T.Tensor((2, 16), "float32")):
+        with T.Kernel(2, is_npu=True) as (cid, vid):
+            x = T.alloc_ub((16,), "float32")
+            T.copy(X[cid, 0], x)
+            T.barrier_all()
+            T.printf("first %d\n", cid)
+            if x[1] > 0.0:
+                T.printf("read %f\n", x[1])
+            for i in T.serial(2):
+                T.printf("%d ", i)
+            T.printf("done")
+            T.barrier_all()
+            if vid == 0:
+                T.copy(x, Y[cid, 0])
+
+    printed = ran(tmp_path, k, [np.ones((2, 16), np.float32), np.zeros((2, 16), np.float32)])
+    places = [f"[aiv{lane} of block {block}]" for block in (0, 1) for lane in (0, 1)]
+    assert lines_of(printed, "first") == [f"{p} first {p[-2]}" for p in places]
+    assert lines_of(printed, "read") == [f"{p} read 1.000000" for p in places]
+    assert lines_of(printed, "done") == [f"{p} 0 1 done" for p in places]
+
+
+def test_a_mixed_kernel_prints_where_a_value_is(tmp_path: Path) -> None:
+    @T.prim_func
+    def k(A: T.Tensor((16, 16), "float16"), X: T.Tensor((16,), "float32")):
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            a = T.alloc_L1((16, 16), "float16")
+            x = T.alloc_ub((16,), "float32")
+            with T.Scope("C"):
+                T.copy(A, a)
+                T.printf("cube\n")
+            with T.Scope("V"):
+                T.copy(X, x)
+                T.barrier_all()
+            v = x[2]
+            T.printf("value %f\n", v)
+            if v > 0.0:
+                T.printf("branch\n")
+            T.printf("both\n")
+
+    printed = ran(tmp_path, k, [np.zeros((16, 16), np.float16), np.ones(16, np.float32)])
+    vector = ["[aiv0 of block 0]", "[aiv1 of block 0]"]
+    assert lines_of(printed, "cube") == ["[aic of block 0] cube"]
+    assert lines_of(printed, "value") == [f"{p} value 1.000000" for p in vector]
+    assert lines_of(printed, "branch") == [f"{p} branch" for p in vector]
+    assert lines_of(printed, "both") == [f"{p} both" for p in ["[aic of block 0]", *vector]]
+
+
+def test_where_nobody_works_everybody_prints(tmp_path: Path) -> None:
+    @T.prim_func
+    def k(n: T.int32):
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            T.printf("hello %d\n", n)
+
+    assert len(lines_of(ran(tmp_path, k, [3]), "hello 3")) == 3
+
+
+def test_a_scope_can_not_print_what_its_core_can_not_read() -> None:
+    from tile_ir import DEFAULT_TARGET
+    from tile_passes import run_pipeline
+
+    @T.prim_func
+    def k(X: T.Tensor((16,), "float32")):
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            x = T.alloc_ub((16,), "float32")
+            with T.Scope("V"):
+                T.copy(X, x)
+                T.barrier_all()
+            with T.Scope("C"):
+                T.printf("%f\n", x[0])
+
+    with pytest.raises(KernelError) as caught:
+        run_pipeline(k, DEFAULT_TARGET)
+    assert caught.value.slug == "foreign-value"

@@ -208,7 +208,7 @@ def test_destroyed_memory_harms_nobody(name: str) -> None:
 
 def test_printed_text_comes_back() -> None:
     result, x = misdeed("prints")
-    assert result.text == "device 3\nhost\n"
+    assert result.text == "[aiv0 of block 0] device 3\nhost\n"
     assert x[0] == 42
 
 

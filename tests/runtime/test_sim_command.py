@@ -60,7 +60,7 @@ def test_a_run_tells_about_its_outputs(capsys: pytest.CaptureFixture[str], folde
     assert sim(*F16, "--out", "z=f16[8]", "--save", "z=out.npy") == 0
     out, err = capsys.readouterr()
     assert re.fullmatch("copy for Ascend910B2; source [0-9a-f]{16}\n", err)
-    assert out.splitlines()[0] == "copied 5"
+    assert out.splitlines()[0] == "[aiv0 of block 0] copied 5"
     assert out.splitlines()[1].startswith("z  f16[8]  min 0  max 4  mean 2  nan 3  crc32 ")
     saved = np.load(folder / "out.npy")
     assert saved.dtype == np.float16 and saved[:5].tolist() == [0, 1, 2, 3, 4]

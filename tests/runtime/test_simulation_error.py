@@ -39,7 +39,7 @@ def test_printed_text_goes_to_standard_output(
 ) -> None:
     hand_written(SAXPY_CPP.replace("// FAULT", 'AscendC::printf("N is %d\\n", int(N));'))
     compile(saxpy, out_idx=2)(torch.ones(4), torch.ones(4), 1.0)
-    assert capsys.readouterr().out == "N is 4\n"
+    assert capsys.readouterr().out == "[aiv0 of block 0] N is 4\n"
 
 
 def fault(text: str = "bad", file: str = "kernel.cpp", line: int = 1) -> Fault:

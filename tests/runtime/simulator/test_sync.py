@@ -302,7 +302,9 @@ def test_printed_text_comes_in_block_order() -> None:
     d = np.array([-5, 6], np.int32)
     for threads in (1, 2):
         text = KERNELS.run("print", d, 42, blocks=20, threads=threads)
-        assert text.splitlines() == [f"block {i} n=42  1.50 ff text|%|-3" for i in range(40)]
+        assert text.splitlines() == [
+            f"[aiv{i % 2} of block {i // 2}] block {i} n=42  1.50 ff text|%|-3" for i in range(40)
+        ]
     text = KERNELS.run("dump", d)
     assert "desc=7, UB, half, 3 elements: [1.500000, 1.500000, 1.500000]" in text
     assert "desc=8, GM, int32, 2 elements: [-5, 6]" in text

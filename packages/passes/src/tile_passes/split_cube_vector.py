@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tile_ir import Core, For, Func, If, KernelError, Let, Op, Phase, Section, Store, Target, While
 from tile_ir.expr import Expr, Load, Var, walk
 from tile_ir.machine import CORE_OF_MEMORY, Memory
 from tile_ir.nodes import Body, Stmt
 from tile_ir.opdef import Effect, core_of
-from tile_ir.walk import bodies, expressions, rewrite, with_bodies
+from tile_ir.walk import bodies, buffers_of, expressions, rewrite, with_bodies
 from tile_ir.walk import walk as walk_body
 from tile_passes.passdef import ir_pass
 
@@ -17,19 +19,23 @@ def split_cube_vector(func: Func, target: Target) -> Func:
     """Copy the body once per kind of core and keep in each copy what that core runs.
 
     Needs: LOWERED. Gives: SPLIT. Idea: an operation runs where its memories are; what has no core
-    of its own (barriers, cross-core flags, prints, scalar variables) stays in both copies; control
-    flow that guards nothing goes. Limits: a scalar store to gm outside any scope is done by the
+    of its own (barriers, cross-core flags, scalar variables) stays in both copies; control flow that
+    guards nothing goes. What is printed outside any scope is printed by the cores that have other
+    work and can read it, and by both where nobody has. Limits: a scalar store to gm outside any scope is done by the
     vector cores if they do anything, else by the cube core.
     """
     body = func.launch.body
     vector_works = any(_works(s, Core.VECTOR) for s in _outside(body, Core.VECTOR))
-    sections: list[Stmt] = []
+    anybodys = frozenset(s for s in _unscoped(body) if _prints(s))
+    sections: list[Section] = []
     for core in (Core.CUBE, Core.VECTOR):
         kept = _keep(body, core, vector_works)
         scoped = any(isinstance(s, Section) and s.core is core for s in walk_body(body))
         if any(_is_work(s, scoped) for s in walk_body(kept)):
-            sections.append(Section(core, _own_values(kept, core), func.launch.loc))
-    return func.with_body(tuple(sections))
+            own = _own_values(kept, core, anybodys)
+            sections.append(Section(core, own, func.launch.loc))
+    working = [s for s in sections if any(_is_work(x, True, anybodys) for x in walk_body(s.body))]
+    return func.with_body(tuple(working or sections))
 
 
 # What only orders the work of a core: without any, there is nothing to order.
@@ -49,16 +55,30 @@ def _outside(body: Body, core: Core) -> list[Stmt]:
     return result
 
 
+def _unscoped(body: Body) -> Iterator[Stmt]:
+    for stmt in body:
+        if not isinstance(stmt, Section):
+            yield stmt
+            for inner in bodies(stmt):
+                yield from _unscoped(inner)
+
+
+def _prints(stmt: Stmt) -> bool:
+    return isinstance(stmt, Op) and stmt.opdef.effect is Effect.PRINT
+
+
 def _works(stmt: Stmt, core: Core) -> bool:
     return (isinstance(stmt, Op) and core_of(stmt) is core) or (
         isinstance(stmt, Store) and CORE_OF_MEMORY.get(stmt.buffer.memory) is core
     )
 
 
-def _is_work(stmt: Stmt, scoped: bool) -> bool:
+def _is_work(stmt: Stmt, scoped: bool, anybodys: frozenset[Stmt] = frozenset()) -> bool:
     """Whether a section with only this statement is worth running; flags in a scope of the source
-    are, since somebody wrote them there."""
+    are, since somebody wrote them there, and what `anybodys` names is not."""
     match stmt:
+        case Op() if stmt in anybodys:
+            return False
         case Op():
             return stmt.opdef.effect not in (_BARRIERS if scoped else _ORDER)
         case Store(buffer=buffer):
@@ -96,9 +116,10 @@ def _store_core(stmt: Store, core: Core, vector_works: bool) -> Core:
     return CORE_OF_MEMORY.get(stmt.buffer.memory, core)
 
 
-def _own_values(body: Body, core: Core) -> Body:
+def _own_values(body: Body, core: Core, anybodys: frozenset[Stmt]) -> Body:
     """The statements without names for values only the other core can read, and without what
-    branches on them and does nothing; whatever else depends on such a value is an error."""
+    branches on them and does nothing; what is printed of them outside any scope (`anybodys`) is
+    left to the other core, and whatever else depends on such a value is an error."""
     foreign: dict[Var, Stmt] = {}
 
     def is_foreign(expr: Expr) -> bool:
@@ -108,12 +129,22 @@ def _own_values(body: Body, core: Core) -> Body:
             for p in walk(expr)
         )
 
+    def prints_foreign(stmt: Stmt) -> bool:
+        """The address of a buffer counts, too."""
+        return stmt in anybodys and (
+            any(is_foreign(e) for e in expressions(stmt))
+            or any(CORE_OF_MEMORY.get(b.memory, core) is not core for b in buffers_of(stmt))
+        )
+
     for stmt in walk_body(body):
         if not any(is_foreign(e) for e in expressions(stmt)):
             continue
         if isinstance(stmt, Let):
             foreign[stmt.var] = stmt
-        elif not isinstance(stmt, (If, For)) or any(_is_work(s, True) for s in walk_body((stmt,))):
+        elif stmt not in anybodys and (
+            not isinstance(stmt, (If, For))
+            or any(_is_work(s, True, anybodys) for s in walk_body((stmt,)))
+        ):
             raise KernelError(
                 "foreign-value",
                 f"this statement runs on the {core.value} core, but uses a value that only the "
@@ -127,6 +158,8 @@ def _own_values(body: Body, core: Core) -> Body:
             case Let(var=var) if var in foreign:
                 return ()
             case If() | For() if any(is_foreign(e) for e in expressions(stmt)):
+                return ()
+            case Op() if prints_foreign(stmt):
                 return ()
             case If(then=(), orelse=()) | For(body=()):
                 return ()

@@ -86,7 +86,7 @@ OPS = (
     OpDef(
         name="printf",
         family="debug",
-        doc="print scalars, C style, and addresses of buffers (%p); every core here prints",
+        doc="print scalars, C style, and addresses of buffers (%p); every core with work prints",
         ascend_c="printf",
         namespace="",
         operands=(OperandDef("args", Access.READ, PRINTABLE, scalar=True, variadic=True),),

@@ -1,4 +1,4 @@
-// printf, PRINTF and DumpTensor: text per core, given out in block order after the launch.
+// printf, PRINTF and DumpTensor: text per core, each line with its core, given out in block order after the launch.
 #include "ascend_c/debug_print.h"
 #include "ascend_c/kernel_assert.h"
 
@@ -59,10 +59,26 @@ std::string element_text(DataType type, const uint8_t* data, uint32_t i)
     }
 }
 
+std::string label(const Core& core)
+{
+    return text_of("[%s of block %u] ", core.name().c_str(), core.block.index());
+}
+
+// A line may be printed in parts.
+void append_lines(Core& core, const std::string& text)
+{
+    for (const char c : text) {
+        if (core.output.empty() || core.output.back() == '\n') {
+            core.output += label(core);
+        }
+        core.output += c;
+    }
+}
+
 void dump(Core& core, const char* place, DataType type, const uint8_t* data, uint32_t description, uint32_t elements)
 {
-    core.output += text_of("[%s of block %u] DumpTensor desc=%u, %s, %s, %u elements: [", core.name().c_str(),
-        core.block.index(), description, place, name_of(type), elements);
+    core.output += label(core) + text_of("DumpTensor desc=%u, %s, %s, %u elements: [", description, place,
+        name_of(type), elements);
     for (uint32_t i = 0; i < elements; ++i) {
         core.output += (i == 0 ? "" : ", ") + element_text(type, data, i);
     }
@@ -116,7 +132,7 @@ std::string formatted(const char* format, const PrintArgument* arguments, uint32
 
 void print(const char* format, const PrintArgument* arguments, uint32_t count)
 {
-    core_of({"printf", {"", 0}}).output += formatted(format, arguments, count);
+    append_lines(core_of({"printf", {"", 0}}), formatted(format, arguments, count));
 }
 
 void assertion_failed(

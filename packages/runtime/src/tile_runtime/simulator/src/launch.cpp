@@ -250,6 +250,8 @@ std::string Launch::collect_output()
     std::string all;
     for (const Output& output : output_) {
         if (!failed_ || output.order <= fault_order_) {
+            // A line that a core left open is not the beginning of another core's.
+            all += all.empty() || all.back() == '\n' || output.text.empty() ? "" : "\n";
             all += output.text;
         }
     }
