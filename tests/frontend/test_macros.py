@@ -264,3 +264,36 @@ def test_an_exception_in_a_helper_names_its_line():
     assert error.value.message == "`helper` raised KeyError: 'missing'"
     assert error.value.hint.endswith(f"test_macros.py:{line}")
     assert isinstance(error.value.__cause__, KeyError)
+
+
+@T.macro
+def inner(buffer):
+    T.tile.exp(buffer, buffer, 3)
+
+
+@T.macro
+def outer(buffer):
+    T.tile.clear(buffer)
+    inner(buffer)
+
+
+def test_an_error_in_a_macro_names_every_call():
+    with pytest.raises(KernelError) as caught:
+
+        @T.prim_func
+        def k(A: T.Tensor((64,), "float32")):
+            with T.Kernel(1) as (cid, vid):
+                u = T.alloc_ub((64,), "float32")
+                outer(u)
+
+    lines = [line for line in str(caught.value).splitlines() if __file__[-14:] in line]
+    start = inner.fn.__code__.co_firstlineno
+    assert [line.split(": ", 1)[1] for line in lines] == [
+        "error[arity]: T.tile.exp takes 2 arguments (dst, src), found 3",
+        "note: macro `inner` is called here",
+        "note: macro `outer` is called here",
+    ]
+    numbers = [int(line.split(":")[1]) for line in lines]
+    assert numbers[:2] == [start + 2, start + 8]
+    assert [n.loc.line for n in caught.value.notes] == numbers[1:]
+    assert "    outer(u)\n    ^" in str(caught.value)

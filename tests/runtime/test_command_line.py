@@ -238,6 +238,14 @@ def test_ops(capsys: pytest.CaptureFixture[str]) -> None:
     assert "did you mean `gemm_v0`?" in run(capsys, "ops", "gemm_v", code=1)
 
 
+def test_ops_names_what_a_call_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = run(capsys, "ops", "reduce_sum").splitlines()
+    assert lines[0] == "T.reduce_sum(buffer, out, dim, clear, real_shape)"
+    operands = [line.split()[1] for line in lines if line.startswith("  operand ")]
+    assert operands == ["buffer:", "out:", "scratch:"]
+    assert run(capsys, "ops", "axpy").startswith("T.tile.axpy(dst, src, scalar)")
+
+
 @pytest.mark.parametrize("name", OPS)
 def test_every_op_has_a_page(capsys: pytest.CaptureFixture[str], name: str) -> None:
     page = run(capsys, "ops", name)

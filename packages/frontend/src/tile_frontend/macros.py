@@ -55,6 +55,9 @@ class Macro(Expandable):
         here = trace.here
         try:
             evaluator.run(function.body)
+        except KernelError as error:
+            called = f"macro `{self.__name__}` is called here"
+            raise error.with_note(called, here) from error.__cause__
         finally:
             trace.depth -= 1
             trace.here = here

@@ -92,6 +92,12 @@ class TileError(Exception):
         self.args = (self._rendered(),)
         return self
 
+    def with_note(self, message: str, loc: Loc) -> TileError:
+        """The same error, with another place that matters told after it."""
+        self.notes = (*self.notes, Diagnostic("", message, loc, severity="note"))
+        self.args = (self._rendered(),)
+        return self
+
     def _rendered(self) -> str:
         return "\n".join(d.render(self.sources) for d in (self.diagnostic, *self.notes))
 

@@ -19,10 +19,10 @@ def split_cube_vector(func: Func, target: Target) -> Func:
     """Copy the body once per kind of core and keep in each copy what that core runs.
 
     Needs: LOWERED. Gives: SPLIT. Idea: an operation runs where its memories are; what has no core
-    of its own (barriers, cross-core flags, scalar variables) stays in both copies; control flow that
-    guards nothing goes. What is printed outside any scope is printed by the cores that have other
-    work and can read it, and by both where nobody has. Limits: a scalar store to gm outside any scope is done by the
-    vector cores if they do anything, else by the cube core.
+    of its own (barriers, cross-core flags, scalar variables) stays in both copies; control flow
+    that guards nothing goes. What is printed outside any scope is printed by the cores that have
+    other work and can read it, and by both where nobody has. Limits: a scalar store to gm outside
+    any scope is done by the vector cores if they do anything, else by the cube core.
     """
     body = func.launch.body
     vector_works = any(_works(s, Core.VECTOR) for s in _outside(body, Core.VECTOR))

@@ -1,7 +1,7 @@
 """Faults the simulator finds, told at the user's Python line and at the C++ line.
 
-The emitter ends the line of every operation with a comment `// <file>.py:<line>`, so the way back
-is read from the source that ran.
+The emitter ends the line of every operation with a comment `// <file>:<line>`, so the way back is
+read from the source that ran.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from tile_ir.expr import walk as walk_expression
 from tile_ir.walk import expressions, walk
 from tile_runtime.buffer_names import name_buffers
 
-_COMMENT = re.compile(r"//\s*(?P<file>\S.*?\.py):(?P<line>\d+)(?::(?P<column>\d+))?\s*$")
+# The file may be a cell or a line typed at a prompt, such as `<ipython-input-3-...>`.
+_COMMENT = re.compile(r"//\s*(?P<file>\S.*?):(?P<line>\d+)(?::(?P<column>\d+))?\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,11 @@ def simulation_error(fault: Fault, source: Path, func: Func) -> SimulationError:
     lines = source.read_text().splitlines() if source.is_file() else []
     loc = python_place(lines, fault.line, func) if _same_file(fault.file, source) else None
     text = _in_the_language(_with_python_places(fault.text, source, lines, func))
-    # The library was compiled in a folder that has been renamed since.
-    file = source if _same_file(fault.file, source) else fault.file
-    place = f"{file}:{fault.line}" if fault.file else "no C++ line"
+    ours = _same_file(fault.file, source)
+    # The folder is named by a hash, and what is in it is told by `kernel.srcpath`.
+    place = f"{source.name if ours else fault.file}:{fault.line}" if fault.file else "no C++ line"
+    if ours:  # the library was compiled in a folder that has been renamed since
+        fault = replace(fault, file=str(source))
     message = f"{text} ({fault.api}, block {fault.block}, {fault.core}, {place})"
     hint = _in_the_language(_hint(fault, func)) or None
     return SimulationError(fault, message, loc or func.loc, hint, func.sources)
@@ -100,8 +103,8 @@ def python_place(lines: list[str], number: int, func: Func) -> Loc | None:
     above it, as one operation may take several lines of C++."""
     for index in range(min(number, len(lines)) - 1, -1, -1):
         match = _COMMENT.search(lines[index])
-        if match:
-            file = _known_file(match["file"], func)
+        file = _known_file(match["file"], func) if match else None
+        if match and file:
             line = int(match["line"])
             column = int(match["column"] or _first_column(file, line, func))
             return Loc(file, line, column)
@@ -150,12 +153,15 @@ def _same_file(reported: str, source: Path) -> bool:
     return PurePath(reported).name == source.name
 
 
-def _known_file(name: str, func: Func) -> str:
-    """The key of `func.sources` a comment means, which may show the last part of a path only."""
+def _known_file(name: str, func: Func) -> str | None:
+    """The key of `func.sources` a comment means, which may show the last part of a path only. A
+    comment of somebody else means no file of the kernel."""
     if name in func.sources:
         return name
     ending = [f for f in func.sources if PurePath(f).name == PurePath(name).name]
-    return ending[0] if len(ending) == 1 else name
+    if len(ending) == 1:
+        return ending[0]
+    return name if name.endswith(".py") else None
 
 
 def _first_column(file: str, line: int, func: Func) -> int:

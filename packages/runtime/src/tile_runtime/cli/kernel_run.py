@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from tile_ir import CallError, KernelError
+from tile_ir import CallError, KernelError, TileError
 from tile_ir.switches import override
 from tile_runtime.cli.array_argument import input_array, number_argument, split_argument
 from tile_runtime.cli.kernel_argument import (
@@ -39,7 +39,7 @@ def made_kernel(name: str, options: argparse.Namespace) -> JITKernel:
     named = read_kernel(name, parse_arguments(options.arg))
     try:
         kernel = named.make()
-    except Exception:
+    except TileError:
         tell(named)
         raise
     tell(named, kernel.get_kernel_source())

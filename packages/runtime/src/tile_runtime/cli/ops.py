@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import itertools
 from collections.abc import Iterable
 from typing import Any
 
+from tile_frontend.calls import OpFunction
+from tile_frontend.reduce_arguments import ARGUMENT_OF_OPERAND
+from tile_frontend.reduce_arguments import NAMES as REDUCTIONS
 from tile_ir import (
     OPS,
     Buffer,
@@ -97,14 +101,18 @@ def _words(names: Iterable[str]) -> str:
 
 
 def _page(opdef: OpDef) -> str:
-    arguments = ", ".join(opdef.call_order())
+    arguments = ", ".join(_arguments(opdef))
+    renamed = ARGUMENT_OF_OPERAND if opdef.name in REDUCTIONS else {}
     lines = [
         f"{language_name(opdef)}({arguments})",
         f"  {opdef.doc}",
         f"  family {opdef.family}, Ascend C: {opdef.ascend_c or 'none'}",
         "  runs on " + ", ".join(f"{c.value} ({p.value})" for c, p in placements(opdef)),
     ]
-    lines += [f"  operand {_operand(o, o.name in opdef.hidden)}" for o in opdef.operands]
+    lines += [
+        f"  operand {_operand(o, renamed.get(o.name, o.name), o.name in opdef.hidden)}"
+        for o in opdef.operands
+    ]
     lines += [f"  attribute {_attribute(a)}" for a in opdef.attrs]
     facts = [
         text
@@ -119,7 +127,21 @@ def _page(opdef: OpDef) -> str:
     return "\n".join([*lines, *([f"  {'; '.join(facts)}"] if facts else [])])
 
 
-def _operand(o: OperandDef, hidden: bool) -> str:
+def _arguments(opdef: OpDef) -> list[str]:
+    """The parameters of the call as a script writes it; of what only passes make, those of the
+    record."""
+    import tile_frontend as T
+
+    if opdef.namespace is None:
+        return list(opdef.call_order())
+    function = getattr(T.tile if opdef.namespace == "tile" else T, opdef.name)
+    if isinstance(function, OpFunction):
+        return list(function.parameters)
+    kept = (p for p in inspect.signature(function).parameters.values())
+    return [p.name for p in kept if p.kind is not p.VAR_POSITIONAL]
+
+
+def _operand(o: OperandDef, name: str, hidden: bool) -> str:
     access = {"r": "read", "w": "written", "rw": "read and written"}[o.access.value]
     if o.memories:
         order = [m.value for m in Memory if m in o.memories]
@@ -129,7 +151,7 @@ def _operand(o: OperandDef, hidden: bool) -> str:
     dtypes = f": {', '.join(d.name for d in o.dtypes)}" if o.dtypes else ""
     marks = [w for w, on in (("optional", o.optional), ("repeats", o.variadic)) if on]
     marks += ["added by the compiler"] if hidden else []
-    return f"{o.name}: {access}, {where}{dtypes}" + (f" ({', '.join(marks)})" if marks else "")
+    return f"{name}: {access}, {where}{dtypes}" + (f" ({', '.join(marks)})" if marks else "")
 
 
 def _attribute(a: AttrDef) -> str:
