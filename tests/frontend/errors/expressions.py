@@ -182,7 +182,7 @@ def runtime_index_into_a_list():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             A[0] = TABLE[cid]
-            #      ^ runtime-value: a runtime value is used where a Python number is needed | only values known outside the kernel can size or choose things; convert with T.cast
+            #            ^ runtime-value: `TABLE` is a Python list, whose elements are picked while the kernel is traced, but the index is a runtime int32 | loop with `for i in T.unroll(n)`, or over `TABLE` itself; or pass the numbers in a tensor
 
 
 def python_index_error():

@@ -60,12 +60,20 @@ def lambda_expression():
             #       ^ unsupported-syntax: a lambda is not supported in a kernel | define a function outside the kernel
 
 
-def list_comprehension():
+def comprehension_over_a_runtime_range():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
-            x = [i for i in range(4)]
-            #   ^ unsupported-syntax: a list comprehension is not supported in a kernel | build the list outside the kernel
+            x = [i for i in range(cid)]
+            #               ^ not-a-loop: a comprehension cannot iterate over this T.serial | it runs while the kernel is traced: over a Python list, or a range of known size
+
+
+def comprehension_with_a_runtime_condition():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            x = [i for i in range(4) if i > cid]
+            #                           ^ runtime-condition: a comprehension chooses while the kernel is traced, but the condition is known only when it runs
 
 
 def dict_comprehension():
@@ -76,12 +84,12 @@ def dict_comprehension():
             #   ^ unsupported-syntax: a dict comprehension is not supported in a kernel | build the dict outside the kernel
 
 
-def generator():
+def generator_over_a_buffer():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
-            A[0] = sum(i for i in (1, 2))
-            #         ^ unsupported-syntax: a generator expression is not supported in a kernel | build the values outside the kernel
+            A[0] = sum(i for i in A)
+            #                     ^ not-a-loop: a comprehension cannot iterate over the buffer `A` | it runs while the kernel is traced: over a Python list, or a range of known size
 
 
 def walrus():
@@ -96,25 +104,25 @@ def f_string():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
-            T.printf(f"{1}")
-            #        ^ unsupported-syntax: an f-string is not supported in a kernel | build the string outside the kernel
+            T.printf(f"{1} {cid}")
+            #               ^ runtime-value: an f-string is made while the kernel is traced, but found a runtime int32 | print with a format: T.printf("%d\n", x), with %f for floats
 
 
-def iteration_over_a_list():
+def iteration_over_a_buffer():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
-            for i in [1, 2, 3]:
-            #        ^ not-a-loop: a kernel cannot iterate over a Python list | loop with range, T.serial, T.unroll, T.grid, T.Parallel, T.Pipelined or T.Persistent
-                A[i] = 1
+            for x in A:
+            #        ^ not-a-loop: a kernel cannot iterate over the buffer `A` | loop with range, T.serial, T.unroll, T.grid, T.Parallel, T.Pipelined or T.Persistent, or over a Python list
+                A[0] = 1
 
 
-def iteration_with_enumerate():
+def three_names_for_a_pair():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
-            for i in enumerate((1, 2)):
-            #        ^ not-a-loop: a kernel cannot iterate over a Python enumerate | loop with range, T.serial, T.unroll, T.grid, T.Parallel, T.Pipelined or T.Persistent
+            for i, j, x in enumerate((1, 2)):
+            #   ^ loop-target: an element has 2 values, but there are 3 names
                 A[i] = 1
 
 

@@ -120,6 +120,8 @@ class AssignmentEvaluator(CallEvaluator):
         """An element of a container that gets a name: it stays what it is, but is read now."""
         if isinstance(value, (Tile, Cell)) or (isinstance(value, Scalar) and _reads(value.expr)):
             return self._bound(f"{name}_{position}", value, stmt)
+        if isinstance(value, (tuple, list)) and any(isinstance(v, Tile) for v in value):
+            return self._bound(f"{name}_{position}", value, stmt)
         return value
 
     def _unpack(

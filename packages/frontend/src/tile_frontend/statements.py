@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from tile_frontend.kernel_frames import FRAMES, Frame, IfFrame
 from tile_frontend.loops import Loop, loop_rank, run_loop
 from tile_frontend.persistent import PersistentLoop
 from tile_frontend.scope import BlockKind
+from tile_frontend.static_loops import MOST_ROUNDS, static_items, unrolled_range
 from tile_frontend.values import Pending, Scalar, Tile, View, describe
 from tile_ir import If, KernelError, While
 from tile_ir.expr import Const
@@ -167,13 +168,18 @@ class StatementEvaluator(AssignmentEvaluator):
         if stmt.orelse:
             self.fail("unsupported-syntax", "`else` of a loop is not supported", stmt)
         loop = self.evaluate(stmt.iter)
+        numbers = unrolled_range(loop, stmt, self.scope)
+        items = static_items(loop if numbers is None else numbers)
+        if items is not None:
+            self._static_for(stmt, items)
+            return
         if not isinstance(loop, (Loop, PersistentLoop)):
             self.fail(
                 "not-a-loop",
                 f"a kernel cannot iterate over {describe(loop)}",
                 stmt.iter,
                 "loop with range, T.serial, T.unroll, T.grid, T.Parallel, T.Pipelined or "
-                "T.Persistent",
+                "T.Persistent, or over a Python list",
             )
         names = self._target_names(stmt.target)
         if len(names) != loop_rank(loop):
@@ -192,6 +198,26 @@ class StatementEvaluator(AssignmentEvaluator):
 
         loc = self.source.loc(stmt)
         self.guarded(stmt, run_loop, self.trace, loop, names, loc, run)
+
+    def _static_for(self, stmt: ast.For, items: Sequence[Any]) -> None:
+        """The body once per element, now. Each round names buffers of its own, as an expansion of
+        a macro does; leaving an outer loop from here would leave it for all rounds."""
+        if len(items) > MOST_ROUNDS:
+            self.fail(
+                "loop-bound",
+                f"a loop over a Python container has more than {MOST_ROUNDS} rounds, and each is "
+                "written out",
+                stmt.iter,
+                "loop with T.serial",
+            )
+        expansion, depth = self.expansion, self.trace.loop_depth
+        self.trace.loop_depth = 0
+        for item in items:
+            self.trace.expansions += 1
+            self.expansion = self.trace.expansions
+            self.bind_static(stmt.target, item)
+            self.run(stmt.body)
+        self.expansion, self.trace.loop_depth = expansion, depth
 
     def _target_names(self, target: ast.expr) -> tuple[str, ...]:
         parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]

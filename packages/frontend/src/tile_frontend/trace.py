@@ -30,8 +30,9 @@ from tile_ir import (
     Phase,
     Store,
 )  # fmt: skip
+from tile_ir.bounds import simplify
 from tile_ir.dtypes import INT32
-from tile_ir.expr import Expr, Load, Var, walk
+from tile_ir.expr import Expr, Load, Var, constant_value, substitute, walk
 from tile_ir.nodes import Body, Buffer, Stmt
 from tile_ir.opdef import TOLD, core_of
 from tile_ir.walk import buffers_of
@@ -76,6 +77,8 @@ class Trace:
     loop_depth: int = 0
     # Symbolic dimensions and scalar parameters, which expressions from outside may use.
     symbols: set[Expr] = field(default_factory=set)
+    # Names of values that are known now.
+    known: dict[Var, Expr] = field(default_factory=dict)
     # Postponed annotations are evaluated before the symbols in them are known.
     in_signature: bool = True
     # Number of the macro expansion being evaluated; 0 is the kernel's own text.
@@ -165,8 +168,17 @@ class Trace:
                 )
             return Scalar(value)
         var = Var(self.names.fresh(name), value.dtype)
+        if self.known_number(value) is not None:
+            self.known[var] = substitute(value, self.known)
         self.emit(Let(var, value, loc))
         return Scalar(var)
+
+    def known_number(self, expr: Expr) -> int | None:
+        """The integer an expression is while the kernel is traced, if it is one."""
+        for part in walk(expr):
+            if isinstance(part, Load) or (isinstance(part, Var) and part not in self.known):
+                return None
+        return constant_value(simplify(substitute(expr, self.known)))
 
     def loop_variable(self, name: str, dtype: Any = INT32) -> Var:
         return Var(self.names.fresh("i" if name == "_" else name), dtype)
