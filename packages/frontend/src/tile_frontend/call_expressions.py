@@ -8,7 +8,7 @@ import inspect
 from typing import Any, NoReturn
 
 from tile_frontend.calls import OpFunction
-from tile_frontend.expressions import ExpressionEvaluator
+from tile_frontend.comprehensions import ComprehensionEvaluator
 from tile_frontend.faults import PACKAGE, Fault
 from tile_frontend.scalar_functions import maximum, minimum
 from tile_frontend.scope import Scope
@@ -27,7 +27,7 @@ class Expandable:
         raise NotImplementedError
 
 
-class CallEvaluator(ExpressionEvaluator):
+class CallEvaluator(ComprehensionEvaluator):
     """Evaluates the calls of one function's text."""
 
     def _Call(self, node: ast.Call) -> Any:
