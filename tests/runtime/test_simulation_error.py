@@ -102,6 +102,7 @@ def test_buffers_and_hints_speak_the_language_of_the_kernel(tmp_path: Path) -> N
     assert error.message.startswith("V writes bytes [0, 64) of 'acc' (UB)")
     assert error.hint == (
         'add T.set_flag("v", "mte3", id), T.pipe_barrier("v") or T.set_cross_flag("fix", id, mode=2)'
+        '; or leave it to the compiler: pass_configs={"tl.ascend_auto_sync": True}'
     )
 
 

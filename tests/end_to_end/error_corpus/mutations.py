@@ -83,7 +83,7 @@ MUTATIONS = (
         ("count += whole[i, 5]", "^break", "unsupported-syntax"),
         ("count += whole[i, 5]", "^continue", "unsupported-syntax"),
         ("T.serial(ROWS)", "T.serial(0, ROWS, ^2)", "loop-step"),
-        ("for i in T.serial(ROWS)", "for i in ^[1, 2]", "not-a-loop"),
+        ("for i in T.serial(ROWS)", "for i in ^total", "not-a-loop"),
         ("for i in T.serial(ROWS)", "for ^i, j in T.serial(ROWS)", "loop-target"),
         ("T.serial(ROWS)", "T.serial(^ROWS / 2)", "loop-bound"),
         ("as (cid, vid)", "as ^cid", "with-target"),

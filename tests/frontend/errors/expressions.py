@@ -116,7 +116,7 @@ def slice_assigned():
     def k(A: T.Tensor((4, 16), "int32")):
         with T.Kernel(1) as (cid, vid):
             A[0, :] = 0
-          # ^ slice-store: a slice of `A` is assigned | write T.tile.fill, T.copy or another tile operation; single elements can be set
+          # ^ slice-store: a slice of `A` is assigned | write T.tile.fill(dst, value); only single elements are assigned
 
 
 def buffer_stored():
@@ -158,7 +158,7 @@ def arithmetic_on_buffers():
         with T.Kernel(1) as (cid, vid):
             a = T.alloc_ub((16,), "int32")
             a = a + 1
-            #   ^ operand-type: `+` does not take the buffer `a` | compute on tiles with T.tile operations, or on elements in T.Parallel
+            #   ^ operand-type: `+` does not take the buffer `a` | write T.tile.add(dst, src0, src1), or compute on elements in T.Parallel
 
 
 def power_of_a_runtime_value():
@@ -206,7 +206,7 @@ def python_float_of_a_runtime_value():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             A[0] = float(cid)
-            #      ^ runtime-value: a runtime value is used where a Python number is needed | only values known outside the kernel can size or choose things; convert with T.cast
+            #      ^ host-function: `float` runs on the host while the kernel is traced: it does not take a runtime int32 | write T.cast(x, "float32")
 
 
 def wrong_count_unpacked():

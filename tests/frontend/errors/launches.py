@@ -82,7 +82,7 @@ def too_many_threads():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1, threads=128) as cid:
-        #                        ^ launch-threads: threads is 128, expected 1 or 2 | a launch has one dimension; threads counts the vector cores of a block
+        #                        ^ launch-threads: threads is 128, expected 1 or 2 | threads counts the vector cores of a block, not the elements they work on: leave it out
             pass
 
 
@@ -90,7 +90,7 @@ def second_grid_dimension():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(4, 4) as (bx, by):
-        #                ^ launch-threads: threads is 4, expected 1 or 2 | a launch has one dimension; threads counts the vector cores of a block
+        #                ^ launch-grid: a launch has one dimension, found 2 | write `T.Kernel(4 * 4, is_npu=True) as (cid, vid)` and `bx, by = cid % 4, cid // 4`
             pass
 
 

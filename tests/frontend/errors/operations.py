@@ -71,7 +71,7 @@ def too_few_arguments():
         with T.Kernel(1) as (cid, vid):
             a = T.alloc_ub((16,), "float32")
             T.tile.add(a, a)
-          # ^ arity: T.tile.add misses `src1` | it takes dst, src0, src1
+          # ^ arity: T.tile.add misses `src1` | it takes dst, src0, src1, and stores its result in dst
 
 
 def too_many_arguments():

@@ -19,8 +19,9 @@ from tile_frontend.values import (
     python_number,
     scalar_expr,
 )  # fmt: skip
-from tile_ir import Region, Slice, Store
+from tile_ir import Op, Region, Slice, Store
 from tile_ir.expr import Expr, Load, walk
+from tile_ir.opdef import Access
 
 
 class AssignmentEvaluator(CallEvaluator):
@@ -109,7 +110,7 @@ class AssignmentEvaluator(CallEvaluator):
                     "no-value",
                     f"the operation `{value.name}` has no value",
                     stmt,
-                    "write it on a line of its own",
+                    f"{_result(value)}write it on a line of its own",
                 )
         if python_number(value) is not None:
             expr = self.guarded(stmt, scalar_expr, value)
@@ -172,9 +173,17 @@ class AssignmentEvaluator(CallEvaluator):
         if not isinstance(owner, Tile):
             self.fail("not-assignable", f"an element of {describe(owner)} is assigned", target)
         if isinstance(place, View):
+            if isinstance(value, Pending):
+                self.trace.pending.remove(value)
+                self.fail(
+                    "no-value", f"the operation `{value.name}` has no value", stmt,
+                    f"{_result(value)}write it on a line of its own",
+                )  # fmt: skip
+            copied = isinstance(value, (Tile, View))
             self.fail(
                 "slice-store", f"{describe(place)} is assigned", target,
-                "write T.tile.fill, T.copy or another tile operation; single elements can be set",
+                f"write {'T.copy(src, dst)' if copied else 'T.tile.fill(dst, value)'}; only single "
+                "elements are assigned",
             )  # fmt: skip
         load = place.expr
         assert isinstance(load, Load), "a subscript without slices is an element"
@@ -192,6 +201,15 @@ class AssignmentEvaluator(CallEvaluator):
         self.guarded(
             stmt, self.trace.emit, Store(tile.buffer, indices, expr, self.source.loc(stmt))
         )
+
+
+def _result(pending: Pending) -> str:
+    """Where an operation stores what a script takes for its value."""
+    op = pending.stmt
+    if not isinstance(op, Op) or not op.opdef.operands:
+        return ""
+    written = [o.name for o in op.opdef.operands if o.name == "dst" and o.access is not Access.READ]
+    return f"it stores its result in `{written[0]}`: " if written else ""
 
 
 def _is_new_cell(value: Any) -> bool:

@@ -10,10 +10,11 @@ from typing import Any, NoReturn
 from tile_frontend.calls import OpFunction
 from tile_frontend.comprehensions import ComprehensionEvaluator
 from tile_frontend.faults import PACKAGE, Fault
+from tile_frontend.foreign_names import element_here, reduced_here, written_here
 from tile_frontend.scalar_functions import maximum, minimum
 from tile_frontend.scope import Scope
 from tile_frontend.source import display_name
-from tile_frontend.values import Scalar, describe
+from tile_frontend.values import Scalar, Tile, View, describe
 from tile_ir import KernelError, Loc, did_you_mean
 from tile_ir.expr import ExprError
 
@@ -59,9 +60,15 @@ class CallEvaluator(ComprehensionEvaluator):
         the function may be the user's, so any exception can come out of it."""
         trace = self.trace
         outer, trace.here = trace.here, self.source.loc(node)
+        if function is print:
+            self._host_function(node, function, args, kwargs)
         try:
             return self.invoke(function, args, kwargs)
         except Fault as fault:
+            self._host_function(node, function, args, kwargs)
+            if fault.slug == "not-a-scalar" and any(isinstance(a, (Tile, View)) for a in args):
+                there = written_here(str(getattr(function, "__name__", "")))
+                fault = Fault(fault.slug, fault.message, there or fault.hint, fault.argument)
             self._place(fault, self._argument_loc(node, function, fault.argument))
         except KernelError as error:
             if error.loc is not None:
@@ -100,11 +107,41 @@ class CallEvaluator(ComprehensionEvaluator):
             return self.source.loc(node.args[position])
         return self.source.loc(node)
 
+    def _host_function(
+        self, node: ast.Call, function: Any, args: list[Any], kwargs: dict[str, Any]
+    ) -> None:
+        """An error if a function of Python or of a library of the host, which has failed, was given
+        what only the device has."""
+        if _is_ours(function) or not callable(function) or not _of_the_host(function):
+            return
+        given = [*args, *kwargs.values()]
+        given += [v for a in given if isinstance(a, (list, tuple)) for v in a]
+        tile = next((v for v in given if isinstance(v, (Tile, View))), None)
+        scalar = next((v for v in given if isinstance(v, Scalar)), None)
+        name = ast.unparse(node.func)
+        last = name.rpartition(".")[2]
+        if tile is not None:
+            hint = (reduced_here if len(given) == 1 else written_here)(last)
+        elif scalar is not None:
+            hint = element_here(last, ", ".join(map(ast.unparse, node.args)))
+        else:
+            return
+        if hint is None and scalar is not None:
+            return  # the error itself says more
+        found = describe(scalar if tile is None else tile)
+        self.fail(
+            "host-function",
+            f"`{name}` runs on the host while the kernel is traced: it does not take {found}",
+            node,
+            hint or "compute on tiles with T.tile operations",
+        )
+
     def _native_error(
         self, node: ast.Call, function: Any, error: Exception, args: list[Any],
         kwargs: dict[str, Any],
     ) -> NoReturn:  # fmt: skip
         name = ast.unparse(node.func)
+        self._host_function(node, function, args, kwargs)
         if not callable(function):
             self.fail("not-callable", f"`{name}` is {describe(function)}, not a function", node)
         for keyword in node.keywords if _is_ours(function) else ():
@@ -129,6 +166,15 @@ class CallEvaluator(ComprehensionEvaluator):
             self.source.loc(node),
             f"it was raised at {where}",
         ) from error
+
+
+# Libraries whose functions compute at once, also where they are written in Python.
+_HOST_LIBRARIES = ("torch", "numpy", "math", "cmath", "scipy", "builtins", "statistics")
+
+
+def _of_the_host(function: Any) -> bool:
+    library = str(getattr(function, "__module__", None) or "").partition(".")[0]
+    return library in _HOST_LIBRARIES or not hasattr(inspect.unwrap(function), "__code__")
 
 
 def _is_ours(function: Any) -> bool:

@@ -89,7 +89,8 @@ def bind(function: OpFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         raise Fault(
             "arity",
             f"T.{function.__name__} misses {', '.join(f'`{n}`' for n in missing)}",
-            f"it takes {', '.join(names)}",
+            f"it takes {', '.join(names)}"
+            + (", and stores its result in dst" if "dst" in names else ""),
         )
     return given
 

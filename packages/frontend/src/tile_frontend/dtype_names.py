@@ -85,6 +85,23 @@ def packed_rows(element: DType, dims: tuple[Expr, ...], argument: str) -> None:
         )
 
 
+# Names of types in Python, CUDA and other languages for kernels.
+_MEANT = {
+    "fp16": "float16", "f16": "float16", "fp32": "float32", "f32": "float32", "fp64": "float64",
+    "f64": "float64", "double": "float64", "bf16": "bfloat16", "i8": "int8", "i16": "int16",
+    "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32",
+    "u64": "uint64", "long": "int64", "byte": "uint8", "char": "int8", "short": "int16",
+}  # fmt: skip
+_PYTHON_TYPES: dict[object, str] = {float: "float32", int: "int32", bool: "bool"}
+
+
+def _meant(value: Any, name: str) -> str | None:
+    if isinstance(value, type) and value in _PYTHON_TYPES:
+        return f'write "{_PYTHON_TYPES[value]}"'
+    meant = _MEANT.get(name.lower())
+    return f'write "{meant}"' if meant else did_you_mean(name, [*DTYPES, *ALIASES])
+
+
 def _named_type(value: Any) -> DType:
     match value:
         case DType():
@@ -97,7 +114,7 @@ def _named_type(value: Any) -> DType:
         raise Fault(
             "unknown-dtype",
             f"{name!r} is not an element type",
-            did_you_mean(name, [*DTYPES, *ALIASES]) or "one of " + ", ".join(DTYPES),
+            _meant(value, name) or "one of " + ", ".join(DTYPES),
             "dtype",
         )
     return found

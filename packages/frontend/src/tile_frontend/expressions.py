@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from tile_frontend import loops
 from tile_frontend.faults import Fault
+from tile_frontend.foreign_names import element_here, reduced_here, written_here
 from tile_frontend.removed_names import advice
 from tile_frontend.scalar_functions import And, Not, Or
 from tile_frontend.scope import MISSING, Lost, Scope
@@ -33,6 +34,13 @@ COMPARE: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.LtE: ("<=", operator.le), ast.Gt: (">", operator.gt), ast.GtE: (">=", operator.ge),
     ast.Is: ("is", operator.is_), ast.IsNot: ("is not", operator.is_not),
     ast.In: ("in", lambda a, b: a in b), ast.NotIn: ("not in", lambda a, b: a not in b),
+}  # fmt: skip
+# The operations on tiles that operators stand for in arrays of others.
+OPERATIONS = {
+    "+": "add", "-": "sub", "*": "mul", "/": "div", "**": "pow", "@": "matmul", "&": "bitwise_and",
+    "|": "bitwise_or", "^": "bitwise_xor", "<<": "bitwise_lshift", ">>": "bitwise_rshift",
+    "~": "bitwise_not", "==": "compare", "!=": "compare", "<": "compare", "<=": "compare",
+    ">": "compare", ">=": "compare",
 }  # fmt: skip
 UNARY: dict[type[ast.unaryop], tuple[str, Callable[[Any], Any]]] = {
     ast.USub: ("-", operator.neg), ast.UAdd: ("+", operator.pos),
@@ -169,7 +177,12 @@ class ExpressionEvaluator:
     ) -> NoReturn:
         shown = ast.unparse(node)
         known = [name for name in dir(owner) if not name.startswith("_")]
-        hint = advice(getattr(owner, "__name__", ""), node.attr) or did_you_mean(node.attr, known)
+        hint = advice(getattr(owner, "__name__", ""), node.attr)
+        if isinstance(owner, (Tile, View)):
+            hint = reduced_here(node.attr)
+        elif isinstance(owner, Scalar):
+            hint = element_here(node.attr)
+        hint = hint or did_you_mean(node.attr, known)
         # Raised inside a property of the user's, it is worth showing; else it says nothing more.
         deeper = error.__traceback__.tb_next if error.__traceback__ else None
         cause = None if deeper is None or isinstance(owner, ModuleType) else error
@@ -193,11 +206,15 @@ class ExpressionEvaluator:
         except (TypeError, ValueError, ArithmeticError) as error:
             for value in (left, right):
                 if isinstance(value, (Tile, View)):
+                    there = written_here(OPERATIONS.get(symbol, ""))
                     self.fail(
                         "operand-type",
                         f"`{symbol}` does not take {describe(value)}",
                         node,
-                        "compute on tiles with T.tile operations, or on elements in T.Parallel",
+                        there
+                        if symbol == "@"
+                        else f"{there or 'compute on tiles with T.tile operations'}, or compute on "
+                        "elements in T.Parallel",
                     )
             if isinstance(error, TypeError) or any(isinstance(v, Scalar) for v in (left, right)):
                 self.fail(

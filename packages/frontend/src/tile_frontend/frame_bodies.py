@@ -7,9 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from tile_frontend.faults import Fault
-from tile_frontend.kernel_frames import BranchFrame, Frame, IfFrame, KernelFrame, ScopeFrame
+from tile_frontend.kernel_frames import (
+    BranchFrame,
+    Frame,
+    IfFrame,
+    KernelFrame,
+    ScopeFrame,
+    flat_grid,
+)
 from tile_frontend.trace import Header, Trace
-from tile_frontend.values import Scalar
+from tile_frontend.values import Scalar, as_python
 from tile_ir import Core, If, Loc, Section
 
 # Evaluates the body of the block, with the values its target is bound to.
@@ -50,6 +57,15 @@ def _launch(
             "write one @T.prim_func per launch",
         )
     expected = 2 if frame.threads is None else 1
+    if names is not None and len(names) == 2 and frame.by_position:
+        grid = flat_grid((as_python(frame.blocks), frame.threads))
+        raise Fault(
+            "with-target",
+            f"the second number of T.Kernel is threads={frame.threads}, the vector cores of a "
+            "block: it yields one index, found 2 names",
+            f"for threads write `as cid`; for a grid {grid}",
+            "target",
+        )
     if names is not None and len(names) != expected:
         raise Fault(
             "with-target",

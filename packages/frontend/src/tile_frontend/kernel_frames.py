@@ -3,6 +3,7 @@ a body inside one is in `frame_bodies`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,8 @@ from tile_ir.nodes import Body
 class KernelFrame:
     blocks: Expr
     threads: int | None
+    # `threads` stands where other launches have the second size of their grid.
+    by_position: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +46,15 @@ Frame = KernelFrame | ScopeFrame | IfFrame | BranchFrame
 FRAMES = (KernelFrame, ScopeFrame, IfFrame, BranchFrame)
 
 
-def Kernel(block_num: Any, threads: Any = None, is_npu: bool = True) -> KernelFrame:
-    """Open the launch context: `with T.Kernel(blocks, is_npu=True) as (cid, vid)`."""
+def Kernel(block_num: Any, *more: Any, threads: Any = None, is_npu: bool = True) -> KernelFrame:
+    """Open the launch context: `with T.Kernel(blocks, is_npu=True) as (cid, vid)`. `threads` and
+    `is_npu` may follow by position."""
+    if len(more) == 1 and threads is None and _is_threads(more[0]):
+        threads = more[0]
+    elif len(more) == 2 and threads is None and _is_threads(more[0]) and isinstance(more[1], bool):
+        threads, is_npu = more
+    elif more:
+        raise _grid(block_num, *more)
     number = python_number(block_num)
     blocks = scalar_expr(block_num if number is None else number)
     if not blocks.dtype.is_integer:
@@ -62,7 +72,39 @@ def Kernel(block_num: Any, threads: Any = None, is_npu: bool = True) -> KernelFr
             "launch-target", f"is_npu is {is_npu!r}, expected True",
             "kernels here run on an NPU", "is_npu",
         )  # fmt: skip
-    return KernelFrame(blocks, _threads(threads))
+    return KernelFrame(blocks, _threads(threads), bool(more))
+
+
+def _is_threads(value: Any) -> bool:
+    return value is None or isinstance(value, (list, tuple)) or python_number(value) in (1, 2)
+
+
+def _grid(*sizes: Any) -> Fault:
+    """What a launch over more than one dimension is told, with the first index the fastest."""
+    message = f"a launch has one dimension, found {len(sizes)}"
+    return Fault("launch-grid", message, flat_grid(sizes), 1)
+
+
+def flat_grid(sizes: Sequence[Any]) -> str:
+    """How a grid is written as one dimension."""
+    numbers = [python_number(size) for size in sizes]
+    shown = [x if n is None else str(n) for n, x in zip(numbers, _SIZES, strict=False)]
+    indices, before = [], ""
+    for position, size in enumerate(shown):
+        index = f"cid // {before}" if before else "cid"
+        if before and " * " in before:
+            index = f"cid // ({before})"
+        indices.append(index if position == len(shown) - 1 else f"{index} % {size}")
+        before = f"{before} * {size}" if before else size
+    names = ", ".join(_INDICES[: len(shown)])
+    return (
+        f"write `T.Kernel({' * '.join(shown)}, is_npu=True) as (cid, vid)` and "
+        f"`{names} = {', '.join(indices)}`"
+    )
+
+
+_SIZES = ("gx", "gy", "gz")
+_INDICES = ("bx", "by", "bz")
 
 
 def _threads(value: Any) -> int | None:
@@ -73,7 +115,8 @@ def _threads(value: Any) -> int | None:
         raise Fault(
             "launch-threads",
             f"threads is {value!r}, expected 1 or 2",
-            "a launch has one dimension; threads counts the vector cores of a block",
+            "threads counts the vector cores of a block, not the elements they work on: leave it "
+            "out",
             "threads",
         )
     return int(number)

@@ -5,6 +5,7 @@ Names of other versions that lead to an operation of today are in `older_spellin
 
 from __future__ import annotations
 
+from tile_frontend.foreign_names import written_here
 from tile_ir import OPS
 
 REMOVED = {
@@ -15,7 +16,6 @@ REMOVED = {
     "dynamic": "write T.symbolic(name)",
     "dyn": "write T.symbolic(name)",
     "vectorized": "write T.Parallel",
-    "thread_binding": "T.Kernel yields the block and lane indices",
     "reduce_abssum": "take T.tile.abs first, then T.reduce_sum",
     "reduce_absmax": "take T.tile.abs first, then T.reduce_max",
     "block": "write `with T.Kernel(...)`",
@@ -43,9 +43,9 @@ def advice(module: str, name: str) -> str | None:
     if module in ("tile_frontend", "tilelang.language"):
         if opdef is not None and opdef.namespace == "tile":
             return f"write T.tile.{name}"
-        return REMOVED.get(name)
+        return REMOVED.get(name) or written_here(name)
     if module == "tile_frontend.tile":
         if opdef is not None and opdef.namespace == "":
             return f"write T.{name}"
-        return REMOVED_OF_TILE.get(name)
+        return REMOVED_OF_TILE.get(name) or written_here(name)
     return None

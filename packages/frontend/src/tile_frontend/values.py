@@ -9,7 +9,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from tile_frontend.dtype_names import DataType
 from tile_frontend.faults import Fault
@@ -232,6 +232,9 @@ class Tile:
     buffer is made when it is named or first needed."""
 
     __slots__ = ("_buffer", "dims", "element", "loc", "memory")
+    # NumPy and iteration would take its elements one by one.
+    __array_ufunc__ = None
+    __iter__ = None
 
     def __init__(
         self, memory: Memory, element: DType, dims: tuple[Expr, ...], loc: Loc,
@@ -271,6 +274,9 @@ class Tile:
     def dtype(self) -> DataType:
         return DataType(self.element.name)
 
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError("a buffer is no array of the host")
+
     @property
     def shape(self) -> tuple[Any, ...]:
         return tuple(as_python(d) for d in self.dims)
@@ -292,6 +298,7 @@ class Tile:
 class View:
     """A slice of a buffer."""
 
+    __array_ufunc__: ClassVar[None] = None
     region: Region
 
     @property

@@ -52,6 +52,12 @@ class Job:
     options: PassOptions
     backend: Backend
 
+    @property
+    def compiled(self) -> Func:
+        """The function with all that it leaves to the compiler."""
+        automatic = self.func.automatic | frozenset(self.options.automatic)
+        return replace(self.func, automatic=automatic)
+
 
 @dataclass(frozen=True, slots=True)
 class Built:
@@ -144,7 +150,7 @@ def _load_entry(job: Job, folder: Path) -> Built | None:
         if _wants_proof() and not meta.get("proven"):
             return None
         signature = Signature.from_json(meta["signature"])
-        launch = job.backend.load(files, signature, job.func, job.target)
+        launch = job.backend.load(files, signature, job.compiled, job.target)
     except (OSError, ValueError, KeyError, TypeError, BuildError):
         return None
     return Built(files, signature, launch, Timings(load=time.perf_counter() - started, cached=True))
@@ -232,7 +238,7 @@ class _Steps:
         clock = _Clock()
         files = KernelFiles(folder)
         assert self.signature is not None, "write() ran"
-        launch = self.job.backend.load(files, self.signature, self.job.func, self.job.target)
+        launch = self.job.backend.load(files, self.signature, self.job.compiled, self.job.target)
         timings = replace(self.timings, load=clock.lap())
         return Built(files, self.signature, launch, timings, self.lowered, owner)
 

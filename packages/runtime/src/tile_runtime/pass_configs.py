@@ -103,6 +103,18 @@ def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
     )
 
 
+# What leaves the order of pipes to the compiler, and that of cores; of these the second key needs
+# the first.
+PIPE_ORDER = (PassConfigKey.TL_ASCEND_AUTO_SYNC,)
+CORE_ORDER = (PassConfigKey.TL_ASCEND_AUTO_CV_COMBINE, PassConfigKey.TL_ASCEND_AUTO_CV_SYNC)
+
+
+def asked_with(*keys: PassConfigKey) -> str:
+    """How a script asks for them."""
+    named = ", ".join(f'"{key.value}": True' for key in keys)
+    return f"pass_configs={{{named}}}"
+
+
 def options_text(automatic: frozenset[Automatic]) -> str:
     """What a kernel leaves to the compiler, by the keys that ask for it, and which switches of the
     environment have a part in how it is compiled."""

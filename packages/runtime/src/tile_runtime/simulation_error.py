@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from tile_ir import Diagnostic, Func, Loc, TileError
-from tile_ir.expr import walk as walk_expression
-from tile_ir.walk import expressions, walk
+from tile_ir import Automatic, Diagnostic, Func, Loc, TileError
+from tile_ir.launch_indices import own_block_part, own_lane_part, uses_block, uses_lane
 from tile_runtime.buffer_names import name_buffers
+from tile_runtime.pass_configs import CORE_ORDER, PIPE_ORDER, asked_with
 
 # The file may be a cell or a line typed at a prompt, such as `<ipython-input-3-...>`.
 _COMMENT = re.compile(r"//\s*(?P<file>\S.*?):(?P<line>\d+)(?::(?P<column>\d+))?\s*$")
@@ -57,14 +57,14 @@ def simulation_error(fault: Fault, source: Path, func: Func) -> SimulationError:
     """The error for a fault of the kernel whose emitted C++ is in `source`."""
     lines = source.read_text().splitlines() if source.is_file() else []
     loc = python_place(lines, fault.line, func) if _same_file(fault.file, source) else None
-    text = _in_the_language(_with_python_places(fault.text, source, lines, func))
+    text = _in_the_language(_with_python_places(fault.text, source, lines, func), func)
     ours = _same_file(fault.file, source)
     # The folder is named by a hash, and what is in it is told by `kernel.srcpath`.
     place = f"{source.name if ours else fault.file}:{fault.line}" if fault.file else "no C++ line"
     if ours:  # the library was compiled in a folder that has been renamed since
         fault = replace(fault, file=str(source))
     message = f"{text} ({fault.api}, block {fault.block}, {fault.core}, {place})"
-    hint = _in_the_language(_hint(fault, func)) or None
+    hint = _hint(fault, func) or None
     return SimulationError(fault, message, loc or func.loc, hint, func.sources)
 
 
@@ -75,27 +75,30 @@ def simulation_warning(fault: Fault, source: Path, func: Func) -> Diagnostic:
     return replace(error.diagnostic, message=text, severity="warning")
 
 
-# Between the vector cores of a block.
+# Between the vector cores of a block, between pipes of a core, between the cores of a block, and
+# between blocks.
 _LANES = re.compile(r"CrossCoreSetFlag<1, ")
-_OWN_PART = (
-    "index by GetSubBlockIdx(), or guard with `if (GetSubBlockIdx() == 0)`, so that each vector "
-    "core has its own part"
-)
+_PIPES = re.compile(r"\b(SetFlag<HardEvent|PipeBarrier<)")
+_CORES = re.compile(r"CrossCoreSetFlag<2, ")
+_BLOCKS = re.compile(r"^give each block its own bytes")
 
 
 def _hint(fault: Fault, func: Func) -> str:
-    """What the simulator advises, unless the kernel never asks which of its two vector cores it is:
-    then both do all of the work, and no order between them makes that right."""
-    if _LANES.search(fault.hint) and not _uses_lane(func):
-        return _OWN_PART
-    return fault.hint
-
-
-def _uses_lane(func: Func) -> bool:
-    lane = func.launch.lane
-    return any(
-        lane in walk_expression(e) for stmt in walk(func.launch.body) for e in expressions(stmt)
-    )
+    """What the simulator advises, in the words of the language. A kernel that never asks which of
+    its vector cores or blocks it is has each of them do all of the work, and no order between them
+    makes that right. Where the order of a kernel is its own, the compiler can make it."""
+    if _LANES.search(fault.hint) and not uses_lane(func):
+        return own_lane_part(func)
+    if _BLOCKS.search(fault.hint) and not uses_block(func):
+        return own_block_part(func)
+    hint = _in_the_language(fault.hint, func)
+    if fault.kind != "race":
+        return hint
+    if _PIPES.search(fault.hint) and Automatic.SYNC not in func.automatic:
+        return f"{hint}; or leave it to the compiler: {asked_with(*PIPE_ORDER)}"
+    if _CORES.search(fault.hint) and Automatic.CROSS not in func.automatic:
+        return f"{hint}; or leave it to the compiler: {asked_with(*CORE_ORDER)}"
+    return hint
 
 
 def python_place(lines: list[str], number: int, func: Func) -> Loc | None:
@@ -135,18 +138,22 @@ _CALLS = (
      lambda m: f'T.set_cross_flag("{m[2].lower()}", {m[3]}, mode={m[1]})'),
     (r"CrossCoreWaitFlag\((\w+)\)", lambda m: f"T.wait_cross_flag({m[1]})"),
     (r"SyncAll\(\)", lambda m: "T.sync_all()"),
-    (r"index by GetSubBlockIdx\(\), or guard with `if \(GetSubBlockIdx\(\) == 0\)`, so that each "
-     r"vector core has its own part",
-     lambda m: "index by `vid`, or guard with `if vid == 0`, or write `threads=2`"),
-    (r"index by GetSubBlockIdx\(\):", lambda m: "index by `vid` or write `threads=2`:"),
-    (r"by GetBlockIdx\(\)", lambda m: "by `cid`"),
 )  # fmt: skip
+_OWN_PART = (
+    "index by GetSubBlockIdx(), or guard with `if (GetSubBlockIdx() == 0)`, so that each vector "
+    "core has its own part"
+)
 
 
-def _in_the_language(hint: str) -> str:
+def _in_the_language(text: str, func: Func) -> str:
     for pattern, words in _CALLS:
-        hint = re.sub(pattern, words, hint)
-    return hint
+        text = re.sub(pattern, words, text)
+    lane, block = func.launch.lane.name, func.launch.block.name
+    return (
+        text.replace(_OWN_PART, own_lane_part(func))
+        .replace("index by GetSubBlockIdx():", f"index by `{lane}` or write `threads=2`:")
+        .replace("by GetBlockIdx()", f"by `{block}`")
+    )
 
 
 def _same_file(reported: str, source: Path) -> bool:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
-from tile_ir import TileError
+from tile_ir import Automatic, Diagnostic, Func, TileError
 from tile_runtime.cli.kernel_argument import (
     add_kernel_arguments,
     parse_arguments,
     read_kernel,
     tell,
 )
+from tile_runtime.pass_configs import CORE_ORDER, PIPE_ORDER, asked_with
 
 
 def add_parser(commands: Any) -> None:
@@ -52,6 +54,7 @@ def run(options: argparse.Namespace) -> int:
         tell(kernel, source)
     for finding in found:
         print(finding.render(func.sources))
+    _advise(func, found)
     count = len(found)
     print(
         f"{func.name}: {count} finding{'' if count == 1 else 's'}"
@@ -59,3 +62,13 @@ def run(options: argparse.Namespace) -> int:
         else f"{func.name}: in order"
     )
     return 1 if any(finding.severity == "error" for finding in found) else 0
+
+
+def _advise(func: Func, found: Sequence[Diagnostic]) -> None:
+    """Once for all findings: the compiler can make the order that is missing."""
+    for flag, left, keys in (
+        ("T.set_flag", Automatic.SYNC, PIPE_ORDER),
+        ("T.set_cross_flag", Automatic.CROSS, CORE_ORDER),
+    ):
+        if left not in func.automatic and any(flag in (f.hint or "") for f in found):
+            print(f"hint: {asked_with(*keys)} leaves this order to the compiler")

@@ -25,6 +25,7 @@ from tile_ir.check_sync.across.streams import NAMES, Stream, signals, streams_of
 from tile_ir.check_sync.across.values import Values
 from tile_ir.diagnostics import Diagnostic
 from tile_ir.expr import Var
+from tile_ir.launch_indices import own_lane_part, uses_lane
 from tile_ir.nodes import Buffer, Func, Op, Region, Store
 from tile_ir.walk import Ranges, launch_ranges
 from tile_ir.walk import walk as walk_statements
@@ -79,14 +80,17 @@ class _Proof:
         self.shape = shape_of(streams)
         names = {p for p in func.params if isinstance(p, Var)} | {func.launch.block, *func.symbols}
         self.accesses = Accesses(self.known, Samples(names, self.known), self.shape.period)
-        self.partly = Findings()
+        self.partly = self.no_findings()
+
+    def no_findings(self) -> Findings:
+        return Findings(own_lane_part(self.func), not uses_lane(self.func))
 
     def attempt(
         self, statements: int, reduced: bool = False, depth: Depth = Depth.SHORT
     ) -> Findings | None:
         """What is found on all ways; None if the budget does not last."""
         self.accesses.tries.clear()
-        findings, budget, path = Findings(), Budget(statements), Path(self.known)
+        findings, budget, path = self.no_findings(), Budget(statements), Path(self.known)
         for _ in range(MOST_WAYS):
             try:
                 self._way(path, findings, budget, reduced, depth)
@@ -103,7 +107,7 @@ class _Proof:
     ) -> None:
         while True:
             # What a choice fixes is not known before it is made: begin again with it.
-            trial = Findings()
+            trial = self.no_findings()
             run = BlockRun(
                 self.streams,
                 path,

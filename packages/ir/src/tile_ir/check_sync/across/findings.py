@@ -19,9 +19,12 @@ MOST_FINDINGS = 200
 class Findings:
     """Each once, however many ways lead to it. `way` is the one at hand, in words, `certain`
     says whether all cores surely take it together, and `growing` whether some counter rises with
-    every round of a loop."""
+    every round of a loop. `own_part` is what gives a vector core its own work, and `alike` whether
+    the kernel never asks which one it is."""
 
-    def __init__(self) -> None:
+    def __init__(self, own_part: str, alike: bool) -> None:
+        self.own_part = own_part
+        self.alike = alike
         self.found: dict[tuple[object, ...], Diagnostic] = {}
         self.unsure: dict[tuple[object, ...], Diagnostic] = {}
         self.way = ""
@@ -69,7 +72,7 @@ class Findings:
             "cross-sync-missing",
             f"{_who(two)} {does} `{name}` before line {one.stmt.loc.line}, where {_who(one)} "
             f"{did} it, is surely complete ({met.kind}{where})",
-            _signal(one, two),
+            self.own_part if self.alike and one.core and two.core else _signal(one, two),
         )
 
     def redundant(self, stmt: Stmt, name: str) -> None:
@@ -78,7 +81,7 @@ class Findings:
             stmt.loc,
             "redundant-store",
             f"both vector cores store the same part of `{name}` here",
-            "index by the number of the vector core, or let one of them store",
+            self.own_part,
             "warning",
         )
 

@@ -1,0 +1,37 @@
+"""Whether a kernel asks which block and which vector core it runs on, and what to write where it
+does not: then all of them do the same work, and no order between them makes that right."""
+
+from __future__ import annotations
+
+from tile_ir.expr import Var
+from tile_ir.expr import walk as walk_expression
+from tile_ir.nodes import Func
+from tile_ir.walk import expressions, walk
+
+
+def uses_lane(func: Func) -> bool:
+    """Whether anything depends on the number of the vector core."""
+    return _uses(func, func.launch.lane)
+
+
+def uses_block(func: Func) -> bool:
+    """Whether anything depends on the number of the block."""
+    return _uses(func, func.launch.block)
+
+
+def own_lane_part(func: Func) -> str:
+    """What gives each vector core its own part of the work."""
+    lane = func.launch.lane.name
+    return f"index by `{lane}`, or guard with `if {lane} == 0`, or write `threads=2`"
+
+
+def own_block_part(func: Func) -> str:
+    """What gives each block its own part of the work."""
+    block = func.launch.block.name
+    return f"index by `{block}`, or guard with `if {block} == 0`, or launch one block"
+
+
+def _uses(func: Func, index: Var) -> bool:
+    return any(
+        index in walk_expression(e) for stmt in walk(func.launch.body) for e in expressions(stmt)
+    )
