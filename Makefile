@@ -40,7 +40,8 @@ endif
 timing: setup ## model every published measurement, some minutes; the table goes to docs/time_model.md
 	$(BIN)/python tests/timing/compare.py --full --write
 
-docs: setup ## write the generated pages and outputs, then check all documents
+docs: setup ## write the type stubs, generated pages and outputs, then check all documents
+	$(BIN)/python docs/stubs.py
 	$(BIN)/python docs/generate.py
 	$(PYTEST) tests/docs
 
@@ -81,7 +82,8 @@ $(BIN)/python:
 $(STAMP): constraints.txt Makefile $(PACKAGES:%=packages/%/pyproject.toml) packages/runtime/setup.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet -c constraints.txt setuptools wheel pybind11
 	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation \
-	  $(PACKAGES:%=-e packages/%) pytest pytest-xdist hypothesis mypy ruff
+	  $(PACKAGES:%=-e packages/%) pytest pytest-xdist hypothesis \
+	  mypy ruff jedi 'pyright[nodejs]'
 	@touch $@
 
 .PHONY: help setup demo test check bench conformance timing docs vendor-check sanitize fuzz fuzz-simulator matrix bless clean

@@ -7,7 +7,7 @@ import tile_frontend as T
 
 
 @T.jit(out_idx=[-1])
-def vector_add(M, N, block_M, dtype="float32"):
+def vector_add(M: int, N: int, block_M: int, dtype: str = "float32") -> T.PrimFunc:
     rows = block_M // 2  # each vector core of a block takes half of its rows
     tile_rows = 8
 
@@ -16,7 +16,7 @@ def vector_add(M, N, block_M, dtype="float32"):
         A: T.Tensor((M, N), dtype),
         B: T.Tensor((M, N), dtype),
         C: T.Tensor((M, N), dtype),
-    ):
+    ) -> None:
         with T.Kernel(T.ceildiv(M, block_M), is_npu=True) as (cid, vid):
             a = T.alloc_ub((tile_rows, N), dtype)
             b = T.alloc_ub((tile_rows, N), dtype)
@@ -34,7 +34,7 @@ def vector_add(M, N, block_M, dtype="float32"):
     return add
 
 
-def main():
+def main() -> None:
     torch.manual_seed(0)
     M, N = 1024, 1024
     a, b = torch.randn(M, N), torch.randn(M, N)

@@ -10,7 +10,10 @@ import tile_frontend as T
 
 
 @T.jit(out_idx=[-1])
-def gemm(M, N, K, block_M, block_N, block_K, dtype="float16", accum_dtype="float32"):
+def gemm(
+    M: int, N: int, K: int, block_M: int, block_N: int, block_K: int, dtype: str = "float16",
+    accum_dtype: str = "float32",
+) -> T.PrimFunc:  # fmt: skip
     m_tiles, n_tiles = T.cdiv(M, block_M), T.cdiv(N, block_N)
 
     @T.prim_func
@@ -18,7 +21,7 @@ def gemm(M, N, K, block_M, block_N, block_K, dtype="float16", accum_dtype="float
         A: T.Tensor((M, K), dtype),
         B: T.Tensor((K, N), dtype),
         C: T.Tensor((M, N), dtype),
-    ):
+    ) -> None:
         with T.Kernel(m_tiles * n_tiles, is_npu=True) as (cid, _):
             bx = cid // n_tiles
             by = cid % n_tiles
@@ -37,7 +40,7 @@ def gemm(M, N, K, block_M, block_N, block_K, dtype="float16", accum_dtype="float
     return gemm_kernel
 
 
-def main():
+def main() -> None:
     torch.manual_seed(0)
     M = N = K = 1024
     a, b = torch.randn(M, K).half(), torch.randn(K, N).half()

@@ -13,22 +13,29 @@ import tile_frontend as T
 
 @T.jit(out_idx=[-1])
 def gemm_intrinsic(
-    M, N, K, block_M, block_N, block_K, tile_K, cores, dtype="float16", accum_dtype="float32"
-):
+    M: int, N: int, K: int, block_M: int, block_N: int, block_K: int, tile_K: int, cores: int,
+    dtype: str = "float16", accum_dtype: str = "float32",
+) -> T.PrimFunc:
     m_tiles, n_tiles = T.cdiv(M, block_M), T.cdiv(N, block_N)
     tiles = m_tiles * n_tiles
     k_steps = T.cdiv(K, block_K)
     slots = 2
 
     @T.macro
-    def load_block(A, B, a_l1, b_l1, bx, by, k, slot):
+    def load_block(
+        A: T.Tensor, B: T.Tensor, a_l1: T.Tensor, b_l1: T.Tensor, bx: int, by: int, k: int,
+        slot: int,
+    ) -> None:  # fmt: skip
         T.wait_flag("mte1", "mte2", slot)
         T.copy(A[bx * block_M, k * block_K], a_l1[slot, :, :])
         T.copy(B[k * block_K, by * block_N], b_l1[slot, :, :])
         T.set_flag("mte2", "mte1", slot)
 
     @T.macro
-    def multiply_tile(a_l1, b_l1, a_l0, b_l0, c_l0, slot, part, init):
+    def multiply_tile(
+        a_l1: T.Tensor, b_l1: T.Tensor, a_l0: T.Tensor, b_l0: T.Tensor, c_l0: T.Tensor, slot: int,
+        part: int, init: int,
+    ) -> None:  # fmt: skip
         side = part % slots
         T.wait_flag("m", "mte1", side)
         T.copy(a_l1[slot, :, part * tile_K : (part + 1) * tile_K], a_l0[side, :, :])
@@ -43,7 +50,7 @@ def gemm_intrinsic(
         A: T.Tensor((M, K), dtype),
         B: T.Tensor((K, N), dtype),
         C: T.Tensor((M, N), dtype),
-    ):
+    ) -> None:
         with T.Kernel(cores, is_npu=True) as (cid, _):
             a_l1 = T.alloc_L1((slots, block_M, block_K), dtype)
             b_l1 = T.alloc_L1((slots, block_K, block_N), dtype)
@@ -86,7 +93,7 @@ def gemm_intrinsic(
     return gemm_kernel
 
 
-def main():
+def main() -> None:
     torch.manual_seed(0)
     for M, N, K, cores in ((1024, 1024, 1024, 24), (1024, 2048, 512, 20)):
         a, b = torch.randn(M, K).half(), torch.randn(K, N).half()

@@ -11,13 +11,13 @@ import tile_frontend as T
 
 
 @T.jit(out_idx=[-1])
-def online_softmax(M, N, rows, block_N, dtype):
+def online_softmax(M: int, N: int, rows: int, block_N: int, dtype: str) -> T.PrimFunc:
     blocks = T.cdiv(M, 2 * rows)
     steps = T.cdiv(N, block_N)
     accum = "float32"
 
     @T.macro
-    def load_tile(X, raw, x, row, column):
+    def load_tile(X: T.Tensor, raw: T.Tensor, x: T.Tensor, row: int, column: int) -> None:
         if dtype == accum:
             T.copy(X[row, column], x, pad_value=-T.infinity(accum))
             T.barrier_all()
@@ -28,7 +28,7 @@ def online_softmax(M, N, rows, block_N, dtype):
             T.pipe_barrier("v")
 
     @T.macro
-    def exp_of_difference(x, wide, peak):
+    def exp_of_difference(x: T.Tensor, wide: T.Tensor, peak: T.Tensor) -> None:
         T.tile.broadcast(wide, peak, axis=1)
         T.pipe_barrier("v")
         T.tile.sub(x, x, wide)
@@ -37,7 +37,7 @@ def online_softmax(M, N, rows, block_N, dtype):
         T.pipe_barrier("v")
 
     @T.prim_func
-    def softmax(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
+    def softmax(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)) -> None:
         with T.Kernel(blocks, is_npu=True) as (cid, vid):
             raw = T.alloc_ub((rows, block_N), dtype)
             x = T.alloc_ub((rows, block_N), accum)
@@ -88,7 +88,7 @@ def online_softmax(M, N, rows, block_N, dtype):
     return softmax
 
 
-def main():
+def main() -> None:
     torch.manual_seed(0)
     # Float: e ** (x - max) is off by the rounding of the difference, about an ulp of the largest x.
     tolerances = {"float32": 4e-6, "float16": 1e-3, "bfloat16": 8e-3}

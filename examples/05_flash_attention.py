@@ -15,7 +15,10 @@ SCORES_READY, PROBABILITIES_READY, OUTPUT_READY = 0, 1, 2
 
 
 @T.jit(out_idx=[3], workspace_idx=[4, 5, 6])
-def flash_attention(B, H, S, D, block_M, block_N, dtype="float16", accum="float32"):
+def flash_attention(
+    B: int, H: int, S: int, D: int, block_M: int, block_N: int, dtype: str = "float16",
+    accum: str = "float32",
+) -> T.PrimFunc:  # fmt: skip
     query_tiles = T.cdiv(S, block_M)
     blocks = B * H * query_tiles
     steps = T.cdiv(S, block_N)
@@ -31,7 +34,7 @@ def flash_attention(B, H, S, D, block_M, block_N, dtype="float16", accum="float3
         scores: T.Tensor((blocks, block_M, block_N), accum),
         probabilities: T.Tensor((blocks, block_M, block_N), dtype),
         partial: T.Tensor((blocks, block_M, D), accum),
-    ):
+    ) -> None:
         with T.Kernel(blocks, is_npu=True) as (cid, vid):
             first = cid % query_tiles * block_M
             head = cid // query_tiles % H
@@ -131,7 +134,7 @@ def flash_attention(B, H, S, D, block_M, block_N, dtype="float16", accum="float3
     return attention
 
 
-def main():
+def main() -> None:
     torch.manual_seed(0)
     B, H, S, D = 1, 2, 512, 128
     q, k, v = (torch.randn(B, H, S, D).half() for _ in range(3))

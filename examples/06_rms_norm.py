@@ -12,7 +12,9 @@ import tile_frontend as T
 
 
 @T.jit(out_idx=[2], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
-def rms_norm(M, N, rows, cores, eps=1e-6, dtype="float16"):
+def rms_norm(
+    M: int, N: int, rows: int, cores: int, eps: float = 1e-6, dtype: str = "float16"
+) -> T.PrimFunc:
     blocks = T.cdiv(M, rows)
     lanes = 2 * cores
     width = T.cdiv(N, 16) * 16  # rows in ub start at multiples of 32 bytes
@@ -24,7 +26,7 @@ def rms_norm(M, N, rows, cores, eps=1e-6, dtype="float16"):
         X: T.Tensor((M, N), dtype),
         W: T.Tensor((1, N), dtype),
         Y: T.Tensor((M, N), dtype),
-    ):
+    ) -> None:
         with T.Kernel(cores, is_npu=True) as (cid, vid):
             raw = T.alloc_ub((slots, rows, width), dtype)
             done = T.alloc_ub((slots, rows, width), dtype)
@@ -63,7 +65,7 @@ def rms_norm(M, N, rows, cores, eps=1e-6, dtype="float16"):
     return norm
 
 
-def main():
+def main() -> None:
     torch.manual_seed(0)
     for M, N, rows, cores in ((2048, 1024, 8, 24), (333, 1001, 8, 7)):
         x, w = torch.randn(M, N).half(), torch.randn(1, N).half()

@@ -14,7 +14,9 @@ import tile_frontend as T
 
 
 @T.jit(out_idx=[1], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
-def gelu_mul(M, N, rows, block_N, cores, dtype="float16"):
+def gelu_mul(
+    M: int, N: int, rows: int, block_N: int, cores: int, dtype: str = "float16"
+) -> T.PrimFunc:
     column_tiles = T.cdiv(N, block_N)
     tiles = T.cdiv(M, rows) * column_tiles
     lanes = 2 * cores
@@ -23,7 +25,7 @@ def gelu_mul(M, N, rows, block_N, cores, dtype="float16"):
     slope = 2.0 * math.sqrt(2.0 / math.pi)
 
     @T.macro
-    def gelu(x, y):
+    def gelu(x: T.Tensor, y: T.Tensor) -> None:
         T.tile.mul(y, x, x)
         T.tile.mul(y, y, -slope * 0.044715)
         T.tile.add(y, y, -slope)
@@ -33,7 +35,7 @@ def gelu_mul(M, N, rows, block_N, cores, dtype="float16"):
         T.tile.div(x, x, y)
 
     @T.prim_func
-    def gate(X: T.Tensor((M, 2 * N), dtype), Y: T.Tensor((M, N), dtype)):
+    def gate(X: T.Tensor((M, 2 * N), dtype), Y: T.Tensor((M, N), dtype)) -> None:
         with T.Kernel(cores, is_npu=True) as (cid, vid):
             left = T.alloc_ub((slots, rows, block_N), dtype)
             right = T.alloc_ub((slots, rows, block_N), dtype)
@@ -60,7 +62,7 @@ def gelu_mul(M, N, rows, block_N, cores, dtype="float16"):
     return gate
 
 
-def main():
+def main() -> None:
     torch.manual_seed(0)
     for M, N, rows, block_N, cores in ((1024, 1024, 8, 512, 24), (301, 1400, 16, 256, 5)):
         x = torch.randn(M, 2 * N).half()

@@ -13,7 +13,9 @@ import tile_frontend as T
 
 
 @T.jit(out_idx=[4], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
-def rope(tokens, heads, D, longest, block, cores, dtype="float16"):
+def rope(
+    tokens: int, heads: int, D: int, longest: int, block: int, cores: int, dtype: str = "float16"
+) -> T.PrimFunc:
     blocks = T.cdiv(tokens, block)
     lanes = 2 * cores
     rows = block * heads
@@ -28,7 +30,7 @@ def rope(tokens, heads, D, longest, block, cores, dtype="float16"):
         Cos: T.Tensor((longest, half), accum),
         Sin: T.Tensor((longest, half), accum),
         Y: T.Tensor((tokens * heads, D), dtype),
-    ):
+    ) -> None:
         with T.Kernel(cores, is_npu=True) as (cid, vid):
             position = T.alloc_ub((slots, block), "int32")
             raw_a = T.alloc_ub((slots, rows, half), dtype)
@@ -78,7 +80,7 @@ def rope(tokens, heads, D, longest, block, cores, dtype="float16"):
     return turn
 
 
-def main():
+def main() -> None:
     torch.manual_seed(0)
     longest = 4096
     for tokens, heads, D, block, cores in ((768, 8, 128, 8, 24), (203, 3, 64, 8, 5)):

@@ -12,7 +12,9 @@ import tile_frontend as T
 
 
 @T.jit(out_idx=[2], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
-def cross_entropy(M, N, rows, block_N, cores, dtype="float16"):
+def cross_entropy(
+    M: int, N: int, rows: int, block_N: int, cores: int, dtype: str = "float16"
+) -> T.PrimFunc:
     blocks = T.cdiv(M, rows)
     steps = T.cdiv(N, block_N)
     lanes = 2 * cores
@@ -25,7 +27,7 @@ def cross_entropy(M, N, rows, block_N, cores, dtype="float16"):
         X: T.Tensor((M, N), dtype),
         Label: T.Tensor((M,), "int32"),
         Loss: T.Tensor((M,), accum),
-    ):
+    ) -> None:
         with T.Kernel(cores, is_npu=True) as (cid, vid):
             raw = T.alloc_ub((slots, rows, block_N), dtype)
             x = T.alloc_ub((rows, block_N), accum)
@@ -80,7 +82,7 @@ def cross_entropy(M, N, rows, block_N, cores, dtype="float16"):
     return loss
 
 
-def main():
+def main() -> None:
     torch.manual_seed(0)
     for M, N, rows, block_N, cores in ((512, 4096, 16, 512, 16), (203, 5003, 16, 512, 5)):
         x = (torch.randn(M, N) * 2).half()

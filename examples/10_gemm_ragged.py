@@ -14,8 +14,9 @@ import tile_frontend as T
 
 @T.jit(out_idx=[-1], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
 def gemm_ragged(
-    M, N, K, block_M, block_N, block_K, tile_K, cores, dtype="float16", accum_dtype="float32"
-):
+    M: int, N: int, K: int, block_M: int, block_N: int, block_K: int, tile_K: int, cores: int,
+    dtype: str = "float16", accum_dtype: str = "float32",
+) -> T.PrimFunc:
     n_tiles = T.cdiv(N, block_N)
     tiles = T.cdiv(M, block_M) * n_tiles
     slots = 2
@@ -25,7 +26,7 @@ def gemm_ragged(
         A: T.Tensor((M, K), dtype),
         B: T.Tensor((K, N), dtype),
         C: T.Tensor((M, N), dtype),
-    ):
+    ) -> None:
         with T.Kernel(cores, is_npu=True) as (cid, _):
             a_l1 = T.alloc_L1((slots, block_M, block_K), dtype)
             b_l1 = T.alloc_L1((slots, block_K, block_N), dtype)
@@ -58,7 +59,7 @@ def gemm_ragged(
     return gemm_kernel
 
 
-def main():
+def main() -> None:
     torch.manual_seed(0)
     for M, N, K, cores in ((1000, 1000, 1000, 24), (517, 389, 611, 5), (77, 1023, 1, 3)):
         a, b = torch.randn(M, K).half(), torch.randn(K, N).half()

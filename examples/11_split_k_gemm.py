@@ -11,7 +11,10 @@ import tile_frontend as T
 
 
 @T.jit(pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
-def split_k_gemm(M, N, K, block_M, block_N, block_K, splits, dtype="float16", accum="float32"):
+def split_k_gemm(
+    M: int, N: int, K: int, block_M: int, block_N: int, block_K: int, splits: int,
+    dtype: str = "float16", accum: str = "float32",
+) -> T.PrimFunc:  # fmt: skip
     n_tiles = T.cdiv(N, block_N)
     tiles = T.cdiv(M, block_M) * n_tiles
     steps = T.cdiv(K, block_K)
@@ -23,7 +26,7 @@ def split_k_gemm(M, N, K, block_M, block_N, block_K, splits, dtype="float16", ac
         A: T.Tensor((M, K), dtype),
         B: T.Tensor((N, K), dtype),
         C: T.Tensor((M, N), accum),
-    ):
+    ) -> None:
         with T.Kernel(tiles * splits, is_npu=True) as (cid, _):
             a_l1 = T.alloc_L1((slots, block_M, block_K), dtype)
             b_l1 = T.alloc_L1((slots, block_N, block_K), dtype)
@@ -51,14 +54,14 @@ def split_k_gemm(M, N, K, block_M, block_N, block_K, splits, dtype="float16", ac
     return gemm_kernel
 
 
-def product(kernel, a, b):
+def product(kernel: T.JITKernel, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """The kernel adds to its last argument."""
     c = torch.zeros(a.shape[0], b.shape[0])
     kernel(a, b, c)
     return c
 
 
-def main():
+def main() -> None:
     torch.manual_seed(0)
     for M, N, K, splits in ((256, 256, 8192, 6), (100, 200, 5000, 7)):
         a, b = torch.randn(M, K).half(), torch.randn(N, K).half()

@@ -12,7 +12,7 @@ import tile_frontend as T
 
 
 @T.jit(out_idx=[2], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
-def top_k(queries, N, K, D, cores, dtype="float32"):
+def top_k(queries: int, N: int, K: int, D: int, cores: int, dtype: str = "float32") -> T.PrimFunc:
     lanes = 2 * cores
     width = T.cdiv(N, 32) * 32  # sorting works on groups of 32
     slots = 2
@@ -22,7 +22,7 @@ def top_k(queries, N, K, D, cores, dtype="float32"):
         Score: T.Tensor((queries, N), dtype),
         Table: T.Tensor((N, D), dtype),
         Y: T.Tensor((queries, D), dtype),
-    ):
+    ) -> None:
         with T.Kernel(cores, is_npu=True) as (cid, vid):
             score = T.alloc_ub((slots, 1, width), dtype)
             rows = T.alloc_ub((slots, K, D), dtype)
@@ -61,7 +61,7 @@ def top_k(queries, N, K, D, cores, dtype="float32"):
     return attend
 
 
-def main():
+def main() -> None:
     torch.manual_seed(0)
     for queries, N, K, D, cores in ((512, 1024, 16, 128, 24), (99, 1000, 8, 64, 5)):
         score, table = torch.randn(queries, N) * 2, torch.randn(N, D)

@@ -3,11 +3,18 @@
 import statistics
 import sys
 import time
+from collections.abc import Callable, Sequence
 
 import torch
 
+import tile_frontend as T
 
-def run_and_report(title, build, inputs, expected, tolerance, repeats=3, call=None):
+
+def run_and_report(
+    title: str, build: Callable[..., T.JITKernel], inputs: Sequence[torch.Tensor],
+    expected: torch.Tensor, tolerance: float, repeats: int = 3,
+    call: Callable[..., torch.Tensor] | None = None,
+) -> T.JITKernel:  # fmt: skip
     """Build a kernel, run it, compare; leaves the process with status 1 on a mismatch.
 
     `tolerance` is the largest allowed error, relative to the largest expected value; 0 asks for

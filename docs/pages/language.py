@@ -43,7 +43,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 # Names that belong to a family of operations without being one.
 BESIDE = {"reduce": ("reduce",)}
-NOT_SECTIONS = ("tile", "DataType")
+NOT_SECTIONS = ("tile", "DataType", "PrimFunc")
 INTRODUCTION = """\
 `import tile_frontend as T` is all a script needs; under `tile-ascend run` it is also
 `tilelang.language`. Everything here comes from the functions, the op table and the kernels of the

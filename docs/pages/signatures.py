@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import tile_frontend as T
-from tile_frontend.calls import MISSING, OpFunction, _default
-from tile_frontend.counted_call import COUNT_OPTIONAL, CountedFunction
 from tile_ir import OpDef
 from tile_runtime.cli.ops import language_name
 
@@ -32,19 +30,14 @@ def native(opdef: OpDef) -> Any:
 
 
 def parameters(opdef: OpDef) -> list[Parameter]:
-    function = native(opdef)
-    if isinstance(function, OpFunction):
-        variadic = {o.name for o in opdef.operands if o.variadic}
-        defaults = {n: _default(opdef, n) for n in function.parameters}
-        if needs_count(opdef):
-            defaults["count"] = MISSING
-        return [Parameter(n, d, d is MISSING, n in variadic) for n, d in defaults.items()]
-    return native_parameters(function)
+    return native_parameters(native(opdef))
 
 
 def needs_count(opdef: OpDef) -> bool:
     """Whether a script has to say how many elements are meant, although the record need not."""
-    return isinstance(native(opdef), CountedFunction) and opdef.name not in COUNT_OPTIONAL
+    return any(o.name == "count" and o.optional for o in opdef.operands) and any(
+        p.name == "count" and p.required for p in parameters(opdef)
+    )
 
 
 def native_parameters(function: Any) -> list[Parameter]:

@@ -16,13 +16,13 @@ import tile_frontend as T
 
 
 @T.jit(out_idx=[-1], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
-def cross_entropy(M, N, rows, dtype="float32"):
+def cross_entropy(M: int, N: int, rows: int, dtype: str = "float32") -> T.PrimFunc:
     @T.prim_func
     def kernel(
         X: T.Tensor((M, N), dtype),
         labels: T.Tensor((M,), "float32"),
         loss: T.Tensor((M,), dtype),
-    ):
+    ) -> None:
         with T.Kernel(M // rows, threads=2, is_npu=True) as cid:
             x = T.alloc_shared((rows, N), dtype)
             picked = T.alloc_shared((rows, N), dtype)
@@ -46,7 +46,7 @@ def cross_entropy(M, N, rows, dtype="float32"):
     return kernel
 
 
-def main():
+def main() -> None:
     torch.manual_seed(0)
     for M, N, rows in ((256, 1024, 16), (512, 512, 32)):
         x, labels = torch.randn(M, N), torch.randint(0, N, (M,))

@@ -16,7 +16,7 @@ import tile_frontend as T
 
 
 @T.jit(out_idx=[-1], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
-def int8_gemm(M, N, K, block_M, block_N, block_K):
+def int8_gemm(M: int, N: int, K: int, block_M: int, block_N: int, block_K: int) -> T.PrimFunc:
     n_tiles = N // block_N
 
     @T.prim_func
@@ -26,7 +26,7 @@ def int8_gemm(M, N, K, block_M, block_N, block_K):
         row_scale: T.Tensor((M,), "float32"),
         column_scale: T.Tensor((1, N), "float32"),
         C: T.Tensor((M, N), "float16"),
-    ):
+    ) -> None:
         with T.Kernel(M // block_M * n_tiles, threads=2, is_npu=True) as cid:
             row = cid // n_tiles * block_M
             column = cid % n_tiles * block_N
@@ -54,7 +54,7 @@ def int8_gemm(M, N, K, block_M, block_N, block_K):
     return kernel
 
 
-def main():
+def main() -> None:
     torch.manual_seed(0)
     M, N, K = 256, 512, 1024
     a = torch.randint(-128, 128, (M, K), dtype=torch.int8)

@@ -19,8 +19,9 @@ import tile_frontend as T
 
 @T.jit(out_idx=[3], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
 def flash_attention(
-    B, H, S, D, block_M, block_N, groups=1, causal=False, dtype="float16", accum="float32"
-):
+    B: int, H: int, S: int, D: int, block_M: int, block_N: int, groups: int = 1,
+    causal: bool = False, dtype: str = "float16", accum: str = "float32",
+) -> T.PrimFunc:
     query_tiles = S // block_M
     scale = 1.0 / math.sqrt(D)
 
@@ -30,7 +31,7 @@ def flash_attention(
         K: T.Tensor((B, H // groups, S, D), dtype),
         V: T.Tensor((B, H // groups, S, D), dtype),
         Output: T.Tensor((B, H, S, D), dtype),
-    ):
+    ) -> None:
         with T.Kernel(B * H * query_tiles, threads=2, is_npu=True) as cid:
             first = cid % query_tiles * block_M
             head = cid // query_tiles % H
@@ -94,12 +95,14 @@ def flash_attention(
     return attention
 
 
-def reference(q, k, v, groups, causal):
+def reference(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, groups: int, causal: bool
+) -> torch.Tensor:
     k, v = (x.float().repeat_interleave(groups, 1) for x in (k, v))
     return torch.nn.functional.scaled_dot_product_attention(q.float(), k, v, is_causal=causal)
 
 
-def main():
+def main() -> None:
     torch.manual_seed(0)
     for B, H, S, D, groups, causal in (
         (1, 4, 512, 128, 1, False),

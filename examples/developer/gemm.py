@@ -16,7 +16,10 @@ import tile_frontend as T
 
 
 @T.jit(out_idx=[-1], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
-def gemm(M, N, K, block_M, block_N, block_K, dtype="float16", accum="float32"):
+def gemm(
+    M: int, N: int, K: int, block_M: int, block_N: int, block_K: int, dtype: str = "float16",
+    accum: str = "float32",
+) -> T.PrimFunc:  # fmt: skip
     n_tiles = N // block_N
 
     @T.prim_func
@@ -24,7 +27,7 @@ def gemm(M, N, K, block_M, block_N, block_K, dtype="float16", accum="float32"):
         A: T.Tensor((M, K), dtype),
         B: T.Tensor((K, N), dtype),
         C: T.Tensor((M, N), dtype),
-    ):
+    ) -> None:
         with T.Kernel(M // block_M * n_tiles, threads=2, is_npu=True) as cid:
             row = cid // n_tiles * block_M
             column = cid % n_tiles * block_N
@@ -40,7 +43,7 @@ def gemm(M, N, K, block_M, block_N, block_K, dtype="float16", accum="float32"):
     return kernel
 
 
-def main():
+def main() -> None:
     torch.manual_seed(0)
     a, b = torch.randn(1024, 512).half(), torch.randn(512, 1024).half()
     run_and_report(

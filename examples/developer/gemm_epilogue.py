@@ -17,7 +17,10 @@ import tile_frontend as T
 
 
 @T.jit(out_idx=[-1], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
-def gemm_bias_relu(M, N, K, block_M, block_N, block_K, dtype="float16", accum="float32"):
+def gemm_bias_relu(
+    M: int, N: int, K: int, block_M: int, block_N: int, block_K: int, dtype: str = "float16",
+    accum: str = "float32",
+) -> T.PrimFunc:  # fmt: skip
     n_tiles = T.cdiv(N, block_N)
 
     @T.prim_func
@@ -26,7 +29,7 @@ def gemm_bias_relu(M, N, K, block_M, block_N, block_K, dtype="float16", accum="f
         B: T.Tensor((K, N), dtype),
         bias: T.Tensor((1, N), accum),
         C: T.Tensor((M, N), accum),
-    ):
+    ) -> None:
         with T.Kernel(T.cdiv(M, block_M) * n_tiles, threads=2, is_npu=True) as cid:
             row = cid // n_tiles * block_M
             column = cid % n_tiles * block_N
@@ -48,7 +51,7 @@ def gemm_bias_relu(M, N, K, block_M, block_N, block_K, dtype="float16", accum="f
     return kernel
 
 
-def main():
+def main() -> None:
     torch.manual_seed(0)
     for M, N, K in ((512, 512, 256), (517, 389, 611), (77, 1023, 1)):
         a, b, bias = torch.randn(M, K).half(), torch.randn(K, N).half(), torch.randn(1, N)

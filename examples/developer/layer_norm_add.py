@@ -12,7 +12,9 @@ import tile_frontend as T
 
 
 @T.jit(out_idx=[4, 5], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
-def layer_norm_add(M, N, rows, eps=1e-5, dtype="float32"):
+def layer_norm_add(
+    M: int, N: int, rows: int, eps: float = 1e-5, dtype: str = "float32"
+) -> T.PrimFunc:
     @T.prim_func
     def kernel(
         X: T.Tensor((M, N), dtype),
@@ -21,7 +23,7 @@ def layer_norm_add(M, N, rows, eps=1e-5, dtype="float32"):
         bias: T.Tensor((1, N), dtype),
         Y: T.Tensor((M, N), dtype),
         total: T.Tensor((M, N), dtype),
-    ):
+    ) -> None:
         with T.Kernel(T.cdiv(M, rows), threads=2, is_npu=True) as cid:
             x = T.alloc_shared((rows, N), dtype)
             r = T.alloc_shared((rows, N), dtype)
@@ -52,7 +54,7 @@ def layer_norm_add(M, N, rows, eps=1e-5, dtype="float32"):
     return kernel
 
 
-def main():
+def main() -> None:
     torch.manual_seed(0)
     for M, N, rows in ((512, 768, 16), (331, 512, 9)):
         x, r, w, b = (torch.randn(*s) for s in ((M, N), (M, N), (1, N), (1, N)))

@@ -12,7 +12,7 @@ import tile_frontend as T
 
 
 @T.jit(out_idx=[-1], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
-def rms_norm(M, N, rows, eps=1e-6, dtype="float16"):
+def rms_norm(M: int, N: int, rows: int, eps: float = 1e-6, dtype: str = "float16") -> T.PrimFunc:
     width = T.cdiv(N, 16) * 16
     accum = "float32"
 
@@ -21,7 +21,7 @@ def rms_norm(M, N, rows, eps=1e-6, dtype="float16"):
         X: T.Tensor((M, N), dtype),
         W: T.Tensor((1, N), dtype),
         Y: T.Tensor((M, N), dtype),
-    ):
+    ) -> None:
         with T.Kernel(T.cdiv(M, rows), threads=2, is_npu=True) as cid:
             raw = T.alloc_shared((rows, width), dtype)
             raw_weight = T.alloc_shared((1, width), dtype)
@@ -46,7 +46,7 @@ def rms_norm(M, N, rows, eps=1e-6, dtype="float16"):
     return kernel
 
 
-def main():
+def main() -> None:
     torch.manual_seed(0)
     for M, N, rows in ((1024, 1024, 16), (333, 1001, 9)):
         x, w = torch.randn(M, N).half(), torch.randn(1, N).half()

@@ -13,7 +13,7 @@ import tile_frontend as T
 
 
 @T.jit(out_idx=[-1], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
-def rope(tokens, heads, D, dtype="float32"):
+def rope(tokens: int, heads: int, D: int, dtype: str = "float32") -> T.PrimFunc:
     half = D // 2
 
     @T.prim_func
@@ -22,7 +22,7 @@ def rope(tokens, heads, D, dtype="float32"):
         cos: T.Tensor((tokens, half), dtype),
         sin: T.Tensor((tokens, half), dtype),
         Y: T.Tensor((tokens, heads, D), dtype),
-    ):
+    ) -> None:
         with T.Kernel(tokens, threads=2, is_npu=True) as cid:
             left = T.alloc_shared((heads, half), dtype)
             right = T.alloc_shared((heads, half), dtype)
@@ -43,7 +43,7 @@ def rope(tokens, heads, D, dtype="float32"):
     return kernel
 
 
-def main():
+def main() -> None:
     torch.manual_seed(0)
     for tokens, heads, D in ((128, 8, 128), (33, 5, 64)):
         x = torch.randn(tokens, heads, D)

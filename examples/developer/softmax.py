@@ -12,12 +12,12 @@ import tile_frontend as T
 
 
 @T.jit(out_idx=[-1], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
-def softmax(M, N, rows, dtype="float32"):
+def softmax(M: int, N: int, rows: int, dtype: str = "float32") -> T.PrimFunc:
     width = T.cdiv(N, 16) * 16  # rows start at multiples of 32 bytes
     accum = "float32"
 
     @T.prim_func
-    def kernel(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
+    def kernel(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)) -> None:
         with T.Kernel(T.cdiv(M, rows), threads=2, is_npu=True) as cid:
             raw = T.alloc_shared((rows, width), dtype)
             x = T.alloc_shared((rows, width), accum)
@@ -37,7 +37,7 @@ def softmax(M, N, rows, dtype="float32"):
     return kernel
 
 
-def main():
+def main() -> None:
     torch.manual_seed(0)
     for M, N, rows, dtype in ((1024, 512, 32, "float32"), (333, 1001, 7, "float16")):
         x = torch.randn(M, N).to(getattr(torch, dtype))

@@ -31,5 +31,8 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'tile_frontend' has no attribute {name!r}")
 
 
+__all__ = sorted({*NAMES, *HOST_NAMES})
+
+
 def __dir__() -> list[str]:
-    return sorted({*NAMES, *HOST_NAMES})
+    return list(__all__)

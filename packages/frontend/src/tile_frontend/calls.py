@@ -4,9 +4,11 @@ and handed back as a statement for the caller's expression statement to emit."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import Signature
 from itertools import takewhile
 from typing import Any
 
+from tile_frontend.call_signature import call_signature, help_text
 from tile_frontend.faults import Fault, reject
 from tile_frontend.first_elements import narrowed
 from tile_frontend.older_spellings import OPERATIONS, argument_today
@@ -40,7 +42,15 @@ class OpFunction:
         # How many parameters at the front may be buffers.
         self.buffers = sum(1 for _ in takewhile(with_memory.__contains__, self.parameters))
         self.__name__ = f"{opdef.namespace}.{opdef.name}" if opdef.namespace else opdef.name
-        self.__doc__ = opdef.doc
+        self.__doc__ = help_text(opdef)
+
+    def default(self, name: str) -> Any:
+        """What stands for an argument that is left out; MISSING where it may not be."""
+        return _default(self.opdef, name)
+
+    @property
+    def __signature__(self) -> Signature:
+        return call_signature(self.opdef, self.parameters, self.default, MISSING)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Pending:
         call = without_working_memory(self.opdef, self.__name__, self.buffers, args, kwargs)

@@ -30,9 +30,13 @@ class CountedFunction(OpFunction):
             o.name for o in opdef.operands if o.memories and o.name in self.parameters
         )
 
+    def default(self, name: str) -> Any:
+        needed = name == "count" and self.opdef.name not in COUNT_OPTIONAL
+        return MISSING if needed else super().default(name)
+
     def build(self, given: dict[str, Any]) -> Pending:
         count = given.get("count", MISSING)
-        if count is MISSING and self.opdef.name not in COUNT_OPTIONAL:
+        if count is MISSING and self.default("count") is MISSING:
             raise Fault(
                 "arity",
                 f"T.{self.__name__} misses `count`",

@@ -25,17 +25,17 @@ from tile_frontend.control import assume, dump_tensor, func_attr, loop_break, pr
 from tile_frontend.copy_extents import copy
 from tile_frontend.dtype_names import DTYPE_NAMES, DataType
 from tile_frontend.kernel_frames import Else, If, Kernel, Scope, Then
+from tile_frontend.kernel_function import prim_func
 from tile_frontend.loops import Parallel, Pipelined, grid, serial, unroll
 from tile_frontend.macros import macro
 from tile_frontend.persistent import Persistent
-from tile_frontend.prim_func import prim_func
 from tile_frontend.print_values import print_value
 from tile_frontend.product_arguments import FUNCTIONS as PRODUCTS
 from tile_frontend.reduce_arguments import NAMES as REDUCTIONS
 from tile_frontend.reduce_arguments import reduce, reduction
 from tile_frontend.reinterpret_buffer import reinterpretcast, reshape, view
 from tile_frontend.running_sums import cumsum
-from tile_ir import OPS
+from tile_ir import OPS, Func
 
 _SCALAR_NAMES = (
     "And", "Cast", "Not", "Or", "cast", "cdiv", "ceildiv", "floordiv", "floormod", "if_then_else",
@@ -58,7 +58,7 @@ NAMES: dict[str, Any] = {
     "pow": float_functions.power,
     # The IR evaluates only the chosen side, which is also right for the eager form.
     "Select": scalar_functions.if_then_else,
-    "prim_func": prim_func, "macro": macro, "tile": tile,
+    "prim_func": prim_func, "PrimFunc": Func, "macro": macro, "tile": tile,
     "Tensor": Tensor, "Buffer": Tensor, "DataType": DataType,
     "Kernel": Kernel, "Scope": Scope, "If": If, "Then": Then, "Else": Else,
     "alloc_ub": alloc_ub, "alloc_L1": alloc_L1, "alloc_L0A": alloc_L0A, "alloc_L0B": alloc_L0B,

@@ -34,6 +34,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 globals().update(with_older_names(_FUNCTIONS, "tile"))
 # The first versions have the reductions here.
 globals().update({name: reduction(name) for name in REDUCTIONS})
+__all__ = sorted(_FUNCTIONS)
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
@@ -42,4 +43,4 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
 
 def __dir__() -> list[str]:
-    return sorted(_FUNCTIONS)
+    return list(__all__)

@@ -258,6 +258,11 @@ class Func:
     sources: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     remarks: tuple[Diagnostic, ...] = field(default=(), compare=False, repr=False)
 
+    def __repr__(self) -> str:
+        from tile_ir.printer import print_func
+
+        return print_func(self).rstrip("\n")
+
     @property
     def tensors(self) -> tuple[Buffer, ...]:
         return tuple(p for p in self.params if isinstance(p, Buffer))

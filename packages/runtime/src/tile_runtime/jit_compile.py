@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias, overload
+from typing import Any, ParamSpec, TypeAlias, overload
 
 from tile_frontend.allocation import TensorType
 from tile_frontend.source import display_name
@@ -32,6 +32,7 @@ Factory: TypeAlias = Callable[..., Any]
 # An annotation that was not evaluated.
 _TENSOR = re.compile(r"\bT\.Tensor\s*[(\[]")
 Flags: TypeAlias = "Sequence[str] | str | None"
+P = ParamSpec("P")
 # Switches that decide what a factory's kernel is; a memoised kernel holds under their values only.
 _MEMO_SWITCHES = (
     "soc",
@@ -85,7 +86,7 @@ class JITImplementation:
 
 
 @overload
-def jit(func: Factory) -> Factory: ...
+def jit(func: Callable[P, Any]) -> Callable[P, JITKernel]: ...
 
 
 @overload
@@ -103,7 +104,7 @@ def jit(
     debug_root_path: str | os.PathLike[str] | None = None,
     compile_flags: Flags = None,
     run_mode: str | None = None,
-) -> Callable[[Factory], Factory]: ...
+) -> Callable[[Callable[P, Any]], Callable[P, JITKernel]]: ...
 
 
 def jit(

@@ -24,7 +24,8 @@ from tile_ir.expr import walk as walk_expr
 
 
 def prim_func(fn: Callable[..., Any] | None = None, *, private: bool = False) -> Any:
-    """Trace a kernel. `private` is accepted for scripts that pass it; it changes nothing."""
+    """Trace a kernel into a `T.PrimFunc`. `private` is accepted for scripts that pass it; it
+    changes nothing."""
     if fn is None:
         frame = sys._getframe(1)
         return lambda f: _traced(f, frame)
