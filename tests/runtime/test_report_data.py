@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import re
+import warnings
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tile_frontend as T
 from page_parser import columns, parse
-from tile_ir import KernelError
+from tile_ir import KernelError, KernelWarning
+from tile_ir.switches import override
+from tile_runtime import compile
 from tile_runtime.flag_pairs import flag_pairs
 from tile_runtime.report.critical_path import critical_steps
 from tile_runtime.report.event_columns import MARKS
+from tile_runtime.report.figures import cores_at_work
 from tile_runtime.report.memory_lives import Life, memory_lives
 from tile_runtime.report.number_text import binary, microseconds, percent, rate, short
 from tile_runtime.report.page import STALL_LIMIT, report_page
 from tile_runtime.report.pipe_shares import pipe_shares
 from tile_runtime.report.source_view import LONGEST_SOURCE, cycles_by_line, source_panes
-from tile_runtime.timed_run import TimedRun
-from tile_runtime.timeline import PIPES
+from tile_runtime.timed_run import TimedRun, timed_run
+from tile_runtime.timeline import PIPES, WORK
+from tile_runtime.waited_for import shares_of_waits
 from timed_runs import (
     FILE,
     access,
@@ -85,21 +93,24 @@ def test_stalls(any_run: TimedRun) -> None:
     assert len(rows) == min(len(stalls), STALL_LIMIT)
     for row, stall in zip(rows, stalls, strict=False):
         a = row.attributes
-        assert (a["data-file"], int(a["data-line"])) == (stall.file, stall.line)
+        assert (a["data-file"], int(a["data-line"])) == (stall.worker_file, stall.worker_line)
         assert (float(a["data-cycles"]), int(a["data-count"])) == (stall.cycles, stall.count)
-        assert row.all("td")[0].text == f"{stall.core} {stall.pipe}"
+        assert row.all("td")[0].text == stall.worker
+        assert row.all("td")[5].words().startswith(f"{stall.core} {stall.pipe} ")
 
 
 def test_stalls_name_their_flag_and_source() -> None:
-    row = parse(report_page(small_run())).one("section", id="stalls").all("tr", data_line="5")[0]
+    """The copy that works stands first, and what waits for it behind."""
+    row = parse(report_page(small_run())).one("section", id="stalls").all("tr", data_line="4")[0]
     cells = [cell.words() for cell in row.all("td")]
     assert cells == [
-        "aiv V",
-        "flag MTE2 to V, id 0",
+        "aiv MTE2",
+        "made.py:2 kernel.cpp:4",
+        "copy(x, left)",
         "98",
         "1",
-        "made.py:3 kernel.cpp:5",
-        "set_flag() # </script><b>",
+        "aiv V made.py:3",
+        "flag MTE2 to V, id 0",
     ]
 
 
@@ -347,6 +358,104 @@ def test_critical_path() -> None:
     short_steps = critical_steps(run, 2)
     assert [s.index for s in short_steps] == [5, -1, 7] and short_steps[1].left_out == 1
     assert critical_steps(made_run([]), 10) == []
+
+
+def scalar_run() -> TimedRun:
+    """A loop of the scalar unit of 63 blocks on 48 cores, and a sum that waits for it."""
+    with override(time=True), warnings.catch_warnings():
+        warnings.simplefilter("ignore", KernelWarning)
+        kernel = compile(scalar_loop, out_idx=[-1])
+        kernel(torch.zeros(126, 64, dtype=torch.int32))
+    run = timed_run(kernel)
+    assert run is not None
+    return run
+
+
+@T.prim_func
+def scalar_loop(A: T.Tensor((126, 64), "int32"), B: T.Tensor((126, 64), "int32")):  # type: ignore[no-untyped-def]
+    with T.Kernel(63, is_npu=True) as (cid, vid):
+        a = T.alloc_ub((1, 64), "int32")
+        with T.Scope("V"):
+            T.copy(A[cid * 2 + vid, 0], a)
+            T.barrier_all()
+            for i, j in T.Parallel(1, 64):
+                a[i, j] = a[i, j] // 3  # the scalar unit
+            T.barrier_all()
+            T.tile.add(a, a, 1)
+            T.barrier_all()
+            T.copy(a, B[cid * 2 + vid, 0])
+
+
+def test_scalar_work_is_on_the_critical_path_and_to_blame() -> None:
+    run = scalar_run()
+    text = {p: t.splitlines() for p, t in run.sources.items()}
+    (line,) = [
+        (f, n) for f, t in text.items() for n, s in enumerate(t, 1) if s.endswith("3  # the scalar unit")
+    ]
+    steps = critical_steps(run, 50)
+    loop = max(steps, key=lambda s: s.end - s.begin)
+    assert loop.where.endswith(" S") and loop.what == "GetValue, SetValue: 128 instructions"
+    assert loop.place.endswith(f":{line[1]}")
+    stall = run.timeline.stalls()[0]
+    worker = run.places[stall.worker_file, stall.worker_line]
+    assert (stall.core, stall.reason, stall.worker) == ("aiv", "issue", "aiv S")
+    assert worker == line != run.places[stall.file, stall.line]
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_remarks_of_the_compiler_stand_at_their_lines(cached: bool, tmp_path: Path) -> None:
+    with override(cache=cached, cache_dir=str(tmp_path)):
+        runs = [scalar_run() for _ in range(1 + cached)]
+    document = parse(report_page(runs[-1]))
+    remark = "this statement of T.Parallel stays a scalar loop"
+    assert remark in document.one("section", id="source").words()
+    assert remark in document.one("section", id="stalls").all("tr")[1].words()
+
+
+def test_cores_of_the_chip_are_counted_not_those_of_blocks() -> None:
+    assert cores_at_work(scalar_run().timeline) == "48 of 48 vector"
+    assert cores_at_work(small_run().timeline) == "1 of 24 cube, 1 of 48 vector"
+    assert cores_at_work(made_run([]).timeline) == "none"
+    waiting = [event("WaitFlag", "S", 0, 9, kind="cross wait", core="aic")]
+    assert cores_at_work(made_run(waiting).timeline) == "none"
+
+
+def shares(*events: dict[str, object]) -> list[tuple[int, ...]]:
+    """Wait, worker and cycles of a run."""
+    found = shares_of_waits(made_run(events).timeline.events, WORK)
+    return sorted(zip(*(column.astype(int).tolist() for column in found), strict=True))
+
+
+def test_a_wait_is_shared_among_those_who_worked_meanwhile() -> None:
+    """Through flags and late instructions; scalar work of one line is one stretch."""
+    found = shares(
+        event("GetValue", "S", 0, 60, line=2),
+        event("GetValue", "S", 60, 100, line=2, cause=0),
+        event("SetFlag", "S", 100, 100, kind="set", other="V", cause=1),
+        event("WaitFlag", "V", 5, 100, kind="wait", other="S", waited=95, reason="flag", cause=2),
+        event("Add", "V", 100, 110, cause=3),
+        # Since 20: first for the loop, then for the sum, and four cycles for being handed over.
+        event("Copy", "MTE3", 114, 120, waited=94, reason="issue", cause=4, line=5),
+    )
+    assert found == [(3, 1, 95), (5, 1, 80), (5, 4, 10), (5, 5, 4)]
+
+
+def test_a_chain_that_was_over_is_not_to_blame() -> None:
+    assert shares(
+        event("GetValue", "S", 0, 100),
+        event("Mul", "V", 150, 160, waited=40, reason="issue", cause=0),
+    ) == [(1, 1, 40)]
+    assert made_run([event("Mul", "V", 50, 60, waited=40, reason="issue")]).timeline.stalls()[0].worker == "aiv S"
+
+
+def test_chains_without_an_end_or_a_start() -> None:
+    flags = [
+        event("A", "V", 0, 9, cause=1, kind="wait", waited=9, reason="flag"),
+        event("B", "V", 0, 9, cause=0, kind="wait", waited=9, reason="flag"),
+        event("C", "V", 0, 9, kind="wait", waited=9, reason="flag"),
+    ]
+    assert shares(*flags) == [(0, 0, 9), (1, 1, 9), (2, 2, 9)]
+    assert shares() == []
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ def same(a: TimedRun, b: TimedRun) -> None:
         assert getattr(a, field) == getattr(b, field)
     for field in ("totals", "strings", "mhz", "cube_cores", "vector_cores", "hbm_bandwidth"):
         assert getattr(a.timeline, field) == getattr(b.timeline, field)
+    assert (a.places, a.remarks) == (b.places, b.remarks)
     assert a.timeline.events.tobytes() == b.timeline.events.tobytes()
     assert a.timeline.accesses.tobytes() == b.timeline.accesses.tobytes()
 

@@ -18,7 +18,18 @@ from pathlib import Path
 from typing import Any
 
 import tile_codegen_ascendc
-from tile_ir import BuildError, Func, IRError, Phase, Target, TileError, print_func, warn
+from tile_ir import (
+    BuildError,
+    Diagnostic,
+    Func,
+    IRError,
+    Loc,
+    Phase,
+    Target,
+    TileError,
+    print_func,
+    warn,
+)
 from tile_ir.check_choices import check_choices
 from tile_ir.switches import switch
 from tile_passes import PassOptions, PassResult, run_pipeline
@@ -28,7 +39,7 @@ from tile_runtime.fingerprint import cpu_features, sources_digest
 from tile_runtime.signature import Signature, signature_of
 
 # Raise it when the meaning of a file in an entry changes.
-SCHEMA = 1
+SCHEMA = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +81,7 @@ class Built:
     timings: Timings
     lowered: Func | None = None
     owner: Any = field(default=None, repr=False)
+    remarks: tuple[Diagnostic, ...] = ()
 
 
 def lower(func: Func, target: Target, options: PassOptions) -> Func:
@@ -151,9 +163,15 @@ def _load_entry(job: Job, folder: Path) -> Built | None:
             return None
         signature = Signature.from_json(meta["signature"])
         launch = job.backend.load(files, signature, job.compiled, job.target)
+        remarks = tuple(_remark(*r) for r in meta["remarks"])
     except (OSError, ValueError, KeyError, TypeError, BuildError):
         return None
-    return Built(files, signature, launch, Timings(load=time.perf_counter() - started, cached=True))
+    timings = Timings(load=time.perf_counter() - started, cached=True)
+    return Built(files, signature, launch, timings, remarks=remarks)
+
+
+def _remark(slug: str, message: str, place: list[Any] | None, hint: str | None) -> Diagnostic:
+    return Diagnostic(slug, message, Loc(*place) if place else None, hint, "warning")
 
 
 def _build_into_cache(job: Job, cache: KernelCache, key: str) -> Built:
@@ -231,6 +249,10 @@ class _Steps:
             "backend": job.backend.name,
             "compiler": job.backend.identity(),
             "proven": proven,
+            "remarks": [
+                (r.slug, r.message, r.loc and (r.loc.file, r.loc.line, r.loc.column), r.hint)
+                for r in lowered.remarks
+            ],
         }
         (folder / META).write_text(json.dumps(meta, indent=2) + "\n")
 
@@ -240,7 +262,8 @@ class _Steps:
         assert self.signature is not None, "write() ran"
         launch = self.job.backend.load(files, self.signature, self.job.compiled, self.job.target)
         timings = replace(self.timings, load=clock.lap())
-        return Built(files, self.signature, launch, timings, self.lowered, owner)
+        remarks = self.lowered.remarks if self.lowered is not None else ()
+        return Built(files, self.signature, launch, timings, self.lowered, owner, remarks)
 
 
 def _wants_proof() -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tile_ir import Func, Target, TileError, parse
+from tile_ir import Diagnostic, Func, Target, TileError, parse
 from tile_passes import PassOptions
 from tile_runtime.bind_arguments import ArgumentBinder, Bound
 from tile_runtime.build import Built, Timings
@@ -129,6 +129,11 @@ class JITKernel:
     def params(self) -> list[Param]:
         """Parameters of the compiled kernel, workspaces added by the compiler at the end."""
         return list(self._built.signature.params)
+
+    @property
+    def remarks(self) -> tuple[Diagnostic, ...]:
+        """What the passes had to say about the kernel, also if it came from the cache."""
+        return self._built.remarks
 
     @property
     def cached(self) -> bool:

@@ -36,6 +36,7 @@ def save_run(run: TimedRun, path: Path) -> None:
         **{name: getattr(timeline, name) for name in _NUMBERS},
         "sources": run.sources,
         "places": [[*cpp, *python] for cpp, python in run.places.items()],
+        "remarks": [[*place, text] for place, text in run.remarks.items()],
     }
     text = np.frombuffer(json.dumps(about).encode(), np.uint8)
     with path.open("wb") as file:  # NumPy would add a suffix to a name
@@ -74,7 +75,8 @@ def _run_of(about: dict[str, Any], events: Any, accesses: Any) -> TimedRun:
     )
     places = {(str(a), int(b)): (str(c), int(d)) for a, b, c, d in about["places"]}
     sources = {str(k): str(v) for k, v in about["sources"].items()}
-    return TimedRun(timeline, str(about["kernel"]), str(about["soc"]), sources, places)
+    remarks = {(str(a), int(b)): str(text) for a, b, text in about.get("remarks", ())}
+    return TimedRun(timeline, str(about["kernel"]), str(about["soc"]), sources, places, remarks)
 
 
 def _contradiction(timeline: Timeline) -> str:

@@ -20,14 +20,15 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True)
 class TimedRun:
-    """`sources` has texts by file; `places` leads from (C++ file, line) to (Python file, line) and
-    is empty for a source written by hand."""
+    """`sources` has texts by file; `places` leads from (C++ file, line) to (Python file, line);
+    `remarks` are those of the compiler by place. Both are empty for a source written by hand."""
 
     timeline: Timeline
     kernel: str
     soc: str
     sources: dict[str, str] = field(default_factory=dict)
     places: dict[Place, Place] = field(default_factory=dict)
+    remarks: dict[Place, str] = field(default_factory=dict)
 
     def cpp_place(self, file: int, line: int) -> Place:
         """The C++ place of an event, whose `file` is an index."""
@@ -79,7 +80,9 @@ def timed_run(kernel: JITKernel) -> TimedRun | None:
         loc = python_place(lines, number, func) if number else None
         if loc is not None:
             places[source, number] = (loc.file, loc.line)
-    return TimedRun(timeline, func.name, kernel.target.name, {source: text, **func.sources}, places)
+    remarks = {(r.loc.file, r.loc.line): r.message for r in kernel.remarks if r.loc is not None}
+    sources = {source: text, **func.sources}
+    return TimedRun(timeline, func.name, kernel.target.name, sources, places, remarks)
 
 
 def watch_timed_runs(seen: Callable[[TimedRun], None]) -> AbstractContextManager[None]:

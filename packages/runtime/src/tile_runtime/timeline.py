@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from tile_ir import Target
 from tile_ir.timing import timing_of
+from tile_runtime.waited_for import shares_of_waits
 
 PIPES = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX")
 CORES = ("aic", "aiv0", "aiv1")
@@ -48,7 +50,8 @@ MEMORIES = ("GM", "UB", "L1", "L0A", "L0B", "L0C", "BT", "FB")
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """Cycles a pipe stood still at one source line, summed over cores."""
+    """Cycles a pipe stood still at one source line, summed over cores, and the instructions it
+    waited for: those of `worker` ("aiv V", a kind of core and a pipe) from one line."""
 
     core: str
     pipe: str
@@ -57,6 +60,9 @@ class Stall:
     line: int
     cycles: float
     count: int
+    worker: str = ""
+    worker_file: str = ""
+    worker_line: int = 0
 
 
 @dataclass(frozen=True)
@@ -146,28 +152,37 @@ class Timeline:
 
     def stalls(self) -> list[Stall]:
         """Where pipes waited, or moved less than they could, longest first."""
-        waiting = self.events[self.events["waited"] > 0]
-        slowed = self.events[self.events["slowed"] > 0].copy()
-        slowed["waited"] = slowed["slowed"]
-        slowed["reason"] = REASONS.index("memory")
-        waiting = np.concatenate([waiting, slowed])
-        kind = (waiting["core"] > 0).astype(np.int64)
-        keys = np.stack(
-            [kind, waiting["pipe"], waiting["reason"], waiting["file"], waiting["line"]], axis=1
-        ).astype(np.int64)
-        if not len(keys):
+        wait, worker, shares = shares_of_waits(self.events, WORK)
+        # A transfer that shares the bandwidth waits for nobody.
+        slow = np.flatnonzero(self.events["slowed"] > 0)
+        waiting = self.events[np.concatenate([wait, slow])]
+        if not len(waiting):
             return []
+        waiting["reason"][len(wait) :] = REASONS.index("memory")
+        by = self.events[np.concatenate([worker, slow])]
+        # Handing over is the scalar unit's work.
+        handed = np.append(wait == worker, np.zeros(len(slow), bool))
+        columns = [
+            waiting["core"] > 0, waiting["pipe"], waiting["reason"], waiting["file"],
+            waiting["line"], by["core"] > 0, np.where(handed, PIPES.index("S"), by["pipe"]),
+            by["file"], by["line"],
+        ]  # fmt: skip
+        keys = np.stack([np.asarray(c, np.int64) for c in columns], axis=1)
         unique, inverse = np.unique(keys, axis=0, return_inverse=True)
-        cycles = np.bincount(inverse.ravel(), weights=waiting["waited"])
+        lost = np.append(shares, self.events["slowed"][slow])
+        cycles = np.bincount(inverse.ravel(), weights=lost)
         counts = np.bincount(inverse.ravel())
         found = [
             Stall(
                 "aiv" if key[0] else "aic", PIPES[key[1]], REASONS[key[2]],
                 self.strings[key[3]], int(key[4]), float(c), int(n),
+                f"{'aiv' if key[5] else 'aic'} {PIPES[key[6]]}",
+                self.strings[key[7]], int(key[8]),
             )
             for key, c, n in zip(unique, cycles, counts, strict=True)
         ]  # fmt: skip
-        return sorted(found, key=lambda s: (-s.cycles, s.core, s.pipe, s.file, s.line, s.reason))
+        order = attrgetter("core", "pipe", "file", "line", "reason", "worker", "worker_line")
+        return sorted(found, key=lambda s: (-s.cycles, *order(s)))
 
     def critical_path(self) -> Iterator[int]:
         """Indices of the events that end last, each before the one it waited for."""

@@ -40,12 +40,13 @@ def _lines(timeline: Timeline) -> Iterator[str]:
 
 
 def _stall(stall: Stall, mhz: float) -> str:
-    place = f"{PurePath(stall.file).name}:{stall.line}" if stall.line else stall.file
+    file, number = stall.worker_file, stall.worker_line
+    place = f"{PurePath(file).name}:{number}" if number else file
     text = (
         f"  {stall.cycles / mhz:10.2f} us  {stall.core} {stall.pipe:<5}{stall.reason:<16}"
-        f"x{stall.count:<6} {place}"
+        f"x{stall.count:<6} for {stall.worker:<9}{place}"
     )
-    line = _source_line(stall.file, stall.line)
+    line = _source_line(file, number)
     return f"{text}  {line}" if line else text
 
 

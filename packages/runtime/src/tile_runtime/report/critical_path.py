@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tile_runtime.chrome_trace import flag_text
 from tile_runtime.timed_run import TimedRun, place_text
-from tile_runtime.timeline import CORES, PIPES, REASONS
+from tile_runtime.timeline import CORES, PIPES, REASONS, WORK
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +24,41 @@ class Step:
 
 
 def critical_steps(run: TimedRun, count: int) -> list[Step]:
-    """The path in order of time; steps in the middle are left out beyond `count`."""
+    """The path in order of time; what one pipe does of one line without a wait is one step, and
+    steps in the middle are left out beyond `count`."""
     path = list(run.timeline.critical_path())[::-1]
-    if len(path) <= count:
-        return [_step(run, i) for i in path]
+    parts = _stretches(run, path)
+    if len(parts) <= count:
+        return [_stretch(run, p) for p in parts]
     half = count // 2
-    head, tail = path[:half], path[half - count :]
-    gap = Step(-1, left_out=len(path) - len(head) - len(tail))
-    return [*(_step(run, i) for i in head), gap, *(_step(run, i) for i in tail)]
+    head, tail = parts[:half], parts[half - count :]
+    left_out = sum(map(len, parts)) - sum(map(len, head)) - sum(map(len, tail))
+    gap = Step(-1, left_out=left_out)
+    return [*(_stretch(run, p) for p in head), gap, *(_stretch(run, p) for p in tail)]
+
+
+def _stretches(run: TimedRun, path: list[int]) -> list[list[int]]:
+    found: list[list[int]] = []
+    names = ["block", "core", "pipe", "file", "line", "kind"]
+    for index in path:
+        event = run.timeline.events[index]
+        if found and event["kind"] == WORK and event["waited"] == 0:
+            before = run.timeline.events[found[-1][-1]]
+            if all(event[n] == before[n] for n in names):
+                found[-1].append(index)
+                continue
+        found.append([index])
+    return found
+
+
+def _stretch(run: TimedRun, part: list[int]) -> Step:
+    first = _step(run, part[0])
+    if len(part) == 1:
+        return first
+    names = dict.fromkeys(run.timeline.strings[run.timeline.events[i]["api"]] for i in part)
+    return replace(
+        first, end=_step(run, part[-1]).end, what=f"{', '.join(names)}: {len(part)} instructions"
+    )
 
 
 def _step(run: TimedRun, index: int) -> Step:

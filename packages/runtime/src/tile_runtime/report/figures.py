@@ -9,6 +9,7 @@ import numpy as np
 
 from tile_runtime.report.number_text import binary, microseconds, percent, rate
 from tile_runtime.timed_run import TimedRun
+from tile_runtime.timeline import WORK, Timeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,24 @@ def figures(run: TimedRun) -> Iterator[Figure]:
         f"{percent(totals['hbm_bytes'], moved)} of the bytes missed L2; {rate(hbm, 'B/s')} are "
         f"{percent(hbm, peak)} of the peak, {rate(peak, 'B/s')}",
     )
-    events = line.events
-    cores = len(np.unique(events["block"].astype(np.int64) * 4 + events["core"]))
-    blocks = len(np.unique(events["block"]))
-    yield Figure("instructions", f"{len(events):,}", f"cores at work: {cores}, blocks: {blocks}")
+    blocks = len(np.unique(line.events["block"]))
+    yield Figure(
+        "instructions",
+        f"{len(line.events):,}",
+        f"cores at work: {cores_at_work(line)}; blocks: {blocks}",
+    )
+
+
+def cores_at_work(line: Timeline) -> str:
+    """Of each kind how many cores of the chip did something, of how many: blocks that run one after
+    the other share cores, and a core that only waits or sets flags does nothing."""
+    work = line.events[line.events["kind"] == WORK]
+    core = work["block"].astype(np.int64) * 4 + work["core"]
+    parts = []
+    for vector, name, all_of_them in (
+        (False, "cube", line.cube_cores), (True, "vector", line.vector_cores)
+    ):  # fmt: skip
+        used = min(len(np.unique(core[(work["core"] > 0) == vector])), all_of_them)
+        if used:
+            parts.append(f"{used} of {all_of_them} {name}")
+    return ", ".join(parts) or "none"

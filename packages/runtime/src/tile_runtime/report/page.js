@@ -110,7 +110,21 @@ function arrange() {
   $("chart").style.height = `${shown}px`;
   $("height").style.height = `${Math.max(0, top + AXIS - shown)}px`;
   $("rows").scrollTop = 0;
+  lookAtShown();
   draw();
+}
+
+// From the first instruction of the rows to the end of the last, with a little room.
+function lookAtShown() {
+  let from = Infinity, to = 0;
+  for (const { runs = [] } of rows) for (const [, , first, count] of runs) {
+    for (let i = first; i < first + count; i++) {
+      from = Math.min(from, column.begin[i]);
+      to = Math.max(to, column.complete[i]);
+    }
+  }
+  const room = (to - from) / 50;
+  if (to > from) look(from - room, to + room);
 }
 
 // --- Drawing -----------------------------------------------------------------------------------
@@ -324,8 +338,9 @@ function outline(pen, i, k, colour, thickness) {
 
 let arrowNote = "";
 
+// Handovers between cores come first: those inside a core are many.
 function drawArrows(pen, k, scroll, height) {
-  const shown = [];
+  const handovers = [], flags = [];
   const seen = (i) => {
     const row = rowOfTrack.get(column.track[i]);
     return row && row.top + row.height > scroll + AXIS && row.top < scroll + height;
@@ -333,12 +348,16 @@ function drawArrows(pen, k, scroll, height) {
   for (let a = 0; a < column.set.length; a++) {
     const from = column.set[a], to = column.wait[a];
     if (column.end[to] < view.from || column.begin[from] > view.to || !rowOfTrack.has(column.track[from]) || !rowOfTrack.has(column.track[to])) continue;
-    if (seen(from) || seen(to)) shown.push(a);
-    if (shown.length > MOST_ARROWS) { arrowNote = "; zoom in to see flags"; return; }
+    if (!seen(from) && !seen(to)) continue;
+    (data.kinds[column.kind[from]].startsWith("cross") ? handovers : flags).push(a);
+    if (handovers.length > MOST_ARROWS) { arrowNote = "; zoom in to see flags"; return; }
   }
-  pen.lineWidth = 1;
+  const fit = handovers.length + flags.length <= MOST_ARROWS;
+  if (!fit) arrowNote = handovers.length ? "; zoom in to see flags inside a core" : "; zoom in to see flags";
+  const shown = fit ? [...flags, ...handovers] : handovers;
   for (const a of shown) {
     const from = column.set[a], to = column.wait[a];
+    pen.lineWidth = data.kinds[column.kind[from]].startsWith("cross") ? 2 : 1;
     const mine = line < 0 || column.line[from] === line || column.line[to] === line;
     pen.globalAlpha = mine ? 0.9 : 0.2;
     pen.strokeStyle = pen.fillStyle = event === from || event === to ? colours.focus : colours.arrow;
@@ -630,7 +649,7 @@ function keys(e) {
   const scroll = (by) => { $("rows").scrollTop += by; };
   const actions = {
     ArrowLeft: () => pan(-0.1), ArrowRight: () => pan(0.1), ArrowUp: () => scroll(-40), ArrowDown: () => scroll(40),
-    "+": () => zoom(0.7), "=": () => zoom(0.7), "-": () => zoom(1 / 0.7), 0: () => look(0, view.last), Home: () => look(0, view.last),
+    "+": () => zoom(0.7), "=": () => zoom(0.7), "-": () => zoom(1 / 0.7), 0: () => look(0, view.last), b: lookAtShown, Home: () => look(0, view.last),
     ",": () => step(-1), ".": () => step(1), n: nextOfLine, Escape: () => selectEvent(-1),
     c: () => { if (event >= 0 && column.cause[event] >= 0) selectEvent(column.cause[event], true); },
   };
@@ -714,10 +733,13 @@ function readAddress() {
     if (found) select.value = found.value;
   };
   for (const id of ["theme", "blocks", "core"]) if (wanted.has(id)) choose($(id), wanted.get(id));
+  return wanted;
+}
+
+function lookAtAddress(wanted) {
   const from = parseFloat(wanted.get("from")), to = parseFloat(wanted.get("to"));
   const ticks = (us) => us * data.mhz * data.scale;
   if (from >= 0 && to > from) look(ticks(from), ticks(to));
-  return wanted;
 }
 
 function lineIndex(file, number) {
@@ -733,6 +755,7 @@ function listen() {
   $("zoom-in").addEventListener("click", () => zoom(0.6));
   $("zoom-out").addEventListener("click", () => zoom(1 / 0.6));
   $("fit").addEventListener("click", () => look(0, view.last));
+  $("fit-block").addEventListener("click", lookAtShown);
   $("clear").addEventListener("click", () => selectEvent(-1));
   $("next").addEventListener("click", nextOfLine);
   $("show").addEventListener("click", () => {
@@ -775,6 +798,7 @@ async function start() {
   const wanted = readAddress();
   theme();
   arrange();
+  lookAtAddress(wanted);
   arrangeMap();
   listen();
   if (wanted.has("event")) selectEvent(column.number.indexOf(+wanted.get("event")), true);

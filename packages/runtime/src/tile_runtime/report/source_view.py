@@ -21,7 +21,7 @@ LONGEST_SOURCE = 4000
 @dataclass(slots=True)
 class SourceLine:
     """A line of source; cycles are summed over cores. `number` is 0 where lines are left out, and
-    `used` tells whether instructions come from the line."""
+    `used` tells whether instructions come from the line; `remark` is the compiler's."""
 
     number: int
     text: str
@@ -30,6 +30,7 @@ class SourceLine:
     work_level: int = 0
     wait_level: int = 0
     used: bool = False
+    remark: str = ""
 
 
 @dataclass(slots=True)
@@ -42,13 +43,16 @@ class SourcePane:
 
 @dataclass(frozen=True, slots=True)
 class StallRow:
-    """A row of the table of stalls."""
+    """A row of the table of stalls: the line that worked, with its place in C++ and in Python and
+    what the compiler remarked of it, and `waiting`, the line that waited."""
 
     stall: Stall
     flags: str
     cpp: str
     python: str
     text: str
+    remark: str
+    waiting: str
     place: Place
 
 
@@ -98,6 +102,7 @@ def _pane(language: str, run: TimedRun, cycles: dict[Place, tuple[float, float]]
                 SourceLine(
                     number, text[number - 1], work, wait, _level(work, most_work),
                     _level(wait, most_wait), number in of_file,
+                    run.remarks.get((file, number), ""),
                 )
             )  # fmt: skip
         if lines:
@@ -144,17 +149,19 @@ def stall_rows(run: TimedRun, count: int) -> list[StallRow]:
     lines = {file: text.splitlines() for file, text in run.sources.items()}
     rows = []
     for stall in run.timeline.stalls()[:count]:
-        place = (stall.file, stall.line)
+        place, at = (stall.worker_file, stall.worker_line), (stall.file, stall.line)
         python = run.places.get(place)
         file, number = python if python is not None and python[0] in lines else place
         text = lines.get(file, [])
         rows.append(
             StallRow(
                 stall,
-                flags.get((stall.core, stall.pipe, stall.reason, *place), ""),
+                flags.get((stall.core, stall.pipe, stall.reason, *at), ""),
                 place_text(place),
                 "" if python is None else place_text(python),
                 text[number - 1].strip() if 0 < number <= len(text) else "",
+                run.remarks.get((file, number), ""),
+                place_text(run.places.get(at, at)),
                 place,
             )
         )

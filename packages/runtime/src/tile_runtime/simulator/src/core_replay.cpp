@@ -115,11 +115,13 @@ bool TimeModel::scalar_event(uint32_t index, uint32_t number)
     const bool waits = event.kind == TILE_TIME_BARRIER_ALL || event.kind == TILE_TIME_CROSS_WAIT || event.kind == TILE_TIME_WAIT;
     core.time = waits ? out.end + cost : out.end;
     core.scalar_busy += cost;
-    if (waits) {
-        core.cause = int64_t(core.base + number);
+    const int64_t self = int64_t(core.base + number);
+    if (waits || (event.kind == TILE_TIME_WORK && cost > 0)) {
+        // What is issued from here on is as late as this is.
+        core.cause = self;
         core.late = TILE_STALL_SCALAR;
     } else if (event.kind != TILE_TIME_WORK) {
-        settle(index, number, core.time, int64_t(core.base + number));
+        settle(index, number, core.time, self);
     }
     return true;
 }
@@ -217,7 +219,8 @@ bool TimeModel::pipe_event(uint32_t index, int which, const Queued& queued, doub
             return true;
         }
     }
-    if (out.end > pipe.turn) {
+    // What took no time leaves the pipe where it was: what comes next tells how long the pipe had nothing to do.
+    if (out.waited > 0) {
         pipe.turn = out.end;
         pipe.turn_cause = self;
     }

@@ -55,7 +55,7 @@ private:
         uint32_t next = 0;  // program counter of the scalar unit
         double time = 0;
         double scalar_busy = 0;
-        int64_t cause = -1;                     // what the scalar unit waited for last,
+        int64_t cause = -1;                     // what the scalar unit did or waited for last,
         TileStall late = TILE_STALL_SCALAR;     // and how
         PipeState pipes[pipe_count];
         std::map<int, std::deque<Token>> flags;
