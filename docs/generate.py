@@ -35,7 +35,8 @@ PAGES: dict[str, Callable[[], str]] = {
 
 def written_pages() -> list[Path]:
     """The pages people write."""
-    return [ROOT / "README.md", *(p for p in sorted(DOCS.glob("*.md")) if p.name not in PAGES)]
+    mine = (p for p in sorted(DOCS.glob("*.md")) if p.name not in PAGES)
+    return [ROOT / "README.md", *mine, *sorted(DOCS.glob("tutorial/*.md"))]
 
 
 def current_text(path: Path) -> str:

@@ -83,7 +83,7 @@ def test_written_pages_are_short() -> None:
 
 def test_every_page_is_named_in_the_readme() -> None:
     text = (ROOT / "README.md").read_text()
-    assert [p.name for p in generate.DOCS.glob("*.md") if f"docs/{p.name}" not in text] == []
+    assert [name(p) for p in generate.DOCS.rglob("*.md") if f"({name(p)})" not in text] == []
 
 
 def test_the_readme_names_every_command() -> None:
