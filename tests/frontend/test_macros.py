@@ -182,6 +182,50 @@ def test_a_helper_returns_the_operation_to_emit(show):
     assert [s.loc.column for s in k.launch.body] == [13, 13]
 
 
+def test_a_helper_that_hands_back_no_operation_does_them_in_order(show):
+    def square(x):
+        T.tile.mul(x, x, x)
+
+    def filled(value):
+        tile = T.alloc_ub((64,), "float32")
+        T.tile.fill(tile, value)
+        square(tile)
+        return tile
+
+    def first(x):
+        T.tile.abs(x, x)
+        return x[0]
+
+    class Body:
+        def run(self, x):
+            square(x)
+
+    body = Body()
+
+    @T.prim_func
+    def k(A: T.Tensor((64,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            f = filled(2.0)
+            if first(f) > 1.0:
+                body.run(f)
+            T.tile.add(f, filled(3.0), f)
+            square(f), T.tile.exp(f, f)
+
+    assert show(k) == [
+        "fill($ub, 2.0)",
+        "mul($ub, $ub, $ub)",
+        "abs($ub, $ub)",
+        "if $ub[0] > 1.0 {",
+        "  mul($ub, $ub, $ub)",
+        "}",
+        "fill($ub_1, 3.0)",
+        "mul($ub_1, $ub_1, $ub_1)",
+        "add($ub, $ub_1, $ub)",
+        "mul($ub, $ub, $ub)",
+        "exp($ub, $ub)",
+    ]
+
+
 def test_helpers_build_expressions_and_allocate(show):
     def bounds(i, n):
         start = i * n

@@ -165,13 +165,14 @@ def operation_not_called():
 
 def operation_lost_in_a_helper():
     def helper():
-        T.barrier_all()
+        T.pipe_barrier("v")
+        return T.barrier_all()
 
     @T.prim_func
     def k(A: T.Tensor((16,), "float32")):
         with T.Kernel(1) as (cid, vid):
             helper()
-          # ^ operation-lost: the operation `barrier_all` is called, but its result is not emitted | a helper returns the operation to its caller; to emit several, use @T.macro
+          # ^ operation-lost: the operation `pipe_barrier` is called, but its result is not emitted | a helper returns all its operations, as a tuple, or none: then they are emitted in order
 
 
 def number_called():
@@ -261,5 +262,5 @@ def choice_in_a_let():
             first = 0
             if cid > 0:
                 first = 8
-              # ^ lost-assignment: `first` is assigned in a block and the value ends with it: line 265 reads the one from before the block | use another name, or keep the value in a variable: `first = T.alloc_var(...)`
+              # ^ lost-assignment: `first` is assigned in a block and the value ends with it: line 266 reads the one from before the block | use another name, or keep the value in a variable: `first = T.alloc_var(...)`
             A[first] = 1

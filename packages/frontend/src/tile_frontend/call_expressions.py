@@ -14,7 +14,7 @@ from tile_frontend.foreign_names import element_here, reduced_here, written_here
 from tile_frontend.scalar_functions import maximum, minimum
 from tile_frontend.scope import Scope
 from tile_frontend.source import display_name
-from tile_frontend.values import Scalar, Tile, View, describe
+from tile_frontend.values import Pending, Scalar, Tile, View, describe
 from tile_ir import KernelError, Loc, did_you_mean
 from tile_ir.expr import ExprError
 
@@ -60,10 +60,16 @@ class CallEvaluator(ComprehensionEvaluator):
         the function may be the user's, so any exception can come out of it."""
         trace = self.trace
         outer, trace.here = trace.here, self.source.loc(node)
+        before = len(trace.pending)
         if function is print:
             self._host_function(node, function, args, kwargs)
         try:
-            return self.invoke(function, args, kwargs)
+            result = self.invoke(function, args, kwargs)
+            if not _is_ours(function) and not _has_operation(result):
+                # What a helper called and did not hand back is done where the helper is called.
+                for pending in trace.pending[before:]:
+                    trace.emit_pending(pending)
+            return result
         except Fault as fault:
             self._host_function(node, function, args, kwargs)
             if fault.slug == "not-a-scalar" and any(isinstance(a, (Tile, View)) for a in args):
@@ -175,6 +181,18 @@ _HOST_LIBRARIES = ("torch", "numpy", "math", "cmath", "scipy", "builtins", "stat
 def _of_the_host(function: Any) -> bool:
     library = str(getattr(function, "__module__", None) or "").partition(".")[0]
     return library in _HOST_LIBRARIES or not hasattr(inspect.unwrap(function), "__code__")
+
+
+def _has_operation(result: Any) -> bool:
+    """Whether the caller is handed an operation to emit."""
+    match result:
+        case Pending():
+            return True
+        case tuple() | list():
+            return any(map(_has_operation, result))
+        case dict():
+            return any(map(_has_operation, result.values()))
+    return False
 
 
 def _is_ours(function: Any) -> bool:

@@ -76,7 +76,8 @@ class StatementEvaluator(AssignmentEvaluator):
                 "operation-lost",
                 f"the operation `{pending.name}` is called, but its result is not emitted",
                 pending.loc,
-                "a helper returns the operation to its caller; to emit several, use @T.macro",
+                "a helper returns all its operations, as a tuple, or none: "
+                "then they are emitted in order",
             )
 
     def _Pass(self, stmt: ast.Pass) -> None:
