@@ -1,5 +1,7 @@
 #include "access.h"
 
+#include <unordered_map>
+
 namespace tile_simulator {
 namespace {
 
@@ -63,12 +65,26 @@ void AccessLog::compact(std::vector<uint32_t>& kept)
     }
     kept[0] = 0;
     uint32_t next = 1;
+    std::unordered_multimap<uint64_t, uint32_t> stores;
     for (size_t i = 1; i < kept.size(); ++i) {
-        if (kept[i] != 0) {
-            accesses_[i].also = kept[accesses_[i].also];
-            accesses_[next] = accesses_[i];
-            kept[i] = next++;
+        if (kept[i] == 0) {
+            continue;
         }
+        Access& access = accesses_[i];
+        access.also = kept[access.also];
+        if (is_cache(access.agent)) {
+            const uint64_t hash = (uint64_t(access.number) << 32 ^ access.line) * 64 + access.agent;
+            const auto range = stores.equal_range(hash);
+            const auto twin = std::find_if(
+                range.first, range.second, [&](const auto& entry) { return same(accesses_[entry.second], access); });
+            if (twin != range.second) {
+                kept[i] = twin->second;
+                continue;
+            }
+            stores.emplace(hash, next);
+        }
+        accesses_[next] = access;
+        kept[i] = next++;
     }
     accesses_.resize(next);
     joined_[0] = 0;

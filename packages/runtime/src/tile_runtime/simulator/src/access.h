@@ -83,8 +83,15 @@ public:
         return index;
     }
     size_t size() const { return accesses_.size(); }
-    // Forgets the accesses that are not `kept`, and those that stand beside none of them. Afterwards kept[i] is the new
-    // index of access i; the order stays.
+    template <class F>
+    void renumber_accesses(const F& number_of)
+    {
+        for (Access& access : accesses_) {
+            access.number = number_of(access);
+        }
+    }
+    // Forgets the accesses that are not `kept`, and those that stand beside none of them; of stores by a data cache that
+    // differ in nothing, all but one. Afterwards kept[i] is the new index of access i; the order stays.
     void compact(std::vector<uint32_t>& kept);
     // A record of `index` that stands for the unordered writes among `earlier` and those beside it, too.
     uint32_t join(uint32_t index, uint32_t earlier, const Present& now);

@@ -55,6 +55,7 @@ public:
     void renumber(const std::vector<uint32_t>& numbers);
 
     const std::vector<GlobalAccess>& all() const { return accesses_; }
+    const Shadow& shadow() const { return shadow_; }
     std::vector<uint8_t>& stored() { return stored_; }
     std::deque<ByteSet>& scattered() { return scattered_; }
 

@@ -43,6 +43,10 @@ void OrderChecks::begin(bool strict)
         issued_[agent] = 0;
     }
     std::fill(std::begin(counted_), std::end(counted_), true);
+    std::fill(std::begin(settled_), std::end(settled_), 0);
+    for (auto& asked : asked_) {
+        asked.clear();
+    }
     for (auto& units : units_) {
         units[0] = units[1] = VectorClock{};
     }
@@ -337,7 +341,7 @@ void OrderChecks::barrier(Core& core, Pipe pipe)
 {
     const int agent = agent_of(core, pipe);
     known_[agent].at[agent] = issued_[agent];
-    counted_[core_index(core)] = true;
+    clock_read(core);
 }
 
 void OrderChecks::barrier_all(Core& core)
@@ -352,7 +356,7 @@ void OrderChecks::barrier_all(Core& core)
 VectorClock OrderChecks::completed(Core& core, Pipe pipe)
 {
     VectorClock clock = present(core, pipe, true);
-    counted_[core_index(core)] = true;
+    clock_read(core);
     if (pipe == Pipe::s) {
         clock.at[cache_of(core)] = issued_[cache_of(core)];
     }
@@ -406,8 +410,33 @@ void OrderChecks::leave_round(Core& core, int slot, uint32_t round, const Vector
     next_interval();
 }
 
+void OrderChecks::clock_read(const Core& core)
+{
+    counted_[core_index(core)] = true;
+    std::vector<uint32_t>& asked = asked_[core_index(core)];
+    const uint32_t now = issued_[cache_of(core)];
+    if (asked.empty() ? now != settled_[core_index(core)] : now != asked.back()) {
+        asked.push_back(now);
+    }
+}
+
 void OrderChecks::compact_log()
 {
+    // A store is seen by a clock that holds its number: whatever clocks there are, and will be, stores that were written
+    // back between two readings look alike.
+    log_.renumber_accesses([this](const Access& access) {
+        const int core = access.agent / agents_per_core;
+        const uint32_t back = issued_[access.agent];
+        if (!is_cache(access.agent) || access.number <= settled_[core] || access.number > back) {
+            return access.number;
+        }
+        const auto next = std::lower_bound(asked_[core].begin(), asked_[core].end(), access.number);
+        return next != asked_[core].end() ? *next : back;
+    });
+    for (int core = 0; core < cores_per_block; ++core) {
+        settled_[core] = issued_[core * agents_per_core + pipe_count];
+        asked_[core].clear();
+    }
     std::vector<uint32_t> numbers(log_.size(), 0);
     global_.keep(numbers);
     for (const auto& core : shadows_) {
@@ -426,7 +455,13 @@ void OrderChecks::compact_log()
             }
         }
     }
-    compact_at_ = std::max(smallest_log, 2 * log_.size());
+    size_t visited = global_.shadow().cost();
+    for (const auto& core : shadows_) {
+        for (const auto& shadow : core) {
+            visited += shadow != nullptr ? shadow->cost() : 0;
+        }
+    }
+    compact_at_ = std::max(smallest_log, 2 * log_.size() + visited / 2);
 }
 
 void OrderChecks::next_interval()

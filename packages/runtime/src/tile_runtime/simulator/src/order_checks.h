@@ -69,13 +69,18 @@ private:
         const Instruction& instruction, const Operand& operand, AccessKind kind, const Conflict& conflict);
     Shadow& shadow_of(const Core& core, Memory memory);
     void next_interval();
-    // Forgets the accesses that nothing remembers.
+    // Forgets the accesses that nothing remembers, and tells those of a scalar unit apart only as far as anybody's
+    // clock does.
     void compact_log();
+    void clock_read(const Core& core);
 
     bool strict_ = false;
     VectorClock known_[agent_count];
     uint32_t issued_[agent_count] = {};
     bool counted_[cores_per_block] = {};  // whether anybody asked for the count of the scalar unit since its latest
+    // Of each data cache: how often it was written back at the latest compaction, and when somebody asked since then.
+    uint32_t settled_[cores_per_block] = {};
+    std::vector<uint32_t> asked_[cores_per_block];
     std::map<int, VectorClock> flags_;
     std::deque<VectorClock> counters_[cores_per_block][cross_flags];
     std::vector<VectorClock> released_[grid_slots];

@@ -90,8 +90,20 @@ void Shadow::renumber(const std::vector<uint32_t>& numbers)
         }
     }
     for (auto& [at, parts] : lists_) {
-        for (Part& part : parts) {
+        size_t kept = 0;
+        for (Part part : parts) {
             part.access = numbers[part.access];
+            const auto end = parts.begin() + static_cast<std::ptrdiff_t>(kept);
+            const auto same = std::find_if(parts.begin(), end, [&](const Part& p) { return p.access == part.access; });
+            if (same != end) {
+                same->mask |= part.mask;
+            } else {
+                parts[kept++] = part;
+            }
+        }
+        if (kept != parts.size()) {
+            parts.resize(kept);
+            parts.shrink_to_fit();
         }
     }
 }

@@ -48,6 +48,8 @@ public:
     // Marks the accesses that are remembered, and takes their new numbers (AccessLog::compact).
     void keep(std::vector<uint32_t>& kept) const;
     void renumber(const std::vector<uint32_t>& numbers);
+    // What both go through.
+    size_t cost() const { return lists_.size() + touched_ / 16; }
 
     void mark_written(uint64_t begin, uint64_t end);
     // Number of bytes of [begin, end) that were ever written; with `blocks`, those of 32 B blocks with a written byte.
