@@ -148,6 +148,32 @@ def test_a_running_top_of_sorted_lists(lists: int) -> None:
     np.testing.assert_array_equal(got, np.sort(x.numpy().reshape(-1))[::-1][:total])
 
 
+@pytest.mark.parametrize("groups", [1, 3, 8])
+def test_a_sort_with_indices(groups: int) -> None:
+    count = 32 * groups
+
+    @T.prim_func
+    def k(X: T.Tensor((256,), "float32"), L: T.Tensor((256,), "uint32"),
+          Y: T.Tensor((2 * count,), "float32")):  # fmt: skip
+        with T.Kernel(1, threads=1) as cid:
+            x = T.alloc_ub((256,), "float32")
+            i = T.alloc_ub((256,), "uint32")
+            y = T.alloc_ub((2, 512), "float32")
+            tmp = T.alloc_ub((512,), "float32")
+            T.copy(X, x)
+            T.copy(L, i)
+            T.tile.sort(y[1, :], x, i, tmp, groups)
+            T.tile.sort(dst=y[0, :], src=x, indices=i, tmp_buffer=tmp, repeat_time=groups)
+            T.copy(y[0, 0 : 2 * count], Y)
+
+    x, index = torch.randn(256), torch.randperm(256).to(torch.uint32)
+    with pytest.warns(KernelWarning, match="`tmp` is working memory"):
+        got = run(k, x, index, out_idx=[-1])
+    order = np.argsort(-x.numpy()[:count], kind="stable")
+    np.testing.assert_array_equal(got[0::2], x.numpy()[order])
+    np.testing.assert_array_equal(got[1::2].view(np.uint32), index.numpy()[order])
+
+
 @pytest.mark.parametrize("count", [2, 64, 66, 512, 20000])
 def test_the_lowest_pairs(count: int) -> None:
     have = max(count, 64)
@@ -200,6 +226,8 @@ def test_two_names_of_a_product() -> None:
 WRONG = [
     (lambda d, s: T.tile.topk(d, s[0:32], 32), "arity"),
     (lambda d, s: T.tile.topk(d, s, 0), "arity"),
+    (lambda d, s: T.tile.sort(d, s, s, s, 2), "operand-dtype"),
+    (lambda d, s: T.tile.sort(d, s, s, s, s), "operand-kind"),
     (lambda d, s: T.tile.merge_sort(d, s, 32, 4), "merge-size"),
     (lambda d, s: T.tile.init_sort_buf(d, 7), "count-range"),
     (lambda d, s: T.tile.init_sort_buf(d, 400), "count-range"),

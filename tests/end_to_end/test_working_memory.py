@@ -241,7 +241,7 @@ def test_every_operation_that_uses_some_takes_it() -> None:
         (lambda y, x, g: T.tile.sin(y, x, tmp=g), "operand-memory"),
         (lambda y, x, g: T.tile.exp(y, x, x), "arity"),
         (lambda y, x, g: T.tile.exp(y, x, tmp=x), "unknown-argument"),
-        (lambda y, x, g: T.tile.sort(y, x, x, x, 64), "arity"),
+        (lambda y, x, g: T.tile.sort(y, x, x, x), "arity"),
     ],
 )
 def test_what_is_no_working_memory(call: Any, slug: str) -> None:

@@ -3,7 +3,7 @@
 Before `topk` sorted itself, a running result was kept by three calls: `init_sort_buf` filled it
 with pairs below all others, `merge_sort(dst, src, block_size, block_num, is_copy)` merged the lists
 that lie one behind the other in src, and `topk(dst, src, block_size)` merged src into dst and kept
-the largest. Sizes count pairs.
+the largest. Sizes count pairs. `sort(dst, src, indices, tmp, groups)` took the indices of pairs.
 """
 
 from __future__ import annotations
@@ -16,11 +16,43 @@ from tile_frontend.counted_call import region_of
 from tile_frontend.faults import Fault
 from tile_frontend.first_elements import first_elements
 from tile_frontend.trace import current
-from tile_frontend.values import Pending, python_number
-from tile_frontend.working_memory import without_working_memory
+from tile_frontend.values import Pending, describe, python_number
+from tile_frontend.working_memory import lend_working_memory, without_working_memory
 from tile_ir import OPS, Region, Slice
 from tile_ir.expr import Const
 from tile_ir.geometry import is_contiguous
+
+
+class SortFunction(OpFunction):
+    """With indices, and a number of groups of 32 behind the working memory, pairs keep the bits of
+    the index they are given."""
+
+    def __init__(self) -> None:
+        super().__init__(OPS["sort"])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Pending:
+        if "indices" in kwargs or len(args) == len(_WITH_INDICES):
+            given = {**dict(zip(_WITH_INDICES, args, strict=False)), **kwargs}
+            if set(given) == set(_WITH_INDICES):
+                return _labelled(**given)
+        return super().__call__(*args, **kwargs)
+
+
+_WITH_INDICES = ("dst", "src", "indices", "tmp_buffer", "repeat_time")
+
+
+def _labelled(dst: Any, src: Any, indices: Any, tmp_buffer: Any, repeat_time: Any) -> Pending:
+    groups = python_number(repeat_time)
+    if not isinstance(groups, int) or groups <= 0:
+        raise Fault(
+            "operand-kind",
+            f"sort: repeat_time is {describe(repeat_time)}, expected the number of groups of 32",
+            argument=len(_WITH_INDICES) - 1,
+        )
+    lend_working_memory("tile.sort", tmp_buffer)
+    sides = (_run(region_of(value), 32 * groups) for value in (src, indices))
+    given = {"dst": dst, **dict(zip(("src", "index"), sides, strict=True))}
+    return build_op(OPS["sort_labelled"], given, "tile.sort")
 
 
 class TopFunction(OpFunction):
@@ -127,6 +159,7 @@ class LowestFunction(OpFunction):
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "sort": SortFunction(),
     "topk": TopFunction(),
     "merge_sort": MergeFunction(),
     "init_sort_buf": LowestFunction(),

@@ -71,14 +71,14 @@ def without_working_memory(
         return Arguments(tuple(args), kwargs)
     keyword = next((key for key in KEYWORDS if key in kwargs), None)
     if keyword is not None:
-        _lend(name, kwargs[keyword])
+        lend_working_memory(name, kwargs[keyword])
         rest = {key: value for key, value in kwargs.items() if key != keyword}
         return Arguments(tuple(args), rest)
     found = [i for i, value in enumerate(args) if i >= buffers and _is_memory(value)]
     if len(found) != 1:
         return Arguments(tuple(args), kwargs)
     place = found[0]
-    _lend(name, args[place])
+    lend_working_memory(name, args[place])
     return Arguments((*args[:place], *args[place + 1 :]), kwargs, place)
 
 
@@ -108,7 +108,7 @@ def _is_memory(value: Any) -> bool:
     return False
 
 
-def _lend(name: str, value: Any) -> None:
+def lend_working_memory(name: str, value: Any) -> None:
     """Tell once for each buffer that it is not needed; used for nothing else it takes no room."""
     match value:
         case None:

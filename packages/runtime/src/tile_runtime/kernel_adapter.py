@@ -13,6 +13,15 @@ class LibraryGenerator:
     libpath: str
     srcpath: str
 
+    def compile_lib(self, timeout: float | None = None) -> None:
+        """Nothing: a kernel object comes with its library."""
+
+    def get_lib_path(self) -> str:
+        return self.libpath
+
+    def get_source_path(self) -> str:
+        return self.srcpath
+
     def load_lib(self, lib_path: str | None = None) -> ctypes.CDLL:
         """The library, for callers who call it themselves."""
         return ctypes.CDLL(lib_path or self.libpath)

@@ -128,6 +128,19 @@ def _sort32_uses(op: Op) -> Mapping[str, Expr]:
     return {"dst": element_count(src) * _pair_elements(src)}
 
 
+def _labelled_types(op: Op) -> Problem | None:
+    """src is float32, as its pairs are."""
+    src = op.region("src")
+    if src.dtype is FLOAT32:
+        return None
+    return Problem(
+        "operand-dtype",
+        f"sort: src `{src.buffer.name}` is {src.dtype}, expected float32 beside indices",
+        "src",
+        "T.tile.sort(dst, src, actual_num) takes float16 too",
+    )
+
+
 def _sort32_types(op: Op) -> Problem | None:
     """dst and src0 have one type."""
     dst, src = op.region("dst"), op.region("src0")
@@ -211,6 +224,26 @@ def _merge(op: Op, dst: Any, *lists: Any) -> Any:
         best = heads[int(_descending(values)[0])]
         merged.append(pairs[best][taken[best]])
         taken[best] += 1
+
+
+def _sort_labelled(op: Op, dst: Any, src: Any, index: Any, _scratch: Any) -> Any:
+    values, labels = src.reshape(-1), index.reshape(-1).view(np.uint32)
+    order = _descending(values)
+    return leading(dst, np.stack([values[order], labels[order].view(src.dtype)], axis=1))
+
+
+def _whole_groups_labelled(op: Op) -> Problem | None:
+    """src has a multiple of 32 elements, at most 8192."""
+    src = op.region("src")
+    count = constant_value(element_count(src))
+    if count is None or count % GROUP == 0:
+        return _sortable_size(op)
+    return Problem(
+        "sort-group",
+        f"sort: src `{src.buffer.name}` has {shape_text(src)}, expected a multiple of {GROUP}",
+        "src",
+        "T.tile.sort(dst, src, actual_num) takes any number of elements",
+    )
 
 
 def _merge_top(op: Op, dst: Any, src: Any, _scratch: Any) -> Any:
@@ -337,6 +370,29 @@ OPS = (
         shape_rule=_list_sizes,
         cost=vector_cost(2, 2),
         scratch_elsewhere=True,
+    ),
+    OpDef(
+        name="sort_labelled",
+        family="sort",
+        doc="(value, bits of the index) pairs of src, largest first; what sort with indices means",
+        ascend_c="Sort32, MrgSort",
+        namespace=None,
+        operands=(
+            destination("dst", UB, FLOAT32),
+            source("src"),
+            source("index", UB, UINT32, INT32),
+            scratch_operand(),
+        ),
+        hidden=("scratch",),
+        placement=VECTOR,
+        axes=whole,
+        meaning=_sort_labelled,
+        flat=True,
+        uses=_sort_uses,
+        dtype_rule=_labelled_types,
+        shape_rule=all_rules(_whole_groups_labelled, same_size_of("src", "index"), exact_sizes),
+        scratch=_sort_scratch,
+        cost=vector_cost(2 / 7, 2 / 7),
     ),
     OpDef(
         name="merge_top",

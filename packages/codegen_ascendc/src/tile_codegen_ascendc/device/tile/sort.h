@@ -80,6 +80,21 @@ __aicore__ inline void merge_runs(const AscendC::LocalTensor<float>& dst, const 
     }
 }
 
+// The sorted groups in the first half of `scratch` merged into one list of `pairs`, in one of both halves.
+__aicore__ inline AscendC::LocalTensor<float> merge_groups(
+    const AscendC::LocalTensor<float>& scratch, uint32_t pairs)
+{
+    const auto even = scratch;
+    const auto odd = scratch[pairs * kFloatsPerPair];
+    bool in_even = true;
+    for (uint32_t length = kSortGroup; length < pairs; length *= kMergeLists) {
+        merge_runs(in_even ? odd : even, in_even ? even : odd, length, pairs);
+        AscendC::PipeBarrier<PIPE_V>();
+        in_even = !in_even;
+    }
+    return in_even ? even : odd;
+}
+
 // The first `kept` pairs (value, index as a value) of the first `actual` of `count` elements, the rest of which counts
 // as -inf. `scratch` holds twice the pairs of whole groups. src is only read.
 template <class T>
@@ -110,17 +125,27 @@ __aicore__ inline void sort_pairs(const AscendC::LocalTensor<T>& dst, const Asce
     }
     sort_groups(even, values, index.template ReinterpretCast<uint32_t>(), padded / kSortGroup);
     AscendC::PipeBarrier<PIPE_V>();
-    bool in_even = true;
-    for (uint32_t length = kSortGroup; length < padded; length *= kMergeLists) {
-        merge_runs(in_even ? odd : even, in_even ? even : odd, length, padded);
-        AscendC::PipeBarrier<PIPE_V>();
-        in_even = !in_even;
-    }
+    const auto sorted = merge_groups(scratch, padded);
     if constexpr (Same<T, half>::value) {
-        AscendC::Cast(dst, in_even ? even : odd, AscendC::RoundMode::CAST_RINT, kept * kFloatsPerPair);
+        AscendC::Cast(dst, sorted, AscendC::RoundMode::CAST_RINT, kept * kFloatsPerPair);
     } else {
-        copy_ub_ub(dst, in_even ? even : odd, kept * kFloatsPerPair);
+        copy_ub_ub(dst, sorted, kept * kFloatsPerPair);
     }
+}
+
+// Pairs (value, bits of the index) of all `count` elements, a multiple of 32. `scratch` holds them twice.
+template <class Index>
+__aicore__ inline void sort_labelled(const AscendC::LocalTensor<float>& dst, const AscendC::LocalTensor<float>& src,
+    const AscendC::LocalTensor<Index>& index, uint32_t count, const AscendC::LocalTensor<float>& scratch,
+    Site site = Site::here())
+{
+    SiteScope scope(site);
+    if (count == 0) {
+        return;
+    }
+    sort_groups(scratch, src, as_bits(index), count / kSortGroup);
+    AscendC::PipeBarrier<PIPE_V>();
+    copy_ub_ub(dst, merge_groups(scratch, count), count * kFloatsPerPair);
 }
 
 // Pairs (value, bits of the index) of every 32 elements.
