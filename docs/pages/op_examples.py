@@ -68,10 +68,12 @@ def op_example(opdef: OpDef) -> Example:
     """The lines of the golden with the operation, each in a kernel of its own. A line that a
     script cannot write, as what only passes make of it, is left out."""
     path = GOLDENS / f"{opdef.name}.tir"
+    expected = ""
     if opdef.unavailable:
         func = _bare_kernel(opdef)
     else:
-        func = tile_ir.parse(path.read_text().partition(SEPARATOR)[0], str(path))
+        before, _, expected = path.read_text().partition(SEPARATOR)
+        func = tile_ir.parse(before, str(path))
     found = [
         (line, op, traced)
         for op in _ops(func.launch.body)
@@ -93,7 +95,11 @@ def op_example(opdef: OpDef) -> Example:
         except KernelError as error:
             return Example(lines, names, (), error.slug)
     place = next(o for o in _ops(found[0][2].launch.body) if o.opdef is opdef).loc
-    return Example(lines, names, tuple(statements(sources[0], place.line)))
+    # A barrier that orders nothing is dropped; then the golden shows it among other statements.
+    becomes = statements(sources[0], place.line) or statements(expected, found[0][1].loc.line)
+    if not becomes:
+        raise FalseExample(f"{path.name}: nothing is emitted for `{lines[0]}`")
+    return Example(lines, names, tuple(becomes))
 
 
 def _is_region(operand: Any) -> bool:

@@ -13,7 +13,8 @@ PACKAGES = ("ir", "frontend", "passes", "codegen_ascendc", "runtime")
 
 def first_sentence(text: str) -> str:
     paragraph = " ".join(ASIDE.sub("", text.strip()).split("\n\n")[0].split())
-    return re.split(r"\.(?=\s|$)", paragraph)[0].rstrip(":")
+    # Three dots are a part of it, as in `for ... in`.
+    return re.split(r"(?<!\.)\.(?=\s|$)", paragraph)[0].rstrip(":")
 
 
 def python_line(path: Path) -> str:
