@@ -6,7 +6,7 @@ import inspect
 import re
 from pathlib import Path
 
-from pages.markdown import NOTE, ROOT, cell, table
+from pages.markdown import ASIDE, NOTE, ROOT, cell, table
 from tile_passes import PIPELINE
 
 
@@ -43,7 +43,7 @@ def passes_page() -> str:
 
 def definition(text: str) -> str:
     """`Needs: … Gives: … Idea: … Limits: …` as a list."""
-    flat = " ".join(text.split())
+    flat = ASIDE.sub("", " ".join(text.split()))
     found = re.split(r"(?:^|(?<=\. ))(Needs, gives|Needs|Gives|Idea|Limits): ", flat)
     pairs = zip(found[1::2], found[2::2], strict=True)
     return "".join(f"* **{name}:** {value.strip()}\n" for name, value in pairs)

@@ -143,6 +143,12 @@ def test_sections_of_what_is_missing_say_nothing_unproved() -> None:
             assert section.strip() == "", page
 
 
+def test_pages_name_no_section_of_what_is_not_here() -> None:
+    """The sources refer to the contract by section; pages are read without it."""
+    pages = {*generate.written_pages(), *(generate.DOCS / n for n in generate.PAGES)}
+    assert [p.name for p in pages if re.search(r"\bsection \d", p.read_text())] == []
+
+
 @pytest.mark.parametrize("name", ["pipe_barrier", "barrier_all", "sync_all"])
 def test_every_operation_becomes_something(name: str) -> None:
     assert op_examples.op_example(OPS[name]).becomes[0].startswith("AscendC::")

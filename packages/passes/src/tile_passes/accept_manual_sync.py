@@ -19,7 +19,8 @@ def accept_manual_sync(func: Func, target: Target) -> Func:
     """Check the ids of hand-written flags; their pipes are the verifier's business.
 
     Needs: PLANNED. Gives: SYNCED. Idea: interval of each id. An id the hardware has but no document
-    names is a remark. Limits: whether the flags suffice is not checked.
+    names is a remark. Limits: whether the flags suffice is for
+    `tile-ascend check` to say.
     """
     ranges = launch_ranges(func)
     remarks: list[Diagnostic] = []

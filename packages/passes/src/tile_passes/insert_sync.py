@@ -21,7 +21,7 @@ def insert_sync(func: Func, target: Target) -> Func:
     to be complete, by facts that hold on all paths and in all rounds of loops; a flag from right
     after the earlier access to right before the later one, once for each slot of what is buffered
     several times; ids by colouring. Flags of the user stay and count. Limits: the order between
-    cores is the user's.
+    cores is that of `insert_cross_core_sync` or of the user.
     """
     if Automatic.SYNC not in func.automatic:
         return func
