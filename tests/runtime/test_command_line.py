@@ -305,7 +305,7 @@ def test_doctor_starts_the_runner(
     broken.write_text("#!/bin/sh\nexit 127\n")
     broken.chmod(0o755)
     for program, problem in ((broken, "exit code 127"), (tmp_path, "Permission denied")):
-        monkeypatch.setattr("tile_runtime.native.runner_program", lambda p=program: p)
+        monkeypatch.setattr("tile_runtime.native.runner_program", lambda may_build=True, p=program: p)
         assert main(["doctor"]) == 1
         text = capsys.readouterr().out
         assert "BROKEN  runner" in text and f"{program} does not start: " in text

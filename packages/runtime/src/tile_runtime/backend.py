@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tile_ir import BuildError, Func, Target
 from tile_ir.switches import switch
-from tile_runtime.bind_arguments import Bound
-from tile_runtime.signature import Signature
+
+if TYPE_CHECKING:
+    from tile_runtime.bind_arguments import Bound
+    from tile_runtime.signature import Signature
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,10 @@ class Backend(Protocol):
 
     def identity(self) -> str:
         """Everything besides the sources that decides what `compile` makes."""
+
+    def prepare(self) -> None:
+        """Make what all kernels need, once for this machine; it may take a while, and says so.
+        BuildError if it can not be made."""
 
     def compile(self, sources: Sequence[Path], output: Path) -> None:
         """Make a shared object. BuildError if the compiler is missing or fails."""

@@ -112,6 +112,7 @@ def build(job: Job) -> Built:
 
     Raises KernelError or IRError from the passes, BuildError from compilers.
     """
+    job.backend.prepare()
     with _sources_attached(job.func):
         if not switch("cache"):
             return _build_uncached(job)

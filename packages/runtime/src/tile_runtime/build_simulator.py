@@ -17,6 +17,8 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -37,6 +39,14 @@ _SANITIZED = (
 )
 # The only target that is a program and not a shared library.
 RUNNER = "tile_simulator_runner"
+# What a file is to somebody who waits for it, and how long about.
+_PARTS = {
+    "libtile_simulator.so": "the simulator (about two minutes)",
+    RUNNER: "the runner of Ascend C sources",
+    "_tile_launcher": "the launcher of kernels",
+}
+# Seconds between lines about progress where a line can not be written over.
+_SECONDS_A_LINE = 10.0
 _COMMON = ("-std=c++17", "-fPIC", "-Wall", "-Wextra", "-Werror", "-pthread")
 
 
@@ -46,6 +56,10 @@ class CompilerMissing(RuntimeError):
 
 class SimulatorBuildError(RuntimeError):
     """The compiler rejected the sources; the text holds its output."""
+
+
+class NotBuilt(RuntimeError):
+    """A part is not there, and the caller did not want it to be built."""
 
 
 def include_directory() -> Path:
@@ -84,25 +98,30 @@ def default_cache_dir() -> Path:
     return Path(chosen) if chosen else Path.home() / ".cache" / "tile-ascend"
 
 
-def build_simulator(cache_dir: Path | None = None, sanitize: bool = False) -> Path:
-    """Returns the path of libtile_simulator.so; builds it if the cache has none for this host."""
+def build_simulator(
+    cache_dir: Path | None = None, sanitize: bool = False, may_build: bool = True
+) -> Path:
+    """Returns the path of libtile_simulator.so; builds it if the cache has none for this host, or
+    raises NotBuilt if it may not. So do the other two."""
     flags = (*_COMMON, *(_SANITIZED if sanitize else _OPTIMISED))
     sources = sorted((_SIMULATOR / "src").glob("*.cpp"))
     watched = _sources_under(_SIMULATOR / "src", include_directory())
     includes = (f"-I{include_directory()}", f"-I{_SIMULATOR / 'src'}")
-    return _build(cache_dir, "libtile_simulator.so", sources, watched, flags, includes, ())
+    name = "libtile_simulator.so"
+    return _build(cache_dir, name, sources, watched, flags, includes, (), may_build)
 
 
-def build_runner(cache_dir: Path | None = None) -> Path:
+def build_runner(cache_dir: Path | None = None, may_build: bool = True) -> Path:
     """Returns the path of the program that runs hand-written kernels in a process of their own."""
     folder = _SIMULATOR / "runner"
     flags = (*_COMMON, "-O2", "-fvisibility=hidden")
     watched = _sources_under(folder, include_directory())
     includes = (f"-I{include_directory()}",)
-    return _build(cache_dir, RUNNER, sorted(folder.glob("*.cpp")), watched, flags, includes, ())
+    sources = sorted(folder.glob("*.cpp"))
+    return _build(cache_dir, RUNNER, sources, watched, flags, includes, (), may_build)
 
 
-def build_launcher(cache_dir: Path | None = None) -> Path:
+def build_launcher(cache_dir: Path | None = None, may_build: bool = True) -> Path:
     """Returns the path of the launcher extension; builds it if needed, with pybind11's headers."""
     name = "_tile_launcher" + str(sysconfig.get_config_var("EXT_SUFFIX"))
     sources = sorted(_LAUNCHER.glob("*.cpp"))
@@ -115,7 +134,7 @@ def build_launcher(cache_dir: Path | None = None) -> Path:
         f"-isystem{_pybind11_include()}",
     )
     identity = (sys.version, _pybind11_include())
-    return _build(cache_dir, name, sources, watched, flags, includes, identity)
+    return _build(cache_dir, name, sources, watched, flags, includes, identity, may_build)
 
 
 def _sources_under(*folders: Path) -> list[Path]:
@@ -141,6 +160,7 @@ def _build(
     flags: Sequence[str],
     includes: Sequence[str],
     identity: Sequence[str],
+    may_build: bool,
 ) -> Path:
     compiler = find_compiler()
     digest = hashlib.sha256()
@@ -152,11 +172,49 @@ def _build(
     target = folder / name
     if target.exists():
         return target
+    if not may_build:
+        raise NotBuilt(f"{name} is not built yet")
     folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder / "lock"):
+    with _Progress(name, len(sources)) as progress, _locked(folder / "lock"):
         if not target.exists():
-            _compile_and_link(compiler, sources, flags, includes, target)
+            _compile_and_link(compiler, sources, flags, includes, target, progress)
     return target
+
+
+class _Progress:
+    """Says on standard error what is built and how far it is: on a terminal in one line."""
+
+    def __init__(self, name: str, files: int) -> None:
+        part = next((what for key, what in _PARTS.items() if name.startswith(key)), name)
+        self._files, self._done = files, 0
+        self._started = self._told = time.monotonic()
+        self._lock = threading.Lock()
+        self._terminal = sys.stderr.isatty()
+        self._say(f"tile-ascend: building {part}, once for this machine ...", "\n")
+
+    def step(self) -> None:
+        """Another file is compiled; called from several threads."""
+        with self._lock:
+            self._done += 1
+            now = time.monotonic()
+            text = f"tile-ascend: {self._done} of {self._files} files compiled"
+            if self._terminal:
+                self._say(f"\r{text}", "")
+            elif now - self._told > _SECONDS_A_LINE:
+                self._told = now
+                self._say(text, "\n")
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, kind: object, *rest: object) -> None:
+        lead = "\r" if self._terminal else ""
+        ended = "built" if kind is None else "stopped"
+        seconds = time.monotonic() - self._started
+        self._say(f"{lead}tile-ascend: {ended} after {seconds:.0f} s", "\n")
+
+    def _say(self, text: str, end: str) -> None:
+        print(text.ljust(48) if self._terminal else text, end=end, file=sys.stderr, flush=True)
 
 
 def _compile_and_link(
@@ -165,12 +223,14 @@ def _compile_and_link(
     flags: Sequence[str],
     includes: Sequence[str],
     target: Path,
+    progress: _Progress,
 ) -> None:
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as scratch:
 
         def compile_one(source: Path) -> str:
             output = str(Path(scratch) / (source.stem + ".o"))
             _run([compiler, *flags, *includes, "-c", str(source), "-o", output])
+            progress.step()
             return output
 
         with ThreadPoolExecutor(max_workers=2) as pool:

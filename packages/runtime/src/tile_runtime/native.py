@@ -15,25 +15,24 @@ from typing import Any
 
 from tile_ir import BuildError
 from tile_runtime import build_simulator as builder
-from tile_runtime.ctypes_launcher import CtypesLauncher
 from tile_runtime.fingerprint import cpu_digest
 
 PREBUILT = Path(__file__).parent / "prebuilt"
 
 
-def simulator_library() -> Path:
-    """Path of libtile_simulator.so. BuildError if it has to be built and can not."""
-    return _prebuilt("libtile_simulator.so") or _built(builder.build_simulator)
+def simulator_library(may_build: bool = True) -> Path:
+    """Path of libtile_simulator.so. BuildError if it has to be built and can not, or may not."""
+    return _prebuilt("libtile_simulator.so") or _built(builder.build_simulator, may_build)
 
 
-def launcher_library() -> Path:
-    """Path of the extension module. BuildError if it has to be built and can not."""
-    return _prebuilt("_tile_launcher*.so") or _built(builder.build_launcher)
+def launcher_library(may_build: bool = True) -> Path:
+    """Path of the extension module. BuildError as above."""
+    return _prebuilt("_tile_launcher*.so") or _built(builder.build_launcher, may_build)
 
 
-def runner_program() -> Path:
-    """Path of the program that runs hand-written kernels. BuildError if it can not be built."""
-    return _prebuilt(builder.RUNNER) or _built(builder.build_runner)
+def runner_program(may_build: bool = True) -> Path:
+    """Path of the program that runs hand-written kernels. BuildError as above."""
+    return _prebuilt(builder.RUNNER) or _built(builder.build_runner, may_build)
 
 
 @lru_cache(maxsize=1)
@@ -45,6 +44,8 @@ def launcher() -> Any:
     """
     library = simulator_library()
     if not launcher_can_be_compiled():
+        from tile_runtime.ctypes_launcher import CtypesLauncher
+
         return CtypesLauncher(library)
     path = launcher_library()
     spec = importlib.util.spec_from_file_location("_tile_launcher", path)
@@ -70,9 +71,11 @@ def _prebuilt(pattern: str) -> Path | None:
     return found[0]
 
 
-def _built(build: Callable[[], Path]) -> Path:
+def _built(build: Callable[..., Path], may_build: bool) -> Path:
     try:
-        return build()
+        return build(may_build=may_build)
+    except builder.NotBuilt as error:
+        raise BuildError("not-built", str(error)) from None
     except builder.CompilerMissing as error:
         raise BuildError(
             "no-compiler",

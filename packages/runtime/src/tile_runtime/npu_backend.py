@@ -32,6 +32,9 @@ class NpuBackend:
     def identity(self) -> str:
         return f"{compiler_identity(find_device_compiler())} {' '.join((*FLAGS, *self.flags))}"
 
+    def prepare(self) -> None:
+        """CANN has everything."""
+
     def compile(self, sources: Sequence[Path], output: Path) -> None:
         includes = [Path(tile_codegen_ascendc.DEVICE_HEADER_DIR)]
         command = device_command(

@@ -88,6 +88,9 @@ class SimulatorBackend:
         words = find_compiler()
         return " ".join([compiler_identity(words[0]), *words[1:], *FLAGS])
 
+    def prepare(self) -> None:
+        launcher()
+
     def compile(self, sources: Sequence[Path], output: Path) -> None:
         includes = [include_directory(), Path(tile_codegen_ascendc.DEVICE_HEADER_DIR)]
         run_compiler(host_command(find_compiler(), sources, output, includes), sources[0].name)

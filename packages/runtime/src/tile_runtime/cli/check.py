@@ -13,7 +13,6 @@ from tile_runtime.cli.kernel_argument import (
     read_kernel,
     tell,
 )
-from tile_runtime.pass_configs import CORE_ORDER, PIPE_ORDER, asked_with
 
 
 def add_parser(commands: Any) -> None:
@@ -66,6 +65,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _advise(func: Func, found: Sequence[Diagnostic]) -> None:
     """Once for all findings: the compiler can make the order that is missing."""
+    from tile_runtime.pass_configs import CORE_ORDER, PIPE_ORDER, asked_with
+
     for flag, left, keys in (
         ("T.set_flag", Automatic.SYNC, PIPE_ORDER),
         ("T.set_cross_flag", Automatic.CROSS, CORE_ORDER),

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,35 +24,43 @@ _NO_RUN = 3
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing looked at. `needed`: without it kernels can not run on the simulator."""
+    """One thing looked at. `needed`: without it kernels can not run on the simulator. `later`: the
+    first use makes it."""
 
     name: str
     works: bool
     detail: str
     fix: str | None = None
     needed: bool = True
+    later: bool = False
 
 
 def add_parser(commands: Any) -> None:
     parser = commands.add_parser("doctor", help="check this machine and say how to mend it")
+    parser.add_argument(
+        "--build", action="store_true", help="build what the first use would build, and try it"
+    )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Print all findings; 1 if kernels can not run on the simulator."""
-    broken = False
+    broken = later = False
     for check in CHECKS:
-        finding = check()
+        finding = check(options.build)
         mark = "ok     " if finding.works else "BROKEN " if finding.needed else "absent "
+        mark = "later  " if finding.later else mark
+        later |= finding.later
         print(f"{mark} {finding.name:<18} {finding.detail}")
         if not finding.works and finding.fix:
             print(f"{'':<8}{'':<18}  fix: {finding.fix}")
         broken |= finding.needed and not finding.works
-    print("kernels can not run here" if broken else "kernels run here on the simulator")
+    once = ", once it is built" if later else ""
+    print("kernels can not run here" if broken else f"kernels run here on the simulator{once}")
     return int(broken)
 
 
-def check_python() -> Finding:
+def check_python(build: bool) -> Finding:
     found = platform.python_version()
     return Finding(
         "Python", sys.version_info >= (3, 10), f"{found} ({sys.executable})",
@@ -58,7 +68,7 @@ def check_python() -> Finding:
     )  # fmt: skip
 
 
-def check_compiler() -> Finding:
+def check_compiler(build: bool) -> Finding:
     from tile_runtime.compile_host import find_compiler
 
     try:
@@ -78,18 +88,18 @@ def check_compiler() -> Finding:
     )  # fmt: skip
 
 
-def check_simulator() -> Finding:
+def check_simulator(build: bool) -> Finding:
     from tile_runtime.native import simulator_library
 
-    return _built("simulator", simulator_library)
+    return _built("simulator", simulator_library, build)
 
 
-def check_runner() -> Finding:
+def check_runner(build: bool) -> Finding:
     """The program in which `tile-ascend sim` runs kernels: it starts, and finds its libraries."""
     from tile_runtime.native import runner_program
 
-    finding = _built("runner", runner_program)
-    if not finding.works:
+    finding = _built("runner", runner_program, build)
+    if not finding.works or finding.later:
         return finding
     try:
         # Without a run to do, it says so with its exit code.
@@ -103,16 +113,22 @@ def check_runner() -> Finding:
                    "remove the file; it is built anew")  # fmt: skip
 
 
-def check_launcher() -> Finding:
-    from tile_runtime.native import launcher, launcher_can_be_compiled, launcher_library
+def check_launcher(build: bool) -> Finding:
+    from tile_runtime.native import (
+        launcher,
+        launcher_can_be_compiled,
+        launcher_library,
+        simulator_library,
+    )
 
     if not launcher_can_be_compiled():
         return Finding(
             "launcher", False, "Python.h is missing, so calls go through ctypes, slower",
             "apt-get install python3-dev, or dnf install python3-devel", needed=False,
         )  # fmt: skip
-    finding = _built("launcher", launcher_library)
-    if not finding.works:
+    finding = _built("launcher", launcher_library, build)
+    there = _built("simulator", simulator_library, build)
+    if not all(part.works and not part.later for part in (finding, there)):
         return finding
     try:
         launcher()
@@ -122,16 +138,23 @@ def check_launcher() -> Finding:
     return finding
 
 
-def _built(name: str, library: Callable[[], Path]) -> Finding:
-    """Whether a native part is there, building it if need be."""
+def _built(name: str, library: Callable[..., Path], build: bool) -> Finding:
+    """Whether a native part is there, building it if that is wanted."""
     try:
-        return Finding(name, True, str(library()))
+        return Finding(name, True, str(library(may_build=build)))
     except BuildError as error:
+        if error.slug == "not-built":
+            what = "the first use builds it, and so does `tile-ascend doctor --build`"
+            return Finding(name, True, what, later=True)
         return Finding(name, False, error.message, error.hint)
 
 
-def check_torch() -> Finding:
+def check_torch(build: bool) -> Finding:
     fix = "pip install torch -c constraints.txt"
+    if find_spec("torch") is None:
+        return Finding("torch", False, "torch is not installed", fix)
+    if not build:  # importing it takes longer than everything else here
+        return Finding("torch", True, version("torch"), fix)
     try:
         import torch
     except (ImportError, OSError) as error:
@@ -139,7 +162,7 @@ def check_torch() -> Finding:
     return Finding("torch", True, torch.__version__, fix)
 
 
-def check_npu() -> Finding:
+def check_npu(build: bool) -> Finding:
     try:
         from tile_runtime.backend import npu_problem
     except ImportError as error:
@@ -151,7 +174,7 @@ def check_npu() -> Finding:
     )  # fmt: skip
 
 
-def check_cache() -> Finding:
+def check_cache(build: bool) -> Finding:
     from tile_runtime.cache import KernelCache, get_cache_dir
 
     cache = KernelCache(get_cache_dir())
@@ -165,7 +188,7 @@ def check_cache() -> Finding:
     )
 
 
-CHECKS: tuple[Callable[[], Finding], ...] = (
+CHECKS: tuple[Callable[[bool], Finding], ...] = (
     check_python,
     check_compiler,
     check_torch,

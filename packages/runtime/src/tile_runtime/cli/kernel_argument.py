@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from tile_ir import TARGETS, Func, KernelError, Target, did_you_mean, parse
 from tile_ir.switches import switch
-from tile_passes import PassOptions
-from tile_runtime.pass_configs import options_text, pass_options
 
 if TYPE_CHECKING:
+    from tile_passes import PassOptions
     from tile_runtime.jit_compile import CompileOptions
     from tile_runtime.kernel import JITKernel
 
@@ -37,6 +36,8 @@ class NamedKernel:
     @property
     def told(self) -> str:
         """Which kernel it is, and with which options it is compiled."""
+        from tile_runtime.pass_configs import options_text
+
         options = options_text(self.func.automatic)
         return f"{self.func.name} for {self.target.name} with {options}"
 
@@ -172,6 +173,8 @@ def _of_func(func: Func, options: CompileOptions | None = None) -> NamedKernel:
         from tile_runtime.jit_compile import CompileOptions, compile_func
 
         return compile_func(func, options or CompileOptions())
+
+    from tile_runtime.pass_configs import pass_options
 
     if options is None:
         target, passes = target_named(switch("soc")), pass_options(None)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from tile_ir import CallError, KernelError, TileError
 from tile_ir.switches import override
-from tile_runtime.cli.array_argument import input_array, number_argument, split_argument
 from tile_runtime.cli.kernel_argument import (
     add_kernel_arguments,
     parse_arguments,
@@ -49,6 +48,7 @@ def made_kernel(name: str, options: argparse.Namespace) -> JITKernel:
 def run_arguments(kernel: JITKernel, options: argparse.Namespace) -> list[Any]:
     """What the kernel is called with, in order. KernelError or CallError for a name it does not
     have and for a value that is missing."""
+    from tile_runtime.cli.array_argument import input_array, number_argument, split_argument
     from tile_runtime.tensor_supply import supply_arguments
 
     arrays: dict[str, Any] = {}
