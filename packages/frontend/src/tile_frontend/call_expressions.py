@@ -14,6 +14,7 @@ from tile_frontend.foreign_names import element_here, reduced_here, written_here
 from tile_frontend.scalar_functions import maximum, minimum
 from tile_frontend.scope import Scope
 from tile_frontend.source import display_name
+from tile_frontend.static_loops import static_items
 from tile_frontend.values import Pending, Scalar, Tile, View, describe
 from tile_ir import KernelError, Loc, did_you_mean
 from tile_ir.expr import ExprError
@@ -91,8 +92,12 @@ class CallEvaluator(ComprehensionEvaluator):
         if isinstance(function, Expandable) and not function.hygienic:
             return function.expand(args, kwargs, self.scope)
         # Python's own would ask at once which one is larger.
-        if (function is max or function is min) and any(isinstance(a, Scalar) for a in args):
-            function = maximum if function is max else minimum
+        if (function is max or function is min) and not kwargs:
+            values = static_items(args[0]) if len(args) == 1 else args
+            if values is not None and any(isinstance(v, Scalar) for v in values):
+                function = maximum if function is max else minimum
+                return function(*values) if len(values) > 1 else values[0]
+            args = args if len(args) != 1 or values is None else [values]
         return function(*args, **kwargs)
 
     def _argument_loc(self, node: ast.Call, function: Any, argument: str | int | None) -> Loc:
@@ -203,7 +208,8 @@ def _is_ours(function: Any) -> bool:
 def _parameters(function: Any) -> list[str]:
     if isinstance(function, OpFunction):
         return list(function.parameters)
-    return list(inspect.signature(function).parameters)
+    found = inspect.signature(function).parameters.values()
+    return [p.name for p in found if p.kind is not p.VAR_POSITIONAL]
 
 
 def _signature_problem(function: Any, args: list[Any], kwargs: dict[str, Any]) -> str | None:
