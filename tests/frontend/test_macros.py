@@ -341,3 +341,26 @@ def test_an_error_in_a_macro_names_every_call():
     assert numbers[:2] == [start + 2, start + 8]
     assert [n.loc.line for n in caught.value.notes] == numbers[1:]
     assert "    outer(u)\n    ^" in str(caught.value)
+
+
+def test_an_error_of_a_pass_names_the_calls():
+    from tile_ir import DEFAULT_TARGET
+    from tile_passes import run_pipeline
+
+    @T.macro
+    def large(rows):
+        x = T.alloc_ub((rows, 1024), "float32")
+        T.tile.clear(x)
+
+    @T.prim_func
+    def k(A: T.Tensor((64,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            large(8)
+            large(100)
+
+    with pytest.raises(KernelError) as caught:
+        run_pipeline(k, DEFAULT_TARGET)
+    notes = [n for n in caught.value.notes if "macro" in n.message]
+    first = k.launch.loc.line
+    assert [n.message for n in notes] == ["macro `large` is called here"] * 2
+    assert [n.loc.line for n in notes] == [first + 1, first + 2]

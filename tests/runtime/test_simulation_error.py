@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+import tile_frontend as T
 from hand_written import FAULT_LINE, SAXPY, SAXPY_CPP, SAXPY_PYTHON, HandWritten, func_of
 from tile_ir import Func
 from tile_ir.switches import override
@@ -144,3 +145,33 @@ def test_a_race_in_a_cell_is_told_at_its_line(name: str) -> None:
     assert not re.search(r"[0-9a-f]{32}", str(error))
     assert re.search(r"block 0, aiv0, kernel.cpp:\d+\)", error.message)
     assert error.fault.file == kernel.srcpath
+
+
+@T.macro
+def unordered(tile: Any) -> None:
+    T.tile.exp(tile, tile)
+
+
+@T.macro
+def twice(tile: Any) -> None:
+    unordered(tile)
+
+
+def test_a_race_in_a_macro_names_its_calls() -> None:
+    @T.prim_func
+    def k(X: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=1, is_npu=True) as cid:
+            x = T.alloc_ub((64,), "float32")
+            T.copy(X, x)
+            twice(x)
+
+    with pytest.raises(SimulationError) as caught:
+        compile(k)(torch.ones(64))
+    error = caught.value
+    assert error.loc is not None and error.loc.line == unordered.fn.__code__.co_firstlineno + 2
+    assert [n.message for n in error.notes] == [
+        "macro `unordered` is called here",
+        "macro `twice` is called here",
+    ]
+    assert [n.loc.line for n in error.notes if n.loc] == [error.loc.line + 5, k.launch.loc.line + 3]
+    assert str(error).endswith("    twice(x)\n    ^")

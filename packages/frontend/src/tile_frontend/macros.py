@@ -15,6 +15,7 @@ from tile_frontend.source import Source, find_function
 from tile_frontend.statements import StatementEvaluator
 from tile_frontend.trace import current
 from tile_ir import KernelError
+from tile_ir.expansions import Expansion
 
 # A macro that calls itself without end is stopped before Python's own limit.
 DEEPEST = 50
@@ -53,11 +54,13 @@ class Macro(Expandable):
         for name, value in bound.arguments.items():
             scope.bind(name, value, parameters.get(name, source.loc(function)))
         here = trace.here
+        last = function.end_lineno or function.lineno
+        call = Expansion(self.__name__, source.file, function.lineno, last, here)
+        trace.calls.append(call)
         try:
             evaluator.run(function.body)
         except KernelError as error:
-            called = f"macro `{self.__name__}` is called here"
-            raise error.with_note(called, here) from error.__cause__
+            raise error.with_notes([call.note()]) from error.__cause__
         finally:
             trace.depth -= 1
             trace.here = here

@@ -32,6 +32,7 @@ from tile_ir import (
 )  # fmt: skip
 from tile_ir.bounds import simplify
 from tile_ir.dtypes import INT32
+from tile_ir.expansions import Expansion
 from tile_ir.expr import Expr, Load, Var, constant_value, substitute, walk
 from tile_ir.nodes import Body, Buffer, Stmt
 from tile_ir.opdef import TOLD, core_of
@@ -84,6 +85,7 @@ class Trace:
     # Number of the macro expansion being evaluated; 0 is the kernel's own text.
     expansion: int = 0
     expansions: int = 0
+    calls: list[Expansion] = field(default_factory=list)
     depth: int = 0
     prologue: list[Stmt] = field(default_factory=list)
     remarks: list[Diagnostic] = field(default_factory=list)
@@ -246,7 +248,7 @@ class Trace:
         launch = Launch(h.blocks, h.block, h.lane, h.threads, allocs, self.body, h.loc)
         return Func(
             self.name, self.params, launch, Phase.BUILT, self.loc,
-            sources=dict(self.sources), remarks=tuple(self.remarks),
+            sources=dict(self.sources), remarks=tuple(self.remarks), expansions=tuple(self.calls),
         )  # fmt: skip
 
 

@@ -92,9 +92,9 @@ class TileError(Exception):
         self.args = (self._rendered(),)
         return self
 
-    def with_note(self, message: str, loc: Loc) -> TileError:
-        """The same error, with another place that matters told after it."""
-        self.notes = (*self.notes, Diagnostic("", message, loc, severity="note"))
+    def with_notes(self, notes: Iterable[Diagnostic]) -> TileError:
+        """The same error, with other places that matter told after it, each once."""
+        self.notes = tuple(dict.fromkeys((*self.notes, *notes)))
         self.args = (self._rendered(),)
         return self
 

@@ -19,6 +19,7 @@ from tile_ir.machine import Core, Layout, Memory
 
 if TYPE_CHECKING:
     from tile_ir.diagnostics import Diagnostic
+    from tile_ir.expansions import Expansion
     from tile_ir.opdef import OpDef
 
 
@@ -246,7 +247,8 @@ class Func:
     """A kernel: parameters in declaration order (tensors are GM buffers, scalars are variables).
 
     `sources` maps file names to the text they had when the kernel was traced, for diagnostics; it
-    is not part of the printed form. `remarks` is what passes have to tell the user; nor is it.
+    is not part of the printed form. `remarks` is what passes have to tell the user, `expansions`
+    are the calls of macros; nor are they.
     """
 
     name: str
@@ -257,6 +259,7 @@ class Func:
     automatic: frozenset[Automatic] = frozenset()
     sources: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     remarks: tuple[Diagnostic, ...] = field(default=(), compare=False, repr=False)
+    expansions: tuple[Expansion, ...] = field(default=(), compare=False, repr=False)
 
     def __repr__(self) -> str:
         from tile_ir.printer import print_func

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tile_ir import Automatic, Func, IRError, Target, TileError, did_you_mean, print_func, verify
+from tile_ir.expansions import calls_to
 from tile_passes.passdef import Pass
 
 
@@ -92,7 +93,8 @@ def _run_one(p: Pass, func: Func, target: Target, earlier: list[str]) -> Func:
     try:
         new = p.run(func, target)
     except TileError as error:
-        raise error.with_sources(func.sources) from None
+        told = error.with_sources(func.sources)
+        raise told.with_notes(calls_to(error.loc, func.expansions)) from None
     if p.gives is not None:
         new = new.at_phase(p.gives)
     if new is not func:

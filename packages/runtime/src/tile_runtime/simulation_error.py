@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from tile_ir import Automatic, Diagnostic, Func, Loc, TileError
+from tile_ir.expansions import calls_to
 from tile_ir.launch_indices import own_block_part, own_lane_part, uses_block, uses_lane
 from tile_runtime.buffer_names import name_buffers
 from tile_runtime.pass_configs import CORE_ORDER, PIPE_ORDER, asked_with
@@ -65,7 +66,8 @@ def simulation_error(fault: Fault, source: Path, func: Func) -> SimulationError:
         fault = replace(fault, file=str(source))
     message = f"{text} ({fault.api}, block {fault.block}, {fault.core}, {place})"
     hint = _hint(fault, func) or None
-    return SimulationError(fault, message, loc or func.loc, hint, func.sources)
+    notes = calls_to(loc, func.expansions)
+    return SimulationError(fault, message, loc or func.loc, hint, func.sources, notes)
 
 
 def simulation_warning(fault: Fault, source: Path, func: Func) -> Diagnostic:
