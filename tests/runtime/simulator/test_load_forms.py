@@ -273,7 +273,7 @@ CASES: list[tuple[str, str, str, str]] = [
     ("v2", "half", "LoadData2DParamsV2 p; LoadData(dst, src, p);", "LoadData(2D V2) does not exist on 910B; use LoadData2DParams"),
     ("v1", "half", "LoadData3DParamsV1<half> p; LoadData(dst, src, p);", "LoadData(3D V1) does not exist on 910B"),
     ("repeat", "half", "SetLoadDataRepeat(LoadDataRepeatParam(1, 2, 0)); LoadData3DParamsV2<half> p; p.l1H = 1; p.l1W = 16; p.channelSize = p.kExtension = p.mExtension = 16; LoadData(dst, src, p);", "repeatTime 2 is not simulated"),
-    ("boundary", "half", "SetLoadDataBoundary(1024); LoadData3DParamsV2<half> p; p.l1H = 1; p.l1W = 64; p.channelSize = p.kExtension = p.mExtension = 16; LoadData(dst, src, p);", "reaches beyond the 1024 bytes"),
+    ("boundary", "half", "SetLoadDataBoundary(1024); LoadData3DParamsV2<half> p; p.l1H = 1; p.l1W = 64; p.channelSize = p.kExtension = p.mExtension = 16; LoadData(dst, src[512], p);", "starts at byte 1024 of L1, beyond the 1024 bytes"),
     ("k_start", "half", "LoadData3DParamsV2<half> p; p.l1H = 1; p.l1W = 64; p.channelSize = 32; p.kExtension = 16; p.kStartPt = 8; p.mExtension = 16; LoadData(dst, src, p);", "kStartPt is 8"),
     ("m_start", "half", "LoadData3DParamsV2<half> p; p.l1H = 1; p.l1W = 64; p.channelSize = p.kExtension = p.mExtension = 16; p.mStartPt = 8; LoadData(dst, src, p);", "mStartPt is 8"),
     ("outside", "half", "LoadData3DParamsV2<half> p; p.l1H = 1; p.l1W = 16; p.channelSize = p.kExtension = 16; p.mExtension = 32; LoadData(dst, src, p);", "leave the 16 x 16 matrix"),

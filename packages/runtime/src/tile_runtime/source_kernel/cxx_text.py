@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _SKIPPED = re.compile(
     r"""
@@ -74,6 +74,7 @@ class Statement:
     head: list[Token]
     body: tuple[int, int] | None  # characters, the braces included
     end: int
+    inside: list[Token] = field(default_factory=list, repr=False)  # tokens of the body
 
 
 def statements(text: str) -> Iterator[Statement]:
@@ -102,7 +103,7 @@ def _statements(
                 yield from _statements(tokens, i + 1, last, inner)
             elif head:
                 end = tokens[last].start + 1 if last < len(tokens) else tokens[-1].start + 1
-                yield Statement(scope, head, (tokens[i].start, end), end)
+                yield Statement(scope, head, (tokens[i].start, end), end, tokens[i + 1 : last])
             i = last
             first = i + 1
         i += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -104,7 +105,8 @@ def simulate(
     except KernelError as error:
         raise error.with_sources({name: text}) from None
     seconds = _seconds(timeout)
-    unit = translation_unit(without_host_code(text), name, declared, expression, len(cells))
+    kernel_part = without_host_code(text, (declared.name, *re.findall(r"\w+", expression)))
+    unit = translation_unit(kernel_part, name, declared, expression, len(cells))
     compile_options = CompileOptions(tuple(folders[1:]), tuple(defines), folder)
     compiled = compile_source(unit, name, compile_options, text)
     files = RunFiles(options, cells)

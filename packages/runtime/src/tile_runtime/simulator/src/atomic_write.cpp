@@ -60,6 +60,9 @@ void write_global(const Core& core, uint8_t* target, const uint8_t* source, uint
         return;
     }
     const std::lock_guard<std::mutex> lock(atomic_mutex);
+    if (OrderChecks* order = core.block.order()) {
+        order->updated(core, target, bytes);
+    }
     switch (core.atomic_type) {
         case DataType::i8:
             return combine_array<int8_t>(core.atomic, target, source, bytes);

@@ -3,6 +3,7 @@
 #include <exception>
 #include <new>
 
+#include "instruction.h"
 #include "launch.h"
 #include "order_checks.h"
 #include "sync_state.h"
@@ -33,7 +34,7 @@ void Block::begin(Launch& launch, uint32_t index, uint32_t order)
         if (order_ == nullptr) {
             order_ = std::make_unique<OrderChecks>();
         }
-        order_->begin(launch.options().checks >= TILE_CHECKS_STRICT);
+        order_->begin(launch.options().checks >= TILE_CHECKS_STRICT, index);
     }
     const KernelShape shape = launch.shape();
     for (auto& core : cores_) {
@@ -61,6 +62,9 @@ void Block::core_main(void* pointer)
             }
             if (!core.stopped()) {
                 settle_stores(core);
+                if (core.block.order() != nullptr) {
+                    core.block.order()->settle_polls(core);
+                }
             }
             check_flags_at_exit(core);
             check_cache_at_exit(core);
@@ -86,6 +90,8 @@ void Block::core_main(void* pointer)
         launch.report(core, std::move(fault));
     }
     core.waiting_id = core.full_id = -1;
+    core.polling.waiting = false;
+    tell_stores(core);
 }
 
 bool Block::can_run(Core& core)
@@ -98,6 +104,9 @@ bool Block::can_run(Core& core)
     }
     if (core.full_id >= 0) {
         return cross_flag_has_room(core, core.full_id, core.full_mode);
+    }
+    if (core.polling.waiting) {
+        return launch_->stores_told() != core.polling.stores_told;
     }
     return core.waiting_id < 0 || cross_flag_ready(core, core.waiting_id);
 }
@@ -160,10 +169,14 @@ bool Block::finished() const
     return true;
 }
 
-// A wait can only be satisfied from outside the block by a grid-wide round that this core has itself joined.
-bool Block::grid_wait_possible() const
+// A wait can only be satisfied from outside the block by a grid-wide round that this core has itself joined, or by a
+// store to GM.
+bool Block::outside_wait_possible() const
 {
     for (const auto& core : cores_) {
+        if (!core->coroutine.finished() && core->polling.waiting) {
+            return true;
+        }
         if (!core->coroutine.finished() && core->waiting_id >= 0) {
             const CrossFlag& flag = core->cross[core->waiting_id];
             if (flag.rounds_set > launch_->rounds(core->kind, core->waiting_id)) {

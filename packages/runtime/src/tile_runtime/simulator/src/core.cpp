@@ -57,6 +57,8 @@ void Core::begin()
     for (CrossFlag& flag : cross) {
         flag = CrossFlag{};
     }
+    stored_to_gm = false;
+    polling = Polling{};
     composed_call = composed_calls = 0;
     cache.clear();
     time_log = block.launch().options().timing != nullptr ? std::make_unique<TimeLog>() : nullptr;

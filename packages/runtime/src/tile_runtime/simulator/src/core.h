@@ -11,6 +11,7 @@
 #include "coroutine.h"
 #include "fault.h"
 #include "memory.h"
+#include "polling.h"
 #include "scalar_cache.h"
 #include "vector_registers.h"
 
@@ -99,6 +100,10 @@ public:
 
     // Set by SiteScope: the place in the kernel that stands for whatever the core does now.
     Where site{};
+
+    bool stored_to_gm = false;  // since the last API
+    Polling polling;            // of flags in GM
+    uint8_t polled[8] = {};     // what the latest look showed
 
     uint32_t composed_call = 0;  // number of the ComposedCall that runs, or 0
     uint32_t composed_calls = 0;

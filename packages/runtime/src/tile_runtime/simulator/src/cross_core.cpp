@@ -74,10 +74,12 @@ void set_grid_wide(Core& core, int id, const VectorClock& clock, Use use)
     }
     const uint32_t round = core.cross[id].rounds_set++;
     OrderChecks* order = core.block.order();
+    std::shared_ptr<const Handover> handover;
     if (order != nullptr) {
         order->join_round(launch.grid_slot(core.kind, id, use), round, clock);
+        handover = order->hand_over(core, clock);
     }
-    launch.arrive(core.kind, id, round, order != nullptr ? &clock : nullptr);
+    launch.arrive(core.kind, id, round, handover.get());
 }
 
 // Counts a set of one AIV that needs its partner; on completion raises the counters of the targets.
@@ -200,7 +202,7 @@ void cross_core_wait(int64_t id, Use use)
     if (core.cross[flag].rounds_waited < core.cross[flag].rounds_seen) {
         const int slot = core.block.launch().grid_slot(core.kind, flag, use);
         const uint32_t round = core.cross[flag].rounds_waited++;
-        order->leave_round(core, slot, round, core.block.launch().round_clock(slot, round));
+        order->leave_round(core, slot, round, core.block.launch().round_handover(slot, round));
     }
 }
 
@@ -254,16 +256,17 @@ void clean_data_cache(uint64_t address, bool entire, Use use)
 {
     Core& core = core_of(use);
     enter(core, use);
+    core.polling.possible = true;
     if (OrderChecks* order = core.block.order()) {
         const GlobalBuffer* buffer = core.block.launch().buffers().find(address);
-        bool clean = true;
+        const uint64_t base = buffer != nullptr ? buffer->begin : 0;
         if (entire) {
             core.cache.clean_all();
+            order->cache_written_back(core, 0, ~uint64_t(0), true);
         } else {
-            clean = core.cache.clean(buffer != nullptr ? buffer->begin : 0, address);
-        }
-        if (clean) {
-            order->cache_written_back(core);
+            const bool clean = core.cache.clean(base, address);
+            const uint64_t line = ScalarCache::line_of(base, address);
+            order->cache_written_back(core, line, line + ScalarCache::line_bytes, clean);
         }
     }
 }

@@ -32,6 +32,16 @@ std::string why_stuck(const std::vector<Block*>& blocks)
                        : "; they wait for each other: " + cycle.substr(0, 200) + " -> ...";
 }
 
+// What a core that reads GM again and again reads.
+std::string place_of(const Core& core)
+{
+    const uint64_t address = core.polling.address;
+    const GlobalBuffer* buffer = core.block.launch().buffers().find(address);
+    return buffer == nullptr ? std::string("GM")
+                             : text_of("byte %llu of GM buffer '%s'",
+                                   static_cast<unsigned long long>(address - buffer->begin), buffer->name.c_str());
+}
+
 // A core that can not set a flag because its readers do not go on.
 const Core* first_full(const std::vector<Block*>& blocks)
 {
@@ -57,13 +67,17 @@ void Launch::report_deadlock(const std::vector<Block*>& blocks)
     for (Block* block : ordered) {
         for (int i = 0; i < Block::core_count; ++i) {
             const Core& core = block->core(i);
-            if (core.coroutine.finished() || core.waiting_id < 0) {
+            if (core.coroutine.finished() || (core.waiting_id < 0 && !core.polling.waiting)) {
                 continue;
             }
             if (first == nullptr) {
                 first = &core;
             }
-            if (++waiting <= 6) {
+            if (++waiting <= 6 && core.polling.waiting) {
+                list += text_of("%s block %u %s waits at %s:%u for a change of %s", waiting > 1 ? ";" : "",
+                    block->index(), core.name().c_str(), core.polling.use.at.file, core.polling.use.at.line,
+                    place_of(core).c_str());
+            } else if (waiting <= 6) {
                 list += text_of("%s block %u %s waits for cross-core flag %d at %s:%u", waiting > 1 ? ";" : "",
                     block->index(), core.name().c_str(), core.waiting_id, core.waiting_use.at.file,
                     core.waiting_use.at.line);
@@ -91,9 +105,10 @@ void Launch::report_deadlock(const std::vector<Block*>& blocks)
     Fault fault;
     fault.kind = "deadlock";
     fault.text = "no core can go on:" + list;
-    fault.file = first->waiting_use.at.file;
-    fault.line = first->waiting_use.at.line;
-    fault.api = first->waiting_use.api;
+    const Use& use = first->polling.waiting ? first->polling.use : first->waiting_use;
+    fault.file = use.at.file;
+    fault.line = use.at.line;
+    fault.api = use.api;
     report(*first, std::move(fault));
 }
 

@@ -167,4 +167,34 @@ void dump_global(GlobalOperand tensor, uint32_t description, uint32_t elements, 
     dump(core, "GM", tensor.type, instruction.data(operand), description, elements);
 }
 
+void dump_address(
+    const void* address, AscendC::TPosition position, DataType type, uint32_t description, uint32_t elements, Use use)
+{
+    Core& core = core_of(use);
+    enter(core, use);
+    const Memory wanted = position == AscendC::TPosition::GM    ? Memory::gm
+                          : position == AscendC::TPosition::MAX ? Memory::none
+                                                                : memory_of(static_cast<uint8_t>(position));
+    const uint8_t* const at = static_cast<const uint8_t*>(address);
+    for (const AscendC::TPosition place :
+        {AscendC::TPosition::VECCALC, AscendC::TPosition::A1, AscendC::TPosition::CO1}) {
+        const Memory memory = memory_of(static_cast<uint8_t>(place));
+        if ((wanted != Memory::none && wanted != memory) || !core.has(memory)) {
+            continue;
+        }
+        LocalMemory& bytes = core.memory(memory);
+        if (at >= bytes.data() && at < bytes.data() + bytes.bytes()) {
+            const uint32_t offset = static_cast<uint32_t>(at - bytes.data());
+            return dump_local({offset, static_cast<uint8_t>(place), type, {}}, description, elements, use);
+        }
+    }
+    const bool elsewhere = wanted != Memory::gm && wanted != Memory::none;
+    if (elsewhere && core.has(wanted)) {
+        raise("out-of-bounds", use, text_of("%s: the address does not lie in %s", use.api, name_of(wanted)));
+    }
+    if (!elsewhere) {
+        dump_global({reinterpret_cast<uint64_t>(address), type}, description, elements, use);
+    }
+}
+
 }  // namespace tile_simulator

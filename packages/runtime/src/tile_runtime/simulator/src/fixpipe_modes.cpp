@@ -110,8 +110,10 @@ void check_fixpipe(const Core& core, DataType dst, LocalOperand src, const Fixpi
     require_range(core, "mSize", p.mSize, 0, row_major ? 8192 : 65535, use);
     require_range(core, "srcStride", p.srcStride, 0, 65535, use);
     require_range(core, "dstStride", p.dstStride, 1, 0xffffffffll, use);
-    require_range(core, "ndNum", p.ndNum, 1, row_major ? 65535 : 1, use);
-    if (p.ndNum > 1) {
+    if (row_major) {  // in NZ layout there is one matrix, whatever the field says
+        require_range(core, "ndNum", p.ndNum, 1, 65535, use);
+    }
+    if (row_major && p.ndNum > 1) {
         require_range(core, "srcNdStride", p.srcNdStride, 1, 512, use);
         require_range(core, "dstNdStride", p.dstNdStride, 1, 65535, use);
     }

@@ -118,7 +118,8 @@ bool GlobalAccesses::continue_row(
 std::pair<uint32_t, bool> GlobalAccesses::record(
     const GlobalAccess& access, const Access& details, const AccessLog& log)
 {
-    const bool scalar = is_cache(details.agent) || details.agent % agents_per_core == int(Pipe::s);
+    const bool scalar = is_cache(details.agent) || is_bypass(details.agent) ||
+                        details.agent % agents_per_core == int(Pipe::s);
     if (!scalar) {
         return record_apart(access, details, log);
     }

@@ -30,6 +30,9 @@ void GridRaces::add(uint32_t block, OrderChecks& order)
 {
     stored_.push_back(std::move(order.stored_bytes()));
     scattered_.push_back(std::move(order.scattered_bytes()));
+    for (int core = 0; core < cores_per_block; ++core) {
+        taken_.insert(taken_.end(), order.taken(core).begin(), order.taken(core).end());
+    }
     for (const GlobalAccess& access : order.global().all()) {
         Record record;
         record.region = access.region.compact();
@@ -46,6 +49,10 @@ void GridRaces::add(uint32_t block, OrderChecks& order)
             record.rounds[slot] = clock.at[agent_count + slot];
             record.until[slot] = first_round_after(order.released(slot), record.access);
         }
+        for (int core = 0; core < cores_per_block; ++core) {
+            const uint32_t count = clock.at[handovers_of(core)];
+            record.known[core] = count != 0 ? order.taken(core)[count].get() : nullptr;
+        }
         records_.push_back(record);
     }
 }
@@ -54,6 +61,19 @@ bool GridRaces::ordered(const Record& a, const Record& b)
 {
     for (int slot = 0; slot < grid_slots; ++slot) {
         if (a.until[slot] < b.rounds[slot] || b.until[slot] < a.rounds[slot]) {
+            return true;
+        }
+    }
+    return knows(a, b) || knows(b, a);
+}
+
+// True if what `later` had taken over covers the earlier access.
+bool GridRaces::knows(const Record& later, const Record& earlier)
+{
+    for (const Foreign* known : later.known) {
+        const auto found = known != nullptr ? known->find(earlier.block) : Foreign::const_iterator{};
+        if (known != nullptr && found != known->end() &&
+            found->second.at[earlier.access.agent] >= earlier.access.number) {
             return true;
         }
     }

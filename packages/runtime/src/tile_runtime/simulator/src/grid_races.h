@@ -32,6 +32,7 @@ private:
         uint32_t block;
         uint32_t rounds[grid_slots];  // grid-wide rounds known to be complete before it
         uint32_t until[grid_slots];   // first round that starts after it is complete
+        const Foreign* known[cores_per_block];  // of other blocks, by what each core took over; null: nothing
         uint32_t interval;
         const uint8_t* bytes;  // of a write, run after run; null if they are not known
         const ByteSet* scattered;
@@ -55,6 +56,7 @@ private:
     using Lines = std::map<std::pair<uint64_t, uint32_t>, Line>;  // by address and block
 
     static bool ordered(const Record& a, const Record& b);
+    static bool knows(const Record& later, const Record& earlier);
     // The runs of bytes in a window, cut at its ends, which are those of cache lines. Windows are asked for in order.
     std::vector<Run> runs_of(const std::vector<uint32_t>& records, uint64_t low, uint64_t high);
     bool find_in(const std::vector<Run>& runs, uint64_t start, Fault& fault, std::vector<Fault>& redundant);
@@ -65,6 +67,7 @@ private:
     std::deque<std::vector<uint8_t>> stored_;  // the bytes of the records, by block
     std::deque<std::deque<ByteSet>> scattered_;  // the same of those that are no regions
     std::set<std::pair<std::string, uint32_t>> told_;  // files and lines of redundant stores
+    std::vector<ForeignPointer> taken_;        // keeps what records know
 };
 
 }  // namespace tile_simulator

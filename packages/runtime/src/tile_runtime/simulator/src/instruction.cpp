@@ -37,12 +37,21 @@ void enter(Core& core, Use use)
         throw FaultError{core.pending};
     }
     settle_stores(core);
+    tell_stores(core);
     constexpr uint64_t calls_between_looks = 1024;  // at the clock of the host
     const Launch& launch = core.block.launch();
     if (++core.instructions % calls_between_looks == 0 && launch.past_deadline()) {
         raise("time-out", use,
             text_of("the kernel is still running after %g s (switch `timeout`; 0 means no limit)",
                 launch.options().timeout));
+    }
+}
+
+void tell_stores(Core& core)
+{
+    if (core.stored_to_gm) {
+        core.stored_to_gm = false;
+        core.block.launch().tell_store();
     }
 }
 
@@ -62,6 +71,7 @@ void Instruction::issue()
         const uint64_t end = operand.region.end();
         if (operand.memory == Memory::gm) {
             require_global(core, operand, use);
+            core.stored_to_gm = core.stored_to_gm || operand.write;
             operand.data = reinterpret_cast<uint8_t*>(operand.region.start);
             continue;
         }
@@ -94,7 +104,7 @@ void Instruction::issue()
         operand.data = memory.data() + operand.region.start;
     }
     if (OrderChecks* order = core.block.order()) {
-        order->instruction(*this);
+        polls ? order->poll(*this) : order->instruction(*this);
     }
     if (core.time_log != nullptr) {
         core.time_log->instruction(*this, *core.block.launch().options().timing);

@@ -81,6 +81,9 @@ public:
     bool past_l2 = false;   // a read that L2 is told not to keep
     bool in_order = false;  // the pipe itself orders it after its own earlier instructions
     uint64_t work = 0;  // cycles the pipe is busy, where the operands' bytes do not say it (pipes V and M)
+    bool polls = false;       // a load of GM by the scalar unit that no data cache answers
+    bool past_cache = false;  // a store to GM by the scalar unit that goes past its data cache
+    bool updates = false;     // its stores to GM are atomic whatever the mode of the core
     uint8_t unit_flag = 0;  // Mmad and Fixpipe: 2 or 3 = the hardware orders the two by the unit flags of L0C
     static constexpr int capacity = 10;  // Mmad: A and B in up to four parts each, C twice
     Operand operands[capacity];
@@ -104,6 +107,8 @@ private:
 void enter(Core& core, Use use);
 // Judges the latest store of the core by its bytes, which are in GM by the time of the next API or the end.
 void settle_stores(const Core& core);
+// Lets those who wait for a flag in GM look at what the core has stored since the last time.
+void tell_stores(Core& core);
 
 // True if the running core executes instructions of this kind; the other kind's APIs do nothing on it.
 inline bool runs_here(const Core& core, CoreKind kind)

@@ -103,25 +103,23 @@ int Launch::grid_slot(CoreKind kind, int id, Use use)
     return slot;
 }
 
-VectorClock Launch::round_clock(int slot, uint32_t round)
+Handover Launch::round_handover(int slot, uint32_t round)
 {
     const std::lock_guard<std::mutex> lock(mutex_);
-    return round_clocks_[slot][round];
+    return round_handovers_[slot][round];
 }
 
-void Launch::arrive(CoreKind kind, int id, uint32_t round, const VectorClock* clock)
+void Launch::arrive(CoreKind kind, int id, uint32_t round, const Handover* handover)
 {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (clock != nullptr) {
+    if (handover != nullptr) {
         const auto flag = std::find(grid_flags_.begin(), grid_flags_.end(), int(kind) * cross_flags + id);
-        std::vector<VectorClock>& clocks = round_clocks_[flag - grid_flags_.begin()];
-        if (clocks.size() <= round) {
-            clocks.resize(round + 1);
+        std::vector<Handover>& handovers = round_handovers_[flag - grid_flags_.begin()];
+        if (handovers.size() <= round) {
+            handovers.resize(round + 1);
         }
-        // The pipes of one block mean nothing to another; what is known of other rounds does.
-        VectorClock rounds = *clock;
-        std::fill(rounds.at, rounds.at + agent_count, 0);
-        clocks[round].join(rounds);
+        handovers[round].clock.join(rounds_of(handover->clock));
+        handovers[round].foreign = joined(handovers[round].foreign, handover->foreign);
     }
     std::vector<uint32_t>& arrivals = arrivals_[int(kind)][id];
     if (arrivals.size() <= round) {
@@ -274,16 +272,40 @@ void Launch::add_worker()
     ++workers_;
 }
 
-bool Launch::wait_for_others(uint64_t seen)
+// The last worker to come to rest.
+void Launch::all_idle()
+{
+    // Loops that look at GM may give up by themselves after some looks.
+    constexpr uint32_t most_last_looks = 1000;
+    const auto polls = [](const Block* block) { return block->outside_wait_possible(); };
+    if (std::any_of(all_live_.begin(), all_live_.end(), polls) && last_looks_ < most_last_looks) {
+        ++last_looks_;
+        tell_store();
+        version_.fetch_add(1, std::memory_order_release);
+        idle_ = 0;
+    } else {
+        deadlock_ = true;
+    }
+    changed_.notify_all();
+}
+
+bool Launch::wait_for_others(uint64_t seen, uint64_t stores_seen)
 {
     std::unique_lock<std::mutex> lock(mutex_);
     const auto changed = [&] { return version_.load(std::memory_order_acquire) != seen || deadlock_; };
+    if (changed() || stores_told() != stores_seen) {
+        return !deadlock_;
+    }
+    if (++idle_ == workers_) {
+        all_idle();
+        return !deadlock_;
+    }
+    // Stores are told without the lock.
+    while (!changed() && stores_told() == stores_seen) {
+        changed_.wait_for(lock, std::chrono::milliseconds(1));
+    }
     if (!changed()) {
-        if (++idle_ == workers_) {
-            deadlock_ = true;
-        } else {
-            changed_.wait(lock, changed);
-        }
+        --idle_;
     }
     return !deadlock_;
 }
@@ -335,6 +357,7 @@ void Launch::work()
     std::vector<std::unique_ptr<Block>> live;
     for (;;) {
         const uint64_t seen = version_.load(std::memory_order_acquire);
+        const uint64_t stores_seen = stores_told();
         bool any = false;
         for (size_t i = 0; i < live.size();) {
             any = live[i]->step() || any;
@@ -352,7 +375,7 @@ void Launch::work()
         }
         Block* stuck = nullptr;
         for (const auto& block : live) {
-            if (!block->grid_wait_possible() && !block->stopped()) {
+            if (!block->outside_wait_possible() && !block->stopped()) {
                 stuck = block.get();
                 break;
             }
@@ -373,7 +396,7 @@ void Launch::work()
         if (live.empty()) {
             break;
         }
-        if (!wait_for_others(seen)) {
+        if (!wait_for_others(seen, stores_seen)) {
             std::vector<Block*> blocks;
             bool failed = false;
             {
@@ -390,8 +413,7 @@ void Launch::work()
     const std::lock_guard<std::mutex> lock(mutex_);
     --workers_;
     if (workers_ > 0 && idle_ == workers_) {
-        deadlock_ = true;
-        changed_.notify_all();
+        all_idle();
     }
 }
 

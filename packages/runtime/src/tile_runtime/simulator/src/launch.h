@@ -15,6 +15,7 @@
 
 #include "core.h"
 #include "global_buffers.h"
+#include "global_flags.h"
 #include "grid_races.h"
 #include "time_log.h"
 #include "tile_simulator.h"
@@ -41,7 +42,7 @@ public:
     // Whether the running core gives way to the others after a cross-core set; differs from seed to seed.
     bool gives_way();
     bool finished() const;
-    bool grid_wait_possible() const;
+    bool outside_wait_possible() const;
 
     Launch& launch() const { return *launch_; }
     OrderChecks* order() const { return checked_ ? order_.get() : nullptr; }
@@ -88,12 +89,18 @@ public:
     void set_shape(const KernelShape& shape);
 
     // Grid-wide (mode 0) rounds of flag `id` among the cores of a kind.
-    void arrive(CoreKind kind, int id, uint32_t round, const VectorClock* clock);
+    void arrive(CoreKind kind, int id, uint32_t round, const Handover* handover);
     // Number of the flag among those of mode 0 in this launch, and what all knew when they joined a round of it.
     int grid_slot(CoreKind kind, int id, Use use);
-    VectorClock round_clock(int slot, uint32_t round);
+    Handover round_handover(int slot, uint32_t round);
     uint32_t rounds(CoreKind kind, int id) const { return rounds_[int(kind)][id].load(std::memory_order_acquire); }
     uint32_t participants(CoreKind kind) const;
+    bool has_other_cores() const { return participants(CoreKind::aic) + participants(CoreKind::aiv) > 1; }
+
+    GlobalFlags& flags() { return flags_; }
+    // Counts stores to GM, for those who wait for one.
+    void tell_store() { stores_told_.fetch_add(1, std::memory_order_acq_rel); }
+    uint64_t stores_told() const { return stores_told_.load(std::memory_order_acquire); }
 
     void report(const Core& core, Fault fault);
     // Something that works on the device but should not be relied on, or is waste. Told once per kind and line, of the
@@ -126,7 +133,8 @@ private:
     void fail(uint32_t order, Fault fault);
     void stop_all();
     // Blocks until another thread may have unblocked something; false if this was the last awake worker.
-    bool wait_for_others(uint64_t seen);
+    void all_idle();
+    bool wait_for_others(uint64_t seen, uint64_t stores_seen);
     void report_deadlock(const std::vector<Block*>& blocks);
     // A running block, or null when the host has no memory for it (then the launch has failed).
     std::unique_ptr<Block> start_block(uint32_t order);
@@ -147,13 +155,16 @@ private:
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::atomic<uint64_t> version_{0};  // counts completed grid-wide rounds
+    std::atomic<uint64_t> stores_told_{0};
     bool deadlock_ = false;
+    uint32_t last_looks_ = 0;  // times that all who wait for stores were let look again since nobody could go on
     uint32_t workers_ = 0;
     uint32_t idle_ = 0;
     std::vector<Block*> all_live_;
     std::vector<uint32_t> arrivals_[2][cross_flags];
     std::vector<int> grid_flags_;  // by slot: kind and id
-    std::vector<VectorClock> round_clocks_[grid_slots];
+    std::vector<Handover> round_handovers_[grid_slots];
+    GlobalFlags flags_;
     GridRaces grid_races_;
     std::vector<std::array<TimeLog, cores_per_block>> time_logs_;  // by block
     bool failed_ = false;

@@ -19,7 +19,15 @@ struct Geometry {
     uint32_t c0;    // elements of 32 B
     uint32_t out_w;
     uint32_t out_h;
-    const uint8_t* source;
+    const uint8_t* l1;
+    uint64_t start;     // of the feature map in L1
+    uint64_t boundary;  // bytes of L1 after which it starts again at byte 0 (SetLoadDataBoundary); 0: none
+
+    // A place of the feature map in L1.
+    uint64_t wrapped(uint64_t offset) const
+    {
+        return boundary == 0 ? start + offset : (start + offset) % boundary;
+    }
 
     // 32 B of the img2col matrix at row m, column block kb, or null where the filter lies in the padding.
     const uint8_t* block(uint32_t m, uint32_t kb) const
@@ -33,7 +41,7 @@ struct Geometry {
         if (h < 0 || w < 0 || h >= p.height || w >= p.width) {
             return nullptr;
         }
-        return source + ((uint64_t(c1) * p.height + uint64_t(h)) * p.width + uint64_t(w)) * 32;
+        return l1 + wrapped(((uint64_t(c1) * p.height + uint64_t(h)) * p.width + uint64_t(w)) * 32);
     }
 
     void element(uint32_t m, uint32_t k, uint8_t* out) const
@@ -105,19 +113,17 @@ void halve_columns(Load3d& p, Use use)
 }
 
 // What the registers may say beyond the plain load is not simulated.
-void check_registers(const Core& core, LocalOperand src, const Load3d& p, uint32_t c0, Use use)
+void check_registers(const Core& core, LocalOperand src, Use use)
 {
     if (core.cube.repeat_times > 1) {
         raise("bad-argument", use,
             text_of("%s: SetLoadDataRepeat with repeatTime %u is not simulated; repeat the load", use.api,
                 core.cube.repeat_times));
     }
-    const uint64_t bytes = uint64_t((p.channels + c0 - 1) / c0) * p.height * p.width * 32;
-    if (core.cube.boundary != 0 && src.address + bytes > core.cube.boundary) {
+    if (core.cube.boundary != 0 && src.address >= core.cube.boundary) {
         raise("bad-argument", use,
-            text_of("%s: src reaches beyond the %u bytes of SetLoadDataBoundary, and starting again at byte 0 of L1 is "
-                    "not simulated",
-                use.api, core.cube.boundary));
+            text_of("%s: src starts at byte %u of L1, beyond the %u bytes of SetLoadDataBoundary", use.api, src.address,
+                core.cube.boundary));
     }
 }
 
@@ -187,7 +193,17 @@ static void add_source(Instruction& instruction, LocalOperand src, const Geometr
         end = (std::min<int64_t>(bottom, int64_t(p.height) - 1) + 1) * p.width;
     }
     end = std::min<int64_t>(end, int64_t(p.height) * p.width);
-    if (begin < end) {
+    const uint64_t low = first * map + uint64_t(begin) * 32;
+    const uint64_t high = last * map + uint64_t(end) * 32;
+    if (begin < end && g.boundary != 0 && g.start + high > g.boundary) {
+        // What was placed by SetLoadDataBoundary is one buffer around the end of it.
+        LocalOperand around = src;
+        around.buffer = Buffer{};
+        const uint64_t from = std::min(g.start + low, g.boundary);
+        instruction.local("src", false, around, Memory::l1, Region::bytes(from, g.boundary - from), 0);
+        instruction.local("src", false, around, Memory::l1,
+            Region::bytes(0, std::min(g.start + high - g.boundary, g.boundary)), 0);
+    } else if (begin < end) {
         instruction.local("src", false, src, Memory::l1,
             Region::strided(src.address + first * map + uint64_t(begin) * 32, uint64_t(end - begin) * 32,
                 last - first + 1, map),
@@ -255,13 +271,13 @@ void load_3d(LocalOperand dst, LocalOperand src, const Load3d& params, Use use)
         return;
     }
     require_memory(src, Memory::l1, "src", use);
-    Geometry g = {params, size_of(dst.type), 32 / size_of(dst.type), 0, 0, nullptr};
+    Geometry g = {params, size_of(dst.type), 32 / size_of(dst.type), 0, 0, nullptr, src.address, core.cube.boundary};
     apply_registers(core, g.p);
     if (dst.type == DataType::i4) {
         halve_columns(g.p, use);
     }
     check(core, g.p, g.c0, use);
-    check_registers(core, src, g.p, g.c0, use);
+    check_registers(core, src, use);
     // L1 to L0B always transposes (hardware.md 3.3).
     const bool transposed = memory == Memory::l0b || g.p.transpose;
     if (g.size > 4 || (transposed && g.size == 1)) {
@@ -298,16 +314,18 @@ void load_3d(LocalOperand dst, LocalOperand src, const Load3d& params, Use use)
     const int to = instruction.local("dst", true, dst, memory, Region::bytes(dst.address, bytes), 512);
     add_source(instruction, src, g, rows, columns, m_blocks * 16, k_padded);
     instruction.issue();
-    g.source = core.memory(Memory::l1).data() + src.address;
+    g.l1 = core.memory(Memory::l1).data();
     uint8_t* target = instruction.data(to);
 
-    if (is_plain(g.p, m_blocks, k_padded, rows, columns)) {
+    const uint8_t* const source = g.l1 + src.address;
+    const bool wraps = g.boundary != 0 && g.start + uint64_t(columns) * g.p.height * g.p.width * g.size > g.boundary;
+    if (!wraps && is_plain(g.p, m_blocks, k_padded, rows, columns)) {
         if (!transposed) {
-            copy_plain(g.source, target, g.p, g.c0, m_blocks, k_padded / g.c0, rows);
+            copy_plain(source, target, g.p, g.c0, m_blocks, k_padded / g.c0, rows);
         } else if (g.size == 2) {
-            transpose_plain<uint16_t>(g.source, target, g.p, m_blocks, k_padded, rows, memory == Memory::l0a);
+            transpose_plain<uint16_t>(source, target, g.p, m_blocks, k_padded, rows, memory == Memory::l0a);
         } else {
-            transpose_plain<uint32_t>(g.source, target, g.p, m_blocks, k_padded, rows, memory == Memory::l0a);
+            transpose_plain<uint32_t>(source, target, g.p, m_blocks, k_padded, rows, memory == Memory::l0a);
         }
         return;
     }

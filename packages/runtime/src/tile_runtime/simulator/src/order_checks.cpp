@@ -35,9 +35,10 @@ void for_runs(const Region& whole, const F& f)
 
 }  // namespace
 
-void OrderChecks::begin(bool strict)
+void OrderChecks::begin(bool strict, uint32_t block)
 {
     strict_ = strict;
+    block_ = block;
     for (int agent = 0; agent < agent_count; ++agent) {
         known_[agent] = VectorClock{};
         issued_[agent] = 0;
@@ -68,11 +69,24 @@ void OrderChecks::begin(bool strict)
         stored.clear();
     }
     doubts_.clear();
+    polls_.clear();
+    small_ = false;
+    for (auto& taken : taken_) {
+        taken.assign(1, nullptr);
+    }
+    for (auto& hidden : hidden_) {
+        hidden.clear();
+    }
     for (auto& core : shadows_) {
         for (auto& shadow : core) {
             if (shadow != nullptr) {
                 shadow->reset();
             }
+        }
+    }
+    for (auto& core : taints_) {
+        for (Taints& taints : core) {
+            taints.reset();
         }
     }
 }
@@ -99,6 +113,7 @@ VectorClock OrderChecks::present(const Core& core, Pipe pipe, bool in_order) con
     const int cache = cache_of(core);
     if (pipe == Pipe::s) {
         clock.at[cache] = issued_[cache] + 1;  // the scalar unit sees what it has stored
+        clock.at[bypass_of(core)] = issued_[bypass_of(core)] + 1;
     }
     // As compiled by default on an AIV: barriers between dependent vector instructions, flags between the scalar unit
     // and V, MTE2, MTE3 (hardware.md 1.3).
@@ -106,6 +121,7 @@ VectorClock OrderChecks::present(const Core& core, Pipe pipe, bool in_order) con
         clock.at[scalar] = issued_[scalar];
         if (pipe != Pipe::s) {
             clock.at[cache] = issued_[cache];
+            clock.at[bypass_of(core)] = issued_[bypass_of(core)];
         }
         if (pipe == Pipe::v) {
             clock.at[agent] = issued_[agent];
@@ -120,7 +136,7 @@ VectorClock OrderChecks::present(const Core& core, Pipe pipe, bool in_order) con
     return clock;
 }
 
-void OrderChecks::instruction(const Instruction& instruction)
+Present OrderChecks::begin_instruction(const Instruction& instruction)
 {
     const Core& core = instruction.core;
     if (log_.size() >= compact_at_) {
@@ -145,7 +161,42 @@ void OrderChecks::instruction(const Instruction& instruction)
         units[self].join(now.clock);
         units[self].at[now.agent] = now.number;
     }
+    return now;
+}
+
+// Index of the grid-wide rounds and the handovers that are known.
+uint32_t OrderChecks::rounds_index(const Present& now)
+{
+    constexpr size_t bytes = sizeof(uint32_t) * (VectorClock::size - agent_count);
+    if (std::memcmp(now.clock.at + agent_count, rounds_known_.back().at + agent_count, bytes) != 0) {
+        rounds_known_.push_back(now.clock);
+    }
+    return static_cast<uint32_t>(rounds_known_.size() - 1);
+}
+
+void OrderChecks::touch_global(const Instruction& instruction, const Operand& operand, uint32_t index,
+    const Present& now, uint32_t interval, uint32_t rounds)
+{
+    const GlobalBuffer* buffer = instruction.core.block.launch().buffers().find(operand.region.start);
+    const Conflict conflict =
+        global_.touch(*buffer, operand.region, index, log_, now, interval, rounds, doubts_);
+    if (conflict.access != 0) {
+        doubts_.clear();
+        raise_race(instruction, operand, log_[index].kind, conflict);
+    }
+}
+
+void OrderChecks::instruction(const Instruction& instruction)
+{
+    Core& core = instruction.core;
+    Present now = begin_instruction(instruction);
     const Where at = core.site.file != nullptr ? core.site : instruction.use.at;
+    FaultPointer taint;
+    bool hands_on = false;  // to a local memory
+    for (int i = 0; i < instruction.count; ++i) {
+        const Operand& operand = instruction.operands[i];
+        hands_on = hands_on || (operand.write && operand.memory != Memory::gm && instruction.pipe != Pipe::s);
+    }
     // Reads come first: an instruction that updates in place reads what was there before.
     for (const bool writes : {false, true}) {
         for (int i = 0; i < instruction.count; ++i) {
@@ -155,63 +206,136 @@ void OrderChecks::instruction(const Instruction& instruction)
             }
             const bool dma_out = operand.memory == Memory::gm && core.atomic != AtomicKind::none &&
                                  (instruction.pipe == Pipe::mte3 || instruction.pipe == Pipe::fix);
-            const AccessKind kind = !writes   ? AccessKind::read
-                                    : dma_out ? AccessKind::atomic
-                                              : AccessKind::write;
+            const AccessKind kind = !writes                          ? AccessKind::read
+                                    : dma_out || instruction.updates ? AccessKind::atomic
+                                                                     : AccessKind::write;
             Access access = {instruction.use.api, at.file, operand.name, operand.buffer, at.line, now.number,
                 now.composed, now.agent, kind};
             if (instruction.pipe == Pipe::s && operand.memory == Memory::gm && writes) {
                 // Complete once the data cache has been written back.
-                access.agent = static_cast<uint8_t>(cache_of(core));
+                access.agent = static_cast<uint8_t>(instruction.past_cache ? bypass_of(core) : cache_of(core));
                 access.number = issued_[access.agent] + 1;
             }
             const uint32_t index = instruction.pipe == Pipe::s ? log_.add_once(access) : log_.add(access);
-            if (operand.memory != Memory::gm) {
-                check_local(instruction, operand, now, index);
+            if (operand.memory != Memory::gm && writes) {
+                write_local(instruction, operand, now, index, taint);
                 continue;
             }
-            const GlobalBuffer* buffer = core.block.launch().buffers().find(operand.region.start);
-            if (buffer->written != nullptr) {
-                check_fresh(instruction, operand, *buffer, kind != AccessKind::write);
+            if (operand.memory != Memory::gm) {
+                const FaultPointer found = read_local(instruction, operand, now, index);
+                if (found != nullptr && !hands_on) {
+                    throw FaultError{*found};
+                }
+                taint = taint != nullptr ? taint : found;
+                continue;
             }
-            if (std::memcmp(now.clock.at + agent_count, rounds_known_.back().at + agent_count,
-                    sizeof(uint32_t) * grid_slots) != 0) {
-                rounds_known_.push_back(now.clock);
+            const GlobalBuffer& buffer = *core.block.launch().buffers().find(operand.region.start);
+            if (buffer.written != nullptr) {
+                check_fresh(instruction, operand, buffer, kind != AccessKind::write);
             }
-            const Conflict conflict = global_.touch(*buffer, operand.region, index, log_, now, interval_,
-                static_cast<uint32_t>(rounds_known_.size() - 1), doubts_);
-            if (conflict.access != 0) {
-                doubts_.clear();
-                raise_race(instruction, operand, kind, conflict);
+            if (writes) {
+                settle_polls_before(core, operand.region, now);
+                const Region& region = operand.region;
+                small_ = region.run * region.inner * region.outer <= GlobalFlags::largest_store;
+                latest_ = now;
+                stores_as_ = access.agent;
+                stores_at_ = access.number;
             }
+            touch_global(instruction, operand, index, now, interval_, rounds_index(now));
         }
     }
 }
 
-void OrderChecks::check_local(const Instruction& instruction, const Operand& operand, Present& now, uint32_t index)
+FaultPointer OrderChecks::read_local(
+    const Instruction& instruction, const Operand& operand, Present& now, uint32_t index)
+{
+    const Shadow& shadow = shadow_of(instruction.core, operand.memory);
+    FaultPointer taint = check_written(instruction, operand, shadow);
+    const Conflict conflict = touch_local(instruction, operand, now, index);
+    if (conflict.access != 0) {
+        raise_race(instruction, operand, AccessKind::read, conflict);
+    }
+    const Taints& taints = taints_[core_index(instruction.core)][int(operand.memory)];
+    if (!taints.empty() && taint == nullptr) {
+        for_runs(operand.region, [&](uint64_t begin, uint64_t end) {
+            taint = taints.find(begin, end);
+            return taint == nullptr;
+        });
+    }
+    return taint;
+}
+
+void OrderChecks::write_local(
+    const Instruction& instruction, const Operand& operand, Present& now, uint32_t index, const FaultPointer& taint)
 {
     Shadow& shadow = shadow_of(instruction.core, operand.memory);
-    if (!operand.write) {
-        check_written(instruction, operand, shadow);
+    Taints& taints = taints_[core_index(instruction.core)][int(operand.memory)];
+    if (!taints.empty() || taint != nullptr) {
+        for_runs(operand.region, [&](uint64_t begin, uint64_t end) {
+            if (taint != nullptr && taints.full()) {
+                throw FaultError{*taint};
+            }
+            taint != nullptr ? taints.set(begin, end, taint) : taints.clear(begin, end);
+            return true;
+        });
     }
-    Conflict conflict;
+    const Conflict conflict = touch_local(instruction, operand, now, index);
     for_runs(operand.region, [&](uint64_t begin, uint64_t end) {
-        conflict = shadow.touch(begin, end, index, log_, now);
-        if (operand.write) {
-            shadow.mark_written(begin, end);
-        }
-        return conflict.access == 0;
+        shadow.mark_written(begin, end);
+        return true;
     });
     if (conflict.access != 0) {
-        raise_race(instruction, operand, log_[index].kind, conflict);
+        raise_race(instruction, operand, AccessKind::write, conflict);
     }
+}
+
+// The first conflict. Two writes in no order are none until somebody reads what they left.
+Conflict OrderChecks::touch_local(
+    const Instruction& instruction, const Operand& operand, Present& now, uint32_t index)
+{
+    Shadow& shadow = shadow_of(instruction.core, operand.memory);
+    Taints& taints = taints_[core_index(instruction.core)][int(operand.memory)];
+    Conflict conflict;
+    for_runs(operand.region, [&](uint64_t begin, uint64_t end) {
+        while (begin < end) {
+            conflict = shadow.touch(begin, end, index, log_, now);
+            if (conflict.access == 0) {
+                return true;
+            }
+            if (strict_ || !operand.write || log_[conflict.access].kind == AccessKind::read || taints.full()) {
+                return false;
+            }
+            const FaultPointer fault = without_effect(instruction.core,
+                race_report(instruction, operand, AccessKind::write, log_[conflict.access], conflict));
+            const uint64_t past = (conflict.end + Shadow::granule - 1) / Shadow::granule * Shadow::granule;
+            const uint64_t stop = std::min(end, std::max(past, begin + 1));
+            taints.set(std::max(begin, conflict.begin), std::min(end, conflict.end), fault);
+            Present after_all = now;
+            std::fill(after_all.clock.at, after_all.clock.at + agent_count, ~uint32_t(0));
+            shadow.touch(begin, stop, index, log_, after_all);
+            begin = stop;
+        }
+        return true;
+    });
+    return conflict;
+}
+
+FaultPointer OrderChecks::without_effect(const Core& core, Fault fault)
+{
+    auto pointer = std::make_shared<Fault>(fault);
+    Launch& launch = core.block.launch();
+    if (!launch.warned(fault.kind.c_str(), fault.file.c_str(), fault.line, core.block.index())) {
+        fault.text += "; nothing that leaves the core depended on it";
+        launch.warn(core, std::move(fault));
+    }
+    return pointer;
 }
 
 // A copy to GM moves whole 32 B blocks, of which a kernel may want the first elements only: at device level a block
 // with a written byte counts as written. Loads into L0 move whole fractals and vector instructions whole tiles, of which
 // a tail may be filler that nobody uses: at device level those are wrong only if nothing of what they read was ever
 // written.
-void OrderChecks::check_written(const Instruction& instruction, const Operand& operand, const Shadow& shadow)
+FaultPointer OrderChecks::check_written(const Instruction& instruction, const Operand& operand, const Shadow& shadow)
 {
     uint64_t total = 0;
     uint64_t written = 0;
@@ -231,13 +355,18 @@ void OrderChecks::check_written(const Instruction& instruction, const Operand& o
     });
     const bool filler = instruction.pipe == Pipe::mte1 || (instruction.pipe == Pipe::v && !strict_);
     if (written == total || (filler && written != 0)) {
-        return;
+        return nullptr;
     }
-    raise("uninitialised-read", instruction.use,
+    Fault fault = fault_of("uninitialised-read", instruction.use,
         text_of("%s: %s reads %llu bytes of %s that nothing has written, the first of them byte %llu",
             instruction.use.api, operand.name, static_cast<unsigned long long>(total - written),
             buffer_text(operand.memory, operand.buffer).c_str(),
             static_cast<unsigned long long>(first - (operand.buffer.end != 0 ? operand.buffer.begin : 0))));
+    const bool leaves = instruction.pipe == Pipe::mte3 || instruction.pipe == Pipe::s || instruction.pipe == Pipe::fix;
+    if (strict_ || leaves) {
+        throw FaultError{std::move(fault)};
+    }
+    return without_effect(instruction.core, std::move(fault));
 }
 
 // A copy may take a tile of which a tail is filler: at device level it is wrong only if nothing of what it reads was
@@ -286,6 +415,12 @@ void OrderChecks::raise_race(
 void OrderChecks::stored(const Core& core, const uint8_t* target, const uint8_t* source, uint64_t bytes)
 {
     stored_[core_index(core)].store(reinterpret_cast<uint64_t>(target), source, bytes);
+    store_flag(core, reinterpret_cast<uint64_t>(target), bytes, false);
+}
+
+void OrderChecks::updated(const Core& core, const uint8_t* target, uint64_t bytes)
+{
+    store_flag(core, reinterpret_cast<uint64_t>(target), bytes, true);
 }
 
 void OrderChecks::stored_unseen(const Core& core, uint64_t address, uint64_t bytes)
@@ -346,6 +481,10 @@ void OrderChecks::barrier(Core& core, Pipe pipe)
 
 void OrderChecks::barrier_all(Core& core)
 {
+    // That a barrier of the pipes waits for stores past the cache, too, is what kernels rely on; no document says it.
+    if (!strict_) {
+        bypass_complete(core);
+    }
     VectorClock all;
     for (int pipe = 0; pipe < pipe_count; ++pipe) {
         all.join(completed(core, Pipe(pipe)));
@@ -359,6 +498,7 @@ VectorClock OrderChecks::completed(Core& core, Pipe pipe)
     clock_read(core);
     if (pipe == Pipe::s) {
         clock.at[cache_of(core)] = issued_[cache_of(core)];
+        clock.at[bypass_of(core)] = issued_[bypass_of(core)];
     }
     return clock;
 }
@@ -368,11 +508,6 @@ void OrderChecks::start_after(Core& core, const VectorClock& clock)
     for (int pipe = 0; pipe < pipe_count; ++pipe) {
         known_[agent_of(core, Pipe(pipe))].join(clock);
     }
-}
-
-void OrderChecks::cache_written_back(Core& core)
-{
-    ++issued_[cache_of(core)];
 }
 
 void OrderChecks::raise_counter(const Core& target, int id, const VectorClock& clock)
@@ -399,15 +534,14 @@ void OrderChecks::join_round(int slot, uint32_t round, const VectorClock& clock)
     next_interval();
 }
 
-void OrderChecks::leave_round(Core& core, int slot, uint32_t round, const VectorClock& others)
+void OrderChecks::leave_round(Core& core, int slot, uint32_t round, const Handover& others)
 {
-    VectorClock clock = others;
+    VectorClock clock = others.clock;
     clock.at[agent_count + slot] = round + 1;
     if (round < released_[slot].size()) {
         clock.join(released_[slot][round]);
     }
-    start_after(core, clock);
-    next_interval();
+    know(core, others.foreign, clock);
 }
 
 void OrderChecks::clock_read(const Core& core)

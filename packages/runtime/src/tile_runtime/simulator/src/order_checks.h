@@ -9,18 +9,23 @@
 #include <memory>
 #include <vector>
 
+#include "flag_polls.h"
 #include "global_accesses.h"
+#include "global_flags.h"
+#include "taints.h"
 
 namespace tile_simulator {
 
 class OrderChecks {
 public:
-    void begin(bool strict);
+    void begin(bool strict, uint32_t block);
 
     // Checks the operands of an instruction against all accesses so far; raises race or uninitialised-read.
     void instruction(const Instruction& instruction);
     // The bytes that the latest instruction of a core stores to GM.
     void stored(const Core& core, const uint8_t* target, const uint8_t* source, uint64_t bytes);
+    // The bytes it updates in GM, atomically; the first 64 of them as they are before.
+    void updated(const Core& core, const uint8_t* target, uint64_t bytes);
     // They will be stored in a way that is not seen.
     void stored_unseen(const Core& core, uint64_t address, uint64_t bytes);
     // True if the latest instruction writes what another core wrote, with nothing that orders the two.
@@ -35,8 +40,23 @@ public:
     void barrier(Core& core, Pipe pipe);
     void barrier_all(Core& core);
 
-    // The data cache of the core holds no store any more that GM lacks.
-    void cache_written_back(Core& core);
+    // The stores of a core to [begin, end) of GM have left its data cache; `all`: it holds none that GM lacks.
+    void cache_written_back(Core& core, uint64_t begin, uint64_t end, bool all);
+    // The stores past the cache of the core are in GM.
+    void bypass_complete(Core& core) { ++issued_[bypass_of(core)]; }
+
+    // A load of GM by the scalar unit that its data cache does not answer: it may be one look at a flag of many. Places
+    // in operand 0 what it sees.
+    void poll(Instruction& instruction);
+    // The loads of the core that turned out to be no looks at flags.
+    void settle_polls(Core& core);
+
+    // What a value handed out now carries, with `clock` complete, and what a core gets with it.
+    std::shared_ptr<const Handover> hand_over(const Core& core, const VectorClock& clock) const;
+    void take_over(Core& core, const Handover& handover);
+    // The same with a word of GM that a function of the API sets or looks at, and nothing else (block_sync.cpp).
+    void hand_word(Core& core, uint64_t address, bool update);
+    void take_word(Core& core, uint64_t address);
 
     // What is complete when a cross-core set of `pipe` takes effect.
     VectorClock completed(Core& core, Pipe pipe);
@@ -45,7 +65,7 @@ public:
     void lower_counter(Core& core, int id);
     // Grid-wide flags (mode 0): the block's share of a round, and the end of a wait for it.
     void join_round(int slot, uint32_t round, const VectorClock& clock);
-    void leave_round(Core& core, int slot, uint32_t round, const VectorClock& others);
+    void leave_round(Core& core, int slot, uint32_t round, const Handover& others);
     // The next instructions of the core start after `clock`.
     void start_after(Core& core, const VectorClock& clock);
 
@@ -56,12 +76,31 @@ public:
     const std::vector<VectorClock>& rounds_known() const { return rounds_known_; }
     // What was complete in this block before its share of each round, by slot.
     const std::vector<VectorClock>& released(int slot) const { return released_[slot]; }
+    // What a core had taken over from other blocks, by the count in clocks (handovers_of).
+    const std::vector<ForeignPointer>& taken(int core) const { return taken_[core]; }
 
 private:
+    // The present instruction: counts it, and tells what it may rely on.
+    Present begin_instruction(const Instruction& instruction);
+    void touch_global(const Instruction& instruction, const Operand& operand, uint32_t index, const Present& now,
+        uint32_t interval, uint32_t rounds);
+    uint32_t rounds_index(const Present& now);
+    void settle_poll(const Core& core, uint64_t address, const FlagPoll& poll);
+    void settle_polls_before(Core& core, const Region& region, const Present& now);
+    bool behind(const Present& now, const GlobalFlags::Writer& writer) const;
+    GlobalFlags::Writer writer_of(uint32_t block, int agent, uint32_t number) const;
+    void store_flag(const Core& core, uint64_t address, uint64_t bytes, bool update);
+    void know(Core& core, const ForeignPointer& foreign, VectorClock clock);
     // Where the next instruction of a pipe may start: all it may rely on.
     VectorClock present(const Core& core, Pipe pipe, bool in_order) const;
-    void check_local(const Instruction& instruction, const Operand& operand, Present& now, uint32_t index);
-    void check_written(const Instruction& instruction, const Operand& operand, const Shadow& shadow);
+    // Returns the fault behind what is read, if it is tainted; marks what is written with `taint`.
+    FaultPointer read_local(const Instruction& instruction, const Operand& operand, Present& now, uint32_t index);
+    void write_local(const Instruction& instruction, const Operand& operand, Present& now, uint32_t index,
+        const FaultPointer& taint);
+    FaultPointer check_written(const Instruction& instruction, const Operand& operand, const Shadow& shadow);
+    Conflict touch_local(const Instruction& instruction, const Operand& operand, Present& now, uint32_t index);
+    // Below strict level, told as a warning: it has no effect so far.
+    FaultPointer without_effect(const Core& core, Fault fault);
     // An access to a GM buffer that nothing had written before the launch.
     void check_fresh(
         const Instruction& instruction, const Operand& operand, const GlobalBuffer& buffer, bool reads) const;
@@ -75,6 +114,7 @@ private:
     void clock_read(const Core& core);
 
     bool strict_ = false;
+    uint32_t block_ = 0;
     VectorClock known_[agent_count];
     uint32_t issued_[agent_count] = {};
     bool counted_[cores_per_block] = {};  // whether anybody asked for the count of the scalar unit since its latest
@@ -92,7 +132,15 @@ private:
     GlobalAccesses global_;
     StoredBytes stored_[cores_per_block];
     std::vector<Doubt> doubts_;
+    FlagPolls polls_;
+    std::vector<ForeignPointer> taken_[cores_per_block];
+    std::vector<uint64_t> hidden_[cores_per_block];  // words stored to the data cache of each core, as flags may be
+    Present latest_;        // instruction
+    bool small_ = false;    // it stores few enough bytes to GM to set flags
+    uint8_t stores_as_ = 0;  // the agent of its store
+    uint32_t stores_at_ = 0;
     std::unique_ptr<Shadow> shadows_[cores_per_block][memory_count];
+    Taints taints_[cores_per_block][memory_count];
 };
 
 }  // namespace tile_simulator

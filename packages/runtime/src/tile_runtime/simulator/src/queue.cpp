@@ -37,7 +37,10 @@ void require_buffers(const QueueState& queue, Use use)
         raise("queue", use, text_of("%s: the queue has no buffers: call TPipe::InitBuffer first", use.api));
     }
     const PipeState& pipe = pipe_of(use);
-    if (queue.first < pipe.buffers || queue.first + queue.number > pipe.buffers + pipe.count) {
+    const auto among = [&queue](const PipeBuffer* first, uint32_t count) {
+        return queue.first >= first && queue.first + queue.number <= first + count;
+    };
+    if (!among(pipe.buffers, pipe.count) && !among(pipe.pooled, pipe.pooled_count)) {
         raise("queue", use,
             text_of("%s: the buffers of the queue are gone: its TPipe has ended or was reset", use.api));
     }
@@ -74,6 +77,17 @@ void wait_until_free(PipeBuffer& buffer, const QueueKind& kind, Use use)
         return take_flag(buffer, HardEvent::V_MTE2, buffer.free_id, use);
     }
     raise("queue", use, text_of("%s: the buffer was freed by a queue that does not match this one", use.api));
+}
+
+// What a new buffer of a queue begins with.
+void make_events(PipeBuffer& buffer, const QueueKind& kind, PipeState& pipe, Use use)
+{
+    buffer.free_event = kind.free;
+    if (kind.depth == 0) {
+        buffer.enqueue_id = pipe_take_event(pipe, kind.enqueue, true, use);
+        buffer.free_id = pipe_take_event(pipe, kind.free, true, use);
+        set_flag(kind.free, buffer.free_id, use);
+    }
 }
 
 PipeBuffer& next_buffer(QueueState& queue, Use use)
@@ -153,14 +167,45 @@ void queue_create(
     queue.first = pipe_add_buffers(pipe, number, each, address, use);
     queue.number = number;
     for (uint32_t i = 0; i < number; ++i) {
-        PipeBuffer& buffer = queue.first[i];
-        buffer.free_event = kind.free;
-        if (kind.depth == 0) {
-            buffer.enqueue_id = pipe_take_event(pipe, kind.enqueue, true, use);
-            buffer.free_id = pipe_take_event(pipe, kind.free, true, use);
-            set_flag(kind.free, buffer.free_id, use);
-        }
+        make_events(queue.first[i], kind, pipe, use);
     }
+}
+
+void queue_create_in_pool(
+    QueueState& queue, const QueueKind& kind, PoolState& pool, uint32_t number, uint32_t bytes, Use use)
+{
+    PipeState& pipe = pipe_of(use);
+    queue = QueueState{};
+    queue.first = pool_add_buffers(pool, static_cast<uint8_t>(kind.position), number, bytes, use);
+    queue.number = number;
+    for (uint32_t i = 0; i < number; ++i) {
+        make_events(queue.first[i], kind, pipe, use);
+    }
+}
+
+void queue_begin(QueueState& queue, const QueueKind& kind, uint8_t* handle, uint32_t number, Use use)
+{
+    (void)kind;
+    PipeBuffer& first = pipe_buffer(handle, use);
+    QueueState begun;
+    begun.first = &first;
+    begun.number = number;
+    require_buffers(begun, use);
+    queue = begun;
+}
+
+void queue_place(QueueState& queue, const QueueKind& kind, uint32_t index, uint32_t address, uint32_t bytes, Use use)
+{
+    require_buffers(queue, use);
+    if (index >= queue.number) {
+        raise("queue", use, text_of("%s: buffer %u of a queue that has %u", use.api, index, queue.number));
+    }
+    PipeBuffer& buffer = queue.first[index];
+    buffer = PipeBuffer{};
+    buffer.address = address;
+    buffer.bytes = bytes;
+    buffer.made = use.at;
+    make_events(buffer, kind, pipe_of(use), use);
 }
 
 PipeBuffer* queue_allocate(QueueState& queue, const QueueKind& kind, Use use)

@@ -19,10 +19,14 @@ const char* verb_of(AccessKind kind)
     }
 }
 
-// The data cache belongs to the scalar unit.
+bool stored_by_scalar(int agent)
+{
+    return is_cache(agent) || is_bypass(agent);
+}
+
 const char* name_of_pipe(int agent)
 {
-    return pipe_names[is_cache(agent) ? int(Pipe::s) : agent % agents_per_core];
+    return pipe_names[stored_by_scalar(agent) ? int(Pipe::s) : agent % agents_per_core];
 }
 
 const char* core_name(int agent)
@@ -78,13 +82,15 @@ std::string missing_order(int earlier, int later)
 {
     const char* from = name_of_pipe(earlier);
     const char* to = name_of_pipe(later);
-    const char* first = is_cache(earlier) ? "call DataCacheCleanAndInvalid after the store, then " : "";
+    const char* first = is_cache(earlier)    ? "call DataCacheCleanAndInvalid after the store, then "
+                        : is_bypass(earlier) ? "call DataSyncBarrier after the store, then "
+                                             : "";
     if (earlier / agents_per_core != later / agents_per_core) {
         const bool same_kind = earlier / agents_per_core != 0 && later / agents_per_core != 0;
         return text_of(
             "%sadd CrossCoreSetFlag<%d, PIPE_%s>(id) on %s after the first and CrossCoreWaitFlag(id) on %s before the "
             "second",
-            first, same_kind ? 1 : 2, is_cache(earlier) ? "MTE3" : from, core_name(earlier), core_name(later));
+            first, same_kind ? 1 : 2, stored_by_scalar(earlier) ? "MTE3" : from, core_name(earlier), core_name(later));
     }
     if (earlier == later) {
         return text_of("add PipeBarrier<PIPE_%s>() between them", from);

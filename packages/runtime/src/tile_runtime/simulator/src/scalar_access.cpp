@@ -32,6 +32,29 @@ uint8_t* access_global(Core& core, GlobalOperand element, uint32_t bytes, Use us
     return instruction.data(operand);
 }
 
+// A load of a core that may wait for flags in GM.
+void look_at_global(Core& core, GlobalOperand element, uint32_t bytes, void* value, bool cached, Use use)
+{
+    Instruction instruction(core, Pipe::s, use);
+    const int operand = instruction.global("the element", false, element, Region::bytes(element.address, bytes));
+    const GlobalBuffer* buffer = core.block.launch().buffers().find(element.address);
+    const uint64_t base = buffer != nullptr ? buffer->begin : 0;
+    const bool answered = cached && core.device_checks && core.cache.holds(base, element.address, bytes);
+    instruction.polls = !answered;
+    instruction.issue();
+    if (answered) {
+        core.cache.load(base, element.address, bytes, use);
+    } else if (cached && core.device_checks) {
+        core.cache.fill(base, element.address, bytes, instruction.data(operand), use);
+    }
+    std::memcpy(value, instruction.data(operand), bytes);
+    if (!answered) {
+        uint64_t seen = 0;
+        std::memcpy(&seen, value, bytes);
+        rest_between_polls(core, element.address, seen, use);
+    }
+}
+
 }  // namespace
 
 uint8_t* local_pointer(LocalOperand tensor, uint64_t offset, uint32_t bytes, Use use)
@@ -68,6 +91,9 @@ uint8_t* global_pointer(GlobalOperand element, uint32_t bytes, Use use)
 void global_load(GlobalOperand element, uint32_t bytes, void* value, Use use)
 {
     Core& core = core_of(use);
+    if (core.polling.possible) {
+        return look_at_global(core, element, bytes, value, true, use);
+    }
     Instruction instruction(core, Pipe::s, use);
     const int operand = instruction.global("the element", false, element, Region::bytes(element.address, bytes));
     instruction.issue();
@@ -75,6 +101,26 @@ void global_load(GlobalOperand element, uint32_t bytes, void* value, Use use)
         core.cache.load(core.block.launch().buffers().find(element.address)->begin, element.address, bytes, use);
     }
     std::memcpy(value, instruction.data(operand), bytes);
+}
+
+void global_load_past_cache(GlobalOperand element, uint32_t bytes, void* value, Use use)
+{
+    Core& core = core_of(use);
+    core.polling.possible = true;
+    look_at_global(core, element, bytes, value, false, use);
+}
+
+void global_store_past_cache(GlobalOperand element, uint32_t bytes, const void* value, Use use)
+{
+    Core& core = core_of(use);
+    Instruction instruction(core, Pipe::s, use);
+    instruction.past_cache = true;
+    const int operand = instruction.global("the element", true, element, Region::bytes(element.address, bytes));
+    instruction.issue();
+    if (OrderChecks* order = core.block.order()) {
+        order->stored(core, instruction.data(operand), static_cast<const uint8_t*>(value), bytes);
+    }
+    std::memcpy(instruction.data(operand), value, bytes);
 }
 
 void global_store(GlobalOperand element, uint32_t bytes, const void* value, Use use)

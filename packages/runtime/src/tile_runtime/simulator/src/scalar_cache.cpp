@@ -8,11 +8,6 @@
 namespace tile_simulator {
 namespace {
 
-uint64_t line_of(uint64_t base, uint64_t address)
-{
-    return base + (address - base) / ScalarCache::line_bytes * ScalarCache::line_bytes;
-}
-
 // Bits of `length` bytes from byte `first` of a line.
 uint64_t byte_bits(uint64_t first, uint64_t length)
 {
@@ -49,6 +44,23 @@ void ScalarCache::load(uint64_t base, uint64_t address, uint32_t bytes, Use use)
         std::memcpy(line.bytes + first, now, length);
         line.known |= bits;
     });
+}
+
+void ScalarCache::fill(uint64_t base, uint64_t address, uint32_t bytes, const uint8_t* seen, Use use)
+{
+    for_lines(base, address, bytes, use, [&](Line& line, uint64_t first, const uint8_t*, uint64_t length) {
+        std::memcpy(line.bytes + first, seen, length);
+        seen += length;
+        line.known |= byte_bits(first, length);
+    });
+}
+
+bool ScalarCache::holds(uint64_t base, uint64_t address, uint32_t bytes) const
+{
+    const auto found = lines_.find(line_of(base, address));
+    const uint64_t first = found != lines_.end() ? address - found->first : 0;
+    const uint64_t bits = byte_bits(first, std::min<uint64_t>(bytes, line_bytes - first));
+    return found != lines_.end() && (found->second.known & bits) == bits;
 }
 
 void ScalarCache::store(uint64_t base, uint64_t address, uint32_t bytes, Use use)

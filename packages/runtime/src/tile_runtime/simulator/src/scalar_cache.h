@@ -16,10 +16,19 @@ class ScalarCache {
 public:
     static constexpr uint64_t line_bytes = 64;
 
+    static uint64_t line_of(uint64_t base, uint64_t address)
+    {
+        return base + (address - base) / line_bytes * line_bytes;
+    }
+
     void clear() { lines_.clear(); }
     // Before a load of [address, address + bytes) of the buffer at `base`: raises stale-read if the cached line is out
     // of date.
     void load(uint64_t base, uint64_t address, uint32_t bytes, Use use);
+    // After one that GM answered, with what it showed.
+    void fill(uint64_t base, uint64_t address, uint32_t bytes, const uint8_t* seen, Use use);
+    // True if the cache answers the load.
+    bool holds(uint64_t base, uint64_t address, uint32_t bytes) const;
     // After a store.
     void store(uint64_t base, uint64_t address, uint32_t bytes, Use use);
     // Writes back and drops the line of an address; true if no line is left to be written back.

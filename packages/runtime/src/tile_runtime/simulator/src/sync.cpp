@@ -224,6 +224,16 @@ void pipe_barrier(pipe_t pipe, Use use)
     }
 }
 
+void data_sync_barrier(Use use)
+{
+    Core& core = core_of(use);
+    enter(core, use);
+    if (OrderChecks* order = core.block.order()) {
+        order->bypass_complete(core);
+    }
+    pipe_barrier(PIPE_ALL, use);
+}
+
 void check_flags_at_exit(Core& core)
 {
     if (!core.device_checks || !core.flags_used) {

@@ -25,18 +25,25 @@ void forget_buffers(PipeState& state)
     std::memset(state.events, 0, sizeof(state.events));
     state.tscm = total_l1;
     state.count = 0;
+    state.pooled_count = 0;
 }
 
-// Waits until the last user of every free buffer is done with it.
-void drain(PipeState& state, Use use)
+void drain_buffers(PipeBuffer* buffers, uint32_t count, Use use)
 {
-    for (uint32_t i = 0; i < state.count; ++i) {
-        PipeBuffer& buffer = state.buffers[i];
+    for (uint32_t i = 0; i < count; ++i) {
+        PipeBuffer& buffer = buffers[i];
         if (buffer.free_id != INVALID_TEVENTID && buffer.state == AscendC::TBufState::FREE) {
             wait_flag(buffer.free_event, buffer.free_id, use);
             buffer.free_id = INVALID_TEVENTID;
         }
     }
+}
+
+// Waits until the last user of every free buffer is done with it.
+void drain(PipeState& state, Use use)
+{
+    drain_buffers(state.buffers, state.count, use);
+    drain_buffers(state.pooled, state.pooled_count, use);
 }
 
 void wait_for_preset(int id, Use use)
@@ -225,6 +232,17 @@ void* current_pipe(Use use)
         raise("bad-argument", use, text_of("%s: no TPipe lives on this core", use.api));
     }
     return pipe;
+}
+
+PipeBuffer& pipe_buffer(uint8_t* handle, Use use)
+{
+    PipeState& pipe = static_cast<AscendC::TPipe*>(current_pipe(use))->state();
+    PipeBuffer* const buffer = reinterpret_cast<PipeBuffer*>(handle);
+    const auto among = [buffer](PipeBuffer* first, uint32_t count) { return buffer >= first && buffer < first + count; };
+    if (!among(pipe.buffers, pipe.count) && !among(pipe.pooled, pipe.pooled_count)) {
+        raise("queue", use, text_of("%s: no buffer has this handle", use.api));
+    }
+    return *buffer;
 }
 
 void check_buffer_range(uint64_t offset, uint64_t bytes, uint32_t length, Use use)

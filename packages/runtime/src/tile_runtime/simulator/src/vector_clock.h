@@ -1,4 +1,5 @@
-// What is known to be complete: one counter per pipe of each core of a block, and per grid-wide flag.
+// What is known to be complete: one counter per pipe of each core of a block, per grid-wide flag, and of what each core
+// has taken over from other blocks through flags in GM (handover.h).
 //
 // An access of pipe p with number n is ordered before an instruction exactly if the instruction's clock holds at
 // least n for p.
@@ -11,8 +12,9 @@
 namespace tile_simulator {
 
 constexpr int cores_per_block = 3;
-// An agent is a pipe of a core, or the data cache of its scalar unit: it counts the times it was written back.
-constexpr int agents_per_core = pipe_count + 1;
+// An agent is a pipe of a core, the data cache of its scalar unit, which counts the times it was written back, or the
+// scalar unit's stores past that cache, which counts the barriers that wait for them.
+constexpr int agents_per_core = pipe_count + 2;
 constexpr int agent_count = cores_per_block * agents_per_core;
 constexpr int grid_slots = 8;  // distinct (kind of core, flag id) pairs of mode 0 in one launch
 
@@ -29,13 +31,26 @@ inline int cache_of(const Core& core)
 {
     return core_index(core) * agents_per_core + pipe_count;
 }
+inline int bypass_of(const Core& core)
+{
+    return cache_of(core) + 1;
+}
 inline bool is_cache(int agent)
 {
     return agent % agents_per_core == pipe_count;
 }
+inline bool is_bypass(int agent)
+{
+    return agent % agents_per_core == pipe_count + 1;
+}
+// Where a clock counts what core `core` of the block has taken over.
+inline int handovers_of(int core)
+{
+    return agent_count + grid_slots + core;
+}
 
 struct VectorClock {
-    static constexpr int size = agent_count + grid_slots;
+    static constexpr int size = agent_count + grid_slots + cores_per_block;
     uint32_t at[size] = {};
 
     void join(const VectorClock& other)

@@ -44,6 +44,28 @@ void vector_duplicate(LocalOperand dst, Scalar scalar, const VectorForm& form, u
         &scalar.bits, use);
 }
 
+// Unlike everywhere else, in counter mode the mask counts the elements of every repeat (the vendor's page of Copy); their
+// blocks all lie a block stride apart.
+static void copy_counted(Core& core, LocalOperand dst, LocalOperand src, const VectorForm& form,
+    const AscendC::CopyRepeatParams& p, VectorKernel kernel, Use use)
+{
+    constexpr int64_t blocks_per_repeat = 8;
+    constexpr int64_t any_stride = int64_t(1) << 20;
+    require_range(core, "repeatTimes", form.repeats, 0, 255, use);
+    require_range(core, "dstRepeatSize", p.dstRepeatSize, 0, 4095, use);
+    require_range(core, "srcRepeatSize", p.srcRepeatSize, 0, 4095, use);
+    const ComposedCall call(core);
+    for (int64_t repeat = 0; repeat < form.repeats; ++repeat) {
+        const VectorOperand operands[2] = {
+            {"dst", dst, size_of(dst.type), p.dstStride, blocks_per_repeat * p.dstStride, any_stride},
+            {"src", src, size_of(src.type), p.srcStride, blocks_per_repeat * p.srcStride, any_stride},
+        };
+        run_elementwise(core, operands, 2, form, kernel, nullptr, use);
+        dst.address += p.dstRepeatSize * 32u;
+        src.address += p.srcRepeatSize * 32u;
+    }
+}
+
 void vector_copy(
     LocalOperand dst, LocalOperand src, const VectorForm& form, const AscendC::CopyRepeatParams& p, Use use)
 {
@@ -54,12 +76,15 @@ void vector_copy(
     if (!fillable_type(dst.type)) {
         raise_type(use, "dst", dst.type, "a 16- or 32-bit type");
     }
+    const auto kernel = size_of(dst.type) == 2 ? &copy_kernel<uint16_t> : &copy_kernel<uint32_t>;
+    if (core.mask.counter && form.kind == VectorForm::preset) {
+        return copy_counted(core, dst, src, form, p, kernel, use);
+    }
     const VectorOperand operands[2] = {
         {"dst", dst, size_of(dst.type), p.dstStride, p.dstRepeatSize, 4095},
         {"src", src, size_of(src.type), p.srcStride, p.srcRepeatSize, 4095},
     };
-    run_elementwise(core, operands, 2, form, size_of(dst.type) == 2 ? &copy_kernel<uint16_t> : &copy_kernel<uint32_t>,
-        nullptr, use);
+    run_elementwise(core, operands, 2, form, kernel, nullptr, use);
 }
 
 namespace {

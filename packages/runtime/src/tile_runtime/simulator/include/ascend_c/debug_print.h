@@ -34,6 +34,9 @@ inline PrintArgument print_argument(T value)
 void print(const char* format, const PrintArgument* arguments, uint32_t count);
 void dump_local(LocalOperand tensor, uint32_t description, uint32_t elements, Use use);
 void dump_global(GlobalOperand tensor, uint32_t description, uint32_t elements, Use use);
+// Of an address that GetPhyAddr gave, or that a kernel was given. `position` says in which memory it is.
+void dump_address(
+    const void* address, AscendC::TPosition position, DataType type, uint32_t description, uint32_t elements, Use use);
 
 }  // namespace tile_simulator
 
@@ -63,3 +66,37 @@ inline void DumpTensor(const GlobalTensor<T>& tensor, uint32_t desc, uint32_t du
 }
 
 }  // namespace AscendC
+
+// The functions of utils/debug/asc_dump.h, which take addresses. An asc_dump is of GM or of a memory of the core.
+template <class T>
+inline void asc_dump_gm(__gm__ T* input, uint32_t desc, uint32_t dump_size, AscendC::Where at = AscendC::Where::here())
+{
+    tile_simulator::dump_address(input, AscendC::TPosition::GM, tile_simulator::type_code<std::remove_cv_t<T>>::value,
+        desc, dump_size, {"asc_dump_gm", at});
+}
+template <class T>
+inline void asc_dump_ubuf(
+    __ubuf__ T* input, uint32_t desc, uint32_t dump_size, AscendC::Where at = AscendC::Where::here())
+{
+    tile_simulator::dump_address(input, AscendC::TPosition::VECCALC,
+        tile_simulator::type_code<std::remove_cv_t<T>>::value, desc, dump_size, {"asc_dump_ubuf", at});
+}
+template <class T>
+inline void asc_dump_l1buf(
+    __cbuf__ T* input, uint32_t desc, uint32_t dump_size, AscendC::Where at = AscendC::Where::here())
+{
+    tile_simulator::dump_address(input, AscendC::TPosition::A1, tile_simulator::type_code<std::remove_cv_t<T>>::value,
+        desc, dump_size, {"asc_dump_l1buf", at});
+}
+template <class T>
+inline void asc_dump_cbuf(__cc__ T* input, uint32_t desc, uint32_t dump_size, AscendC::Where at = AscendC::Where::here())
+{
+    tile_simulator::dump_address(input, AscendC::TPosition::CO1, tile_simulator::type_code<std::remove_cv_t<T>>::value,
+        desc, dump_size, {"asc_dump_cbuf", at});
+}
+template <class T>
+inline void asc_dump(T* input, uint32_t desc, uint32_t dump_size, AscendC::Where at = AscendC::Where::here())
+{
+    tile_simulator::dump_address(input, AscendC::TPosition::MAX, tile_simulator::type_code<std::remove_cv_t<T>>::value,
+        desc, dump_size, {"asc_dump", at});
+}

@@ -8,6 +8,10 @@ namespace AscendC {
 
 struct FixpipeConfig {
     CO2Layout format;
+
+    constexpr FixpipeConfig(CO2Layout format_) : format(format_) {}
+    // Whether the result goes to UB is a question of other chips: here it never does.
+    constexpr FixpipeConfig(CO2Layout format_, bool) : format(format_) {}
 };
 constexpr FixpipeConfig CFG_NZ = {CO2Layout::NZ};
 constexpr FixpipeConfig CFG_ROW_MAJOR = {CO2Layout::ROW_MAJOR};

@@ -17,6 +17,7 @@ constexpr TEventID INVALID_TEVENTID = -1;
 namespace tile_simulator {
 
 constexpr uint32_t pipe_buffers = 64;       // buffers of one TPipe (InitBuffer, constraints)
+constexpr uint32_t pool_buffers = 128;      // of all TBufPools of one TPipe: each has 16 at most
 constexpr uint32_t pipe_event_ids = 8;      // ids per event (QUE_MAX_EVENT of the device headers)
 constexpr uint32_t total_l1 = 524288 - 128;  // what TSCM buffers grow down from
 
@@ -37,6 +38,8 @@ struct PipeState {
     uint8_t events[static_cast<int>(AscendC::HardEvent::MAX)];  // taken ids, a bit each
     PipeBuffer buffers[pipe_buffers];
     uint32_t count;
+    PipeBuffer pooled[pool_buffers];  // of TBufPools (buffer_pool.h)
+    uint32_t pooled_count;
     bool live;
     Where made;
 };
@@ -53,6 +56,30 @@ void pipe_release_event(PipeState& state, AscendC::HardEvent event, int64_t id, 
 uint8_t* memory_base(uint8_t position, Use use);
 void* current_pipe(Use use);
 void check_buffer_range(uint64_t offset, uint64_t bytes, uint32_t length, Use use);
+// The buffer behind a handle; one that no TPipe of this core has is an error.
+PipeBuffer& pipe_buffer(uint8_t* handle, Use use);
+
+// A part of a memory that hands out buffers itself.
+struct PoolState {
+    uint8_t position = 0;
+    uint32_t start = 0;
+    uint32_t bytes = 0;
+    uint32_t next = 0;      // first free byte
+    uint32_t first = 0;     // its buffers among those of the TPipe
+    uint32_t capacity = 0;  // 0: not initialised
+    uint32_t count = 0;     // buffers handed out
+    bool live = false;
+};
+
+void pool_create(PoolState& pool, PipeState& pipe, uint8_t position, uint32_t capacity, uint64_t bytes, Use use);
+// Out of another pool, or over the same bytes as another.
+void pool_divide(PoolState& pool, PoolState& from, uint8_t position, uint32_t capacity, uint64_t bytes, Use use);
+void pool_share(PoolState& pool, const PoolState& with, uint8_t position, uint32_t capacity, uint64_t bytes, Use use);
+// `number` buffers of `bytes` each, one behind the other.
+PipeBuffer* pool_add_buffers(PoolState& pool, uint8_t position, uint32_t number, uint64_t bytes, Use use);
+PipeBuffer* pool_buffer(const PoolState& pool, uint32_t index, Use use);
+void pool_reset(PoolState& pool, Use use);
+void pool_end(PoolState& pool) noexcept;  // from a destructor: an error is kept for later
 
 }  // namespace tile_simulator
 
@@ -102,8 +129,27 @@ public:
     {
     }
 
+    // For pools that a kernel writes itself (EXTERN_IMPL_BUFPOOL).
+    void InitStartBufHandle(TBufHandle handle, uint8_t, uint32_t bytes, Where at = Where::here())
+    {
+        (void)tile_simulator::pipe_buffer(handle, {"InitStartBufHandle", at});
+        address_.logicPos = static_cast<uint8_t>(position);
+        address_.dataLen = bytes;
+    }
+    template <class Pool>
+    void InitBufHandle(Pool*, uint32_t, TBufHandle handle, uint32_t address, uint32_t bytes, Where at = Where::here())
+    {
+        tile_simulator::PipeBuffer& buffer = tile_simulator::pipe_buffer(handle, {"InitBufHandle", at});
+        buffer = tile_simulator::PipeBuffer{};
+        buffer.address = address_.bufferAddr = address;
+        buffer.bytes = address_.dataLen = bytes;
+        buffer.made = at;
+    }
+
 private:
     friend class TPipe;
+    template <TPosition, uint32_t>
+    friend class TBufPool;
     TBuffAddr address_;
 };
 
@@ -138,6 +184,22 @@ public:
     bool InitBuffer(Queue& queue, uint32_t number, uint32_t bytes, Where at = Where::here())
     {
         queue.create_buffers(state_, number, bytes, {"TPipe::InitBuffer", at});
+        return true;
+    }
+
+    // A part of a memory that hands out buffers itself; with a third argument, over the same bytes as another.
+    template <class Pool>
+    bool InitBufPool(Pool& pool, uint32_t bytes, Where at = Where::here())
+    {
+        tile_simulator::pool_create(pool.state(), state_, static_cast<uint8_t>(Pool::poolPos), Pool::bufIDSize, bytes,
+            {"TPipe::InitBufPool", at});
+        return true;
+    }
+    template <class Pool, class Shared>
+    bool InitBufPool(Pool& pool, uint32_t bytes, Shared& shared, Where at = Where::here())
+    {
+        tile_simulator::pool_share(pool.state(), shared.state(), static_cast<uint8_t>(Pool::poolPos),
+            Pool::bufIDSize, bytes, {"TPipe::InitBufPool", at});
         return true;
     }
 

@@ -73,6 +73,12 @@ struct QueueState {
 
 void queue_create(
     QueueState& queue, const QueueKind& kind, PipeState& pipe, uint32_t number, uint32_t bytes, Use use);
+// With buffers of a pool.
+void queue_create_in_pool(
+    QueueState& queue, const QueueKind& kind, PoolState& pool, uint32_t number, uint32_t bytes, Use use);
+// With buffers that a pool of the kernel's own places one by one.
+void queue_begin(QueueState& queue, const QueueKind& kind, uint8_t* handle, uint32_t number, Use use);
+void queue_place(QueueState& queue, const QueueKind& kind, uint32_t index, uint32_t address, uint32_t bytes, Use use);
 PipeBuffer* queue_allocate(QueueState& queue, const QueueKind& kind, Use use);
 void queue_enqueue(QueueState& queue, const QueueKind& kind, uint8_t* handle, Use use);
 PipeBuffer* queue_dequeue(QueueState& queue, const QueueKind& kind, Use use);
@@ -190,12 +196,30 @@ public:
             : tile_simulator::queue_buffer(state_, tensor.GetBufferHandle(), {"GetState", at}).state;
     }
 
+    // For pools that a kernel writes itself (EXTERN_IMPL_BUFPOOL).
+    void InitStartBufHandle(TBufHandle handle, uint8_t number, uint32_t, Where at = Where::here())
+    {
+        tile_simulator::queue_begin(state_, kind, handle, number, {"InitStartBufHandle", at});
+    }
+    template <class Pool>
+    void InitBufHandle(
+        Pool*, uint32_t index, TBufHandle, uint32_t address, uint32_t bytes, Where at = Where::here())
+    {
+        tile_simulator::queue_place(state_, kind, index, address, bytes, {"InitBufHandle", at});
+    }
+
 private:
     friend class TPipe;
+    template <TPosition, uint32_t>
+    friend class TBufPool;
 
     void create_buffers(tile_simulator::PipeState& pipe, uint32_t number, uint32_t bytes, tile_simulator::Use use)
     {
         tile_simulator::queue_create(state_, kind, pipe, number, bytes, use);
+    }
+    void create_buffers(tile_simulator::PoolState& pool, uint32_t number, uint32_t bytes, tile_simulator::Use use)
+    {
+        tile_simulator::queue_create_in_pool(state_, kind, pool, number, bytes, use);
     }
 
     template <TPosition user_src, TPosition user_dst>

@@ -8,6 +8,7 @@ namespace tile_simulator {
 void set_flag(AscendC::HardEvent event, int64_t id, Use use);
 void wait_flag(AscendC::HardEvent event, int64_t id, Use use);
 void pipe_barrier(pipe_t pipe, Use use);
+void data_sync_barrier(Use use);
 
 }  // namespace tile_simulator
 
@@ -34,7 +35,7 @@ inline void PipeBarrier(Where at = Where::here())
 template <MemDsbT scope>
 inline void DataSyncBarrier(Where at = Where::here())
 {
-    tile_simulator::pipe_barrier(PIPE_ALL, {"DataSyncBarrier", at});
+    tile_simulator::data_sync_barrier({"DataSyncBarrier", at});
 }
 
 }  // namespace AscendC

@@ -11,7 +11,8 @@ void read_tiling(void* target, uint64_t bytes, const void* source, Use use);
 
 }  // namespace tile_simulator
 
-// First names the struct of the kernel; the other declares a variable of it and fills it.
+// First names the struct of the kernel; the other declares a variable of it and fills it. Where the kernel names none, its
+// struct is found in the source (source_kernel/tiling_struct.py).
 #define REGISTER_TILING_DEFAULT(tiling) using TileDefaultTiling [[maybe_unused]] = tiling
 #define REGISTER_TILING_FOR_TILINGKEY(condition, tiling)
 #define GET_TILING_DATA(variable, address) GET_TILING_DATA_WITH_STRUCT(TileDefaultTiling, variable, address)
@@ -19,6 +20,9 @@ void read_tiling(void* target, uint64_t bytes, const void* source, Use use);
     tiling variable;                                           \
     ::tile_simulator::read_tiling(                             \
         &variable, sizeof(variable), (const void*)(address), {"GET_TILING_DATA", ::tile_simulator::Where::here()})
+#define GET_TILING_DATA_PTR_WITH_STRUCT(tiling, pointer, address)  \
+    GET_TILING_DATA_WITH_STRUCT(tiling, pointer##_struct, address); \
+    tiling* pointer = &pointer##_struct
 #define GET_TILING_DATA_MEMBER(tiling, member, variable, address)                                      \
     decltype(tiling::member) variable;                                                                  \
     ::tile_simulator::read_tiling(&variable, sizeof(variable),                                          \

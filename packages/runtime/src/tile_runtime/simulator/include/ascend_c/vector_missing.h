@@ -69,5 +69,23 @@ inline void GetReduceRepeatMaxMinSpr(T&)
     static_assert(tile_simulator::exists_on_910b<T>,
         "GetReduceRepeatMaxMinSpr(value) does not exist on Ascend 910B / A3 (dav-c220): read the index too");
 }
+template <class... A>
+inline void AtomicAdd(const A&...)
+{
+    static_assert(tile_simulator::exists_on_910b<A...>,
+        "AtomicAdd does not exist on Ascend 910B / A3 (dav-c220): copy with SetAtomicAdd");
+}
+template <class... A>
+inline void AtomicMax(const A&...)
+{
+    static_assert(tile_simulator::exists_on_910b<A...>,
+        "AtomicMax does not exist on Ascend 910B / A3 (dav-c220): copy with SetAtomicMax");
+}
+template <class... A>
+inline void AtomicMin(const A&...)
+{
+    static_assert(tile_simulator::exists_on_910b<A...>,
+        "AtomicMin does not exist on Ascend 910B / A3 (dav-c220): copy with SetAtomicMin");
+}
 
 }  // namespace AscendC
