@@ -100,9 +100,7 @@ class Tensors:
 
     def own_rows(self, buffer: Buffer, place: Expr | int) -> Region:
         """The rows of a tile in gm that a vector core works on."""
-        return box(
-            buffer, *self.before(buffer, place), (self.first_row, self.rows), (0, self.side)
-        )
+        return box(buffer, *self.before(buffer, place), (self.first_row, self.rows), (0, self.side))
 
     def other_rows(self, buffer: Buffer, place: Expr | int) -> Region:
         """Those of the other vector core."""

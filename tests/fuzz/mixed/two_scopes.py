@@ -98,4 +98,3 @@ def _drawn(work: Work, known: Known, draws: tuple[Draw, ...], share: float) -> l
 def _renamed(stmt: Stmt, old: Var, new: Var) -> Stmt:
     (found,) = map_expressions((stmt,), lambda e: substitute(e, {old: new}))
     return found
-

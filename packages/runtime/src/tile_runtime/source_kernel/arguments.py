@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,9 @@ NULL, BUFFER, INTEGER, REAL = range(4)
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One argument. `memory` is a flat uint8 array; `target` what is written back after the run;
-    `shares` the argument whose memory this is too."""
+    `shares` the argument whose memory this is too. `points` is the number of words at the end of
+    the memory that are numbers of cells: the run puts their addresses there. A cell that is
+    `listed` is no argument of the kernel but one of a list."""
 
     name: str
     kind: int
@@ -34,6 +36,8 @@ class Cell:
     memory: Any = None
     target: Any = None
     shares: int | None = None
+    points: int = 0
+    listed: bool = False
 
 
 def bind(kernel: KernelDeclaration, args: Mapping[str, Any] | Sequence[Any]) -> list[Cell]:
@@ -51,9 +55,42 @@ def bind(kernel: KernelDeclaration, args: Mapping[str, Any] | Sequence[Any]) -> 
                 f"{kernel.name}: no argument for `{parameter.type} {parameter.name}`{behind}",
                 parameter.loc,
             )
-    cells = [_cell(p, values[p.name]) for p in kernel.parameters[:given]]
+    cells: list[Cell] = []
+    listed: list[Cell] = []
+    for parameter in kernel.parameters[:given]:
+        value = values[parameter.name]
+        if isinstance(value, (list, tuple)):
+            tensors = [_tensor(parameter, i, v) for i, v in enumerate(value)]
+            cells.append(_list_cell(parameter, value, given + len(listed)))
+            listed += tensors
+        else:
+            cells.append(_cell(parameter, value))
+    cells += listed
     _share(cells, kernel)
     return cells
+
+
+def _tensor(parameter: KernelParameter, index: int, value: Any) -> Cell:
+    """An array of a list, as an argument behind those of the kernel."""
+    cell = _cell(parameter, value)
+    if cell.kind != BUFFER:
+        raise _unfit(parameter, f"a list with a {type(value).__name__}; give arrays")
+    return replace(cell, name=f"{parameter.name}[{index}]", listed=True)
+
+
+def _list_cell(parameter: KernelParameter, tensors: Sequence[Any], first: int) -> Cell:
+    """Arrays as ListTensorDesc reads them: where the pointers begin, a word of rank and index and
+    the shape of every tensor, and the pointers; for these the numbers of the cells."""
+    shapes = [tuple(getattr(t, "shape", (len(memoryview(t).cast("B")),))) for t in tensors]
+    ranks = sorted({len(s) for s in shapes})
+    if len(ranks) != 1 or ranks[0] == 0:
+        raise _unfit(parameter, f"a list of arrays of {len(ranks)} ranks {ranks}; they need one")
+    words: list[int] = []
+    for i, shape in enumerate(shapes):
+        words += [len(shape) | i << 32, *shape]
+    pointers = [first + i for i in range(len(shapes))]
+    memory = np.array([8 * (1 + len(words)), *words, *pointers], np.uint64).view(np.uint8)
+    return Cell(parameter.name, BUFFER, memory=memory, points=len(shapes))
 
 
 def _by_name(kernel: KernelDeclaration, args: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,8 +187,8 @@ def _share(cells: list[Cell], kernel: KernelDeclaration) -> None:
                 raise CallError(
                     "kernel-arguments",
                     f"the memories of `{cell.name}` and `{other.name}` overlap in part",
-                    kernel.parameters[i].loc,
+                    kernel.parameters[min(i, len(kernel.parameters) - 1)].loc,
                     "pass the same array for both, or copies",
                 )
-            cells[i] = Cell(cell.name, BUFFER, cell.type, 0, cell.memory, cell.target, j)
+            cells[i] = replace(cell, shares=j)
             break

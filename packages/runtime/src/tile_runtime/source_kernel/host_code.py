@@ -23,7 +23,7 @@ _HOST_INCLUDE = re.compile(
     r'^[ \t]*#[ \t]*include[ \t]*[<"](?:pybind11|torch|torch_npu|ATen|c10|acl|aclnn|aclnnop|graph|ge|'
     r"exe_graph|external|opdev|runtime|experiment|hccl|nlohmann|third_party|onnx|platform|tiling|"
     r"all_ops\.h|ascendc/host_api/tiling/(?!template_argument)|ascendcl|op_proto|proto|Python\.h|"
-    r"aclrtlaunch_\w*\.h|acl_rtc\.h|version/)[^\n]*$",
+    r"aclrtlaunch_\w*\.h|acl_rtc\.h|version/|register/(?!tilingdata_base))[^\n]*$",
     re.MULTILINE,
 )
 # Those of which no declaration is here, so that nothing of theirs can stay.
@@ -66,23 +66,29 @@ class _Part:
     always: bool = False  # it stays, whatever is used
 
 
-def without_host_code(text: str, wanted: Iterable[str] = ()) -> str:
+def without_host_code(text: str, wanted: Iterable[str] = (), *, always: bool = False) -> str:
     """The source with spaces for what the kernel does not need; lines keep their numbers.
 
     `wanted` are the names that stay, such as the kernel and its template arguments; every kernel
-    of the source if there are none. A source without signs of host code stays as it is.
+    of the source if there are none. A source without signs of host code stays as it is, unless
+    `always`: then nothing stays but what those names need.
     """
-    if not _HOST_SIGNS.search(text):
+    if not always and not _HOST_SIGNS.search(text):
         return text
     parts = _parts(text)
     names = set(wanted) or {n for p in parts if p.kernel for n in p.declares}
     kept = _needed([*parts, *_macros(text)], names)
     left_out = [p for p in parts if p not in kept]
-    if not _LIBRARIES.search(text):  # all that is no host code can stay
+    if not always and not _LIBRARIES.search(text):  # all that is no host code can stay
         left_out = _tainted(left_out, text)
     for part in left_out:
         text = text[: part.begin] + _blank(text[part.begin : part.end]) + text[part.end :]
     return _HOST_INCLUDE.sub(lambda m: _blank(m[0]), text)
+
+
+def function_name(statement: Statement) -> str | None:
+    """The name of a function or a macro that a statement declares or calls."""
+    return _called(statement.head, _after_template(statement.head))
 
 
 def _needed(parts: Sequence[_Part], names: set[str]) -> set[_Part]:

@@ -9,20 +9,29 @@ from tile_runtime.source_kernel.declaration import KernelDeclaration
 # The name compilers and debuggers show for the lines of the stub.
 STUB_NAME = "<host stub>"
 STUB_SYMBOL = "tile_stub_run"
-# The vendor's headers of single functions that are part of kernel_operator.h here (9.x).
+# The vendor's headers of single functions that are part of kernel_operator.h here.
 _PART_HEADER = re.compile(
-    r'(#[ \t]*include[ \t]*["<])utils/debug/asc_(?:printf|dump|assert)\.h(?=[">])'
+    r'(#[ \t]*include[ \t]*["<])(?:utils/debug/asc_(?:printf|dump|assert)|(?:basic_api/)?kernel_'
+    r"(?:operator_\w+_intf|tpipe|tensor|event|common|type|macros|struct_\w+|basic_intf))\.h(?=[\">])"
 )
 
 
 def translation_unit(
-    text: str, name: str, kernel: KernelDeclaration, expression: str, given: int
+    text: str,
+    name: str,
+    kernel: KernelDeclaration,
+    expression: str,
+    given: int,
+    before: str = "",
+    behind: str = "",
 ) -> str:
-    """C++ of a source and its stub. Lines of the source keep their file and number."""
+    """C++ of a source and its stub. Lines of the source keep their file and number; `before` and
+    `behind` it goes what it needs from other files."""
     quoted = name.replace("\\", "\\\\").replace('"', '\\"')
     text = _PART_HEADER.sub(r"\1kernel_operator.h", text)
+    behind = _PART_HEADER.sub(r"\1kernel_operator.h", behind)
     stub = stub_function(kernel, expression, given, STUB_SYMBOL)
-    return f'#include "tile_host_stub.h"\n#line 1 "{quoted}"\n{text}\n{stub}'
+    return f'#include "tile_host_stub.h"\n{before}#line 1 "{quoted}"\n{text}\n{behind}\n{stub}'
 
 
 def stub_function(kernel: KernelDeclaration, expression: str, given: int, symbol: str) -> str:

@@ -134,7 +134,7 @@ class RunFiles:
                 position += _pages(aligned)
             else:
                 places.append(places[shares] if cell.kind == BUFFER else (0, 0))
-            integer = int(cell.number) if cell.kind == INTEGER else 0
+            integer = int(cell.number) if cell.kind == INTEGER else cell.points
             real = float(cell.number) if cell.kind == REAL else 0.0
             header += _ARGUMENT.pack(
                 cell.kind, cell.type, size, start, lead, integer & (1 << 64) - 1, real,

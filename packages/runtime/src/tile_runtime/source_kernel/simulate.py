@@ -27,6 +27,7 @@ from tile_runtime.source_kernel.isolated_run import run_isolated
 from tile_runtime.source_kernel.kernel_type import KERNEL_TYPES
 from tile_runtime.source_kernel.kernel_type import kernel_type as inferred_type
 from tile_runtime.source_kernel.run_files import BAD_ARGUMENT, RunFiles, RunOptions
+from tile_runtime.source_kernel.second_source import file_of_kernel, second_sources
 from tile_runtime.timeline import Timeline, timeline_from
 
 # What a source given as text is called in reports.
@@ -81,8 +82,9 @@ def simulate(
 ) -> SimulationResult:
     """Run `blocks` blocks of a kernel of an Ascend C source (a path, or text of several lines).
 
-    `args` are arrays and CPU tensors for pointers, numbers for scalars, bytes or structured values
-    for structs, in order or by name. Options left out are the switches of the same name; `starve`
+    `args` are arrays and CPU tensors for pointers, lists of arrays for dynamic inputs
+    (ListTensorDesc; the outputs are `x[0]`, `x[1]`, ...), numbers for scalars, bytes or structured
+    values for structs, in order or by name. Options left out are the switches of the same name; `starve`
     is a core that runs only when no other of its block can, `time` asks for `result.timeline`.
     `kernel` None is the only kernel of the source; `template` instantiates one: `add<half, 64>`.
     `kernel_type`, such as "KERNEL_TYPE_AIV_ONLY", is for kernels that do not say it themselves.
@@ -92,7 +94,7 @@ def simulate(
     """
     text, name, folder = _read(source)
     try:
-        declared, expression = find_kernel(text, name, kernel, template)
+        text, name, declared, expression = _find(source, text, name, folder, kernel, template)
         folders = [folder, *(Path(p).absolute() for p in includes)]
         if kernel_type is None:
             type_ = inferred_type(text, declared.name, folders, declared.type)
@@ -106,7 +108,11 @@ def simulate(
         raise error.with_sources({name: text}) from None
     seconds = _seconds(timeout)
     kernel_part = without_host_code(text, (declared.name, *re.findall(r"\w+", expression)))
-    unit = translation_unit(kernel_part, name, declared, expression, len(cells))
+    given = sum(not cell.listed for cell in cells)
+    others = second_sources(text, declared.name, kernel_part, folders)
+    unit = translation_unit(
+        kernel_part, name, declared, expression, given, others.before, others.behind
+    )
     compile_options = CompileOptions(tuple(folders[1:]), tuple(defines), folder)
     compiled = compile_source(unit, name, compile_options, text)
     files = RunFiles(options, cells)
@@ -133,6 +139,33 @@ def simulate(
         )
     finally:
         files.close()
+
+
+def _find(
+    source: str | os.PathLike[str],
+    text: str,
+    name: str,
+    folder: Path,
+    kernel: str | None,
+    template: str | None,
+) -> tuple[str, str, KernelDeclaration, str]:
+    """The source that defines the kernel, which may be one beside the one given, its name in
+    reports, the kernel and the expression that names it."""
+    found, problem = None, None
+    try:
+        found = find_kernel(text, name, kernel, template)
+    except KernelError as error:
+        problem = error
+    wanted = kernel or template or (found[0].name if found is not None else None)
+    if wanted is not None and name != TEXT_NAME and (found is None or not found[0].defined):
+        other = file_of_kernel(wanted, folder, Path(source))
+        if other is not None:
+            there = other.read_text(errors="replace")
+            return there, str(other), *find_kernel(there, str(other), kernel, template)
+    if problem is not None:
+        raise problem
+    assert found is not None, "it is found, or there is a problem"
+    return text, name, *found
 
 
 def _read(source: str | os.PathLike[str]) -> tuple[str, str, Path]:

@@ -219,6 +219,24 @@ private:
         }
         find<decltype(tile_simulator_set_buffers)>(simulator_, "tile_simulator_set_buffers")(
             buffers.data(), buffers.size());
+        point_lists();
+    }
+
+    // The words at the end of a list of tensors become the addresses of the arguments they number.
+    void point_lists()
+    {
+        for (uint32_t i = 0; i < request_.arguments; ++i) {
+            const RequestArgument& list = arguments_[i];
+            const uint64_t count = list.kind == 1 ? list.integer : 0;
+            if (count == 0) {
+                continue;
+            }
+            auto* words = reinterpret_cast<uint64_t*>(
+                static_cast<uint8_t*>(memory_.address(i)) + list.bytes - count * sizeof(uint64_t));
+            for (uint64_t word = 0; word < count; ++word) {
+                words[word] = reinterpret_cast<uint64_t>(memory_.address(static_cast<uint32_t>(words[word])));
+            }
+        }
     }
 
     void read_timing()

@@ -16,7 +16,7 @@ struct RequestArgument {
     uint64_t bytes;
     uint64_t offset;   // of a buffer's first page in the request file
     uint64_t lead;     // bytes between that page's start and the data
-    uint64_t integer;  // two's complement
+    uint64_t integer;  // two's complement; of a buffer: how many words at its end are numbers of arguments to point to
     double real;
     uint32_t negative;
     uint32_t shares;  // argument whose buffer this is

@@ -313,6 +313,7 @@ Conflict OrderChecks::touch_local(
             Present after_all = now;
             std::fill(after_all.clock.at, after_all.clock.at + agent_count, ~uint32_t(0));
             shadow.touch(begin, stop, index, log_, after_all);
+            conflict = Conflict{};
             begin = stop;
         }
         return true;

@@ -1,2 +1,3 @@
-// Empty: host code of a kernel source is left out when it is simulated.
 #pragma once
+
+#include "acl/acl.h"
