@@ -108,6 +108,11 @@ BASES = (
          lambda: [_random(48, 64), _random(64, 32), _zeros(4, 48, 32)]),
     Base("tests/runtime/fuzz_kernels/sync_tour.cpp", None, None, 3,
          lambda: [_zeros(384, dtype="int32"), _zeros(784, dtype="int32"), 3]),
+    Base("tests/runtime/fuzz_kernels/block_order_tour.cpp", None, None, 3,
+         lambda: [_zeros(64, dtype="int32"), _zeros(448, dtype="int32"),
+                  _zeros(4096, dtype="int32"), 2]),
+    Base("tests/runtime/fuzz_kernels/pool_tour.cpp", None, None, 1,
+         lambda: [[_random(6, 128), _random(6, 128)], _zeros(768)]),
     Base("tests/codegen/examples/vector_add.cpp", "add_kernel", None, 16,
          lambda: [*(_random(1024, 1024, dtype=F32) for _ in range(3)), 0]),
     Base("tests/codegen/examples/softmax_bfloat16_34x130.cpp", "softmax_kernel", None, 2,
@@ -144,7 +149,7 @@ def _unit(mutants: Sequence[Mutant]) -> str:
         # An unbalanced brace must not reach the next mutant.
         parts.append(f'#line 1 "mutant{m.number}"\nnamespace mutant{m.number} {{ {m.text}\n}}')
         expression = f"::mutant{m.number}{m.expression}"
-        parts.append(stub_function(m.kernel, expression, len(bound(m)), f"run_{m.number}"))
+        parts.append(stub_function(m.kernel, expression, sum(not c.listed for c in bound(m)), f"run_{m.number}"))
     return "\n".join(parts)
 
 

@@ -15,7 +15,11 @@ _NUMBERS = (
 _OPERATORS = {
     "+": "-*", "-": "+", "*": "+/", "/": "*%", "%": "/", "<": ">", ">": "<", "=": "=",
 }  # fmt: skip
-_SYNC = ("SetFlag", "WaitFlag", "PipeBarrier", "CrossCoreSetFlag", "CrossCoreWaitFlag", "SyncAll")
+_SYNC = (
+    "SetFlag", "WaitFlag", "PipeBarrier", "CrossCoreSetFlag", "CrossCoreWaitFlag", "SyncAll", "IBSet",
+    "IBWait", "WaitPreBlock", "NotifyNextBlock", "Arrive", "Wait", "DataSyncBarrier", "Reset",
+    "DataCacheCleanAndInvalid",
+)  # fmt: skip
 _EVENTS = (
     "MTE2_V", "V_MTE2", "MTE3_V", "V_MTE3", "V_S", "S_V", "MTE2_MTE1", "MTE1_MTE2", "MTE1_M",
     "M_MTE1", "M_FIX", "FIX_M", "MTE3_MTE2", "MTE2_MTE3", "S_MTE2", "MTE2_S", "V_V", "FIX_MTE2",

@@ -20,8 +20,8 @@ from tile_runtime.source_kernel.cxx_text import (
 
 # Headers of host libraries: runtime, PyTorch and its bindings, graphs, operator registration.
 _HOST_INCLUDE = re.compile(
-    r'^[ \t]*#[ \t]*include[ \t]*[<"](?:pybind11|torch|torch_npu|ATen|c10|acl|aclnn|aclnnop|graph|ge|'
-    r"exe_graph|external|opdev|runtime|experiment|hccl|nlohmann|third_party|onnx|platform|tiling|"
+    r'^[ \t]*#[ \t]*include[ \t]*[<"](?:pybind11|torch|torch_npu|ATen|c10|acl|aclnn|aclnnop|graph|'
+    r"ge|exe_graph|external|opdev|runtime|experiment|hccl|nlohmann|third_party|onnx|platform|tiling|"
     r"all_ops\.h|ascendc/host_api/tiling/(?!template_argument)|ascendcl|op_proto|proto|Python\.h|"
     r"aclrtlaunch_\w*\.h|acl_rtc\.h|version/|register/(?!tilingdata_base))[^\n]*$",
     re.MULTILINE,
@@ -46,10 +46,10 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 # Words before a bracket or a body that name nothing.
 _NO_NAMES = frozenset(
     ("inline", "static", "constexpr", "const", "extern", "typename", "template", "class", "struct",
-     "enum", "union", "public", "private", "protected", "virtual", "void", "auto", "int", "unsigned",
-     "signed", "long", "short", "char", "bool", "float", "double", "final", "alignas", "decltype",
-     "noexcept", "__attribute__", "__declspec", "operator", "typedef", "using", "friend", "volatile",
-     "static_assert", "__aicore__", "__global__", "__vector__", "__cube__", "__mix__",
+     "enum", "union", "public", "private", "protected", "virtual", "void", "auto", "int",
+     "unsigned", "signed", "long", "short", "char", "bool", "float", "double", "final", "alignas", "decltype",
+     "noexcept", "__attribute__", "__declspec", "operator", "typedef", "using", "friend",
+     "volatile", "static_assert", "__aicore__", "__global__", "__vector__", "__cube__", "__mix__",
      "__schedmode__", "__inout_pipe__", "__in_pipe__", "__out_pipe__")
 )  # fmt: skip
 

@@ -124,7 +124,8 @@ def _tiling_struct(text: str, kernel: str, folders: Sequence[Path]) -> str:
         if names:
             raise CallError(
                 "kernel-arguments",
-                f"GET_TILING_DATA does not say which struct it fills: {', '.join(sorted(set(names)))}",
+                "GET_TILING_DATA does not say which struct it fills: "
+                + ", ".join(sorted(set(names))),
                 None,
                 "name it with REGISTER_TILING_DEFAULT(...) in the kernel",
             )

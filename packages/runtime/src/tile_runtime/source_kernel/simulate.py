@@ -84,8 +84,9 @@ def simulate(
 
     `args` are arrays and CPU tensors for pointers, lists of arrays for dynamic inputs
     (ListTensorDesc; the outputs are `x[0]`, `x[1]`, ...), numbers for scalars, bytes or structured
-    values for structs, in order or by name. Options left out are the switches of the same name; `starve`
-    is a core that runs only when no other of its block can, `time` asks for `result.timeline`.
+    values for structs, in order or by name. Options left out are the switches of the same name;
+    `starve` is a core that runs only when no other of its block can, `time` asks for
+    `result.timeline`.
     `kernel` None is the only kernel of the source; `template` instantiates one: `add<half, 64>`.
     `kernel_type`, such as "KERNEL_TYPE_AIV_ONLY", is for kernels that do not say it themselves.
 
