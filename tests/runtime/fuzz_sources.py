@@ -149,7 +149,11 @@ def _unit(mutants: Sequence[Mutant]) -> str:
         # An unbalanced brace must not reach the next mutant.
         parts.append(f'#line 1 "mutant{m.number}"\nnamespace mutant{m.number} {{ {m.text}\n}}')
         expression = f"::mutant{m.number}{m.expression}"
-        parts.append(stub_function(m.kernel, expression, sum(not c.listed for c in bound(m)), f"run_{m.number}"))
+        parts.append(
+            stub_function(
+                m.kernel, expression, sum(not c.listed for c in bound(m)), f"run_{m.number}"
+            )
+        )
     return "\n".join(parts)
 
 

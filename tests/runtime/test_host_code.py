@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tile_ir import CallError
+from tile_runtime.cli import main
 from tile_runtime.source_kernel.host_code import without_host_code
 from tile_runtime.source_kernel.simulate import simulate
 
@@ -274,7 +275,7 @@ __global__ __aicore__ void step(GM_ADDR x, GM_ADDR y)
     check(text, None, template="step<float, 64, 0>")
 
 
-def test_a_list_of_tensors_as_argument() -> None:
+def test_a_list_of_tensors_as_argument(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = """#include "kernel_operator.h"
 #include "kernel_operator_list_tensor_intf.h"
 using namespace AscendC;
@@ -304,6 +305,18 @@ extern "C" __global__ __aicore__ void total(GM_ADDR inputs, GM_ADDR y)
     result.raise_for_error()
     assert y[0] == expected and tensors[2][0, 0] == expected and tensors[0][0, 0] == 6
     assert result.outputs["inputs[2]"] is tensors[2]
+    source = tmp_path / "total.cpp"
+    source.write_text(text)
+    call = [
+        "sim",
+        str(source),
+        "--in",
+        "inputs[0]=f32[2,3]:arange",
+        "--in",
+        "inputs[1]=f32[2,3]:arange",
+    ]
+    assert main([*call, "--out", "y=f32[1]"]) == 0 and "max 30" in capsys.readouterr().out
+    assert main([*call[:3], "inputs[1]=f32[2,3]", "--out", "y=f32[1]"]) == 2
     with pytest.raises(CallError, match="a list of arrays of 2 ranks"):
         simulate(text, "total", 1, [[tensors[0], np.zeros(3, np.float32)], y])
     with pytest.raises(CallError, match="a list with a int"):

@@ -21,14 +21,16 @@ _DTYPES = {
 }  # fmt: skip
 _SHORT_NAMES = {long: short for short, long in _DTYPES.items()}
 _ALIASES = {"half": "float16", "float": "float32", "bfloat16_t": "bfloat16"}
+_NAME = re.compile(r"[^\W\d]\w*(\[\d+\])?")
 _ARRAY = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d, ]*)\](?:[:=](?P<how>.+))?")
 FILLS = ("random", "zeros", "arange")
 
 
 def split_argument(text: str) -> tuple[str, str]:
-    """`name=value` in two. Raises CallError for anything else."""
+    """`name=value` in two; the name may be that of one array of a list, `x[0]`. Raises CallError
+    for anything else."""
     name, equals, value = text.partition("=")
-    if not equals or not name.isidentifier() or not value:
+    if not equals or not _NAME.fullmatch(name) or not value:
         raise CallError("kernel-arguments", f"{text!r} is not of the form name=value")
     return name, value
 

@@ -30,7 +30,8 @@ example:
 arrays: dtype[shape] with dtype one of f16 bf16 f32 i8 i16 i32 i64 u8 u16 u32 u64, then `:random`
 (the default, the same every time), `:zeros`, `:arange` or `:file.npy`; `name=file.npy`; or
 `name=@file.bin` for bytes, such as a tiling struct. An array of --out is filled with 0xFF before
-the run (NaN, -1), so that what the kernel leaves out shows. All names are parameters of the kernel.
+the run (NaN, -1), so that what the kernel leaves out shows. All names are parameters of the kernel;
+`x[0]=...`, `x[1]=...` are the arrays of a list (ListTensorDesc).
 """
 
 
@@ -245,7 +246,22 @@ def _arguments(options: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
         name, value = split_argument(text)
         _once(name, arguments)
         arguments[name] = number_argument(name, value)
-    return arguments, told
+    return _with_lists(arguments), told
+
+
+def _with_lists(arguments: dict[str, Any]) -> dict[str, Any]:
+    """`x[0]`, `x[1]`, ... as one list `x`."""
+    gathered: dict[str, Any] = {}
+    for name, value in arguments.items():
+        of, bracket, index = name.partition("[")
+        if not bracket:
+            gathered[name] = value
+            continue
+        items = gathered.setdefault(of, [])
+        if not isinstance(items, list) or int(index[:-1]) != len(items):
+            raise CallError("kernel-arguments", f"{name}: the arrays of a list go from 0 in order")
+        items.append(value)
+    return gathered
 
 
 def _once(name: str, arguments: dict[str, Any]) -> None:
