@@ -35,6 +35,10 @@ public:
     EXTERN_IMPL_BUFPOOL(OwnPool, TPosition::VECCALC, 8);
 };
 
+struct Shape {
+    uint64_t rows, columns;
+};
+
 struct Sum {
     GlobalTensor<half> x, y, z;
 
@@ -64,12 +68,12 @@ extern "C" __global__ __aicore__ void pool_tour(GM_ADDR inputs, GM_ADDR z)
 {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
     ListTensorDesc list((__gm__ void*)inputs);
-    uint64_t shape[8] = {0};
+    Shape shape = {0, 0};
     TensorDesc<half> desc;
-    desc.SetShapeAddr(shape);
+    desc.SetShapeAddr(&shape.rows);
     list.GetDesc(desc, 1);
     Sum sum;
-    sum.x.SetGlobalBuffer(list.GetDataPtr<half>(0), shape[0] * shape[1]);
+    sum.x.SetGlobalBuffer(list.GetDataPtr<half>(0), shape.rows * shape.columns);
     sum.y = desc.GetDataObj();
     sum.z.SetGlobalBuffer(reinterpret_cast<__gm__ half*>(z));
     TPipe pipe;

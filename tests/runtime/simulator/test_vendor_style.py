@@ -481,3 +481,59 @@ def test_what_has_no_effect_is_a_warning(name: str) -> None:
         (warning,) = KERNELS.warnings(f"effect_{name}", *arguments, checks=DEVICE)
         assert (warning.kind, warning.line) == (kind, fault.line), warning
         assert "nothing that leaves the core depended on it" in warning.text, warning
+
+
+MORE_EFFECTS: dict[str, tuple[str, str, bool]] = {
+    "equal_bytes_twice": (
+        "DataCopy(p, gx, 64); DataCopy(p, gx, 64); PipeBarrier<PIPE_ALL>(); DataCopy(gy, p, 64);",
+        "race", False,
+    ),
+    "other_bytes_twice": (
+        "DataCopy(p, gx, 64); DataCopy(p, gx[64], 64); PipeBarrier<PIPE_ALL>(); DataCopy(gy, p, 64);",
+        "race", True,
+    ),
+    "dumped": ("DataCopy(p, gx, 64); DumpTensor(p, 1, 8);", "", False),
+}  # fmt: skip
+for _name, (_body, _, _) in MORE_EFFECTS.items():
+    KERNELS.add(f"effect_{_name}", "GM_ADDR x, GM_ADDR y", HEAD + _body)
+BIAS = """
+LocalTensor<half> l1(TPosition::A1, 0, 1024), a(TPosition::A2, 0, 256), b(TPosition::B2, 0, 1024);
+LocalTensor<float> c1(TPosition::C1, 8192, 64), bias(TPosition::C2, 0, 64), c(TPosition::CO1, 0, 16 * 64);
+GlobalTensor<float> g; g.SetGlobalBuffer((__gm__ float*)y);
+GlobalTensor<float> gx; gx.SetGlobalBuffer((__gm__ float*)x);
+InitConstValueParams<half> one(1, 1, 0, (half)1), more(4, 1, 0, (half)1);
+Fill(a, one); Fill(b, more);
+DataCopy(c1, gx, 48);
+SetFlag<HardEvent::MTE2_MTE1>(0); WaitFlag<HardEvent::MTE2_MTE1>(0);
+DataCopy(bias, c1, 48);
+PipeBarrier<PIPE_ALL>();
+MmadParams m; m.m = m.k = 16; m.n = 64; m.cmatrixInitVal = false;
+Mmad(c, a, b, bias, m);
+SetFlag<HardEvent::M_FIX>(0); WaitFlag<HardEvent::M_FIX>(0);
+FixpipeParamsV220 f(n, 16, 16, n, false);
+Fixpipe(g, c, f);
+"""
+KERNELS.add("bias", "GM_ADDR x, GM_ADDR y, int32_t n", BIAS, "KERNEL_TYPE_AIC_ONLY")
+
+
+@pytest.mark.parametrize("name", MORE_EFFECTS)
+def test_what_is_written_twice_or_dumped(name: str) -> None:
+    _, kind, has_effect = MORE_EFFECTS[name]
+    arguments = (np.arange(128, dtype=F32), np.zeros(64, F32))
+    assert KERNELS.fault(f"effect_{name}", *arguments, checks=STRICT).kind == "race"
+    if has_effect:
+        assert KERNELS.fault(f"effect_{name}", *arguments, checks=DEVICE).kind == kind
+    else:
+        warnings = KERNELS.warnings(f"effect_{name}", *arguments, checks=DEVICE)
+        assert [w.kind for w in warnings] == [kind] * bool(kind)
+
+
+def test_columns_whose_bias_nobody_wrote() -> None:
+    """They are a fault once they leave the core, and those beside them are not."""
+    x, y = np.arange(64, dtype=F32), np.zeros(16 * 64, F32)
+    (warning,) = KERNELS.warnings("bias", x, y, 48, checks=DEVICE)
+    assert warning.kind == "uninitialised-read" and "bias reads 64 bytes" in warning.text, warning
+    np.testing.assert_array_equal(y[: 16 * 48].reshape(16, 48), np.tile(16 + x[:48], (16, 1)))
+    for n, check in ((64, DEVICE), (48, STRICT)):
+        fault = KERNELS.fault("bias", x, y, n, checks=check)
+        assert fault.kind == "uninitialised-read" and "bias reads 64 bytes" in fault.text, fault

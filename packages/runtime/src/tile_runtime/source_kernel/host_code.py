@@ -48,9 +48,9 @@ _NO_NAMES = frozenset(
     ("inline", "static", "constexpr", "const", "extern", "typename", "template", "class", "struct",
      "enum", "union", "public", "private", "protected", "virtual", "void", "auto", "int",
      "unsigned", "signed", "long", "short", "char", "bool", "float", "double", "final", "alignas",
-     "decltype", "noexcept", "__attribute__", "__declspec", "operator", "typedef", "using", "friend",
-     "volatile", "static_assert", "__aicore__", "__global__", "__vector__", "__cube__", "__mix__",
-     "__schedmode__", "__inout_pipe__", "__in_pipe__", "__out_pipe__")
+     "decltype", "noexcept", "__attribute__", "__declspec", "operator", "typedef", "using",
+     "friend", "volatile", "static_assert", "__aicore__", "__global__", "__vector__", "__cube__",
+     "__mix__", "__schedmode__", "__inout_pipe__", "__in_pipe__", "__out_pipe__")
 )  # fmt: skip
 
 

@@ -151,6 +151,7 @@ void dump_local(LocalOperand tensor, uint32_t description, uint32_t elements, Us
         return;
     }
     Instruction instruction(core, Pipe::s, use);
+    instruction.observes = true;
     const int operand = instruction.local(
         "tensor", false, tensor, memory, Region::bytes(tensor.address, uint64_t(elements) * size_of(tensor.type)), 0);
     instruction.issue();
@@ -161,6 +162,7 @@ void dump_global(GlobalOperand tensor, uint32_t description, uint32_t elements, 
 {
     Core& core = core_of(use);
     Instruction instruction(core, Pipe::s, use);
+    instruction.observes = true;
     const int operand =
         instruction.global("tensor", false, tensor, Region::bytes(tensor.address, uint64_t(elements) * size_of(tensor.type)));
     instruction.issue();

@@ -70,6 +70,7 @@ void OrderChecks::begin(bool strict, uint32_t block)
     }
     doubts_.clear();
     polls_.clear();
+    rewrites_.clear();
     small_ = false;
     for (auto& taken : taken_) {
         taken.assign(1, nullptr);
@@ -192,6 +193,7 @@ void OrderChecks::instruction(const Instruction& instruction)
     Present now = begin_instruction(instruction);
     const Where at = core.site.file != nullptr ? core.site : instruction.use.at;
     FaultPointer taint;
+    columns_.clear();
     bool hands_on = false;  // to a local memory
     for (int i = 0; i < instruction.count; ++i) {
         const Operand& operand = instruction.operands[i];
@@ -251,6 +253,13 @@ FaultPointer OrderChecks::read_local(
 {
     const Shadow& shadow = shadow_of(instruction.core, operand.memory);
     FaultPointer taint = check_written(instruction, operand, shadow);
+    if (taint != nullptr && operand.memory == Memory::bias) {
+        constexpr uint64_t block = 64;  // bytes of the bias of 16 columns
+        for (uint64_t at = operand.region.start; at < operand.region.end(); at += block) {
+            const uint64_t end = std::min(at + block, operand.region.end());
+            columns_.push_back(shadow.written_bytes(at, end) != end - at);
+        }
+    }
     const Conflict conflict = touch_local(instruction, operand, now, index);
     if (conflict.access != 0) {
         raise_race(instruction, operand, AccessKind::read, conflict);
@@ -270,7 +279,14 @@ void OrderChecks::write_local(
 {
     Shadow& shadow = shadow_of(instruction.core, operand.memory);
     Taints& taints = taints_[core_index(instruction.core)][int(operand.memory)];
-    if (!taints.empty() || taint != nullptr) {
+    const bool by_column = taint != nullptr && columns_.size() == operand.region.inner && operand.memory == Memory::l0c;
+    if (by_column) {
+        for (uint64_t column = 0; column < columns_.size(); ++column) {
+            const uint64_t begin = operand.region.start + column * operand.region.inner_stride;
+            const uint64_t end = begin + operand.region.run;
+            columns_[column] ? taints.set(begin, end, taint) : taints.clear(begin, end);
+        }
+    } else if (!taints.empty() || taint != nullptr) {
         for_runs(operand.region, [&](uint64_t begin, uint64_t end) {
             if (taint != nullptr && taints.full()) {
                 throw FaultError{*taint};
@@ -309,7 +325,12 @@ Conflict OrderChecks::touch_local(
                 race_report(instruction, operand, AccessKind::write, log_[conflict.access], conflict));
             const uint64_t past = (conflict.end + Shadow::granule - 1) / Shadow::granule * Shadow::granule;
             const uint64_t stop = std::min(end, std::max(past, begin + 1));
-            taints.set(std::max(begin, conflict.begin), std::min(end, conflict.end), fault);
+            const uint64_t first = std::max(begin, conflict.begin);
+            const uint64_t last = std::min(end, conflict.end);
+            const uint8_t* const bytes = instruction.core.memory(operand.memory).data();
+            rewrites_.push_back(
+                {core_index(instruction.core), operand.memory, first, {bytes + first, bytes + last}});
+            taints.set(first, last, fault);
             Present after_all = now;
             std::fill(after_all.clock.at, after_all.clock.at + agent_count, ~uint32_t(0));
             shadow.touch(begin, stop, index, log_, after_all);
@@ -319,6 +340,17 @@ Conflict OrderChecks::touch_local(
         return true;
     });
     return conflict;
+}
+
+void OrderChecks::settle_rewrites(const Core& core)
+{
+    for (const Rewrite& rewrite : rewrites_) {
+        const uint8_t* const now = core.block.core(rewrite.core).memory(rewrite.memory).data() + rewrite.begin;
+        if (std::memcmp(now, rewrite.before.data(), rewrite.before.size()) == 0) {
+            taints_[rewrite.core][int(rewrite.memory)].clear(rewrite.begin, rewrite.begin + rewrite.before.size());
+        }
+    }
+    rewrites_.clear();
 }
 
 FaultPointer OrderChecks::without_effect(const Core& core, Fault fault)
@@ -431,6 +463,10 @@ void OrderChecks::stored_unseen(const Core& core, uint64_t address, uint64_t byt
 
 void OrderChecks::settle(const Core& core)
 {
+    settle_rewrites(core);
+    if (doubts_.empty()) {
+        return;
+    }
     const std::vector<Doubt> doubts = std::move(doubts_);
     doubts_.clear();
     Launch& launch = core.block.launch();

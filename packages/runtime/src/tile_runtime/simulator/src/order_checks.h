@@ -29,7 +29,7 @@ public:
     // They will be stored in a way that is not seen.
     void stored_unseen(const Core& core, uint64_t address, uint64_t bytes);
     // True if the latest instruction writes what another core wrote, with nothing that orders the two.
-    bool in_doubt() const { return !doubts_.empty(); }
+    bool in_doubt() const { return !doubts_.empty() || !rewrites_.empty(); }
     // Once its bytes are stored: race if they differ, else redundant-store, which is a warning below strict level.
     void settle(const Core& core);
     // Once the block has ended: what the comparison with other blocks needs.
@@ -99,6 +99,8 @@ private:
         const FaultPointer& taint);
     FaultPointer check_written(const Instruction& instruction, const Operand& operand, const Shadow& shadow);
     Conflict touch_local(const Instruction& instruction, const Operand& operand, Present& now, uint32_t index);
+    // The bytes written twice that did not change by it mean what they say.
+    void settle_rewrites(const Core& core);
     // Below strict level, told as a warning: it has no effect so far.
     FaultPointer without_effect(const Core& core, Fault fault);
     // An access to a GM buffer that nothing had written before the launch.
@@ -141,6 +143,15 @@ private:
     uint32_t stores_at_ = 0;
     std::unique_ptr<Shadow> shadows_[cores_per_block][memory_count];
     Taints taints_[cores_per_block][memory_count];
+    // Bytes of local memories that the latest instruction writes in no order with another, as that left them.
+    struct Rewrite {
+        int core;
+        Memory memory;
+        uint64_t begin;
+        std::vector<uint8_t> before;
+    };
+    std::vector<Rewrite> rewrites_;
+    std::vector<bool> columns_;  // of a product, by 16: those whose bias nobody wrote, if it is only that
 };
 
 }  // namespace tile_simulator
