@@ -80,9 +80,7 @@ def cube_only(X: T.Tensor((64, 64), "float16"), Y: T.Tensor((64, 64), "float32")
         T.copy(c, Y)
 
 
-@pytest.mark.parametrize(
-    "func", [vector_only, cube_only, shared_tile, fragment, two_lanes, both_cores]
-)
+@pytest.mark.parametrize("func", [vector_only, cube_only, shared_tile, fragment, two_lanes, both_cores])
 def test_one_kind_of_core_needs_no_scope(func: tile_ir.Func) -> None:
     assert run_pipeline(func, DEFAULT_TARGET).func.phase is tile_ir.Phase.SYNCED
 

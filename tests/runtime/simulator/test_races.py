@@ -55,7 +55,7 @@ CASES: dict[str, tuple[str, int | None, str, tuple[str, ...]]] = {
         ("MTE3 reads bytes [0, 256)", "V writes them"),
     ),
     "two_loads_into_one": (
-        f"DataCopy(x, gx, 64); DataCopy(x, gx, 64); {IN} Add(z, x, x, 64); {STORE}", DEVICE, "race",
+        f"DataCopy(x, gx, 64); DataCopy(x, gx[64], 64); {IN} Add(z, x, x, 64); {STORE}", DEVICE, "race",
         ("MTE2 writes bytes [0, 256)", "MTE2 writes them"),
     ),
     "two_loads_with_barrier": (
@@ -169,7 +169,7 @@ for _name, (_body, _, _, _) in CASES.items():
 
 
 def arrays() -> tuple[Any, Any]:
-    return np.zeros(2048, np.float32), np.ones(2048, np.float32)
+    return np.zeros(2048, np.float32), np.arange(2048, dtype=np.float32)
 
 
 @pytest.mark.parametrize("blocks", [1, 3])

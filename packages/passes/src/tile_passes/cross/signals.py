@@ -75,7 +75,9 @@ def _carried(d: Dependence) -> Signal:
     if _common_knowledge(block) is not block:
         raise _inside(d.earlier.leaf, d.later.leaf, d)
     after, before = place_in(d.earlier.leaf, block), place_in(d.later.leaf, block)
-    return Signal(d.source, d.sink, _pipe(d), block, after, before, max(1, d.distance), covers=(d,))
+    return Signal(
+        d.source, d.sink, _pipe(d), block, after, before, max(1, d.distance), covers=(d,)
+    )
 
 
 def _pipe(d: Dependence) -> Pipe:
@@ -127,7 +129,9 @@ def open_signals(
 def throttle(signal: Signal, ahead: int) -> Signal:
     """A credit back, so that the source of a signal is at most so many rounds ahead of its sink."""
     block = next(b for b, _ in signal.block.chain() if b.is_loop)
-    back = Signal(signal.sink, signal.source, Pipe.MTE2, block, len(block.items) - 1, 0, ahead)
+    back = Signal(
+        signal.sink, signal.source, Pipe.MTE2, block, len(block.items) - 1, 0, ahead
+    )
     last = [(outer, at) for outer, at in block.chain() if at is not None]
     home, place = last[-1]
     assert place is not None, "there is a block around"
