@@ -3,6 +3,7 @@ a body inside one is in `frame_bodies`."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -73,6 +74,12 @@ def Kernel(block_num: Any, *more: Any, threads: Any = None, is_npu: bool = True)
             "kernels here run on an NPU", "is_npu",
         )  # fmt: skip
     return KernelFrame(blocks, _threads(threads), bool(more))
+
+
+# What a script writes: the sizes of a grid, which `more` is there to see, are no arguments.
+Kernel.__signature__ = inspect.signature(  # type: ignore[attr-defined]
+    lambda block_num, threads=None, is_npu=True: None
+)
 
 
 def _is_threads(value: Any) -> bool:
