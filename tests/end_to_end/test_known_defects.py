@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import tile_frontend as T
-from tile_ir import KernelError
+from tile_ir import KernelError, KernelWarning
 from tile_ir.switches import override
 from tile_runtime import PassConfigKey, compile, jit
 from tile_runtime.simulation_error import SimulationError
@@ -37,6 +37,20 @@ def raised(kernel: Any, **options: Any) -> KernelError:
 
 def test_01_what_an_output_holds_before_it_is_written_is_nobodys_zero() -> None:
     @T.prim_func
+    def half(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=1) as cid:
+            a = T.alloc_ub((64,), "float32")
+            with T.Scope("V"):
+                T.copy(X, a)
+                T.copy(a[0:32], Y[0:32])
+
+    with pytest.warns(KernelWarning, match=r"nothing writes \[32\] to \[63\] of output `Y`"):
+        y = run(half, torch.zeros(64), out_idx=[-1])
+    assert (y[:32] == 0).all() and y[32:].isnan().all()
+
+
+def test_01_reading_an_output_before_it_is_written_is_reported() -> None:
+    @T.prim_func
     def k(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
         with T.Kernel(1, threads=1) as cid:
             a = T.alloc_ub((64,), "float32")
@@ -45,7 +59,9 @@ def test_01_what_an_output_holds_before_it_is_written_is_nobodys_zero() -> None:
                 T.tile.add(a, a, 1.0)
                 T.copy(a[0:32], Y[0:32])
 
-    assert run(k, torch.zeros(64), out_idx=[-1]).isnan().all()
+    with pytest.raises(SimulationError) as caught:
+        run(k, torch.zeros(64), out_idx=[-1])
+    assert caught.value.slug == "uninitialised-read"
 
 
 def test_01_reading_what_nothing_wrote_is_reported() -> None:

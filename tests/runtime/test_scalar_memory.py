@@ -72,3 +72,19 @@ def test_memory_does_not_grow_with_the_rounds(kind: str, time: bool) -> None:
     few, many = (peak(kind, rounds, time) for rounds in (2 * N, 6 * N))
     assert many - few < 24 << 20, (few >> 20, many >> 20)
     assert many < 1 << 30
+
+
+def test_folded_events_keep_their_times() -> None:
+    """From 262,144 events of a core on, scalar work is folded: cycles grow as before."""
+    a, b = (torch.zeros(N, dtype=torch.int32) for _ in range(2))
+    with override(check="device", time=True, timeout=0):
+        kernel = compile(scalar_loop("tile"))
+        cycles, events = [], []
+        for rounds in (40_000, 80_000, 160_000):
+            kernel(a, b, rounds)
+            line = kernel.timeline()
+            assert line is not None
+            cycles.append(line.totals["cycles"])
+            events.append(len(line.events))
+    assert events[2] < 2 * events[1]
+    assert cycles[2] - cycles[1] == pytest.approx(2 * (cycles[1] - cycles[0]), rel=1e-6)
