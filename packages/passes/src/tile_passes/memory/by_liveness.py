@@ -39,7 +39,8 @@ def plan_by_liveness(
     apart: Collection[Pair] = (),
 ) -> Plan:
     """Addresses for the buffers of a memory that have none; `chances` is asked only if operations
-    have to write in place. The two of a pair in `apart`, the lower number first, share nothing."""
+    have to write in place. The two of a pair in `apart`, the lower number first, share nothing: a
+    wish, for which no long search is made."""
     align = target.alignment[memory]
     here = [i for i, a in enumerate(live.buffers) if a.buffer.memory is memory]
     free = [i for i in here if live.buffers[i].address is None]
@@ -56,7 +57,7 @@ def plan_by_liveness(
             return Plan(_addresses(groups, found, live, align))
         if not found.certain:
             hard.append((groups, blocks))
-    for groups, blocks in hard:
+    for groups, blocks in [] if apart else hard:
         found = place(blocks, room, LONG_SEARCH)
         if found.addresses is not None:
             return Plan(_addresses(groups, found, live, align))
