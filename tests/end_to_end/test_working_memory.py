@@ -224,6 +224,23 @@ def test_a_buffer_of_one_element_is_a_number() -> None:
     np.testing.assert_array_equal(got.numpy(), np.clip(x.numpy(), -0.5, 0.5))
 
 
+def test_one_element_is_working_memory_where_no_number_is_meant() -> None:
+    @T.prim_func
+    def k(X: T.Tensor((2, 32), "float32"), Y: T.Tensor((2,), "float32")):
+        with T.Kernel(1, threads=1) as cid:
+            x = T.alloc_ub((2, 32), "float32")
+            y = T.alloc_ub((2,), "float32")
+            tmp = T.alloc_ub((1,), "uint8")
+            with T.Scope("V"):
+                T.copy(X, x)
+                T.reduce_max(x, y, tmp, dim=-1)
+                T.tile.sin(y, y, tmp)
+                T.copy(y, Y)
+
+    x = torch.randn(2, 32)
+    np.testing.assert_allclose(run(k, x).numpy(), np.sin(x.numpy().max(1)), rtol=1e-3, atol=1e-5)
+
+
 def test_every_operation_that_uses_some_takes_it() -> None:
     """By the record: no operation is named anywhere."""
     takers = [d for d in OPS.values() if takes_working_memory(d) and d.namespace is not None]

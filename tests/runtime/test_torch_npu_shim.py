@@ -39,6 +39,16 @@ def factories_take_the_device():
     assert torch.empty(2, device="meta").device.type == "meta"
 
 
+def whole_numbers_wrap_when_they_are_stored():
+    x = torch.zeros(3, dtype=torch.int8)
+    x[1] = 255
+    x[2:] = -129
+    assert x.tolist() == [0, -1, 127]
+    y = torch.zeros(2, dtype=torch.uint8)
+    y[0] = -1
+    assert y.tolist() == [255, 0]
+
+
 def the_default_device():
     torch.set_default_device("npu")
     assert torch.ones(2).device.type == "cpu"
@@ -262,7 +272,7 @@ def sparse_attention():
 
 
 for check in (factories_take_the_device, the_default_device, moving_copies, what_is_there_stays_itself,
-              a_tensor_is_stored_where_it_came_from,
+              a_tensor_is_stored_where_it_came_from, whole_numbers_wrap_when_they_are_stored,
               other_threads_too,
               generators, functions_round_once, half_products_round_once, the_device, a_graph_replays, activations, losses_and_norms,
               tokens_go_to_experts_and_back, attention, sparse_attention):
@@ -275,7 +285,7 @@ for check in (factories_take_the_device, the_default_device, moving_copies, what
 """
 CHECKS = (
     "factories_take_the_device", "the_default_device", "moving_copies", "what_is_there_stays_itself",
-    "a_tensor_is_stored_where_it_came_from",
+    "a_tensor_is_stored_where_it_came_from", "whole_numbers_wrap_when_they_are_stored",
     "other_threads_too",
     "generators", "functions_round_once", "half_products_round_once", "the_device", "a_graph_replays", "activations", "losses_and_norms",
     "tokens_go_to_experts_and_back", "attention", "sparse_attention",

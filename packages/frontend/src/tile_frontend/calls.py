@@ -41,6 +41,8 @@ class OpFunction:
         with_memory = {o.name for o in opdef.operands if o.memories}
         # How many parameters at the front may be buffers.
         self.buffers = sum(1 for _ in takewhile(with_memory.__contains__, self.parameters))
+        scalars = {o.name for o in opdef.operands if not o.memories}
+        self.numbers = {i for i, name in enumerate(self.parameters) if name in scalars}
         self.__name__ = f"{opdef.namespace}.{opdef.name}" if opdef.namespace else opdef.name
         self.__doc__ = help_text(opdef)
 
@@ -53,7 +55,9 @@ class OpFunction:
         return call_signature(self.opdef, self.parameters, self.default, MISSING)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Pending:
-        call = without_working_memory(self.opdef, self.__name__, self.buffers, args, kwargs)
+        call = without_working_memory(
+            self.opdef, self.__name__, self.buffers, args, kwargs, self.numbers
+        )
         with call.placing_faults(self.parameters):
             return self.build(bind(self, call.args, call.kwargs))
 

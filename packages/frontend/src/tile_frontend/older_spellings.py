@@ -16,6 +16,7 @@ OPERATIONS: dict[str, dict[str, str]] = {
         "cast_tl": "cast",
         "clampMax": "clamp_max",
         "clampMin": "clamp_min",
+        "log": "ln",
         "not_tl": "bitwise_not",
         "or_tl": "bitwise_or",
         "row_expand_mul_nd": "row_expand_mul",

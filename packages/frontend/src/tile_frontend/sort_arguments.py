@@ -62,7 +62,9 @@ class TopFunction(OpFunction):
         super().__init__(OPS["topk"])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Pending:
-        call = without_working_memory(self.opdef, self.__name__, self.buffers, args, kwargs)
+        call = without_working_memory(
+            self.opdef, self.__name__, self.buffers, args, kwargs, self.numbers
+        )
         if len(call.args) + len(call.kwargs) == 3 and not {"K", "actual_num"} & set(call.kwargs):
             dst, src, size = (*call.args, *call.kwargs.values())
             with call.placing_faults(("dst", "src", "block_size")):

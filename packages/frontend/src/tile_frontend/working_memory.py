@@ -7,7 +7,7 @@ the compiler finds it, for every operation whose record says that it uses some.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
@@ -61,9 +61,11 @@ def without_working_memory(
     buffers: int,
     args: Sequence[Any],
     kwargs: dict[str, Any],
+    numbers: Collection[int] = (),
 ) -> Arguments:
     """The arguments that mean something; `buffers` is how many parameters at the front may be
-    buffers. Behind them a buffer of several elements is working memory: one element is a number.
+    buffers. Behind them a buffer is working memory, but one of a single element at one of the
+    `numbers`: it may be meant as the value.
 
     Raises Fault for a `tmp` that is no buffer of UB.
     """
@@ -74,7 +76,7 @@ def without_working_memory(
         lend_working_memory(name, kwargs[keyword])
         rest = {key: value for key, value in kwargs.items() if key != keyword}
         return Arguments(tuple(args), rest)
-    found = [i for i, value in enumerate(args) if i >= buffers and _is_memory(value)]
+    found = [i for i, value in enumerate(args) if i >= buffers and _is_memory(value, i in numbers)]
     if len(found) != 1:
         return Arguments(tuple(args), kwargs)
     place = found[0]
@@ -99,12 +101,12 @@ def accepting_working_memory(opdef: OpDef, buffers: int) -> Callable[[Function],
     return decorate
 
 
-def _is_memory(value: Any) -> bool:
+def _is_memory(value: Any, number: bool) -> bool:
     match value:
         case Tile(buffer=buffer):
-            return buffer.static_shape() not in ((1,), (1, 1))
+            return not number or buffer.static_shape() not in ((1,), (1, 1))
         case View(region=region):
-            return region.static_extents() not in ((1,), (1, 1))
+            return not number or region.static_extents() not in ((1,), (1, 1))
     return False
 
 
