@@ -1,4 +1,5 @@
-"""Vector work on rows that do not start at blocks of 32 bytes: the scalar unit does it."""
+"""Work on elements that vector instructions do not reach, as rows that do not start at blocks of 32
+bytes and single bytes: the scalar unit does it."""
 
 from __future__ import annotations
 
@@ -25,6 +26,17 @@ def lower_broadcast_packed(op: Op, known: Ranges, builder: Builder) -> Body:
         body = (For(var, Const(0), extent, LoopKind.SERIAL, body, op.loc),)
     barrier = builder.barrier_all(op.loc)
     return (barrier, *body, barrier)
+
+
+def store_everywhere(region: Region, value: Expr, op: Op, builder: Builder) -> Body:
+    """The value in every element, one after the other; what orders it is the caller's."""
+    dims = active_dims(region)
+    variables = [builder.scalar("byte") for _ in dims]
+    place = _at(region, dict(zip(dims, variables, strict=True)))
+    body: Body = (Store(region.buffer, place, value, op.loc),)
+    for dim, var in zip(reversed(dims), reversed(variables), strict=True):
+        body = (For(var, Const(0), region.dims[dim].extent, LoopKind.SERIAL, body, op.loc),)
+    return body
 
 
 def _at(region: Region, steps: dict[int, Expr]) -> tuple[Expr, ...]:
