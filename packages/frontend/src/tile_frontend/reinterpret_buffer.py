@@ -83,6 +83,13 @@ def view(src: Any, shape: Any = None, dtype: Any = None) -> Tile:
     many.
     """
     trace = current("view")
+    if isinstance(src, Tile) and src.memory is Memory.GM:
+        raise Fault(
+            "operand-memory",
+            f"view: src `{src.name}` is in gm, expected ub",
+            "declare the parameter of the kernel in the shape and type that are wanted",
+            "src",
+        )
     root = _allocation(trace, src, "src", "view")
     element = root.tile.element if dtype is None else element_type(dtype, packed=True)
     sizes = root.tile.shape if shape is None else shape
@@ -116,13 +123,6 @@ def _allocation(
     trace: Trace, tile: Any, argument: str, name: str = "reinterpretcast"
 ) -> Allocation:
     found = trace.allocation_of(tile) if isinstance(tile, Tile) else None
-    if found is None and isinstance(tile, Tile):
-        raise Fault(
-            "operand-memory",
-            f"{name}: {argument} `{tile.name}` is in {tile.memory.value}, expected ub",
-            "declare the parameter of the kernel in the shape and type that are wanted",
-            argument,
-        )
     if found is None:
         raise Fault(
             "operand-kind",
