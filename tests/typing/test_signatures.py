@@ -52,7 +52,11 @@ def test_help_says_what_operands_may_be() -> None:
     assert "T.tile.add(dst, src0, src1)" in text
     assert "src1: a buffer in ub, or a scalar, read" in text
     assert "mode: a Python str, one of 'cast_none'" in pydoc.plain(pydoc.render_doc(T.tile.cast))
-    assert "copy(src" in pydoc.plain(pydoc.render_doc(T.copy))
+    text = pydoc.plain(pydoc.render_doc(T.copy))
+    assert "copy(src" in text and "pad_value: a Python float" in text
+    # Under the names of the call, not of the record.
+    text = pydoc.plain(pydoc.render_doc(T.reduce_sum))
+    assert "buffer: a buffer in ub, read" in text and "out: a buffer in ub" in text
 
 
 def test_a_kernel_is_shown_as_its_text() -> None:

@@ -270,16 +270,31 @@ def copy(
     transpose: _bool = False,
     pad_value: _Value | None = None,
 ) -> None:
-    """Move a tile; the memories of both sides decide how."""
+    """Move a tile; the memories of both sides decide how.
+
+    src: a buffer in fragment, gm, l0a, l0b, l0c, l1, shared or ub, read
+    dst: a buffer in fragment, gm, l0a, l0b, l0c, l1, shared or ub, written
+    enable_relu: a Python bool (False)
+    transpose: a Python bool (False)
+    pad_value: a Python float (None)"""
 
 def cos(x: _Value, dtype: _DType | None = None) -> Any:
     """The cosine of `x`."""
 
 def cumsum(src: _Tile, dst: _Tile | None = None, dim: _Value = 0, reverse: _bool = False) -> None:
-    """Running sums of `src` along `dim`, from the end on with `reverse`."""
+    """Running sums of `src` along `dim`, from the end on with `reverse`.
+
+    src: a buffer in ub, read; float32, float16, int32
+    dst: a buffer in ub, written
+    dim: a Python int (0)
+    reverse: a Python bool (False)"""
 
 def dump_tensor(buffer: _Tile, desc: _Value, size: _Value, shape: _Shape = ()) -> None:
-    """Print `size` elements under the number `desc`. `shape` arranges the output of other tools."""
+    """Print `size` elements under the number `desc`. `shape` arranges the output of other tools.
+
+    buffer: a buffer in gm, l0c, l1 or ub, read
+    desc: a Python int
+    size: a scalar, read"""
 
 def erf(x: _Value, dtype: _DType | None = None) -> Any:
     """The error function of `x`."""
@@ -433,7 +448,12 @@ def reduce_max(
     clear: _bool = True,
     real_shape: Any | None = None,
 ) -> None:
-    """dst = maximum of src along dim"""
+    """dst = maximum of src along dim.
+
+    buffer: a buffer in ub, read; float16, float32
+    out: a buffer in ub, read and written
+    dim: a Python int (-1)
+    clear: a Python bool (True)"""
 
 def reduce_min(
     buffer: _Tile,
@@ -443,7 +463,12 @@ def reduce_min(
     clear: _bool = True,
     real_shape: Any | None = None,
 ) -> None:
-    """dst = minimum of src along dim"""
+    """dst = minimum of src along dim.
+
+    buffer: a buffer in ub, read; float16, float32
+    out: a buffer in ub, read and written
+    dim: a Python int (-1)
+    clear: a Python bool (True)"""
 
 def reduce_sum(
     buffer: _Tile,
@@ -453,7 +478,12 @@ def reduce_sum(
     clear: _bool = True,
     real_shape: Any | None = None,
 ) -> None:
-    """dst = sum of src along dim; with clear=False added to dst"""
+    """dst = sum of src along dim; with clear=False added to dst.
+
+    buffer: a buffer in ub, read; float16, float32
+    out: a buffer in ub, read and written
+    dim: a Python int (-1)
+    clear: a Python bool (True)"""
 
 def reinterpret(dtype: _DType, value: Any) -> _Scalar:
     """The bits of the value as another type of the same width."""

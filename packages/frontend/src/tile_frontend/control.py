@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from tile_frontend.call_signature import described
 from tile_frontend.calls import build_op
 from tile_frontend.faults import Fault
 from tile_frontend.trace import current
@@ -59,6 +60,7 @@ def printf(fmt: Any, *args: Any) -> Pending:
     return build_op(OPS["printf"], {"fmt": text, "args": (*kept, *left)}, "printf")
 
 
+@described(OPS["dump_tensor"])
 def dump_tensor(buffer: Any, desc: Any, size: Any, shape: Any = ()) -> Pending:
     """Print `size` elements under the number `desc`. `shape` arranges the output of other tools."""
     given = {"buffer": buffer, "desc": desc, "size": size}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tile_frontend.call_signature import described
 from tile_frontend.calls import build_op
 from tile_frontend.faults import Fault
 from tile_frontend.values import Cell, Pending, Scalar, Tile, View, describe
@@ -15,6 +16,7 @@ from tile_ir.expr import Const, Expr, Load
 
 
 @accepting_working_memory(OPS["copy"], buffers=2)
+@described(OPS["copy"])
 def copy(
     src: Any,
     dst: Any,
@@ -46,6 +48,7 @@ def copy(
     return build_op(OPS["copy"], given, "copy")
 
 
+@described(OPS["atomic_add"])
 def atomic_add(dst: Any, src: Any) -> Pending:
     """Add a tile to a tensor, in its place among what other cores add."""
     a, b = copy_regions(src, dst, False, "atomic_add")

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tile_frontend.call_signature import described
 from tile_frontend.calls import OpFunction, build_op
 from tile_frontend.counted_call import region_of
 from tile_frontend.faults import Fault
@@ -48,6 +49,7 @@ def _first_indices(given: dict[str, Any], count: int) -> dict[str, Any]:
     return {"src": pairs, "pattern": "P1010"}
 
 
+@described(OPS["gathermask_experiment"])
 def gathermask_experiment(
     dst: Any, src: Any, patternBuf: Any, reduceMode: Any, mask: Any, params: Any, rsvdCnt: Any = 0
 ) -> Pending:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tile_frontend.call_signature import described
 from tile_frontend.calls import build_op
 from tile_frontend.faults import Fault
 from tile_frontend.trace import current
@@ -39,8 +40,9 @@ def reduction(name: str) -> Callable[..., Pending]:
         return _build(name, buffer, out, dim, options)
 
     reduce_along.__name__ = reduce_along.__qualname__ = name
-    reduce_along.__doc__ = OPS[name].doc
-    return accepting_working_memory(OPS[name], buffers=2)(reduce_along)
+    operands = {argument: operand for operand, argument in ARGUMENT_OF_OPERAND.items()}
+    explained = described(OPS[name], operands)(reduce_along)
+    return accepting_working_memory(OPS[name], buffers=2)(explained)
 
 
 @accepting_working_memory(OPS[NAMES[0]], buffers=2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tile_frontend.call_signature import described
 from tile_frontend.calls import build_op
 from tile_frontend.faults import Fault
 from tile_frontend.values import Pending, describe
@@ -12,6 +13,7 @@ from tile_ir import OPS
 
 
 @accepting_working_memory(OPS["sum_experiment"], buffers=2)
+@described(OPS["sum_experiment"])
 def sum_experiment(dst: Any, src: Any, sumParams: Any) -> Pending:
     """Sums of rows: `sumParams` is [rows, elements from row to row, elements that count]."""
     if not isinstance(sumParams, (list, tuple)) or len(sumParams) != 3:

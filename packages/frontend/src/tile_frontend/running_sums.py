@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tile_frontend.call_signature import described
 from tile_frontend.calls import build_op
 from tile_frontend.values import Pending
 from tile_frontend.working_memory import accepting_working_memory
@@ -11,6 +12,7 @@ from tile_ir import OPS
 
 
 @accepting_working_memory(OPS["cumsum"], buffers=2)
+@described(OPS["cumsum"])
 def cumsum(src: Any, dst: Any = None, dim: Any = 0, reverse: Any = False) -> Pending:
     """Running sums of `src` along `dim`, from the end on with `reverse`."""
     given = {"src": src, "dst": src if dst is None else dst, "dim": dim, "reverse": reverse}

@@ -36,7 +36,10 @@ def arith_progression(dst: _Tile, first: _Value, diff: _Value, count: _Value) ->
     count: a scalar, read (optional)"""
 
 def atomic_add(dst: _Tile, src: _Tile) -> None:
-    """Add a tile to a tensor, in its place among what other cores add."""
+    """Add a tile to a tensor, in its place among what other cores add.
+
+    dst: a buffer in gm, read and written; int8, int16, float16, bfloat16, int32, float32
+    src: a buffer in l0c or ub, read"""
 
 def axpy(dst: _Tile, src: _Tile, scalar: _Value) -> None:
     """dst = dst + src * scalar, rounded once.
@@ -362,7 +365,14 @@ def gathermask_experiment(
     params: Any,
     rsvdCnt: Any = 0,
 ) -> None:
-    """Keep the elements of src whose bit in patternBuf is set."""
+    """Keep the elements of src whose bit in patternBuf is set.
+
+    dst: a buffer in ub, read and written; int16, uint16, float16, bfloat16, int32, uint32,
+      float32
+    src: a buffer in ub, read
+    patternBuf: a buffer in ub, read; int16, uint16, int32, uint32
+    reduceMode: a Python bool
+    mask: a scalar, read"""
 
 def leaky_relu(dst: _Tile, src: _Tile, scalar: _Value) -> None:
     """dst = src where src >= 0, else src * scalar.
@@ -638,7 +648,10 @@ def sub_experiment(dst: _Tile, src0: _Tile, src1: _Tile, count: _Value) -> None:
     count: a scalar, read (optional)"""
 
 def sum_experiment(dst: _Tile, src: _Tile, sumParams: Any) -> None:
-    """Sums of rows: `sumParams` is [rows, elements from row to row, elements that count]."""
+    """Sums of rows: `sumParams` is [rows, elements from row to row, elements that count].
+
+    dst: a buffer in ub, read and written; float16, float32
+    src: a buffer in ub, read"""
 
 def tanh(dst: _Tile, src: _Tile) -> None:
     """dst = hyperbolic tangent of src; off by less than 6 ulp of a float, 1 ulp of a half.
