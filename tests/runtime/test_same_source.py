@@ -209,7 +209,7 @@ def test_what_sim_tells_of_a_kernel_of_a_script(
     add: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     saved = tmp_path / "z.npy"
-    command = ["sim", f"{add}:add", "-a", "block=32", "--in", "X=f32[40]:arange"]
+    command = ["sim", f"{add}:add", "-a", "block=32", "--in", "X=f32[40]:arange", "--timeout", "9"]
     assert main([*command, "--scalar", "s=3", "--out", "X", "--save", f"Z={saved}"]) == 0
     said = capsys.readouterr()
     assert said.out.startswith("X  f32[40]  min 0  max 39") and "\nZ  f32[40]" in said.out
@@ -221,6 +221,7 @@ def test_what_sim_tells_of_a_kernel_of_a_script(
         (["--scalar", "t=3"], "`main` takes no 't' from its caller"),
         ([], "`main` needs a value of s"),
         (["--scalar", "s=3", "--save", "Y=y.npy"], "--save Y: no such --in or --out"),
+        (["--scalar", "s=3", "--blocks", "4"], "--blocks is for sources in Ascend C"),
     ):
         assert main([*command, *more]) in (1, 2)
         assert text in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 
 # Options that are switches while a kernel of a script is made and run.
 _SWITCHES = ("check", "seed", "starve", "threads", "soc", "timeout")
+# Options that say what a script says itself: where argparse keeps them, and their defaults.
+_OF_SOURCES: dict[str, tuple[str, Any]] = {
+    "--kernel": ("kernel", None), "--template": ("template", None), "--blocks": ("blocks", 1),
+    "--kernel-type": ("kernel_type", None), "-I": ("includes", []), "-D": ("defines", []),
+}  # fmt: skip
 
 _DESCRIPTION = """\
 Compile a kernel of an Ascend C source for this machine and run it on the simulator, in a process of
@@ -168,7 +174,12 @@ def _run_of_script(options: argparse.Namespace) -> _Ran:
     from tile_runtime.cli.kernel_run import made_kernel, run_arguments, timed_call
     from tile_runtime.signature import TensorParam
 
+    for option, (name, default) in _OF_SOURCES.items():
+        if getattr(options, name) != default:
+            raise CallError("kernel-arguments", f"{option} is for sources in Ascend C")
     chosen = {name: getattr(options, name) for name in _SWITCHES}
+    if options.timeout is not None:
+        chosen["timeout"] = math.ceil(options.timeout)
     with override(**{name: value for name, value in chosen.items() if value is not None}):
         kernel = made_kernel(options.source, options)
         declared = kernel.params[: len(kernel.prim_func.params)]
