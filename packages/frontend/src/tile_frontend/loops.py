@@ -62,7 +62,7 @@ def serial(start: Any, stop: Any = None, step: Any = None, *, dtype: Any = None)
 
 
 def unroll(start: Any, stop: Any = None, *, dtype: Any = None) -> Loop:
-    """A loop the emitter unrolls."""
+    """A loop the emitter unrolls, or the tracer, where its body picks elements of a Python list."""
     return Loop("unroll", LoopKind.UNROLL, (_bounds("unroll", start, stop),))
 
 
