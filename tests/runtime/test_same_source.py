@@ -262,3 +262,16 @@ def test_switches_have_their_part(
 def test_a_kernel_takes_no_arguments(add: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["emit", f"{add}:kernel", "-a", "block=3"]) == 1
     assert "is no factory and takes no arguments, found block=..." in capsys.readouterr().err
+
+
+def test_nothing_is_in_order_that_was_not_finished(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "add.py"
+    script.write_text(ADD.partition("\nfunc =")[0])
+    monkeypatch.setenv("TILE_STOP_AFTER", "simplify")
+    for command in ("check", "emit"):
+        assert main([command, f"{script}:add"]) == 1
+        said = capsys.readouterr()
+        assert "error[unfinished-pipeline]" in said.err and "in order" not in said.out
+        assert "with tl.ascend_auto_sync (TILE_STOP_AFTER=simplify)\n" in said.err

@@ -42,11 +42,12 @@ def run(options: argparse.Namespace) -> int:
     try:
         if not found and func.phase < Phase.PLANNED:
             func = lower(func, target, kernel.passes)
-        if not found and func.phase >= Phase.PLANNED:
+            source = emitted(func, target)  # or an error: there is nothing final to look at
+        if not found:
             found = list(check_memory(func, target))
             if func.phase is Phase.SYNCED:
                 found += check_sync(func, target)
-                source = emitted(func, target)
+                source = source or emitted(func, target)
     except TileError as error:
         raise error.with_sources(func.sources) from None
     finally:
