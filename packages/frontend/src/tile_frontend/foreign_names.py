@@ -31,7 +31,7 @@ PHRASES = {
     "neg": "write T.tile.mul(dst, src, -1.0)",
     "negative": "write T.tile.mul(dst, src, -1.0)",
     "square": "write T.tile.mul(dst, src, src)",
-    "mean": "write T.reduce_sum(src, dst, dim=-1), then T.tile.mul(dst, dst, 1 / n)",
+    "mean": "write T.reduce_sum(buffer, out, dim=-1), then T.tile.mul(out, out, 1 / n)",
     "softmax": "write T.reduce_max, T.tile.sub, T.tile.exp, T.reduce_sum and T.tile.div; "
     "examples/developer/softmax.py has it",
     "zeros": "allocate with T.alloc_ub(shape, dtype), then T.tile.clear(dst)",
