@@ -492,6 +492,11 @@ MORE_EFFECTS: dict[str, tuple[str, str, bool]] = {
         "DataCopy(p, gx, 64); DataCopy(p, gx[64], 64); PipeBarrier<PIPE_ALL>(); DataCopy(gy, p, 64);",
         "race", True,
     ),
+    "unwritten_addresses": (
+        "Duplicate(r, 1.0f, 64); Adds(q.ReinterpretCast<int32_t>(), p.ReinterpretCast<int32_t>(), 1, 64); "
+        "PipeBarrier<PIPE_V>(); Gather(p, r, q.ReinterpretCast<uint32_t>(), 0, 64);",
+        "uninitialised-read", True,
+    ),
     "dumped": ("DataCopy(p, gx, 64); DumpTensor(p, 1, 8);", "", False),
 }  # fmt: skip
 for _name, (_body, _, _) in MORE_EFFECTS.items():
@@ -520,7 +525,7 @@ KERNELS.add("bias", "GM_ADDR x, GM_ADDR y, int32_t n", BIAS, "KERNEL_TYPE_AIC_ON
 def test_what_is_written_twice_or_dumped(name: str) -> None:
     _, kind, has_effect = MORE_EFFECTS[name]
     arguments = (np.arange(128, dtype=F32), np.zeros(64, F32))
-    assert KERNELS.fault(f"effect_{name}", *arguments, checks=STRICT).kind == "race"
+    assert KERNELS.fault(f"effect_{name}", *arguments, checks=STRICT).kind == (kind or "race")
     if has_effect:
         assert KERNELS.fault(f"effect_{name}", *arguments, checks=DEVICE).kind == kind
     else:

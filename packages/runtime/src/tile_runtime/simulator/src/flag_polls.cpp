@@ -173,7 +173,9 @@ void OrderChecks::store_flag(const Core& core, uint64_t address, uint64_t bytes,
     } else {
         for (uint64_t word = address / GlobalFlags::word_bytes * GlobalFlags::word_bytes; word < address + bytes;
              word += GlobalFlags::word_bytes) {
-            hidden_[core_index(core)].push_back(word);
+            if (hidden_[core_index(core)].size() < most_hidden) {
+                hidden_[core_index(core)].push_back(word);
+            }
         }
     }
     launch.flags().store(address, bytes, writer, std::move(handover), update);

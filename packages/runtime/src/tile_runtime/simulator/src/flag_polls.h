@@ -27,5 +27,6 @@ struct FlagPoll {
 // The latest look of each core at each address.
 using FlagPolls = std::map<std::pair<uint64_t, int>, FlagPoll>;
 constexpr size_t most_polls = 4096;  // of a block; no kernel waits for more flags at a time
+constexpr size_t most_hidden = 65536;  // words in the data cache of a core that may be flags
 
 }  // namespace tile_simulator

@@ -28,6 +28,8 @@ public:
     void updated(const Core& core, const uint8_t* target, uint64_t bytes);
     // They will be stored in a way that is not seen.
     void stored_unseen(const Core& core, uint64_t address, uint64_t bytes);
+    // Raises the fault behind bytes of a local memory that are about to be used as addresses, if they are tainted.
+    void require_defined(const Core& core, Memory memory, uint64_t begin, uint64_t end) const;
     // True if the latest instruction writes what another core wrote, with nothing that orders the two.
     bool in_doubt() const { return !doubts_.empty() || !rewrites_.empty(); }
     // Once its bytes are stored: race if they differ, else redundant-store, which is a warning below strict level.

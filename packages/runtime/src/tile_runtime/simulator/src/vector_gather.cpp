@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "launch.h"
+#include "order_checks.h"
 #include "touched_bytes.h"
 #include "vector_engine.h"
 
@@ -37,6 +39,11 @@ std::vector<Region> table_regions(const LocalOperand& table, const Lanes& lanes)
 
 uint32_t offset_at(Core& core, const LocalOperand& table, uint64_t entry)
 {
+    settle_stores(core);
+    if (const OrderChecks* order = core.block.order()) {
+        const uint64_t begin = table.address + entry * offset_bytes;
+        order->require_defined(core, Memory::ub, begin, begin + offset_bytes);
+    }
     uint32_t offset = 0;
     std::memcpy(&offset, ub_data(core, table.address + entry * offset_bytes), sizeof(offset));
     return offset;
