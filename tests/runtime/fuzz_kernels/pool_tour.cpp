@@ -94,6 +94,7 @@ extern "C" __global__ __aicore__ void pool_tour(GM_ADDR inputs, GM_ADDR z)
     second.Reset();
     whole.Reset();
     pipe.Reset();
+    PipeBarrier<PIPE_ALL>();  // the buffers to come lie elsewhere than those before
     OwnPool own;
     TQue<TPosition::VECIN, 2> g, h;
     TQue<TPosition::VECOUT, 2> k;
@@ -108,6 +109,7 @@ extern "C" __global__ __aicore__ void pool_tour(GM_ADDR inputs, GM_ADDR z)
     }
     LocalTensor<half> tile = spare.Get<half>();
     LocalTensor<half> in = g.AllocTensor<half>();
+    PipeBarrier<PIPE_V>();
     Duplicate(in, half(2), COUNT);
     PipeBarrier<PIPE_V>();
     SetMaskCount();
