@@ -20,7 +20,7 @@ def test_variants_do_not_share_a_folder(tmp_path: Path, monkeypatch: pytest.Monk
     targets: list[Path] = []
 
     def pretend(*arguments: object) -> None:
-        target = arguments[-1]
+        target = arguments[-2]  # the last one tells how far it is
         assert isinstance(target, Path)
         targets.append(target)
         target.write_bytes(b"")
@@ -55,6 +55,7 @@ def test_a_compile_error_shows_the_compiler_output(tmp_path: Path) -> None:
     source.write_text("int broken = ;\n")
     target = tmp_path / "out" / "libbroken.so"
     target.parent.mkdir()
+    compiler, progress = builder().find_compiler(), builder()._Progress("host", 1)
     with pytest.raises(builder().SimulatorBuildError, match="broken.cpp:1"):
-        builder()._compile_and_link(builder().find_compiler(), [source], ["-fPIC"], [], target)
+        builder()._compile_and_link(compiler, [source], ["-fPIC"], [], target, progress)
     assert not target.exists()

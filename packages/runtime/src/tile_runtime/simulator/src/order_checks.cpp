@@ -241,7 +241,7 @@ void OrderChecks::check_fresh(
     uint64_t total = 0;
     uint64_t unwritten = 0;
     uint64_t first = 0;
-    for_runs(operand.region, [&](uint64_t begin, uint64_t end) {
+    for_runs_of(operand.region.compact(), [&](uint64_t begin, uint64_t end) {
         begin -= buffer.begin;
         end -= buffer.begin;
         if (reads) {
@@ -257,7 +257,6 @@ void OrderChecks::check_fresh(
         if (operand.write) {
             buffer.written->mark(begin, end);
         }
-        return true;
     });
     if (unwritten == 0 || (unwritten != total && !strict_)) {
         return;
