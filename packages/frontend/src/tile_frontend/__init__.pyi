@@ -241,6 +241,9 @@ def annotate_address(addresses: Mapping[Any, Any]) -> None:
 def annotate_layout(layouts: Mapping[Any, Any]) -> None:
     """Choose the order of elements of L1 buffers."""
 
+def assume(condition: Any) -> None:
+    """What the author knows: nothing is made of it here. A Fault for what is surely wrong."""
+
 def barrier_all() -> None:
     """wait for every pipe of the core."""
 
@@ -269,8 +272,16 @@ def copy(
     enable_relu: _bool = False,
     transpose: _bool = False,
     pad_value: _Value | None = None,
+    unit_flag: Any | None = None,
+    real_k: Any | None = None,
+    real_n: Any | None = None,
+    stride: Any | None = None,
 ) -> None:
     """Move a tile; the memories of both sides decide how.
+
+    `unit_flag` is about time, and `real_k` and `real_n` leave out what a shorter product does
+      not
+    read: they change nothing here.
 
     src: a buffer in fragment, gm, l0a, l0b, l0c, l1, shared or ub, read
     dst: a buffer in fragment, gm, l0a, l0b, l0c, l1, shared or ub, written
@@ -289,6 +300,17 @@ def cumsum(src: _Tile, dst: _Tile | None = None, dim: _Value = 0, reverse: _bool
     dim: a Python int (0)
     reverse: a Python bool (False)"""
 
+def device_assert(condition: _Value, msg: _str = '') -> None:
+    """the kernel ends with an error where the condition does not hold.
+
+    condition: a scalar, read
+    msg: a Python str ('')"""
+
+class double(_Scalar):
+    """A scalar parameter of double; called, a cast."""
+
+    def __init__(self, value: _Value = ...) -> None: ...
+
 def dump_tensor(buffer: _Tile, desc: _Value, size: _Value, shape: _Shape = ()) -> None:
     """Print `size` elements under the number `desc`. `shape` arranges the output of other tools.
 
@@ -304,6 +326,11 @@ def exp(x: _Value, dtype: _DType | None = None) -> Any:
 
 def exp2(x: _Value, dtype: _DType | None = None) -> Any:
     """2 ** x, as the exponential of x ln 2."""
+
+class float(_Scalar):
+    """A scalar parameter of float; called, a cast."""
+
+    def __init__(self, value: _Value = ...) -> None: ...
 
 class float16(_Scalar):
     """A scalar parameter of float16; called, a cast."""
@@ -333,6 +360,8 @@ def gemm_v0(
     transpose_A: _bool = False,
     transpose_B: _bool = False,
     init: _Value = False,
+    kL0Size: Any | None = None,
+    n_actual: Any | None = None,
 ) -> None:
     """C (+)= op(A) @ op(B) on l1 tiles; init overwrites C instead of adding to it.
 
@@ -343,11 +372,21 @@ def gemm_v0(
     transpose_B: a Python bool (False)
     init: a scalar, read"""
 
+class half(_Scalar):
+    """A scalar parameter of half; called, a cast."""
+
+    def __init__(self, value: _Value = ...) -> None: ...
+
 def if_then_else(cond: _Value, then: Any, orelse: Any, dtype: _DType | None = None) -> Any:
     """`then` where `cond` holds, else `orelse`; only one of them is evaluated."""
 
 def infinity(dtype: _DType) -> _Scalar:
     """Positive infinity of a float type."""
+
+class int(_Scalar):
+    """A scalar parameter of int; called, a cast."""
+
+    def __init__(self, value: _Value = ...) -> None: ...
 
 class int16(_Scalar):
     """A scalar parameter of int16; called, a cast."""
@@ -398,7 +437,16 @@ def max(a: _Value, b: _Value, *more: _Value, dtype: _DType | None = None) -> Any
 def min(a: _Value, b: _Value, *more: _Value, dtype: _DType | None = None) -> Any:
     """The smallest of some numbers."""
 
-def mma(A: _Tile, B: _Tile, C: _Tile, init: _Value = False) -> None:
+def mma(
+    A: _Tile,
+    B: _Tile,
+    C: _Tile,
+    init: _Value = False,
+    n_actual: Any | None = None,
+    unit_flag: Any | None = None,
+    k_actual: Any | None = None,
+    bias: Any | None = None,
+) -> None:
     """C (+)= A @ B on l0 tiles, one instruction; init overwrites C instead of adding to it.
 
     A: a buffer in l0a, read; float16, bfloat16, float32, int8
@@ -417,6 +465,9 @@ def pipe_barrier(pipe: _str) -> None:
 def pow(x: _Value, y: _Value, dtype: _DType | None = None) -> Any:
     """`x` to the power of `y`: products for a small integer known now, else a function that only
     the vector unit has."""
+
+def print(obj: Any, msg: _str = '', *, end: _str = '\n') -> None:
+    """Print a scalar, text, or all elements of a buffer or slice, with `msg` in front."""
 
 def printf(fmt: _str, *args: _Tile | _Value) -> None:
     """Print on the device, C style. Python strings become part of the format."""
@@ -442,12 +493,12 @@ def reduce(
 
 def reduce_max(
     buffer: _Tile,
-    out: _Tile,
+    out: _Tile | None = None,
     dim: _Value = -1,
     *compat: Any,
     clear: _bool = True,
     real_shape: Any | None = None,
-) -> None:
+) -> Any:
     """dst = maximum of src along dim.
 
     buffer: a buffer in ub, read; float16, float32
@@ -457,12 +508,12 @@ def reduce_max(
 
 def reduce_min(
     buffer: _Tile,
-    out: _Tile,
+    out: _Tile | None = None,
     dim: _Value = -1,
     *compat: Any,
     clear: _bool = True,
     real_shape: Any | None = None,
-) -> None:
+) -> Any:
     """dst = minimum of src along dim.
 
     buffer: a buffer in ub, read; float16, float32
@@ -472,12 +523,12 @@ def reduce_min(
 
 def reduce_sum(
     buffer: _Tile,
-    out: _Tile,
+    out: _Tile | None = None,
     dim: _Value = -1,
     *compat: Any,
     clear: _bool = True,
     real_shape: Any | None = None,
-) -> None:
+) -> Any:
     """dst = sum of src along dim; with clear=False added to dst.
 
     buffer: a buffer in ub, read; float16, float32
@@ -495,6 +546,9 @@ def reinterpretcast(dst: _Tile, src: _Tile, dtype: _DType) -> None:
     through the other.
 
     The alias holds for the whole kernel, so nothing may have used `dst` before."""
+
+def reshape(src: _Tile, shape: _Shape) -> Tensor:
+    """`view` with the element type of `src`."""
 
 def round(x: _Value, dtype: _DType | None = None) -> Any:
     """The whole number nearest to `x`, of two the even one."""
@@ -592,6 +646,11 @@ def tanh(x: _Value, dtype: _DType | None = None) -> Any:
 def trunc(x: _Value, dtype: _DType | None = None) -> Any:
     """`x` without its fraction."""
 
+class uint(_Scalar):
+    """A scalar parameter of uint; called, a cast."""
+
+    def __init__(self, value: _Value = ...) -> None: ...
+
 class uint16(_Scalar):
     """A scalar parameter of uint16; called, a cast."""
 
@@ -618,7 +677,7 @@ def unroll(
     *,
     dtype: _DType | None = None,
 ) -> Iterable[_Scalar]:
-    """A loop the emitter unrolls."""
+    """A loop the emitter unrolls, or the tracer, where its body picks elements of a Python list."""
 
 def use_swizzle(
     cid: Any,
@@ -638,6 +697,13 @@ def use_swizzle(
     Blocks beyond the last tile keep their numbers, so that a guard behind this stops them too.
     `K` and `in_loop` do not change the order."""
 
+def view(src: _Tile, shape: _Shape | None = None, dtype: _DType | None = None) -> Tensor:
+    """All bytes of `src` as a buffer of another shape or type, or both; nothing is moved or
+    converted. What is written through one is read through the other.
+
+    Raises Fault for a part of a buffer, for a buffer outside ub, and where the bytes are not as
+    many."""
+
 def wait_cross_flag(flag: _Value, pipe: _str = '') -> None:
     """wait for a signal of another core and consume it.
 
@@ -655,16 +721,17 @@ __all__ = [
     "And", "Buffer", "Cast", "DataType", "Else", "If", "JITKernel", "Kernel", "Not", "Or",
     "Parallel", "PassConfigKey", "Persistent", "Pipelined", "PrimFunc", "Scope", "Select", "Tensor",
     "Then", "abs", "alloc_L0A", "alloc_L0B", "alloc_L0C", "alloc_L1", "alloc_fragment",
-    "alloc_shared", "alloc_ub", "alloc_var", "annotate_address", "annotate_layout", "barrier_all",
-    "bfloat16", "bool", "cache", "cast", "cdiv", "ceil", "ceildiv", "compile", "copy", "cos",
-    "cumsum", "disable_cache", "dump_tensor", "enable_cache", "erf", "exp", "exp2", "float16",
-    "float32", "float64", "floor", "floordiv", "floormod", "func_attr", "gemm_v0", "grid",
-    "if_then_else", "infinity", "int16", "int32", "int4", "int64", "int8", "jit", "log", "log10",
-    "log2", "loop_break", "macro", "make_nz_layout", "make_zn_layout", "max", "min", "mma",
-    "next_power_of_2", "pipe_barrier", "pow", "prim_func", "printf", "range", "reduce",
-    "reduce_max", "reduce_min", "reduce_sum", "reinterpret", "reinterpretcast", "round", "rsqrt",
+    "alloc_shared", "alloc_ub", "alloc_var", "annotate_address", "annotate_layout", "assume",
+    "barrier_all", "bfloat16", "bool", "cache", "cast", "cdiv", "ceil", "ceildiv", "compile",
+    "copy", "cos", "cumsum", "device_assert", "disable_cache", "double", "dump_tensor",
+    "enable_cache", "erf", "exp", "exp2", "float", "float16", "float32", "float64", "floor",
+    "floordiv", "floormod", "func_attr", "gemm_v0", "grid", "half", "if_then_else", "infinity",
+    "int", "int16", "int32", "int4", "int64", "int8", "jit", "log", "log10", "log2", "loop_break",
+    "macro", "make_nz_layout", "make_zn_layout", "max", "min", "mma", "next_power_of_2",
+    "pipe_barrier", "pow", "prim_func", "print", "printf", "range", "reduce", "reduce_max",
+    "reduce_min", "reduce_sum", "reinterpret", "reinterpretcast", "reshape", "round", "rsqrt",
     "serial", "set_cross_flag", "set_deq_scale", "set_flag", "shmem_get_nbi", "shmem_put_nbi",
     "shmem_ub_get_nbi", "shmem_ub_put_nbi", "sigmoid", "sin", "sqrt", "symbolic", "sync_all",
-    "tanh", "tile", "trunc", "uint16", "uint32", "uint64", "uint8", "unroll", "use_swizzle",
-    "wait_cross_flag", "wait_flag",
+    "tanh", "tile", "trunc", "uint", "uint16", "uint32", "uint64", "uint8", "unroll", "use_swizzle",
+    "view", "wait_cross_flag", "wait_flag",
 ]

@@ -217,6 +217,22 @@ def clamp(dst: _Tile, src: _Tile, min: _Value, max: _Value, count: _Value) -> No
     max: a scalar, read
     count: a scalar, read (optional)"""
 
+def clamp_max(dst: _Tile, src: _Tile, scalar: _Value, count: _Value) -> None:
+    """min on the first count elements.
+
+    dst: a buffer in ub, written; int16, float16, int32, float32
+    src: a buffer in ub, read
+    scalar: a scalar, read
+    count: a scalar, read (optional)"""
+
+def clamp_min(dst: _Tile, src: _Tile, scalar: _Value, count: _Value) -> None:
+    """max on the first count elements.
+
+    dst: a buffer in ub, written; int16, float16, int32, float32
+    src: a buffer in ub, read
+    scalar: a scalar, read
+    count: a scalar, read (optional)"""
+
 def clear(dst: _Tile) -> None:
     """every element of dst = 0.
 
@@ -373,6 +389,12 @@ def gathermask_experiment(
     patternBuf: a buffer in ub, read; int16, uint16, int32, uint32
     reduceMode: a Python bool
     mask: a scalar, read"""
+
+def init_sort_buf(dst: _Tile, num: _Value, rsv: Any = 0) -> None:
+    """the first num elements of dst are (-inf, all bits set): pairs below all others.
+
+    dst: a buffer in ub, read and written; float32
+    num: a scalar, read"""
 
 def leaky_relu(dst: _Tile, src: _Tile, scalar: _Value) -> None:
     """dst = src where src >= 0, else src * scalar.
@@ -743,15 +765,15 @@ __all__ = [
     "abs", "abs_experiment", "add", "arith_progression", "atomic_add", "axpy",
     "bilinear_interpolation", "bitwise_and", "bitwise_lshift", "bitwise_not", "bitwise_or",
     "bitwise_rshift", "bitwise_xor", "block_reduce_max", "block_reduce_min", "block_reduce_sum",
-    "brcb_experiment", "broadcast", "cast", "clamp", "clear", "column_expand_add",
-    "column_expand_div", "column_expand_max", "column_expand_min", "column_expand_mul",
-    "column_expand_sub", "compare", "cos", "createvecindex", "datacachecleanandinvalid_experiment",
-    "div", "erf", "exp", "fill", "gather", "gather_mask", "gatherb", "gathermask_experiment",
-    "leaky_relu", "ln", "max", "merge_sort", "min", "mins_experiment", "mul", "mul_add_dst", "pow",
-    "reciprocal", "reduce_sum_experiment", "reduce_sum_mask_experiment", "relu", "round",
-    "row_expand_add", "row_expand_div", "row_expand_div_experiment", "row_expand_max",
-    "row_expand_min", "row_expand_mul", "row_expand_mul_experiment", "row_expand_sub",
-    "row_expand_sub_experiment", "rsqrt", "select", "sigmoid", "silu", "sin", "sort", "sort32",
-    "sqrt", "sub", "sub_experiment", "sum_experiment", "tanh", "topk", "transpose",
-    "wholereducemax", "wholereducemin", "wholereducesum",
+    "brcb_experiment", "broadcast", "cast", "clamp", "clamp_max", "clamp_min", "clear",
+    "column_expand_add", "column_expand_div", "column_expand_max", "column_expand_min",
+    "column_expand_mul", "column_expand_sub", "compare", "cos", "createvecindex",
+    "datacachecleanandinvalid_experiment", "div", "erf", "exp", "fill", "gather", "gather_mask",
+    "gatherb", "gathermask_experiment", "init_sort_buf", "leaky_relu", "ln", "max", "merge_sort",
+    "min", "mins_experiment", "mul", "mul_add_dst", "pow", "reciprocal", "reduce_sum_experiment",
+    "reduce_sum_mask_experiment", "relu", "round", "row_expand_add", "row_expand_div",
+    "row_expand_div_experiment", "row_expand_max", "row_expand_min", "row_expand_mul",
+    "row_expand_mul_experiment", "row_expand_sub", "row_expand_sub_experiment", "rsqrt", "select",
+    "sigmoid", "silu", "sin", "sort", "sort32", "sqrt", "sub", "sub_experiment", "sum_experiment",
+    "tanh", "topk", "transpose", "wholereducemax", "wholereducemin", "wholereducesum",
 ]
