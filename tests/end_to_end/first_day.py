@@ -265,8 +265,8 @@ def logarithm():
     def k(X: T.Tensor((64,), "float32")):
         with T.Kernel(1) as (cid, vid):
             x = T.alloc_ub((64,), "float32")
-            T.tile.log(x, x)
-            #      ^ unknown-name: `T.tile.log` is not defined | write T.tile.ln(dst, src)
+            T.tile.logarithm(x, x)
+            #      ^ unknown-name: `T.tile.logarithm` is not defined | write T.tile.ln(dst, src)
 
 
 def the_function_of_elements_on_a_buffer():
