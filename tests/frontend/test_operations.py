@@ -277,3 +277,15 @@ def test_a_count_from_an_element_reaches_as_far_as_it_says() -> None:
     text = tile_ir.print_func(k)
     assert "cast($b[1:+1, 64:+64], $a[2:+1, 64:+64], none)" in text
     assert "cast($b[1:+1, 64:+64], $a[2:+1, 0:+64], %n)" in text
+
+
+def test_lists_of_buffers_have_no_working_memory_behind_them(show):
+    @T.prim_func
+    def k(A: T.Tensor((64,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            out = T.alloc_ub((128,), "float32")
+            one = T.alloc_ub((64,), "float32")
+            two = T.alloc_ub((64,), "float32")
+            T.tile.merge_sort(out, one, two)
+
+    assert show(k) == ["merge_sort($out, $one, $two)"]

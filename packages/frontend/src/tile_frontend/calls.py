@@ -3,6 +3,7 @@ and handed back as a statement for the caller's expression statement to emit."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from inspect import Signature
 from itertools import takewhile
@@ -39,8 +40,10 @@ class OpFunction:
         self.opdef = opdef
         self.parameters = opdef.call_order()
         with_memory = {o.name for o in opdef.operands if o.memories}
-        # How many parameters at the front may be buffers.
-        self.buffers = sum(1 for _ in takewhile(with_memory.__contains__, self.parameters))
+        # How many arguments at the front may be buffers: all, if the last ones are a list of them.
+        listed = bool(opdef.operands) and opdef.operands[-1].variadic
+        front = takewhile(with_memory.__contains__, self.parameters)
+        self.buffers = sys.maxsize if listed else sum(1 for _ in front)
         scalars = {o.name for o in opdef.operands if not o.memories}
         self.numbers = {i for i, name in enumerate(self.parameters) if name in scalars}
         self.__name__ = f"{opdef.namespace}.{opdef.name}" if opdef.namespace else opdef.name
