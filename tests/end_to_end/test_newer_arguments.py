@@ -52,25 +52,63 @@ def test_products_on_registers_with_everything_said() -> None:
     np.testing.assert_allclose(got, a.float() @ b.float(), atol=1e-3)
 
 
-@pytest.mark.parametrize("columns", [32, 16])
-def test_a_product_of_some_columns(columns: int) -> None:
+def some_columns(dtype: str, turned: bool, blocks: int, size: int, number: int | None) -> Any:
+    """A product of which the first columns are replaced by another; `number` None is a value known
+    when the kernel runs. The second product starts anew in the first round of a loop."""
+    result = "int32" if dtype == "int8" else "float32"
+    b_shape = (size, 64) if turned else (64, size)
+
     @T.prim_func
-    def k(A: T.Tensor((16, 256), "float16"), B: T.Tensor((32, 256), "float16"),
-          C: T.Tensor((16, 32), "float32"), n: T.int32):  # fmt: skip
+    def k(A: T.Tensor((32, 64), dtype), B: T.Tensor(b_shape, dtype),
+          C: T.Tensor((32, size), result), n: T.int32):  # fmt: skip
         with T.Kernel(1, threads=1) as cid:
-            a = T.alloc_L1((16, 256), "float16")
-            b = T.alloc_L1((32, 256), "float16")
-            c = T.alloc_L0C((16, 32), "float32")
+            a = T.alloc_L1((32, 64), dtype)
+            b = T.alloc_L1(b_shape, dtype)
+            c = T.alloc_L0C((32, size), result)
             T.copy(A, a)
             T.copy(B, b)
-            T.gemm_v0(a, b, c, transpose_B=True, init=True, kL0Size=64, n_actual=n)
+            T.gemm_v0(a, b, c, transpose_B=turned, init=True)
+            for i in T.serial(blocks):
+                T.gemm_v0(
+                    a, b, c, transpose_B=turned, init=i == 0, kL0Size=64,
+                    n_actual=n if number is None else number,
+                )  # fmt: skip
             T.copy(c, C)
 
-    a, b = torch.randn(16, 256).half(), torch.randn(32, 256).half()
-    c = torch.zeros(16, 32)
-    compile(k, pass_configs=AUTOMATIC)(a, b, c, columns)
-    want = a.float() @ b.float().T
-    np.testing.assert_allclose(c[:, :columns], want[:, :columns], atol=1e-2)
+    return k
+
+
+def check_some_columns(
+    dtype: str, turned: bool, blocks: int, size: int, columns: int, known: bool
+) -> None:
+    k = some_columns(dtype, turned, blocks, size, columns if known else None)
+    a = torch.randint(-4, 5, (32, 64)).to(getattr(torch, dtype))
+    b = torch.randint(-4, 5, (size, 64)).to(getattr(torch, dtype))
+    product = a.double() @ b.double().T
+    want = product.clone()
+    want[:, :columns] = product[:, :columns] * max(blocks, 1)
+    got = torch.zeros(32, size, dtype=torch.int32 if dtype == "int8" else torch.float32)
+    given = b if turned else b.T.contiguous()
+    compile(k, pass_configs=AUTOMATIC)(a, given, got, columns)
+    np.testing.assert_array_equal(got.double(), want)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int8", "float32"])
+@pytest.mark.parametrize("turned", [True, False])
+@pytest.mark.parametrize("known", [True, False])
+def test_a_product_of_some_columns(dtype: str, turned: bool, known: bool) -> None:
+    check_some_columns(dtype, turned, 3, 64, 48, known)
+
+
+@pytest.mark.parametrize("columns", [0, 16, 32, 64])
+@pytest.mark.parametrize("known", [True, False])
+def test_a_product_of_no_columns_and_of_all(columns: int, known: bool) -> None:
+    check_some_columns("float16", True, 2, 64, columns, known)
+
+
+@pytest.mark.parametrize(("size", "columns"), [(24, 24), (24, 16), (16, 16)])
+def test_a_product_of_columns_in_odd_matrices(size: int, columns: int) -> None:
+    check_some_columns("float16", True, 1, size, columns, True)
 
 
 def test_working_memory_of_a_copy_to_the_cube_core() -> None:
@@ -98,6 +136,8 @@ WRONG = [
     (lambda a, a0, b0, c, u: T.mma(a0, b0, c, bias=u), "unsupported-argument", "bias"),
     (lambda a, a0, b0, c, u: T.gemm_v0(a, a, c, kL0Size=7), "attribute-value", "multiple of 16"),
     (lambda a, a0, b0, c, u: T.gemm_v0(a, a, c, n_actual=99), "attribute-value", "32 columns"),
+    (lambda a, a0, b0, c, u: T.gemm_v0(a, a, c, n_actual=8), "attribute-value", "multiple of 16"),
+    (lambda a, a0, b0, c, u: T.gemm_v0(a, a, c, n_actual=1.5), "operand-kind", "n_actual"),
     (lambda a, a0, b0, c, u: T.gemm_v0(a, a, c, n_actul=16), "unknown-argument", "n_actul"),
     (lambda a, a0, b0, c, u: T.copy(u, a, stride=64), "unsupported-argument", "stride"),
 ]

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tile_frontend.calls import OpFunction, build_op
 from tile_frontend.faults import Fault
+from tile_frontend.trace import current
 from tile_frontend.values import Pending, Scalar, Tile, View, as_python, describe, python_number
-from tile_ir import OPS
+from tile_ir import OPS, For, If, Op, Region, Slice
+from tile_ir.bounds import simplify
+from tile_ir.expr import Const, Expr, binary
+from tile_ir.footprint import k0_elements
+from tile_ir.nodes import Body, LoopKind
+from tile_ir.ops.cube import matrix_sizes
 
 LONGEST_STEP = 4095
+# Products are computed in fractals of so many columns.
+FRACTAL = 16
 
 
 class GemmFunction(OpFunction):
-    """`kL0Size` is how far the product goes at once, which the compiler chooses. With `n_actual`
-    all columns are computed, those that are not asked for too."""
+    """`kL0Size` is how far the product goes at once, which the compiler chooses. `n_actual` says
+    how many columns are computed; the others keep what C holds."""
 
     def __init__(self) -> None:
         super().__init__(OPS["gemm_v0"])
@@ -24,7 +33,7 @@ class GemmFunction(OpFunction):
         step = given.pop("kL0Size", None)
         number = python_number(step)
         if step is not None and not (
-            isinstance(number, int) and 0 < number <= LONGEST_STEP and number % 16 == 0
+            isinstance(number, int) and 0 < number <= LONGEST_STEP and number % FRACTAL == 0
         ):
             raise Fault(
                 "attribute-value",
@@ -33,23 +42,79 @@ class GemmFunction(OpFunction):
                 "leave it out: the compiler chooses it",
                 "kL0Size",
             )
-        _check_columns(given.pop("n_actual", None), given["C"])
-        return build_op(self.opdef, given, self.__name__)
+        columns = given.pop("n_actual", None)
+        whole = build_op(self.opdef, given, self.__name__)
+        return whole if columns is None else _first_columns(whole, columns)
 
 
-def _check_columns(asked: Any, c: Any) -> None:
-    number = python_number(asked)
-    columns = _size(c, -1)
-    if isinstance(number, int) and isinstance(columns, int) and not 0 <= number <= columns:
+def _first_columns(whole: Pending, columns: Any) -> Pending:
+    """The product cut to its first columns, which may be known only when the kernel runs."""
+    op = whole.stmt
+    assert isinstance(op, Op), "made as one"
+    sizes = matrix_sizes(op)
+    assert sizes is not None, "checked by the record"
+    n, number = sizes[1], python_number(columns)
+    if isinstance(number, int):
+        _check_columns(number, n)
+        if number:
+            whole.stmt = _columns(op, Const(0), number)
+            return whole
+        columns = Scalar(Const(0))
+    if not isinstance(columns, Scalar) or not columns.expr.dtype.is_integer:
+        raise Fault(
+            "operand-kind", f"gemm_v0: n_actual is {describe(columns)}", argument="n_actual"
+        )
+    if n % FRACTAL:
         raise Fault(
             "attribute-value",
-            f"gemm_v0: n_actual is {number}, but C has {columns} columns",
-            argument="n_actual",
+            f"gemm_v0: n_actual is {describe(columns)}, but C has {n} columns, no multiple of 16",
+            "give C columns by the sixteen, or a number from outside the kernel as n_actual",
+            "n_actual",
         )
-    if asked is not None and number is None and not isinstance(asked, Scalar):
-        raise Fault(
-            "operand-kind", f"gemm_v0: n_actual is {describe(asked)}", argument="n_actual"
-        )
+    whole.stmt = _runtime_columns(op, columns.expr, n)
+    return whole
+
+
+def _check_columns(number: int, n: int) -> None:
+    if 0 <= number <= n and (number % FRACTAL == 0 or number == n):
+        return
+    wrong = f"but C has {n} columns" if number > n else "expected a multiple of 16"
+    raise Fault(
+        "attribute-value",
+        f"gemm_v0: n_actual is {number}, {wrong}",
+        "results are computed in columns by the sixteen",
+        "n_actual",
+    )
+
+
+def _runtime_columns(op: Op, columns: Expr, n: int) -> If:
+    """All columns at once where all are asked for, else strips as wide as l1 is cut."""
+    trace, loc = current("T.gemm_v0"), op.loc
+    count = trace.let("columns", columns, loc).expr
+    strip = max(FRACTAL, k0_elements(op.region("A").dtype))
+    turn = trace.loop_variable("strip")
+    body: Body = ()
+    if n > strip:
+        inside = (_columns(op, turn * strip, strip),)
+        body = (For(turn, Const(0), count // strip, LoopKind.SERIAL, inside, loc),)
+    if strip > FRACTAL:
+        # Of a last strip half may be asked for.
+        half = _columns(op, count // strip * strip, FRACTAL)
+        odd = binary(">", count % strip, Const(0))
+        body = (*body, If(odd, (half,), (), loc))
+    return If(binary(">=", count, Const(n)), (op,), body, loc)
+
+
+def _columns(op: Op, start: Expr, size: int) -> Op:
+    """The part of a product that gives `size` columns of C from `start` on."""
+    parts = {"B": -2 if op.attr("transpose_B") else -1, "C": -1}
+    operands = list(op.operands)
+    for name, dim in parts.items():
+        region = op.region(name)
+        dims = list(region.dims)
+        dims[dim] = Slice(simplify(dims[dim].offset + start), Const(size))
+        operands[op.opdef.operand_index(name)] = Region(region.buffer, tuple(dims))
+    return replace(op, operands=tuple(operands))
 
 
 class MmaFunction(OpFunction):

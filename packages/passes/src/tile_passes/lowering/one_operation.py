@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tile_ir import Composite, KernelError, Op
-from tile_ir.expr import is_constant
+from tile_ir import Composite, KernelError, Op, Slice
+from tile_ir.bounds import linear_form
+from tile_ir.expr import Expr, constant_value, is_constant
 from tile_ir.machine import Memory
 from tile_ir.nodes import Body
 from tile_ir.opdef import accesses
@@ -46,18 +47,37 @@ def lower_op(op: Op, known: Ranges, builder: Builder) -> Body:
 
 
 def _check_registers(op: Op) -> None:
-    """Matrices in l0a and l0b, and accumulators that are written, are used whole: the order of
-    their fractals depends on their size (hardware.md, section 2.4)."""
+    """Matrices in l0a and l0b are used whole: the order of their fractals depends on their size
+    (hardware.md, section 2.4). Of accumulators that are written whole columns of fractals are."""
     for region, access in accesses(op):
-        register = region.memory in (Memory.L0A, Memory.L0B)
-        if not register and not (region.memory is Memory.L0C and access.writes):
+        if region.memory in (Memory.L0A, Memory.L0B):
+            whole = all(map(_is_whole, region.dims[-2:], region.buffer.shape[-2:]))
+            rule = "are used whole"
+        elif region.memory is Memory.L0C and access.writes:
+            rows = all(map(_is_whole, region.dims[-2:-1], region.buffer.shape[-2:-1]))
+            whole = rows and _in_fractals(region.dims[-1], region.buffer.shape[-1])
+            rule = "are written whole, or in columns by the sixteen"
+        else:
             continue
-        for s, size in zip(region.dims[-2:], region.buffer.shape[-2:], strict=True):
-            if not is_constant(s.offset, 0) or s.extent != size:
-                raise KernelError(
-                    "sliced-register",
-                    f"{op.opdef.name}: `{region.buffer.name}` is sliced, but matrices in "
-                    f"{region.memory.value} are used whole",
-                    op.loc,
-                    "allocate a buffer of the size of the slice; slots are leading dimensions",
-                )
+        if not whole:
+            raise KernelError(
+                "sliced-register",
+                f"{op.opdef.name}: `{region.buffer.name}` is sliced, but matrices in "
+                f"{region.memory.value} {rule}",
+                op.loc,
+                "allocate a buffer of the size of the slice; slots are leading dimensions",
+            )
+
+
+def _is_whole(part: Slice, size: Expr) -> bool:
+    return is_constant(part.offset, 0) and part.extent == size
+
+
+def _in_fractals(part: Slice, size: Expr) -> bool:
+    """Whether no fractal of 16 columns is cut."""
+    terms, constant = linear_form(part.offset)
+    starts = all(number % 16 == 0 for number in (constant, *terms.values()))
+    extent, columns = constant_value(part.extent), constant_value(size)
+    if extent is None or columns is None:
+        return False
+    return starts and (extent % 16 == 0 or (constant + extent == columns and not terms))
