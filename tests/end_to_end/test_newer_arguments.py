@@ -52,6 +52,49 @@ def test_products_on_registers_with_everything_said() -> None:
     np.testing.assert_allclose(got, a.float() @ b.float(), atol=1e-3)
 
 
+def part_of_registers(dtype: str, n: int, k: int, real_n: Any, real_k: Any, turned: bool) -> Any:
+    b_shape = (64, 128) if turned else (128, 64)
+
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 128), dtype), B: T.Tensor(b_shape, dtype),
+               C: T.Tensor((32, 64), "int32" if dtype == "int8" else "float32")):  # fmt: skip
+        with T.Kernel(1, threads=1) as cid:
+            a = T.alloc_L1((32, 128), dtype)
+            b = T.alloc_L1(b_shape, dtype)
+            a0 = T.alloc_L0A((32, 128), dtype)
+            b0 = T.alloc_L0B((128, 64), dtype)
+            c = T.alloc_L0C((32, 64), "int32" if dtype == "int8" else "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.copy(a, a0, real_k=real_k)
+            T.copy(b, b0, transpose=turned, real_k=real_k, real_n=real_n)
+            T.mma(a0, b0, c, init=True, n_actual=n, k_actual=k)
+            T.copy(c[:, :n], C[:, :n])
+
+    return kernel
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int8", "float32"])
+@pytest.mark.parametrize("turned", [True, False])
+@pytest.mark.parametrize(("n", "k"), [(32, 96), (16, 32), (64, 64), (48, 128)])
+def test_a_product_of_a_part_of_registers(dtype: str, turned: bool, n: int, k: int) -> None:
+    kernel = part_of_registers(dtype, n, k, n, k, turned)
+    a = torch.randint(-4, 5, (32, 128)).to(getattr(torch, dtype))
+    b = torch.randint(-4, 5, (128, 64)).to(getattr(torch, dtype))
+    want = torch.zeros(32, 64, dtype=torch.float64)
+    want[:, :n] = a[:, :k].double() @ b[:k, :n].double()
+    got = torch.zeros(32, 64, dtype=torch.int32 if dtype == "int8" else torch.float32)
+    compile(kernel, pass_configs=AUTOMATIC)(a, b.T.contiguous() if turned else b, got)
+    np.testing.assert_array_equal(got.double(), want)
+
+
+@pytest.mark.parametrize(("real_n", "real_k"), [(None, None), (16, None), (None, 96), (48, 96)])
+def test_registers_are_loaded_as_large_as_they_are_multiplied(real_n: Any, real_k: Any) -> None:
+    kernel = part_of_registers("float16", 16, 96, real_n, real_k, False)
+    with pytest.raises(KernelError, match="is sliced, but matrices in l0. are used whole"):
+        lower(kernel, pass_configs=AUTOMATIC)
+
+
 def some_columns(dtype: str, turned: bool, blocks: int, size: int, number: int | None) -> Any:
     """A product of which the first columns are replaced by another; `number` None is a value known
     when the kernel runs. The second product starts anew in the first round of a loop."""
@@ -131,8 +174,10 @@ def test_working_memory_of_a_copy_to_the_cube_core() -> None:
 
 
 WRONG = [
-    (lambda a, a0, b0, c, u: T.mma(a0, b0, c, n_actual=16), "unsupported-argument", "B has"),
-    (lambda a, a0, b0, c, u: T.mma(a0, b0, c, k_actual=16), "unsupported-argument", "B has"),
+    (lambda a, a0, b0, c, u: T.mma(a0, b0, c, n_actual=8), "attribute-value", "multiple of 16"),
+    (lambda a, a0, b0, c, u: T.mma(a0, b0, c, k_actual=48), "attribute-value", "there are 32"),
+    (lambda a, a0, b0, c, u: T.mma(a0, b0, c, k_actual=u), "unsupported-argument", "the buffer"),
+    (lambda a, a0, b0, c, u: T.copy(a, a0, real_k=48), "attribute-value", "has 32"),
     (lambda a, a0, b0, c, u: T.mma(a0, b0, c, bias=u), "unsupported-argument", "bias"),
     (lambda a, a0, b0, c, u: T.gemm_v0(a, a, c, kL0Size=7), "attribute-value", "multiple of 16"),
     (lambda a, a0, b0, c, u: T.gemm_v0(a, a, c, n_actual=99), "attribute-value", "32 columns"),

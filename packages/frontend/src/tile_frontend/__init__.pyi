@@ -279,9 +279,9 @@ def copy(
 ) -> None:
     """Move a tile; the memories of both sides decide how.
 
-    `unit_flag` is about time, and `real_k` and `real_n` leave out what a shorter product does
-      not
-    read: they change nothing here.
+    `unit_flag` is about time and changes nothing here. `real_k` and `real_n` cut what goes to
+      l0a
+    and l0b to what a shorter product reads; known only at run time they leave it whole.
 
     src: a buffer in fragment, gm, l0a, l0b, l0c, l1, shared or ub, read
     dst: a buffer in fragment, gm, l0a, l0b, l0c, l1, shared or ub, written

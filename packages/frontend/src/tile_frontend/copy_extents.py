@@ -3,16 +3,17 @@ section 6.1)."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tile_frontend.call_signature import described
 from tile_frontend.calls import build_op
 from tile_frontend.faults import Fault
-from tile_frontend.values import Cell, Pending, Scalar, Tile, View, describe
+from tile_frontend.values import Cell, Pending, Scalar, Tile, View, describe, python_number
 from tile_frontend.working_memory import accepting_working_memory
-from tile_ir import OPS, Region, Slice
+from tile_ir import OPS, Memory, Region, Slice
 from tile_ir.bounds import simplify
-from tile_ir.expr import Const, Expr, Load
+from tile_ir.expr import Const, Expr, Load, constant_value
 
 
 @accepting_working_memory(OPS["copy"], buffers=2)
@@ -30,8 +31,8 @@ def copy(
 ) -> Pending:
     """Move a tile; the memories of both sides decide how.
 
-    `unit_flag` is about time, and `real_k` and `real_n` leave out what a shorter product does not
-    read: they change nothing here.
+    `unit_flag` is about time and changes nothing here. `real_k` and `real_n` cut what goes to l0a
+    and l0b to what a shorter product reads; known only at run time they leave it whole.
     """
     if stride is not None:
         raise Fault(
@@ -41,11 +42,40 @@ def copy(
             "stride",
         )
     a, b = copy_regions(src, dst, bool(transpose) if isinstance(transpose, bool) else False)
+    turned = bool(transpose)
+    for name, size, side in (("real_k", real_k, 0), ("real_n", real_n, 1)):
+        a, b = _first_of_register(name, size, side, turned, a, b)
     given = {
         "src": a, "dst": b, "enable_relu": enable_relu, "transpose": transpose,
         "pad_value": pad_value,
     }  # fmt: skip
     return build_op(OPS["copy"], given, "copy")
+
+
+def _first_of_register(
+    name: str, size: Any, side: int, turned: bool, src: Region, dst: Region
+) -> tuple[Region, Region]:
+    """Both sides cut to the first `size` of k (`side` 0) or n (1), where dst has them."""
+    number = python_number(size)
+    dims = {Memory.L0A: (-1, None), Memory.L0B: (-2, -1)}.get(dst.memory, (None, None))
+    dim = dims[side]
+    if dim is None or not isinstance(number, int) or min(len(src.dims), len(dst.dims)) < 2:
+        return src, dst
+    have = constant_value(dst.extents[dim])
+    if have is not None and not 0 < number <= have:
+        raise Fault(
+            "attribute-value",
+            f"copy: {name} is {number}, but `{dst.buffer.name}` has {have}",
+            argument=name,
+        )
+    other = -3 - dim if turned else dim
+    return _first(src, other, number), _first(dst, dim, number)
+
+
+def _first(region: Region, dim: int, size: int) -> Region:
+    dims = list(region.dims)
+    dims[dim] = replace(dims[dim], extent=Const(size))
+    return Region(region.buffer, tuple(dims))
 
 
 @described(OPS["atomic_add"])

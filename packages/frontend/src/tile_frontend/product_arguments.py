@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from tile_frontend.calls import OpFunction, build_op
 from tile_frontend.faults import Fault
 from tile_frontend.trace import current
-from tile_frontend.values import Pending, Scalar, Tile, View, as_python, describe, python_number
+from tile_frontend.values import Pending, Scalar, describe, python_number
 from tile_ir import OPS, For, If, Op, Region, Slice
 from tile_ir.bounds import simplify
 from tile_ir.expr import Const, Expr, binary
@@ -55,7 +56,7 @@ def _first_columns(whole: Pending, columns: Any) -> Pending:
     assert sizes is not None, "checked by the record"
     n, number = sizes[1], python_number(columns)
     if isinstance(number, int):
-        _check_columns(number, n)
+        _check_columns("gemm_v0", number, n)
         if number:
             whole.stmt = _columns(op, Const(0), number)
             return whole
@@ -75,13 +76,13 @@ def _first_columns(whole: Pending, columns: Any) -> Pending:
     return whole
 
 
-def _check_columns(number: int, n: int) -> None:
+def _check_columns(what: str, number: int, n: int) -> None:
     if 0 <= number <= n and (number % FRACTAL == 0 or number == n):
         return
     wrong = f"but C has {n} columns" if number > n else "expected a multiple of 16"
     raise Fault(
         "attribute-value",
-        f"gemm_v0: n_actual is {number}, {wrong}",
+        f"{what}: n_actual is {number}, {wrong}",
         "results are computed in columns by the sixteen",
         "n_actual",
     )
@@ -107,7 +108,11 @@ def _runtime_columns(op: Op, columns: Expr, n: int) -> If:
 
 def _columns(op: Op, start: Expr, size: int) -> Op:
     """The part of a product that gives `size` columns of C from `start` on."""
-    parts = {"B": -2 if op.attr("transpose_B") else -1, "C": -1}
+    return _cut(op, {"B": -2 if op.attr("transpose_B") else -1, "C": -1}, start, size)
+
+
+def _cut(op: Op, parts: Mapping[str, int], start: Expr, size: int) -> Op:
+    """The operation on `size` indices from `start` on of one dimension of each of some operands."""
     operands = list(op.operands)
     for name, dim in parts.items():
         region = op.region(name)
@@ -118,8 +123,8 @@ def _columns(op: Op, start: Expr, size: int) -> Op:
 
 
 class MmaFunction(OpFunction):
-    """`unit_flag` is about time and changes nothing. Parts of the registers can not be multiplied,
-    as the order of their elements depends on their size."""
+    """`unit_flag` is about time and changes nothing. `n_actual` and `k_actual` cut the registers,
+    whose loads have to be as large: the order of their elements depends on their size."""
 
     def __init__(self) -> None:
         super().__init__(OPS["mma"])
@@ -127,16 +132,10 @@ class MmaFunction(OpFunction):
 
     def build(self, given: dict[str, Any]) -> Pending:
         given.pop("unit_flag", None)
-        for name, dim in (("n_actual", -1), ("k_actual", -2)):
-            asked, have = given.pop(name, None), _size(given["B"], dim)
-            if asked is not None and python_number(asked) != have:
-                raise Fault(
-                    "unsupported-argument",
-                    f"mma: {name} is {describe(asked)}, but B has {describe(have)}",
-                    "matrices in l0a, l0b and l0c are used whole: allocate them in the size that "
-                    "is multiplied, or let T.gemm_v0 see to them",
-                    name,
-                )
+        parts = {
+            "n_actual": given.pop("n_actual", None),
+            "k_actual": given.pop("k_actual", None),
+        }
         if given.pop("bias", None) is not None:
             raise Fault(
                 "unsupported-argument",
@@ -144,14 +143,36 @@ class MmaFunction(OpFunction):
                 "add it with T.tile.add behind the product",
                 "bias",
             )
-        return build_op(self.opdef, given, self.__name__)
+        whole = build_op(self.opdef, given, self.__name__)
+        for name, asked in parts.items():
+            if asked is not None:
+                whole.stmt = _part(whole.stmt, name, asked)
+        return whole
 
 
-def _size(matrix: Any, dim: int) -> Any:
-    match matrix:
-        case Tile() | View():
-            return matrix.shape[dim] if len(matrix.shape) >= -dim else None
-    return as_python(matrix.expr) if isinstance(matrix, Scalar) else None
+# Which dimensions of A, B and C an argument of `mma` is about.
+_PARTS = {"n_actual": {"B": -1, "C": -1}, "k_actual": {"A": -1, "B": -2}}
+
+
+def _part(op: Any, name: str, asked: Any) -> Op:
+    assert isinstance(op, Op), "made as one"
+    sizes = matrix_sizes(op)
+    assert sizes is not None, "checked by the record"
+    have, number = sizes[1 if name == "n_actual" else 2], python_number(asked)
+    if not isinstance(number, int):
+        raise Fault(
+            "unsupported-argument",
+            f"mma: {name} is {describe(asked)}, expected a number from outside the kernel",
+            "T.gemm_v0 takes n_actual that is known only when the kernel runs",
+            name,
+        )
+    if not 0 < number <= have:
+        raise Fault(
+            "attribute-value", f"mma: {name} is {number}, but there are {have}", argument=name
+        )
+    if name == "n_actual":
+        _check_columns("mma", number, have)
+    return _cut(op, _PARTS[name], Const(0), number)
 
 
 FUNCTIONS = {"gemm_v0": GemmFunction(), "mma": MmaFunction()}

@@ -11,7 +11,7 @@ from tile_ir.dtypes import DType
 from tile_ir.expr import Const, Expr, Var
 from tile_ir.footprint import buffer_bytes
 from tile_ir.nodes import AttrValue, For, Let, Operand
-from tile_ir.opdef import Effect, check_op
+from tile_ir.opdef import Effect, accesses, check_op
 from tile_ir.walk import launch_ranges, walk_with_ranges
 from tile_ir.walk import walk as walk_body
 
@@ -33,6 +33,8 @@ class Builder:
     allocs: list[Alloc] = field(default_factory=list)
     shared: dict[tuple[str, Memory, DType], Alloc] = field(default_factory=dict)
     turn: Var | None = None
+    # Sizes in which the matrices of l0a and l0b are used, all over the function.
+    register_sizes: dict[Buffer, set[tuple[Expr, ...]]] = field(default_factory=dict)
 
     @staticmethod
     def for_func(func: Func, target: Target) -> Builder:
@@ -58,7 +60,7 @@ class Builder:
             if placed and a.buffer.static_shape() is not None:
                 end = buffer_bytes(a) + (taken.get(a.buffer.memory, 0) if a.address is None else 0)
                 taken[a.buffer.memory] = max(end, taken.get(a.buffer.memory, 0))
-        return Builder(target, names, used, taken)
+        return Builder(target, names, used, taken, register_sizes=_register_sizes(func))
 
     def fresh(self, name: str) -> str:
         """The name, with a number behind it if it is taken."""
@@ -153,3 +155,12 @@ class Builder:
 
     def wait(self, pair: Pair, event: Expr, loc: Loc) -> Op:
         return self.op("wait_flag", (event,), loc, *pair)
+
+
+def _register_sizes(func: Func) -> dict[Buffer, set[tuple[Expr, ...]]]:
+    sizes: dict[Buffer, set[tuple[Expr, ...]]] = {}
+    for stmt in walk_body(func.launch.body):
+        for region, _ in accesses(stmt) if isinstance(stmt, Op) else ():
+            if region.memory in (Memory.L0A, Memory.L0B):
+                sizes.setdefault(region.buffer, set()).add(region.extents[-2:])
+    return sizes

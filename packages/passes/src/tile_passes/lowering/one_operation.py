@@ -28,7 +28,7 @@ def lower_op(op: Op, known: Ranges, builder: Builder) -> Body:
             op.loc,
             "run the kernel on a machine that has them, with the vendor's compiler",
         )
-    _check_registers(op)
+    _check_registers(op, builder)
     if op.opdef.composite is Composite.YES:
         lowering = LOWERINGS[op.opdef.name]
         if not op.opdef.elementwise:
@@ -46,16 +46,19 @@ def lower_op(op: Op, known: Ranges, builder: Builder) -> Body:
     return (op,)
 
 
-def _check_registers(op: Op) -> None:
-    """Matrices in l0a and l0b are used whole: the order of their fractals depends on their size
+def _check_registers(op: Op, builder: Builder) -> None:
+    """Matrices in l0a and l0b are used in one size: the order of their fractals depends on it
     (hardware.md, section 2.4). Of accumulators that are written whole columns of fractals are."""
     for region, access in accesses(op):
         if region.memory in (Memory.L0A, Memory.L0B):
-            whole = all(map(_is_whole, region.dims[-2:], region.buffer.shape[-2:]))
-            rule = "are used whole"
+            whole = len(builder.register_sizes[region.buffer]) == 1 and all(
+                is_constant(s.offset, 0) for s in region.dims[-2:]
+            )
+            rule = "are used whole, or all of them in one size from the start"
         elif region.memory is Memory.L0C and access.writes:
-            rows = all(map(_is_whole, region.dims[-2:-1], region.buffer.shape[-2:-1]))
-            whole = rows and _in_fractals(region.dims[-1], region.buffer.shape[-1])
+            rows = zip(region.dims[-2:-1], region.buffer.shape[-2:-1], strict=True)
+            whole = all(is_constant(s.offset, 0) and s.extent == size for s, size in rows)
+            whole = whole and _in_fractals(region.dims[-1], region.buffer.shape[-1])
             rule = "are written whole, or in columns by the sixteen"
         else:
             continue
@@ -67,10 +70,6 @@ def _check_registers(op: Op) -> None:
                 op.loc,
                 "allocate a buffer of the size of the slice; slots are leading dimensions",
             )
-
-
-def _is_whole(part: Slice, size: Expr) -> bool:
-    return is_constant(part.offset, 0) and part.extent == size
 
 
 def _in_fractals(part: Slice, size: Expr) -> bool:
