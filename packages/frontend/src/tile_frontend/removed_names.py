@@ -33,7 +33,6 @@ REMOVED_OF_TILE = {
     "exp_experiment": "write T.tile.exp on the slice that is meant",
     "fill_experiment": "write T.tile.fill on the slice that is meant",
     "im2col": "copy the window of each position with T.copy from gm to l1",
-    "softmax_flash_v2": "write its steps: T.reduce_max, T.tile.sub, T.tile.exp, T.reduce_sum",
 }
 
 

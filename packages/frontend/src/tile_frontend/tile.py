@@ -10,6 +10,7 @@ from tile_frontend.broadcast_arguments import BroadcastFunction
 from tile_frontend.calls import table_functions, with_older_names
 from tile_frontend.copy_extents import atomic_add
 from tile_frontend.counted_call import CountedFunction
+from tile_frontend.online_softmax import softmax_flash_v2
 from tile_frontend.reduce_arguments import NAMES as REDUCTIONS
 from tile_frontend.reduce_arguments import reduction
 from tile_frontend.removed_names import advice
@@ -27,6 +28,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **gather_arguments.FUNCTIONS,
     **sort_arguments.FUNCTIONS,
     "broadcast": BroadcastFunction(),
+    "softmax_flash_v2": softmax_flash_v2,
     "sum_experiment": sum_experiment,
     "atomic_add": atomic_add,
 }

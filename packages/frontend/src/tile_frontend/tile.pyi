@@ -633,6 +633,30 @@ def sin(dst: _Tile, src: _Tile) -> None:
     dst: a buffer in ub, written; float16, float32
     src: a buffer in ub, read"""
 
+def softmax_flash_v2(
+    dst: _Tile,
+    out_sum: Any,
+    out_max: Any,
+    expmax: Any,
+    src: _Tile,
+    in_sum: Any,
+    in_max: Any,
+    tmp: Any | None = None,
+    compact: Any | None = None,
+    col_count: Any | None = None,
+    actual_col: Any | None = None,
+) -> None:
+    """One step of an online softmax over the rows of a tile.
+
+    out_max = max(in_max, src), expmax = exp(in_max - out_max), dst = exp(src - out_max), and
+    out_sum = in_sum * expmax + the sum of dst, a value for each row. `dst` may be `src`, and
+      each
+    `out_` its `in_`. Of src only the first `col_count` columns exist, and of these only the
+      first
+    `actual_col` take part in maximum and sum; dst is left as it is behind `col_count`. All
+      numbers
+    are rounded to the type of the tile; `tmp` and `compact` are not needed."""
+
 def sort(dst: _Tile, src: _Tile, actual_num: _Value) -> None:
     """dst = (value, index) pairs of src, largest first; elements from actual_num on count as -inf.
 
@@ -774,6 +798,7 @@ __all__ = [
     "reduce_sum_mask_experiment", "relu", "round", "row_expand_add", "row_expand_div",
     "row_expand_div_experiment", "row_expand_max", "row_expand_min", "row_expand_mul",
     "row_expand_mul_experiment", "row_expand_sub", "row_expand_sub_experiment", "rsqrt", "select",
-    "sigmoid", "silu", "sin", "sort", "sort32", "sqrt", "sub", "sub_experiment", "sum_experiment",
-    "tanh", "topk", "transpose", "wholereducemax", "wholereducemin", "wholereducesum",
+    "sigmoid", "silu", "sin", "softmax_flash_v2", "sort", "sort32", "sqrt", "sub", "sub_experiment",
+    "sum_experiment", "tanh", "topk", "transpose", "wholereducemax", "wholereducemin",
+    "wholereducesum",
 ]
