@@ -15,7 +15,7 @@ from tile_frontend.values import Pending, Tile, describe, python_number, scalar_
 from tile_frontend.working_memory import lend_working_memory
 from tile_ir import OPS, Region
 from tile_ir.expr import Const, Expr, constant_value
-from tile_ir.ops.rules import elements_bound
+from tile_ir.ops.rules import largest_matrix
 from tile_ir.overlap import Overlap, overlap
 
 NAME = "tile.softmax_flash_v2"
@@ -55,7 +55,7 @@ def softmax_flash_v2(
     columns = _columns("col_count", col_count, rows.extents[-1])
     live = _columns("actual_col", actual_col, columns)
     tiles.update({name: _cut(tiles[name], columns) for name in ("dst", "src")})
-    peak = _row_values(trace, tiles["in_max"])
+    peak = _row_values(trace, rows)
 
     def step(op: str, **operands: Any) -> None:
         trace.emit_pending(build_op(OPS[op], operands, NAME))
@@ -121,7 +121,7 @@ def _cut(region: Region, columns: Expr) -> Region:
 
 def _row_values(trace: Trace, like: Region) -> Region:
     """A buffer of the compiler's own with a value for each row."""
-    tile = Tile(like.memory, like.dtype, (Const(elements_bound(like)),), trace.here)
+    tile = Tile(like.memory, like.dtype, (Const(largest_matrix(like)[0]),), trace.here)
     trace.allocate(tile)
     trace.name_tile(tile, f"{like.buffer.name}_peak", trace.ANONYMOUS)
     return Region.whole(tile.buffer)
