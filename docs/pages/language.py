@@ -97,6 +97,9 @@ def language_page() -> str:
         parts.append(f"## {family}\n")
         parts += [op_section(o) for o in opdefs]
         parts += [name_section(f"T.{name}", NAMES[name]) for name in BESIDE.get(family, ())]
+        if family == "reduce":
+            step = "T.tile.softmax_flash_v2"
+            parts.append(name_section(step, T.tile.softmax_flash_v2))
         if family == "cast":
             parts.append(cast_table())
     parts.append("## host\n")
