@@ -122,7 +122,9 @@ def test_the_doctor_builds_nothing_unasked(tmp_path: Path) -> None:
     later = [line.split()[1] for line in lines if line.startswith("later ")]
     assert later == ["simulator", "launcher", "runner"]
     assert "`tile-ascend doctor --build`" in done.stdout
-    assert lines[-1] == "kernels run here on the simulator, once it is built"
+    assert lines[-1] == (
+        "kernels run here on the simulator, once the first use has built what is marked `later`"
+    )
     assert not list(tmp_path.glob("host-*"))
 
 

@@ -198,7 +198,7 @@ def python_order_of_runtime_values():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             A[0] = sorted((cid, 3))[0]
-            #      ^ runtime-condition: a runtime value has no truth value while the kernel is traced | choose at run time with `if`, T.if_then_else or T.And / T.Or
+            #      ^ runtime-condition: a runtime value has no truth value while the kernel is traced | choose with T.if_then_else, T.max, T.min, T.And or T.Or
 
 
 def python_float_of_a_runtime_value():

@@ -10,7 +10,7 @@ from typing import Any
 
 from tile_frontend.calls import with_older_names
 from tile_frontend.language import NAMES
-from tile_frontend.removed_names import REMOVED
+from tile_frontend.removed_names import advice
 from tile_ir.uncaught import show_errors_plainly
 
 globals().update(with_older_names(NAMES, ""))
@@ -26,8 +26,9 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return getattr(import_module("tile_runtime"), name)
-    if name in REMOVED:
-        raise AttributeError(f"T.{name} does not exist: {REMOVED[name]}")
+    instead = None if name.startswith("_") else advice(__name__, name)
+    if instead is not None:
+        raise AttributeError(f"T.{name} does not exist: {instead}")
     raise AttributeError(f"module 'tile_frontend' has no attribute {name!r}")
 
 

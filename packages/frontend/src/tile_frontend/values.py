@@ -50,7 +50,7 @@ class Scalar:
         raise Fault(
             "runtime-condition",
             "a runtime value has no truth value while the kernel is traced",
-            "choose at run time with `if`, T.if_then_else or T.And / T.Or",
+            "choose with T.if_then_else, T.max, T.min, T.And or T.Or",
         )
 
     def _no_number(self) -> Any:

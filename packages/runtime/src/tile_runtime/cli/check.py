@@ -17,7 +17,7 @@ from tile_runtime.cli.kernel_argument import (
 
 def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
-        "check", help="prove that textual IR keeps its values apart and its order"
+        "check", help="prove that buffers keep their values and that nothing runs out of order"
     )
     parser.add_argument("file", help="a .tir file, `-` for standard input, or script.py:name")
     add_kernel_arguments(parser)

@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         if not finding.works and finding.fix:
             print(f"{'':<8}{'':<18}  fix: {finding.fix}")
         broken |= finding.needed and not finding.works
-    once = ", once it is built" if later else ""
+    once = ", once the first use has built what is marked `later`" if later else ""
     print("kernels can not run here" if broken else f"kernels run here on the simulator{once}")
     return int(broken)
 

@@ -23,7 +23,7 @@ _ALL = "all"
 
 
 def add_parser(commands: Any) -> None:
-    parser = commands.add_parser("opt", help="run passes on textual IR and print the result")
+    parser = commands.add_parser("opt", help="run passes on a kernel and print the IR")
     parser.add_argument("file", help="a .tir file, `-` for standard input, or script.py:name")
     parser.add_argument(
         "-p",
@@ -61,25 +61,24 @@ def run(options: argparse.Namespace) -> int:
         verify(func, target)
         if options.explain or options.graph:
             func = replace(func, automatic=func.automatic | {Automatic.SYNC})
-            return _explain(options, func, names, target)
-        whole = names == [_ALL]
-        func = lower(func, target, kernel.passes) if whole else apply_passes(func, names, target)
-        source = emitted(func, target) if func.phase is Phase.SYNCED else None
+            text = _explain(options, func, names, target)
+        else:
+            whole = names == [_ALL]
+            func = lower(func, target, kernel.passes) if whole else apply_passes(func, names, target)
+            source = emitted(func, target) if func.phase is Phase.SYNCED else None
+            text = print_func(func)
     except TileError as error:
         raise error.with_sources(func.sources) from None
     finally:
         tell(kernel, source)
-    text = print_func(func)
-    print(text, end="" if text.endswith("\n") else "\n")
+    print(text, end="" if not text or text.endswith("\n") else "\n")
     return 0
 
 
-def _explain(options: argparse.Namespace, func: Func, names: list[str], target: Target) -> int:
+def _explain(options: argparse.Namespace, func: Func, names: list[str], target: Target) -> str:
     from tile_passes import apply_passes, draw_sync, explained
 
     if options.graph:
         before = names[: names.index("insert_sync")] if "insert_sync" in names else names
         Path(options.graph).write_text(draw_sync(apply_passes(func, before, target), target))
-    if options.explain:
-        print("\n".join(explained(func, names, target)), end="")
-    return 0
+    return "\n".join(explained(func, names, target)) if options.explain else ""
