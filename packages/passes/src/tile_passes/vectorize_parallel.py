@@ -333,7 +333,7 @@ def _serial(loop: For) -> For:
 def _what(stmt: Stmt) -> str:
     match stmt:
         case If():
-            return "the condition differs from element to element"
+            return "the condition differs from element to element; choose with T.if_then_else"
         case For():
             return f"a loop over `{stmt.var.name}` stands inside"
     return "it is no store to an element"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from tile_ir import Buffer, Core, For, Func, LoopKind, Memory, Op, Store
 from tile_ir.expr import Var, constant_value, is_constant
+from tile_ir.expr import walk as walk_expr
 from tile_ir.location import Loc
 from tile_ir.machine import CORE_OF_MEMORY
 from tile_ir.nodes import Body, Break, Let, Region, Slice, Stmt, While
@@ -187,7 +188,7 @@ def _own(stmt: Stmt, loops: tuple[For, ...], names: Names, found: Relations) -> 
     along: dict[int, Dim] = {}
     for touch in own:
         if touch.buffer.memory is Memory.UB:
-            _touch(stmt, touch, labels, along, found)
+            _touch(stmt, touch, loops, labels, along, found)
     work = _elements(stmt) * math.prod(trips(loop) or USUAL_TRIPS for loop in loops)
     found.sites.append(Site(stmt, loops, names, own, labels, along, work))
 
@@ -217,6 +218,7 @@ def _bound_to_one_core(stmt: Stmt) -> str | None:
 def _touch(
     stmt: Stmt,
     touch: Touch,
+    loops: tuple[For, ...],
     labels: tuple[tuple[int | None, ...] | None, ...],
     along: dict[int, Dim],
     found: Relations,
@@ -241,13 +243,21 @@ def _touch(
                     dim, stmt.loc, f"{stmt.opdef.name} needs dimension {number} of `{name}` whole"
                 )
             case Elsewhere():
-                single = is_constant(touch.slices[number].extent, 1)
-                what = "a single place" if single else "a part"
+                what = _part(touch.slices[number], loops)
                 found.keep_whole(
                     dim, stmt.loc, f"{what} of dimension {number} of `{name}` is used here"
                 )
                 if label is not None:
                     found.ties.append((along.setdefault(label, dim), dim))
+
+
+def _part(places: Slice, loops: tuple[For, ...]) -> str:
+    """Places that are neither all of a dimension nor one for each round, in words."""
+    if not is_constant(places.extent, 1):
+        return "a part"
+    variables = {loop.var for loop in loops}
+    follows = any(part in variables for part in walk_expr(places.offset) if isinstance(part, Var))
+    return "a place that is not the round's own" if follows else "a single place"
 
 
 def _elements(stmt: Stmt) -> int:

@@ -13,9 +13,10 @@ from tile_ir.expr import (
     Var,
     binary,
     constant_value,
+    is_constant,
 )
 from tile_ir.expr import walk as walk_expr
-from tile_ir.geometry import BLOCK_BYTES, clip_copy, element_offset
+from tile_ir.geometry import BLOCK_BYTES, active_dims, clip_copy, element_offset
 from tile_ir.nodes import AttrValue, Operand, Stmt
 from tile_ir.opdef import check_op
 from tile_ir.walk import Ranges, walk, walk_ops
@@ -117,17 +118,21 @@ class TileSteps:
             if problem is not None:
                 raise Unsuitable(problem.message)
             for region in (o for o in part.operands if isinstance(o, Region)):
-                self.demand_whole_blocks(region, rows)
+                self.demand_whole_blocks(op, region, rows)
         for operand in op.operands:
             if isinstance(operand, Region) and operand.memory is Memory.UB:
                 self.demand_alignment(operand)
         self.steps.append(op)
 
-    def demand_whole_blocks(self, region: Region, rows: set[Var]) -> None:
+    def demand_whole_blocks(self, op: Op, region: Region, rows: set[Var]) -> None:
         """Rows that the lowering walks over start at whole blocks."""
         terms, _ = linear_form(element_offset(region))
         unit = BLOCK_BYTES // region.dtype.size
         if region.memory is Memory.UB and any(terms.get(row, 0) % unit for row in rows):
+            regions = [o for o in op.operands if isinstance(o, Region)]
+            apart = next((r for r in regions if _elements_lie_apart(r)), None)
+            if apart is not None:
+                raise Unsuitable(f"elements of `{apart.buffer.name}` lie apart")
             raise Unsuitable(f"rows of `{region.buffer.name}` start inside blocks of 32 bytes")
 
     def demand_alignment(self, region: Region) -> None:
@@ -176,3 +181,13 @@ def check_inside(region: Region) -> None:
         room = constant_value(simplify(size - s.offset - (s.extent - 1) * s.stride))
         if (low is not None and low < 0) or (room is not None and room <= 0):
             raise Unsuitable(f"it reaches outside `{region.buffer.name}`")
+
+
+def _elements_lie_apart(region: Region) -> bool:
+    """Whether not even two elements of the region are neighbours in memory."""
+    active = active_dims(region)
+    if not active:
+        return False
+    last = active[-1]
+    inner = region.buffer.shape[last + 1 :]
+    return region.dims[last].stride != 1 or any(not is_constant(size, 1) for size in inner)

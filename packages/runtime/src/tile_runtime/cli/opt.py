@@ -63,8 +63,10 @@ def run(options: argparse.Namespace) -> int:
             func = replace(func, automatic=func.automatic | {Automatic.SYNC})
             text = _explain(options, func, names, target)
         else:
-            whole = names == [_ALL]
-            func = lower(func, target, kernel.passes) if whole else apply_passes(func, names, target)
+            if names == [_ALL]:
+                func = lower(func, target, kernel.passes)
+            else:
+                func = apply_passes(func, names, target)
             source = emitted(func, target) if func.phase is Phase.SYNCED else None
             text = print_func(func)
     except TileError as error:
