@@ -6,6 +6,8 @@ for every core: so many of its waits for other cores are over. Rules: hardware.m
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tile_ir.check_sync.state import PIPES, Flag, S
 
 Clock = list[int]
@@ -16,6 +18,15 @@ WIDTH = WAITS + 1
 def joined(a: Clock, b: Clock) -> Clock:
     """What is complete where both are."""
     return list(map(max, a, b))
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What is known on one way to a statement, and how much had been issued there by each pipe."""
+
+    known: list[Clock]
+    flags: dict[Flag, Clock]
+    issued: tuple[int, ...]
 
 
 class CoreClocks:
@@ -96,19 +107,33 @@ class CoreClocks:
         self.changed()
         return self.waits
 
-    def fork(self) -> tuple[list[Clock], dict[Flag, Clock]]:
+    def fork(self) -> Way:
         """What is known now, for the other way through a branch."""
-        return [list(k) for k in self.known], dict(self.flags)
+        return Way([list(k) for k in self.known], dict(self.flags), tuple(self.issued))
 
-    def restore(self, saved: tuple[list[Clock], dict[Flag, Clock]]) -> None:
-        self.known = [list(k) for k in saved[0]]
-        self.flags = dict(saved[1])
+    def restore(self, saved: Way) -> None:
+        self.known = [list(k) for k in saved.known]
+        self.flags = dict(saved.flags)
         self.changed()
 
-    def meet(self, other: tuple[list[Clock], dict[Flag, Clock]]) -> None:
+    def past(self, way: Way) -> Way:
+        """A way on which nothing happened of what was issued since it was told: who knows of all
+        before knows of that too."""
+
+        def raised(clock: Clock) -> Clock:
+            found = list(clock)
+            for pipe, (low, high) in enumerate(zip(way.issued, self.issued, strict=True)):
+                if found[self.base + pipe] >= low:
+                    found[self.base + pipe] = max(high, found[self.base + pipe])
+            return found
+
+        flags = {flag: raised(clock) for flag, clock in way.flags.items()}
+        return Way([raised(k) for k in way.known], flags, tuple(self.issued))
+
+    def meet(self, other: Way) -> None:
         """Only what is known on both ways."""
-        self.known = [list(map(min, a, b)) for a, b in zip(self.known, other[0], strict=True)]
-        flags = dict(other[1])
+        self.known = [list(map(min, a, b)) for a, b in zip(self.known, other.known, strict=True)]
+        flags = dict(other.flags)
         for flag, clock in self.flags.items():
             flags[flag] = list(map(min, clock, flags[flag])) if flag in flags else clock
         self.flags = flags

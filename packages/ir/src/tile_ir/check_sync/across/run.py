@@ -173,12 +173,12 @@ class CoreRun:
         self.guards = (*around, (condition, True))
         yield from self.body(stmt.then)
         after, other = self.clocks.fork(), self.values.save()
-        self.clocks.restore(before)
+        self.clocks.restore(self.clocks.past(before))
         self.values.restore(scalars)
         self.guards = (*around, (condition, False))
         yield from self.body(stmt.orelse)
         self.guards = around
-        self.clocks.meet(after)
+        self.clocks.meet(self.clocks.past(after))
         self.values.meet(other)
         return False
 
@@ -236,7 +236,7 @@ class CoreRun:
                 if isinstance(stmt, Store) and stmt.buffer.memory is Memory.VAR:
                     self.values.forget(stmt.buffer)
             yield from self.body(loop.body)
-            self.clocks.meet(before)
+            self.clocks.meet(self.clocks.past(before))
             self.values.meet(scalars)
 
 
