@@ -26,7 +26,9 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return getattr(import_module("tile_runtime"), name)
-    instead = None if name.startswith("_") else advice(__name__, name)
+    # Python and IPython ask every module for names of their own: `__path__`, `_repr_html_`.
+    asked = name.startswith("__") or name.endswith("_")
+    instead = None if asked else advice(__name__, name)
     if instead is not None:
         raise AttributeError(f"T.{name} does not exist: {instead}")
     raise AttributeError(f"module 'tile_frontend' has no attribute {name!r}")
