@@ -223,6 +223,22 @@ def test_two_names_of_a_product() -> None:
     np.testing.assert_allclose(run(k, a, b, out_idx=[-1]), want, atol=1e-3)
 
 
+def test_keywords_from_a_dictionary_and_a_dynamic_dimension() -> None:
+    n = T.dynamic("n")
+    launch = {"threads": 2}
+
+    @T.prim_func
+    def k(X: T.Tensor((n, 16), "float32"), Y: T.Tensor((n, 16), "float32")):
+        with T.Kernel(T.ceildiv(n, 8), is_npu=True, **launch) as cid:
+            x = T.alloc_shared((8, 16), "float32")
+            T.copy(X[cid * 8, 0], x)
+            T.tile.mul(x, x, *[-1.0])
+            T.copy(x, Y[cid * 8, 0])
+
+    x = torch.randn(21, 16)
+    np.testing.assert_array_equal(run(k, x, out_idx=[-1]), -x.numpy())
+
+
 WRONG = [
     (lambda d, s: T.tile.topk(d, s[0:32], 32), "arity"),
     (lambda d, s: T.tile.topk(d, s, 0), "arity"),

@@ -241,8 +241,8 @@ def double_star_call():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
-            T.barrier_all(**{})
-            #               ^ unsupported-syntax: `**` in a call is not supported in a kernel | write the keywords out
+            T.barrier_all(**[])
+            #               ^ unsupported-syntax: `**` does not take a Python list
 
 
 def constant_while():

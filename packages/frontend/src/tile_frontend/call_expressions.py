@@ -43,17 +43,24 @@ class CallEvaluator(ComprehensionEvaluator):
         kwargs: dict[str, Any] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
-                self.fail(
-                    "unsupported-syntax", "`**` in a call is not supported in a kernel",
-                    keyword.value, "write the keywords out",
-                )  # fmt: skip
-            kwargs[keyword.arg] = self.evaluate(keyword.value)
+                kwargs.update(self._python_keywords(keyword.value, kwargs))
+            else:
+                kwargs[keyword.arg] = self.evaluate(keyword.value)
         return self.call(node, function, args, kwargs)
 
     def _python_sequence(self, node: ast.expr) -> Any:
         value = self.evaluate(node)
         if not isinstance(value, (tuple, list)):
             self.fail("unsupported-syntax", f"`*` does not take {describe(value)}", node)
+        return value
+
+    def _python_keywords(self, node: ast.expr, given: dict[str, Any]) -> dict[str, Any]:
+        value = self.evaluate(node)
+        if not isinstance(value, dict):
+            self.fail("unsupported-syntax", f"`**` does not take {describe(value)}", node)
+        twice = next((name for name in value if name in given), None)
+        if twice is not None:
+            self.fail("arity", f"`{twice}` is given twice", node)
         return value
 
     def call(self, node: ast.Call, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -13,7 +13,6 @@ REMOVED = {
     "alloc_tmem": "allocate with T.alloc_L0C",
     "alloc_barrier": "order pipes with T.set_flag and T.wait_flag",
     "gemm": "write T.gemm_v0(A, B, C, init=...)",
-    "dynamic": "write T.symbolic(name)",
     "dyn": "write T.symbolic(name)",
     "vectorized": "write T.Parallel",
     "reduce_abssum": "take T.tile.abs first, then T.reduce_sum",

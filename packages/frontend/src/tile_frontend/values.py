@@ -28,6 +28,7 @@ from tile_ir.expr import (
     not_equal,
     unary,
 )  # fmt: skip
+from tile_ir.printer import print_expr
 
 
 class Scalar:
@@ -66,7 +67,7 @@ class Scalar:
         return hash(self.expr)
 
     def __repr__(self) -> str:
-        return f"Scalar({self.expr!r})"
+        return f"Scalar({print_expr(self.expr)}: {self.expr.dtype})"
 
     def __eq__(self, other: object) -> Any:
         return staged(equal, self, other)
