@@ -28,7 +28,7 @@ def events(event: Expr, state: State) -> Iterator[tuple[int, State]]:
         yield number, state
         return
     for part in walk(left):
-        divided = _divided(part)
+        found = divided(part)
         if divided is None:
             continue
         key, _ = divided
@@ -60,13 +60,13 @@ def ended_before(bounds: Bounds | None, phase: int, modulus: int, state: State) 
     if bounds is None:
         return
     start, stop = bounds
-    divided = _divided(Binary("%", simplify(maximum(start, stop)), Const(modulus), start.dtype))
-    if divided is not None:
-        key, shift = divided
+    found = divided(Binary("%", simplify(maximum(start, stop)), Const(modulus), start.dtype))
+    if found is not None:
+        key, shift = found
         state.remainders[key] = (phase - shift) % modulus
 
 
-def _divided(expr: Expr) -> tuple[tuple[Expr, int], int] | None:
+def divided(expr: Expr) -> tuple[tuple[Expr, int], int] | None:
     """`(x + c) % m` as ((x, m), c), if it is worth following."""
     if not (isinstance(expr, Binary) and expr.op == "%"):
         return None
@@ -80,14 +80,14 @@ def _divided(expr: Expr) -> tuple[tuple[Expr, int], int] | None:
 
 
 def _known(expr: Expr, state: State) -> Expr | None:
-    divided = _divided(expr)
-    if divided is None:
+    found = divided(expr)
+    if found is None:
         return None
-    (base, modulus), shift = divided
+    (base, modulus), shift = found
     for (known, m), r in state.remainders.items():
         if m % modulus == 0 and known == base:
             return Const((r + shift) % modulus, expr.dtype)
     return None
 
 
-__all__ = ["Bounds", "agrees", "ended_before", "entered", "events"]
+__all__ = ["MOST_REMAINDERS", "Bounds", "agrees", "divided", "ended_before", "entered", "events"]

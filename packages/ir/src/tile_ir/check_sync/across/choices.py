@@ -11,9 +11,10 @@ from itertools import islice
 from tile_ir.bounds import Interval, linear_form, simplify
 from tile_ir.check_sync.across.values import is_unknown
 from tile_ir.check_sync.conditions import at_least, decide
+from tile_ir.check_sync.remainders import MOST_REMAINDERS, divided
 from tile_ir.expr import Binary, Const, Expr, Load, Unary, Var, constant_value, equal, walk
 from tile_ir.printer import print_expr
-from tile_ir.walk import Ranges
+from tile_ir.walk import Ranges, replace_in
 
 # A condition of a loop is tried both ways so many times.
 MOST_TIMES = 2
@@ -205,6 +206,38 @@ class Path:
         options = both if before < MOST_TIMES else both[:1]
         self._add(Choice(key, options, _readable(key), False, asked=asked))
         return bool(options[0]) is direct
+
+    def event(self, expr: Expr) -> int | None:
+        """The number that an expression names; where it is what is left of a division, each
+        remainder is tried. None if it cannot be told."""
+        left = simplify(replace_in(expr, self._remainder))
+        number = constant_value(left)
+        if number is not None:
+            return number
+        part = next((found for e in walk(left) if (found := divided(e)) is not None), None)
+        if part is None:
+            return None
+        (base, modulus), _ = part
+        key = base % modulus
+        options = range(modulus)
+        for m in range(2, modulus):
+            made = self.by_key.get(base % m)
+            if made is not None and modulus % m == 0:
+                options = range(made.answer, modulus, m)
+        self._add(Choice(key, tuple(options), print_expr(key), True))
+        return self.event(left)
+
+    def _remainder(self, expr: Expr) -> Expr | None:
+        """What is left of a division, if it has been chosen."""
+        found = divided(expr)
+        if found is None:
+            return None
+        (base, modulus), shift = found
+        for m in range(modulus, MOST_REMAINDERS + 1, modulus):
+            made = self.by_key.get(base % m)
+            if made is not None:
+                return Const((made.answer + shift) % modulus, expr.dtype)
+        return None
 
     def _add(self, choice: Choice) -> None:
         self.choices.append(choice)

@@ -118,7 +118,7 @@ class CoreRun:
         if effect in FLAGS:
             event = op.operand("event_id")
             assert isinstance(event, Expr), "the verifier has checked it"
-            number = constant_value(self.values.value(event))
+            number = self.block.path.event(self.values.value(event))
             if number is None:
                 return  # nothing is known by it
             flag = NUMBER[Pipe(op.attr("src_pipe"))], NUMBER[Pipe(op.attr("dst_pipe"))], number
@@ -142,7 +142,7 @@ class CoreRun:
             return
         flag = op.operand("flag")
         assert isinstance(flag, Expr), "the verifier has checked it"
-        number = constant_value(self.values.value(flag))
+        number = self.block.path.event(self.values.value(flag))
         if number is None:
             self.block.findings.unproved(
                 op.loc,
