@@ -27,6 +27,8 @@ from tile_ir import (
 from tile_ir.expr import Const, Expr, Var
 from tile_ir.nodes import AttrValue, Body, Operand
 
+ZERO = Const(0)
+
 
 class Illegal(Exception):
     """The table of operations does not allow what was drawn; something else is drawn then."""
@@ -88,9 +90,9 @@ class Writer:
     def store(self, buffer: Buffer, indices: tuple[Expr, ...], value: Expr) -> Store:
         return Store(buffer, indices, value, self.loc())
 
-    def loop(self, var: Var, stop: Expr, body: Body) -> For:
+    def loop(self, var: Var, stop: Expr, body: Body, start: Expr = ZERO) -> For:
         kind = LoopKind.UNROLL if self.chance(0.05) else LoopKind.SERIAL
-        return For(var, Const(0), stop, kind, body, self.loc())
+        return For(var, start, stop, kind, body, self.loc())
 
     def while_(self, condition: Expr, body: Body) -> While:
         return While(condition, body, self.loc())

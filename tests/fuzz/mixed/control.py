@@ -69,11 +69,12 @@ class Control:
     def for_(self, known: Known) -> list[Stmt]:
         w = self.writer
         stop, most = self.trips(known)
+        start: Expr = self.work.integer(known) % 4 if w.chance(0.2) else Const(0)
         var = Var(w.name("i"))
         body = self.body(known.inside(var, max(most, 1)), 1, 4)
         if not body:
             raise Illegal("nothing to repeat")
-        return [w.loop(var, stop, tuple(body))]
+        return [w.loop(var, start + stop, tuple(body), start)]
 
     def while_(self, known: Known) -> list[Stmt]:
         w = self.writer

@@ -29,9 +29,9 @@ def events(event: Expr, state: State) -> Iterator[tuple[int, State]]:
         return
     for part in walk(left):
         found = divided(part)
-        if divided is None:
+        if found is None:
             continue
-        key, _ = divided
+        key, _ = found
         for r in range(key[1]):
             case = state.copy()
             case.remainders[key] = r
