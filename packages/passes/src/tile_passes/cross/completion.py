@@ -248,7 +248,8 @@ class _Run:
             self.done.setdefault((leaf, which), []).append((rounds, bit))
             bits |= bit
         for access in leaf.chip:
-            self.note(core, access, bits)
+            # Whatever tells that it is complete tells the same of what its pipe did before.
+            self.note(core, access, bits | core.complete.get(access.pipe, 0))
         for pipe in {a.pipe for a in (*leaf.gm, *leaf.chip)}:
             # The scalar unit is done when the next instruction is issued.
             if pipe is Pipe.S:

@@ -13,7 +13,7 @@ from tile_ir import Buffer, Effect, For, Func, If, Let, Memory, Op, Section, Sto
 from tile_ir.bounds import EVERYTHING, INF, Interval, interval, simplify
 from tile_ir.expr import Expr, Load, Var, binary, constant_value, walk
 from tile_ir.machine import PIPES_OF_CORE, Pipe
-from tile_ir.nodes import Body, Break, Stmt
+from tile_ir.nodes import Automatic, Body, Break, Stmt
 from tile_ir.opdef import accesses, pipe_of
 from tile_ir.touched_bytes import resolved, touches
 from tile_ir.walk import Ranges, launch_ranges, loop_range
@@ -62,6 +62,9 @@ def build_tree(func: Func, section: Section) -> Tree:
         flat,
         _seldom(root),
         _written(func),
+        # One of the user's may tell of anything; `insert_cross_core_sync` sets one on each pipe
+        # that others await, but none runs on the scalar unit.
+        frozenset({Pipe.S} if Automatic.CROSS in func.automatic else pipes),
     )
 
 
@@ -193,7 +196,7 @@ class _Builder:
 
     def signal(self, block: Block, stmt: Op, phased: list[_Phase], path: tuple[Stmt, ...]) -> None:
         """A signal to other cores. It speaks for one pipe, but what it tells them is that they may
-        use gm: all this core did there before, on any pipe, must be done."""
+        use gm: all this core did there before, on any pipe that is told of, must be done."""
         item = Work(block, len(block.items), stmt, Pipe(stmt.attr("pipe")), True, {}, path)
         block.items.append(item)
         for phases, _, _ in _each_phase(phased, {}, {}):

@@ -37,7 +37,8 @@ def conflicts(tree: Tree) -> list[int]:
     shared = 0
     for tensor, found in tensors.items():
         if tensor in tree.written:
-            shared |= sum(1 << bit for bit in {site.bit for site, _ in found})
+            told = {site.bit for site, _ in found if site.item.pipe in tree.told}
+            shared |= sum(1 << bit for bit in told)
     for site in tree.sites:
         if not site.touches:
             result[site.bit] = shared

@@ -183,6 +183,8 @@ class Tree:
     seldom: int
     # Tensors that the kernel writes: what cores tell each other about.
     written: frozenset[Buffer]
+    # The pipes whose work a signal may tell of: its own always, and those it has to come after.
+    told: frozenset[Pipe]
 
     def facts_of(self, bits: int) -> Iterator[tuple[int, Site, Repeat | None]]:
         """Each bit with the site it stands for, and the loop where it is only what the site did
