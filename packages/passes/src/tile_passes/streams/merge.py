@@ -22,6 +22,7 @@ from tile_ir.walk import bodies, map_expressions, rewrite, walk, with_bodies
 from tile_passes.streams.handovers import Handover, Pair, rounds_share
 from tile_passes.streams.items import (
     BOTH,
+    GmAccess,
     Item,
     closed,
     gm_accesses,
@@ -47,6 +48,48 @@ class Streams:
     def pairs(self) -> tuple[Pair, ...]:
         return tuple(p for h in self.handovers for p in h.pairs)
 
+    def renamed(self, renaming: Renaming) -> Streams:
+        """The same in terms of what a loop has got from the one it was fused with."""
+        changes = renaming.changes
+        values = dict(self.values)
+        for var, value in self.values.items():
+            new = changes.get(var)
+            if isinstance(new, Var):
+                values[new] = substitute(value, changes)
+        handovers = tuple(
+            replace(
+                h,
+                pairs=tuple(
+                    Pair(renaming.access(p.writer), renaming.access(p.reader)) for p in h.pairs
+                ),
+            )
+            for h in self.handovers
+        )
+        return Streams(handovers, values)
+
+
+@dataclass(frozen=True, slots=True)
+class Renaming:
+    """Names that stand for others, and by their identity the statements that stand for those with
+    the names of before."""
+
+    changes: Mapping[Var, Expr]
+    stmts: Mapping[int, Stmt]
+
+    def access(self, old: GmAccess) -> GmAccess:
+        new = self.stmts.get(id(old.stmt))
+        if new is None:
+            return old
+        dims = tuple(
+            replace(
+                s,
+                offset=substitute(s.offset, self.changes),
+                extent=substitute(s.extent, self.changes),
+            )
+            for s in old.region.dims
+        )
+        return replace(old, stmt=new, region=replace(old.region, dims=dims))
+
 
 def merged(body: Body, streams: Streams, core: Core = Core.EITHER) -> Body:
     """The block in an order in which values are made before they are taken; itself if it is.
@@ -61,8 +104,9 @@ def merged(body: Body, streams: Streams, core: Core = Core.EITHER) -> Body:
 
 
 def _merged_items(found: list[Item], streams: Streams) -> list[Item]:
-    ordered = _ordered(found, streams) if len(found) > 1 else found
-    return [_inside(item, streams) for item in ordered]
+    if len(found) > 1:
+        found, streams = _ordered(found, streams)
+    return [_inside(item, streams) for item in found]
 
 
 def _inside(item: Item, streams: Streams) -> Item:
@@ -72,7 +116,7 @@ def _inside(item: Item, streams: Streams) -> Item:
     return item if new is item.stmt else replace(item, stmt=new)
 
 
-def _ordered(found: list[Item], streams: Streams) -> list[Item]:
+def _ordered(found: list[Item], streams: Streams) -> tuple[list[Item], Streams]:
     where = {id(s): item for item in found for s in walk((item.stmt,))}
     graph = nx.DiGraph()
     graph.add_nodes_from(found)
@@ -80,24 +124,41 @@ def _ordered(found: list[Item], streams: Streams) -> list[Item]:
     _after_definitions(graph, found)
     _by_shared_memory(graph, found, streams)
     partner: dict[Item, Item] = {}
-    for pair in streams.pairs:
-        a, b = where.get(id(pair.writer.stmt)), where.get(id(pair.reader.stmt))
-        if a is None or b is None or a is b:
-            continue
-        if _belong_together(a, b, pair, streams):
-            cube, vector = (a, b) if pair.writer.core is Core.CUBE else (b, a)
-            if partner.setdefault(cube, vector) is not vector:
-                raise _several(cube, partner[cube], vector)
-        else:
-            graph.add_edge(a, b)
-    fused = {cube: _fused(cube, vector) for cube, vector in partner.items()}
-    names = {**{c: f for c, f in fused.items()}, **{v: fused[c] for c, v in partner.items()}}
-    graph = nx.relabel_nodes(graph, names)
+    for handover in streams.handovers:
+        together: list[tuple[Item, Item]] = []
+        for pair in handover.pairs:
+            a, b = where.get(id(pair.writer.stmt)), where.get(id(pair.reader.stmt))
+            if a is None or b is None or a is b:
+                continue
+            if _belong_together(a, b, pair, streams):
+                together.append((a, b))
+            else:
+                graph.add_edge(a, b)
+        for a, b in together:
+            if any((a is x) != (b is y) for x, y in together):
+                graph.add_edge(a, b)  # several loops take, or leave, the last of all rounds
+            else:
+                cube, vector = (a, b) if Core.CUBE in a.cores() else (b, a)
+                _join(partner, cube, vector)
+    for cube, vector in partner.items():
+        fused, renaming = _fused(cube, vector)
+        graph = nx.relabel_nodes(graph, {cube: fused, vector: fused})
+        streams = streams.renamed(renaming)
     graph.remove_edges_from(list(nx.selfloop_edges(graph)))
     try:
-        return list(nx.lexicographical_topological_sort(graph, key=lambda i: i.number))
+        ordered = list(nx.lexicographical_topological_sort(graph, key=lambda i: i.number))
     except nx.NetworkXUnfeasible:
         raise Circular from None
+    return ordered, streams
+
+
+def _join(partner: dict[Item, Item], cube: Item, vector: Item) -> None:
+    """Two loops become one, unless one of them belongs to a third."""
+    if partner.setdefault(cube, vector) is not vector:
+        raise _several(cube, partner[cube], vector)
+    other = next((c for c, v in partner.items() if v is vector and c is not cube), None)
+    if other is not None:
+        raise _several(vector, other, cube)
 
 
 def _in_core_order(graph: nx.DiGraph, found: Sequence[Item]) -> None:
@@ -180,36 +241,42 @@ def _rounds(loop: For) -> str:
     return print_expr(simplify(loop.stop - loop.start))
 
 
-def _several(cube: Item, one: Item, other: Item) -> KernelError:
+def _several(loop: Item, one: Item, other: Item) -> KernelError:
+    its, others = "the cube core", "the vector cores"
+    if Core.CUBE not in loop.cores():
+        its, others = others, its
     return KernelError(
         "handover-unclear",
-        f"this loop of the cube core hands values to and from two loops of the vector cores, in "
+        f"this loop of {its} hands values to and from two loops of {others}, in "
         f"lines {one.stmt.loc.line} and {other.stmt.loc.line}",
-        cube.stmt.loc,
+        loop.stmt.loc,
         "hand everything over in one loop, or divide this one",
     )
 
 
-def _fused(cube: Item, vector: Item) -> Item:
+def _fused(cube: Item, vector: Item) -> tuple[Item, Renaming]:
     """One loop for two that take the same rounds: the statements of the cube core, then the
-    vector cores'; what order they need is found inside."""
+    vector cores'; what order they need is found inside. And the names these have now."""
     x, y = cube.stmt, vector.stmt
     assert isinstance(x, For) and isinstance(y, For), "loops belong together"
     taken = {v.name for s in walk((x,)) for v in _defined(s)}
-    body = _renamed(y.body, y.var, x.var, taken)
+    body, changes = _renamed(y.body, y.var, x.var, taken)
+    stmts = {id(old): new for old, new in zip(walk(y.body), walk(body), strict=True)}
     own = cube.core if cube.core is not Core.EITHER else Core.EITHER
     parts = [*items(x.body, own), *items(body, vector.core)]
     stages = max(x.stages, y.stages)
     loop = replace(x, body=closed(parts), stages=stages, kind=x.kind if x.stages else y.kind)
-    return Item(loop, Core.EITHER, min(cube.number, vector.number))
+    fused = Item(loop, Core.EITHER, min(cube.number, vector.number))
+    return fused, Renaming(changes, stmts)
 
 
 def _defined(stmt: Stmt) -> tuple[Var, ...]:
     return (stmt.var,) if isinstance(stmt, (For, Let)) else ()
 
 
-def _renamed(body: Body, old: Var, new: Var, taken: set[str]) -> Body:
-    """The body with another loop variable, and other names for what the other loop names too."""
+def _renamed(body: Body, old: Var, new: Var, taken: set[str]) -> tuple[Body, dict[Var, Expr]]:
+    """The body with another loop variable, and other names for what the other loop names too; and
+    what has become of the names."""
     changes: dict[Var, Expr] = {old: new}
     for s in walk(body):
         for var in _defined(s):
@@ -228,7 +295,7 @@ def _renamed(body: Body, old: Var, new: Var, taken: set[str]) -> Body:
                 return replace(stmt, var=name)
         return stmt
 
-    return rewrite(map_expressions(body, lambda e: substitute(e, changes)), definition)
+    return rewrite(map_expressions(body, lambda e: substitute(e, changes)), definition), changes
 
 
 __all__ = ["Circular", "Streams", "merged"]
