@@ -5,6 +5,7 @@ A tensor is a handover by its use, whatever it is called: one core writes it, th
 and the text cannot mean what it says from top to bottom, because the reader stands before the
 writer, or because one loop writes the same bytes in every round and another one reads them
 (language.md, section 11.3). Then the n-th access of one core goes with the n-th of the other.
+The workspace of a copy between the cores is none: both halves stand where the text means them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 
 from tile_ir import Buffer, Core, For, KernelError
 from tile_ir.expr import Expr, Var
+from tile_ir.regions_apart import apart
 from tile_passes.streams.items import GmAccess, mentions, same_run
 
 
@@ -47,8 +49,8 @@ def find_handovers(found: Sequence[GmAccess], values: Mapping[Var, Expr]) -> lis
     for buffer, its in by_buffer.items():
         writers = [a for a in its if a.writes]
         readers = [a for a in its if not a.writes]
-        taken = [r for r in readers if any(w.core is not r.core for w in writers)]
-        if not taken:
+        taken = [r for r in readers if any(_takes(r, w) for w in writers)]
+        if not taken or _of_one_copy(buffer, its):
             continue
         first = its.index(taken[0])
         early = not any(a.writes for a in its[:first])
@@ -56,7 +58,7 @@ def find_handovers(found: Sequence[GmAccess], values: Mapping[Var, Expr]) -> lis
             _same_bytes_each_round(w, r, values)
             for w in writers
             for r in taken
-            if w.core is not r.core and w.path and r.path
+            if _takes(r, w) and w.path and r.path
         ):
             pairs = _pairs(its)
             if pairs is not None:
@@ -64,6 +66,19 @@ def find_handovers(found: Sequence[GmAccess], values: Mapping[Var, Expr]) -> lis
             elif not early:
                 raise _unpaired(its)
     return result
+
+
+def _of_one_copy(buffer: Buffer, its: Sequence[GmAccess]) -> bool:
+    """Whether a tensor was made for one copy: all that is done to it comes from the place in the
+    source that it comes from itself."""
+    return all(a.stmt.loc == buffer.loc for a in its)
+
+
+def _takes(reader: GmAccess, writer: GmAccess) -> bool:
+    """Whether one core may read a byte that another one writes."""
+    if writer.core is reader.core:
+        return False
+    return not apart(writer.region, reader.region, (), {})
 
 
 def _same_bytes_each_round(writer: GmAccess, reader: GmAccess, values: Mapping[Var, Expr]) -> bool:
