@@ -52,13 +52,13 @@ def check_across(func: Func) -> list[Diagnostic]:
     if brief is not None and not brief.growing and not brief.errors():
         return brief.all()
     short = proof.attempt(SHORT, reduced=True) if brief is None or brief.growing else brief
-    if short is not None and not short.all():
-        return []
+    if short is not None and short.proved():
+        return short.all()
     if short is not None and short.growing:
         # What rises in few rounds may come to an end in many.
         long = proof.attempt(LONG, reduced=True, depth=Depth.LONG)
-        if long is not None and not long.all():
-            return []
+        if long is not None and long.proved():
+            return long.all()
     # What was found in fewer rounds than there are may be due to that.
     confirmed = proof.attempt(CONFIRM) if short is not None else None
     for found in (confirmed, short, brief):
@@ -80,6 +80,9 @@ class _Proof:
         self.shape = shape_of(streams)
         names = {p for p in func.params if isinstance(p, Var)} | {func.launch.block, *func.symbols}
         self.accesses = Accesses(self.known, Samples(names, self.known), self.shape.period)
+        for site in (x for s in streams for found in s.sites.values() for x in found):
+            for buffer in site.written():
+                self.accesses.writers.setdefault(buffer, []).append(site)
         self.partly = self.no_findings()
 
     def no_findings(self) -> Findings:

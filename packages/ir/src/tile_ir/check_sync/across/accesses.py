@@ -12,12 +12,14 @@ from tile_ir.check_sync.across.choices import Path, normal_form
 from tile_ir.check_sync.across.clocks import WIDTH, Clock
 from tile_ir.check_sync.across.samples import Guard, Samples, meet_somewhere
 from tile_ir.check_sync.across.streams import Site, conflict
-from tile_ir.check_sync.across.values import Key, Values
+from tile_ir.check_sync.across.values import WRITTEN, Key, Values
 from tile_ir.check_sync.loops import moduli_of
-from tile_ir.expr import Binary, Expr, Var, constant_value, walk
-from tile_ir.nodes import Region, Slice
+from tile_ir.check_sync.state import S
+from tile_ir.expr import Binary, Expr, Load, Var, constant_value, walk
+from tile_ir.nodes import Buffer, Region, Slice
+from tile_ir.printer import print_expr
 from tile_ir.regions_apart import apart
-from tile_ir.touched_bytes import Touch
+from tile_ir.touched_bytes import Touch, element
 from tile_ir.walk import Ranges
 
 
@@ -78,9 +80,49 @@ class Accesses:
     tries: dict[tuple[Site, Site], int] = field(default_factory=dict)
     regions: dict[tuple[Site, Key], tuple[Region, ...]] = field(default_factory=dict)
     met: dict[tuple[Site, Key | None, Site, Key | None], int | None] = field(default_factory=dict)
+    writers: dict[Buffer, list[Site]] = field(default_factory=dict)
+    hit: dict[tuple[Site, Key, Load], bool] = field(default_factory=dict)
+    versions: dict[tuple[Load, tuple[tuple[int, int, int], ...]], Var] = field(default_factory=dict)
 
     def begin(self) -> None:
-        self.done, self.skipped = {}, set()
+        self.done, self.skipped, self.versions = {}, set(), {}
+
+    def element(self, load: Load, core: int, seen: Clock, path: Path) -> Expr | None:
+        """What a core reads that has `seen` so much, as a name for it: the same on all cores that
+        have seen the same, since whatever is written there comes before, or after, each of them.
+        None where something written is not surely seen."""
+        behind: list[tuple[int, int, int]] = []
+        for site in self.writers.get(load.buffer, ()):
+            if not self.skipped.isdisjoint(site.loops):
+                return None
+            own = site.core == core and site.pipe == S
+            over = seen[site.core * WIDTH + site.pipe]
+            for done in self.done.get(site, ()):
+                if self._hits(site, done, load, path):
+                    if done.number > over and not own:
+                        return None
+                    behind.append((site.core, site.pipe, done.number))
+        if not behind:
+            return load
+        at = (load, tuple(behind))
+        if at not in self.versions:
+            name = f"{print_expr(load)}{WRITTEN}{len(self.versions)}"
+            self.versions[at] = Var(name, load.dtype)
+        return self.versions[at]
+
+    def _hits(self, site: Site, done: Done, load: Load, path: Path) -> bool:
+        """Whether an execution of a site may write an element."""
+        if done.key is not None and (site, done.key, load) in self.hit:
+            return self.hit[site, done.key, load]
+        path.proofs += 1
+        place, known = element(load.buffer, load.indices), {**self.known, **site.known}
+        found = any(
+            t.writes and r.buffer is load.buffer and not apart(r, place, _EVERYTHING, known)
+            for t, r in zip(site.touches, done.regions, strict=True)
+        )
+        if done.key is not None:
+            self.hit[site, done.key, load] = found
+        return found
 
     def execute(
         self,
@@ -205,12 +247,18 @@ class Accesses:
 
 def _exclude_each_other(one: Iterable[Guard], two: Iterable[Guard]) -> bool:
     """Whether no run fulfils both: a condition that holds for one does not for the other."""
-    held = {key: truth is direct for c, truth in one for key, direct in (normal_form(c),)}
-    return any(
-        held.get(key, truth is direct) != (truth is direct)
-        for c, truth in two
-        for key, direct in (normal_form(c),)
-    )
+    guards = tuple(one)
+    return any(told_by(guards, c) is (not truth) for c, truth in two)
+
+
+def told_by(guards: Iterable[Guard], condition: Expr) -> bool | None:
+    """What a condition is where others hold or do not: those that are the same, or its contrary."""
+    key, direct = normal_form(condition)
+    for c, truth in guards:
+        other, way = normal_form(c)
+        if other == key:
+            return (truth is way) is direct
+    return None
 
 
 def _steps(offset: Expr, loops: list[Var], period: int) -> tuple[int, ...] | None:
@@ -233,4 +281,4 @@ def _comes_back(atom: Expr, loops: list[Var], period: int) -> bool:
     return not any(period % m for v in loops for m in moduli_of(atom, v))
 
 
-__all__ = ["Accesses", "Meeting"]
+__all__ = ["Accesses", "Meeting", "told_by"]

@@ -3,13 +3,14 @@ parameters and data decide. The same expression has the same answer on every cor
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 
 from tile_ir.bounds import Interval, linear_form, simplify
-from tile_ir.check_sync.across.values import is_unknown
+from tile_ir.check_sync.across.values import WRITTEN, is_made, is_unknown
 from tile_ir.check_sync.conditions import at_least, decide
 from tile_ir.check_sync.remainders import MOST_REMAINDERS, divided
 from tile_ir.expr import Binary, Const, Expr, Load, Unary, Var, constant_value, equal, walk
@@ -111,7 +112,7 @@ class Path:
 
     def says(self) -> str:
         """The way in words; empty if there is only one."""
-        found = dict.fromkeys(c.says() for c in self.choices if not is_unknown(c.key))
+        found = dict.fromkeys(_in_words(c.says()) for c in self.choices if not is_unknown(c.key))
         if not self.is_certain():
             found["cores may decide differently"] = None
         return ", ".join(found)
@@ -240,10 +241,14 @@ class Path:
         return None
 
     def _add(self, choice: Choice) -> None:
-        self.choices.append(choice)
+        if choice.solved is None:
+            self.choices.append(choice)
+            self._settle()
+            return
+        # What was asked before is asked again in terms of the value: that comes first.
+        self.choices = [*(c for c in self.choices if c.solved is not None), choice]
         self._settle()
-        if choice.solved is not None:
-            raise Again
+        raise Again
 
 
 @lru_cache(maxsize=8192)
@@ -287,13 +292,18 @@ def _readable(key: Expr) -> str:
     return print_expr(key)
 
 
+def _in_words(text: str) -> str:
+    """Without the number of what was written."""
+    return re.sub(rf"%(\$[^`]*?){WRITTEN}\d+", r"\1 as written", text)
+
+
 def _variable(trips: Expr) -> tuple[Var, int, int] | None:
     """`factor * var + shift` with a factor of one or minus one."""
     terms, shift = linear_form(trips)
     if len(terms) != 1:
         return None
     ((var, factor),) = terms.items()
-    if not isinstance(var, Var) or factor not in (1, -1) or is_unknown(var):
+    if not isinstance(var, Var) or factor not in (1, -1) or is_made(var):
         return None
     return var, factor, shift
 

@@ -38,6 +38,11 @@ class Findings:
     def errors(self) -> bool:
         return any(d.severity == "error" for d in self.all())
 
+    def proved(self) -> bool:
+        """Whether nothing is left to chance, and no more rounds would change that: a store that
+        both vector cores repeat is waste, and no question of how often loops run."""
+        return not self.growing and all(d.slug == "redundant-store" for d in self.all())
+
     def full(self) -> bool:
         return len(self.found) + len(self.unsure) >= MOST_FINDINGS
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tile_ir.check_sync.across.accesses import Accesses
+from tile_ir.check_sync.across.accesses import Accesses, told_by
 from tile_ir.check_sync.across.choices import Path
-from tile_ir.check_sync.across.clocks import CoreClocks, joined
+from tile_ir.check_sync.across.clocks import Clock, CoreClocks, joined
 from tile_ir.check_sync.across.counted_while import rounds_left
 from tile_ir.check_sync.across.counters import MOST, Counters
 from tile_ir.check_sync.across.findings import Findings
@@ -23,11 +23,11 @@ from tile_ir.check_sync.across.shape import Shape
 from tile_ir.check_sync.across.streams import CROSS, NAMES, Stream
 from tile_ir.check_sync.across.values import Values
 from tile_ir.check_sync.loops import FLAGS
-from tile_ir.check_sync.state import NUMBER
-from tile_ir.expr import Expr, constant_value
+from tile_ir.check_sync.state import NUMBER, S
+from tile_ir.expr import Expr, Load, constant_value
 from tile_ir.machine import Memory, Pipe
-from tile_ir.nodes import Body, Break, For, If, Let, Op, Store, While
-from tile_ir.opdef import Effect, pipe_of
+from tile_ir.nodes import Body, Break, Buffer, For, If, Let, Op, Store, While
+from tile_ir.opdef import Effect, accesses, pipe_of
 from tile_ir.printer import print_expr
 from tile_ir.walk import walk as walk_statements
 
@@ -74,7 +74,10 @@ class CoreRun:
         self.number: int | None = None
         self.met = False
         self.guards: tuple[Guard, ...] = ()
+        # For each tensor, what had come before its lines were last dropped from the data cache.
+        self.refreshed: dict[Buffer, Clock] = {}
         values.begin({**block.path.given(), **stream.given})
+        values.read = self.read
 
     def run(self) -> Generator[None]:
         yield from self.body(self.stream.body)
@@ -111,6 +114,11 @@ class CoreRun:
                     return True
         return False
 
+    def read(self, load: Load) -> Expr | None:
+        """The value of an element of gm that the kernel changes."""
+        seen = self.refreshed.get(load.buffer) or [0] * len(self.clocks.known[S])
+        return self.block.accesses.element(load, self.core, seen, self.block.path)
+
     # Synchronisation -----------------------------------------------------------------------------
 
     def order(self, op: Op) -> None:
@@ -132,6 +140,9 @@ class CoreRun:
                 self.clocks.barrier_all()
             else:
                 self.clocks.barrier(NUMBER[pipe])
+        elif effect is Effect.CACHE:
+            for region, _ in accesses(op):
+                self.refreshed[region.buffer] = self.clocks.before(S)
 
     def cross(self, op: Op) -> Generator[None]:
         if op.opdef.effect is Effect.SYNC_ALL:
@@ -165,6 +176,8 @@ class CoreRun:
     def branch(self, stmt: If) -> Steps:
         condition = self.values.value(stmt.condition)
         truth = self.block.path.truth(condition)
+        if truth is None:
+            truth = told_by(self.guards, condition)
         if truth is None and self.block.shape.signals(stmt):
             truth = self.block.path.choose(condition, stmt.condition)
         if truth is not None:
@@ -238,7 +251,6 @@ class CoreRun:
             yield from self.body(loop.body)
             self.clocks.meet(self.clocks.past(before))
             self.values.meet(scalars)
-
 
     def counted(self, loop: While) -> Generator[None]:
         """A `while` with signals: condition by condition, or so many rounds as are left from where

@@ -3,7 +3,7 @@ cores, accesses to gm that may meet those of another stream, and what orders the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tile_ir.bounds import EVERYTHING, interval
@@ -52,6 +52,9 @@ class Site:
     known: Ranges
     partners: list[Site] = field(default_factory=list)
 
+    def written(self) -> frozenset[Buffer]:
+        return frozenset(t.region.buffer for t in self.touches if t.writes)
+
 
 @dataclass(frozen=True, slots=True)
 class Stream:
@@ -85,18 +88,31 @@ def streams_of(func: Func) -> tuple[Stream, ...]:
     }
     sites = {c: list(_sites(c, body, known, given[c])) for c, body in sorted(whole.items())}
     _pair(sites, frozenset(known))
+    asked = _elements_asked(whole.values())
     result = []
     for core, body in sorted(whole.items()):
         of_stmt: dict[int, tuple[Site, ...]] = {}
         for site in sites[core]:
-            if site.partners:
+            if site.partners or not asked.isdisjoint(site.written()):
                 of_stmt[id(site.stmt)] = (*of_stmt.get(id(site.stmt), ()), site)
-        result.append(
-            Stream(core, _pruned(body, frozenset(of_stmt)), given[core], of_stmt, bool(of_stmt))
-        )
+        pairs = any(site.partners for found in of_stmt.values() for site in found)
+        left = _pruned(body, frozenset(of_stmt))
+        result.append(Stream(core, left, given[core], of_stmt, pairs))
     if any(s.pairs or signals(s) for s in result):
         return tuple(result)
     return ()
+
+
+def _elements_asked(whole: Iterable[Body]) -> frozenset[Buffer]:
+    """The tensors of which the scalar units read elements: what is written there may decide how
+    cores go on."""
+    return frozenset(
+        x.buffer
+        for body in whole
+        for stmt in walk_statements(body)
+        for x in loads(stmt)
+        if x.buffer.memory is Memory.GM
+    )
 
 
 def signals(stream: Stream) -> bool:
@@ -221,7 +237,8 @@ def _kept(
             case Store(buffer=buffer):
                 keep = buffer in needed or id(stmt) in essential
             case Op():
-                keep = stmt.opdef.effect in SYNC | CROSS or id(stmt) in essential
+                effect = stmt.opdef.effect
+                keep = effect in SYNC | CROSS or effect is Effect.CACHE or id(stmt) in essential
             case Break():
                 keep = around
             case If(then=then, orelse=orelse):

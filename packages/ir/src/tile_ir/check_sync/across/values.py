@@ -3,7 +3,7 @@ what scalar variables hold. Everything else is a name that means the same on all
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tile_ir.bounds import simplify
@@ -11,8 +11,9 @@ from tile_ir.expr import Const, Expr, Load, Var, rebuild, walk
 from tile_ir.machine import Memory
 from tile_ir.nodes import Buffer
 
-# In the name of a value that nobody can tell; no user's name has it.
-UNKNOWN = "?"
+# In the name of a value that nobody can tell, and of one that the kernel has written to gm; no
+# user's name has them.
+UNKNOWN, WRITTEN = "?", "@"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,8 @@ Key = tuple[int, ...]
 
 
 class Values:
-    """Bindings of one core. Values are numbered, so that what follows from them is found again."""
+    """Bindings of one core. Values are numbered, so that what follows from them is found again.
+    `read` gives the value of an element of gm that the kernel changes, if it is known."""
 
     def __init__(self, name: str, written: frozenset[Buffer]) -> None:
         self.name = name
@@ -36,6 +38,7 @@ class Values:
         self.bound: dict[Var, Expr] = {}
         self.scalars: dict[Buffer, Expr] = {}
         self.unknowns = 0
+        self.read: Callable[[Load], Expr | None] = lambda load: None
         self._numbers: dict[Expr, int] = {}
         self._bound: dict[Var, int] = {}
         self._scalars: dict[Buffer, int] = {}
@@ -114,8 +117,16 @@ class Values:
                         self.forget(buffer)
                     return self.scalars[buffer]
                 if self._changes(buffer):
-                    return self.unknown(buffer)
+                    found = self._element(expr)
+                    return self.unknown(buffer) if found is None else found
         return rebuild(expr, self._put_in)
+
+    def _element(self, load: Load) -> Expr | None:
+        if load.buffer.memory is not Memory.GM:
+            return None
+        at = rebuild(load, lambda e: simplify(self._put_in(e)))
+        assert isinstance(at, Load), "an element stays one"
+        return None if any(is_unknown(e) for e in at.indices) else self.read(at)
 
     def _changes(self, buffer: Buffer) -> bool:
         return buffer.memory is not Memory.GM or buffer in self.written
@@ -144,4 +155,9 @@ def is_unknown(expr: Expr) -> bool:
     return any(isinstance(e, Var) and UNKNOWN in e.name for e in walk(expr))
 
 
-__all__ = ["Key", "Values", "is_unknown"]
+def is_made(var: Var) -> bool:
+    """Whether a name is none of the kernel's, but that of a value it computes."""
+    return UNKNOWN in var.name or WRITTEN in var.name
+
+
+__all__ = ["WRITTEN", "Key", "Values", "is_made", "is_unknown"]
