@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tile_ir import Automatic, Core, For, Func, IRError, Phase, Target
 from tile_ir.bounds import interval
 from tile_ir.walk import Ranges, launch_ranges
-from tile_passes.cross.blocks import Block, build_blocks
+from tile_passes.cross.blocks import Block, breaking_places, build_blocks
 from tile_passes.cross.completion import examine
 from tile_passes.cross.dependences import Dependence, find_dependences
 from tile_passes.cross.flag_ids import flag_ids
@@ -103,12 +103,25 @@ def _throttles(signals: Sequence[Signal], known: Ranges) -> list[Signal]:
         if block is None or _most_rounds(block, known) * max(1, s.ahead) <= AHEAD:
             continue
         back = [r for r in (*signals, *result.values()) if r.source is s.sink]
-        if any(r.sink is s.source and r.block is block for r in back):
+        held = [r for r in back if r.sink is s.source and r.block is block]
+        if any(not _left_out(r, s, block) for r in held):
             continue
         credit = throttle(s, AHEAD)
         if result.setdefault((s.source, s.sink, block), credit) is credit:
             waiting.append(credit)
     return list(result.values())
+
+
+def _left_out(back: Signal, signal: Signal, block: Block) -> bool:
+    """Whether a round of a loop that begins again and again may give a signal and break before the
+    signal back: no number of such rounds is held back."""
+    if not any(outer.is_loop for outer, _ in block.chain() if outer is not block):
+        return False
+    for place in breaking_places(block):
+        passed = signal.block is not block or signal.after < place or signal.before <= place
+        if passed and not (back.after < place or back.before <= place):
+            return True
+    return False
 
 
 def _most_rounds(block: Block, known: Ranges) -> float:

@@ -14,7 +14,7 @@ from tile_ir import Core, For, Func, If, Op, Pipe, Store
 from tile_ir.expr import Expr, Load, Var
 from tile_ir.expr import walk as walk_expr
 from tile_ir.machine import Memory
-from tile_ir.nodes import Let, Region, Stmt, While
+from tile_ir.nodes import Break, Let, Region, Stmt, While
 from tile_ir.opdef import accesses, core_of, pipe_of
 from tile_ir.touched_bytes import element
 from tile_ir.walk import bodies, expressions, loads
@@ -83,6 +83,18 @@ class Block:
                 yield self.leaves[number]
             for inner in self.inner.get(number, ()):
                 yield from inner.all_leaves()
+
+
+def breaking_places(loop: Block) -> Iterator[int]:
+    """The places of a loop's body at which it may be left."""
+
+    def breaks(block: Block, place: int) -> bool:
+        inner = (b for b in block.inner.get(place, ()) if not b.is_loop)
+        return isinstance(block.items[place].stmt, Break) or any(
+            breaks(b, n) for b in inner for n in range(len(b.items))
+        )
+
+    return (place for place in range(len(loop.items)) if breaks(loop, place))
 
 
 def build_blocks(func: Func) -> Block:

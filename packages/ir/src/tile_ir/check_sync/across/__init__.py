@@ -54,13 +54,16 @@ def check_across(func: Func) -> list[Diagnostic]:
     short = proof.attempt(SHORT, reduced=True) if brief is None or brief.growing else brief
     if short is not None and short.proved():
         return short.all()
+    depth = Depth.SHORT
     if short is not None and short.growing:
-        # What rises in few rounds may come to an end in many.
+        # What rises in few rounds may come to an end in many, or pass what a counter holds.
         long = proof.attempt(LONG, reduced=True, depth=Depth.LONG)
         if long is not None and long.proved():
             return long.all()
+        if long is not None and long.errors():
+            depth = Depth.LONG
     # What was found in fewer rounds than there are may be due to that.
-    confirmed = proof.attempt(CONFIRM) if short is not None else None
+    confirmed = proof.attempt(CONFIRM, depth=depth) if short is not None else None
     for found in (confirmed, short, brief):
         if found is not None:
             return found.all()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 
-from tile_ir.bounds import Interval, linear_form, simplify
+from tile_ir.bounds import INF, Interval, linear_form, simplify
 from tile_ir.check_sync.across.values import WRITTEN, is_made, is_unknown
 from tile_ir.check_sync.conditions import at_least, decide
 from tile_ir.check_sync.remainders import MOST_REMAINDERS, divided
@@ -31,7 +31,8 @@ class Again(Exception):
 @dataclass(slots=True)
 class Choice:
     """One question and its answers. `text` says it for people; `facts` is what is not negative
-    with each answer, and `solved` the variable it fixes. `most` is what it may be at most."""
+    with each answer, and `solved` the variable it fixes. `most` is what it may be at most, and up
+    to `few` it is tried whatever other numbers are."""
 
     key: Expr
     options: tuple[int, ...]
@@ -40,6 +41,7 @@ class Choice:
     solved: tuple[Var, tuple[Expr, ...]] | None = None
     asked: Expr | None = None
     most: float = 0
+    few: float = INF
     at: int = 0
 
     @property
@@ -128,8 +130,9 @@ class Path:
         high = -at_least(simplify(-expr), self.known, facts)
         return Interval(low, high)
 
-    def count(self, trips: Expr, text: Expr, tried: Iterable[int]) -> int:
-        """How often a loop runs; one of `tried` where nothing says."""
+    def count(self, trips: Expr, text: Expr, tried: Iterable[int], few: float) -> int:
+        """How often a loop runs; one of `tried` where nothing says. More than `few` rounds are
+        tried for one number at a time: what rises, rises by itself."""
         number = constant_value(trips)
         if number is not None:
             return max(0, number)
@@ -147,8 +150,11 @@ class Path:
             options = [int(low + i) for i in range(3) if low + i <= span.high]
         elif span.low < 0 and _variable(trips) is not None:
             options.append(-1)  # no iteration either, but another value
+        if any(c.counts and c.answer > c.few for c in self.choices):
+            options = [n for n in options if n <= few] or options
         solved = _solved(trips, options)
-        self._add(Choice(trips, tuple(options), print_expr(text), True, solved, most=span.high))
+        said = print_expr(text)
+        self._add(Choice(trips, tuple(options), said, True, solved, most=span.high, few=few))
         return max(0, options[0])
 
     def truth(self, condition: Expr) -> bool | None:

@@ -33,7 +33,10 @@ class Findings:
 
     def all(self) -> list[Diagnostic]:
         unsure = [d for key, d in self.unsure.items() if key not in self.found]
-        return [*self.found.values(), *unsure]
+        passed = any(d.slug == "cross-flag-overflow" for d in self.found.values())
+        # What rises does no harm but to pass the limit, which is said where it does.
+        surely = [d for key, d in self.found.items() if not (passed and key[0] == "rises")]
+        return [*surely, *unsure]
 
     def errors(self) -> bool:
         return any(d.severity == "error" for d in self.all())
@@ -169,7 +172,7 @@ class Findings:
 
     def rises(self, loop: Stmt) -> None:
         self.growing = True
-        self.unproved(
+        self.found["rises", loop.loc] = _unproved(
             loop.loc,
             "a counter rises with every round of this loop",
             "let the core that waits answer by a flag of its own",

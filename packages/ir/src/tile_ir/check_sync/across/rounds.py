@@ -88,10 +88,12 @@ class Rounds:
         """After so many rounds slots and ids are the same again."""
         if isinstance(self.loop, While):
             return 1
-        found = 1
-        for m in self.moduli:
-            found = math.lcm(found, m) if math.lcm(found, m) <= MOST_PHASES else found
-        return found
+        return common(self.moduli)
+
+    @cached_property
+    def phases(self) -> int:
+        """After so many rounds ways and ids are the same again, and with them what counters do."""
+        return common(self.choosing)
 
     @cached_property
     def moduli(self) -> list[int]:
@@ -111,17 +113,18 @@ class Rounds:
         ways = (e for s, e in self.asked if not isinstance(s, Op))
         return sorted({m for e in (*ids, *ways) for m in moduli_of(e, var)})
 
-    def tried(self, depth: Depth, period: int) -> Iterable[int]:
+    def tried(self, depth: Depth, phases: int) -> Iterable[int]:
         """Numbers of rounds that stand for all others; without those that overflow a counter where
-        `depth` says so. `period` is that of all loops."""
+        `depth` says so. `phases` are those of all loops."""
         small = min(max(4, self.period + 2), MOST_SMALL)
         if depth is Depth.BRIEF and self.signals:
-            small = 2 * period + 4  # enough to see what rises, in a loop of fewer rounds too
+            # Enough to see what rises, in a loop of fewer rounds too, and to meet every slot again.
+            small = max(2 * phases + 4, *(m + 2 for m in self.moduli), 0)
         yield from (2, 1, 0)
         yield from range(3, small)
         if self.overflows(depth):
             first = max(MANY, small)
-            yield from range(first, first + self.period)
+            yield from range(first, first + self.phases)
         elif self.period > 1 and small <= self.period:
             yield from range(small, small + self.period)
 
@@ -176,9 +179,17 @@ class Rounds:
         return True
 
 
+def common(moduli: Iterable[int]) -> int:
+    """After how many rounds all of them are the same again; without those that take too many."""
+    found = 1
+    for m in moduli:
+        found = math.lcm(found, m) if math.lcm(found, m) <= MOST_PHASES else found
+    return found
+
+
 def _both_ends(first: int, skipped: int, count: int) -> Iterator[int]:
     yield from range(first)
     yield from range(first + skipped, count)
 
 
-__all__ = ["MANY", "MOST_PHASES", "Depth", "Rounds"]
+__all__ = ["MANY", "Depth", "Rounds", "common"]

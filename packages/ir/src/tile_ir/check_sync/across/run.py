@@ -201,7 +201,9 @@ class CoreRun:
         start = self.values.value(loop.start)
         trips = self.values.value(rounds.trips)
         path = self.block.path
-        count = path.count(trips, rounds.trips, rounds.tried(self.block.depth, shape.period))
+        tried = shape.tried(rounds.trips, self.block.depth)
+        few = shape.few(rounds.trips, self.block.depth)
+        count = path.count(trips, rounds.trips, tried, few)
         turns: Sequence[int] = range(count)
         if self.block.reduced:
             turns = tuple(rounds.of(count, self.values, path.known, self.block.depth, shape.period))
@@ -223,7 +225,7 @@ class CoreRun:
         often a loop runs in the end is open where it was `chosen`."""
         path = self.block.path
         rounds = self.block.shape.of(loop)
-        step = rounds.period
+        step = rounds.phases
         depth = self.block.depth
         if depth is Depth.SHORT and rounds.innermost:
             return
@@ -255,7 +257,7 @@ class CoreRun:
     def counted(self, loop: While) -> Generator[None]:
         """A `while` with signals: condition by condition, or so many rounds as are left from where
         a condition is open."""
-        path, rounds = self.block.path, self.block.shape.of(loop)
+        path = self.block.path
         count: int | None = None
         held: list[int] = []
         while count is None or len(held) < count:
@@ -264,8 +266,10 @@ class CoreRun:
                 if truth is False:
                     break
                 if truth is None:
-                    tried = rounds.tried(self.block.depth, self.block.shape.period)
-                    count = len(held) + path.count(self.left(loop), loop.condition, tried)
+                    shape, depth = self.block.shape, self.block.depth
+                    tried = shape.tried(loop.condition, depth)
+                    few = shape.few(loop.condition, depth)
+                    count = len(held) + path.count(self.left(loop), loop.condition, tried, few)
                     continue
             self.block.budget.spend(path)
             if (yield from self.body(loop.body)):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tile_ir.check_sync.across.rounds import MOST_PHASES, Rounds
+from tile_ir.check_sync.across.rounds import Depth, Rounds, common
 from tile_ir.check_sync.across.streams import CROSS, Stream
 from tile_ir.expr import Expr, Var, walk
 from tile_ir.nodes import Break, For, If, Let, Op, While
@@ -15,12 +15,16 @@ from tile_ir.walk import walk as walk_statements
 
 @dataclass(slots=True)
 class Shape:
-    """`period` is after how many rounds the loops of all streams are the same; `defined` has what
-    variables are made of."""
+    """`period` is after how many rounds the loops of all streams are the same, `phases` after how
+    many they take the same ways; `defined` has what variables are made of, and `deciding` those
+    that branches depend on."""
 
     period: int
+    phases: int
     defined: dict[Var, tuple[Expr, ...]] = field(default_factory=dict)
     rounds: dict[int, Rounds] = field(default_factory=dict)
+    bounds: list[tuple[Rounds, frozenset[Var]]] = field(default_factory=list)
+    deciding: set[Var] = field(default_factory=set)
     signalling: dict[int, bool] = field(default_factory=dict)
 
     def of(self, loop: For | While) -> Rounds:
@@ -28,6 +32,21 @@ class Shape:
         if found is None:
             found = self.rounds[id(loop)] = Rounds(loop)
         return found
+
+    def tried(self, trips: Expr, depth: Depth) -> Iterable[int]:
+        """Numbers of rounds that stand for all others, in every loop that depends on the same
+        variables: whichever asks first decides for all of them."""
+        mine = self.behind(trips)
+        its = (r.tried(depth, self.phases) for r, others in self.bounds if others & mine)
+        return dict.fromkeys(n for numbers in its for n in numbers)
+
+    def few(self, trips: Expr, depth: Depth) -> float:
+        """Up to so many rounds are tried with so many of all other loops: all ways and ids are met
+        again. There is no such number where branches depend on it, or where nested loops have to
+        overflow a counter together."""
+        if depth is Depth.LONG or self.behind(trips) & self.deciding:
+            return math.inf
+        return self.phases + 1
 
     def behind(self, expr: Expr) -> frozenset[Var]:
         """The variables an expression depends on, those of definitions and bounds included."""
@@ -52,17 +71,26 @@ class Shape:
 
 def shape_of(streams: Iterable[Stream]) -> Shape:
     """Nothing of loops and branches is known yet."""
-    period = 1
+    loops: list[tuple[Rounds, Expr]] = []
+    asked: list[Expr] = []
     defined: dict[Var, tuple[Expr, ...]] = {}
     for stream in streams:
         for stmt in walk_statements(stream.body):
-            if isinstance(stmt, Let):
-                defined[stmt.var] = (stmt.value,)
-            if isinstance(stmt, For):
-                defined[stmt.var] = stmt.start, stmt.stop
-                both = math.lcm(period, Rounds(stmt).period)
-                period = both if both <= MOST_PHASES else period
-    return Shape(period, defined)
+            match stmt:
+                case Let():
+                    defined[stmt.var] = (stmt.value,)
+                case For():
+                    defined[stmt.var] = stmt.start, stmt.stop
+                    loops.append((Rounds(stmt), stmt.stop - stmt.start))
+                case If():
+                    asked.append(stmt.condition)
+                case While():
+                    loops.append((Rounds(stmt), stmt.condition))
+    period, phases = common(r.period for r, _ in loops), common(r.phases for r, _ in loops)
+    shape = Shape(period, phases, defined)
+    shape.bounds += [(r, shape.behind(bound)) for r, bound in loops]
+    shape.deciding.update(*(shape.behind(condition) for condition in asked))
+    return shape
 
 
 __all__ = ["Shape", "shape_of"]
