@@ -33,7 +33,7 @@ from tile_ir.walk import walk as walk_statements
 # Statements run at most: with every round of every loop; with just enough rounds of long loops to
 # see that nothing changes; with enough to overflow a counter in the innermost loops, then in all;
 # and with all rounds again, to confirm what was found in fewer.
-WHOLE, BRIEF, SHORT, LONG, CONFIRM = 8_000, 40_000, 40_000, 80_000, 40_000
+WHOLE, BRIEF, SHORT, LONG, CONFIRM = 8_000, 80_000, 60_000, 80_000, 40_000
 MOST_WAYS = 400
 
 

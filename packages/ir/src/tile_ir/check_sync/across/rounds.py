@@ -17,7 +17,7 @@ from tile_ir.expr import Expr, Load, Var, walk
 from tile_ir.machine import Memory
 from tile_ir.nodes import For, If, Let, Op, Stmt, Store, While
 from tile_ir.touched_bytes import resolved
-from tile_ir.walk import Ranges, expressions
+from tile_ir.walk import Ranges, expressions, loads
 from tile_ir.walk import walk as walk_statements
 
 # Rounds that overflow a counter which nothing holds back.
@@ -157,6 +157,8 @@ class Rounds:
             return False
         if any(isinstance(s, Store) and s.buffer.memory is Memory.VAR for s in self.inside):
             return False
+        if any(load.buffer in values.written for s in self.inside for load in loads(s)):
+            return False  # each round may find something else
         var, start = self.loop.var, values.value(self.loop.start)
         turn = Var(f"{var.name}#", var.dtype)
         for stmt, stated in self.asked:

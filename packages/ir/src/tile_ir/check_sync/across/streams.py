@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from tile_ir.bounds import EVERYTHING, interval
 from tile_ir.check_sync.loops import SYNC
-from tile_ir.check_sync.state import NUMBER, S
+from tile_ir.check_sync.state import NUMBER, PIPES, S
 from tile_ir.expr import Const, Expr, Load, Var, walk
-from tile_ir.machine import Core, Memory
+from tile_ir.machine import Core, Memory, Pipe
 from tile_ir.nodes import (
     Body,
     Break,
@@ -96,7 +96,7 @@ def streams_of(func: Func) -> tuple[Stream, ...]:
             if site.partners or not asked.isdisjoint(site.written()):
                 of_stmt[id(site.stmt)] = (*of_stmt.get(id(site.stmt), ()), site)
         pairs = any(site.partners for found in of_stmt.values() for site in found)
-        left = _pruned(body, frozenset(of_stmt))
+        left = _pruned(body, frozenset(of_stmt), _waits_for_nothing(body, of_stmt.values()))
         result.append(Stream(core, left, given[core], of_stmt, pairs))
     if any(s.pairs or signals(s) for s in result):
         return tuple(result)
@@ -214,11 +214,21 @@ def conflict(a: Touch, b: Touch) -> bool:
 # What is left out --------------------------------------------------------------------------------
 
 
-def _pruned(body: Body, essential: frozenset[int]) -> Body:
-    """The statements that matter. What is named in them matters too."""
+def _waits_for_nothing(body: Body, found: Iterable[tuple[Site, ...]]) -> frozenset[int]:
+    """Barriers, by their identity, of pipes that do nothing others have to do with."""
+    ops = [s for s in walk_statements(body) if isinstance(s, Op)]
+    sets = (s for s in ops if s.opdef.effect is Effect.SET_CROSS_FLAG)
+    busy = {Pipe.ALL, *(Pipe(s.attr("pipe")) for s in sets)}
+    busy |= {PIPES[site.pipe] for sites in found for site in sites}
+    barriers = (s for s in ops if s.opdef.effect is Effect.BARRIER)
+    return frozenset(id(s) for s in barriers if pipe_of(s) not in busy)
+
+
+def _pruned(body: Body, essential: frozenset[int], idle: frozenset[int]) -> Body:
+    """The statements that matter, without `idle` ones. What is named in them matters too."""
     needed: frozenset[Var | Buffer] = frozenset()
     while True:
-        kept = _kept(body, essential, needed, False)
+        kept = _kept(body, essential, idle, needed, False)
         named = frozenset(_named(kept))
         if named <= needed:
             return kept
@@ -226,7 +236,11 @@ def _pruned(body: Body, essential: frozenset[int]) -> Body:
 
 
 def _kept(
-    body: Body, essential: frozenset[int], needed: frozenset[Var | Buffer], around: bool
+    body: Body,
+    essential: frozenset[int],
+    idle: frozenset[int],
+    needed: frozenset[Var | Buffer],
+    around: bool,
 ) -> Body:
     """`around` says that a loop around is kept, so that leaving it matters."""
     result: list[Stmt] = []
@@ -239,17 +253,18 @@ def _kept(
             case Op():
                 effect = stmt.opdef.effect
                 keep = effect in SYNC | CROSS or effect is Effect.CACHE or id(stmt) in essential
+                keep = keep and id(stmt) not in idle
             case Break():
                 keep = around
             case If(then=then, orelse=orelse):
-                one = _kept(then, essential, needed, around)
-                two = _kept(orelse, essential, needed, around)
+                one = _kept(then, essential, idle, needed, around)
+                two = _kept(orelse, essential, idle, needed, around)
                 if one or two or id(stmt) in essential:
                     result.append(_copy(stmt, replace(stmt, then=one, orelse=two), essential))
                 continue
             case For(body=inside) | While(body=inside):
-                if _kept(inside, essential, needed, False) or id(stmt) in essential:
-                    kept = _kept(inside, essential, needed, True)
+                if _kept(inside, essential, idle, needed, False) or id(stmt) in essential:
+                    kept = _kept(inside, essential, idle, needed, True)
                     result.append(_copy(stmt, replace(stmt, body=kept), essential))
                 continue
             case _:
