@@ -7,8 +7,8 @@ are compared for all sizes. Other blocks are not looked at; nor are values: a st
 cores repeat is told as what it is, and whether its bytes are equal is for the simulator.
 
 Limits: loops whose number of rounds the text does not give run 0 to 3 times and more, and so often
-that a counter would overflow; of long loops rounds in the middle are left out where all are alike.
-Where there are too many ways or statements, that is said.
+that a counter would overflow, large numbers for one of them at a time; of long loops rounds in the
+middle are left out where all are alike. Where there are too many ways or statements, that is said.
 """
 
 from __future__ import annotations
