@@ -176,7 +176,7 @@ def test_working_memory_of_a_copy_to_the_cube_core() -> None:
 WRONG = [
     (lambda a, a0, b0, c, u: T.mma(a0, b0, c, n_actual=8), "attribute-value", "multiple of 16"),
     (lambda a, a0, b0, c, u: T.mma(a0, b0, c, k_actual=48), "attribute-value", "there are 32"),
-    (lambda a, a0, b0, c, u: T.mma(a0, b0, c, k_actual=u), "unsupported-argument", "the buffer"),
+    (lambda a, a0, b0, c, u: T.mma(a0, b0, c, k_actual=u), "operand-kind", "the buffer"),
     (lambda a, a0, b0, c, u: T.copy(a, a0, real_k=48), "attribute-value", "has 32"),
     (lambda a, a0, b0, c, u: T.mma(a0, b0, c, bias=u), "unsupported-argument", "bias"),
     (lambda a, a0, b0, c, u: T.gemm_v0(a, a, c, kL0Size=7), "attribute-value", "multiple of 16"),
@@ -242,9 +242,10 @@ def test_pass_configs_that_change_nothing(name: str) -> None:
     key = PassConfigKey[f"TL_ASCEND_{name}"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert lower(add_one, pass_configs={key: True}).kernel_source == lower(
-            add_one, pass_configs={key.value: False}
-        ).kernel_source
+        assert (
+            lower(add_one, pass_configs={key: True}).kernel_source
+            == lower(add_one, pass_configs={key.value: False}).kernel_source
+        )
 
 
 def test_the_order_of_the_vector_core_comes_with_that_of_all() -> None:

@@ -32,7 +32,7 @@ def copy(
     """Move a tile; the memories of both sides decide how.
 
     `unit_flag` is about time and changes nothing here. `real_k` and `real_n` cut what goes to l0a
-    and l0b to what a shorter product reads; known only at run time they leave it whole.
+    and l0b to what a shorter product reads: its `k_actual` and `n_actual` say the same.
     """
     if stride is not None:
         raise Fault(
@@ -56,25 +56,31 @@ def _first_of_register(
     name: str, size: Any, side: int, turned: bool, src: Region, dst: Region
 ) -> tuple[Region, Region]:
     """Both sides cut to the first `size` of k (`side` 0) or n (1), where dst has them."""
-    number = python_number(size)
     dims = {Memory.L0A: (-1, None), Memory.L0B: (-2, -1)}.get(dst.memory, (None, None))
     dim = dims[side]
-    if dim is None or not isinstance(number, int) or min(len(src.dims), len(dst.dims)) < 2:
+    if size is None or dim is None or min(len(src.dims), len(dst.dims)) < 2:
         return src, dst
-    have = constant_value(dst.extents[dim])
-    if have is not None and not 0 < number <= have:
+    number, have = python_number(size), constant_value(dst.extents[dim])
+    if isinstance(size, Scalar) and size.expr.dtype.is_integer:
+        first = size.expr
+    elif isinstance(number, int) and not isinstance(number, bool):
+        if have is not None and not 0 < number <= have:
+            raise Fault(
+                "attribute-value",
+                f"copy: {name} is {number}, but `{dst.buffer.name}` has {have}",
+                argument=name,
+            )
+        first = Const(number)
+    else:
         raise Fault(
-            "attribute-value",
-            f"copy: {name} is {number}, but `{dst.buffer.name}` has {have}",
-            argument=name,
+            "operand-kind", f"copy: {name} is {describe(size)}, expected a number", argument=name
         )
-    other = -3 - dim if turned else dim
-    return _first(src, other, number), _first(dst, dim, number)
+    return _first(src, -3 - dim if turned else dim, first), _first(dst, dim, first)
 
 
-def _first(region: Region, dim: int, size: int) -> Region:
+def _first(region: Region, dim: int, size: Expr) -> Region:
     dims = list(region.dims)
-    dims[dim] = replace(dims[dim], extent=Const(size))
+    dims[dim] = replace(dims[dim], extent=size)
     return Region(region.buffer, tuple(dims))
 
 

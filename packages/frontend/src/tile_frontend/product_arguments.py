@@ -12,7 +12,7 @@ from tile_frontend.trace import current
 from tile_frontend.values import Pending, Scalar, describe, python_number
 from tile_ir import OPS, For, If, Op, Region, Slice
 from tile_ir.bounds import simplify
-from tile_ir.expr import Const, Expr, binary
+from tile_ir.expr import Const, Expr, binary, constant_value
 from tile_ir.footprint import k0_elements
 from tile_ir.nodes import Body, LoopKind
 from tile_ir.ops.cube import matrix_sizes
@@ -108,16 +108,17 @@ def _runtime_columns(op: Op, columns: Expr, n: int) -> If:
 
 def _columns(op: Op, start: Expr, size: int) -> Op:
     """The part of a product that gives `size` columns of C from `start` on."""
-    return _cut(op, {"B": -2 if op.attr("transpose_B") else -1, "C": -1}, start, size)
+    parts = {"B": -2 if op.attr("transpose_B") else -1, "C": -1}
+    return _cut(op, parts, start, Const(size))
 
 
-def _cut(op: Op, parts: Mapping[str, int], start: Expr, size: int) -> Op:
+def _cut(op: Op, parts: Mapping[str, int], start: Expr, size: Expr) -> Op:
     """The operation on `size` indices from `start` on of one dimension of each of some operands."""
     operands = list(op.operands)
     for name, dim in parts.items():
         region = op.region(name)
         dims = list(region.dims)
-        dims[dim] = Slice(simplify(dims[dim].offset + start), Const(size))
+        dims[dim] = Slice(simplify(dims[dim].offset + start), size)
         operands[op.opdef.operand_index(name)] = Region(region.buffer, tuple(dims))
     return replace(op, operands=tuple(operands))
 
@@ -152,27 +153,30 @@ class MmaFunction(OpFunction):
 
 # Which dimensions of A, B and C an argument of `mma` is about.
 _PARTS = {"n_actual": {"B": -1, "C": -1}, "k_actual": {"A": -1, "B": -2}}
+_WHERE = {"n_actual": ("C", -1), "k_actual": ("A", -1)}
 
 
 def _part(op: Any, name: str, asked: Any) -> Op:
+    """The product cut in n or k. What is known when the kernel runs stands in the text as it is
+    written: the loads of both registers are as large if they say the same."""
     assert isinstance(op, Op), "made as one"
-    sizes = matrix_sizes(op)
-    assert sizes is not None, "checked by the record"
-    have, number = sizes[1 if name == "n_actual" else 2], python_number(asked)
-    if not isinstance(number, int):
+    number = python_number(asked)
+    if isinstance(asked, Scalar) and asked.expr.dtype.is_integer:
+        return _cut(op, _PARTS[name], Const(0), asked.expr)
+    if not isinstance(number, int) or isinstance(number, bool):
         raise Fault(
-            "unsupported-argument",
-            f"mma: {name} is {describe(asked)}, expected a number from outside the kernel",
-            "T.gemm_v0 takes n_actual that is known only when the kernel runs",
-            name,
+            "operand-kind", f"mma: {name} is {describe(asked)}, expected a number", argument=name
         )
-    if not 0 < number <= have:
-        raise Fault(
-            "attribute-value", f"mma: {name} is {number}, but there are {have}", argument=name
-        )
-    if name == "n_actual":
-        _check_columns("mma", number, have)
-    return _cut(op, _PARTS[name], Const(0), number)
+    operand, dim = _WHERE[name]
+    have = constant_value(op.region(operand).extents[dim])
+    if have is not None:
+        if not 0 < number <= have:
+            raise Fault(
+                "attribute-value", f"mma: {name} is {number}, but there are {have}", argument=name
+            )
+        if name == "n_actual":
+            _check_columns("mma", number, have)
+    return _cut(op, _PARTS[name], Const(0), Const(number))
 
 
 FUNCTIONS = {"gemm_v0": GemmFunction(), "mma": MmaFunction()}

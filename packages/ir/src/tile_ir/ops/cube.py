@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from tile_ir.bounds import simplify
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT8, INT32
-from tile_ir.expr import Expr, is_constant
+from tile_ir.expr import Expr, constant_value, is_constant
 from tile_ir.lazy import np
 from tile_ir.machine import Core, Pipe
-from tile_ir.nodes import Op
+from tile_ir.nodes import Op, Region
 from tile_ir.opdef import Access, AttrDef, Composite, OpDef, OperandDef, Problem
 from tile_ir.ops.axes import whole
 from tile_ir.ops.rules import (
@@ -16,11 +17,13 @@ from tile_ir.ops.rules import (
     L0B,
     L0C,
     L1,
+    all_rules,
     destination,
     on,
     shape_text,
     source,
     static_matrix,
+    text,
     transfer_cost,
     updated,
 )
@@ -69,8 +72,8 @@ def _dtypes(op: Op) -> Problem | None:
 def _leading_ones(op: Op) -> Problem | None:
     for name in ("A", "B", "C"):
         region = op.region(name)
-        extents = region.static_extents()
-        if extents is None or len(extents) < 2 or any(e != 1 for e in extents[:-2]):
+        extents = region.extents
+        if len(extents) < 2 or any(constant_value(e) != 1 for e in extents[:-2]):
             return Problem(
                 "shape-mismatch",
                 f"{op.opdef.name}: {name} `{region.buffer.name}` has {shape_text(region)}, "
@@ -87,30 +90,52 @@ def _shapes(op: Op) -> Problem | None:
     problem = _leading_ones(op)
     if problem:
         return problem
-    a, b, c = (static_matrix(op.region(name)) for name in ("A", "B", "C"))
-    assert a and b and c, "checked above"
+    a, b, c = (_matrix(op.region(name)) for name in ("A", "B", "C"))
     transpose_a, transpose_b = transposes(op)
     m, k = a[::-1] if transpose_a else a
     k2, n = b[::-1] if transpose_b else b
     if k != k2:
         return Problem(
             "shape-mismatch",
-            f"{op.opdef.name}: A `{op.region('A').buffer.name}` gives k = {k}, "
-            f"but B `{op.region('B').buffer.name}` gives k = {k2}",
+            f"{op.opdef.name}: A `{op.region('A').buffer.name}` gives k = {text(k)}, "
+            f"but B `{op.region('B').buffer.name}` gives k = {text(k2)}",
             "B",
             "A is [m, k] and B is [k, n], unless they are said to be transposed",
         )
     if (m, n) != c:
         return Problem(
             "shape-mismatch",
-            f"{op.opdef.name}: C `{op.region('C').buffer.name}` is [{c[0]}, {c[1]}], "
-            f"but A and B give [{m}, {n}]",
+            f"{op.opdef.name}: C `{op.region('C').buffer.name}` is [{text(c[0])}, {text(c[1])}], "
+            f"but A and B give [{text(m)}, {text(n)}]",
             "C",
         )
     return None
 
 
+def _matrix(region: Region) -> tuple[Expr, Expr]:
+    """Rows and columns in canonical form."""
+    rows, columns = region.extents[-2:]
+    return simplify(rows), simplify(columns)
+
+
+def _static_shapes(op: Op) -> Problem | None:
+    """The sizes are known while compiling: k is cut into tiles then."""
+    for name in ("A", "B", "C"):
+        region = op.region(name)
+        if region.static_extents() is None:
+            return Problem(
+                "shape-mismatch",
+                f"{op.opdef.name}: {name} `{region.buffer.name}` has {shape_text(region)}, "
+                "expected sizes known while compiling",
+                name,
+                "n_actual takes a number of columns known at run time",
+            )
+    return None
+
+
 def _multiply(op: Op, a: Any, b: Any, c: Any, init: Any) -> Any:
+    if 0 in a.shape[-2:]:
+        return c  # the unit does nothing where a size is zero, whatever init says
     wide = np.int64 if op.region("A").dtype is INT8 else np.float64
     x = np.asarray(a, wide).reshape(a.shape[-2:])
     y = np.asarray(b, wide).reshape(b.shape[-2:])
@@ -189,7 +214,7 @@ GEMM = OpDef(
     meaning=_multiply,
     composite=Composite.YES,
     dtype_rule=_problems,
-    shape_rule=_shapes,
+    shape_rule=all_rules(_shapes, _static_shapes),
     cost=_cost,
     overwrites=_starts,
 )

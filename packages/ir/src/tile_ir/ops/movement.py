@@ -9,8 +9,9 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any
 
+from tile_ir.bounds import simplify
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT8, INT16, INT32, UINT8, DType
-from tile_ir.expr import Const, binary, constant_value, is_constant
+from tile_ir.expr import Const, Expr, binary, constant_value, is_constant
 from tile_ir.geometry import (
     Clipped,
     clip_copy,
@@ -283,13 +284,16 @@ def _moved(op: Op, src: Any, dst: Any) -> Any:
 
 def _clip(op: Op) -> Clipped:
     if op.attr("transpose"):
-        return _unclipped(op)
+        return _turned(op)
     return clip_tile(op, op.attr("pad_value"))
 
 
-def _unclipped(op: Op) -> Clipped:
-    yes = Const(True, BOOL)
-    return Clipped(op.region("src"), op.region("dst"), yes, yes, None, 0.0)
+def _turned(op: Op) -> Clipped:
+    """A turned tile lies inside its buffers; of none of it there is nothing to move."""
+    exists: Expr = Const(True, BOOL)
+    for extent in op.region("dst").extents:
+        exists = binary("and", exists, simplify(extent) > 0)
+    return Clipped(op.region("src"), op.region("dst"), exists, exists, None, 0.0)
 
 
 def clip_tile(op: Op, pad_value: float | None = None) -> Clipped:
@@ -485,6 +489,7 @@ MOVEMENTS = (
         (28, 256),
         attrs=TRANSPOSE,
         meaning=_load_l0,
+        shape_rule=_copy_shapes,
     ),
     _movement(
         "copy_l1_l0b",
@@ -495,6 +500,7 @@ MOVEMENTS = (
         (28, 128),
         attrs=TRANSPOSE,
         meaning=_load_l0,
+        shape_rule=_copy_shapes,
     ),
     _movement(
         "copy_l0c_gm",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tile_ir import OPS, Alloc, Buffer, Func, KernelError, Loc, Memory, Op, Region, Slice, Target
-from tile_ir.bounds import interval
+from tile_ir.bounds import interval, simplify
 from tile_ir.dtypes import DType
 from tile_ir.expr import Const, Expr, Var
 from tile_ir.footprint import buffer_bytes
@@ -162,5 +162,6 @@ def _register_sizes(func: Func) -> dict[Buffer, set[tuple[Expr, ...]]]:
     for stmt in walk_body(func.launch.body):
         for region, _ in accesses(stmt) if isinstance(stmt, Op) else ():
             if region.memory in (Memory.L0A, Memory.L0B):
-                sizes.setdefault(region.buffer, set()).add(region.extents[-2:])
+                size = tuple(simplify(e) for e in region.extents[-2:])
+                sizes.setdefault(region.buffer, set()).add(size)
     return sizes

@@ -55,11 +55,14 @@ def _check_registers(op: Op, builder: Builder) -> None:
                 is_constant(s.offset, 0) for s in region.dims[-2:]
             )
             rule = "are used whole, or all of them in one size from the start"
+            hint = "load what is multiplied: T.copy has real_k= and real_n=, T.mma k_actual= and "
+            hint += "n_actual=; or allocate a buffer of the size of the slice"
         elif region.memory is Memory.L0C and access.writes:
             rows = zip(region.dims[-2:-1], region.buffer.shape[-2:-1], strict=True)
             whole = all(is_constant(s.offset, 0) and s.extent == size for s, size in rows)
             whole = whole and _in_fractals(region.dims[-1], region.buffer.shape[-1])
             rule = "are written whole, or in columns by the sixteen"
+            hint = "allocate a buffer of the size of the slice; slots are leading dimensions"
         else:
             continue
         if not whole:
@@ -68,7 +71,7 @@ def _check_registers(op: Op, builder: Builder) -> None:
                 f"{op.opdef.name}: `{region.buffer.name}` is sliced, but matrices in "
                 f"{region.memory.value} {rule}",
                 op.loc,
-                "allocate a buffer of the size of the slice; slots are leading dimensions",
+                hint,
             )
 
 
@@ -77,6 +80,9 @@ def _in_fractals(part: Slice, size: Expr) -> bool:
     terms, constant = linear_form(part.offset)
     starts = all(number % 16 == 0 for number in (constant, *terms.values()))
     extent, columns = constant_value(part.extent), constant_value(size)
-    if extent is None or columns is None:
+    if extent is None:
+        # So many columns as the kernel finds out: the language asks for a multiple of 16.
+        return starts
+    if columns is None:
         return False
     return starts and (extent % 16 == 0 or (constant + extent == columns and not terms))
