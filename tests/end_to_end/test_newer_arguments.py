@@ -178,7 +178,7 @@ WRONG = [
     (lambda a, a0, b0, c, u: T.mma(a0, b0, c, k_actual=48), "attribute-value", "there are 32"),
     (lambda a, a0, b0, c, u: T.mma(a0, b0, c, k_actual=u), "operand-kind", "the buffer"),
     (lambda a, a0, b0, c, u: T.copy(a, a0, real_k=48), "attribute-value", "has 32"),
-    (lambda a, a0, b0, c, u: T.mma(a0, b0, c, bias=u), "unsupported-argument", "bias"),
+    (lambda a, a0, b0, c, u: T.mma(a0, b0, c, bias=u), "operand-memory", "expected bt"),
     (lambda a, a0, b0, c, u: T.gemm_v0(a, a, c, kL0Size=7), "attribute-value", "multiple of 16"),
     (lambda a, a0, b0, c, u: T.gemm_v0(a, a, c, n_actual=99), "attribute-value", "32 columns"),
     (lambda a, a0, b0, c, u: T.gemm_v0(a, a, c, n_actual=8), "attribute-value", "multiple of 16"),
@@ -208,7 +208,6 @@ A5_AND_OTHERS = {
     "gemm_mx": "need an A5 chip",
     "alloc_L1_scale_a": "need an A5 chip",
     "_src_code": "can not be checked",
-    "alloc_BT": "bias",
 }
 
 

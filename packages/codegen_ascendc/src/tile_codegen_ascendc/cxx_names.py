@@ -20,7 +20,7 @@ _KEYWORDS = """
 # (aot.md, section 4).
 _OUR_WORDS = """
     half bfloat16_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t call
-    main tile AscendC pipe ub l1 l0a l0b l0c fftsAddr blocks stream block_idx T1 T2 printf
+    main tile AscendC pipe ub l1 l0a l0b l0c bt fftsAddr blocks stream block_idx T1 T2 printf
     ascendc_assert
 """
 RESERVED = frozenset((_KEYWORDS + _OUR_WORDS).split())

@@ -148,6 +148,7 @@ class _Emitter:
             if func.launch.threads == 1
             else "KERNEL_TYPE_MIX_AIC_1_2",
             "capacity": {m.value: size for m, size in self.target.capacity.items()},
+            "bias_tables": any(a.buffer.memory is Memory.BT for a in func.launch.allocs),
             "blocks": cxx_expr(func.launch.blocks, launch_ranges(func), func.launch.loc),
             "tensors": list(self.tensors()),
             "sections": [self.section(s) for s in self.sections],

@@ -12,7 +12,7 @@ from tile_ir import Buffer, DType, Memory, Op, Region
 from tile_ir.bounds import simplify
 from tile_ir.dtypes import FLOAT32 as FLOAT
 from tile_ir.expr import Const, Expr, constant_value
-from tile_ir.footprint import k0_elements, matrix_footprint, matrix_shape
+from tile_ir.footprint import k0_elements, stored_matrix
 from tile_ir.geometry import element_count, element_offset, matrix_view, trailing_matrix
 from tile_ir.walk import Ranges
 
@@ -110,8 +110,7 @@ class RegionView:
     @cached_property
     def stored(self) -> tuple[int, int]:
         """Rows and columns of the whole matrix as it lies in memory."""
-        _, (rows, columns) = matrix_shape(self.buffer)
-        return matrix_footprint(self.buffer.memory, self.buffer.dtype, rows, columns)
+        return stored_matrix(self.buffer)[1]
 
     @property
     def stored_bytes(self) -> int:

@@ -213,6 +213,9 @@ def Then() -> AbstractContextManager[None]:
 def abs(x: _Value, dtype: _DType | None = None) -> Any:
     """`x` without its sign."""
 
+def alloc_BT(shape: _Shape, dtype: _DType) -> Tensor:
+    """A bias table: one value for each column of a product, for `bias=` of `T.mma`."""
+
 def alloc_L0A(shape: _Shape, dtype: _DType) -> Tensor:
     """Left operands of `T.mma`."""
 
@@ -281,10 +284,10 @@ def copy(
 
     `unit_flag` is about time and changes nothing here. `real_k` and `real_n` cut what goes to
       l0a
-    and l0b to what a shorter product reads; known only at run time they leave it whole.
+    and l0b to what a shorter product reads: its `k_actual` and `n_actual` say the same.
 
-    src: a buffer in fragment, gm, l0a, l0b, l0c, l1, shared or ub, read
-    dst: a buffer in fragment, gm, l0a, l0b, l0c, l1, shared or ub, written
+    src: a buffer in bt, fragment, gm, l0a, l0b, l0c, l1, shared or ub, read
+    dst: a buffer in bt, fragment, gm, l0a, l0b, l0c, l1, shared or ub, written
     enable_relu: a Python bool (False)
     transpose: a Python bool (False)
     pad_value: a Python float (None)"""
@@ -720,7 +723,7 @@ def wait_flag(src_pipe: _str, dst_pipe: _str, event_id: _Value) -> None:
 __all__ = [
     "And", "Buffer", "Cast", "DataType", "Else", "If", "JITKernel", "Kernel", "Not", "Or",
     "Parallel", "PassConfigKey", "Persistent", "Pipelined", "PrimFunc", "Scope", "Select", "Tensor",
-    "Then", "abs", "alloc_L0A", "alloc_L0B", "alloc_L0C", "alloc_L1", "alloc_fragment",
+    "Then", "abs", "alloc_BT", "alloc_L0A", "alloc_L0B", "alloc_L0C", "alloc_L1", "alloc_fragment",
     "alloc_shared", "alloc_ub", "alloc_var", "annotate_address", "annotate_layout", "assume",
     "barrier_all", "bfloat16", "bool", "cache", "cast", "cdiv", "ceil", "ceildiv", "compile",
     "copy", "cos", "cumsum", "device_assert", "disable_cache", "double", "dump_tensor",

@@ -132,9 +132,15 @@ def alloc_L0C(shape: Any, dtype: Any) -> Tile:
     return _allocate(Memory.L0C, shape, dtype)
 
 
+def alloc_BT(shape: Any, dtype: Any) -> Tile:
+    """A bias table: one value for each column of a product, for `bias=` of `T.mma`."""
+    return _allocate(Memory.BT, shape, dtype)
+
+
 # What the keyword `scope` names (language.md, section 1).
 _SHARED_SCOPES = {
     "shared.dyn": Memory.SHARED, "shared.l1": Memory.L1, "shared": Memory.UB,
+    "shared.bt": Memory.BT,
 }  # fmt: skip
 _FRAGMENT_SCOPES = {
     "local.fragment": Memory.FRAGMENT, "wmma.matrix_a": Memory.L0A, "wmma.matrix_b": Memory.L0B,

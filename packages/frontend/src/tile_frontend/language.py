@@ -7,6 +7,7 @@ from typing import Any
 from tile_frontend import float_functions, scalar_functions, tile
 from tile_frontend.allocation import (
     Tensor,
+    alloc_BT,
     alloc_fragment,
     alloc_L0A,
     alloc_L0B,
@@ -63,7 +64,7 @@ NAMES: dict[str, Any] = {
     "Kernel": Kernel, "Scope": Scope, "If": If, "Then": Then, "Else": Else,
     "alloc_ub": alloc_ub, "alloc_L1": alloc_L1, "alloc_L0A": alloc_L0A, "alloc_L0B": alloc_L0B,
     "alloc_L0C": alloc_L0C, "alloc_shared": alloc_shared, "alloc_fragment": alloc_fragment,
-    "alloc_var": alloc_var,
+    "alloc_BT": alloc_BT, "alloc_var": alloc_var,
     "annotate_address": annotate_address, "annotate_layout": annotate_layout,
     "make_zn_layout": make_zn_layout, "make_nz_layout": make_nz_layout,
     "serial": serial, "range": serial, "unroll": unroll, "grid": grid, "Parallel": Parallel,

@@ -116,6 +116,8 @@ def _cut(op: Op, parts: Mapping[str, int], start: Expr, size: Expr) -> Op:
     """The operation on `size` indices from `start` on of one dimension of each of some operands."""
     operands = list(op.operands)
     for name, dim in parts.items():
+        if name not in (o.name for o in op.opdef.operands):
+            continue
         region = op.region(name)
         dims = list(region.dims)
         dims[dim] = Slice(simplify(dims[dim].offset + start), size)
@@ -125,7 +127,8 @@ def _cut(op: Op, parts: Mapping[str, int], start: Expr, size: Expr) -> Op:
 
 class MmaFunction(OpFunction):
     """`unit_flag` is about time and changes nothing. `n_actual` and `k_actual` cut the registers,
-    whose loads have to be as large: the order of their elements depends on their size."""
+    whose loads have to be as large: the order of their elements depends on their size. With `bias`
+    C starts from a bias table, where `init` holds if it is given."""
 
     def __init__(self) -> None:
         super().__init__(OPS["mma"])
@@ -137,22 +140,32 @@ class MmaFunction(OpFunction):
             "n_actual": given.pop("n_actual", None),
             "k_actual": given.pop("k_actual", None),
         }
-        if given.pop("bias", None) is not None:
-            raise Fault(
-                "unsupported-argument",
-                "mma: bias is not supported",
-                "add it with T.tile.add behind the product",
-                "bias",
-            )
-        whole = build_op(self.opdef, given, self.__name__)
+        opdef = self.opdef
+        if given.get("bias") is None:
+            given.pop("bias", None)
+        else:
+            opdef = OPS["mma_bias"]
+            _check_start(given.setdefault("init", True))
+        whole = build_op(opdef, given, self.__name__)
         for name, asked in parts.items():
             if asked is not None:
                 whole.stmt = _part(whole.stmt, name, asked)
         return whole
 
 
+def _check_start(init: Any) -> None:
+    """Where C is to start from the bias, it can not be added to."""
+    if python_number(init) == 0 and not isinstance(init, Scalar):
+        raise Fault(
+            "attribute-value",
+            "mma: init is False, so that C is added to, but bias is what C starts from",
+            "leave init out, or make it the condition of the first product: init=(k == 0)",
+            "init",
+        )
+
+
 # Which dimensions of A, B and C an argument of `mma` is about.
-_PARTS = {"n_actual": {"B": -1, "C": -1}, "k_actual": {"A": -1, "B": -2}}
+_PARTS = {"n_actual": {"B": -1, "C": -1, "bias": -1}, "k_actual": {"A": -1, "B": -2}}
 _WHERE = {"n_actual": ("C", -1), "k_actual": ("A", -1)}
 
 

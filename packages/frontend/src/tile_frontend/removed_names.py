@@ -20,7 +20,6 @@ REMOVED = {
     "block": "write `with T.Kernel(...)`",
     "attr": "write T.Scope, T.annotate_layout or T.annotate_address",
     # What newer versions have for chips that are not here, or outside the language.
-    "alloc_BT": "bias tables are not there yet: add the bias with T.tile.add behind the product",
     "alloc_L1_scale_a": "block-scaled products need an A5 chip",
     "alloc_L1_scale_b": "block-scaled products need an A5 chip",
     "copy_cv_experiment": "l0c reaches ub directly on A5 chips only: T.copy goes through gm",

@@ -9,6 +9,9 @@ from tile_ir.dtypes import DType
 from tile_ir.machine import Memory
 from tile_ir.nodes import Alloc, Buffer
 
+# Bytes of l1 in which bias tables are filled (DataCopy from C1 to C2).
+BIAS_UNIT = 64
+
 
 def round_up(value: int, multiple: int) -> int:
     return -(-value // multiple) * multiple
@@ -39,13 +42,29 @@ def matrix_footprint(memory: Memory, dtype: DType, rows: int, columns: int) -> t
 def buffer_bytes(alloc: Alloc) -> int:
     """Bytes a buffer of static shape takes in its memory."""
     buffer = alloc.buffer
-    shape = buffer.static_shape()
-    assert shape is not None, f"{buffer.name} must have a static shape"
     if buffer.memory in (Memory.UB, Memory.VAR):
+        shape = buffer.static_shape()
+        assert shape is not None, f"{buffer.name} must have a static shape"
         return buffer.dtype.bytes_of(math.prod(shape))
-    slots, (rows, columns) = matrix_shape(buffer)
-    rows, columns = matrix_footprint(buffer.memory, buffer.dtype, rows, columns)
+    slots, (rows, columns) = stored_matrix(buffer)
     return buffer.dtype.bytes_of(slots * rows * columns)
+
+
+def stored_matrix(buffer: Buffer) -> tuple[int, tuple[int, int]]:
+    """Number of matrices of a buffer and the size of one as it lies in memory. A bias table and a
+    vector of l1, which is on its way to one, are a run of elements: of whole units in which the
+    one is copied to the other, where half as many bytes of l1 may become twice as many."""
+    slots, (rows, columns) = matrix_shape(buffer)
+    if buffer.memory is Memory.BT:
+        return 1, (1, round_up(slots * rows * columns, buffer.dtype.elements_in(2 * BIAS_UNIT)))
+    if is_run(buffer):
+        return 1, (1, round_up(columns, buffer.dtype.elements_in(BIAS_UNIT)))
+    return slots, matrix_footprint(buffer.memory, buffer.dtype, rows, columns)
+
+
+def is_run(buffer: Buffer) -> bool:
+    """Whether the elements of a buffer of the cube core lie one after another."""
+    return buffer.memory is Memory.BT or (buffer.memory is Memory.L1 and buffer.rank == 1)
 
 
 def matrix_shape(buffer: Buffer) -> tuple[int, tuple[int, int]]:

@@ -17,6 +17,7 @@ class Memory(Enum):
     L0A = "l0a"
     L0B = "l0b"
     L0C = "l0c"
+    BT = "bt"
     VAR = "var"
     SHARED = "shared"
     FRAGMENT = "fragment"
@@ -49,6 +50,7 @@ CORE_OF_MEMORY = {
     Memory.L0A: Core.CUBE,
     Memory.L0B: Core.CUBE,
     Memory.L0C: Core.CUBE,
+    Memory.BT: Core.CUBE,
 }
 
 # What an open memory may turn out to be (language.md, section 15.2). Tiles that only the vector

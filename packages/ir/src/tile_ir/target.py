@@ -48,6 +48,7 @@ _CAPACITY = {
     Memory.L0A: 65536,
     Memory.L0B: 65536,
     Memory.L0C: 131072,
+    Memory.BT: 1024,
 }
 # L0C is placed by whole accumulator fractals, the stricter of the two documented alignments.
 _ALIGNMENT = {
@@ -57,6 +58,7 @@ _ALIGNMENT = {
     Memory.L0A: 512,
     Memory.L0B: 512,
     Memory.L0C: 1024,
+    Memory.BT: 64,
 }
 _MIB = 1 << 20
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from tile_ir.bounds import Interval, interval, linear_form, simplify
 from tile_ir.expr import Const, Expr, Var, constant_value, rebuild
-from tile_ir.footprint import k0_elements, matrix_footprint, matrix_shape, round_up
+from tile_ir.footprint import is_run, k0_elements, round_up, stored_matrix
 from tile_ir.geometry import BLOCK_BYTES, strides
 from tile_ir.machine import Memory, Pipe
 from tile_ir.nodes import Buffer, Op, Region, Slice, Stmt, Store
@@ -206,8 +206,7 @@ def layout(buffer: Buffer) -> tuple[tuple[int, ...], int, int]:
         # No two buffers share a block.
         total = round_up(buffer.dtype.bytes_of(math.prod(shape)), BLOCK_BYTES)
         return tuple(steps[: len(shape)]), buffer.dtype.bits, total
-    slots, (rows, columns) = matrix_shape(buffer)
-    rows, columns = matrix_footprint(buffer.memory, buffer.dtype, rows, columns)
+    slots, (rows, columns) = stored_matrix(buffer)
     matrix = rows * columns * buffer.dtype.size
     steps = [matrix]
     for d in reversed(shape[1:-2]):
@@ -224,7 +223,7 @@ def _matrix_span(
     slots = boxes[:-2]
     first = sum(box[0] * step for box, step in zip(slots, steps, strict=False))
     last = sum(box[1] * step for box, step in zip(slots, steps, strict=False))
-    if buffer.memory is not Memory.L1 or first != last or not boxes:
+    if buffer.memory is not Memory.L1 or is_run(buffer) or first != last or not boxes:
         return first, min(last + matrix, total)
     # Loads to l0 read squares of 16 columns, or 32 of bytes.
     square = max(16, k0_elements(buffer.dtype))

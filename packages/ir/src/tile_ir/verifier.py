@@ -54,7 +54,7 @@ from tile_ir.target import DEFAULT_TARGET, Target
 from tile_ir.walk import expressions
 
 # The scalar unit has no way to the registers of the cube core.
-REGISTERS = (Memory.L0A, Memory.L0B, Memory.L0C)
+REGISTERS = (Memory.L0A, Memory.L0B, Memory.L0C, Memory.BT)
 
 
 def verify(func: Func, target: Target = DEFAULT_TARGET) -> None:

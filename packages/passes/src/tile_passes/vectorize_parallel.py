@@ -11,6 +11,7 @@ from tile_ir.expr import walk as walk_expr
 from tile_ir.location import Loc
 from tile_ir.machine import Memory
 from tile_ir.nodes import Body, Stmt
+from tile_ir.verifier import REGISTERS
 from tile_ir.walk import (
     Ranges,
     bodies,
@@ -353,7 +354,7 @@ def _check_scalar_unit(stmt: Stmt, reason: str) -> None:
     """Raise KernelError for a loop that neither unit can run."""
     for inner in walk((stmt,)):
         for load in loads_of(inner):
-            if load.buffer.memory in (Memory.L0A, Memory.L0B, Memory.L0C):
+            if load.buffer.memory in REGISTERS:
                 raise KernelError(
                     "parallel-access",
                     f"`{load.buffer.name}` in {load.buffer.memory.value} can only be copied to gm: "
@@ -361,9 +362,7 @@ def _check_scalar_unit(stmt: Stmt, reason: str) -> None:
                     inner.loc,
                     "copy it to gm, or through gm to ub, with T.copy",
                 )
-        if isinstance(inner, Store) and inner.buffer.memory in (
-            Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C,
-        ):  # fmt: skip
+        if isinstance(inner, Store) and inner.buffer.memory in (Memory.L1, *REGISTERS):
             raise KernelError(
                 "parallel-access",
                 f"`{inner.buffer.name}` in {inner.buffer.memory.value} is no place for single "

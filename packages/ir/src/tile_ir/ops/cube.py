@@ -7,12 +7,14 @@ from typing import Any
 from tile_ir.bounds import simplify
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT8, INT32
 from tile_ir.expr import Expr, constant_value, is_constant
+from tile_ir.geometry import element_count, element_offset, is_contiguous
 from tile_ir.lazy import np
 from tile_ir.machine import Core, Pipe
 from tile_ir.nodes import Op, Region
 from tile_ir.opdef import Access, AttrDef, Composite, OpDef, OperandDef, Problem
 from tile_ir.ops.axes import whole
 from tile_ir.ops.rules import (
+    BT,
     L0A,
     L0B,
     L0C,
@@ -147,6 +149,50 @@ def _multiply(op: Op, a: Any, b: Any, c: Any, init: Any) -> Any:
         return product if init else product + np.asarray(c, wide)
 
 
+def _from_bias(op: Op, a: Any, b: Any, c: Any, init: Any, bias: Any) -> Any:
+    if 0 in a.shape[-2:] or 0 in b.shape[-2:]:
+        return c
+    start = np.broadcast_to(np.reshape(bias, -1), c.shape[-2:]).reshape(c.shape)
+    return _multiply(op, a, b, start if init else c, False)
+
+
+def _bias(op: Op) -> Problem | None:
+    """The bias has a value for each column of C, of its type, from a multiple of 64 bytes on."""
+    bias, c = op.region("bias"), op.region("C")
+    columns, found = simplify(c.extents[-1]), element_count(bias)
+    where = f"{op.opdef.name}: bias `{bias.buffer.name}`"
+    if columns != found or not is_contiguous(bias):
+        return Problem(
+            "shape-mismatch",
+            f"{where} has {shape_text(bias)}, but C `{c.buffer.name}` has {text(columns)} columns",
+            "bias",
+            "a bias has one value for each column",
+        )
+    start = constant_value(element_offset(bias))
+    if start is not None and start % 16:
+        return Problem(
+            "row-alignment",
+            f"{where} starts at element {start}, expected a multiple of 16",
+            "bias",
+            "bias tables are read in blocks of 64 bytes",
+        )
+    return None
+
+
+def _bias_dtype(op: Op) -> Problem | None:
+    """The bias has the type of C."""
+    bias, c = op.region("bias"), op.region("C")
+    if bias.dtype == c.dtype:
+        return None
+    return Problem(
+        "dtype-mismatch",
+        f"{op.opdef.name}: bias `{bias.buffer.name}` is {bias.dtype}, but C `{c.buffer.name}` is "
+        f"{c.dtype}",
+        "bias",
+        f"allocate `{bias.buffer.name}` as {c.dtype}; T.copy converts float16 on the way from l1",
+    )
+
+
 def _init_is_bool(op: Op) -> Problem | None:
     init = op.operand("init")
     if isinstance(init, Expr) and init.dtype != BOOL:
@@ -236,6 +282,23 @@ MMA = OpDef(
     in_order=True,
 )
 
+MMA_BIAS = OpDef(
+    name="mma_bias",
+    family="cube",
+    doc="C (+)= A @ B as mma, but C starts from a bias for each column where init holds",
+    ascend_c="Mmad",
+    namespace=None,
+    operands=(*MMA.operands, source("bias", BT, FLOAT32, INT32)),
+    placement=on(Core.CUBE, Pipe.M),
+    axes=whole,
+    meaning=_from_bias,
+    dtype_rule=all_rules(_problems, _bias_dtype),
+    shape_rule=all_rules(_shapes, _bias),
+    cost=_cost,
+    overwrites=_starts,
+    in_order=True,
+)
+
 CLEAR = OpDef(
     name="clear_l0c",
     family="cube",
@@ -264,4 +327,4 @@ ZERO = OpDef(
     cost=transfer_cost(28, 256),
 )
 
-OPS = (GEMM, MMA, CLEAR, ZERO)
+OPS = (GEMM, MMA, MMA_BIAS, CLEAR, ZERO)

@@ -12,10 +12,12 @@ from typing import Any
 from tile_ir.bounds import simplify
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT8, INT16, INT32, UINT8, DType
 from tile_ir.expr import Const, Expr, binary, constant_value, is_constant
+from tile_ir.footprint import BIAS_UNIT, is_run
 from tile_ir.geometry import (
     Clipped,
     clip_copy,
     element_count,
+    element_offset,
     is_contiguous,
     match_copy,
     same_shape,
@@ -31,6 +33,7 @@ from tile_ir.opdef import AttrDef, Axes, Composite, OpDef, Problem
 from tile_ir.ops.axes import elements, labelled, whole
 from tile_ir.ops.cast import CAST_MODES, DEQUANTIZING, convert, dequantized
 from tile_ir.ops.rules import (
+    BT,
     GM,
     L0A,
     L0B,
@@ -59,6 +62,7 @@ DIRECTIONS: dict[tuple[Memory, Memory], tuple[Core, Pipe]] = {
     (Memory.GM, Memory.L1): (Core.CUBE, Pipe.MTE2),
     (Memory.L1, Memory.L0A): (Core.CUBE, Pipe.MTE1),
     (Memory.L1, Memory.L0B): (Core.CUBE, Pipe.MTE1),
+    (Memory.L1, Memory.BT): (Core.CUBE, Pipe.MTE1),
     (Memory.L0C, Memory.GM): (Core.CUBE, Pipe.FIX),
 }
 # Legal only through a GM workspace that the compiler provides.
@@ -121,6 +125,8 @@ def converts(way: tuple[Memory, Memory], dtype: DType, to: DType) -> bool:
         return True
     if way == (Memory.UB, Memory.UB):
         return (dtype.name, to.name) in CAST_MODES.keys() | DEQUANTIZING
+    if way == (Memory.L1, Memory.BT):
+        return (dtype, to) == (FLOAT16, FLOAT32)
     return way[0] is Memory.L0C and (dtype, to) in FIXPIPE_PAIRS
 
 
@@ -159,6 +165,8 @@ def route(direction: tuple[Memory, Memory]) -> str | None:
             return "copy through a buffer in ub"
         case (Memory.GM, Memory.L0A | Memory.L0B):
             return "copy to l1 first, then to l0a or l0b"
+        case (_, Memory.BT):
+            return "bias tables are filled from l1"
         case (Memory.L1, Memory.UB | Memory.GM):
             return "l1 is read by the cube core only; keep a second copy in gm"
         case (Memory.UB, Memory.L0A | Memory.L0B):
@@ -183,6 +191,8 @@ def _copy_dtypes(op: Op) -> Problem | None:
         hint = "convert in two steps with T.tile.cast"
     elif src.memory is Memory.L0C:
         hint = "l0c float32 leaves as float32, float16 or bfloat16; int32 as int32"
+    elif direction == (Memory.L1, Memory.BT):
+        hint = "float16 in l1 becomes float32 in bt; float32 and int32 stay what they are"
     else:
         hint = "copies between gm and chip do not convert: allocate the tile with the same dtype"
     return Problem(
@@ -219,6 +229,46 @@ def _copy_shapes(op: Op) -> Problem | None:
         transposed = tuple(reversed(squeezed(op.region("dst"))))
         return None if squeezed(op.region("src")) == transposed else _different_tiles(op)
     return same_tile(op)
+
+
+def _cube_runs(op: Op) -> Problem | None:
+    """A bias table is filled from a vector of l1, which lies in one run, and only it is; the start
+    on both sides is one of a unit."""
+    src, dst = op.region("src"), op.region("dst")
+    to_table = dst.memory is Memory.BT
+    if src.memory is not Memory.L1 or to_table == is_run(src.buffer):
+        return _units(op) if to_table and src.memory is Memory.L1 else None
+    name = src.buffer.name
+    if to_table:
+        return Problem(
+            "shape-mismatch",
+            f"copy: src `{name}` is a matrix, whose rows lie in fractals, but bias tables are "
+            "filled from a run of elements",
+            "src",
+            f"allocate `{name}` with one dimension: T.alloc_L1((n,), dtype)",
+        )
+    return Problem(
+        "shape-mismatch",
+        f"copy: src `{name}` has one dimension, but {dst.memory.value} takes matrices",
+        "src",
+        f"allocate `{name}` with two dimensions: T.alloc_L1((1, n), dtype)",
+    )
+
+
+def _units(op: Op) -> Problem | None:
+    for name, size in (("src", BIAS_UNIT), ("dst", 2 * BIAS_UNIT)):
+        region = op.region(name)
+        unit = region.dtype.elements_in(size)
+        start = constant_value(element_offset(region))
+        if start is not None and start % unit:
+            return Problem(
+                "row-alignment",
+                f"copy: {name} `{region.buffer.name}` starts at element {start}, expected a "
+                f"multiple of {unit}",
+                name,
+                "bias tables are filled in whole units from l1",
+            )
+    return None
 
 
 def same_tile(op: Op) -> Problem | None:
@@ -348,7 +398,7 @@ COPY = OpDef(
     paths=_ways,
     # Where there is no path at all, nothing else about the copy matters.
     dtype_rule=all_rules(_copy_direction, _copy_dtypes),
-    shape_rule=all_rules(_copy_shapes, even_rows),
+    shape_rule=all_rules(_copy_shapes, even_rows, _cube_runs),
     cost=transfer_cost(200, 64),
     scratch_elsewhere=True,
 )
@@ -436,6 +486,10 @@ def _load_l0(op: Op, src: Any, dst: Any) -> Any:
     )
 
 
+def _into_table(op: Op, src: Any, dst: Any) -> Any:
+    return np.reshape(src, np.shape(dst)).astype(op.region("dst").dtype.compute)
+
+
 def _leave_l0c(op: Op, src: Any, dst: Any) -> Any:
     source_dtype, dtype = op.region("src").dtype, op.region("dst").dtype
     values = src if source_dtype == dtype else convert(src, source_dtype, dtype, "cast_rint")
@@ -501,6 +555,16 @@ MOVEMENTS = (
         attrs=TRANSPOSE,
         meaning=_load_l0,
         shape_rule=_copy_shapes,
+    ),
+    _movement(
+        "copy_l1_bt",
+        "l1 vector to a bias table; float16 becomes float32",
+        "DataCopy",
+        (L1, BT),
+        on(Core.CUBE, Pipe.MTE1),
+        (28, 64),
+        meaning=_into_table,
+        dtype_rule=_copy_dtypes,
     ),
     _movement(
         "copy_l0c_gm",

@@ -35,6 +35,7 @@ L1 = frozenset({Memory.L1})
 L0A = frozenset({Memory.L0A})
 L0B = frozenset({Memory.L0B})
 L0C = frozenset({Memory.L0C})
+BT = frozenset({Memory.BT})
 
 FLOATS = (FLOAT16, FLOAT32)
 ARITHMETIC = (INT16, FLOAT16, INT32, FLOAT32)

@@ -21,7 +21,7 @@ from tile_ir.walk import bodies, expressions, loads
 from tile_passes.streams.items import Item, items
 
 CORES = (Core.CUBE, Core.VECTOR)
-_OWN = frozenset({Memory.UB, Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C})
+_OWN = frozenset({Memory.UB, Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C, Memory.BT})
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,6 +25,7 @@ _MOVEMENT = {
     (Memory.GM, Memory.L1): "copy_gm_l1",
     (Memory.L1, Memory.L0A): "copy_l1_l0a",
     (Memory.L1, Memory.L0B): "copy_l1_l0b",
+    (Memory.L1, Memory.BT): "copy_l1_bt",
     (Memory.L0C, Memory.GM): "copy_l0c_gm",
 }
 _ADDITION = {Memory.UB: "atomic_ub_gm", Memory.L0C: "atomic_l0c_gm"}
@@ -56,7 +57,7 @@ def _copy_attrs(op: Op, c: Clipped) -> tuple[AttrValue, ...]:
     match c.src.memory, c.dst.memory:
         case Memory.GM, Memory.UB:
             return (float(c.value),)
-        case Memory.L1, _:
+        case Memory.L1, Memory.L0A | Memory.L0B:
             return (op.attr("transpose"),)
         case Memory.L0C, _:
             return (op.attr("enable_relu"),)

@@ -31,6 +31,7 @@ from tile_ir.expr import (
 )
 from tile_ir.expr import walk as walk_expr
 from tile_ir.geometry import clip_copy
+from tile_ir.machine import CORE_OF_MEMORY, Core
 from tile_ir.nodes import Stmt
 from tile_passes.parallel.accesses import access, reads, variables_in
 from tile_passes.parallel.against_lines import against_line, is_column, line_of
@@ -50,7 +51,7 @@ from tile_passes.parallel.order import in_order
 from tile_passes.parallel.tile_steps import TileSteps, check_inside
 
 Value = Region | Expr
-CUBE_MEMORIES = frozenset({Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C})
+CUBE_MEMORIES = frozenset(m for m, core in CORE_OF_MEMORY.items() if core is Core.CUBE)
 
 
 class VectorStatement(TileSteps):

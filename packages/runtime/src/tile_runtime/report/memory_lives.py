@@ -13,7 +13,7 @@ import numpy as np
 from tile_runtime.timed_run import TimedRun
 from tile_runtime.timeline import MEMORIES
 
-SHOWN = ("UB", "L1", "L0A", "L0B", "L0C")
+SHOWN = ("UB", "L1", "L0A", "L0B", "L0C", "BT")
 _MADE = re.compile(r"\b(?P<name>[A-Za-z_]\w*)\s*(?:\[[^\]]*\])?\s*=(?!=)")
 
 

@@ -137,29 +137,54 @@ __aicore__ inline void zero_l0(const AscendC::LocalTensor<T>& dst, uint32_t byte
     AscendC::InitConstValue(dst.template ReinterpretCast<half>(), params);
 }
 
+template <class A>
+__aicore__ inline AscendC::MmadParams product_of(uint32_t m, uint32_t n, uint32_t k, bool from_zero)
+{
+    AscendC::MmadParams params;
+    // One row would switch the unit to its vector mode, which reads a in another order.
+    params.m = static_cast<uint16_t>(m == 1 ? kFractalRows : m);
+    params.n = static_cast<uint16_t>(n);
+    params.k = static_cast<uint16_t>(k);
+    params.cmatrixInitVal = from_zero;
+    params.cmatrixSource = false;
+    if constexpr (sizeof(A) == 4) {
+        params.kDirectionAlign = true;  // float tiles are loaded with k in steps of 16
+    }
+    return params;
+}
+
+// A small result comes back too late for the next product, be it added to or overwritten (vendor's page on Mmad).
+__aicore__ inline void wait_for_small(uint32_t m, uint32_t n)
+{
+    constexpr uint32_t kFractalsInFlight = 10;
+    if (ceil_to(m, kFractalRows) / kFractalRows * (ceil_to(n, kFractalRows) / kFractalRows) < kFractalsInFlight) {
+        AscendC::PipeBarrier<PIPE_M>();
+    }
+}
+
 // c[m, n] (+)= a[m, k] * b[k, n].
 template <class C, class A>
 __aicore__ inline void mma(const AscendC::LocalTensor<C>& c, const AscendC::LocalTensor<A>& a,
     const AscendC::LocalTensor<A>& b, uint32_t m, uint32_t n, uint32_t k, bool init, Site site = Site::here())
 {
     SiteScope scope(site);
-    AscendC::MmadParams params;
-    // One row would switch the unit to its vector mode, which reads a in another order.
-    const uint32_t rows = m == 1 ? kFractalRows : m;
-    params.m = static_cast<uint16_t>(rows);
-    params.n = static_cast<uint16_t>(n);
-    params.k = static_cast<uint16_t>(k);
-    params.cmatrixInitVal = init;
-    params.cmatrixSource = false;
-    if constexpr (sizeof(A) == 4) {
-        params.kDirectionAlign = true;  // float tiles are loaded with k in steps of 16
+    wait_for_small(m, n);
+    AscendC::Mmad(c, a, b, product_of<A>(m, n, k, init));
+}
+
+// The same, but where `init` holds every row of c starts from the bias.
+template <class C, class A>
+__aicore__ inline void mma_bias(const AscendC::LocalTensor<C>& c, const AscendC::LocalTensor<A>& a,
+    const AscendC::LocalTensor<A>& b, const AscendC::LocalTensor<C>& bias, uint32_t m, uint32_t n, uint32_t k,
+    bool init, Site site = Site::here())
+{
+    SiteScope scope(site);
+    wait_for_small(m, n);
+    if (init) {
+        AscendC::Mmad(c, a, b, bias, product_of<A>(m, n, k, false));
+    } else {
+        AscendC::Mmad(c, a, b, product_of<A>(m, n, k, false));
     }
-    // A small result comes back too late for the next product, be it added to or overwritten (vendor's page on Mmad).
-    constexpr uint32_t kFractalsInFlight = 10;
-    if (ceil_to(rows, kFractalRows) / kFractalRows * (ceil_to(n, kFractalRows) / kFractalRows) < kFractalsInFlight) {
-        AscendC::PipeBarrier<PIPE_M>();
-    }
-    AscendC::Mmad(c, a, b, params);
 }
 
 }  // namespace tile

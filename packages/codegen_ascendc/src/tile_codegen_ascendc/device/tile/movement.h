@@ -99,6 +99,21 @@ __aicore__ inline void clear_l1(const AscendC::LocalTensor<T>& dst, uint32_t byt
     }
 }
 
+// `count` elements of l1, one after another, into a bias table, in whole units; half becomes float.
+template <class To, class From>
+__aicore__ inline void copy_l1_bt(const AscendC::LocalTensor<To>& dst, const AscendC::LocalTensor<From>& src,
+    uint32_t count, Site site = Site::here())
+{
+    SiteScope scope(site);
+    constexpr uint32_t unit = 64;  // blockLen of DataCopy to C2
+    AscendC::DataCopyParams params;
+    params.blockCount = 1;
+    params.blockLen = static_cast<uint16_t>(ceil_to(static_cast<uint32_t>(count * sizeof(From)), unit) / unit);
+    params.srcStride = 0;
+    params.dstStride = 0;
+    AscendC::DataCopy(dst, src, params);
+}
+
 // The accumulator tile at `src` (l0c, `l0c_rows` rows per column of fractals) into rows of gm.
 template <class To, class From>
 __aicore__ inline void copy_l0c_gm(const AscendC::GlobalTensor<To>& dst, const AscendC::LocalTensor<From>& src,
