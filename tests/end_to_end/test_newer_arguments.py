@@ -184,7 +184,7 @@ WRONG = [
     (lambda a, a0, b0, c, u: T.gemm_v0(a, a, c, n_actual=8), "attribute-value", "multiple of 16"),
     (lambda a, a0, b0, c, u: T.gemm_v0(a, a, c, n_actual=1.5), "operand-kind", "n_actual"),
     (lambda a, a0, b0, c, u: T.gemm_v0(a, a, c, n_actul=16), "unknown-argument", "n_actul"),
-    (lambda a, a0, b0, c, u: T.copy(u, a, stride=64), "unsupported-argument", "stride"),
+    (lambda a, a0, b0, c, u: T.copy(u, a, stride=64), "copy-option", "stride"),
 ]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from tile_frontend.call_signature import described
 from tile_frontend.calls import build_op
 from tile_frontend.faults import Fault
+from tile_frontend.strided_copy import copy_with_stride
 from tile_frontend.values import Cell, Pending, Scalar, Tile, View, describe, python_number
 from tile_frontend.working_memory import accepting_working_memory
 from tile_ir import OPS, Memory, Region, Slice
@@ -32,15 +33,14 @@ def copy(
     """Move a tile; the memories of both sides decide how.
 
     `unit_flag` is about time and changes nothing here. `real_k` and `real_n` cut what goes to l0a
-    and l0b to what a shorter product reads: its `k_actual` and `n_actual` say the same.
+    and l0b to what a shorter product reads: its `k_actual` and `n_actual` say the same. With
+    `stride` rows of the tile are so many elements apart in gm, from the start index on, whatever
+    the shape of the tensor says.
     """
     if stride is not None:
-        raise Fault(
-            "unsupported-argument",
-            "copy: stride is not supported: rows of a tensor are as far apart as its shape says",
-            "declare the tensor as a matrix whose last dimension is the stride, and slice it",
-            "stride",
-        )
+        options = {"enable_relu": enable_relu, "transpose": transpose, "pad_value": pad_value}
+        sides = side_of(src, "src", "copy"), side_of(dst, "dst", "copy")
+        return copy_with_stride(*sides, stride, options)
     a, b = copy_regions(src, dst, bool(transpose) if isinstance(transpose, bool) else False)
     turned = bool(transpose)
     for name, size, side in (("real_k", real_k, 0), ("real_n", real_n, 1)):
@@ -93,7 +93,7 @@ def atomic_add(dst: Any, src: Any) -> Pending:
 
 def copy_regions(src: Any, dst: Any, transpose: bool, name: str = "copy") -> tuple[Region, Region]:
     """Full regions of both sides. A start index takes its extents from the other side."""
-    a, b = _side(src, "src", name), _side(dst, "dst", name)
+    a, b = side_of(src, "src", name), side_of(dst, "dst", name)
     match a, b:
         case Load(), Load():
             raise Fault(
@@ -113,7 +113,7 @@ def copy_regions(src: Any, dst: Any, transpose: bool, name: str = "copy") -> tup
     raise AssertionError("a side is a load or a region")
 
 
-def _side(value: Any, side: str, name: str) -> Region | Load:
+def side_of(value: Any, side: str, name: str) -> Region | Load:
     match value:
         case Tile():
             return Region.whole(value.buffer)
