@@ -284,7 +284,10 @@ def copy(
 
     `unit_flag` is about time and changes nothing here. `real_k` and `real_n` cut what goes to
       l0a
-    and l0b to what a shorter product reads: its `k_actual` and `n_actual` say the same.
+    and l0b to what a shorter product reads: its `k_actual` and `n_actual` say the same. With
+    `stride` rows of the tile are so many elements apart in gm, from the start index on,
+      whatever
+    the shape of the tensor says.
 
     src: a buffer in bt, fragment, gm, l0a, l0b, l0c, l1, shared or ub, read
     dst: a buffer in bt, fragment, gm, l0a, l0b, l0c, l1, shared or ub, written

@@ -30,7 +30,6 @@ REMOVED = {
 REMOVED_OF_TILE = {
     "exp_experiment": "write T.tile.exp on the slice that is meant",
     "fill_experiment": "write T.tile.fill on the slice that is meant",
-    "im2col": "copy the window of each position with T.copy from gm to l1",
 }
 
 

@@ -14,7 +14,7 @@ from tile_ir import OPS, For, Memory, Region, Slice
 from tile_ir.bounds import simplify
 from tile_ir.expr import Const, Expr, Load, Var, constant_value
 from tile_ir.geometry import active_dims, strides
-from tile_ir.nodes import LoopKind, Stmt
+from tile_ir.nodes import LoopKind
 
 
 def copy_with_stride(
@@ -47,10 +47,9 @@ def copy_with_stride(
         "dst" if outside == ["src"] else "src": _row_of_tile(tile, rows, counters),
     }
     pending = build_op(OPS["copy"], {**regions, **options}, "copy")
-    stmt: Stmt = pending.stmt
     for dim, counter in zip(reversed(rows), reversed(counters), strict=True):
-        stmt = For(counter, Const(0), tile.dims[dim].extent, LoopKind.SERIAL, (stmt,), trace.here)
-    pending.stmt = stmt
+        body, count = (pending.stmt,), tile.dims[dim].extent
+        pending.stmt = For(counter, Const(0), count, LoopKind.SERIAL, body, trace.here)
     return pending
 
 

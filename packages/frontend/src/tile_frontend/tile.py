@@ -15,6 +15,7 @@ from tile_frontend.reduce_arguments import NAMES as REDUCTIONS
 from tile_frontend.reduce_arguments import reduction
 from tile_frontend.removed_names import advice
 from tile_frontend.row_sums import sum_experiment
+from tile_frontend.window_arguments import im2col
 from tile_ir import OPS
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -31,6 +32,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "softmax_flash_v2": softmax_flash_v2,
     "sum_experiment": sum_experiment,
     "atomic_add": atomic_add,
+    "im2col": im2col,
 }
 # As plain attributes, so that `T.tile.max` costs nothing and `from ... import` works.
 globals().update(with_older_names(_FUNCTIONS, "tile"))

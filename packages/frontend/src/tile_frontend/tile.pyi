@@ -390,6 +390,33 @@ def gathermask_experiment(
     reduceMode: a Python bool
     mask: a scalar, read"""
 
+def im2col(
+    dst: _Tile,
+    src: _Tile,
+    image: Any,
+    kernel: Any,
+    stride: Any,
+    dilation: Any,
+    padding: Any,
+    m_pos: _Value,
+    k_pos: _Value,
+    m_ext: _Value,
+    k_ext: _Value,
+) -> None:
+    """Rows of l0a from windows of an image in l1: from window `m_pos` on `m_ext` rows, and of
+      every
+    window the columns `k_pos` to `k_pos + k_ext` in the order (kh, kw, c); zeros outside the
+      image.
+    `image`, `kernel`, `stride` and `dilation` are (rows, columns), `padding` (left, right, top,
+    bottom).
+
+    dst: a buffer in l0a, written; float16, bfloat16, float32, int8
+    src: a buffer in l1, read
+    m_pos: a scalar, read
+    k_pos: a scalar, read
+    m_ext: a scalar, read
+    k_ext: a scalar, read"""
+
 def init_sort_buf(dst: _Tile, num: _Value, rsv: Any = 0) -> None:
     """the first num elements of dst are (-inf, all bits set): pairs below all others.
 
@@ -793,12 +820,12 @@ __all__ = [
     "column_expand_add", "column_expand_div", "column_expand_max", "column_expand_min",
     "column_expand_mul", "column_expand_sub", "compare", "cos", "createvecindex",
     "datacachecleanandinvalid_experiment", "div", "erf", "exp", "fill", "gather", "gather_mask",
-    "gatherb", "gathermask_experiment", "init_sort_buf", "leaky_relu", "ln", "max", "merge_sort",
-    "min", "mins_experiment", "mul", "mul_add_dst", "pow", "reciprocal", "reduce_sum_experiment",
-    "reduce_sum_mask_experiment", "relu", "round", "row_expand_add", "row_expand_div",
-    "row_expand_div_experiment", "row_expand_max", "row_expand_min", "row_expand_mul",
-    "row_expand_mul_experiment", "row_expand_sub", "row_expand_sub_experiment", "rsqrt", "select",
-    "sigmoid", "silu", "sin", "softmax_flash_v2", "sort", "sort32", "sqrt", "sub", "sub_experiment",
-    "sum_experiment", "tanh", "topk", "transpose", "wholereducemax", "wholereducemin",
-    "wholereducesum",
+    "gatherb", "gathermask_experiment", "im2col", "init_sort_buf", "leaky_relu", "ln", "max",
+    "merge_sort", "min", "mins_experiment", "mul", "mul_add_dst", "pow", "reciprocal",
+    "reduce_sum_experiment", "reduce_sum_mask_experiment", "relu", "round", "row_expand_add",
+    "row_expand_div", "row_expand_div_experiment", "row_expand_max", "row_expand_min",
+    "row_expand_mul", "row_expand_mul_experiment", "row_expand_sub", "row_expand_sub_experiment",
+    "rsqrt", "select", "sigmoid", "silu", "sin", "softmax_flash_v2", "sort", "sort32", "sqrt",
+    "sub", "sub_experiment", "sum_experiment", "tanh", "topk", "transpose", "wholereducemax",
+    "wholereducemin", "wholereducesum",
 ]

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from tile_frontend.dtype_names import DataType
 from tile_frontend.faults import Fault
 from tile_frontend.tracing import CURRENT
-from tile_ir import Break, Buffer, DType, If, Let, Loc, Memory, Op, Region, Store
+from tile_ir import Break, Buffer, DType, For, If, Let, Loc, Memory, Op, Region, Store
 from tile_ir.dtypes import INT32, INT64, UINT64
 from tile_ir.expr import (
     Const,
@@ -332,7 +332,7 @@ class Cell(Scalar):
 class Pending:
     """A statement a `T.` call describes; the expression statement around the call emits it."""
 
-    stmt: Op | Break | If | Let | Store
+    stmt: Op | Break | For | If | Let | Store
     name: str
     loc: Loc
 

@@ -40,6 +40,54 @@ __aicore__ inline AscendC::LoadData3DParamsV2<T> plain_image(
     return params;
 }
 
+// An image of `height` x `width` pixels, 32 bytes of channels each, and the windows that are taken of it.
+struct Windows {
+    uint16_t height;
+    uint16_t width;
+    uint8_t kernel_h;
+    uint8_t kernel_w;
+    uint8_t stride_h;
+    uint8_t stride_w;
+    uint8_t dilation_h;
+    uint8_t dilation_w;
+    uint8_t left;
+    uint8_t right;
+    uint8_t top;
+    uint8_t bottom;
+};
+
+// l0a gets a row for each of m_ext windows from m_pos on, and columns (kh, kw, c) from k_pos on; zeros outside the image.
+template <class T>
+__aicore__ inline void im2col(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
+    const Windows& w, uint32_t m_pos, uint32_t k_pos, uint32_t m_ext, uint32_t k_ext, Site site = Site::here())
+{
+    SiteScope scope(site);
+    constexpr uint32_t k0 = kBlockBytes / sizeof(T);
+    AscendC::LoadData3DParamsV2<T> params;
+    params.padList[0] = w.left;
+    params.padList[1] = w.right;
+    params.padList[2] = w.top;
+    params.padList[3] = w.bottom;
+    params.l1H = w.height;
+    params.l1W = w.width;
+    params.channelSize = static_cast<uint16_t>(k0);
+    params.mExtension = static_cast<uint16_t>(m_ext);
+    // The product takes float by steps of 16 along k.
+    params.kExtension = static_cast<uint16_t>(ceil_to(k_ext, maximum(k0, kFractalRows)));
+    params.mStartPt = static_cast<uint16_t>(m_pos);
+    params.kStartPt = static_cast<uint16_t>(k_pos);
+    params.strideW = w.stride_w;
+    params.strideH = w.stride_h;
+    params.filterW = w.kernel_w;
+    params.filterH = w.kernel_h;
+    params.dilationFilterW = w.dilation_w;
+    params.dilationFilterH = w.dilation_h;
+    params.enTranspose = false;
+    params.enSmallK = false;
+    params.padValue = static_cast<T>(0);
+    AscendC::LoadData(dst, src, params);
+}
+
 // Bytes are transposed in squares of 32 x 32, each two fractals of the register.
 template <class T>
 __aicore__ inline void load_squares(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,

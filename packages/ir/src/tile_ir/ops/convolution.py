@@ -1,0 +1,158 @@
+"""Windows of an image as rows of a left operand: a convolution is a product then (language.md,
+section 22)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_ir.dtypes import BFLOAT16, FLOAT16, FLOAT32, INT8
+from tile_ir.expr import constant_value
+from tile_ir.footprint import k0_elements, round_up
+from tile_ir.lazy import np
+from tile_ir.machine import Core, Pipe
+from tile_ir.nodes import Op
+from tile_ir.opdef import Access, AttrDef, OpDef, OperandDef, Problem
+from tile_ir.ops.axes import whole
+from tile_ir.ops.rules import (
+    L0A,
+    L1,
+    all_rules,
+    destination,
+    integer_scalars,
+    on,
+    same_dtype,
+    shape_text,
+    source,
+    static_matrix,
+    transfer_cost,
+)
+
+# Attributes and their ranges, as the fields of LoadData3DParamsV2 have them.
+SIZES = {
+    "height": (1, 32767), "width": (1, 32767), "kernel_h": (1, 255), "kernel_w": (1, 255),
+    "stride_h": (1, 63), "stride_w": (1, 63), "dilation_h": (1, 255), "dilation_w": (1, 255),
+    "pad_left": (0, 255), "pad_right": (0, 255), "pad_top": (0, 255), "pad_bottom": (0, 255),
+}  # fmt: skip
+# Windows are loaded in rows of fractals.
+ROWS = 16
+
+
+def positions(op: Op) -> tuple[int, int]:
+    """Rows and columns of windows that lie inside the padded image; not positive for none."""
+    size = {name: op.attr(name) for name in SIZES}
+    down = size["height"] + size["pad_top"] + size["pad_bottom"]
+    across = size["width"] + size["pad_left"] + size["pad_right"]
+    return (
+        (down - size["dilation_h"] * (size["kernel_h"] - 1) - 1) // size["stride_h"] + 1,
+        (across - size["dilation_w"] * (size["kernel_w"] - 1) - 1) // size["stride_w"] + 1,
+    )
+
+
+def _sizes(op: Op) -> Problem | None:
+    """The attributes are in the ranges of the instruction, and the kernel fits the image."""
+    for name, (low, high) in SIZES.items():
+        if not low <= op.attr(name) <= high:
+            return Problem(
+                "attribute-value",
+                f"im2col: {name} is {op.attr(name)}, expected {low} to {high}",
+                name,
+            )
+    if min(positions(op)) < 1:
+        return Problem(
+            "attribute-value", "im2col: the kernel is larger than the padded image", "kernel_h"
+        )
+    return None
+
+
+def _image(op: Op) -> Problem | None:
+    """src has a row for each pixel, of as many channels as 32 bytes hold."""
+    src = op.region("src")
+    channels, pixels = k0_elements(src.dtype), op.attr("height") * op.attr("width")
+    if len(src.dims) > 1 and static_matrix(src) == (pixels, channels):
+        return None
+    return Problem(
+        "shape-mismatch",
+        f"im2col: src `{src.buffer.name}` has {shape_text(src)}, expected [{pixels}, {channels}]: "
+        f"a row for each pixel of {op.attr('height')} x {op.attr('width')}",
+        "src",
+        f"copy one group of {channels} channels to l1, and add the products of all groups",
+    )
+
+
+def _part(op: Op) -> Problem | None:
+    """dst has as many rows as m_ext, up to a whole fractal, and as many columns as k_ext; both
+    lie in the matrix of all windows."""
+    dst, size = op.region("dst"), static_matrix(op.region("dst"))
+    numbers = {name: constant_value(op.operand(name)) for name in _NUMBERS}  # type: ignore[arg-type]
+    m_ext, k_ext = numbers["m_ext"], numbers["k_ext"]
+    wanted = None if m_ext is None else (round_up(m_ext, ROWS), k_ext)
+    if size is not None and wanted and (round_up(size[0], ROWS), size[1]) != wanted:
+        return Problem(
+            "shape-mismatch",
+            f"im2col: dst `{dst.buffer.name}` has {shape_text(dst)}, expected "
+            f"[{wanted[0]}, {k_ext}]",
+            "dst",
+            "the product reads as many columns as are loaded: slice dst, or give it that size",
+        )
+    windows, channels = positions(op), k0_elements(dst.dtype)
+    every = {
+        "m": round_up(windows[0] * windows[1], ROWS),
+        "k": op.attr("kernel_h") * op.attr("kernel_w") * channels,
+    }
+    for axis, unit in (("m", ROWS), ("k", channels)):
+        start, extent = numbers[f"{axis}_pos"], numbers[f"{axis}_ext"]
+        if start is not None and (start < 0 or start % unit):
+            return Problem(
+                "attribute-value",
+                f"im2col: {axis}_pos is {start}, expected a multiple of {unit}",
+                f"{axis}_pos",
+            )
+        if None not in (start, extent) and (start or 0) + (extent or 0) > every[axis]:
+            return Problem(
+                "attribute-value",
+                f"im2col: {axis} ends at {(start or 0) + (extent or 0)}, but there are "
+                f"{every[axis]}",
+                f"{axis}_ext",
+            )
+    return None
+
+
+def _windows(op: Op, dst: Any, src: Any, m_pos: Any, k_pos: Any, m_ext: Any, k_ext: Any) -> Any:
+    size = {name: op.attr(name) for name in SIZES}
+    image = np.reshape(src, (size["height"], size["width"], -1))
+    pads = ((size["pad_top"], size["pad_bottom"]), (size["pad_left"], size["pad_right"]), (0, 0))
+    image = np.pad(image, pads)
+    across = positions(op)[1]
+    down = positions(op)[0]
+    result = np.zeros_like(dst)
+    for row in range(min(dst.shape[-2], down * across - int(m_pos))):
+        y, x = divmod(row + int(m_pos), across)
+        window = image[
+            y * size["stride_h"] :: size["dilation_h"], x * size["stride_w"] :: size["dilation_w"]
+        ][: size["kernel_h"], : size["kernel_w"]]
+        result[..., row, :] = window.reshape(-1)[int(k_pos) :][: dst.shape[-1]]
+    return result
+
+
+_NUMBERS = ("m_pos", "k_pos", "m_ext", "k_ext")
+
+OPS = (
+    OpDef(
+        name="im2col",
+        family="cube",
+        doc="windows of an image in l1 as rows of l0a; columns in the order (kh, kw, c)",
+        ascend_c="LoadData (3D)",
+        operands=(
+            destination("dst", L0A, FLOAT16, BFLOAT16, FLOAT32, INT8),
+            source("src", L1),
+            *(OperandDef(name, Access.READ) for name in _NUMBERS),
+        ),
+        attrs=tuple(AttrDef(name, int) for name in SIZES),
+        placement=on(Core.CUBE, Pipe.MTE1),
+        axes=whole,
+        meaning=_windows,
+        dtype_rule=all_rules(same_dtype, integer_scalars),
+        shape_rule=all_rules(_sizes, _image, _part),
+        cost=transfer_cost(28, 256),
+    ),
+)
