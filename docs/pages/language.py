@@ -70,11 +70,13 @@ for, its name (`"float16"`; also `"float"`, `"int"`), `T.float16`, a `T.DataType
 mean the same. `T.DataType(name)` is a string with `.bits`, `.itemsize` and `.lanes`.
 """
 FOUR_BITS = """\
-Two elements of `int4` share a byte, the first one in its low half. Only tiles in ub have this
-type; no scalar does. In global memory such numbers are the bytes of an int8 tensor with half as
-many columns. `T.reinterpretcast` names the bytes of a tile as int4, and `T.tile.cast` converts from
-and to float16, as does a copy from ub to ub: nothing else takes it. Rows have an even number of
-elements, and slices start at multiples of 64.
+Two elements of `int4` share a byte, the first one in its low half. Tensors have this type, and
+tiles in ub, l1, l0a and l0b; no scalar does. Copies between them move whole bytes; `T.gemm_v0` and
+`T.mma` multiply it into int32 (A stored as [m, k]), and `T.tile.cast` converts from and to float16,
+as does a copy from ub to ub. Rows have an even number of elements, and slices in ub start at
+multiples of 64. `torch.int4` has a byte for each element: of such an argument a kernel sees the
+first half, which holds all elements, packed. A kernel may also take the bytes as an int8 tensor
+with half as many columns; `T.reinterpretcast` names those of a tile in ub as int4.
 """
 
 

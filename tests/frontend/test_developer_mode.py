@@ -115,7 +115,7 @@ def test_every_way_to_ask_for_an_open_buffer() -> None:
         "d": ("shared", "float32", (16, 16)),
         "e": ("l1", "float16", (16, 16)),
         "f": ("ub", "float16", (16, 16)),
-        "g": ("ub", "int4", (16, 32)),
+        "g": ("l1", "int4", (16, 32)),
         "h": ("fragment", "float32", (16, 16)),
         "i": ("fragment", "int32", (16, 16)),
         "j": ("l0c", "float32", (16, 16)),

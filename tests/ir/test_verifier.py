@@ -60,7 +60,7 @@ BROKEN = [
     ("built", "exp($u[0:+5, 0:+64], $u) @0:5:1", "slice-range", "has 4 elements, but the slice ends at 5", 5),
     ("built", "exp($u[-1:+4, 0:+64], $u) @0:5:1", "slice-range", "starts below zero", 5),
     ("built", "dump_tensor($q, 8) {desc=1} @0:5:1", "operand-dtype", "`q` is int4, expected a type of whole bytes", 5),
-    ("built", f"copy($q, $q) {WHOLE} @0:5:1", "operand-dtype", "copies move whole bytes", 5),
+    ("built", f"copy($q, $q) {WHOLE} @0:5:1", "operand-dtype", "copies within ub move whole bytes", 5),
     ("built", 'cast($h[0:+4, 0:+33], $q[0:+4, 0:+33], none) {mode="cast_none"} @0:5:1', "odd-elements",
      "33 elements in a row of src `q`", 5),
     ("built", 'cast($q, $h, 7) {mode="cast_rint"} @0:5:1', "odd-elements", "7 elements to convert in dst `q`", 5),
@@ -111,9 +111,11 @@ def test_addresses(placement: str, slug: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "slug"),
     [
-        ("$A: float32 [%M, 64]", "$A: int4 [%M, 64]", "packed-memory"),
-        ("l1 float16 [32, 32]", "l1 int4 [32, 32]", "packed-memory"),
-        ("l0c float32 [32, 32]", "fragment int4 [32, 32]", "packed-memory"),
+        ("$A: float32 [%M, 64]", "$A: int4 [%M, 64]", ""),
+        ("$A: float32 [%M, 64]", "$A: int4 [%M, 63]", "odd-elements"),
+        ("l1 float16 [32, 32]", "l1 int4 [32, 32]", ""),
+        ("l0c float32 [32, 32]", "l0c int4 [32, 32]", "packed-memory"),
+        ("l0c float32 [32, 32]", "bt int4 [32, 32]", "packed-memory"),
         ("var int32 []", "var int4 []", "packed-memory"),
         ("ub int4 [4, 64]", "ub int4 [4, 63]", "odd-elements"),
         ("ub int4 [4, 64]", "ub int4 [4, 64] address 196480", ""),

@@ -7,8 +7,8 @@ import tile_frontend as T
 
 def tensor():
     @T.prim_func
-    def k(A: T.Tensor((16,), "int4")):
-        #    ^ packed-memory: two elements of int4 share a byte: only tiles of ub have this type | declare int8 with half as many elements; in ub, T.reinterpretcast names its bytes as int4
+    def k(A: T.Tensor((3, 17), "int4")):
+        #    ^ odd-elements: a row has 17 elements, but two elements of int4 share a byte | give the last dimension an even size
         with T.Kernel(1) as (cid, vid):
             a = T.alloc_ub((16,), "float32")
 
@@ -17,8 +17,8 @@ def other_memory():
     @T.prim_func
     def k(A: T.Tensor((16,), "float16")):
         with T.Kernel(1) as (cid, vid):
-            a = T.alloc_L1((16, 16), "int4")
-            #                        ^ packed-memory: two elements of int4 share a byte: only tiles of ub have this type | declare int8 with half as many elements; in ub, T.reinterpretcast names its bytes as int4
+            a = T.alloc_L0C((16, 16), "int4")
+            #                         ^ packed-memory: two elements of int4 share a byte: only tensors, and tiles of ub, l1, l0a and l0b have this type | convert it to float16 with T.tile.cast
 
 
 def variable():
@@ -26,13 +26,13 @@ def variable():
     def k(A: T.Tensor((16,), "float16")):
         with T.Kernel(1) as (cid, vid):
             a = T.alloc_var("int4")
-            #               ^ packed-memory: two elements of int4 share a byte: only tiles of ub have this type | declare int8 with half as many elements; in ub, T.reinterpretcast names its bytes as int4
+            #               ^ packed-memory: two elements of int4 share a byte: only tensors, and tiles of ub, l1, l0a and l0b have this type | convert it to float16 with T.tile.cast
 
 
 def parameter():
     @T.prim_func
     def k(A: T.Tensor((16,), "float16"), n: T.int4):
-        #                                ^ packed-memory: two elements of int4 share a byte: only tiles of ub have this type | declare int8 with half as many elements; in ub, T.reinterpretcast names its bytes as int4
+        #                                ^ packed-memory: two elements of int4 share a byte: only tensors, and tiles of ub, l1, l0a and l0b have this type | convert it to float16 with T.tile.cast
         with T.Kernel(1) as (cid, vid):
             a = T.alloc_ub((16,), "float32")
 
@@ -42,7 +42,7 @@ def scalar():
     def k(A: T.Tensor((16,), "float16")):
         with T.Kernel(1) as (cid, vid):
             a = T.cast(cid, "int4")
-            #               ^ packed-memory: two elements of int4 share a byte: only tiles of ub have this type | declare int8 with half as many elements; in ub, T.reinterpretcast names its bytes as int4
+            #               ^ packed-memory: two elements of int4 share a byte: only tensors, and tiles of ub, l1, l0a and l0b have this type | convert it to float16 with T.tile.cast
 
 
 def odd_row():
@@ -177,7 +177,7 @@ def copied():
             b = T.alloc_ub((64,), "int4")
             c = T.alloc_ub((64,), "int4")
             T.copy(b, c)
-            #      ^ operand-dtype: copy: src `b` and dst are int4, but copies move whole bytes | copy int8 tiles, whose bytes T.reinterpretcast names
+            #      ^ operand-dtype: copy: src `b` and dst are int4, but copies within ub move whole bytes | copy int8 tiles, whose bytes T.reinterpretcast names
 
 
 def loaded():

@@ -157,7 +157,7 @@ class _Emitter:
 
     def tensors(self) -> Iterator[str]:
         for tensor in self.func.tensors:
-            name, kind = cxx_name(tensor.name), tensor.dtype.c_name
+            name, kind = cxx_name(tensor.name), _moved_as(tensor.dtype)
             yield f"AscendC::GlobalTensor<{kind}> {name};"
             handle = _parameter_name(tensor)
             yield f"{name}.SetGlobalBuffer(reinterpret_cast<__gm__ {kind}*>({handle}));"
@@ -277,6 +277,11 @@ class _Emitter:
             "AscendC::CrossCoreSetFlag<0, PIPE_FIX>(11);",
             "AscendC::CrossCoreWaitFlag(11);",
         ]
+
+
+def _moved_as(dtype: DType) -> str:
+    """The type of a tensor in gm: elements that share bytes come and go as bytes."""
+    return dtype.c_name if dtype.whole_bytes else INT8.c_name
 
 
 def _placed(buffer: Buffer, size: int, address: int | None) -> str:

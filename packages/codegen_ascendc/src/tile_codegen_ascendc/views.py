@@ -50,6 +50,8 @@ class RegionView:
             if self.buffer.memory in FRACTAL_MEMORIES
             else (element_offset(self.region))
         )
+        if self.buffer.memory is Memory.GM and not self.region.dtype.whole_bytes:
+            offset = simplify(offset // self.region.dtype.elements_in(1))  # gm is bytes then
         return self.name if constant_value(offset) == 0 else f"{self.name}[{self.cxx(offset)}]"
 
     @property

@@ -13,6 +13,7 @@ from tile_frontend.values import Cell, Scalar, Tile, describe, python_number, sc
 from tile_ir import DType, Layout, Memory
 from tile_ir.dtypes import FLOAT64
 from tile_ir.expr import Expr, constant_value
+from tile_ir.machine import PACKED_MEMORIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +24,16 @@ class TensorType:
     dtype: DType
 
 
+def _tensor_type(shape: tuple[Expr, ...], element: DType) -> TensorType:
+    packed_rows(element, shape, "shape")
+    return TensorType(shape, element)
+
+
 class _TensorProxy:
     """A tensor parameter in global memory: `T.Tensor(shape, dtype)` or `T.Tensor[shape, dtype]`."""
 
     def __call__(self, shape: Any, dtype: Any = "float32") -> TensorType:
-        return TensorType(_dims(shape, "a tensor"), _stored(element_type(dtype)))
+        return _tensor_type(_dims(shape, "a tensor"), _stored(element_type(dtype, packed=True)))
 
     def __getitem__(self, key: Any) -> TensorType:
         # T.Tensor[(M, N), "float16"] against T.Tensor[M, N].
@@ -100,7 +106,7 @@ def buffer_dims(shape: Any) -> tuple[Expr, ...]:
 def _allocate(memory: Memory, shape: Any, dtype: Any) -> Tile:
     trace = current(f"an allocation in {memory.value}")
     dims = buffer_dims(shape)
-    element = _stored(element_type(dtype, packed=memory is Memory.UB))
+    element = _stored(element_type(dtype, packed=memory in PACKED_MEMORIES))
     packed_rows(element, dims, "shape")
     tile = Tile(memory, element, dims, trace.here)
     trace.allocate(tile)
@@ -149,7 +155,7 @@ _FRAGMENT_SCOPES = {
 
 
 def alloc_shared(shape: Any, dtype: Any, scope: str = "shared.dyn") -> Tile:
-    """A tile in UB or L1: the compiler sees which from its uses. Masks and int4 lie in UB."""
+    """A tile in UB or L1: the compiler sees which from its uses. Masks lie in UB."""
     return _allocate(_scope(scope, _SHARED_SCOPES, dtype), shape, dtype)
 
 
@@ -168,9 +174,8 @@ def _scope(scope: Any, known: Mapping[str, Memory], dtype: Any) -> Memory:
             f"expected one of {', '.join(map(repr, known))}",
             argument="scope",
         )
-    element = element_type(dtype, packed=True)
-    in_ub = element.name == "bool" or not element.whole_bytes
-    return Memory.UB if in_ub else known[scope]
+    masks = element_type(dtype, packed=True).name == "bool"
+    return Memory.UB if masks else known[scope]
 
 
 def alloc_var(dtype: Any, *args: Any, scope: str = "local.var", init: Any = None) -> Cell:

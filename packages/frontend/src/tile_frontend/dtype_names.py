@@ -65,9 +65,9 @@ def element_type(value: Any, packed: bool = False) -> DType:
     if not packed and not found.whole_bytes:
         raise Fault(
             "packed-memory",
-            f"two elements of {found} share a byte: only tiles of ub have this type",
-            "declare int8 with half as many elements; in ub, T.reinterpretcast names its bytes as "
-            f"{found}",
+            f"two elements of {found} share a byte: only tensors, and tiles of ub, l1, l0a and l0b "
+            "have this type",
+            "convert it to float16 with T.tile.cast",
             "dtype",
         )
     return found

@@ -236,7 +236,7 @@ def spill_of_load(src: Region, dst: Region) -> Region | None:
     if src.memory is not Memory.GM or dst.memory is not Memory.UB:
         return None
     dims = active_dims(dst) or (len(dst.dims) - 1,)
-    last, per_block = dst.dims[dims[-1]], BLOCK_BYTES // dst.dtype.size
+    last, per_block = dst.dims[dims[-1]], dst.dtype.elements_in(BLOCK_BYTES)
     if per_block < 2 or dims[-1] != len(dst.dims) - 1:
         return None
     size = constant_value(last.extent)

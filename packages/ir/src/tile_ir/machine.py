@@ -61,6 +61,13 @@ CHOICES_OF_OPEN = {
 }
 
 
+# Where elements may be that share bytes: what moves them moves bytes, and the units of both cores
+# take some. Accumulators, tables and scalars have none.
+PACKED_MEMORIES = frozenset(
+    {Memory.GM, Memory.UB, Memory.L1, Memory.L0A, Memory.L0B, Memory.SHARED, Memory.FRAGMENT}
+)
+
+
 def possible(memory: Memory) -> frozenset[Memory]:
     """What a memory may be in the end: itself, unless it is open."""
     return CHOICES_OF_OPEN.get(memory, frozenset({memory}))

@@ -207,7 +207,7 @@ def layout(buffer: Buffer) -> tuple[tuple[int, ...], int, int]:
         total = round_up(buffer.dtype.bytes_of(math.prod(shape)), BLOCK_BYTES)
         return tuple(steps[: len(shape)]), buffer.dtype.bits, total
     slots, (rows, columns) = stored_matrix(buffer)
-    matrix = rows * columns * buffer.dtype.size
+    matrix = buffer.dtype.bytes_of(rows * columns)
     steps = [matrix]
     for d in reversed(shape[1:-2]):
         steps.insert(0, steps[0] * d)
@@ -245,7 +245,7 @@ def _gm_span(
         pitch = _range(step, known, values)
         low += _times(box[0], max(0, pitch.low))
         high += _times(box[1], pitch.high)
-    return low * buffer.dtype.size, (high + 1) * buffer.dtype.size
+    return low * buffer.dtype.bits // 8, (high + 1) * buffer.dtype.bits / 8
 
 
 def _times(a: float, b: float) -> float:

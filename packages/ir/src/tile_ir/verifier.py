@@ -3,7 +3,8 @@
 Always:
   names     buffers and scalars are defined once, before use, in an enclosing block
   tensors   parameters are in gm; allocations are not, and have a static shape
-  types     elements that share bytes lie in ub, whole bytes to a row, and are no scalars
+  types     elements that share bytes lie where units take them, whole bytes to a row, and are no
+            scalars
   operands  each operation satisfies its record (memories, types, shapes, attributes)
   aliases   name the first bytes of a ub buffer that is no alias itself, and no more than it has
   accesses  element loads and stores have one index per dimension; constants are in range;
@@ -29,7 +30,7 @@ from tile_ir.expr import Const, Expr, Load, Var, constant_value, walk
 from tile_ir.footprint import buffer_bytes
 from tile_ir.geometry import element_offset, is_contiguous
 from tile_ir.location import Loc
-from tile_ir.machine import Core, Memory
+from tile_ir.machine import PACKED_MEMORIES, Core, Memory
 from tile_ir.nodes import (
     Alloc,
     Body,
@@ -324,13 +325,13 @@ class _Verifier:
 
 
 def packed_rows(buffer: Buffer) -> Iterator[Diagnostic]:
-    """Elements that share bytes lie in ub only, and rows of them end with a byte."""
+    """Elements that share bytes lie where units take them, and rows of them end with a byte."""
     if buffer.dtype.whole_bytes:
         return
-    if buffer.memory is not Memory.UB:
+    if buffer.memory not in PACKED_MEMORIES:
         yield Diagnostic(
             "packed-memory",
-            f"`{buffer.name}` is {buffer.dtype}, which lies in ub only",
+            f"`{buffer.name}` is {buffer.dtype}, which is no type of {buffer.memory.value}",
             buffer.loc,
         )
         return

@@ -25,14 +25,14 @@ from tile_runtime.signature import (
     evaluate,
     names_in,
 )  # fmt: skip
-from tile_runtime.tensor_memory import is_fake, is_wrapped, without_memory
+from tile_runtime.tensor_memory import is_fake, is_wrapped, seen_bytes, without_memory
 
 # Built from names, so that a torch without the newer unsigned types can still run the rest.
 TORCH_DTYPES: dict[str, torch.dtype] = {
     name: getattr(torch, name)
     for name in (
-        "float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64",
-        "uint8", "uint16", "uint32", "uint64", "bool",
+        "float16", "bfloat16", "float32", "float64", "int4", "int8", "int16", "int32",
+        "int64", "uint8", "uint16", "uint32", "uint64", "bool",
     )
     if hasattr(torch, name)
 }  # fmt: skip
@@ -99,12 +99,12 @@ class ArgumentChecker:
         params = self.signature.params
         sizes = [0] * len(params)
         for n, i, _ in self.tensor_slots:
-            sizes[i] = arguments[n].numel() * arguments[n].element_size()
+            sizes[i] = seen_bytes(params[i].dtype, arguments[n].numel())
         allocations = []
         for i, tensor in self.allocated:
             shape = self._output_shape(i, tensor, values)
             allocations.append((i, shape, _torch_dtype(tensor, self.func)))
-            sizes[i] = math.prod(shape) * tensor.dtype.size
+            sizes[i] = seen_bytes(tensor.dtype, math.prod(shape))
         symbols = tuple(self._symbol(name, values) for name in self.signature.symbols)
         shapes = tuple(arguments[n].shape for n, _, _ in self.tensor_slots)
         return arguments, Plan(

@@ -5,6 +5,14 @@ from __future__ import annotations
 
 import torch
 
+from tile_ir import DType
+
+
+def seen_bytes(dtype: DType, elements: int) -> int:
+    """Bytes of a tensor that a kernel sees. Of int4 torch has a byte for each element: the kernel
+    has two elements in each, and so the first half of them."""
+    return -(-elements * dtype.bits // 8)
+
 
 def without_memory(value: torch.Tensor) -> tuple[str, str] | None:
     """What the tensor is instead of numbers in memory, and what to do; None if it is just that."""

@@ -134,6 +134,9 @@ def _filled(param: TensorParam, supply: TensorSupplyType, generator: Any) -> tor
 
     shape = [int(d) for d in param.dims if isinstance(d, int)]
     dtype = TORCH_DTYPES[param.dtype.name]
+    if not param.dtype.whole_bytes:
+        raw = torch.randint(0, 256, shape, generator=generator).to(torch.uint8)
+        return (raw * (supply is not TensorSupplyType.Zero)).view(dtype)
     if supply is TensorSupplyType.Zero:
         return torch.zeros(shape, dtype=dtype)
     if supply is TensorSupplyType.One:

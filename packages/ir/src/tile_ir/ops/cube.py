@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tile_ir.bounds import simplify
-from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT8, INT32
+from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT4, INT8, INT32
 from tile_ir.expr import Expr, constant_value, is_constant
 from tile_ir.geometry import element_count, element_offset, is_contiguous
 from tile_ir.lazy import np
@@ -22,6 +22,7 @@ from tile_ir.ops.rules import (
     all_rules,
     destination,
     on,
+    packed,
     shape_text,
     source,
     static_matrix,
@@ -30,10 +31,12 @@ from tile_ir.ops.rules import (
     updated,
 )
 
-INPUTS = (FLOAT16, BFLOAT16, FLOAT32, INT8)
-ACCUMULATOR = {FLOAT16: FLOAT32, BFLOAT16: FLOAT32, FLOAT32: FLOAT32, INT8: INT32}
+INPUTS = (FLOAT16, BFLOAT16, FLOAT32, INT4, INT8)
+ACCUMULATOR = {
+    FLOAT16: FLOAT32, BFLOAT16: FLOAT32, FLOAT32: FLOAT32, INT4: INT32, INT8: INT32,
+}  # fmt: skip
 # Elements of k the cube unit takes per step (hardware.md, section 4.1).
-K_PER_STEP = {FLOAT16: 16, BFLOAT16: 16, FLOAT32: 4, INT8: 32}
+K_PER_STEP = {FLOAT16: 16, BFLOAT16: 16, FLOAT32: 4, INT4: 64, INT8: 32}
 
 
 def matrix_sizes(op: Op) -> tuple[int, int, int] | None:
@@ -58,6 +61,14 @@ def _dtypes(op: Op) -> Problem | None:
             f"{op.opdef.name}: B `{b.buffer.name}` is {b.dtype}, "
             f"but A `{a.buffer.name}` is {a.dtype}",
             "B",
+        )
+    if transposes(op)[0] and not a.dtype.whole_bytes:
+        return Problem(
+            "operand-dtype",
+            f"{op.opdef.name}: A `{a.buffer.name}` is {a.dtype}, which the load to l0a "
+            "does not turn",
+            "A",
+            "store A as [m, k]",
         )
     expected = ACCUMULATOR[a.dtype]
     if c.dtype != expected:
@@ -138,7 +149,7 @@ def _static_shapes(op: Op) -> Problem | None:
 def _multiply(op: Op, a: Any, b: Any, c: Any, init: Any) -> Any:
     if 0 in a.shape[-2:]:
         return c  # the unit does nothing where a size is zero, whatever init says
-    wide = np.int64 if op.region("A").dtype is INT8 else np.float64
+    wide = np.int64 if op.region("A").dtype.is_integer else np.float64
     x = np.asarray(a, wide).reshape(a.shape[-2:])
     y = np.asarray(b, wide).reshape(b.shape[-2:])
     transpose_a, transpose_b = transposes(op)
@@ -252,7 +263,7 @@ GEMM = OpDef(
     doc="C (+)= op(A) @ op(B) on l1 tiles; init overwrites C instead of adding to it",
     ascend_c="LoadData, Mmad",
     namespace="",
-    operands=(source("A", L1, *INPUTS), source("B", L1), updated("C", L0C), _init()),
+    operands=(source("A", L1, *INPUTS), packed(source("B", L1)), updated("C", L0C), _init()),
     attrs=(AttrDef("transpose_A", bool, False), AttrDef("transpose_B", bool, False)),
     parameters=("A", "B", "C", "transpose_A", "transpose_B", "init"),
     placement=on(Core.CUBE, Pipe.M),
@@ -271,7 +282,7 @@ MMA = OpDef(
     doc="C (+)= A @ B on l0 tiles, one instruction; init overwrites C instead of adding to it",
     ascend_c="Mmad",
     namespace="",
-    operands=(source("A", L0A, *INPUTS), source("B", L0B), updated("C", L0C), _init()),
+    operands=(source("A", L0A, *INPUTS), packed(source("B", L0B)), updated("C", L0C), _init()),
     placement=on(Core.CUBE, Pipe.M),
     axes=whole,
     meaning=_multiply,

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any
 
-from tile_ir.bounds import simplify
-from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT8, INT16, INT32, UINT8, DType
+from tile_ir.bounds import linear_form, simplify
+from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT4, INT8, INT16, INT32, UINT8, DType
 from tile_ir.expr import Const, Expr, binary, constant_value, is_constant
 from tile_ir.footprint import BIAS_UNIT, is_run
 from tile_ir.geometry import (
@@ -182,7 +182,7 @@ def _copy_dtypes(op: Op) -> Problem | None:
     """Both sides have one type; ub to ub converts as T.tile.cast, l0c to gm as its fixpipe."""
     src, dst = op.region("src"), op.region("dst")
     if src.dtype == dst.dtype:
-        return None if src.dtype.whole_bytes else _packed_copy(src)
+        return None if src.dtype.whole_bytes else _packed_copy(op)
     direction = _direction(op)
     ends = product(possible(src.memory), possible(dst.memory))
     if any(converts(way, src.dtype, dst.dtype) for way in ends):
@@ -203,13 +203,52 @@ def _copy_dtypes(op: Op) -> Problem | None:
     )
 
 
-def _packed_copy(src: Region) -> Problem:
-    return Problem(
-        "operand-dtype",
-        f"copy: src `{src.buffer.name}` and dst are {src.dtype}, but copies move whole bytes",
-        "src",
-        "copy int8 tiles, whose bytes T.reinterpretcast names",
-    )
+# Copies that move the bytes of elements that share some. What turns matrices of them is the load of
+# right operands only.
+_OF_BYTES = {
+    (Memory.GM, Memory.UB),
+    (Memory.UB, Memory.GM),
+    (Memory.GM, Memory.L1),
+    (Memory.L1, Memory.L0A),
+    (Memory.L1, Memory.L0B),
+}
+
+
+def _packed_copy(op: Op) -> Problem | None:
+    """Elements that share bytes leave gm and reach it in whole bytes."""
+    src, dst = op.region("src"), op.region("dst")
+    ends = set(product(possible(src.memory), possible(dst.memory)))
+    if not ends & _OF_BYTES:
+        return Problem(
+            "operand-dtype",
+            f"copy: src `{src.buffer.name}` and dst are {src.dtype}, but copies within ub move "
+            "whole bytes",
+            "src",
+            "copy int8 tiles, whose bytes T.reinterpretcast names",
+        )
+    turned = any(a.name == "transpose" and v for a, v in zip(op.opdef.attrs, op.attrs, strict=True))
+    if turned and dst.memory is Memory.L0A:
+        return Problem(
+            "operand-dtype",
+            f"copy: src `{src.buffer.name}` is {src.dtype}, which the load to l0a does not turn",
+            "src",
+            "store the left operand as [m, k]",
+        )
+    if op.opdef is COPY and op.attr("pad_value"):
+        return Problem(
+            "copy-option", f"copy: {src.dtype} tiles are padded with zeros only", "pad_value"
+        )
+    for name, region in (("src", src), ("dst", dst)):
+        terms, start = linear_form(element_offset(region))
+        if start % 2 and all(factor % 2 == 0 for factor in terms.values()):
+            return Problem(
+                "odd-elements",
+                f"copy: {name} `{region.buffer.name}` starts at an odd element, but two elements "
+                f"of {region.dtype} share a byte",
+                name,
+                "start at an even element",
+            )
+    return None
 
 
 def _different_tiles(op: Op) -> Problem:
@@ -414,7 +453,7 @@ def misaligned_rows(src: Region, dst: Region) -> bool:
     if is_constant(here.rows, 1) or (here.pitch == here.columns and there.pitch == there.columns):
         return False
     pitch = constant_value(here.pitch)
-    return pitch is not None and pitch * local.dtype.size % 32 != 0
+    return pitch is not None and pitch % local.dtype.elements_in(32) != 0
 
 
 def aligned_rows(op: Op) -> Problem | None:
@@ -434,10 +473,10 @@ def aligned_rows(op: Op) -> Problem | None:
     here = views[1] if local is dst else views[0]
     if misaligned_rows(src, dst):
         pitch = constant_value(here.pitch) or 0
-        multiple = 32 // local.dtype.size
+        multiple = local.dtype.elements_in(32)
         return Problem(
             "row-alignment",
-            f"{word}: rows of `{name}` are {pitch * local.dtype.size} bytes apart, "
+            f"{word}: rows of `{name}` are {pitch * local.dtype.bits // 8} bytes apart, "
             "but transfers start every row at a multiple of 32 bytes",
             None,
             f"give `{name}` a last dimension that is a multiple of {multiple}; "
@@ -467,7 +506,7 @@ def _movement(
         doc=doc,
         ascend_c=api,
         namespace=None,
-        operands=(source("src", memories[0]), destination("dst", memories[1])),
+        operands=(packed(source("src", memories[0])), packed(destination("dst", memories[1]))),
         attrs=attrs,
         placement=placement,
         axes=tile_axes,
@@ -599,7 +638,9 @@ MOVEMENTS = (
         doc="zero a whole l1 matrix, padding included",
         ascend_c="InitConstValue",
         namespace=None,
-        operands=(destination("dst", L1, FLOAT16, BFLOAT16, FLOAT32, INT32, INT8, UINT8, INT16),),
+        operands=(
+            destination("dst", L1, FLOAT16, BFLOAT16, FLOAT32, INT32, INT4, INT8, UINT8, INT16),
+        ),
         placement=on(Core.CUBE, Pipe.MTE2),
         axes=whole,
         meaning=lambda op, dst: np.zeros_like(dst),

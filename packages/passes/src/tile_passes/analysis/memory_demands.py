@@ -14,7 +14,7 @@ from tile_ir import OPS, Buffer, Core, For, Func, Loc, LoopKind, Op, Region, Sec
 from tile_ir.bounds import simplify
 from tile_ir.expr import Cast, Expr, Load, cast, is_constant
 from tile_ir.expr import walk as walk_expr
-from tile_ir.machine import CHOICES_OF_OPEN, CORE_OF_MEMORY, Memory, possible
+from tile_ir.machine import CHOICES_OF_OPEN, CORE_OF_MEMORY, PACKED_MEMORIES, Memory, possible
 from tile_ir.nodes import Alloc, Body, Stmt
 from tile_ir.opdef import check_op
 from tile_ir.ops.movement import DIRECTIONS
@@ -54,10 +54,13 @@ def is_open(buffer: Buffer) -> bool:
 
 
 def choices(buffer: Buffer) -> frozenset[Memory]:
-    """What a buffer may turn out to be by itself: masks and packed elements lie in ub."""
+    """What a buffer may turn out to be by itself: masks lie in ub, elements that share
+    bytes where units take them."""
     found = possible(buffer.memory)
-    if is_open(buffer) and (buffer.dtype.name == "bool" or not buffer.dtype.whole_bytes):
+    if is_open(buffer) and buffer.dtype.name == "bool":
         return found & {Memory.UB}
+    if not buffer.dtype.whole_bytes:
+        return found & PACKED_MEMORIES
     return found
 
 

@@ -191,7 +191,7 @@ def _own_lines(buffer: Buffer, access: SharedAccess) -> bool:
     whole."""
     assert access.share is not None, "asked of what is shared out"
     step = constant_value(simplify(strides(buffer)[access.share.dim] * access.share.step))
-    return step is not None and step * buffer.dtype.size % CACHE_LINE == 0
+    return step is not None and step * buffer.dtype.bits % (8 * CACHE_LINE) == 0
 
 
 def _meeting(buffer: Buffer, accesses: list[SharedAccess]) -> Conflict | None:

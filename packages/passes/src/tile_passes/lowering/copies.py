@@ -125,7 +125,7 @@ def _prepare(op: Op, c: Clipped, known: Ranges, builder: Builder) -> Body:
 def _in_pairs(region: Region) -> bool:
     """Whether the vector pipe can fill it: it writes at least two bytes."""
     count = constant_value(element_count(region))
-    return region.dtype.size > 1 or (count is not None and count % 2 == 0)
+    return region.dtype.bits > 8 or (count is not None and count % 2 == 0)
 
 
 def _rows(op: Op, c: Clipped, name: str, attrs: tuple[AttrValue, ...], builder: Builder) -> Body:

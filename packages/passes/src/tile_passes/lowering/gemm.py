@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 from tile_ir import Buffer, For, KernelError, Memory, Op, Region, Slice
 from tile_ir.bounds import simplify
-from tile_ir.dtypes import INT8
 from tile_ir.expr import Const, Expr, binary, equal
-from tile_ir.footprint import round_up
+from tile_ir.footprint import k0_elements, round_up
 from tile_ir.machine import Memory as M
 from tile_ir.nodes import Body, LoopKind, Stmt
 from tile_ir.ops.cube import matrix_sizes
@@ -54,7 +53,7 @@ def lower_gemm(op: Op, known: Ranges, builder: Builder) -> Body:
 def _tiling(op: Op, sizes: tuple[int, int, int], builder: Builder) -> _Tiling:
     m, n, k = sizes
     dtype = op.region("A").dtype
-    unit = 32 if dtype is INT8 else 16
+    unit = max(16, k0_elements(dtype))
     rows, columns = round_up(m, unit), round_up(n, unit)
     room = {
         memory: builder.target.capacity[memory] - builder.user_bytes.get(memory, 0)
@@ -62,8 +61,8 @@ def _tiling(op: Op, sizes: tuple[int, int, int], builder: Builder) -> _Tiling:
     }
     for slots in (2, 1):
         fits = min(
-            room[M.L0A] // (slots * rows * dtype.size),
-            room[M.L0B] // (slots * columns * dtype.size),
+            dtype.elements_in(room[M.L0A]) // (slots * rows),
+            dtype.elements_in(room[M.L0B]) // (slots * columns),
         )
         k0 = min(fits // unit * unit, LONGEST_TILE, round_up(k, unit))
         if k0 > 0:

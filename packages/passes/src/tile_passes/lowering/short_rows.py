@@ -23,6 +23,7 @@ def has_slow_path(src: Region, dst: Region) -> bool:
     dims = _rows_and_columns(local)
     return (
         {src.memory, dst.memory} == {Memory.GM, Memory.UB}
+        and local.dtype.whole_bytes
         and dims is not None
         and len(active_dims(src)) == len(active_dims(dst))
         and prod(constant_value(local.buffer.shape[d]) or 0 for d in dims) <= MOST_ELEMENTS

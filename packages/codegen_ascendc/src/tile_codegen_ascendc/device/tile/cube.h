@@ -88,12 +88,24 @@ __aicore__ inline void im2col(const AscendC::LocalTensor<T>& dst, const AscendC:
     AscendC::LoadData(dst, src, params);
 }
 
-// Bytes are transposed in squares of 32 x 32, each two fractals of the register.
+// Elements in the 32 bytes of a fractal row.
+template <class T>
+struct FractalRow {
+    static constexpr uint32_t elements = kBlockBytes / sizeof(T);
+};
+template <>
+struct FractalRow<AscendC::int4b_t> {
+    static constexpr uint32_t elements = kBlockBytes * kPerByte;
+};
+
+// Bytes are transposed in squares of 32 x 32, each two fractals of the register; four bits in squares of 64 x 64, four
+// fractals each.
 template <class T>
 __aicore__ inline void load_squares(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
     const L1Tile& tile, uint32_t rows, uint32_t columns, bool squares_along_rows)
 {
-    constexpr uint32_t side = 32;
+    constexpr uint32_t side = FractalRow<T>::elements;
+    constexpr uint16_t fractals = side / kFractalRows;
     const uint32_t row_squares = ceil_to(rows, side) / side;
     const uint32_t column_squares = ceil_to(columns, side) / side;
     const uint32_t pitch = tile.stored_rows / side;
@@ -101,8 +113,8 @@ __aicore__ inline void load_squares(const AscendC::LocalTensor<T>& dst, const As
     // l0a runs over the rows of l1 (its k), l0b over the columns (its n).
     const uint32_t outer = squares_along_rows ? column_squares : row_squares;
     const uint32_t inner = squares_along_rows ? row_squares : column_squares;
-    // The product counts fractals of 16 columns. Where that is an odd number, the second fractal of the last
-    // square is one too many: it lands where the next row of squares starts, which then overwrites it.
+    // The product counts fractals of 16 columns. Where these fill no whole squares, the last fractals of the last
+    // square are too many: they land where the next row of squares starts, which then overwrites them.
     const uint32_t columns_stored = ceil_to(columns, kFractalRows);
     const uint32_t step = squares_along_rows ? inner * side * side : columns_stored * side;
     const bool overwrites = !squares_along_rows && columns_stored % side != 0;
@@ -114,8 +126,8 @@ __aicore__ inline void load_squares(const AscendC::LocalTensor<T>& dst, const As
         params.startIndex = static_cast<uint16_t>(first + (squares_along_rows ? i * pitch : i));
         params.repeatTimes = static_cast<uint8_t>(inner);
         params.srcStride = static_cast<uint16_t>(squares_along_rows ? 1 : pitch);
-        // In l0a the two fractals of a square are two rows of fractals apart, in l0b neighbours.
-        params.dstGap = static_cast<uint16_t>(squares_along_rows ? 0 : 1);
+        // In l0a the fractals of a square are rows of fractals apart, in l0b neighbours.
+        params.dstGap = static_cast<uint16_t>(squares_along_rows ? 0 : fractals - 1);
         params.dstFracGap = static_cast<uint16_t>(squares_along_rows ? inner - 1 : 0);
         AscendC::LoadDataWithTranspose(dst[i * step], src, params);
     }
@@ -139,6 +151,16 @@ __aicore__ inline void copy_l1_l0a(const AscendC::LocalTensor<T>& dst, const Asc
     AscendC::LoadData(dst, src, plain_image<T>(tile, rows, columns, transpose));
 }
 
+// Four bits as bytes: pairs along k stay pairs.
+__aicore__ inline void copy_l1_l0a(const AscendC::LocalTensor<AscendC::int4b_t>& dst,
+    const AscendC::LocalTensor<AscendC::int4b_t>& src, L1Tile tile, uint32_t m, uint32_t k, bool transpose,
+    Site site = Site::here())
+{
+    const L1Tile bytes{tile.stored_rows, tile.stored_columns / kPerByte, tile.row, tile.column / kPerByte};
+    copy_l1_l0a(dst.template ReinterpretCast<int8_t>(), src.template ReinterpretCast<int8_t>(), bytes, m, k / kPerByte,
+        transpose, site);
+}
+
 // l0b gets a tile of k rows and n columns; with `transpose` l1 holds it as n rows and k columns,
 // which is the order of the register already.
 template <class T>
@@ -146,7 +168,7 @@ __aicore__ inline void copy_l1_l0b(const AscendC::LocalTensor<T>& dst, const Asc
     L1Tile tile, uint32_t k, uint32_t n, bool transpose, Site site = Site::here())
 {
     SiteScope scope(site);
-    constexpr uint32_t k0 = kBlockBytes / sizeof(T);
+    constexpr uint32_t k0 = FractalRow<T>::elements;
     constexpr uint32_t max_repeats = 255;
     if (transpose) {
         const uint32_t row_fractals = ceil_to(n, kFractalRows) / kFractalRows;
@@ -160,7 +182,7 @@ __aicore__ inline void copy_l1_l0b(const AscendC::LocalTensor<T>& dst, const Asc
             params.srcStride = 1;
             params.dstGap = 0;
             params.ifTranspose = false;
-            AscendC::LoadData(dst[i * row_fractals * (kFractalBytes / sizeof(T))], src, params);
+            AscendC::LoadData(dst[i * row_fractals * kFractalRows * k0], src, params);
         }
         return;
     }

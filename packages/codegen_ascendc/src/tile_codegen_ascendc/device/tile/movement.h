@@ -36,6 +36,17 @@ __aicore__ inline void copy_gm_ub(const AscendC::LocalTensor<T>& dst, const Asce
     }
 }
 
+// Elements of four bits: gm holds bytes, and so many go. Sizes and pitches are in elements all the same.
+constexpr uint32_t kPerByte = 2;
+
+__aicore__ inline void copy_gm_ub(const AscendC::LocalTensor<AscendC::int4b_t>& dst,
+    const AscendC::GlobalTensor<int8_t>& src, uint32_t rows, uint32_t columns, int64_t src_pitch, uint32_t dst_pitch,
+    Site site = Site::here())
+{
+    copy_gm_ub(dst.template ReinterpretCast<int8_t>(), src, rows, columns / kPerByte, src_pitch / kPerByte,
+        dst_pitch / kPerByte, static_cast<int8_t>(0), site);
+}
+
 template <class T>
 __aicore__ inline void copy_ub_gm(const AscendC::GlobalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
     uint32_t rows, uint32_t columns, int64_t dst_pitch, uint32_t src_pitch, Site site = Site::here())
@@ -55,6 +66,14 @@ __aicore__ inline void copy_ub_gm(const AscendC::GlobalTensor<T>& dst, const Asc
         params.dstStride = static_cast<uint32_t>((dst_pitch - columns) * sizeof(T));
         AscendC::DataCopyPad(dst[row * dst_pitch], src[row * src_pitch], params);
     }
+}
+
+__aicore__ inline void copy_ub_gm(const AscendC::GlobalTensor<int8_t>& dst,
+    const AscendC::LocalTensor<AscendC::int4b_t>& src, uint32_t rows, uint32_t columns, int64_t dst_pitch,
+    uint32_t src_pitch, Site site = Site::here())
+{
+    copy_ub_gm(dst, src.template ReinterpretCast<int8_t>(), rows, columns / kPerByte, dst_pitch / kPerByte,
+        src_pitch / kPerByte, site);
 }
 
 // Rows of gm into an l1 matrix in NZ order: columns of 32 bytes, `l1_rows` rows each. `dst` is the
@@ -79,6 +98,14 @@ __aicore__ inline void copy_gm_l1(const AscendC::LocalTensor<T>& dst, const Asce
         params.dstNzMatrixStride = 0;
         AscendC::DataCopy(dst[row * k0], src[row * src_pitch], params);
     }
+}
+
+__aicore__ inline void copy_gm_l1(const AscendC::LocalTensor<AscendC::int4b_t>& dst,
+    const AscendC::GlobalTensor<int8_t>& src, uint32_t rows, uint32_t columns, int64_t src_pitch, uint32_t l1_rows,
+    Site site = Site::here())
+{
+    copy_gm_l1(dst.template ReinterpretCast<int8_t>(), src, rows, columns / kPerByte, src_pitch / kPerByte, l1_rows,
+        site);
 }
 
 // Zero `bytes` of l1, a multiple of 32.
