@@ -156,10 +156,15 @@ class _Emitter:
         return template("kernel.cpp.jinja").render(func=context)
 
     def tensors(self) -> Iterator[str]:
-        for tensor in self.func.tensors:
+        views = [
+            (a.buffer, a.alias_of)
+            for a in self.func.launch.allocs
+            if a.alias_of is not None and a.buffer.memory is Memory.GM
+        ]
+        for tensor, root in (*((t, t) for t in self.func.tensors), *views):
             name, kind = cxx_name(tensor.name), _moved_as(tensor.dtype)
             yield f"AscendC::GlobalTensor<{kind}> {name};"
-            handle = _parameter_name(tensor)
+            handle = _parameter_name(root)
             yield f"{name}.SetGlobalBuffer(reinterpret_cast<__gm__ {kind}*>({handle}));"
         for param in self.func.params:
             if isinstance(param, Var) and _parameter_name(param) != cxx_name(param.name):
@@ -192,7 +197,9 @@ class _Emitter:
     def declarations(self, core: Core, used: set[str]) -> Iterator[str]:
         for alloc in self.func.launch.allocs:
             b = alloc.buffer
-            if b.name not in used or CORE_OF_MEMORY.get(b.memory, core) is not core:
+            if b.memory is Memory.GM or b.name not in used:
+                continue
+            if CORE_OF_MEMORY.get(b.memory, core) is not core:
                 continue
             kind = b.dtype.c_name
             if b.memory is Memory.VAR:

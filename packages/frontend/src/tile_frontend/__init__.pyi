@@ -233,7 +233,7 @@ def alloc_fragment(shape: _Shape, dtype: _DType, scope: _str = 'local.fragment')
     from its uses."""
 
 def alloc_shared(shape: _Shape, dtype: _DType, scope: _str = 'shared.dyn') -> Tensor:
-    """A tile in UB or L1: the compiler sees which from its uses. Masks and int4 lie in UB."""
+    """A tile in UB or L1: the compiler sees which from its uses. Masks lie in UB."""
 
 def alloc_ub(shape: _Shape, dtype: _DType) -> Tensor:
     """A tile in the unified buffer of a vector core."""
@@ -371,7 +371,7 @@ def gemm_v0(
 ) -> None:
     """C (+)= op(A) @ op(B) on l1 tiles; init overwrites C instead of adding to it.
 
-    A: a buffer in l1, read; float16, bfloat16, float32, int8
+    A: a buffer in l1, read; float16, bfloat16, float32, int4, int8
     B: a buffer in l1, read
     C: a buffer in l0c, read and written
     transpose_A: a Python bool (False)
@@ -455,7 +455,7 @@ def mma(
 ) -> None:
     """C (+)= A @ B on l0 tiles, one instruction; init overwrites C instead of adding to it.
 
-    A: a buffer in l0a, read; float16, bfloat16, float32, int8
+    A: a buffer in l0a, read; float16, bfloat16, float32, int4, int8
     B: a buffer in l0b, read
     C: a buffer in l0c, read and written
     init: a scalar, read"""
@@ -707,8 +707,9 @@ def view(src: _Tile, shape: _Shape | None = None, dtype: _DType | None = None) -
     """All bytes of `src` as a buffer of another shape or type, or both; nothing is moved or
     converted. What is written through one is read through the other.
 
-    Raises Fault for a part of a buffer, for a buffer outside ub, and where the bytes are not as
-    many."""
+    Raises Fault for a part of a buffer, where the bytes are not as many, for registers, and for
+      a
+    matrix in l1 whose pieces would have to lie elsewhere."""
 
 def wait_cross_flag(flag: _Value, pipe: _str = '') -> None:
     """wait for a signal of another core and consume it.

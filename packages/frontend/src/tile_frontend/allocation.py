@@ -33,7 +33,7 @@ class _TensorProxy:
     """A tensor parameter in global memory: `T.Tensor(shape, dtype)` or `T.Tensor[shape, dtype]`."""
 
     def __call__(self, shape: Any, dtype: Any = "float32") -> TensorType:
-        return _tensor_type(_dims(shape, "a tensor"), _stored(element_type(dtype, packed=True)))
+        return _tensor_type(sizes_of(shape, "a tensor"), _stored(element_type(dtype, packed=True)))
 
     def __getitem__(self, key: Any) -> TensorType:
         # T.Tensor[(M, N), "float16"] against T.Tensor[M, N].
@@ -62,7 +62,8 @@ def _stored(element: DType) -> DType:
     return element
 
 
-def _dims(shape: Any, what: str) -> tuple[Expr, ...]:
+def sizes_of(shape: Any, what: str) -> tuple[Expr, ...]:
+    """Sizes, which may be run-time values; a Fault for what is none."""
     sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if not sizes:
         raise Fault("shape", f"{what} has no dimensions, expected at least one", argument="shape")
@@ -90,7 +91,7 @@ def _dim(size: Any, position: int, what: str) -> Expr:
 
 def buffer_dims(shape: Any) -> tuple[Expr, ...]:
     """The fixed sizes of a buffer; a Fault for anything else."""
-    dims = _dims(shape, "a buffer")
+    dims = sizes_of(shape, "a buffer")
     for position, size in enumerate(dims):
         if constant_value(size) is None:
             raise Fault(

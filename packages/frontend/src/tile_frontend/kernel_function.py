@@ -18,6 +18,7 @@ from tile_frontend.statements import StatementEvaluator
 from tile_frontend.trace import Trace
 from tile_frontend.tracing import CURRENT
 from tile_frontend.values import Scalar, Tile, describe
+from tile_frontend.viewed_tensors import check_views
 from tile_ir import Buffer, Func, KernelError, Loc, Memory, TileError
 from tile_ir.expr import Var
 from tile_ir.expr import walk as walk_expr
@@ -78,9 +79,11 @@ class KernelEvaluator(StatementEvaluator):
         self.trace.in_signature = False
         self.run(node.body)
         try:
-            return self.trace.finish()
+            func = self.trace.finish()
         except Fault as fault:
             self._place(fault, self._name_loc(node))
+        check_views(func)
+        return func
 
     def _name_loc(self, node: ast.FunctionDef) -> Loc:
         """Where the function's name stands: after `def `."""

@@ -6,12 +6,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tile_frontend.allocation import buffer_dims
+from tile_frontend.allocation import buffer_dims, sizes_of
+from tile_frontend.copy_extents import expression_words
 from tile_frontend.dtype_names import C_NAMES, element_type, packed_rows
 from tile_frontend.faults import Fault
 from tile_frontend.trace import Allocation, Trace, current
 from tile_frontend.values import Tile, describe
 from tile_ir import Memory
+from tile_ir.same_places import same_places, same_size
 
 IN_UB = (Memory.UB, Memory.SHARED)
 
@@ -79,34 +81,41 @@ def view(src: Any, shape: Any = None, dtype: Any = None) -> Tile:
     """All bytes of `src` as a buffer of another shape or type, or both; nothing is moved or
     converted. What is written through one is read through the other.
 
-    Raises Fault for a part of a buffer, for a buffer outside ub, and where the bytes are not as
-    many.
+    Raises Fault for a part of a buffer, where the bytes are not as many, for registers, and for a
+    matrix in l1 whose pieces would have to lie elsewhere.
     """
     trace = current("view")
     if isinstance(src, Tile) and src.memory is Memory.GM:
-        raise Fault(
-            "operand-memory",
-            f"view: src `{src.name}` is in gm, expected ub",
-            "declare the parameter of the kernel in the shape and type that are wanted",
-            "src",
-        )
-    root = _allocation(trace, src, "src", "view")
-    element = root.tile.element if dtype is None else element_type(dtype, packed=True)
-    sizes = root.tile.shape if shape is None else shape
-    dims = buffer_dims(sizes)
+        alias = trace.allocation_of(src)
+        tile = src
+        root = tile if alias is None else alias.alias_of or tile
+    else:
+        found = _allocation(trace, src, "src", "view", (*IN_UB, Memory.L1))
+        tile, root = found.tile, found.alias_of or found.tile
+    element = tile.element if dtype is None else element_type(dtype, packed=True)
+    in_gm = tile.memory is Memory.GM
+    sizes = (tile.dims if in_gm else tile.shape) if shape is None else shape
+    dims = sizes_of(sizes, "a view") if in_gm else buffer_dims(sizes)
     packed_rows(element, dims, "shape")
-    seen = Tile(root.tile.memory, element, dims, trace.here)
-    found, have = _bytes(seen), _bytes(root.tile)
-    if found != have:
+    seen = Tile(tile.memory, element, dims, trace.here)
+    if not same_size(seen.buffer, tile.buffer):
         raise Fault(
             "reinterpret-size",
-            f"view: {'x'.join(str(d) for d in seen.shape)} elements of {element} are {found} "
-            f"bytes, but `{root.tile.name}` has {have}",
+            f"view: {_words(seen)} elements of {element} are not as many bytes as "
+            f"{_words(tile)} of {tile.element} in `{tile.name}`",
             "a view names all bytes of a buffer: give it a shape that has as many",
             "dtype" if shape is None else "shape",
         )
+    if not same_places(seen.buffer, root.buffer):
+        raise Fault(
+            "operand-memory",
+            f"view: `{tile.name}` is a matrix in l1, whose rows lie in fractals: {_words(seen)} "
+            f"elements of {element} would lie in another order",
+            "keep rows of as many bytes, or copy to a buffer of that shape",
+            "dtype" if shape is None else "shape",
+        )
     trace.allocate(seen)
-    trace.allocations[-1].alias_of = root.alias_of or root.tile
+    trace.allocations[-1].alias_of = root
     return seen
 
 
@@ -115,26 +124,29 @@ def reshape(src: Any, shape: Any) -> Tile:
     return view(src, shape)
 
 
-def _bytes(tile: Tile) -> int:
-    return tile.element.bytes_of(math.prod(tile.shape))
+def _words(tile: Tile) -> str:
+    return "x".join(expression_words(d) for d in tile.dims)
 
 
 def _allocation(
-    trace: Trace, tile: Any, argument: str, name: str = "reinterpretcast"
+    trace: Trace,
+    tile: Any,
+    argument: str,
+    name: str = "reinterpretcast",
+    memories: tuple[Memory, ...] = IN_UB,
 ) -> Allocation:
     found = trace.allocation_of(tile) if isinstance(tile, Tile) else None
     if found is None:
         raise Fault(
             "operand-kind",
-            f"{name}: {argument} is {describe(tile)}, expected a buffer allocated in "
-            "this kernel",
+            f"{name}: {argument} is {describe(tile)}, expected a buffer allocated in this kernel",
             argument=argument,
         )
-    if found.tile.memory not in IN_UB:
+    if found.tile.memory not in memories:
         raise Fault(
             "operand-memory",
             f"{name}: {argument} `{found.tile.name}` is in {found.tile.memory.value}, "
-            "expected ub",
+            f"expected {' or '.join(m.value for m in memories if m is not Memory.SHARED)}",
             "matrices outside ub have an order of elements that depends on the type",
             argument,
         )

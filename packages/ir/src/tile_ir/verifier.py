@@ -6,7 +6,8 @@ Always:
   types     elements that share bytes lie where units take them, whole bytes to a row, and are no
             scalars
   operands  each operation satisfies its record (memories, types, shapes, attributes)
-  aliases   name the first bytes of a ub buffer that is no alias itself, and no more than it has
+  aliases   name the first bytes of a ub buffer that is no alias itself, and no more than it has;
+            in l1 and gm all bytes, in the same places
   accesses  element loads and stores have one index per dimension; constants are in range;
             regions have one slice per dimension, and constant slices of on-chip buffers fit
   loops     `break` stands in a loop; only tensors' shapes name symbolic dimensions
@@ -51,6 +52,7 @@ from tile_ir.nodes import (
 )
 from tile_ir.opdef import Composite, Effect, check_op, core_of
 from tile_ir.phases import PHASES, PhaseRule
+from tile_ir.same_places import same_places, same_size
 from tile_ir.target import DEFAULT_TARGET, Target
 from tile_ir.walk import expressions
 
@@ -112,6 +114,9 @@ class _Verifier:
             if impossible:
                 yield from impossible
                 continue
+            if alloc.alias_of is not None and alloc.buffer.memory is Memory.GM:
+                yield from self.view(alloc, alloc.alias_of)
+                continue
             yield from self.allocation(alloc.buffer, alloc.address, alloc.loc)
             if alloc.alias_of is not None:
                 yield from self.alias(alloc, alloc.alias_of)
@@ -164,6 +169,11 @@ class _Verifier:
         if found is None or found.alias_of is not None:
             what = "an alias itself" if found is not None else "not allocated"
             yield Diagnostic("alias", f"`{name}` aliases `{root.name}`, which is {what}", alloc.loc)
+        elif {alloc.buffer.memory, root.memory} == {Memory.L1}:
+            if not (same_size(alloc.buffer, root) and same_places(alloc.buffer, root)):
+                yield Diagnostic(
+                    "alias", f"`{name}` and `{root.name}` lie in different orders", alloc.loc
+                )
         elif not {alloc.buffer.memory, root.memory} <= {Memory.UB, Memory.SHARED}:
             yield Diagnostic("alias", f"`{name}` and `{root.name}` are not both in ub", alloc.loc)
         elif buffer_bytes(alloc) > buffer_bytes(found):
@@ -175,6 +185,14 @@ class _Verifier:
             )
         elif alloc.address != found.address:
             yield Diagnostic("alias", f"`{name}` is not where `{root.name}` is", alloc.loc)
+
+    def view(self, alloc: Alloc, root: Buffer) -> Iterator[Diagnostic]:
+        """Another description of a whole tensor."""
+        name = alloc.buffer.name
+        if root not in self.func.tensors:
+            yield Diagnostic("alias", f"`{name}` is no view of a parameter", alloc.loc)
+        elif not same_size(alloc.buffer, root):
+            yield Diagnostic("alias", f"`{name}` has not the size of `{root.name}`", alloc.loc)
 
     def body(self, body: Body, scope: _Scope) -> Iterator[Diagnostic]:
         for stmt in body:

@@ -32,7 +32,7 @@ def check_written(func: Func, target: Target) -> Func:
 
 
 def _is_watched(alloc: Alloc) -> bool:
-    return alloc.buffer.memory is not Memory.VAR and alloc.address is None
+    return alloc.buffer.memory not in (Memory.VAR, Memory.GM) and alloc.address is None
 
 
 def _written(stmt: Stmt) -> Iterator[Buffer]:

@@ -37,7 +37,9 @@ def plan_memory(func: Func, target: Target) -> Func:
         if allocs:
             address.update(_addresses(allocs, facts, memory, target))
     by_buffer = {a.buffer: address.get(a, a.address) for a in func.launch.allocs}
-    new = tuple(replace(a, address=by_buffer[a.alias_of or a.buffer]) for a in func.launch.allocs)
+    new = tuple(
+        replace(a, address=by_buffer.get(a.alias_of or a.buffer)) for a in func.launch.allocs
+    )
     planned = replace(func, launch=replace(func.launch, allocs=new))
     if not facts.by_hand:
         return planned

@@ -15,7 +15,7 @@ from tile_ir.expr import Expr, Load, Var
 from tile_ir.geometry import strides
 from tile_ir.interpreter.cores import CoreState, CounterOverflow, Meeting, Steps
 from tile_ir.interpreter.scalars import Unavailable, evaluate
-from tile_ir.interpreter.storage import Storage, on_chip_storage
+from tile_ir.interpreter.storage import Storage, on_chip_storage, views_of_arguments
 from tile_ir.interpreter.text_order import alone_in
 from tile_ir.lazy import np
 from tile_ir.machine import CORE_OF_MEMORY, Core
@@ -120,7 +120,8 @@ class _Machine:
         for kind, lane in [(Core.CUBE, 0), *((Core.VECTOR, lane) for lane in range(lanes))]:
             allocs = [a for a in launch.allocs if CORE_OF_MEMORY.get(a.buffer.memory, kind) is kind]
             variables = {**self.constants, launch.block: block, launch.lane: lane}
-            storage = {**self.globals, **on_chip_storage(allocs, self.target)}
+            views = views_of_arguments(allocs, self.globals)
+            storage = {**self.globals, **views, **on_chip_storage(allocs, self.target)}
             yield CoreState(kind, block, lane, storage, variables)
 
     def schedule(self, cores: list[CoreState]) -> None:

@@ -3,7 +3,7 @@ type. Buffers with an address share bytes as they would on the device."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,6 +62,8 @@ def on_chip_storage(allocs: Sequence[Alloc], target: Target) -> dict[Buffer, Sto
     bytes_of: dict[Buffer, Any] = {}
     for alloc in sorted(allocs, key=lambda a: a.alias_of is not None):
         buffer = alloc.buffer
+        if buffer.memory is Memory.GM:
+            continue  # another description of an argument: see `views_of_arguments`
         size = buffer_bytes(alloc)
         if alloc.alias_of is not None:
             raw = bytes_of[alloc.alias_of][:size]
@@ -76,6 +78,21 @@ def on_chip_storage(allocs: Sequence[Alloc], target: Target) -> dict[Buffer, Sto
         usable = len(raw) // stored.itemsize * stored.itemsize
         result[buffer] = Storage(raw[:usable].view(stored), buffer.dtype, buffer.name)
     return result
+
+
+def views_of_arguments(
+    allocs: Sequence[Alloc], arguments: Mapping[Buffer, Storage]
+) -> dict[Buffer, Storage]:
+    """Storage of the tensors that name arguments again."""
+    return {
+        a.buffer: Storage(
+            arguments[a.alias_of].elements.view(np.dtype(a.buffer.dtype.storage)),
+            a.buffer.dtype,
+            a.buffer.name,
+        )
+        for a in allocs
+        if a.alias_of is not None and a.buffer.memory is Memory.GM
+    }
 
 
 def _fresh(size: int) -> Any:

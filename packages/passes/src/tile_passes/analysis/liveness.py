@@ -86,7 +86,7 @@ def liveness(allocs: Sequence[Alloc], body: Body) -> Liveness:
 
 
 def _on_chip(alloc: Alloc) -> bool:
-    return alloc.buffer.memory is not Memory.VAR
+    return alloc.buffer.memory not in (Memory.VAR, Memory.GM)
 
 
 def _begin_scratch(nodes: list[Node], scratch: int, pieces: Pieces) -> None:
