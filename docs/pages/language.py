@@ -30,8 +30,8 @@ from tile_runtime.cli.ops import language_name
 GROUPS: dict[str, tuple[str, ...]] = {
     "kernels": ("prim_func", "macro", "Tensor", "Buffer", "symbolic", "Kernel", "Scope",
                 "func_attr", "assume", "print"),
-    "buffers": ("alloc_ub", "alloc_L1", "alloc_L0A", "alloc_L0B", "alloc_L0C", "alloc_shared",
-                "alloc_fragment", "alloc_var", "reinterpretcast", "view", "reshape",
+    "buffers": ("alloc_ub", "alloc_L1", "alloc_L0A", "alloc_L0B", "alloc_L0C", "alloc_BT",
+                "alloc_shared", "alloc_fragment", "alloc_var", "reinterpretcast", "view", "reshape",
                 "annotate_address", "annotate_layout", "make_zn_layout", "make_nz_layout"),
     "loops": ("serial", "range", "unroll", "grid", "Parallel", "Pipelined", "Persistent",
               "loop_break", "use_swizzle"),

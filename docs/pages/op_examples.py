@@ -18,6 +18,7 @@ from pages.signatures import needs_count, parameters
 from tile_codegen_ascendc import emit
 from tile_frontend.gather_arguments import STRIDES
 from tile_frontend.reduce_arguments import ARGUMENT_OF_OPERAND
+from tile_frontend.window_arguments import SIZES
 from tile_ir import (
     DEFAULT_TARGET,
     Buffer,
@@ -42,7 +43,7 @@ SEPARATOR = "# ---- expected\n"
 DECLARES = "const AscendC::LocalTensor<"
 LETTER = {tile_ir.Core.CUBE: "C", tile_ir.Core.VECTOR: "V"}
 # Arguments of the language that stand for several operands of the record.
-LISTS = {"params": STRIDES, "sumParams": ("outer", "inner", "n")}
+LISTS = {"params": STRIDES, "sumParams": ("outer", "inner", "n"), **SIZES}
 
 # An example alone reads buffers that nothing has written.
 FRAGMENT = PassOptions(skip=("check_written",))
@@ -231,6 +232,7 @@ ALLOCATOR = {
     tile_ir.Memory.L0A: "alloc_L0A",
     tile_ir.Memory.L0B: "alloc_L0B",
     tile_ir.Memory.L0C: "alloc_L0C",
+    tile_ir.Memory.BT: "alloc_BT",
 }
 
 
@@ -283,7 +285,7 @@ def arguments(op: Op) -> dict[str, Any]:
         values["count"] = element_count(op.region("dst"))
     values = {ARGUMENT_OF_OPERAND.get(n, n) if n not in known else n: v for n, v in values.items()}
     for name, parts in LISTS.items():
-        if name in known:
+        if name in known and values.keys() >= set(parts):
             values[name] = [values.pop(part) for part in parts]
     return values
 

@@ -10,6 +10,15 @@ from tile_frontend.faults import Fault
 from tile_frontend.values import Pending, describe, python_number
 from tile_ir import OPS
 
+# What the arguments with several numbers are made of.
+SIZES = {
+    "image": ("height", "width"),
+    "kernel": ("kernel_h", "kernel_w"),
+    "stride": ("stride_h", "stride_w"),
+    "dilation": ("dilation_h", "dilation_w"),
+    "padding": ("pad_left", "pad_right", "pad_top", "pad_bottom"),
+}
+
 
 @described(OPS["im2col"])
 def im2col(
@@ -32,13 +41,8 @@ def im2col(
     given: dict[str, Any] = {
         "dst": dst, "src": src, "m_pos": m_pos, "k_pos": k_pos, "m_ext": m_ext, "k_ext": k_ext,
     }  # fmt: skip
-    for name, value, parts in (
-        ("image", image, ("height", "width")),
-        ("kernel", kernel, ("kernel_h", "kernel_w")),
-        ("stride", stride, ("stride_h", "stride_w")),
-        ("dilation", dilation, ("dilation_h", "dilation_w")),
-        ("padding", padding, ("pad_left", "pad_right", "pad_top", "pad_bottom")),
-    ):
+    values = (image, kernel, stride, dilation, padding)
+    for (name, parts), value in zip(SIZES.items(), values, strict=True):
         given |= dict(zip(parts, _numbers(name, value, len(parts)), strict=True))
     return build_op(OPS["im2col"], given, "tile.im2col")
 
