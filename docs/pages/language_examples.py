@@ -35,6 +35,7 @@ def buffers(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16")):
         left = T.alloc_L0A((64, 64), "float16")
         right = T.alloc_L0B((64, 64), "float16")
         c = T.alloc_L0C((64, 64), "float32")
+        bias = T.alloc_BT((64,), "float32")
         words = T.alloc_ub((128,), "float16")
         bits = T.alloc_ub((128,), "int16")
         count = T.alloc_var("int32", init=0)
