@@ -205,10 +205,15 @@ class RandomKernel:
     def branch(self, reuse: list[Load]) -> Stmt:
         """A statement, now and then under a condition of each element."""
         store = self.statement(reuse)
-        form = self.choose(["store", "store", "store", "if", "else"])
+        form = self.choose(["store", "store", "store", "if", "else", "chain", "both"])
         if form == "store":
             return store
         condition = self.condition(self.choose([0, 1]))
+        if form == "chain":
+            last = If(self.condition(0), (self.statement(reuse),), (), HERE)
+            return If(condition, (store,), (last,), HERE)
+        if form == "both":
+            return If(condition, (store, self.statement(reuse)), (self.statement(reuse),), HERE)
         other = Store(store.buffer, store.indices, self.expression(1), HERE)
         return If(condition, (store,), (other,) if form == "else" else (), HERE)
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeGuard
 
 from tile_ir import Diagnostic, For, Func, If, KernelError, LoopKind, Phase, Store, Target
-from tile_ir.expr import Binary, Unary, binary
+from tile_ir.bounds import interval
+from tile_ir.dtypes import BOOL, FLOAT16
+from tile_ir.expr import Binary, Expr, Load, Unary, as_expr, binary, select
 from tile_ir.expr import walk as walk_expr
 from tile_ir.location import Loc
 from tile_ir.machine import Memory
@@ -26,11 +30,13 @@ from tile_ir.walk import (
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.without_order import without_order
 from tile_passes.parallel.dependence import check_independent
+from tile_passes.parallel.earlier_values import EarlierValues
 from tile_passes.parallel.element_conditions import as_choices
 from tile_passes.parallel.nest import Domain, Leaf, Unsuitable, domain_of, leaves, loads_of
 from tile_passes.parallel.operators import is_foreign, is_vector_only
 from tile_passes.parallel.order import fenced, in_order, repeated_in_order, work_of
 from tile_passes.parallel.temporaries import Temporaries
+from tile_passes.parallel.tile_steps import LARGEST_EXTENT
 from tile_passes.parallel.vector_statement import VectorStatement
 from tile_passes.passdef import ir_pass
 
@@ -104,6 +110,7 @@ class _Vectorizer:
         # Trials of lowering rules use up names and scratch; those of this builder are forgotten.
         self.trial = Builder.for_func(self.func, self.target)
         self.temporaries = Temporaries(self.builder)
+        self.values = EarlierValues.of(self.func)
 
     def run(self) -> Func:
         launch = self.func.launch
@@ -117,6 +124,7 @@ class _Vectorizer:
     def body(self, body: Body, ranges: Ranges) -> Body:
         result: list[Stmt] = []
         changed = False
+        outside = len(self.values.before)
         for stmt, known in with_ranges(body, ranges):
             whole = self.rows_at_once(stmt, known)
             if whole is not None:
@@ -128,23 +136,27 @@ class _Vectorizer:
                 pieces = (with_bodies(stmt, tuple(self.body(b, inside) for b in bodies(stmt))),)
             changed = changed or len(pieces) != 1 or pieces[0] is not stmt
             result.extend(pieces)
+            self.values.before.append(stmt)
+        del self.values.before[outside:]
         return tuple(result) if changed else body
 
     def nest(self, loop: For, known: Ranges) -> Body:
         """One nest: its statements one after another, or all together as serial loops."""
         _check_rank(loop)
         try:
-            parts = leaves(loop)
+            parts = leaves(loop, partial(self.keep, known))
             check_independent(parts, self.func.launch.allocs)
         except Unsuitable as problem:
+            self.temporaries.let_go()
             serial = _serial(loop)
             _check_scalar_unit(serial, problem.reason)
             self.remark(problem.loc or loop.loc, problem.reason)
             return fenced((serial,), (), loop.loc, self.builder)
         steps: list[Stmt] = []
-        for leaf in parts:
-            steps.extend(self.leaf(leaf, known))
+        for number, leaf in enumerate(parts):
+            steps.extend(self.leaf(leaf, known, parts[:number]))
             self.temporaries.give_back_all()
+        self.temporaries.let_go()
         own = [a.buffer for a in self.temporaries.allocs]
         return fenced(steps, own, loop.loc, self.builder)
 
@@ -156,7 +168,7 @@ class _Vectorizer:
         made = len(self.temporaries.allocs)
         steps: list[Stmt] = []
         try:
-            parts = leaves(replace(stmt, kind=LoopKind.PARALLEL))
+            parts = leaves(replace(stmt, kind=LoopKind.PARALLEL), partial(self.keep, known))
             check_independent(parts, self.func.launch.allocs)
             for leaf in parts:
                 if leaf.guards or not isinstance(leaf.stmt, Store):
@@ -165,15 +177,33 @@ class _Vectorizer:
                 self.temporaries.give_back_all()
         except Unsuitable:
             self.temporaries.forget_since(made)
+            self.temporaries.let_go()
             return None
+        self.temporaries.let_go()
         own = [a.buffer for a in self.temporaries.allocs]
         if any(map(_takes_element_of_row, parts)):  # as the scalar unit would have waited for it
             every = self.builder.barrier_all(stmt.loc)
             return (every, *in_order(steps, self.builder), self.builder.barrier_all(stmt.loc))
         return fenced(steps, own, stmt.loc, self.builder)
 
-    def leaf(self, leaf: Leaf, known: Ranges) -> list[Stmt]:
-        steps = self.unguarded(leaf, known)
+    def keep(
+        self, known: Ranges, value: Expr, loops: tuple[For, ...], loc: Loc
+    ) -> tuple[Store, Expr]:
+        """A tile for the value of every element, and how it is read. Raises Unsuitable."""
+        domain = domain_of(loops)
+        for loop in loops:
+            known = {**known, loop.var: loop_range(loop, known)}
+        kind = FLOAT16 if value.dtype is BOOL else value.dtype
+        tile = self.temporaries.keep(kind, domain.extents, _most(domain, known), value, loc)
+        places = tuple(v - start for v, start in zip(domain.vars, domain.starts, strict=True))
+        load = Load(tile, places)
+        if value.dtype is BOOL:
+            value = select(value, as_expr(1, kind), as_expr(0, kind))
+            return Store(tile, places, value, loc), binary("!=", load, as_expr(0, kind))
+        return Store(tile, places, value, loc), load
+
+    def leaf(self, leaf: Leaf, known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:
+        steps = self.unguarded(leaf, known, earlier)
         if leaf.guards and steps:
             condition = leaf.guards[0]
             for guard in leaf.guards[1:]:
@@ -181,10 +211,12 @@ class _Vectorizer:
             return [If(condition, in_order(steps, self.builder), (), leaf.stmt.loc)]
         return steps
 
-    def unguarded(self, leaf: Leaf, known: Ranges) -> list[Stmt]:
+    def unguarded(self, leaf: Leaf, known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:
         stmt = leaf.stmt
+        if isinstance(stmt, If):
+            return self.branch(stmt, leaf, known, earlier)
         if not isinstance(stmt, Store):
-            return self.branch(leaf, known)
+            return [self.scalar_loop(leaf, _what(stmt))]
         fallback = _ScalarLoop(self, leaf)
         try:
             return self.vector(stmt, leaf, known, fallback)
@@ -197,20 +229,36 @@ class _Vectorizer:
                 whole = problem.reason
         return fallback.steps(known, whole)
 
-    def branch(self, leaf: Leaf, known: Ranges) -> list[Stmt]:
-        """A statement that is no store: a choice for each element, or a scalar loop."""
-        choices = as_choices(leaf.stmt) if isinstance(leaf.stmt, If) else ()
-        reason = _what(leaf.stmt)
+    def branch(self, stmt: If, leaf: Leaf, known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:
+        """A branch that differs from element to element: choices, or a scalar loop."""
         made = len(self.temporaries.allocs)
+        before = [_around(e) for e in earlier if not e.guards]
+
+        def keep(value: Expr) -> tuple[Store, Expr]:
+            return self.keep(known, value, leaf.loops, stmt.loc)
+
+        def written(load: Load) -> bool:
+            return self.values.are_there(load, domain_of(leaf.loops), before)
+
         steps: list[Stmt] = []
         try:
-            for store in choices:
-                steps.extend(self.vector(store, Leaf(leaf.loops, (), store), known, None))
+            for store in as_choices(stmt, keep, written):
+                own = Leaf(leaf.loops, (), store)
+                steps.extend(self.whole_or_rows(store, own, known))
                 self.temporaries.give_back_all()
         except Unsuitable as problem:
             self.temporaries.forget_since(made)
-            reason, steps = problem.reason, []
-        return steps or [self.scalar_loop(leaf, reason)]
+            return [self.scalar_loop(leaf, problem.reason)]
+        return steps
+
+    def whole_or_rows(self, store: Store, leaf: Leaf, known: Ranges) -> list[Stmt]:
+        """The store as vector operations over its domain or over its rows. Raises Unsuitable."""
+        try:
+            return self.vector(store, leaf, known, None)
+        except Unsuitable:
+            if len(leaf.loops) != 2:
+                raise
+            return self.rows(store, leaf, known)
 
     def vector(
         self, store: Store, leaf: Leaf, known: Ranges, fallback: _ScalarLoop | None
@@ -310,6 +358,15 @@ class _ScalarLoop:
         return [loop]
 
 
+def _most(domain: Domain, known: Ranges) -> tuple[int, ...]:
+    """The extents of a domain, or how large they may get. Raises Unsuitable."""
+    limits = [interval(e, known).high for e in domain.extents]
+    for var, limit in zip(domain.vars, limits, strict=True):
+        if limit > LARGEST_EXTENT:
+            raise Unsuitable(f"the extent of `{var.name}` has no bound known at compile time")
+    return tuple(int(limit) for limit in limits)
+
+
 def _ranges(leaf: Leaf, known: Ranges) -> Ranges:
     for loop in leaf.loops:
         known = {**known, loop.var: loop_range(loop, known)}
@@ -333,8 +390,6 @@ def _serial(loop: For) -> For:
 
 def _what(stmt: Stmt) -> str:
     match stmt:
-        case If():
-            return "the condition differs from element to element; choose with T.if_then_else"
         case For():
             return f"a loop over `{stmt.var.name}` stands inside"
     return "it is no store to an element"

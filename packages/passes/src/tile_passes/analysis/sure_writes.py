@@ -62,6 +62,14 @@ class SureWrites:
         writes._block(body, Names(), True)
         return writes
 
+    @staticmethod
+    def cover(body: Sequence[Stmt], region: Region, roots: Roots, sizes: Sequence[int]) -> bool:
+        """Whether the statements surely write all of a region."""
+        writes = SureWrites(roots, sizes)
+        written = writes._block(body, Names(), False).written
+        asked = writes._run(region, Names()) or writes._all_of(region.buffer)
+        return not asked.without(written, sizes).spans
+
     def _block(self, body: Sequence[Stmt], names: Names, tell: bool) -> _Effects:
         """`tell` unless the statements are rewritten to what holds on one way only."""
         own: list[Var] = []

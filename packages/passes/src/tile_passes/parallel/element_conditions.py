@@ -1,52 +1,156 @@
-"""Branches that differ from element to element, as stores that choose between two values."""
+"""Branches that differ from element to element, as stores that choose between two values.
+
+A statement after another one sees what the first has stored, so each side becomes its stores in
+order, each under the conditions that lead to it. Where a store may change what a later condition
+says, the condition is kept in a tile first.
+"""
 
 from __future__ import annotations
 
-from tile_ir import If, Memory, Store
-from tile_ir.expr import Expr, Load, select
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+
+from tile_ir import Buffer, If, Let, Memory, Store
+from tile_ir.expr import Binary, Expr, Load, Var, binary, cast, select, substitute, unary
 from tile_ir.expr import walk as walk_expr
 from tile_ir.nodes import Body
+from tile_ir.walk import walk
+from tile_passes.parallel.nest import Unsuitable
+
+# A value of every element in a tile of the compiler's: the store to it, and how it is read.
+Keep = Callable[[Expr], tuple[Store, Expr]]
+Written = Callable[[Load], bool]
 
 
-def as_choices(stmt: If) -> tuple[Store, ...]:
-    """The stores of a branch, each with the value the element keeps or gets otherwise; none if
-    there is no such form.
+def as_choices(stmt: If, keep: Keep, written: Written) -> tuple[Store, ...]:
+    """The stores of a branch in order, each with the value the element keeps or gets otherwise.
 
-    An element that only one side writes keeps its value, which is then read: this is so for
-    elements of ub that the condition or the value reads as well, so that they surely have one.
+    `keep` makes a tile for a value; `written` says whether an element surely has a value before
+    the branch. Raises Unsuitable where a side is more than stores, and where elements would be read
+    that the branch leaves alone and that may have no value yet.
     """
-    then, orelse = _stores(stmt.then), _stores(stmt.orelse)
-    if not then or orelse is None or (orelse and len(orelse) != len(then)):
-        return ()
-    if len(then) > 1 and _reads(stmt.condition, then):
-        return ()  # the first store may change what the condition says
-    choices: list[Store] = []
-    for number, store in enumerate(then):
-        place = Load(store.buffer, store.indices)
-        if orelse:
-            other = orelse[number]
-            if (other.buffer, other.indices) != (store.buffer, store.indices):
-                return ()
-            otherwise: Expr = other.value
-        elif store.buffer.memory is Memory.UB and _names(place, stmt.condition, store.value):
-            otherwise = place
-        else:
-            return ()
-        value = select(stmt.condition, store.value, otherwise)
-        choices.append(Store(store.buffer, store.indices, value, store.loc))
+    choices = [_store(c) for c in _Conversion(keep).branch(stmt)]
+    sure = _loads(_first_asked(stmt.condition))
+    own = {s.buffer for s in choices} - _written((stmt,))
+    for store in choices:
+        for load in _loads(store.value):
+            if load in sure or load.buffer in own or load.buffer.memory is not Memory.UB:
+                continue
+            if not written(load):
+                raise Unsuitable(
+                    f"elements of `{load.buffer.name}` that the condition leaves alone may have "
+                    "no value yet; fill it before"
+                )
+        sure.add(Load(store.buffer, store.indices))
     return tuple(choices)
 
 
-def _stores(body: Body) -> tuple[Store, ...] | None:
-    """The statements if all are stores."""
-    stores = tuple(s for s in body if isinstance(s, Store))
-    return stores if len(stores) == len(body) else None
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A store under conditions, the outermost first; one to a tile of the compiler's has none."""
+
+    conditions: tuple[Expr, ...]
+    store: Store
+    keeps: bool = False
 
 
-def _reads(e: Expr, stores: tuple[Store, ...]) -> bool:
-    written = {s.buffer for s in stores}
-    return any(isinstance(p, Load) and p.buffer in written for p in walk_expr(e))
+@dataclass(frozen=True, slots=True)
+class _Conversion:
+    keep: Keep
+    names: dict[Var, Expr] = field(default_factory=dict)
+
+    def body(self, body: Body) -> list[_Choice]:
+        found: list[_Choice] = []
+        inside = _Conversion(self.keep, dict(self.names))
+        changed = _written(body)
+        for stmt in body:
+            match stmt:
+                case Let(var=var, value=value):
+                    value = substitute(value, inside.names)
+                    if changed & _buffers(value):
+                        store, value = self.keep(value)
+                        found.append(_Choice((), store, True))
+                    inside.names[var] = value
+                case Store():
+                    found.append(_Choice((), inside.named(stmt)))
+                case If():
+                    found.extend(inside.branch(stmt))
+                case _:
+                    raise Unsuitable("the condition differs from element to element, and more "
+                                     "than stores to elements depend on it")  # fmt: skip
+        return found
+
+    def named(self, store: Store) -> Store:
+        indices = tuple(substitute(i, self.names) for i in store.indices)
+        return Store(store.buffer, indices, substitute(store.value, self.names), store.loc)
+
+    def branch(self, stmt: If) -> list[_Choice]:
+        condition = substitute(stmt.condition, self.names)
+        then, orelse = self.body(stmt.then), self.body(stmt.orelse)
+        merged = _same_places(then, orelse)
+        count = len(then) if merged else len(then) + len(orelse)
+        before: list[_Choice] = []
+        if count > 1 and _buffers(condition) & {c.store.buffer for c in (*then, *orelse)}:
+            store, condition = self.keep(condition)
+            before.append(_Choice((), store, True))
+        if merged:
+            return before + [
+                _Choice((), _either(condition, a, b)) for a, b in zip(then, orelse, strict=True)
+            ]
+        otherwise = unary("not", condition)
+        return [
+            *before,
+            *(_under(condition, c) for c in then),
+            *(_under(otherwise, c) for c in orelse),
+        ]
 
 
-def _names(place: Load, *expressions: Expr) -> bool:
-    return any(part == place for e in expressions for part in walk_expr(e))
+def _same_places(then: Sequence[_Choice], orelse: Sequence[_Choice]) -> bool:
+    """Whether both sides write the same elements one after another."""
+    places = [[(c.store.buffer, c.store.indices) for c in side] for side in (then, orelse)]
+    return places[0] == places[1]
+
+
+def _either(condition: Expr, then: _Choice, orelse: _Choice) -> Store:
+    a, b = _store(then), _store(orelse)
+    return Store(a.buffer, a.indices, select(condition, a.value, b.value), a.loc)
+
+
+def _under(condition: Expr, choice: _Choice) -> _Choice:
+    return choice if choice.keeps else _Choice((condition, *choice.conditions), choice.store)
+
+
+def _store(choice: _Choice) -> Store:
+    """The store for every element: what no condition lets through keeps its value."""
+    store = choice.store
+    if not choice.conditions:
+        return store
+    if store.buffer.memory is not Memory.UB:
+        raise Unsuitable(
+            f"the condition leaves elements of `{store.buffer.name}` in "
+            f"{store.buffer.memory.value} as they are; choose with T.if_then_else"
+        )
+    condition = reduce(lambda a, b: binary("and", a, b), choice.conditions)
+    kept = Load(store.buffer, store.indices)
+    value = select(condition, cast(store.value, store.buffer.dtype), kept)
+    return Store(store.buffer, store.indices, value, store.loc)
+
+
+def _first_asked(condition: Expr) -> Expr:
+    """What a condition surely evaluates."""
+    while isinstance(condition, Binary) and condition.op in ("and", "or"):
+        condition = condition.left
+    return condition
+
+
+def _loads(*expressions: Expr) -> set[Load]:
+    return {p for e in expressions for p in walk_expr(e) if isinstance(p, Load)}
+
+
+def _buffers(e: Expr) -> set[Buffer]:
+    return {load.buffer for load in _loads(e)}
+
+
+def _written(body: Body) -> set[Buffer]:
+    return {s.buffer for s in walk(body) if isinstance(s, Store)}

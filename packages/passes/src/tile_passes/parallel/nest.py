@@ -6,7 +6,7 @@ whole domain before the next one starts (language.md, section 10.1).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -79,24 +79,21 @@ def domain_of(loops: tuple[For, ...]) -> Domain:
     )
 
 
-def leaves(loop: For) -> list[Leaf]:
-    """The statements of a nest in order, with names replaced by their values.
+# A value of every element in a tile of the compiler's: the store to it, and how it is read.
+Keep = Callable[[Expr, tuple[For, ...], Loc], tuple[Store, Expr]]
 
-    Raises Unsuitable where a name holds a value that the nest changes, and for operations.
+
+def leaves(loop: For, keep: Keep) -> list[Leaf]:
+    """The statements of a nest in order, with names replaced by their values. The name of a value
+    that the nest changes is kept in a tile.
+
+    Raises Unsuitable for operations, and where a value cannot be kept.
     """
     written = {s.buffer for s in walk((loop,)) if isinstance(s, Store)}
     for stmt in walk((loop,)):
         if isinstance(stmt, (Op, Break, Section, While)):
             raise Unsuitable("it holds more than stores to elements", stmt.loc)
-        if isinstance(stmt, Let):
-            for part in walk_expr(stmt.value):
-                if isinstance(part, Load) and part.buffer in written:
-                    raise Unsuitable(
-                        f"`{stmt.var.name}` keeps an element of `{part.buffer.name}`, "
-                        "which the loop writes",
-                        stmt.loc,
-                    )
-    return list(_leaves((loop,), (), (), {}, written))
+    return list(_leaves((loop,), (), (), {}, written, keep))
 
 
 def _leaves(
@@ -105,17 +102,21 @@ def _leaves(
     guards: tuple[Expr, ...],
     names: dict[Var, Expr],
     written: set[Buffer],
+    keep: Keep,
 ) -> Iterator[Leaf]:
     for original in body:
         stmt = map_own_expressions(original, partial(substitute, values=names))
         match stmt:
             case Let(var=var, value=value):
+                if any(isinstance(p, Load) and p.buffer in written for p in walk_expr(value)):
+                    store, value = keep(value, loops, stmt.loc)
+                    yield Leaf(loops, guards, store)
                 names = {**names, var: value}
             case For(kind=LoopKind.PARALLEL, body=inner):
-                yield from _leaves(inner, (*loops, stmt), guards, names, written)
+                yield from _leaves(inner, (*loops, stmt), guards, names, written, keep)
             case If(condition=c, then=then, orelse=orelse) if _same_for_all(c, loops, written):
-                yield from _leaves(then, loops, (*guards, c), names, written)
-                yield from _leaves(orelse, loops, (*guards, unary("not", c)), names, written)
+                yield from _leaves(then, loops, (*guards, c), names, written, keep)
+                yield from _leaves(orelse, loops, (*guards, unary("not", c)), names, written, keep)
             case _:
                 yield Leaf(loops, guards, _inlined(stmt, names))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from tile_ir import Alloc, Buffer, Loc, Memory, Region, Slice
 from tile_ir.dtypes import DType
-from tile_ir.expr import Const, Expr
+from tile_ir.expr import Const, Expr, Load, constant_value, walk
 from tile_ir.footprint import buffer_bytes, round_up
 from tile_ir.geometry import BLOCK_BYTES
 from tile_passes.lowering.builder import Builder
@@ -29,6 +29,7 @@ class Temporaries:
         default_factory=lambda: defaultdict(list)
     )
     taken: set[Buffer] = field(default_factory=set)
+    held: set[Buffer] = field(default_factory=set)
 
     def take(
         self, dtype: DType, extents: tuple[Expr, ...], sizes: tuple[int, ...], dense: bool, loc: Loc
@@ -69,9 +70,27 @@ class Temporaries:
             self.taken.remove(buffer)
             self.free[buffer.dtype, buffer.static_shape() or ()].append(buffer)
 
+    def keep(
+        self, dtype: DType, extents: tuple[Expr, ...], sizes: tuple[int, ...], e: Expr, loc: Loc
+    ) -> Buffer:
+        """A tile for the values of an expression until the end of the nest, with rows as close as
+        those of what it is made of."""
+        widths = {constant_value(p.buffer.shape[-1]) for p in walk(e) if isinstance(p, Load)}
+        buffer = self.take(dtype, extents, sizes, widths == {sizes[-1]}, loc).buffer
+        self.taken.remove(buffer)
+        self.held.add(buffer)
+        return buffer
+
+    def let_go(self) -> None:
+        """Behind a nest."""
+        self.taken |= self.held
+        self.held.clear()
+        self.give_back_all()
+
     def forget_since(self, count: int) -> None:
         """Tiles beyond the first `count` were made for an attempt that failed."""
         gone = {a.buffer for a in self.allocs[count:]}
+        self.held -= gone
         del self.allocs[count:]
         self.give_back_all()
         for waiting in self.free.values():

@@ -26,6 +26,8 @@ from tile_passes.parallel.nest import Domain, Unsuitable
 from tile_passes.parallel.shared_values import SharedValues, references
 from tile_passes.parallel.temporaries import Temporaries
 
+# Longer than any buffer of ub.
+LARGEST_EXTENT = BLOCK_BYTES * 8192
 COPY_DEFAULTS: tuple[AttrValue, ...] = (False, False, None)
 
 
@@ -169,7 +171,7 @@ class TileSteps:
                 if var in walk_expr(index) and limit is not None:
                     rooms.append(limit)
         least = min(rooms)
-        if least > BLOCK_BYTES * 8192:
+        if least > LARGEST_EXTENT:
             raise Unsuitable(f"the extent of `{var.name}` has no bound known at compile time")
         return int(least)
 

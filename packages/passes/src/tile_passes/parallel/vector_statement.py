@@ -48,6 +48,7 @@ from tile_passes.parallel.operators import (
     is_foreign,
 )
 from tile_passes.parallel.order import in_order
+from tile_passes.parallel.packed_lines import counted_line, is_packed, picked_line
 from tile_passes.parallel.tile_steps import TileSteps, check_inside
 
 Value = Region | Expr
@@ -216,11 +217,15 @@ class VectorStatement(TileSteps):
 
     def repeated(self, e: Expr, line: Domain, domain: Domain) -> Region:
         """A value of one variable, repeated over the other one."""
+        if e.dtype is INT32 and not has_loads(e) and is_packed(self, INT32, domain):
+            return counted_line(self, e, domain)
         vector = self.value(e, line, None)
         assert isinstance(vector, Region), "it follows a variable"
         return self.spread(vector, line, domain)
 
     def spread(self, vector: Region, line: Domain, domain: Domain) -> Region:
+        if is_packed(self, vector.dtype, domain):
+            return picked_line(self, vector, line, domain)
         tile = self.tile(vector.dtype, domain)
         self.emit("broadcast", tile, vector, None, attrs=(_axis(domain, line),))
         self.release(vector)
@@ -354,6 +359,10 @@ class VectorStatement(TileSteps):
 def _axis(domain: Domain, line: Domain) -> int:
     """Axis of `broadcast`: 0 repeats a row downwards, 1 a column across."""
     return 1 if is_column(line, domain) else 0
+
+
+def has_loads(e: Expr) -> bool:
+    return any(isinstance(p, Load) for p in walk_expr(e))
 
 
 def _bare_load(e: Expr) -> Load | None:

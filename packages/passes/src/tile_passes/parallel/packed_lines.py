@@ -1,0 +1,63 @@
+"""Values of one row or column, repeated over a matrix whose packed rows start inside blocks of 32
+bytes: no broadcast reaches them, but the matrix is one run, whose elements know their place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tile_ir import Region
+from tile_ir.bounds import Interval
+from tile_ir.dtypes import INT32, DType
+from tile_ir.expr import Const, Expr, constant_value, substitute
+from tile_ir.geometry import BLOCK_BYTES
+from tile_passes.parallel.nest import Domain, Unsuitable
+
+if TYPE_CHECKING:
+    from tile_passes.parallel.vector_statement import VectorStatement
+
+# Sizes of elements that `gather` takes.
+_GATHERED = (2, 4)
+
+
+def is_packed(s: VectorStatement, dtype: DType, domain: Domain) -> bool:
+    """Whether rows of a tile over the domain start inside blocks."""
+    if not s.dense or len(domain.vars) != 2:
+        return False
+    rows, columns = (constant_value(e) for e in domain.extents)
+    return rows is not None and columns is not None and columns * dtype.size % BLOCK_BYTES != 0
+
+
+def counted_line(s: VectorStatement, e: Expr, domain: Domain) -> Region:
+    """An integer made of one variable, for all elements of the matrix."""
+    run = _run(s, domain)
+    (place,) = run.vars
+    row = place // domain.extents[1]
+    column = place - row * domain.extents[1]
+    values = dict(
+        zip(domain.vars, (domain.starts[0] + row, domain.starts[1] + column), strict=True)
+    )
+    found = s.typed(substitute(e, values), INT32, run, None)
+    assert isinstance(found, Region), "it follows a variable"
+    return found
+
+
+def picked_line(s: VectorStatement, vector: Region, line: Domain, domain: Domain) -> Region:
+    """The elements of a vector, each as often as the matrix needs it. Raises Unsuitable."""
+    if vector.dtype.size not in _GATHERED:
+        raise Unsuitable(f"rows of {vector.dtype} start inside blocks of 32 bytes")
+    (var,), (start,) = line.vars, line.starts
+    offsets = counted_line(s, (var - start) * vector.dtype.size, domain)
+    tile = s.tile(vector.dtype, domain)
+    s.emit("gather", tile, vector, offsets, Const(0, INT32))
+    s.release(offsets)
+    s.release(vector)
+    return tile
+
+
+def _run(s: VectorStatement, domain: Domain) -> Domain:
+    """All elements of a matrix, one after another."""
+    place = s.temporaries.builder.scalar("place")
+    rows, columns = (constant_value(e) or 0 for e in domain.extents)
+    s.sizes[place] = rows * columns
+    s.known = {**s.known, place: Interval(0, max(rows * columns - 1, 0))}
+    return Domain((place,), (Const(0),), (Const(rows * columns),))

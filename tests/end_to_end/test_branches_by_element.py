@@ -1,0 +1,174 @@
+"""Branches inside `T.Parallel`, as people write masks: compare and select instead of scalar loops,
+over types, sizes and both lanes. The same text, run by Python on NumPy elements, says what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tile_frontend as T
+from tile_ir import Automatic, Func
+from tile_ir.dtypes import DTYPES, from_bytes, to_bytes
+
+from .kernel_batch import KernelBatch
+
+STRICT = 2
+SHAPES = ((4, 64), (5, 33), (1, 8), (2, 1), (7, 130))
+TYPES = ("float32", "float16", "int32", "int16", "bfloat16")
+AUTOMATIC = (Automatic.SYNC, Automatic.MEMORY)
+Body = Callable[[Any, Any, Any, Any, Any], None]
+
+
+def causal(x, y, i, j, n):
+    if j > i + n:
+        x[i, j] = 0
+
+
+def causal_after_a_step(x, y, i, j, n):
+    x[i, j] = x[i, j] + y[i, j]
+    if not (j <= i + n):
+        x[i, j] = 1
+
+
+def both_ways(x, y, i, j, n):
+    if x[i, j] > y[i, j]:
+        x[i, j] = y[i, j]
+    else:
+        x[i, j] = x[i, j] + 1
+
+
+def two_targets(x, y, i, j, n):
+    if x[i, j] > y[i, j]:
+        y[i, j] = x[i, j]
+        x[i, j] = 0
+
+
+def condition_changed(x, y, i, j, n):
+    if x[i, j] > y[i, j]:
+        x[i, j] = 0
+        y[i, j] = x[i, j] + 2
+    else:
+        y[i, j] = 1
+
+
+def chain(x, y, i, j, n):
+    if x[i, j] > 5:
+        y[i, j] = 3
+    elif x[i, j] > 3:
+        y[i, j] = 2
+    elif j == i + n:
+        y[i, j] = 1
+
+
+def connected(x, y, i, j, n):
+    if (x[i, j] > 2 and j < i + n) or not (y[i, j] > 4 or j == n):
+        x[i, j] = y[i, j]
+
+
+def same_for_all(x, y, i, j, n):
+    if n > 1:
+        if j >= n and i != 1:
+            x[i, j] = y[i, j]
+    else:
+        x[i, j] = 1
+
+
+def half_the_same(x, y, i, j, n):
+    if n > 1 and j >= n:
+        x[i, j] = y[i, j]
+    elif n == 1 or x[i, j] == 3:
+        x[i, j] = 2
+
+
+def nested(x, y, i, j, n):
+    if j >= n:
+        a = x[i, j]
+        x[i, j] = y[i, j]
+        if a > y[i, j]:
+            y[i, j] = a
+        else:
+            x[i, j] = a
+
+
+def exchanged(x, y, i, j, n):
+    a = x[i, j]
+    x[i, j] = y[i, j]
+    y[i, j] = a
+
+
+def one_after_another(x, y, i, j, n):
+    if x[i, j] == 1:
+        x[i, j] = 2
+    if x[i, j] == 2:
+        x[i, j] = 3
+    bigger = x[i, j] > y[i, j]
+    y[i, j] = x[i, j] * 2
+    if bigger:
+        x[i, j] = y[i, j]
+
+
+BODIES: tuple[Body, ...] = (
+    causal, causal_after_a_step, both_ways, two_targets, condition_changed, chain, connected,
+    same_for_all, half_the_same, nested, exchanged, one_after_another,
+)  # fmt: skip
+
+
+def kernel(body: Body, dtype: str, rows: int, columns: int, threads: int) -> Func:
+    step = T.macro(body)
+
+    @T.prim_func
+    def k(
+        X: T.Tensor((rows, columns), dtype), Y: T.Tensor((rows, columns), dtype), n: T.int32
+    ):  # fmt: skip
+        with T.Kernel(1, threads=threads, is_npu=True) as (_):
+            x = T.alloc_ub((rows, columns), dtype)
+            y = T.alloc_ub((rows, columns), dtype)
+            T.copy(X, x)
+            T.copy(Y, y)
+            for i, j in T.Parallel(rows, columns):
+                step(x, y, i, j, n)
+            T.copy(x, X)
+            T.copy(y, Y)
+
+    return k
+
+
+def by_python(body: Body, x: Any, y: Any, n: int) -> list[Any]:
+    x, y = x.copy(), y.copy()
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            body(x, y, i, j, n)
+    return [x, y]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("dtype", TYPES)
+def test_branches_agree(dtype: str, threads: int, tmp_path: Path) -> None:
+    batch = KernelBatch(tmp_path)
+    rng = np.random.default_rng(5)
+    kind = DTYPES[dtype]
+    listed = []
+    for body in BODIES:
+        for rows, columns in SHAPES:
+            func = kernel(body, dtype, rows, columns, threads)
+            number = batch.add(func, AUTOMATIC)
+            remarks = [r.message for r in batch.funcs[number].remarks if r.slug == "scalar-loop"]
+            assert not remarks, (body.__name__, rows, columns, remarks)
+            listed.append((number, body, rows, columns))
+    batch.build()
+    wrong = []
+    for number, body, rows, columns in listed:
+        x, y = (rng.integers(1, 9, (rows, columns)).astype(np.float64) for _ in range(2))
+        for n in (0, 1, 2, 40):
+            outcome = batch.run(number, [to_bytes(x, kind), to_bytes(y, kind), n], checks=STRICT)
+            if outcome.error is not None:
+                wrong.append(f"{body.__name__} {rows}x{columns}: {outcome.error.text}")
+                break
+            got = [from_bytes(a, kind) for a in outcome.arrays[:2]]
+            if not all(map(np.array_equal, got, by_python(body, x, y, n))):
+                wrong.append(f"{body.__name__} {rows}x{columns}, n={n}")
+    assert not wrong, f"{len(wrong)} of {len(listed)}:\n" + "\n".join(wrong[:20])
