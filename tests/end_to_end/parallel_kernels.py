@@ -72,7 +72,8 @@ class RandomKernel:
         dims = tuple(Const(max(d, 1)) for d in shape)
         gm = Buffer(f"G{number}", Memory.GM, dtype, dims, HERE)
         self.tensors.append(gm)
-        values = self.rng.integers(1, 9, [max(d, 1) for d in shape])
+        low, high = dtype.limits() if dtype.is_integer and dtype.size == 1 else (1, 8)
+        values = self.rng.integers(low, high, [max(d, 1) for d in shape], endpoint=True)
         self.arrays.append(to_bytes(values / (1 if dtype.is_integer else 4), dtype))
         if memory is Memory.GM:
             return gm

@@ -10,7 +10,7 @@ from typing import TypeGuard
 from tile_ir import Diagnostic, For, Func, If, KernelError, LoopKind, Phase, Store, Target
 from tile_ir.bounds import interval
 from tile_ir.dtypes import BOOL, FLOAT16
-from tile_ir.expr import Binary, Expr, Load, Unary, as_expr, binary, select
+from tile_ir.expr import Binary, Expr, Load, Unary, as_expr, binary, cast, select
 from tile_ir.expr import walk as walk_expr
 from tile_ir.location import Loc
 from tile_ir.machine import Memory
@@ -32,6 +32,7 @@ from tile_passes.lowering.without_order import without_order
 from tile_passes.parallel.dependence import check_independent
 from tile_passes.parallel.earlier_values import EarlierValues
 from tile_passes.parallel.element_conditions import as_choices
+from tile_passes.parallel.narrow_integers import fitted
 from tile_passes.parallel.nest import Domain, Leaf, Unsuitable, domain_of, leaves, loads_of
 from tile_passes.parallel.operators import is_foreign, is_vector_only
 from tile_passes.parallel.order import fenced, in_order, repeated_in_order, work_of
@@ -283,6 +284,8 @@ class _Vectorizer:
         self, store: Store, domain: Domain, known: Ranges, by_element: bool = False
     ) -> VectorStatement:
         """The steps with rows between operations packed, or else with rows at whole blocks."""
+        value = fitted(cast(store.value, store.buffer.dtype), known)
+        store = replace(store, value=value)
         reason: Unsuitable | None = None
         for dense in (True, False) if len(domain.vars) == 2 else (True,):
             statement = VectorStatement(

@@ -132,10 +132,8 @@ _BETWEEN: tuple[tuple[str, ...], ...] = (
 
 def conversion(source: DType, target: DType) -> tuple[tuple[DType, str], ...] | None:
     """The casts (type and mode) that convert as the language does: towards zero from float to
-    integer, to nearest otherwise. None where there are none: narrower integers wrap, but the
-    vector unit saturates."""
-    if source.is_integer and target.is_integer and not _widens(source, target):
-        return None
+    integer, to nearest otherwise. None where there are none. Integers that are narrowed fit, as
+    `narrow_integers` has made them; the vector unit would saturate, where the language wraps."""
     truncating = source.is_float and target.is_integer
     for middle in _BETWEEN:
         chain = (source.name, *middle, target.name)
@@ -147,12 +145,6 @@ def conversion(source: DType, target: DType) -> tuple[tuple[DType, str], ...] | 
                 for a, b in pairs
             )
     return None
-
-
-def _widens(source: DType, target: DType) -> bool:
-    low, high = source.limits()
-    least, most = target.limits()
-    return least <= low and high <= most and source is not target
 
 
 _MANTISSA = {"float16": 11, "bfloat16": 8, "float32": 24}
@@ -171,7 +163,7 @@ def _exact(source: DType, middle: tuple[str, ...], target: DType) -> bool:
         # Integers beyond 2**24 are infinite in float16; small integers survive truncation twice.
         if target.name == "float16" and name == "float32":
             continue
-        if source.is_float and target.is_integer and target.bits <= _MANTISSA[name]:
+        if target.is_integer and target.bits <= _MANTISSA[name]:
             continue
         return False
     return True

@@ -1,0 +1,127 @@
+"""Arithmetic of integers narrower than the vector unit's, and conversions to narrower integers, in
+terms of what it has: results wrap, but its conversions saturate, so values are made to fit first.
+
+int8 and uint8 are computed as int16. Sums, products and bits only depend on as many low bits as the
+result keeps, so what they are made of need not be wrapped on the way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tile_ir.bounds import interval
+from tile_ir.dtypes import INT16, INT32, DType
+from tile_ir.expr import (
+    Binary,
+    Cast,
+    Const,
+    Expr,
+    Load,
+    Select,
+    Unary,
+    Var,
+    binary,
+    cast,
+    rebuild,
+    select,
+    unary,
+)
+from tile_ir.expr import walk as walk_expr
+from tile_ir.walk import Ranges
+
+# Operations whose low bits depend on the low bits of their operands only.
+_LOW_BITS = frozenset({"+", "-", "*", "&", "|", "^"})
+
+
+def fitted(e: Expr, known: Ranges) -> Expr:
+    """The expression such that every conversion to a narrower integer is of a value that fits, and
+    no arithmetic is done on integers of one byte."""
+    return _Fitting(known).fit(e)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitting:
+    known: Ranges
+
+    def fit(self, e: Expr) -> Expr:
+        match e:
+            case Load() | Var() | Const():
+                return e
+            case Cast(operand=operand, dtype=dtype, bits=False) if _narrows(operand.dtype, dtype):
+                return cast(self.wrapped(self.low_bits(operand, _work(dtype), dtype), dtype), dtype)
+            case Binary(op="//" | "%" as op, left=left, right=right) if e.dtype.bits < INT32.bits:
+                wide = binary(op, cast(self.fit(left), INT32), cast(self.fit(right), INT32))
+                return cast(self.wrapped(wide, e.dtype), e.dtype)
+            case Binary() | Unary() | Select() if _is_byte(e.dtype):
+                return cast(self.wrapped(self.low_bits(e, INT16, e.dtype), e.dtype), e.dtype)
+        return rebuild(e, self.fit)
+
+    def wrapped(self, e: Expr, dtype: DType) -> Expr:
+        """The value of a wider type that the narrower one keeps of it."""
+        low, high = dtype.limits()
+        found = interval(e, self.known)
+        if low <= found.low and found.high <= high:
+            return e
+        if not low:
+            return binary("&", e, Const(high, e.dtype))
+        gone = Const(e.dtype.bits - dtype.bits, e.dtype)
+        return binary(">>", binary("<<", e, gone), gone)
+
+    def low_bits(self, e: Expr, wide: DType, dtype: DType) -> Expr:
+        """A value of type `wide` that agrees with the expression in the bits that `dtype` has."""
+        match e:
+            case Const():
+                return cast(e, wide)
+            case Binary(op=op, left=a, right=b) if op in _LOW_BITS and not _counts(e):
+                return binary(op, self.low_bits(a, wide, dtype), self.low_bits(b, wide, dtype))
+            case Binary(op="<<", left=a, right=Const(value=count)) if count < wide.bits:
+                return binary("<<", self.low_bits(a, wide, dtype), Const(count, wide))
+            case Unary(op="-" | "~" as op, operand=a) if e.dtype.is_integer:
+                return unary(op, self.low_bits(a, wide, dtype))
+            case Select(condition=c, then=a, orelse=b):
+                return select(
+                    self.fit(c), self.low_bits(a, wide, dtype), self.low_bits(b, wide, dtype)
+                )
+            case Cast(operand=a, dtype=kind, bits=False) if _keeps(a.dtype, kind, dtype):
+                return self.low_bits(a, wide, dtype)
+            case Binary(op=op, left=a, right=b) if _is_byte(e.dtype) and op not in ("//", "%"):
+                return binary(op, self.exact(a), self.exact(b))
+            case Unary(op=op, operand=a) if _is_byte(e.dtype):
+                return unary(op, self.exact(a))
+        found = self.fit(e)
+        if found.dtype.is_integer and found.dtype.bits > wide.bits:
+            found = self.wrapped(found, wide)
+        return cast(found, wide)
+
+    def exact(self, e: Expr) -> Expr:
+        """An integer of one byte as int16."""
+        found = self.fit(e)
+        if isinstance(found, Cast) and found.operand.dtype is INT16:
+            return found.operand
+        return cast(found, INT16)
+
+
+def _work(dtype: DType) -> DType:
+    return INT16 if dtype.bits <= INT16.bits else dtype
+
+
+def _is_byte(dtype: DType) -> bool:
+    return dtype.is_integer and dtype.bits == 8
+
+
+def _narrows(source: DType, target: DType) -> bool:
+    """Whether values of one integer type may not be values of the other, of at most 16 bits."""
+    if not (source.is_integer and target.is_integer) or target.bits > INT16.bits:
+        return False
+    return source.limits()[0] < target.limits()[0] or source.limits()[1] > target.limits()[1]
+
+
+def _keeps(source: DType, middle: DType, target: DType) -> bool:
+    """Whether a conversion between integers keeps the bits that the target has."""
+    both = source.is_integer and middle.is_integer
+    return both and min(source.bits, middle.bits) >= target.bits
+
+
+def _counts(e: Expr) -> bool:
+    """Whether a value is made of loop variables only, which count up in int32."""
+    return e.dtype is INT32 and not any(isinstance(p, (Load, Cast)) for p in walk_expr(e))
