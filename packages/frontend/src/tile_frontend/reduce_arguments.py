@@ -16,6 +16,7 @@ from tile_frontend.working_memory import accepting_working_memory
 from tile_ir import OPS, Region, Slice, did_you_mean
 from tile_ir.bounds import simplify
 from tile_ir.expr import Const, Expr, constant_value, is_constant
+from tile_ir.ops.reduce import composed_reduction
 
 ARGUMENT_OF_OPERAND = {"src": "buffer", "dst": "out"}
 NAMES = tuple(n for n, d in OPS.items() if d.family == "reduce" and d.namespace == "")
@@ -116,7 +117,7 @@ def _build(name: str, buffer: Any, out: Any, dim: Any, options: _Options) -> Pen
         narrowed = Region(src.buffer, (first, *narrowed.dims[1:]))
     given = {"src": narrowed, "dst": dst, "dim": axis, "clear": options.clear}
     try:
-        return build_op(OPS[name], given, name)
+        return build_op(OPS[composed_reduction(name, narrowed)], given, name)
     except Fault as fault:
         if isinstance(fault.argument, str):
             fault.argument = ARGUMENT_OF_OPERAND.get(fault.argument, fault.argument)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tile_ir.bounds import simplify
-from tile_ir.dtypes import BOOL, FLOAT16, FLOAT32
+from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT8, INT16, INT32, UINT8
 from tile_ir.expr import Const, constant_value, is_constant
 from tile_ir.geometry import BLOCK_BYTES, active_dims, is_contiguous, trailing_matrix
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
-from tile_ir.opdef import AttrDef, Axes, Composite, OpDef, Problem, Scratch
+from tile_ir.opdef import AttrDef, Axes, Composite, OpDef, Problem, Rule, Scratch
 from tile_ir.ops.axes import elements, labelled, whole
 from tile_ir.ops.expand import column_scratch
 from tile_ir.ops.rules import (
@@ -36,6 +37,13 @@ from tile_ir.ops.rules import (
 
 # A vector instruction works on 256 bytes at a time.
 REPEAT_BYTES = 256
+# What the operations are called that take types and rows which the direct ones do not.
+COMPOSED = "_composed"
+_CONVERTED = (BFLOAT16, INT32, INT16, INT8, UINT8)
+
+
+def _called(op: Op) -> str:
+    return op.opdef.name.removesuffix(COMPOSED)
 
 
 def reduced_axis(op: Op) -> int:
@@ -52,7 +60,7 @@ def check_axis(op: Op) -> Problem | None:
     if rank > 3 or dim not in legal:
         return Problem(
             "reduce-axis",
-            f"{op.opdef.name}: dim is {dim} for a buffer of rank {rank}, expected one of "
+            f"{_called(op)}: dim is {dim} for a buffer of rank {rank}, expected one of "
             + ", ".join(map(str, legal)),
             "dim",
             "dims count the last two axes",
@@ -62,10 +70,11 @@ def check_axis(op: Op) -> Problem | None:
 
 def _result_shape(op: Op) -> Problem | None:
     """src is one matrix in rows of whole blocks; dst is one run as long as the kept dimension."""
+    return one_matrix(op, "src") or _result(op)
+
+
+def _result(op: Op) -> Problem | None:
     src, dst = op.region("src"), op.region("dst")
-    problem = one_matrix(op, "src")
-    if problem is not None:
-        return problem
     view = trailing_matrix(src)
     expected = simplify(view.rows if reduced_axis(op) == 1 else view.columns)
     real = [simplify(e) for e in dst.extents if not is_constant(e, 1)]
@@ -73,14 +82,14 @@ def _result_shape(op: Op) -> Problem | None:
         found, wanted = shape_text(dst), constant_value(expected)
         return Problem(
             "shape-mismatch",
-            f"{op.opdef.name}: dst `{dst.buffer.name}` has {found}, but reducing "
+            f"{_called(op)}: dst `{dst.buffer.name}` has {found}, but reducing "
             f"`{src.buffer.name}` {_sizes(src)} along dim {op.attr('dim')} gives "
             + ("another run-time size" if wanted is None else str(wanted)),
             "dst",
         )
     if not is_contiguous(dst):
         return Problem(
-            "shape-mismatch", f"{op.opdef.name}: dst `{dst.buffer.name}` is not contiguous", "dst"
+            "shape-mismatch", f"{_called(op)}: dst `{dst.buffer.name}` is not contiguous", "dst"
         )
     return None
 
@@ -104,21 +113,25 @@ def reduction_axes(op: Op) -> Axes:
 
 def _reduction(
     name: str, fn: Callable[..., Any], combine: Callable[..., Any], doc: str, sums: bool = False
-) -> OpDef:
-    def meaning(op: Op, src: Any, dst: Any, _scratch: Any) -> Any:
+) -> tuple[OpDef, OpDef]:
+    """The operation, and the composite for types and rows that it does not take."""
+
+    def meaning(op: Op, src: Any, dst: Any, _scratch: Any = None) -> Any:
         with np.errstate(all="ignore"):
-            wide = np.asarray(_matrix(src), np.float64)
+            integer = np.issubdtype(src.dtype, np.integer)
+            wide = np.asarray(_matrix(src), np.int64 if integer else np.float64)
             result = fn(wide, axis=reduced_axis(op)).astype(src.dtype).reshape(dst.shape)
             return result if op.attr("clear") else combine(dst, result)
 
-    return OpDef(
+    attrs = (AttrDef("dim", int, -1), AttrDef("clear", bool, True))
+    direct = OpDef(
         name=name,
         family="reduce",
         doc=doc,
         ascend_c="WholeReduce, BlockReduce and binary folds",
         namespace="",
         operands=(source("src", UB, *FLOATS), updated("dst"), scratch_operand()),
-        attrs=(AttrDef("dim", int, -1), AttrDef("clear", bool, True)),
+        attrs=attrs,
         hidden=("scratch",),
         placement=VECTOR,
         axes=reduction_axes,
@@ -130,6 +143,59 @@ def _reduction(
         cost=vector_cost(128 / 7, 64 / 7),
         staged=True,
     )
+    composed = OpDef(
+        name=f"{name}{COMPOSED}",
+        family="reduce",
+        doc=f"{doc}; of any type, and of rows that do not start at blocks of 32 bytes",
+        ascend_c="Cast, Gather, and folds of halves",
+        namespace=None,
+        operands=(source("src", UB, *FLOATS, *_CONVERTED), updated("dst")),
+        attrs=attrs,
+        placement=VECTOR,
+        axes=reduction_axes,
+        meaning=meaning,
+        composite=Composite.YES,
+        dtype_rule=_as_called(same_dtype),
+        shape_rule=all_rules(check_axis, _as_called(_composed_shape)),
+        overwrites=lambda op: Const(bool(op.attr("clear")), BOOL),
+        cost=vector_cost(128 / 14, 64 / 14),
+    )
+    return direct, composed
+
+
+def composed_reduction(name: str, src: Region) -> str:
+    """The operation that reduces such a region: the composite where the direct one cannot."""
+    static = src.static_extents() is not None
+    packed = static and src.dtype in FLOATS and len(src.dims) > 1 and is_packed(src)
+    return f"{name}{COMPOSED}" if src.dtype in _CONVERTED or packed else name
+
+
+def _as_called(rule: Rule) -> Rule:
+    """The rule, in whose messages the operation has the name a script gave it."""
+
+    def checked(op: Op) -> Problem | None:
+        problem = rule(op)
+        return problem and replace(problem, message=problem.message.replace(COMPOSED, ""))
+
+    checked.__doc__ = rule.__doc__
+    return checked
+
+
+def _composed_shape(op: Op) -> Problem | None:
+    """src is one matrix of static shape, in rows of whole blocks or in one run; dst is one run as
+    long as the kept dimension."""
+    src = op.region("src")
+    if src.static_extents() is None:
+        return Problem(
+            "shape-mismatch",
+            f"{_called(op)}: src `{src.buffer.name}` of {src.dtype} has a run-time shape",
+            "src",
+            "reduce the whole tile, or cast it to float32 first",
+        )
+    problem = one_matrix(op, "src")
+    if problem is not None and not (problem.slug == "row-alignment" and is_contiguous(src)):
+        return problem
+    return _result(op)
 
 
 def _reduce_scratch(op: Op, sums: bool) -> tuple[Scratch, ...]:
@@ -160,23 +226,28 @@ def _blocks(elements: int) -> int:
     return -(-elements // 16) * 16
 
 
+def _least(values: Any) -> Any:
+    """Less than any value of an array that is reduced in wider elements."""
+    return -(2**62) if np.issubdtype(values.dtype, np.integer) else -np.inf
+
+
 REDUCTIONS = (
-    _reduction(
+    *_reduction(
         "reduce_sum",
         lambda a, axis: np.sum(a, axis=axis),
         lambda a, b: a + b,
         "dst = sum of src along dim; with clear=False added to dst",
         sums=True,
     ),
-    _reduction(
+    *_reduction(
         "reduce_max",
-        lambda a, axis: np.max(a, axis=axis, initial=-np.inf),
+        lambda a, axis: np.max(a, axis=axis, initial=_least(a)),
         lambda a, b: np.maximum(a, b),
         "dst = maximum of src along dim",
     ),
-    _reduction(
+    *_reduction(
         "reduce_min",
-        lambda a, axis: np.min(a, axis=axis, initial=np.inf),
+        lambda a, axis: np.min(a, axis=axis, initial=-_least(a)),
         lambda a, b: np.minimum(a, b),
         "dst = minimum of src along dim",
     ),

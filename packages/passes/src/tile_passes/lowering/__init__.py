@@ -13,6 +13,7 @@ from tile_passes.lowering.copies import lower_atomic_add, lower_copy
 from tile_passes.lowering.gathers import lower_gather_elements
 from tile_passes.lowering.gemm import lower_gemm
 from tile_passes.lowering.packed_rows import lower_broadcast_packed
+from tile_passes.lowering.reductions import lower_composed_reduction
 from tile_passes.lowering.sorts import lower_merge_top
 
 Lowering = Callable[[Op, Ranges, Builder], Body]
@@ -28,6 +29,9 @@ LOWERINGS: dict[str, Lowering] = {
     "gather_elements": lower_gather_elements,
     "merge_top": lower_merge_top,
     "broadcast_packed": lower_broadcast_packed,
+    "reduce_sum_composed": lower_composed_reduction,
+    "reduce_max_composed": lower_composed_reduction,
+    "reduce_min_composed": lower_composed_reduction,
 }
 
 __all__ = ["LOWERINGS", "Lowering"]

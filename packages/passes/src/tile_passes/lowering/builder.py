@@ -104,7 +104,19 @@ class Builder:
         old = self.shared.get(key)
         if old is not None and (old.buffer.static_shape() or (0,))[0] >= size:
             return old.buffer
-        buffer = Buffer(self.fresh(key[0]), Memory.UB, dtype, (Const(size),), loc)
+        return self._staged(key, key[0], (size,), loc)
+
+    def staged_matrix(self, name: str, dtype: DType, rows: int, pitch: int, loc: Loc) -> Buffer:
+        """The same for a matrix, shared by those of its sizes."""
+        key = (f"staged_{name}[{rows}, {pitch}]", Memory.UB, dtype)
+        old = self.shared.get(key)
+        return old.buffer if old else self._staged(key, f"staged_{name}", (rows, pitch), loc)
+
+    def _staged(
+        self, key: tuple[str, Memory, DType], name: str, shape: Sequence[int], loc: Loc
+    ) -> Buffer:
+        dims = tuple(Const(n) for n in shape)
+        buffer = Buffer(self.fresh(name), Memory.UB, key[2], dims, loc)
         self.shared[key] = Alloc(buffer, loc)
         self.allocs.append(self.shared[key])
         return buffer
