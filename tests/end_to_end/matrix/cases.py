@@ -12,7 +12,7 @@ from tile_ir import OPS, DType, OpDef
 from .forms import MIXED, RUN_TIME, Form, forms, long_form
 
 # By operation and element size: what one instruction cannot do (language.md, section 3.9).
-REFUSED_TYPES = {(name, size): ("fill-width",) for name in ("fill", "clear") for size in (1, 8)}
+REFUSED_TYPES = {(name, 8): ("fill-width",) for name in ("fill", "clear")}
 
 
 @dataclass(frozen=True)

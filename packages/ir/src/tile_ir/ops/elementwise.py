@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tile_ir.dtypes import BOOL, FLOAT16, FLOAT32, INT8, INT32, INT64, UINT8, UINT64, DType
-from tile_ir.expr import Const, Expr, constant_value, is_constant
-from tile_ir.geometry import element_count
+from tile_ir.expr import Const, Expr, is_constant
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
@@ -27,7 +26,6 @@ from tile_ir.ops.rules import (
     same_size,
     scalar,
     scratch_operand,
-    shape_text,
     source,
     updated,
     vector_cost,
@@ -375,16 +373,9 @@ def _fill_type(op: Op) -> Problem | None:
 
 
 def _fill_width(op: Op) -> Problem | None:
-    """The instruction writes 16 or 32 bits: bytes go in pairs, and 64 bits only as zero."""
+    """The instruction writes 16 or 32 bits: 64 bits are filled with zero only. Bytes go in pairs,
+    and what is left of them through the scalar unit."""
     dst = op.region("dst")
-    count = constant_value(element_count(dst))
-    if dst.dtype.size == 1 and (count is None or count % 2):
-        return Problem(
-            "fill-width",
-            f"{op.opdef.name}: dst `{dst.buffer.name}` has {shape_text(dst)}, "
-            f"expected an even number of {dst.dtype}",
-            "dst",
-        )
     value = op.operand("value") if op.opdef.operands[-1].name == "value" else None
     if dst.dtype.size == 8 and isinstance(value, Expr) and not is_constant(value, 0):
         return Problem(

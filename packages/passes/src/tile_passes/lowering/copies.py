@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from tile_ir import For, If, KernelError, Memory, Op, Region, Slice
 from tile_ir.bounds import narrow, simplify
-from tile_ir.expr import Const, Expr, Var, constant_value, is_constant, unary
-from tile_ir.geometry import Clipped, active_dims, element_count, is_contiguous
+from tile_ir.expr import Const, Expr, Var, is_constant, unary
+from tile_ir.geometry import Clipped, active_dims, is_contiguous
 from tile_ir.nodes import AttrValue, Body, LoopKind, Stmt
 from tile_ir.ops.movement import DIRECTIONS, cast_mode_of_copy, misaligned_rows
 from tile_ir.walk import Ranges
 from tile_passes.lowering.alignment import check_alignment, check_fractals
 from tile_passes.lowering.builder import Builder
-from tile_passes.lowering.packed_rows import store_everywhere
+from tile_passes.lowering.fills import filled
 from tile_passes.lowering.short_rows import has_slow_path, move_by_element
 from tile_passes.lowering.vector import lower_vector_op
 
@@ -111,21 +111,13 @@ def _prepare(op: Op, c: Clipped, known: Ranges, builder: Builder) -> Body:
     else:
         value = int(c.value) if c.fill.dtype.is_integer else c.value
         constant = Const(value, c.fill.dtype)
-        if _in_pairs(c.fill):
-            fill = lower_vector_op(builder.op("fill", (c.fill, constant), op.loc), known, builder)
-        else:
-            fill = store_everywhere(c.fill, constant, op, builder)
+        fill = filled(builder.op("fill", (c.fill, constant), op.loc), known, builder)
         # Another pipe writes what the load pipe is about to write: order it with everything.
         steps = (builder.barrier_all(op.loc), *fill, builder.barrier_all(op.loc))
     if is_constant(c.complete, False):
         return steps
     return (If(unary("not", c.complete), steps, (), op.loc, unlikely=True),)
 
-
-def _in_pairs(region: Region) -> bool:
-    """Whether the vector pipe can fill it: it writes at least two bytes."""
-    count = constant_value(element_count(region))
-    return region.dtype.bits > 8 or (count is not None and count % 2 == 0)
 
 
 def _rows(op: Op, c: Clipped, name: str, attrs: tuple[AttrValue, ...], builder: Builder) -> Body:

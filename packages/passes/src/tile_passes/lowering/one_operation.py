@@ -11,6 +11,7 @@ from tile_ir.opdef import accesses
 from tile_ir.walk import Ranges, rewrite
 from tile_passes.lowering import LOWERINGS
 from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.fills import lower_fill
 from tile_passes.lowering.staging import (
     lower_flat_op,
     lower_overlapping,
@@ -36,6 +37,8 @@ def lower_op(op: Op, known: Ranges, builder: Builder) -> Body:
         # A row at a time, so that scratch is contiguous wherever the operands are not.
         rows = in_rows(op, builder)
         return rewrite(rows, lambda s: lowering(s, known, builder) if isinstance(s, Op) else s)
+    if op.opdef.name in ("fill", "clear"):
+        return lower_fill(op, known, builder)
     on_vector = any(r.memory is Memory.UB for r in builder.regions(op))
     if op.opdef.staged and writes_what_it_reads(op):
         return lower_overlapping(op, known, builder)

@@ -1,0 +1,70 @@
+"""Fills of single bytes: the instruction writes pairs, so what is left of an odd number is for
+the scalar unit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tile_ir import Op, Region, Slice
+from tile_ir.bounds import simplify
+from tile_ir.expr import Const, Expr, cast, constant_value, is_constant
+from tile_ir.geometry import active_dims, is_contiguous
+from tile_ir.nodes import Body
+from tile_ir.walk import Ranges
+from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.packed_rows import store_everywhere
+from tile_passes.lowering.vector import lower_vector_op
+
+
+def lower_fill(op: Op, known: Ranges, builder: Builder) -> Body:
+    """The fill, ordered with all around it where two units do it."""
+    steps = filled(op, known, builder)
+    if _in_pairs(op.region("dst"))[1] is None:
+        return steps
+    return (builder.barrier_all(op.loc), *steps, builder.barrier_all(op.loc))
+
+
+def filled(op: Op, known: Ranges, builder: Builder) -> Body:
+    """The part that is surely pairs, and the rest; what orders them is the caller's."""
+    pairs, rest = _in_pairs(op.region("dst"))
+    if rest is None:
+        return lower_vector_op(op, known, builder)
+    value = op.operand("value") if op.opdef.name == "fill" else Const(0)
+    assert isinstance(value, Expr), "a fill has a scalar"
+    single = store_everywhere(rest, cast(value, rest.dtype), op, builder)
+    if pairs is None:
+        return single
+    vector = replace(op, operands=(pairs, *op.operands[1:]))
+    return (*lower_vector_op(vector, known, builder), *single)
+
+
+def _in_pairs(region: Region) -> tuple[Region | None, Region | None]:
+    """The part of a region whose runs have an even number of bytes, and the rest: of one run the
+    last of its outermost slices, of rows that lie apart the last column."""
+    dims = active_dims(region)
+    inner = constant_value(region.dims[dims[-1]].extent) if dims else 1
+    if region.dtype.size > 1:
+        return region, None
+    if not dims:
+        return None, region
+    if is_contiguous(region):
+        sizes = [constant_value(region.dims[d].extent) for d in dims]
+        if any(size is not None and size % 2 == 0 for size in sizes):
+            return region, None
+        return _cut(region, dims[0])
+    return (region, None) if inner is not None and inner % 2 == 0 else _cut(region, dims[-1])
+
+
+def _cut(region: Region, dim: int) -> tuple[Region | None, Region]:
+    """A dimension's even part and what is left of it."""
+    whole = region.dims[dim]
+    even = simplify(whole.extent // 2 * 2)
+    last = Slice(simplify(whole.offset + even), simplify(whole.extent - even), whole.stride)
+    rest = _with(region, dim, last)
+    if is_constant(even, 0):
+        return None, rest
+    return _with(region, dim, replace(whole, extent=even)), rest
+
+
+def _with(region: Region, dim: int, part: Slice) -> Region:
+    return Region(region.buffer, (*region.dims[:dim], part, *region.dims[dim + 1 :]))
