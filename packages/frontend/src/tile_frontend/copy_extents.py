@@ -9,6 +9,7 @@ from typing import Any
 from tile_frontend.call_signature import described
 from tile_frontend.calls import build_op
 from tile_frontend.faults import Fault
+from tile_frontend.index_for_slice import checking_slices
 from tile_frontend.strided_copy import copy_with_stride
 from tile_frontend.values import Cell, Pending, Scalar, Tile, View, describe, python_number
 from tile_frontend.working_memory import accepting_working_memory
@@ -49,7 +50,7 @@ def copy(
         "src": a, "dst": b, "enable_relu": enable_relu, "transpose": transpose,
         "pad_value": pad_value,
     }  # fmt: skip
-    return build_op(OPS["copy"], given, "copy")
+    return checking_slices((src, dst), (a, b), lambda: build_op(OPS["copy"], given, "copy"))
 
 
 def _first_of_register(

@@ -27,7 +27,8 @@ def subscript(tile: Tile, index: Any) -> Scalar | View:
         _slice(tile, p, i) if isinstance(p, slice) else Slice(_index(tile, p, i), Const(1))
         for i, p in enumerate(parts)
     )
-    return View(Region(tile.buffer, dims))
+    points = tuple(i for i, p in enumerate(parts) if not isinstance(p, slice))
+    return View(Region(tile.buffer, dims), points)
 
 
 def _plural(word: str, count: int) -> str:

@@ -297,10 +297,11 @@ class Tile:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """A slice of a buffer."""
+    """A slice of a buffer. `points` are the dimensions that have an index instead of a slice."""
 
     __array_ufunc__: ClassVar[None] = None
     region: Region
+    points: tuple[int, ...] = ()
 
     @property
     def shape(self) -> tuple[Any, ...]:

@@ -43,7 +43,7 @@ def _in_pairs(region: Region) -> tuple[Region | None, Region | None]:
     last of its outermost slices, of rows that lie apart the last column."""
     dims = active_dims(region)
     inner = constant_value(region.dims[dims[-1]].extent) if dims else 1
-    if region.dtype.size > 1:
+    if region.dtype.bits > 8:
         return region, None
     if not dims:
         return None, region
