@@ -10,16 +10,14 @@ from typing import TypeGuard
 from tile_ir import Diagnostic, For, Func, If, KernelError, LoopKind, Phase, Store, Target
 from tile_ir.bounds import interval
 from tile_ir.dtypes import BOOL, FLOAT16
-from tile_ir.expr import Binary, Expr, Load, Unary, as_expr, binary, cast, select
+from tile_ir.expr import Expr, Load, as_expr, binary, cast, select
 from tile_ir.expr import walk as walk_expr
 from tile_ir.location import Loc
 from tile_ir.machine import Memory
 from tile_ir.nodes import Body, Stmt
-from tile_ir.verifier import REGISTERS
 from tile_ir.walk import (
     Ranges,
     bodies,
-    expressions,
     launch_ranges,
     loop_range,
     ranges_inside,
@@ -34,8 +32,8 @@ from tile_passes.parallel.earlier_values import EarlierValues
 from tile_passes.parallel.element_conditions import as_choices
 from tile_passes.parallel.narrow_integers import fitted
 from tile_passes.parallel.nest import Domain, Leaf, Unsuitable, domain_of, leaves, loads_of
-from tile_passes.parallel.operators import is_foreign, is_vector_only
 from tile_passes.parallel.order import fenced, in_order, repeated_in_order, work_of
+from tile_passes.parallel.scalar_unit import check_scalar_unit, has_foreign_functions
 from tile_passes.parallel.temporaries import Temporaries
 from tile_passes.parallel.tile_steps import LARGEST_EXTENT
 from tile_passes.parallel.vector_statement import VectorStatement
@@ -150,7 +148,7 @@ class _Vectorizer:
         except Unsuitable as problem:
             self.temporaries.let_go()
             serial = _serial(loop)
-            _check_scalar_unit(serial, problem.reason)
+            check_scalar_unit(serial, problem.reason)
             self.remark(problem.loc or loop.loc, problem.reason)
             return fenced((serial,), (), loop.loc, self.builder)
         steps: list[Stmt] = []
@@ -315,7 +313,7 @@ class _Vectorizer:
         """The statement element by element, with a remark. Raises KernelError where the scalar
         unit cannot."""
         loop = _around(leaf)
-        _check_scalar_unit(loop, reason)
+        check_scalar_unit(loop, reason)
         self.remark(leaf.stmt.loc, reason)
         return loop
 
@@ -351,13 +349,13 @@ class _ScalarLoop:
         store = self.leaf.stmt
         assert isinstance(store, Store), "other statements have no vector form"
         loop = _around(self.leaf)
-        if _has_foreign_functions(loop):
+        if has_foreign_functions(loop):
             try:
                 domain = domain_of(self.leaf.loops)
                 return self.owner.attempt(store, domain, _ranges(self.leaf, known), True).steps
             except Unsuitable as problem:
                 reason = problem.reason
-        _check_scalar_unit(loop, reason)
+        check_scalar_unit(loop, reason)
         return [loop]
 
 
@@ -396,44 +394,3 @@ def _what(stmt: Stmt) -> str:
         case For():
             return f"a loop over `{stmt.var.name}` stands inside"
     return "it is no store to an element"
-
-
-def _has_foreign_functions(stmt: Stmt) -> bool:
-    """Whether the scalar unit lacks an instruction for some part."""
-    return any(
-        is_foreign(part)
-        for inner in walk((stmt,))
-        for e in expressions(inner)
-        for part in walk_expr(e)
-    )
-
-
-def _check_scalar_unit(stmt: Stmt, reason: str) -> None:
-    """Raise KernelError for a loop that neither unit can run."""
-    for inner in walk((stmt,)):
-        for load in loads_of(inner):
-            if load.buffer.memory in REGISTERS:
-                raise KernelError(
-                    "parallel-access",
-                    f"`{load.buffer.name}` in {load.buffer.memory.value} can only be copied to gm: "
-                    f"{reason}",
-                    inner.loc,
-                    "copy it to gm, or through gm to ub, with T.copy",
-                )
-        if isinstance(inner, Store) and inner.buffer.memory in (Memory.L1, *REGISTERS):
-            raise KernelError(
-                "parallel-access",
-                f"`{inner.buffer.name}` in {inner.buffer.memory.value} is no place for single "
-                f"elements: {reason}",
-                inner.loc,
-                "fill it with T.copy from gm",
-            )
-        for e in expressions(inner):
-            function = next((p for p in walk_expr(e) if is_vector_only(p)), None)
-            if isinstance(function, (Unary, Binary)):
-                raise KernelError(
-                    "scalar-function",
-                    f"the scalar unit has no {function.op}, and there is no vector form: {reason}",
-                    inner.loc,
-                    "compute it on a ub buffer with T.tile, or change what stands in the way",
-                )

@@ -421,4 +421,9 @@ FILL = (
 )
 
 
+def fills_bytes(op: Op) -> bool:
+    """Whether the operation fills elements of one byte, which the instruction writes in pairs."""
+    return any(op.opdef is fill for fill in FILL) and op.region("dst").dtype.size == 1
+
+
 OPS = (*BINARY, *ACCUMULATING, *WITH_SCALAR, *UNARY, *COMPOSED, *FILL)

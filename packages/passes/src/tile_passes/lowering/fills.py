@@ -29,7 +29,7 @@ def filled(op: Op, known: Ranges, builder: Builder) -> Body:
     pairs, rest = _in_pairs(op.region("dst"))
     if rest is None:
         return lower_vector_op(op, known, builder)
-    value = op.operand("value") if op.opdef.name == "fill" else Const(0)
+    value = op.operands[1] if len(op.operands) > 1 else Const(0)
     assert isinstance(value, Expr), "a fill has a scalar"
     single = store_everywhere(rest, cast(value, rest.dtype), op, builder)
     if pairs is None:

@@ -8,6 +8,7 @@ from tile_ir.expr import Expr, constant_value, is_constant
 from tile_ir.machine import Memory
 from tile_ir.nodes import Body
 from tile_ir.opdef import accesses
+from tile_ir.ops.elementwise import fills_bytes
 from tile_ir.walk import Ranges, rewrite
 from tile_passes.lowering import LOWERINGS
 from tile_passes.lowering.builder import Builder
@@ -37,7 +38,7 @@ def lower_op(op: Op, known: Ranges, builder: Builder) -> Body:
         # A row at a time, so that scratch is contiguous wherever the operands are not.
         rows = in_rows(op, builder)
         return rewrite(rows, lambda s: lowering(s, known, builder) if isinstance(s, Op) else s)
-    if op.opdef.name in ("fill", "clear"):
+    if fills_bytes(op):
         return lower_fill(op, known, builder)
     on_vector = any(r.memory is Memory.UB for r in builder.regions(op))
     if op.opdef.staged and writes_what_it_reads(op):
