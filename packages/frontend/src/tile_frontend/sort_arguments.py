@@ -119,7 +119,9 @@ def _merge_in_place(
     merged = build_op(OPS["merge_sort"], {"dst": dst, "srcs": lists}, "tile.merge_sort")
     if not python_number(is_copy):
         return merged
-    current("T.tile.merge_sort").emit_pending(merged)
+    trace = current("T.tile.merge_sort")
+    trace.emit_pending(merged)
+    trace.emit_pending(build_op(OPS["pipe_barrier"], {"pipe": "v"}, "tile.merge_sort"))
     total = 2 * size * number
     back = {"src": _run(region_of(dst), total), "dst": _run(region, total)}
     return build_op(OPS["copy"], back, "tile.merge_sort")

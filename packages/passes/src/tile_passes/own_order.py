@@ -13,7 +13,10 @@ def left_with(func: Func, more: Automatic | None = None) -> frozenset[Automatic]
     """What a function leaves to the compiler when its lanes or its cores are the compiler's: with
     them goes the order inside a core, unless the text has a flag or a barrier of its own."""
     left = func.automatic if more is None else func.automatic | {more}
-    own = any(isinstance(s, Op) and s.opdef.effect in _ORDER for s in walk(func.launch.body))
+    ops = [s for s in walk(func.launch.body) if isinstance(s, Op)]
+    # A call of the language that is several operations brings the barriers between them.
+    steps = {op.loc for op in ops if op.opdef.effect not in _ORDER}
+    own = any(op.opdef.effect in _ORDER and op.loc not in steps for op in ops)
     return left if own else left | {Automatic.SYNC, Automatic.MEMORY}
 
 
