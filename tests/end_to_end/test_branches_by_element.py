@@ -172,3 +172,28 @@ def test_branches_agree(dtype: str, threads: int, tmp_path: Path) -> None:
             if not all(map(np.array_equal, got, by_python(body, x, y, n))):
                 wrong.append(f"{body.__name__} {rows}x{columns}, n={n}")
     assert not wrong, f"{len(wrong)} of {len(listed)}:\n" + "\n".join(wrong[:20])
+
+
+def test_even_and_odd_places_are_apart(tmp_path: Path) -> None:
+    """Pairs side by side, as rotary embeddings have them: iterations never meet."""
+
+    @T.prim_func
+    def k(X: T.Tensor((4, 64), "float32"), Z: T.Tensor((4, 64), "float32")):
+        with T.Kernel(1, threads=1, is_npu=True) as (_):
+            x = T.alloc_ub((4, 64), "float32")
+            z = T.alloc_ub((4, 64), "float32")
+            T.copy(X, x)
+            for i, j in T.Parallel(4, 32):
+                z[i, 2 * j] = x[i, 2 * j] - x[i, 2 * j + 1]
+                z[i, 2 * j + 1] = x[i, 2 * j] + x[i, 2 * j + 1]
+            T.copy(z, Z)
+
+    batch = KernelBatch(tmp_path)
+    number = batch.add(k, AUTOMATIC)
+    assert not any("another iteration" in r.message for r in batch.funcs[number].remarks)
+    batch.build()
+    x = np.random.default_rng(1).random((4, 64)).astype(np.float32)
+    outcome = batch.run(number, [x, np.zeros_like(x)], checks=STRICT)
+    assert outcome.error is None, outcome.error.text
+    want = np.stack([x[:, ::2] - x[:, 1::2], x[:, ::2] + x[:, 1::2]], 2).reshape(4, 64)
+    assert np.array_equal(outcome.arrays[1], want)

@@ -3,6 +3,7 @@ another over all elements."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -108,6 +109,9 @@ def _apart(a: Expr, b: Expr, variant: set[Var], extents: dict[Var, int | None]) 
         return False
     used = {p for atom in terms for p in walk_expr(atom) if p in variant}
     if not used:
+        return True
+    steps = [f for atom, f in terms.items() if any(p in variant for p in walk_expr(atom))]
+    if distance % math.gcd(*steps):  # even places and odd ones
         return True
     if len(used) > 1:
         return False
