@@ -3,6 +3,7 @@ was."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import tile_frontend as T
 from tile_ir import Func, IRError
 from tile_ir.switches import override
 from tile_runtime import PassConfigKey, compile
+from tile_runtime.cli import main
 from tile_runtime.simulation_error import SimulationError
 
 PLANNED = {PassConfigKey.TL_ASCEND_MEMORY_PLANNING: True}
@@ -70,13 +72,107 @@ def test_a_race_names_the_tile_that_was_accessed_and_who_shares_with_it() -> Non
     assert "V writes them as bytes [0, 65536) of 't1' (UB), which shares them" in text
 
 
-def test_what_the_compiler_chose_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A plan without the order that it asks for is told as ours, not as the author's."""
+@pytest.fixture
+def no_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans come without the order that they ask for."""
+
     def unordered(func: Func, *_: object) -> Func:
         return func
 
     monkeypatch.setattr("tile_passes.plan_memory.order_sharing", unordered)
+
+
+def told_as_ours(error: pytest.ExceptionInfo[IRError]) -> bool:
+    return error.value.message.startswith("by the compiler's own choice, ") and (
+        error.value.hint == "this is a bug of the compiler, not of the kernel"
+    )
+
+
+@pytest.mark.usefixtures("no_order")
+def test_what_the_compiler_chose_is_proven() -> None:
+    """A plan without the order that it asks for is told as ours, not as the author's."""
     with override(prove=False, check="strict"), pytest.raises(IRError) as caught:
         compile(four_tiles(), out_idx=[1], pass_configs=PLANNED)
-    assert caught.value.message.startswith("by the compiler's own choice, ")
-    assert caught.value.hint == "this is a bug of the compiler, not of the kernel"
+    assert told_as_ours(caught)
+
+
+@pytest.mark.usefixtures("no_order")
+@pytest.mark.parametrize("cached", [False, True])
+def test_a_kernel_built_at_another_level_is_proven_at_its_first_strict_call(cached: bool) -> None:
+    with override(prove=False):
+        for _ in range(1 + cached):
+            kernel = compile(four_tiles(), out_idx=[1], pass_configs=PLANNED)
+        assert kernel.cached == cached
+        for _ in range(2):
+            with override(check="strict"), pytest.raises(IRError) as caught:
+                kernel(torch.zeros(8))
+            assert told_as_ours(caught)
+            assert "T.tile.fill(t3, 4.0)\n" in str(caught.value)  # the line is shown
+
+
+def test_a_kernel_is_proven_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    proofs = []
+
+    def counted(*given: object) -> tuple[()]:
+        proofs.append(given)
+        return ()
+
+    monkeypatch.setattr("tile_runtime.prove.check_choices", counted)
+    with override(prove=False):
+        kernel = compile(four_tiles(), out_idx=[1], pass_configs=PLANNED)
+        kernel(torch.zeros(8))
+        assert not proofs
+        with override(check="strict"):
+            kernel(torch.zeros(8))
+            kernel(torch.zeros(8))
+        assert len(proofs) == 1
+
+
+BOTH = """
+import tile_frontend as T
+
+@T.prim_func
+def both(A: T.Tensor((8,), "float32"), B: T.Tensor((5, 16384), "float32")):
+    with T.Kernel(1, is_npu=True, threads=1) as (cid,):
+        t0 = T.alloc_ub((16384,), "float32")
+        t1 = T.alloc_ub((16384,), "float32")
+        t2 = T.alloc_ub((16384,), "float32")
+        t3 = T.alloc_ub((16384,), "float32")
+        with T.Scope("V"):
+            T.tile.fill(t0, 1.0)
+            T.set_flag("v", "mte3", 0)
+            T.wait_flag("v", "mte3", 0)
+            T.copy(t0, B[0, 0])
+            T.tile.fill(t1, 2.0)
+            T.set_flag("v", "mte3", 1)
+            T.wait_flag("v", "mte3", 1)
+            T.copy(t1, B[1, 0])
+            T.tile.fill(t2, 3.0)
+            T.set_flag("v", "mte3", 2)
+            T.wait_flag("v", "mte3", 2)
+            T.copy(t2, B[2, 0])
+            T.tile.fill(t3, 4.0){flags}
+            T.copy(t3, B[3, 0])
+"""
+FLAGS = """
+            T.set_flag("v", "mte3", 3)
+            T.wait_flag("v", "mte3", 3)"""
+
+
+@pytest.mark.usefixtures("no_order")
+@pytest.mark.parametrize("flags", [FLAGS, ""], ids=["all flags", "one missing"])
+def test_check_tells_our_choices_from_the_findings_of_the_author(
+    flags: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The order that sharing asks for is ours to make; the flag that the author forgot is not."""
+    script = tmp_path / "both.py"
+    script.write_text(BOTH.format(flags=flags))
+    monkeypatch.setenv("TILE_MEMORY_PLANNING", "1")
+    assert main(["check", f"{script}:both"]) == 1
+    blocks = capsys.readouterr().out.split("both.py:")[1:]
+    ours = [b for b in blocks if "by the compiler's own choice, " in b]
+    assert ours and all("`t3`" in b and "`t0`" in b for b in ours), blocks
+    assert all("hint: this is a bug of the compiler, not of the kernel" in b for b in ours)
+    theirs = [b for b in blocks if b not in ours]
+    assert len(theirs) == (not flags), blocks
+    assert all("bug" not in b and 'T.set_flag("v", "mte3"' in b for b in theirs)

@@ -22,7 +22,6 @@ from tile_ir import (
     BuildError,
     Diagnostic,
     Func,
-    IRError,
     Loc,
     Phase,
     Target,
@@ -30,12 +29,12 @@ from tile_ir import (
     print_func,
     warn,
 )
-from tile_ir.check_choices import check_choices
 from tile_ir.switches import switch
 from tile_passes import PassOptions, PassResult, run_pipeline
 from tile_runtime.backend import Backend, KernelFiles, Launch
 from tile_runtime.cache import META, KernelCache, get_cache_dir
 from tile_runtime.fingerprint import cpu_features, sources_digest
+from tile_runtime.prove import prove, wants_proof
 from tile_runtime.signature import Signature, signature_of
 
 # Raise it when the meaning of a file in an entry changes.
@@ -73,7 +72,7 @@ class Job:
 @dataclass(frozen=True, slots=True)
 class Built:
     """A loaded kernel. `lowered` is None when it came from the cache. `owner` keeps the folder of
-    a kernel that is not in the cache."""
+    a kernel that is not in the cache. `proven`: what the compiler chose was looked at."""
 
     files: KernelFiles
     signature: Signature
@@ -82,6 +81,7 @@ class Built:
     lowered: Func | None = None
     owner: Any = field(default=None, repr=False)
     remarks: tuple[Diagnostic, ...] = ()
+    proven: bool = False
 
 
 def lower(func: Func, target: Target, options: PassOptions) -> Func:
@@ -160,7 +160,8 @@ def _load_entry(job: Job, folder: Path) -> Built | None:
     files = KernelFiles(folder)
     try:
         meta = json.loads((folder / META).read_text())
-        if _wants_proof() and not meta.get("proven"):
+        proven = bool(meta.get("proven"))
+        if wants_proof() and not proven:
             return None
         signature = Signature.from_json(meta["signature"])
         launch = job.backend.load(files, signature, job.compiled, job.target)
@@ -168,7 +169,7 @@ def _load_entry(job: Job, folder: Path) -> Built | None:
     except (OSError, ValueError, KeyError, TypeError, BuildError):
         return None
     timings = Timings(load=time.perf_counter() - started, cached=True)
-    return Built(files, signature, launch, timings, remarks=remarks)
+    return Built(files, signature, launch, timings, remarks=remarks, proven=proven)
 
 
 def _remark(slug: str, message: str, place: list[Any] | None, hint: str | None) -> Diagnostic:
@@ -222,6 +223,7 @@ class _Steps:
         self.timings = Timings()
         self.lowered: Func | None = None
         self.signature: Signature | None = None
+        self.proven = wants_proof()
 
     def write(self, folder: Path) -> None:
         """Lower, emit and compile into the folder; `meta.json` comes last."""
@@ -229,10 +231,8 @@ class _Steps:
         clock = _Clock()
         lowered = lower(job.func, job.target, job.options)
         warn(lowered.remarks)
-        proven = _wants_proof()
-        # A function that went through passes of its own is built as it is.
-        if proven and job.func.phase is not lowered.phase is Phase.SYNCED:
-            _prove(job, lowered)
+        if self.proven:
+            prove(job.func, lowered, job.target)
         lowering = clock.lap()
         self.lowered = lowered
         self.signature = signature_of(lowered, len(job.func.params))
@@ -249,7 +249,7 @@ class _Steps:
             "options": repr(_of_result(job.options)),
             "backend": job.backend.name,
             "compiler": job.backend.identity(),
-            "proven": proven,
+            "proven": self.proven,
             "remarks": [
                 (r.slug, r.message, r.loc and (r.loc.file, r.loc.line, r.loc.column), r.hint)
                 for r in lowered.remarks
@@ -264,21 +264,8 @@ class _Steps:
         launch = self.job.backend.load(files, self.signature, self.job.compiled, self.job.target)
         timings = replace(self.timings, load=clock.lap())
         remarks = self.lowered.remarks if self.lowered is not None else ()
-        return Built(files, self.signature, launch, timings, self.lowered, owner, remarks)
-
-
-def _wants_proof() -> bool:
-    return bool(switch("prove")) or switch("check") == "strict"
-
-
-def _prove(job: Job, lowered: Func) -> None:
-    """Raises IRError where addresses or an order that the compiler chose are wrong."""
-    for finding in check_choices(job.func, lowered, job.target):
-        raise IRError(
-            finding.slug,
-            f"by the compiler's own choice, {finding.message}",
-            finding.loc,
-            "this is a bug of the compiler, not of the kernel",
+        return Built(
+            files, self.signature, launch, timings, self.lowered, owner, remarks, self.proven
         )
 
 

@@ -18,6 +18,7 @@ from tile_runtime.build import Built, Timings
 from tile_runtime.fingerprint import source_hash
 from tile_runtime.kernel_adapter import CythonKernelAdapter, LibraryGenerator
 from tile_runtime.no_gradient import without_gradient
+from tile_runtime.prove import prove, wants_proof
 from tile_runtime.signature import Param
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class JITKernel:
         self.ref_latency: float | None = None
         self._built = built
         self._launch = built.launch
+        self._proven = built.proven
         self._binder = ArgumentBinder(
             built.signature, out_idx, workspace_idx, device_type, prim_func
         )
@@ -70,12 +72,14 @@ class JITKernel:
         position or by name.
 
         Returns the output, or a list of them if there is not exactly one. Raises CallError when
-        the arguments do not fit and SimulationError when the simulator finds a fault.
+        the arguments do not fit, SimulationError when the simulator finds a fault, and IRError if
+        the first strict run of a kernel finds a mistake of the compiler's.
         """
         try:
             if named:
                 inputs = self._binder.in_order(inputs, named)
             call = self._binder.bind(inputs)
+            self._prove()
             self._launch(call, stream)
         except TileError as error:
             raise error.with_traceback(None) from None  # our frames say nothing about the kernel
@@ -90,7 +94,14 @@ class JITKernel:
 
     def launch_again(self, call: Bound) -> None:
         """Run with the memory of an earlier call: the same inputs and the same outputs."""
+        self._prove()
         self._launch(call, None)
+
+    def _prove(self) -> None:
+        """What was built at another level of checks is proven before its first strict run."""
+        if not self._proven and wants_proof():
+            prove(self.prim_func, self.lowered, self.target)
+            self._proven = True
 
     def timeline(self) -> Timeline | None:
         """The modelled timeline of the latest run, if the switch `time` was on and the kernel ran
