@@ -58,8 +58,8 @@ sanitize: setup ## simulator tests under address and undefined-behaviour sanitiz
 	  LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
 	  $(PYTEST) tests/runtime/simulator
 
-fuzz-simulator: setup ## mutated kernels on the simulator: N=2000 SEED=0 CHECK=strict; prints how they end
-	PYTHONPATH=tests/runtime $(BIN)/python tests/runtime/fuzz_sources.py $(or $(N),2000) --seed $(or $(SEED),0) $(if $(CHECK),--check $(CHECK))
+fuzz-simulator: setup ## mutated kernels on the simulator: N=2000 SEED=0 CHECK=strict ONLY=tour; prints how they end
+	PYTHONPATH=tests/runtime $(BIN)/python tests/runtime/fuzz_sources.py $(or $(N),2000) --seed $(or $(SEED),0) $(if $(CHECK),--check $(CHECK)) $(if $(ONLY),--only $(ONLY))
 
 fuzz: setup ## random kernels through planning and ordering, all checkers, the simulator: N=20000 SEED=0 MIXED=1
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(or $(N),20000) --seed $(or $(SEED),0) --keep $(if $(MIXED),--mixed)

@@ -1,12 +1,14 @@
 """Mutated kernels on the simulator: every run ends with success or a report, and we live on.
 
 `make fuzz-simulator N=2000` prints a table of how the runs ended; `SEED=7` takes other mutants,
-`CHECK=strict` another level than the usual mixture of device and off.
+`CHECK=strict` another level than the usual mixture of device and off, `ONLY=tour` mutants of some
+of the kernels.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import random
 import re
 import subprocess
@@ -260,12 +262,21 @@ def run_batch(numbers: Sequence[int], seed: int, check: str | None = None) -> li
 
 
 def fuzz(
-    count: int, seed: int, first: int = 0, workers: int = 2, check: str | None = None
+    count: int,
+    seed: int,
+    first: int = 0,
+    workers: int = 2,
+    check: str | None = None,
+    only: str = "",
 ) -> list[Mutant]:
-    """Run `count` mutants; batches are of one base each, whose texts compile alike."""
-    numbers = list(range(first, first + count))
-    by_base = [numbers[i :: len(BASES)] for i in range(min(len(BASES), count))]
-    batches = [group[i : i + BATCH] for group in by_base for i in range(0, len(group), BATCH)]
+    """Run `count` mutants of the kernels whose path has `only` in it; batches are of one base each,
+    whose texts compile alike."""
+    by_base = {i: list[int]() for i, base in enumerate(BASES) if only in base.path}
+    numbers = (n for n in itertools.count(first) if n % len(BASES) in by_base)
+    for number in itertools.islice(numbers, count):
+        by_base[number % len(BASES)].append(number)
+    groups = by_base.values()
+    batches = [group[i : i + BATCH] for group in groups for i in range(0, len(group), BATCH)]
     with ThreadPoolExecutor(workers) as pool:
         return [
             m for batch in pool.map(lambda b: run_batch(b, seed, check), batches) for m in batch
@@ -290,10 +301,17 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--check", choices=SWITCHES["check"].choices)
+    parser.add_argument(
+        "--only", default="", help="mutate kernels with this in their path: tour, pool"
+    )
     parser.add_argument("--keep", type=Path, help="folder for the sources that break the invariant")
     options = parser.parse_args()
+    if not any(options.only in base.path for base in BASES):
+        parser.error(f"no kernel has {options.only!r} in its path")
     begin = time.monotonic()
-    mutants = fuzz(options.count, options.seed, options.first, check=options.check)
+    mutants = fuzz(
+        options.count, options.seed, options.first, check=options.check, only=options.only
+    )
     print(table(mutants))
     print(f"{time.monotonic() - begin:6.0f}  seconds")
     wrong = [m for m in mutants if m.problem]

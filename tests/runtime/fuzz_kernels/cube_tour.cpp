@@ -3,6 +3,8 @@
 
 using namespace AscendC;
 
+constexpr FixpipeConfig ROWS = {CO2Layout::ROW_MAJOR, false};
+
 extern "C" __global__ __aicore__ void cube_tour(GM_ADDR a, GM_ADDR b, GM_ADDR c)
 {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
@@ -36,6 +38,12 @@ extern "C" __global__ __aicore__ void cube_tour(GM_ADDR a, GM_ADDR b, GM_ADDR c)
     SetFlag<HardEvent::MTE2_MTE1>(0);
     WaitFlag<HardEvent::MTE2_MTE1>(0);
     const uint8_t pads[4] = {0, 0, 0, 0};
+    // From the second half of the boundary on, around its end.
+    constexpr uint32_t boundary = 4096;
+    SetLoadDataBoundary(boundary);
+    LoadData(a_l0, a_l1[boundary / 4], LoadData3DParamsV2<half>(pads, 1, m, k, k, m, 0, 0, 1, 1, 1, 1, 1, 1, false, false, 0));
+    SetLoadDataBoundary(0);
+    PipeBarrier<PIPE_MTE1>();
     LoadData(a_l0, a_l1, LoadData3DParamsV2<half>(pads, 1, m, k, k, m, 0, 0, 1, 1, 1, 1, 1, 1, false, false, 0));
     LoadData(b_l0, b_l1, LoadData3DParamsV2<half>(pads, 1, k, n, n, k, 0, 0, 1, 1, 1, 1, 1, 1, true, false, 0));
     SetFlag<HardEvent::MTE1_M>(1);
@@ -49,7 +57,7 @@ extern "C" __global__ __aicore__ void cube_tour(GM_ADDR a, GM_ADDR b, GM_ADDR c)
     WaitFlag<HardEvent::M_FIX>(2);
     FixpipeParamsV220 store(n, m, m, n, true);
     store.quantPre = QuantMode_t::F322F16;
-    Fixpipe<half, float, CFG_ROW_MAJOR>(c_gm[GetBlockIdx() * m * n], c_l0, store);
+    Fixpipe<half, float, ROWS>(c_gm[GetBlockIdx() * m * n], c_l0, store);
     FixpipeParamsV220 keep(n, m, m, m, false);
     keep.quantPre = QuantMode_t::F322F16;
     Fixpipe<half, float, CFG_NZ>(c_l1, c_l0, keep);

@@ -296,6 +296,23 @@ def test_misuse(name: str, t: str, statement: str, words: str) -> None:
     assert kernels.source().splitlines()[fault.line - 1].strip() == statement, fault
 
 
+# Nothing can be computed with these: refused whatever is checked.
+FIELDS: list[tuple[str, str]] = [
+    ("mStartPt", "0xffffffffu"), ("kStartPt", "0xfffffff0u"), ("strideW", "0"), ("filterH", "0"),
+    ("l1W", "0x80000000u"), ("dilationFilterW", "0xffffffffu"),
+]  # fmt: skip
+for _field, _value in FIELDS:
+    add(f"field_{_field}", "half", "A2", "", f"\nLoadData3DParamsV2<half> p; p.l1H = 1; p.l1W = 64; p.channelSize = p.kExtension = p.mExtension = 16; p.{_field} = {_value}; LoadData(dst, src, p);")  # fmt: skip
+
+
+@pytest.mark.parametrize("field", [f for f, _ in FIELDS])
+@pytest.mark.parametrize("checks", ["CHECKS_OFF", "CHECKS_DEVICE"])
+def test_fields_that_no_load_has(field: str, checks: str) -> None:
+    level = getattr(launcher(), checks)
+    fault = KERNELS.fault(f"field_{field}", np.zeros(64, U8), 64, BYTES, checks=level)
+    assert fault.kind == "bad-argument" and field in fault.text, fault
+
+
 @pytest.mark.vendor
 def test_vendor_headers() -> None:
     KERNELS.vendor_check()

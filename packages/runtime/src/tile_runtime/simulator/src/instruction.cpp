@@ -140,7 +140,14 @@ void require_memory(LocalOperand tensor, Memory expected, const char* operand, U
 
 void require_range(const Core& core, const char* parameter, int64_t value, int64_t low, int64_t high, Use use)
 {
-    if (core.device_checks && (value < low || value > high)) {
+    if (core.device_checks) {
+        require_field(parameter, value, low, high, use);
+    }
+}
+
+void require_field(const char* parameter, int64_t value, int64_t low, int64_t high, Use use)
+{
+    if (value < low || value > high) {
         raise("bad-argument", use,
             text_of("%s: %s is %lld, but must be %lld..%lld", use.api, parameter, static_cast<long long>(value),
                 static_cast<long long>(low), static_cast<long long>(high)));

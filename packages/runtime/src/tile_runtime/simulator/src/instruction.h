@@ -124,6 +124,8 @@ void require_memory(LocalOperand tensor, Memory expected, const char* operand, U
 
 // Argument checks of device level: `value` must lie in [low, high].
 void require_range(const Core& core, const char* parameter, int64_t value, int64_t low, int64_t high, Use use);
+// What the fields of an instruction hold, where nothing can be computed with other values: at every level.
+void require_field(const char* parameter, int64_t value, int64_t low, int64_t high, Use use);
 [[noreturn]] void raise_type(Use use, const char* operand, DataType found, const char* required);
 
 // The GM buffer an access lies in; raises out-of-bounds otherwise.

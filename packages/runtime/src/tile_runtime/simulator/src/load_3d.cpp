@@ -59,15 +59,19 @@ uint32_t round_up(uint32_t value, uint32_t unit)
 
 void check(const Core& core, const Load3d& p, uint32_t c0, Use use)
 {
-    require_range(core, "l1H", p.height, 1, 32767, use);
-    require_range(core, "l1W", p.width, 1, 32767, use);
-    require_range(core, "channelSize", p.channels, 1, 65535, use);
-    require_range(core, "strideW", p.stride_w, 1, 63, use);
-    require_range(core, "strideH", p.stride_h, 1, 63, use);
-    require_range(core, "filterW", p.filter_w, 1, 511, use);
-    require_range(core, "filterH", p.filter_h, 1, 511, use);
-    require_range(core, "dilationFilterW", p.dilation_w, 1, 255, use);
-    require_range(core, "dilationFilterH", p.dilation_h, 1, 255, use);
+    require_field("l1H", p.height, 1, 32767, use);
+    require_field("l1W", p.width, 1, 32767, use);
+    require_field("channelSize", p.channels, 1, 65535, use);
+    require_field("kExtension", p.k_extension, 0, 65535, use);
+    require_field("mExtension", p.m_extension, 0, 65535, use);
+    require_field("kStartPt", p.k_start, 0, 65535, use);
+    require_field("mStartPt", p.m_start, 0, 65535, use);
+    require_field("strideW", p.stride_w, 1, 63, use);
+    require_field("strideH", p.stride_h, 1, 63, use);
+    require_field("filterW", p.filter_w, 1, 511, use);
+    require_field("filterH", p.filter_h, 1, 511, use);
+    require_field("dilationFilterW", p.dilation_w, 1, 255, use);
+    require_field("dilationFilterH", p.dilation_h, 1, 255, use);
     if (!core.device_checks) {
         return;
     }
@@ -296,7 +300,9 @@ void load_3d(LocalOperand dst, LocalOperand src, const Load3d& params, Use use)
     g.out_h = static_cast<uint32_t>(span_h / g.p.stride_h) + 1;
     g.out_w = static_cast<uint32_t>(span_w / g.p.stride_w) + 1;
     const uint32_t rows = g.out_h * g.out_w;
-    const uint32_t columns = round_up(g.p.channels, g.c0) * g.p.filter_w * g.p.filter_h;
+    // Columns beyond those that a start and an extension can name do not matter.
+    const uint32_t columns = static_cast<uint32_t>(
+        std::min<uint64_t>(uint64_t(round_up(g.p.channels, g.c0)) * g.p.filter_w * g.p.filter_h, 1 << 24));
     const uint32_t m_limit = round_up(rows, 16);
     if (g.p.m_start + g.p.m_extension > m_limit || g.p.k_start + g.p.k_extension > round_up(columns, 16)) {
         raise("bad-argument", use,
