@@ -1,4 +1,7 @@
-"""The command: `python -m conformance PEER [--only GLOB] [--check strict] [-j N]`."""
+"""The command: `python -m conformance PEER [--only GLOB] [--check strict] [-j N]`.
+
+`--schedules 50` looks for false findings: every kernel runs in so many orders of the cores.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def main() -> int:
     limits = Limits(options.timeout, int(memory))
     results = []
     with ThreadPoolExecutor(options.jobs) as pool:
-        jobs = [pool.submit(run_task, t, options.check, limits, logs) for t in wanted]
+        jobs = [pool.submit(run_task, t, options.check, limits, logs, options.schedules) for t in wanted]
         for number, job in enumerate(jobs, 1):
             result = job.result()
             results.append(result)
@@ -51,6 +54,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("peer", type=Path, help="a checkout of tilelang-ascend")
     parser.add_argument("--only", default="*", metavar="GLOB", help="scripts below examples/")
     parser.add_argument("--check", default="off", choices=("off", "device", "strict"))
+    parser.add_argument("--schedules", type=int, default=0, metavar="N",
+                        help="run each kernel in N orders of the cores, at device and strict")  # fmt: skip
     parser.add_argument("--timeout", type=float, default=300, help="seconds a script may take")
     parser.add_argument("--memory", type=float, default=0, metavar="GB",
                         help="memory a script may take (default: its share of the machine)")  # fmt: skip

@@ -15,6 +15,7 @@ from typing import Any
 
 from conformance.outcome import Kind, Outcome, outcome_of, passes_by_text
 from conformance.scripts import EXIT_CODE_COUNTS, Task
+from tile_runtime.cli.run import TIMED_OUT
 
 _PROGRAM = "import sys; from tile_runtime.cli import main; sys.exit(main())"
 
@@ -45,16 +46,24 @@ class Limits:
     memory: int
 
 
-def run_task(task: Task, check: str, limits: Limits, logs: Path) -> Result:
-    """Run it in its own folder, as upstream does; what it prints goes to a file in `logs`."""
+def run_task(task: Task, check: str, limits: Limits, logs: Path, schedules: int = 0) -> Result:
+    """Run it in its own folder, as upstream does; what it prints goes to a file in `logs`. With
+    `schedules`, its kernels run in so many orders at every level (under_schedules.py)."""
     if task.needs:
         return Result(task, Outcome(Kind.NEEDS_NPU, detail=task.needs))
     log = logs / (task.title.replace("/", "__").replace(" ", "_") + ".log")
     command = [sys.executable, "-c", _PROGRAM, "run", "--check", check, "--timeout", str(limits.seconds),
                task.path.name, *task.arguments]  # fmt: skip
+    if schedules:
+        command = [sys.executable, "-m", "conformance.under_schedules", str(schedules),
+                   task.path.name, *task.arguments]  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
         timings = Path(folder) / "timings"
         environment = {**os.environ, "TILE_TIMINGS": str(timings), "PYTHONDONTWRITEBYTECODE": "1"}
+        if schedules:
+            tests = str(Path(__file__).parents[1])
+            path = [tests, *filter(None, [os.environ.get("PYTHONPATH")])]
+            environment |= {"TILE_LAX_CALLS": "1", "PYTHONPATH": os.pathsep.join(path)}
         started = time.perf_counter()
         with log.open("wb") as stream:
             process = subprocess.Popen(
@@ -63,7 +72,13 @@ def run_task(task: Task, check: str, limits: Limits, logs: Path) -> Result:
             )  # fmt: skip
             # The script is started by this process later, and has its limits.
             resource.prlimit(process.pid, resource.RLIMIT_AS, (limits.memory, limits.memory))
-            code = process.wait()
+            try:
+                # The command ends a script itself, if it is given a limit.
+                code = process.wait(limits.seconds if schedules else None)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                code = TIMED_OUT
         seconds = time.perf_counter() - started
         records = _records(timings)
     output = log.read_text(errors="replace")

@@ -1,0 +1,82 @@
+"""A script whose kernels run again in many orders of the cores, at each level of checks:
+`python -m conformance.under_schedules SEEDS SCRIPT [arguments]`.
+
+After the first run of a kernel with arguments of some sizes it runs `SEEDS` times more at every
+level, on the same memory, with other seeds and another core held back in turn. Each error and
+warning is printed as it is found, once for its place; the exit code is 1 if there was any, else the
+script's. A script that is right has none.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import sys
+import warnings
+from dataclasses import dataclass, field
+
+from tile_ir import TileError
+from tile_ir.switches import SWITCHES, override
+from tile_runtime import JITKernel
+from tile_runtime.bind_arguments import Bound
+from tile_runtime.kernel import record_calls
+from tile_runtime.script_process import main as run_script
+
+LEVELS = ("device", "strict")
+
+
+@dataclass
+class Schedules:
+    """What all kernels of a script gave."""
+
+    seeds: int
+    ran: set[tuple[str, tuple[int, ...]]] = field(default_factory=set)
+    found: dict[str, None] = field(default_factory=dict)
+
+    def __call__(self, kernel: JITKernel, call: Bound) -> None:
+        """Run the kernel of a call in all orders; its memory is as the call left it after each."""
+        key = kernel.libpath, call.sizes
+        if key in self.ran:
+            return
+        self.ran.add(key)
+        before = [ctypes.string_at(int(v), n) for v, n in zip(call.values, call.sizes) if n]
+        pointers = [int(v) for v, n in zip(call.values, call.sizes) if n]
+        starved = itertools.cycle(SWITCHES["starve"].choices)
+        for level, seed in itertools.product(LEVELS, range(self.seeds)):
+            with (
+                override(check=level, seed=seed, starve=next(starved)),
+                warnings.catch_warnings(record=True) as warned,
+            ):
+                warnings.simplefilter("always")
+                try:
+                    kernel.launch_again(call)
+                except TileError as error:
+                    self._tell(f"{error} (seed {seed}, {level})")
+                for warning in warned:
+                    self._tell(f"{warning.filename}:{warning.lineno}: {warning.message}")
+            for pointer, content in zip(pointers, before, strict=True):
+                ctypes.memmove(pointer, content, len(content))
+
+    def _tell(self, text: str) -> None:
+        first = text.partition("\n")[0]
+        if first not in self.found:
+            self.found[first] = None
+            print(text, flush=True)
+
+
+def main() -> int:
+    seeds, *arguments = sys.argv[1:]
+    schedules = Schedules(int(seeds))
+    code = 0
+    try:
+        with record_calls(schedules):
+            run_script(arguments)
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    kernels, found = len(schedules.ran), len(schedules.found)
+    print(f"{kernels} kernels in {seeds} orders at {' and '.join(LEVELS)}: {found} findings")
+    return code or int(found > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
