@@ -39,8 +39,8 @@ class Schedules:
         if key in self.ran:
             return
         self.ran.add(key)
-        before = [ctypes.string_at(int(v), n) for v, n in zip(call.values, call.sizes) if n]
-        pointers = [int(v) for v, n in zip(call.values, call.sizes) if n]
+        memory = [(int(v), n) for v, n in zip(call.values, call.sizes, strict=True) if n]
+        before = [ctypes.string_at(pointer, size) for pointer, size in memory]
         starved = itertools.cycle(SWITCHES["starve"].choices)
         for level, seed in itertools.product(LEVELS, range(self.seeds)):
             with (
@@ -54,8 +54,8 @@ class Schedules:
                     self._tell(f"{error} (seed {seed}, {level})")
                 for warning in warned:
                     self._tell(f"{warning.filename}:{warning.lineno}: {warning.message}")
-            for pointer, content in zip(pointers, before, strict=True):
-                ctypes.memmove(pointer, content, len(content))
+            for (pointer, size), content in zip(memory, before, strict=True):
+                ctypes.memmove(pointer, content, size)
 
     def _tell(self, text: str) -> None:
         first = text.partition("\n")[0]
@@ -74,7 +74,7 @@ def main() -> int:
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     kernels, found = len(schedules.ran), len(schedules.found)
-    print(f"{kernels} kernels in {seeds} orders at {' and '.join(LEVELS)}: {found} findings")
+    print(f"{kernels} kernel{'' if kernels == 1 else 's'} in {seeds} orders at {' and '.join(LEVELS)}: {found} findings")
     return code or int(found > 0)
 
 

@@ -31,6 +31,8 @@ from .kernel_batch import KernelBatch
 FOLDER = example_kernels.EXAMPLES / "developer"
 SCRIPTS = sorted(FOLDER.glob("*.py"))
 PACKAGES = Path(__file__).parents[2] / "packages"
+SEEDS = 50
+LEVELS = ("CHECKS_DEVICE", "CHECKS_STRICT")
 OPTIONS = (
     PassConfigKey.TL_ASCEND_AUTO_SYNC,
     PassConfigKey.TL_ASCEND_MEMORY_PLANNING,
@@ -162,7 +164,7 @@ def test_both_checks_are_content(name: str) -> None:
     assert [d.render() for d in check_memory(final, DEFAULT_TARGET)] == []
 
 
-def test_simulated_under_every_schedule(tmp_path: Path) -> None:
+def test_simulated_under_many_schedules(tmp_path: Path) -> None:
     batch = KernelBatch(tmp_path)
     numbers = {name: batch.add(f, AUTOMATIC) for name, f in small().items()}
     batch.build()
@@ -170,11 +172,15 @@ def test_simulated_under_every_schedule(tmp_path: Path) -> None:
         merged = lowered(name).merged
         want = arguments(merged)
         interpret(merged, want, in_text_order=True)
-        outcome = batch.run(number, arguments(merged), checks=launcher().CHECKS_STRICT)
-        assert outcome.error is None, (name, outcome.error.text)
-        for a, b in zip(want, outcome.arrays, strict=True):
-            near = {"rtol": 4e-3, "atol": 4e-3}
-            np.testing.assert_allclose(b.astype(np.float64), a.astype(np.float64), **near)
+        for seed, starved, level in itertools.product(range(SEEDS), range(4), LEVELS):
+            outcome = batch.run(
+                number, arguments(merged), checks=getattr(launcher(), level), seed=seed,
+                starved=starved,
+            )  # fmt: skip
+            assert outcome.error is None, (name, seed, starved, level, outcome.error.text)
+            for a, b in zip(want, outcome.arrays, strict=True):
+                near = {"rtol": 4e-3, "atol": 4e-3}
+                np.testing.assert_allclose(b.astype(np.float64), a.astype(np.float64), **near)
 
 
 @pytest.mark.parametrize("name", small())

@@ -47,8 +47,8 @@ BATCH = 20
 TIMEOUT = 1.0
 NOT_COMPILED = "does not compile"
 # What a mutant may be told. Raw pointers of the kernels themselves, such as those to tiling structs,
-# may still fault; what the API does may not.
-CRASHES = frozenset({"segmentation-fault", "stack-overflow", "abort", "exit", "killed", "signal"})
+# may still fault; what the API does may not. Arrays of their own may overflow the stack of a core.
+CRASHES = frozenset({"segmentation-fault", "abort", "exit", "killed", "signal"})
 
 
 @dataclass(frozen=True)

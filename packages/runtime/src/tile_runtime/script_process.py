@@ -36,7 +36,7 @@ def _run(script: str, arguments: list[str]) -> None:
     """Execute a file as the main module."""
     text = Path(script).read_bytes()
     module = ModuleType("__main__")
-    module.__file__ = script
+    module.__file__ = os.path.join(os.getcwd(), script)  # absolute, as python has it
     module.__builtins__ = __builtins__  # type: ignore[attr-defined]
     # The folder of this module's start, and where python looks first when it runs a file.
     sys.path[0] = os.path.dirname(os.path.realpath(script))
