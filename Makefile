@@ -15,6 +15,7 @@ setup: $(STAMP) ## make .venv, install the five packages, build the simulator
 	@$(BIN)/python -c 'from tile_runtime.native import launcher; launcher()'
 
 demo: setup ## set up, then run the examples on the simulator
+	@$(BIN)/tile-ascend doctor --build
 	@for example in examples/[0-9]*.py; do echo "== $$example"; $(BIN)/python $$example || exit 1; done
 
 test: setup ## run all tests; skips are listed with their reasons

@@ -73,6 +73,17 @@ def test_a_script_runs_as_it_is(tmp_path: Path) -> None:
     assert row.split()[:2] == ["main", "1"] and float(row.split()[2]) > 0
 
 
+@pytest.mark.parametrize("built", [False, True])
+def test_a_build_that_is_to_come_is_told_before_the_script_starts(
+    built: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not built:
+        monkeypatch.setenv("TILE_CACHE_DIR", str(tmp_path / "nothing"))
+    done = run(tmp_path, "import sys; print('first line', file=sys.stderr)")
+    comes = "tile-ascend: the first kernel builds the simulator, once for this machine\n"
+    assert done.stderr == ("" if built else comes) + "first line\n"
+
+
 def test_exit_codes_are_those_of_the_script(tmp_path: Path) -> None:
     for text, code in (("import sys; sys.exit(7)", 7), ("raise SystemExit('no')", 1), ("", 0)):
         assert run(tmp_path, text).returncode == code
@@ -82,7 +93,7 @@ def test_the_script_finds_what_python_would_give_it(tmp_path: Path) -> None:
     (tmp_path / "beside.py").write_text("VALUE = 4\n")
     text = (
         "import sys, beside, __main__\nprint(__name__, sys.argv, sys.path[0], beside.VALUE,"
-        " __main__.__file__ == __file__, __main__.beside is beside)\n"
+        " __file__, __main__.__file__ == __file__, __main__.beside is beside)\n"
         "def f(x: 1 + 1): ...\nprint(f.__annotations__)"
     )
     script = tmp_path / "script.py"

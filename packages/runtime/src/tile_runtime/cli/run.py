@@ -7,11 +7,12 @@ import os
 import signal
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tile_ir import TARGETS, KernelError, did_you_mean
-from tile_ir.switches import SWITCHES
+from tile_ir import TARGETS, BuildError, KernelError, did_you_mean
+from tile_ir.switches import SWITCHES, switch
 
 _DESCRIPTION = """\
 Run a script written for tilelang on Ascend, unmodified, in a process of its own. The modules it
@@ -53,7 +54,9 @@ def run(options: argparse.Namespace) -> int:
                *options.arguments]  # fmt: skip
     # A group of its own can be ended with all it started; without one, keys go to the script too.
     limited = options.timeout is not None
-    process = subprocess.Popen(command, env=_environment(options), start_new_session=limited)
+    environment = _environment(options)
+    _tell_what_comes()
+    process = subprocess.Popen(command, env=environment, start_new_session=limited)
     try:
         code = process.wait(options.timeout)
     except subprocess.TimeoutExpired:
@@ -72,6 +75,24 @@ def run(options: argparse.Namespace) -> int:
         print(f"error[script-died]: {options.script}: {_signal_name(-code)}", file=sys.stderr)
         return 128 - code
     return code
+
+
+def _tell_what_comes() -> None:
+    """Before the script has imported anything, which takes seconds: that its first kernel will take
+    minutes, where the simulator is not built yet."""
+    from tile_runtime.native import simulator_library
+
+    if switch("backend") == "npu" or (switch("backend") == "auto" and find_spec("torch_npu")):
+        return
+    try:
+        simulator_library(may_build=False)
+    except BuildError as error:
+        if error.slug == "not-built":
+            print(
+                "tile-ascend: the first kernel builds the simulator, once for this machine",
+                file=sys.stderr,
+                flush=True,
+            )
 
 
 def _environment(options: argparse.Namespace) -> dict[str, str]:
