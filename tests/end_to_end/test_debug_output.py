@@ -165,3 +165,4 @@ def test_a_scope_can_not_print_what_its_core_can_not_read() -> None:
     with pytest.raises(KernelError) as caught:
         run_pipeline(k, DEFAULT_TARGET)
     assert caught.value.slug == "foreign-value"
+    assert caught.value.hint == "move it to the scope of the vector core"

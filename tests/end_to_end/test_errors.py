@@ -78,7 +78,11 @@ def test_a_value_of_the_other_core() -> None:
         T.compile(k)
     assert caught.value.slug == "foreign-value"
     assert caught.value.message == (
-        "this statement runs on the cube core, but uses a value that only the vector core can read"
+        "this statement runs on the cube core, but uses an element of `u`, which only the vector core "
+        "can read"
+    )
+    assert caught.value.hint == (
+        "store it to a tensor in gm on the vector core, and load it from there on this one"
     )
     assert caught.value.loc is not None and caught.value.loc.line == line_of("# foreign")
 

@@ -72,6 +72,12 @@ def through_workspace(writes: bool) -> Any:
     return main
 
 
+def hint(kernel: Any, *arguments: Any) -> str:
+    with override(check="strict"), pytest.raises(SimulationError) as caught:
+        kernel(*arguments)
+    return caught.value.hint or ""
+
+
 def told(kernel: Any, level: str, *arguments: Any) -> list[str]:
     """What a call says: the slug of its error, or the texts of its warnings."""
     with override(check=level), warnings.catch_warnings(record=True) as caught:
@@ -135,6 +141,41 @@ def test_a_workspace_is_written_before_it_is_read(level: str) -> None:
 def test_a_wrong_out_idx_is_found(level: str) -> None:
     (text,) = told(compile(copied(8), out_idx=[0]), level, torch.ones(8, 64), 9)
     assert text.startswith("uninitialised-read: ") and "'A'" in text
+
+
+def test_hints_name_what_chose_the_tensor() -> None:
+    x = torch.ones(8, 64)
+    wrong = "out_idx names `A`, so it holds anything at first: write it first, or pass it in and "
+    assert hint(compile(copied(8), out_idx=[0]), x, 9) == (
+        wrong + "leave it out of out_idx; the kernel writes `B`: out_idx=[1]"
+    )
+    both = compile(copied(8), out_idx=[0, 1])
+    assert hint(both, 9) == wrong + "leave it out of out_idx"
+    assert hint(compile(through_workspace(False), out_idx=[2], workspace_idx=[1]), x[0]) == (
+        "workspace_idx names `W`, so it holds anything at first: write it first"
+    )
+    nothing = "write all of it, or pass it in as an argument: leave it out of out_idx"
+    other = compile(through_workspace(True), out_idx=[0, 2])
+    assert hint(compile(copied(5), out_idx=[1]), x, 9) == nothing
+    assert hint(compile(copied(5), out_idx=[1]), x, 0) == nothing
+    assert "out_idx names `A`" in hint(other, x[0])
+
+
+def test_an_output_that_only_another_parameter_takes_names_it() -> None:
+    @T.prim_func
+    def main(
+        A: T.Tensor((64,), "float32"), B: T.Tensor((64,), "float32"), C: T.Tensor((64,), "float32")
+    ):
+        with T.Kernel(1, is_npu=True, threads=1) as (cid,):
+            a = T.alloc_ub((64,), "float32")
+            with T.Scope("V"):
+                T.copy(A, a)
+                T.barrier_all()
+                T.copy(a, C)
+
+    assert hint(compile(main, out_idx=[1]), torch.ones(64), torch.ones(64)).endswith(
+        "leave it out of out_idx; the kernel writes `C`: out_idx=[2]"
+    )
 
 
 def test_without_checks_nothing_is_said() -> None:

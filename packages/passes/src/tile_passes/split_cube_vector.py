@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from tile_ir import Core, For, Func, If, KernelError, Let, Op, Phase, Section, Store, Target, While
 from tile_ir.expr import Expr, Load, Var, walk
 from tile_ir.machine import CORE_OF_MEMORY, Memory
 from tile_ir.nodes import Body, Stmt
-from tile_ir.opdef import Effect, core_of
+from tile_ir.opdef import TOLD, Effect, core_of
 from tile_ir.walk import bodies, buffers_of, expressions, rewrite, with_bodies
 from tile_ir.walk import walk as walk_body
 from tile_passes.passdef import ir_pass
@@ -64,7 +64,7 @@ def _unscoped(body: Body) -> Iterator[Stmt]:
 
 
 def _prints(stmt: Stmt) -> bool:
-    return isinstance(stmt, Op) and stmt.opdef.effect is Effect.PRINT
+    return isinstance(stmt, Op) and stmt.opdef.effect in TOLD
 
 
 def _works(stmt: Stmt, core: Core) -> bool:
@@ -116,6 +116,30 @@ def _store_core(stmt: Store, core: Core, vector_works: bool) -> Core:
     return CORE_OF_MEMORY.get(stmt.buffer.memory, core)
 
 
+def _foreign_value(stmt: Stmt, core: Core, foreign: Mapping[Var, Stmt]) -> KernelError:
+    """The error for a statement of a core that uses what only the other core can read."""
+    other = "cube" if core is Core.VECTOR else "vector"
+    to_gm = f"store it to a tensor in gm on the {other} core, and load it from there on this one"
+    tells = isinstance(stmt, Op) and stmt.opdef.effect in TOLD
+    return KernelError(
+        "foreign-value",
+        f"this statement runs on the {core.value} core, but uses "
+        f"{_source(stmt, core, foreign)}, which only the {other} core can read",
+        stmt.loc,
+        f"move it to the scope of the {other} core" if tells else to_gm,
+    )
+
+
+def _source(stmt: Stmt, core: Core, foreign: Mapping[Var, Stmt]) -> str:
+    """Where the value of the other core comes from that a statement uses."""
+    for part in (p for e in expressions(stmt) for p in walk(e)):
+        if isinstance(part, Var) and part in foreign:
+            return _source(foreign[part], core, foreign)
+        if isinstance(part, Load) and CORE_OF_MEMORY.get(part.buffer.memory, core) is not core:
+            return f"an element of `{part.buffer.name}`"
+    return "a value"
+
+
 def _own_values(body: Body, core: Core, anybodys: frozenset[Stmt]) -> Body:
     """The statements without names for values only the other core can read, and without what
     branches on them and does nothing; what is printed of them outside any scope (`anybodys`) is
@@ -145,13 +169,7 @@ def _own_values(body: Body, core: Core, anybodys: frozenset[Stmt]) -> Body:
             not isinstance(stmt, (If, For))
             or any(_is_work(s, True, anybodys) for s in walk_body((stmt,)))
         ):
-            raise KernelError(
-                "foreign-value",
-                f"this statement runs on the {core.value} core, but uses a value that only the "
-                f"{'cube' if core is Core.VECTOR else 'vector'} core can read",
-                stmt.loc,
-                "store it to a tensor in gm on that core, and load it from there",
-            )
+            raise _foreign_value(stmt, core, foreign)
 
     def own(stmt: Stmt) -> Stmt | Body:
         match stmt:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,6 +21,7 @@ from tile_runtime.build_simulator import include_directory
 from tile_runtime.compile_host import FLAGS, find_compiler, host_command, run_compiler
 from tile_runtime.fingerprint import compiler_identity
 from tile_runtime.native import launcher
+from tile_runtime.output_gaps import gap_hint, gap_text, read_hint
 from tile_runtime.signature import Signature, TensorParam
 from tile_runtime.simulation_error import (
     Fault,
@@ -51,31 +51,6 @@ def _fault(error: Any) -> Fault:
         error.kind, error.text, error.file, error.line, error.block, error.core, error.api,
         error.hint,
     )  # fmt: skip
-
-
-_GAP_HINT = "write all of it, or pass it in as an argument: leave it out of out_idx"
-
-
-def gap_text(name: str, shape: tuple[int, ...], count: int, first: int, end: int) -> str:
-    """What to say of an output with `count` unwritten elements, the first run of which is
-    [first, end) in the order of memory."""
-    total = math.prod(shape)
-    if count == total:
-        return f"nothing writes output `{name}`"
-    run = _place(first, shape) if end == first + 1 else (
-        f"{_place(first, shape)} to {_place(end - 1, shape)}"
-    )  # fmt: skip
-    more = "" if count == end - first else ", the first of them,"
-    return f"nothing writes {run}{more} of output `{name}`: {count} of {total} elements"
-
-
-def _place(element: int, shape: tuple[int, ...]) -> str:
-    """An element by its indices."""
-    indices: list[str] = []
-    for size in reversed(shape):
-        element, index = divmod(element, size)
-        indices.insert(0, str(index))
-    return f"[{', '.join(indices)}]"
 
 
 class SimulatorBackend:
@@ -140,7 +115,10 @@ class SimulatorLaunch:
             sys.stdout.write(text)
             sys.stdout.flush()
         if error is not None:
-            raise simulation_error(_fault(error), self._source, self._func)
+            fault = _fault(error)
+            if fault.kind == "uninitialised-read":
+                fault = replace(fault, hint=read_hint(fault, self._func, call) or fault.hint)
+            raise simulation_error(fault, self._source, self._func)
         self._warn()
         if fresh:
             self._look_for_gaps(call, strict=settings[0] == "strict")
@@ -156,7 +134,8 @@ class SimulatorLaunch:
             text = gap_text(param.name, tuple(tensor.shape), *gap)
             fault = Fault("output-not-written", text, "", 0, 0, "", "")
             loc = param.loc if isinstance(param, Buffer) else self._func.loc
-            error = SimulationError(fault, text, loc, _GAP_HINT, self._func.sources)
+            hint = gap_hint(self._func, call, whole=gap[0] == tensor.numel())
+            error = SimulationError(fault, text, loc, hint, self._func.sources)
             if strict:
                 raise error
             if (fault.kind, param.name, 0) not in self._told:
