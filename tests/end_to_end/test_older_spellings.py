@@ -264,3 +264,33 @@ def test_what_fits_no_version(call: Any, slug: str) -> None:
     with pytest.raises(KernelError) as caught:
         T.prim_func(k)
     assert caught.value.slug == slug
+
+
+@pytest.mark.parametrize("rows", [1, 8, 9])
+def test_operations_without_tile_beside_functions_of_numbers(rows: int) -> None:
+    """The first versions have the operations of `T.tile` at `T`."""
+
+    @T.prim_func
+    def k(X: T.Tensor((rows, 40), "float32"), Y: T.Tensor((rows, 40), "float32")):
+        with T.Kernel(1, threads=1) as cid:
+            x = T.alloc_ub((rows, 40), "float32")
+            y = T.alloc_ub((rows, 40), "float32")
+            T.copy(X, x)
+            T.fill(y, T.max(2.0, T.sqrt(9.0)))
+            T.min(y, y, 2.5)
+            T.max(x, x, y)
+            T.exp(y[0, :], x[0, :])
+            T.mul(x, x, y)
+            for i, j in T.Parallel(rows, 40):
+                x[i, j] = T.max(T.abs(x[i, j]), T.exp(x[i, j] * 0.01))
+            T.pow(y, x, y)
+            T.log(y, y)
+            T.abs(x, y)
+            T.copy(x, Y)
+
+    x = torch.randn(rows, 40)
+    y = np.full((rows, 40), 2.5)
+    a = np.maximum(x.numpy(), y)
+    y[0] = np.exp(a[0])
+    b = np.maximum(np.abs(a * y), np.exp(a * y * 0.01))
+    np.testing.assert_allclose(run(k, x, out_idx=[-1]), np.abs(np.log(b**y)), rtol=2e-4)

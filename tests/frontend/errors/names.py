@@ -221,14 +221,6 @@ def mistake_inside_a_macro():
             inner(A)
 
 
-def tile_operation_without_its_namespace():
-    @T.prim_func
-    def k(A: T.Tensor((16,), "float32")):
-        with T.Kernel(1) as (cid, vid):
-            T.add(A, A, A)
-            # ^ unknown-name: `T.add` is not defined | write T.tile.add
-
-
 def operation_in_the_wrong_namespace():
     @T.prim_func
     def k(A: T.Tensor((16,), "float32")):
@@ -262,5 +254,32 @@ def choice_in_a_let():
             first = 0
             if cid > 0:
                 first = 8
-              # ^ lost-assignment: `first` is assigned in a block and the value ends with it: line 266 reads the one from before the block | use another name, or keep the value in a variable: `first = T.alloc_var(...)`
+              # ^ lost-assignment: `first` is assigned in a block and the value ends with it: line 258 reads the one from before the block | use another name, or keep the value in a variable: `first = T.alloc_var(...)`
             A[first] = 1
+
+
+def number_function_of_a_buffer():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            a = T.alloc_ub((16,), "float32")
+            T.exp(a)
+          # ^ not-a-scalar: found the buffer `a`, expected a scalar | write T.tile.exp(dst, src)
+
+
+def larger_of_a_buffer_and_a_number():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            a = T.alloc_ub((16,), "float32")
+            T.max(a, 0.0)
+          # ^ not-a-scalar: found the buffer `a`, expected a scalar | write T.tile.max(dst, src0, src1)
+
+
+def operation_at_the_top_with_too_few_operands():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            a = T.alloc_ub((16,), "float32")
+            T.add(a, a)
+          # ^ arity: T.tile.add misses `src1` | it takes dst, src0, src1, and stores its result in dst

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from tile_frontend import tile
 from tile_frontend.calls import with_older_names
+from tile_frontend.first_versions import with_operations
 from tile_frontend.language import NAMES
 from tile_frontend.removed_names import advice
 from tile_ir.uncaught import show_errors_plainly
 
-globals().update(with_older_names(NAMES, ""))
+globals().update(with_operations(with_older_names(NAMES, ""), tile))
 show_errors_plainly()
 
 HOST_NAMES = (

@@ -35,12 +35,10 @@ REMOVED_OF_TILE = {
 
 def advice(module: str, name: str) -> str | None:
     """What to write instead of `module.name`, if that is known."""
-    opdef = OPS.get(name)
     if module in ("tile_frontend", "tilelang.language"):
-        if opdef is not None and opdef.namespace == "tile":
-            return f"write T.tile.{name}"
         return REMOVED.get(name) or written_here(name)
     if module == "tile_frontend.tile":
+        opdef = OPS.get(name)
         if opdef is not None and opdef.namespace == "":
             return f"write T.{name}"
         return REMOVED_OF_TILE.get(name) or written_here(name)
