@@ -26,7 +26,7 @@ def printing() -> Func:
             T.printf("%d %i %u %x %5d|%-4d|%03d\n", n, n, n, n, n, n, n)
             T.printf("%f %.2f %%\n", x[0, 1], x[0, 2])
             T.printf('%s: 100%% "%s"\t%p\n', "name\\", "a%b", n)
-            T.printf("ub %p gm %p\n", x, X)
+            T.printf("ub %p gm %x\n", x, X)
             T.printf("plain\n")
             T.dump_tensor(x[1, :], 5, 3)
 

@@ -294,3 +294,79 @@ def test_operations_without_tile_beside_functions_of_numbers(rows: int) -> None:
     y[0] = np.exp(a[0])
     b = np.maximum(np.abs(a * y), np.exp(a * y * 0.01))
     np.testing.assert_allclose(run(k, x, out_idx=[-1]), np.abs(np.log(b**y)), rtol=2e-4)
+
+
+@pytest.mark.parametrize(("rows", "dtype"), [(1, "float32"), (4, "float32"), (9, "float16")])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_reduction_into_whole_blocks(rows: int, dtype: str, first: bool) -> None:
+    """Results of few rows stand in buffers of whole blocks; what is behind them stays."""
+    room = 8 if dtype == "float32" else 16
+
+    @T.prim_func
+    def k(X: T.Tensor((rows, 64), dtype), Y: T.Tensor((room,), dtype)):
+        with T.Kernel(1, threads=1) as cid:
+            x = T.alloc_ub((rows, 64), dtype)
+            y = T.alloc_ub((room,), dtype)
+            T.copy(X, x)
+            T.tile.fill(y, 7.0)
+            if first:
+                T.tile.reduce_max(y, x, dim=-1)
+            else:
+                T.reduce_max(x, y, dim=-1)
+            T.copy(y, Y)
+
+    x = torch.randn(rows, 64).to(getattr(torch, dtype))
+    want = np.full(room, 7.0)
+    want[:rows] = x.numpy().max(1)
+    np.testing.assert_array_equal(run(k, x, out_idx=[-1]), want)
+
+
+def test_working_memory_of_a_merge_behind_its_result() -> None:
+    @T.prim_func
+    def k(X: T.Tensor((3, 128), "float32"), Y: T.Tensor((384,), "float32")):
+        with T.Kernel(1, threads=1) as cid:
+            x = T.alloc_ub((3, 128), "float32")
+            tmp = T.alloc_ub((384,), "float32")
+            y = T.alloc_ub((384,), "float32")
+            T.copy(X, x)
+            T.tile.merge_sort(y, tmp, x[0, :], x[1, :], x[2, :])
+            T.copy(y, Y)
+
+    values = torch.randn(3, 64).sort(1, descending=True).values
+    x = torch.stack([values, torch.zeros(3, 64)], dim=2).reshape(3, 128)
+    with pytest.warns(KernelWarning, match="`tmp` is working memory"):
+        got = run(k, x, out_idx=[-1])
+    np.testing.assert_array_equal(got[::2], np.sort(values.numpy().reshape(-1))[::-1])
+
+
+def test_columns_of_the_tensor_in_a_copy() -> None:
+    @T.prim_func
+    def k(X: T.Tensor((4, 64), "float32"), Y: T.Tensor((4, 32), "float32")):
+        with T.Kernel(1, threads=1) as cid:
+            x = T.alloc_ub((4, 32), "float32")
+            T.copy(X[0, T.Min(cid, 3)], x)
+            T.copy(x, Y, srcN=-1)
+
+    x = torch.randn(4, 64)
+    np.testing.assert_array_equal(run(k, x, out_idx=[-1]), x.numpy()[:, :32])
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_buffers_of_one_name_in_branches(blocks: int) -> None:
+    @T.prim_func
+    def k(X: T.Tensor((blocks, 40), "float32"), Y: T.Tensor((blocks, 40), "float32")):
+        with T.Kernel(blocks, threads=1) as cid:
+            if cid % 2 == 0:
+                x = T.alloc_ub((40,), "float32")
+                T.copy(X[cid, :], x)
+                T.tile.add(x, x, 1.0)
+                T.copy(x, Y[cid, :])
+            else:
+                x = T.alloc_ub((64,), "float32")
+                T.tile.fill(x, 2.0)
+                T.copy(x[:40], Y[cid, :])
+
+    x = torch.randn(blocks, 40)
+    want = x.numpy() + 1
+    want[1::2] = 2.0
+    np.testing.assert_array_equal(run(k, x, out_idx=[-1]), want)

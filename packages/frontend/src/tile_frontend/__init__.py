@@ -15,7 +15,7 @@ from tile_frontend.language import NAMES
 from tile_frontend.removed_names import advice
 from tile_ir.uncaught import show_errors_plainly
 
-globals().update(with_operations(with_older_names(NAMES, ""), tile))
+globals().update(with_older_names(with_operations(NAMES, tile), ""))
 show_errors_plainly()
 
 HOST_NAMES = (

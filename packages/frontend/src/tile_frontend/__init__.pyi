@@ -279,6 +279,7 @@ def copy(
     real_k: Any | None = None,
     real_n: Any | None = None,
     stride: Any | None = None,
+    srcN: Any | None = None,
 ) -> None:
     """Move a tile; the memories of both sides decide how.
 

@@ -8,6 +8,7 @@ from typing import Any
 from tile_frontend.call_expressions import CallEvaluator
 from tile_frontend.conversion import stored_value
 from tile_frontend.expressions import BINARY
+from tile_frontend.scope import MISSING
 from tile_frontend.values import (
     Cell,
     Pending,
@@ -84,6 +85,8 @@ class AssignmentEvaluator(CallEvaluator):
     def _bound(self, name: str, value: Any, stmt: ast.stmt) -> Any:
         """What a name stands for after `name = value`."""
         loc = self.source.loc(stmt)
+        if self.scope.find_local(name) is MISSING:
+            self.trace.names.forget(name, self.expansion)
         match value:
             case Cell() if not value.tile.is_named:
                 self.guarded(stmt, self.trace.name_cell, value, name, self.expansion)

@@ -30,10 +30,12 @@ def copy(
     real_k: Any = None,
     real_n: Any = None,
     stride: Any = None,
+    srcN: Any = None,
 ) -> Pending:
     """Move a tile; the memories of both sides decide how.
 
-    `unit_flag` is about time and changes nothing here. `real_k` and `real_n` cut what goes to l0a
+    `unit_flag` is about time and changes nothing here, and `srcN`, the columns of the tensor in the
+    first versions, is what its shape says. `real_k` and `real_n` cut what goes to l0a
     and l0b to what a shorter product reads: its `k_actual` and `n_actual` say the same. With
     `stride` rows of the tile are so many elements apart in gm, from the start index on, whatever
     the shape of the tensor says.

@@ -28,6 +28,10 @@ class Names:
         self._taken.add(f"{base}_{count}")
         return f"{base}_{count}"
 
+    def forget(self, name: str, expansion: int) -> None:
+        """A buffer is out of sight: another may have its name in the text, and gets a number."""
+        self._buffers.pop((expansion, name), None)
+
     def buffer(self, name: str, loc: Loc, expansion: int) -> str:
         """A buffer's name; `expansion` numbers the text it stands in (negative: in none)."""
         earlier = self._buffers.get((expansion, name))

@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 OPERATIONS: dict[str, dict[str, str]] = {
-    "": {"dynamic": "symbolic", "gemm_v1": "gemm_v0", "npu_gemm": "mma"},
+    "": {
+        "Max": "max",
+        "Min": "min",
+        "dynamic": "symbolic",
+        "gemm_v1": "gemm_v0",
+        "npu_gemm": "mma",
+    },
     "tile": {
         "and_tl": "bitwise_and",
         "brcb": "brcb_experiment",

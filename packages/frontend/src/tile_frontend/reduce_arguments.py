@@ -16,6 +16,7 @@ from tile_frontend.working_memory import accepting_working_memory
 from tile_ir import OPS, Region, Slice, did_you_mean
 from tile_ir.bounds import simplify
 from tile_ir.expr import Const, Expr, constant_value, is_constant
+from tile_ir.geometry import BLOCK_BYTES
 from tile_ir.ops.reduce import composed_reduction
 
 ARGUMENT_OF_OPERAND = {"src": "buffer", "dst": "out"}
@@ -111,7 +112,7 @@ def _build(name: str, buffer: Any, out: Any, dim: Any, options: _Options) -> Pen
     narrowed = src
     if options.real_shape is not None:
         narrowed = _real(name, src, options.real_shape)
-        dst = _fitting(src, narrowed, dst, axis)
+    dst = _fitting(src, narrowed, dst, axis)
     if len(src.dims) == 3:  # only the first slot of a three-dimensional buffer is reduced
         first = Slice(narrowed.dims[0].offset, Const(1))
         narrowed = Region(src.buffer, (first, *narrowed.dims[1:]))
@@ -139,7 +140,14 @@ def _is_result(a: Region, b: Region, axis: int) -> bool:
     small, large = a.static_extents(), b.static_extents()
     if small is None or large is None or len(large) < 2 or axis not in (0, 1, -1, -2):
         return False
-    return math.prod(small) == large[-2 if axis in (1, -1) else -1] < math.prod(large)
+    kept, given = large[-2 if axis in (1, -1) else -1], math.prod(small)
+    return given in (kept, _whole_blocks(kept, a)) and given < math.prod(large)
+
+
+def _whole_blocks(count: int, region: Region) -> int:
+    """So many elements and those behind them in their last block of UB."""
+    block = BLOCK_BYTES * 8 // region.dtype.bits
+    return -(-count // block) * block
 
 
 def _region(name: str, value: Any, argument: str) -> Region:
@@ -189,14 +197,19 @@ def _size(name: str, size: Any) -> Expr:
 
 
 def _fitting(src: Region, real: Region, dst: Region, dim: int) -> Region:
-    """`out` may be as long as the buffer's kept dimension or its rows; then only its first elements
-    are written."""
+    """`out` may be as long as the kept dimension with the rest of its last block and, where only a
+    part is reduced, as the buffer's rows or columns; then only its first elements are written."""
     if len(src.dims) == 1:
         return dst
-    wanted = real.dims[-1 if dim in (0, -2) else -2].extent
-    full = {simplify(src.dims[-2].extent), simplify(src.dims[-1].extent)}
+    wanted = simplify(real.dims[-1 if dim in (0, -2) else -2].extent)
+    longer: set[Expr] = set()
+    if real is not src:
+        longer |= {simplify(src.dims[-2].extent), simplify(src.dims[-1].extent)}
+    count = constant_value(wanted)
+    if isinstance(count, int):
+        longer.add(Const(_whole_blocks(count, dst)))
     long = [i for i, s in enumerate(dst.dims) if not is_constant(s.extent, 1)]
-    if len(long) != 1 or simplify(dst.dims[long[0]].extent) not in full - {simplify(wanted)}:
+    if len(long) != 1 or simplify(dst.dims[long[0]].extent) not in longer - {wanted}:
         return dst
     dims = list(dst.dims)
     dims[long[0]] = Slice(dims[long[0]].offset, wanted)

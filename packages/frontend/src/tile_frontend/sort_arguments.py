@@ -8,7 +8,8 @@ the largest. Sizes count pairs. `sort(dst, src, indices, tmp, groups)` took the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tile_frontend.calls import OpFunction, build_op
@@ -91,7 +92,7 @@ def _first_pairs(value: Any, count: Any) -> Region | None:
 
 
 class MergeFunction(OpFunction):
-    """With sizes instead of lists, src holds the lists."""
+    """With sizes instead of lists, src holds the lists. Working memory stands behind dst."""
 
     def __init__(self) -> None:
         super().__init__(OPS["merge_sort"])
@@ -99,8 +100,21 @@ class MergeFunction(OpFunction):
     def __call__(self, *args: Any, **kwargs: Any) -> Pending:
         sizes = [python_number(a) for a in args[2:]]
         if None in sizes or not (sizes or "block_size" in kwargs):
+            with_memory = not kwargs and len(args) > 3 and _is_merged(args[0], args[2:])
+            if with_memory:
+                lend_working_memory(self.__name__, args[1])
+                args = (args[0], *args[2:])
             return super().__call__(*args, **kwargs)
         return _merge_in_place(*args, **kwargs)
+
+
+def _is_merged(dst: Any, lists: Sequence[Any]) -> bool:
+    """Whether dst has the room of all lists together."""
+    room, *sizes = (region.static_extents() if (region := region_of(v)) else None
+                    for v in (dst, *lists))  # fmt: skip
+    if room is None:
+        return False
+    return math.prod(room) == sum(0 if size is None else math.prod(size) for size in sizes)
 
 
 def _merge_in_place(

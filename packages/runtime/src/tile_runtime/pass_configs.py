@@ -26,6 +26,7 @@ class PassConfigKey(str, Enum):
     TL_ASCEND_EXCEPTION_DUMP = "tl.ascend_exception_dump"
     TL_ASCEND_PTO_USE_PIPE_IN_CV_COPY = "tl.ascend_pto_use_pipe_in_cv_copy"
     TL_ASCEND_TAIL_MASK = "tl.ascend_tail_mask"
+    TL_ASCEND_VID_REDUCTION = "tl.ascend_vid_reduction"
     TL_ASCEND_VECTOR_MASK_REUSE = "tl.ascend_vector_mask_reuse"
     TL_DISABLE_THREAD_STORAGE_SYNC = "tl.disable_thread_storage_sync"
     TL_ENABLE_FAST_MATH = "tl.enable_fast_math"

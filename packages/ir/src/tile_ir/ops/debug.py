@@ -16,16 +16,17 @@ PRINTABLE = frozenset(Memory) - {Memory.VAR}
 DUMPABLE = frozenset({Memory.GM, Memory.UB, Memory.L1, Memory.L0C})
 DIRECTIVE = re.compile(r"%(%|[-+ 0#]*\d*(?:\.\d+)?(?:l{0,2})[a-zA-Z])")
 CONVERSIONS = "diuxXfFsp"
+ADDRESSES = "pxX"
 
 
 def _format(op: Op) -> Problem | None:
-    """One argument for each directive, of its kind; a buffer stands only for %p."""
+    """One argument for each directive, of its kind; a buffer stands for its address."""
     directives = [d for d in DIRECTIVE.findall(op.attr("fmt")) if d != "%"]
     for d in directives:
         if d[-1] not in CONVERSIONS:
             return Problem("printf-format", f"printf: %{d} is not supported", "fmt")
     for d, operand in zip(directives, op.operands, strict=False):
-        if isinstance(operand, Region) and d[-1] != "p":
+        if isinstance(operand, Region) and d[-1] not in ADDRESSES:
             return Problem(
                 "printf-format",
                 f"printf: %{d} stands for the buffer `{operand.buffer.name}`",
@@ -55,13 +56,16 @@ def _format(op: Op) -> Problem | None:
 
 
 def printed_format(op: Op) -> str:
-    """The format as the device takes it: addresses of scalars are hexadecimal numbers."""
+    """The format as the device takes it: addresses of scalars are hexadecimal numbers, those of
+    buffers pointers."""
     operands = iter(op.operands)
 
     def directive(match: re.Match[str]) -> str:
         if match[1] == "%":
             return match[0]
-        return "0x%x" if isinstance(next(operands, None), Expr) and match[1] == "p" else match[0]
+        if isinstance(next(operands, None), Expr):
+            return "0x%x" if match[1] == "p" else match[0]
+        return "%p" if match[1][-1] in ADDRESSES else match[0]
 
     return DIRECTIVE.sub(directive, op.attr("fmt"))
 
