@@ -107,6 +107,23 @@ def test_the_script_finds_what_python_would_give_it(tmp_path: Path) -> None:
     assert ours.stdout == theirs.stdout, ours.stderr
 
 
+def test_a_module_of_a_package_runs_as_python_would_run_it(tmp_path: Path) -> None:
+    package = tmp_path / "kernels"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "sizes.py").write_text("SIZE = 64\n")
+    text = ADD.replace("import torch\n", "import torch\n\nfrom .sizes import SIZE\n", 1)
+    (package / "add.py").write_text(text.replace("add_one(64)", "add_one(SIZE)"))
+    done = command("-m", "kernels.add", "x", "-v", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{package}/add.py x -v Kernel Output Match!\n"
+    (package / "add.py").write_text("from .nothing import SIZE\n")
+    done = command("-m", "kernels.add", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[1].endswith('add.py", line 1, in <module>'), done.stderr
+    assert command("-m", "kernels.nothing", cwd=tmp_path).returncode == 1
+
+
 def test_an_exception_shows_the_frames_of_the_script_only(tmp_path: Path) -> None:
     done = run(tmp_path, "def f():\n    raise ValueError('wrong')\n\n\nf()\n")
     assert done.returncode == 1

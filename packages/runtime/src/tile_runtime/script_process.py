@@ -1,4 +1,5 @@
-"""The process a script runs in: `python -m tile_runtime.script_process script.py [args...]`.
+"""The process a script runs in: `python -m tile_runtime.script_process script.py [args...]`, or
+with `-m package.module` instead of the script.
 
 It has what scripts written for tilelang import. Where there is no NPU, torch has one that is the
 host. Everything else is as `python script.py [args...]` has it; switches come in the environment.
@@ -6,7 +7,9 @@ host. Everything else is as `python script.py [args...]` has it; switches come i
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import runpy
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -22,18 +25,31 @@ Hook: TypeAlias = "Callable[[type[BaseException], BaseException, TracebackType |
 
 def main(arguments: list[str]) -> None:
     """Run the script; what it raises goes on to the interpreter, which ends as it would."""
-    script, *_ = arguments
     provide_imports()
     with ExitStack() as stack:
         if switch("time"):
             from tile_runtime.launch_times import launch_times_printed
 
             stack.enter_context(launch_times_printed())
-        _run(script, arguments)
+        if arguments[0] == "-m":
+            _run_module(arguments[1:])
+        else:
+            _run(arguments)
 
 
-def _run(script: str, arguments: list[str]) -> None:
+def _run_module(arguments: list[str]) -> None:
+    """Execute a module of a package as the main module; modules are looked for from here."""
+    name, *_ = arguments
+    sys.path[0] = os.getcwd()
+    sys.argv = arguments
+    spec = importlib.util.find_spec(name)
+    sys.excepthook = _from_the_script_on(sys.excepthook, (spec and spec.origin) or name)
+    runpy.run_module(name, run_name="__main__", alter_sys=True)
+
+
+def _run(arguments: list[str]) -> None:
     """Execute a file as the main module."""
+    script, *_ = arguments
     text = Path(script).read_bytes()
     module = ModuleType("__main__")
     module.__file__ = os.path.join(os.getcwd(), script)  # absolute, as python has it

@@ -42,16 +42,20 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--timeout", type=_seconds, metavar="SECONDS", help="end the script after so long"
     )
+    parser.add_argument(
+        "-m", dest="module", action="store_true",
+        help="the script is a module of a package that can be imported from here, as for python -m",
+    )  # fmt: skip
     parser.add_argument("script", type=Path)
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    if not options.script.is_file():
+    if not options.module and not options.script.is_file():
         raise FileNotFoundError(f"no such file: {options.script}")
-    command = [sys.executable, "-m", "tile_runtime.script_process", str(options.script),
-               *options.arguments]  # fmt: skip
+    command = [sys.executable, "-m", "tile_runtime.script_process", *["-m"] * options.module,
+               str(options.script), *options.arguments]  # fmt: skip
     # A group of its own can be ended with all it started; without one, keys go to the script too.
     limited = options.timeout is not None
     environment = _environment(options)
