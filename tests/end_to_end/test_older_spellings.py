@@ -344,7 +344,7 @@ def test_columns_of_the_tensor_in_a_copy() -> None:
     def k(X: T.Tensor((4, 64), "float32"), Y: T.Tensor((4, 32), "float32")):
         with T.Kernel(1, threads=1) as cid:
             x = T.alloc_ub((4, 32), "float32")
-            T.copy(X[0, T.Min(cid, 3)], x)
+            T.copy(X[0, T.Min(cid, 3)], x, 64, False)
             T.copy(x, Y, srcN=-1)
 
     x = torch.randn(4, 64)
@@ -370,3 +370,31 @@ def test_buffers_of_one_name_in_branches(blocks: int) -> None:
     want = x.numpy() + 1
     want[1::2] = 2.0
     np.testing.assert_array_equal(run(k, x, out_idx=[-1]), want)
+
+
+def test_another_distance_of_rows_is_not_taken_for_the_own_one() -> None:
+    with pytest.raises(KernelError, match="stride is not supported"):
+
+        @T.prim_func
+        def k(X: T.Tensor((4, 64), "float32")):
+            with T.Kernel(1, threads=1) as cid:
+                x = T.alloc_ub((4, 32), "float32")
+                T.copy(X[0, 0], x, 32)
+
+
+def test_numbers_that_names_of_the_kernel_stand_for() -> None:
+    @T.prim_func
+    def k(X: T.Tensor((2, 128), "float32"), Y: T.Tensor((256,), "float32")):
+        with T.Kernel(1, threads=1) as cid:
+            lists = 4 // 2
+            size = T.floordiv(128, lists)
+            x = T.alloc_ub((2, 128), "float32")
+            y = T.alloc_ub((256,), "float32")
+            T.copy(X, x)
+            T.merge_sort(y, x, size, lists, 0)
+            T.copy(y, Y)
+
+    values = torch.randn(2, 64).sort(1, descending=True).values
+    x = torch.stack([values, torch.zeros(2, 64)], dim=2).reshape(2, 128)
+    got = run(k, x, out_idx=[-1])
+    np.testing.assert_array_equal(got[::2], np.sort(values.numpy().reshape(-1))[::-1])

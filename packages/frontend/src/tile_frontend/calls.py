@@ -13,7 +13,7 @@ from tile_frontend.call_signature import call_signature, help_text
 from tile_frontend.faults import Fault, reject
 from tile_frontend.first_elements import narrowed
 from tile_frontend.older_spellings import OPERATIONS, argument_today
-from tile_frontend.trace import current
+from tile_frontend.trace import current, traced_number
 from tile_frontend.values import Pending, Scalar, Tile, View, describe, python_number, scalar_expr
 from tile_frontend.working_memory import without_working_memory
 from tile_ir import Op, OpDef, Region, Slice, check_op, did_you_mean
@@ -217,7 +217,7 @@ def _attribute(opdef: OpDef, definition: AttrDef, value: Any) -> AttrValue:
         return None
     if isinstance(value, str):
         return value.lower() if definition.choices else value
-    number = python_number(value)
+    number = traced_number(value)
     if number is None:
         raise Fault(
             "attribute-type",

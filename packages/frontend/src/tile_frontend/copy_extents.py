@@ -11,6 +11,7 @@ from tile_frontend.calls import build_op
 from tile_frontend.faults import Fault
 from tile_frontend.index_for_slice import checking_slices
 from tile_frontend.strided_copy import copy_with_stride
+from tile_frontend.trace import traced_number
 from tile_frontend.values import Cell, Pending, Scalar, Tile, View, describe, python_number
 from tile_frontend.working_memory import accepting_working_memory
 from tile_ir import OPS, Memory, Region, Slice
@@ -34,12 +35,16 @@ def copy(
 ) -> Pending:
     """Move a tile; the memories of both sides decide how.
 
-    `unit_flag` is about time and changes nothing here, and `srcN`, the columns of the tensor in the
-    first versions, is what its shape says. `real_k` and `real_n` cut what goes to l0a
-    and l0b to what a shorter product reads: its `k_actual` and `n_actual` say the same. With
-    `stride` rows of the tile are so many elements apart in gm, from the start index on, whatever
-    the shape of the tensor says.
+    `unit_flag` is about time and changes nothing here. `srcN`, which the first versions have third,
+    is the distance of the tensor's rows: -1 and its last dimension are what the shape says; another
+    one is a `stride`. `real_k` and `real_n` cut what goes to l0a and l0b to what a shorter product
+    reads: its `k_actual` and `n_actual` say the same. With `stride` rows of the tile are so many
+    elements apart in gm, from the start index on, whatever the shape of the tensor says.
     """
+    if isinstance(enable_relu, int) and not isinstance(enable_relu, bool):
+        srcN, enable_relu, transpose = enable_relu, transpose, False
+    if srcN is not None and not _is_own_distance(srcN, src, dst):
+        stride = srcN
     if stride is not None:
         options = {"enable_relu": enable_relu, "transpose": transpose, "pad_value": pad_value}
         sides = side_of(src, "src", "copy"), side_of(dst, "dst", "copy")
@@ -53,6 +58,14 @@ def copy(
         "pad_value": pad_value,
     }  # fmt: skip
     return checking_slices((src, dst), (a, b), lambda: build_op(OPS["copy"], given, "copy"))
+
+
+def _is_own_distance(distance: Any, src: Any, dst: Any) -> bool:
+    """Whether rows of the tensor in a copy are so far apart by its shape."""
+    number = traced_number(distance)
+    sides = [side_of(value, name, "copy") for value, name in ((src, "src"), (dst, "dst"))]
+    tensors = [side.buffer for side in sides if side.buffer.memory is Memory.GM]
+    return number == -1 or any(number == constant_value(t.shape[-1]) for t in tensors)
 
 
 def _first_of_register(

@@ -16,8 +16,8 @@ from tile_frontend.calls import OpFunction, build_op
 from tile_frontend.counted_call import region_of
 from tile_frontend.faults import Fault
 from tile_frontend.first_elements import first_elements
-from tile_frontend.trace import current
-from tile_frontend.values import Pending, describe, python_number
+from tile_frontend.trace import current, traced_number
+from tile_frontend.values import Pending, describe
 from tile_frontend.working_memory import lend_working_memory, without_working_memory
 from tile_ir import OPS, Region, Slice
 from tile_ir.expr import Const
@@ -43,7 +43,7 @@ _WITH_INDICES = ("dst", "src", "indices", "tmp_buffer", "repeat_time")
 
 
 def _labelled(dst: Any, src: Any, indices: Any, tmp_buffer: Any, repeat_time: Any) -> Pending:
-    groups = python_number(repeat_time)
+    groups = traced_number(repeat_time)
     if not isinstance(groups, int) or groups <= 0:
         raise Fault(
             "operand-kind",
@@ -69,7 +69,7 @@ class TopFunction(OpFunction):
         if len(call.args) + len(call.kwargs) == 3 and not {"K", "actual_num"} & set(call.kwargs):
             dst, src, size = (*call.args, *call.kwargs.values())
             with call.placing_faults(("dst", "src", "block_size")):
-                merged = _merged(dst, src, python_number(size))
+                merged = _merged(dst, src, traced_number(size))
                 if merged is not None:
                     return merged
         return super().__call__(*args, **kwargs)
@@ -98,7 +98,7 @@ class MergeFunction(OpFunction):
         super().__init__(OPS["merge_sort"])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Pending:
-        sizes = [python_number(a) for a in args[2:]]
+        sizes = [traced_number(a) for a in args[2:]]
         if None in sizes or not (sizes or "block_size" in kwargs):
             with_memory = not kwargs and len(args) > 3 and _is_merged(args[0], args[2:])
             if with_memory:
@@ -121,7 +121,7 @@ def _merge_in_place(
     dst: Any, src: Any, block_size: Any, block_num: Any, is_copy: Any = False
 ) -> Pending:
     """Merge the lists of `src`, and copy the result back to it with `is_copy`."""
-    size, number = python_number(block_size), python_number(block_num)
+    size, number = traced_number(block_size), traced_number(block_num)
     region = region_of(src)
     if not isinstance(size, int) or not isinstance(number, int) or region is None:
         raise Fault(
@@ -131,7 +131,7 @@ def _merge_in_place(
         )
     lists = tuple(_list(region, i, 2 * size) for i in range(number))
     merged = build_op(OPS["merge_sort"], {"dst": dst, "srcs": lists}, "tile.merge_sort")
-    if not python_number(is_copy):
+    if not traced_number(is_copy):
         return merged
     trace = current("T.tile.merge_sort")
     trace.emit_pending(merged)

@@ -15,7 +15,7 @@ from tile_frontend.faults import Fault
 from tile_frontend.names import Names
 from tile_frontend.source import Source
 from tile_frontend.tracing import CURRENT
-from tile_frontend.values import Cell, Pending, Scalar, Tile
+from tile_frontend.values import Cell, Pending, Scalar, Tile, python_number
 from tile_ir import (
     Alloc,
     Break,
@@ -266,3 +266,11 @@ def current(what: str) -> Trace:
             "call it from a function decorated with @T.prim_func or @T.macro",
         )
     return trace
+
+
+def traced_number(value: Any) -> int | float | bool | None:
+    """A number known while the kernel is traced, also where a name of the kernel stands for it."""
+    number, trace = python_number(value), CURRENT.get()
+    if number is None and trace is not None and isinstance(value, Scalar):
+        return trace.known_number(value.expr)
+    return number
