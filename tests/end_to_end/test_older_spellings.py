@@ -288,7 +288,7 @@ def test_operations_without_tile_beside_functions_of_numbers(rows: int) -> None:
             T.abs(x, y)
             T.copy(x, Y)
 
-    x = torch.randn(rows, 40)
+    x = torch.linspace(-1, 1, rows * 40).reshape(rows, 40)
     y = np.full((rows, 40), 2.5)
     a = np.maximum(x.numpy(), y)
     y[0] = np.exp(a[0])
@@ -321,19 +321,20 @@ def test_a_reduction_into_whole_blocks(rows: int, dtype: str, first: bool) -> No
     np.testing.assert_array_equal(run(k, x, out_idx=[-1]), want)
 
 
-def test_working_memory_of_a_merge_behind_its_result() -> None:
+@pytest.mark.parametrize(("lists", "room"), [(3, 384), (4, 512), (4, 600)])
+def test_working_memory_of_a_merge_behind_its_result(lists: int, room: int) -> None:
     @T.prim_func
-    def k(X: T.Tensor((3, 128), "float32"), Y: T.Tensor((384,), "float32")):
+    def k(X: T.Tensor((lists, 128), "float32"), Y: T.Tensor((lists * 128,), "float32")):
         with T.Kernel(1, threads=1) as cid:
-            x = T.alloc_ub((3, 128), "float32")
-            tmp = T.alloc_ub((384,), "float32")
-            y = T.alloc_ub((384,), "float32")
+            x = T.alloc_ub((lists, 128), "float32")
+            tmp = T.alloc_ub((512,), "float32")
+            y = T.alloc_ub((room,), "float32")
             T.copy(X, x)
-            T.tile.merge_sort(y, tmp, x[0, :], x[1, :], x[2, :])
-            T.copy(y, Y)
+            T.tile.merge_sort(y, tmp, *[x[i, :] for i in range(lists)])
+            T.copy(y[: lists * 128], Y)
 
-    values = torch.randn(3, 64).sort(1, descending=True).values
-    x = torch.stack([values, torch.zeros(3, 64)], dim=2).reshape(3, 128)
+    values = torch.randn(lists, 64).sort(1, descending=True).values
+    x = torch.stack([values, torch.zeros(lists, 64)], dim=2).reshape(lists, 128)
     with pytest.warns(KernelWarning, match="`tmp` is working memory"):
         got = run(k, x, out_idx=[-1])
     np.testing.assert_array_equal(got[::2], np.sort(values.numpy().reshape(-1))[::-1])
@@ -398,3 +399,18 @@ def test_numbers_that_names_of_the_kernel_stand_for() -> None:
     x = torch.stack([values, torch.zeros(2, 64)], dim=2).reshape(2, 128)
     got = run(k, x, out_idx=[-1])
     np.testing.assert_array_equal(got[::2], np.sort(values.numpy().reshape(-1))[::-1])
+
+
+def test_the_scale_of_a_cast_beside_the_cast() -> None:
+    @T.prim_func
+    def k(X: T.Tensor((64,), "int32"), Y: T.Tensor((64,), "float16")):
+        with T.Kernel(1, threads=1) as cid:
+            x = T.alloc_ub((64,), "int32")
+            y = T.alloc_ub((64,), "float16")
+            T.copy(X, x)
+            T.tile.set_deq_scale(0.5)
+            T.tile.cast(y, x, "CAST_NONE", 64)
+            T.copy(y, Y)
+
+    x = torch.randint(-99, 99, (64,), dtype=torch.int32)
+    np.testing.assert_array_equal(run(k, x, out_idx=[-1]), x.numpy() * 0.5)

@@ -9,7 +9,7 @@ the largest. Sizes count pairs. `sort(dst, src, indices, tmp, groups)` took the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from tile_frontend.calls import OpFunction, build_op
@@ -100,21 +100,30 @@ class MergeFunction(OpFunction):
     def __call__(self, *args: Any, **kwargs: Any) -> Pending:
         sizes = [traced_number(a) for a in args[2:]]
         if None in sizes or not (sizes or "block_size" in kwargs):
-            with_memory = not kwargs and len(args) > 3 and _is_merged(args[0], args[2:])
-            if with_memory:
-                lend_working_memory(self.__name__, args[1])
-                args = (args[0], *args[2:])
+            if not kwargs and len(args) > 3:
+                args = self._without_memory(*args)
             return super().__call__(*args, **kwargs)
         return _merge_in_place(*args, **kwargs)
 
+    def _without_memory(self, dst: Any, tmp: Any, *lists: Any) -> tuple[Any, ...]:
+        """All arguments where `tmp` is a list, too: so say the room of dst and that at most four
+        are merged."""
+        room, total = _elements(dst), sum(map(_elements, lists))
+        if room < total or room == total + _elements(tmp):
+            return (dst, tmp, *lists)
+        if room > total and len(lists) < MOST_LISTS:
+            return (dst, tmp, *lists)
+        lend_working_memory(self.__name__, tmp)
+        return (dst if room == total else _run(region_of(dst), total), *lists)
 
-def _is_merged(dst: Any, lists: Sequence[Any]) -> bool:
-    """Whether dst has the room of all lists together."""
-    room, *sizes = (region.static_extents() if (region := region_of(v)) else None
-                    for v in (dst, *lists))  # fmt: skip
-    if room is None:
-        return False
-    return math.prod(room) == sum(0 if size is None else math.prod(size) for size in sizes)
+
+MOST_LISTS = 4
+
+
+def _elements(value: Any) -> int:
+    region = region_of(value)
+    extents = None if region is None else region.static_extents()
+    return 0 if extents is None else math.prod(extents)
 
 
 def _merge_in_place(

@@ -36,8 +36,9 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 # As plain attributes, so that `T.tile.max` costs nothing and `from ... import` works.
 globals().update(with_older_names(_FUNCTIONS, "tile"))
-# The first versions have the reductions here.
+# Earlier versions have the reductions and the scale of a cast here.
 globals().update({name: reduction(name) for name in REDUCTIONS})
+globals()["set_deq_scale"] = table_functions("", OPS)["set_deq_scale"]
 __all__ = sorted(_FUNCTIONS)
 
 
