@@ -37,7 +37,7 @@ MUTATIONS = (
         ("for i in T.serial(ROWS)", "for i in T.^seriall(ROWS)", "unknown-name"),
         ('T.Scope("V")', 'T.^Scop("V")', "unknown-name"),
         ("shifted(x, x, wide)", "^shfted(x, x, wide)", "unknown-name"),
-        ("T.tile.cast(out, x", "^T.cast(out, x", "arity"),
+        ("T.tile.cast(out, x", "^T.Cast(out, x", "arity"),
         ("peak = T.alloc_ub", "xpeak = T.alloc_ub", "unknown-name", "T.reduce_max(x, ^peak"),
         ("for i in T.serial(ROWS)", "for j in T.serial(ROWS)", "unknown-name", "peak[^i]"),
         ("total = T.alloc_ub", "^peak = T.alloc_ub", "duplicate-buffer"),
