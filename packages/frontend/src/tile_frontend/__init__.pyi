@@ -283,12 +283,15 @@ def copy(
 ) -> None:
     """Move a tile; the memories of both sides decide how.
 
-    `unit_flag` is about time and changes nothing here. `real_k` and `real_n` cut what goes to
-      l0a
-    and l0b to what a shorter product reads: its `k_actual` and `n_actual` say the same. With
-    `stride` rows of the tile are so many elements apart in gm, from the start index on,
-      whatever
-    the shape of the tensor says.
+    `unit_flag` is about time and changes nothing here. `srcN`, which the first versions have
+      third,
+    is the distance of the tensor's rows: -1 and its last dimension are what the shape says;
+      another
+    one is a `stride`. `real_k` and `real_n` cut what goes to l0a and l0b to what a shorter
+      product
+    reads: its `k_actual` and `n_actual` say the same. With `stride` rows of the tile are so
+      many
+    elements apart in gm, from the start index on, whatever the shape of the tensor says.
 
     src: a buffer in bt, fragment, gm, l0a, l0b, l0c, l1, shared or ub, read
     dst: a buffer in bt, fragment, gm, l0a, l0b, l0c, l1, shared or ub, written
