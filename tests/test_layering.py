@@ -37,8 +37,8 @@ LONG = {
 }
 # Where any exception may come out of what is called, with the reason.
 CATCHES_ALL = {
-    "packages/frontend/src/tile_frontend/call_expressions.py": "calls functions of the script",
-    "packages/frontend/src/tile_frontend/kernel_function.py": "operators of the script's own objects",
+    "packages/frontend/src/tile_frontend/_tracing/call_expressions.py": "calls functions of the script",
+    "packages/frontend/src/tile_frontend/_tracing/kernel_function.py": "operators of the script's own objects",
 }
 # `import tile_frontend` must stay below 0.15 s, so it may not load any of these.
 HEAVY = ("torch", "networkx", "numpy", "lark", "jinja2")

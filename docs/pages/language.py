@@ -20,8 +20,8 @@ from pages.op_examples import FRAGMENT
 from pages.operations import GENERAL, anchor, cast_table, errors_line, families, op_section
 from pages.signatures import native_parameters
 from tile_codegen_ascendc import emit
-from tile_frontend.dtype_names import DTypeName
-from tile_frontend.language import NAMES
+from tile_frontend._tracing.dtype_names import DTypeName
+from tile_frontend._tracing.language import NAMES
 from tile_ir import DEFAULT_TARGET, OPS, Func, KernelError
 from tile_passes import run_pipeline
 from tile_runtime.cli.ops import language_name
@@ -106,7 +106,7 @@ def language_page() -> str:
             parts.append(cast_table())
     parts.append("## host\n")
     parts.append("Loaded with torch when first used.\n")
-    parts += [name_section(f"T.{name}", getattr(T, name)) for name in T.HOST_NAMES]
+    parts += [name_section(f"T.{name}", getattr(T, name)) for name in T._HOST_NAMES]
     return "\n".join(parts)
 
 
@@ -120,7 +120,7 @@ def contents() -> str:
     for family, opdefs in families(language=True).items():
         names = [language_name(o) for o in opdefs]
         rows.append((family, names + [f"T.{n}" for n in BESIDE.get(family, ())]))
-    rows.append(("host", [f"T.{n}" for n in T.HOST_NAMES]))
+    rows.append(("host", [f"T.{n}" for n in T._HOST_NAMES]))
     return table(
         ("group", "names"),
         ((f"[{g}](#{g})", ", ".join(f"[{n}](#{anchor(n)})" for n in names)) for g, names in rows),

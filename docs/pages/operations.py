@@ -9,8 +9,8 @@ from pages.legality import known_slugs, rule_text, rules, slugs_of
 from pages.markdown import NOTE, block, cell, code, listed, table
 from pages.op_examples import Example, op_example
 from pages.signatures import native, parameters, signature
-from tile_frontend import calls
-from tile_frontend.reduce_arguments import ARGUMENT_OF_OPERAND
+from tile_frontend._tracing import calls
+from tile_frontend._tracing.reduce_arguments import ARGUMENT_OF_OPERAND
 from tile_ir import OPS, Composite, Memory, OpDef
 from tile_ir.opdef import REQUIRED, AttrDef, OperandDef, check_op
 from tile_ir.ops.cast import CAST_MODES

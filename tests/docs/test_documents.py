@@ -13,7 +13,7 @@ from pages import language, legality, op_examples, source_map
 from run_blocks import ROOT, BlockError, blocks, run_document
 
 import tile_frontend as T
-from tile_frontend.language import NAMES
+from tile_frontend._tracing.language import NAMES
 from tile_ir import OPS
 from tile_ir.switches import SWITCHES
 from tile_passes import PASSES
@@ -124,7 +124,7 @@ def test_every_name_of_the_language_has_a_place() -> None:
     text = language.language_page()
     named = (
         {f"T.{n}" for n in NAMES}
-        | {f"T.{n}" for n in T.HOST_NAMES}
+        | {f"T.{n}" for n in T._HOST_NAMES}
         | {f"T.tile.{n}" for n in dir(T.tile)}
     )
     assert [n for n in sorted(named) if f"`{n}`" not in text and f"### {n}\n" not in text] == []

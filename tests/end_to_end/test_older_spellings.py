@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import tile_frontend as T
-from tile_frontend.older_spellings import ARGUMENTS, OPERATIONS
+from tile_frontend._tracing.older_spellings import ARGUMENTS, OPERATIONS
 from tile_ir import OPS, KernelError
 from tile_ir.diagnostics import KernelWarning
 from tile_ir.switches import override

@@ -5,8 +5,8 @@ import re
 import pytest
 
 import tile_frontend as T
-from tile_frontend import foreign_names
-from tile_frontend.calls import OpFunction
+from tile_frontend._tracing import foreign_names
+from tile_frontend._tracing.calls import OpFunction
 from tile_ir import OPS
 
 NAMED = re.compile(r"T\.((?:tile\.)?[A-Za-z_]\w*)(?:\(([^()]*)\))?")

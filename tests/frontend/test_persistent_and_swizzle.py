@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tile_frontend as T
-from tile_frontend.persistent import tile_coordinates
+from tile_frontend._tracing.persistent import tile_coordinates
 from tile_ir.expr import Const, constant_value
 
 sizes = st.integers(1, 9)

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -128,6 +129,19 @@ def test_jedi_shows_parameters_and_text() -> None:
     assert [p.name for p in copy.params][:3] == ["src", "dst", "enable_relu"]
     assert [p.name for p in add.params] == ["dst", "src0", "src1"]
     assert "Move a tile" in copy.docstring() and "dst = src0 + src1" in add.docstring()
+
+
+@pytest.mark.parametrize(("text", "module"), [("T.", T), ("T.tile.", T.tile)])
+def test_an_editor_offers_the_language_only(text: str, module: ModuleType) -> None:
+    """From the files alone; names with an underscore come last and are nobody's."""
+    needs("jedi")
+    import jedi
+
+    script = jedi.Script(
+        f"import tile_frontend as T\n{text}", project=jedi.Project(ROOT, sys_path=sys.path)
+    )
+    offered = {c.name for c in script.complete(2, len(text))}
+    assert {n for n in offered if not n.startswith("_")} == set(module.__all__)
 
 
 def test_an_interactive_shell_offers_the_language_only() -> None:

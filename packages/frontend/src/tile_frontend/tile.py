@@ -1,49 +1,49 @@
 """`T.tile`: vector operations, destination first. Generated from the op table."""
 
-from __future__ import annotations
+from collections.abc import Callable as _Callable
+from typing import Any as _Any
 
-from collections.abc import Callable
-from typing import Any
+from tile_frontend._tracing import gather_arguments as _gather_arguments
+from tile_frontend._tracing import sort_arguments as _sort_arguments
+from tile_frontend._tracing.broadcast_arguments import BroadcastFunction as _BroadcastFunction
+from tile_frontend._tracing.calls import table_functions as _table_functions
+from tile_frontend._tracing.calls import with_older_names as _with_older_names
+from tile_frontend._tracing.copy_extents import atomic_add as _atomic_add
+from tile_frontend._tracing.counted_call import CountedFunction as _CountedFunction
+from tile_frontend._tracing.online_softmax import softmax_flash_v2 as _softmax_flash_v2
+from tile_frontend._tracing.reduce_arguments import NAMES as _REDUCTIONS
+from tile_frontend._tracing.reduce_arguments import reduction as _reduction
+from tile_frontend._tracing.removed_names import advice as _advice
+from tile_frontend._tracing.row_sums import sum_experiment as _sum_experiment
+from tile_frontend._tracing.window_arguments import im2col as _im2col
+from tile_ir import OPS as _OPS
 
-from tile_frontend import gather_arguments, sort_arguments
-from tile_frontend.broadcast_arguments import BroadcastFunction
-from tile_frontend.calls import table_functions, with_older_names
-from tile_frontend.copy_extents import atomic_add
-from tile_frontend.counted_call import CountedFunction
-from tile_frontend.online_softmax import softmax_flash_v2
-from tile_frontend.reduce_arguments import NAMES as REDUCTIONS
-from tile_frontend.reduce_arguments import reduction
-from tile_frontend.removed_names import advice
-from tile_frontend.row_sums import sum_experiment
-from tile_frontend.window_arguments import im2col
-from tile_ir import OPS
-
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **table_functions("tile", OPS),
+_FUNCTIONS: dict[str, _Callable[..., _Any]] = {
+    **_table_functions("tile", _OPS),
     **{
-        name: CountedFunction(opdef)
-        for name, opdef in OPS.items()
+        name: _CountedFunction(opdef)
+        for name, opdef in _OPS.items()
         if opdef.namespace == "tile"
         and any(o.name == "count" and o.optional for o in opdef.operands)
     },
-    **gather_arguments.FUNCTIONS,
-    **sort_arguments.FUNCTIONS,
-    "broadcast": BroadcastFunction(),
-    "softmax_flash_v2": softmax_flash_v2,
-    "sum_experiment": sum_experiment,
-    "atomic_add": atomic_add,
-    "im2col": im2col,
+    **_gather_arguments.FUNCTIONS,
+    **_sort_arguments.FUNCTIONS,
+    "broadcast": _BroadcastFunction(),
+    "softmax_flash_v2": _softmax_flash_v2,
+    "sum_experiment": _sum_experiment,
+    "atomic_add": _atomic_add,
+    "im2col": _im2col,
 }
 # As plain attributes, so that `T.tile.max` costs nothing and `from ... import` works.
-globals().update(with_older_names(_FUNCTIONS, "tile"))
+globals().update(_with_older_names(_FUNCTIONS, "tile"))
 # Earlier versions have the reductions and the scale of a cast here.
-globals().update({name: reduction(name) for name in REDUCTIONS})
-globals()["set_deq_scale"] = table_functions("", OPS)["set_deq_scale"]
+globals().update({name: _reduction(name) for name in _REDUCTIONS})
+globals()["set_deq_scale"] = _table_functions("", _OPS)["set_deq_scale"]
 __all__ = sorted(_FUNCTIONS)
 
 
-def __getattr__(name: str) -> Callable[..., Any]:
-    instead = advice(__name__, name)
+def __getattr__(name: str) -> _Callable[..., _Any]:
+    instead = _advice(__name__, name)
     raise AttributeError(f"T.tile has no operation `{name}`{f': {instead}' if instead else ''}")
 
 

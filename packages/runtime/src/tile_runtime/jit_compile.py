@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ParamSpec, TypeAlias, overload
 
-from tile_frontend.allocation import TensorType
-from tile_frontend.source import display_name
+from tile_frontend._tracing.allocation import TensorType
+from tile_frontend._tracing.source import display_name
 from tile_ir import TARGETS, Func, KernelError, Loc, Target, TileError, did_you_mean, print_func
 from tile_ir.switches import switch
 from tile_runtime.backend import Backend, current_backend

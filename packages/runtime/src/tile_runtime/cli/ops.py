@@ -8,9 +8,9 @@ import itertools
 from collections.abc import Iterable
 from typing import Any
 
-from tile_frontend.calls import OpFunction
-from tile_frontend.reduce_arguments import ARGUMENT_OF_OPERAND
-from tile_frontend.reduce_arguments import NAMES as REDUCTIONS
+from tile_frontend._tracing.calls import OpFunction
+from tile_frontend._tracing.reduce_arguments import ARGUMENT_OF_OPERAND
+from tile_frontend._tracing.reduce_arguments import NAMES as REDUCTIONS
 from tile_ir import (
     OPS,
     Buffer,

@@ -1,0 +1,60 @@
+"""Mistakes found where only the values are known. The evaluator, which knows the text, turns a
+`Fault` into a placed KernelError; outside a kernel it is placed at the caller's line."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from types import FrameType
+from typing import NoReturn
+
+from tile_frontend._tracing.source import display_name
+from tile_frontend._tracing.tracing import CURRENT
+from tile_ir import KernelError, Loc
+from tile_ir.opdef import Problem
+
+PACKAGE = __name__.rpartition(".")[0]
+
+
+class Fault(KernelError):
+    """A KernelError that may still lack its place; `argument` names the parameter to blame, or
+    numbers the index of a subscript."""
+
+    def __init__(
+        self, slug: str, message: str, hint: str | None = None, argument: str | int | None = None
+    ) -> None:
+        frame = None if CURRENT.get() else _caller()
+        if frame is None:
+            super().__init__(slug, message, None, hint)
+        else:
+            loc, text = _place(frame)
+            super().__init__(slug, message, loc, hint, sources={loc.file: text})
+        self.argument = argument
+
+
+def reject(problem: Problem, argument: str | None = None) -> NoReturn:
+    """Raise what the op table found wrong."""
+    raise Fault(problem.slug, problem.message, problem.hint, argument or problem.operand)
+
+
+def _caller() -> FrameType | None:
+    """The innermost frame that is not ours."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module != PACKAGE and not module.startswith(PACKAGE + "."):
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def _place(frame: FrameType) -> tuple[Loc, str]:
+    filename = frame.f_code.co_filename
+    lines = linecache.getlines(filename, frame.f_globals)
+    line = frame.f_lineno
+    text = lines[line - 1] if 0 < line <= len(lines) else ""
+    column = len(text) - len(text.lstrip()) + 1
+    if sys.version_info >= (3, 11):
+        position = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+        line, column = position[0] or line, (position[2] or column - 1) + 1
+    return Loc(display_name(filename), line, column), "".join(lines)

@@ -1,0 +1,138 @@
+"""What may stand after `for ... in`: loops as data, and running a body in one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.persistent import PersistentLoop, run_persistent
+from tile_frontend._tracing.trace import Trace
+from tile_frontend._tracing.values import Scalar, describe, python_number, scalar_expr
+from tile_ir import For, Loc, LoopKind
+from tile_ir.dtypes import INT32
+from tile_ir.expr import Const, Expr, Var, cast, promote
+
+Bounds = tuple[Expr, Expr]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Nested loops of one kind, one per dimension. `name` is how the script wrote it."""
+
+    name: str
+    kind: LoopKind
+    bounds: tuple[Bounds, ...]
+    stages: int = 0
+
+
+AnyLoop = Loop | PersistentLoop
+
+
+def _bounds(name: str, start: Any, stop: Any) -> Bounds:
+    """[start, stop), or [0, start) when there is one bound only."""
+    low, high = (0, start) if stop is None else (start, stop)
+    return _integer(name, low, "start"), _integer(name, high, "start" if stop is None else "stop")
+
+
+def _integer(name: str, value: Any, argument: str) -> Expr:
+    number = python_number(value)
+    if number is None and not isinstance(value, Scalar):
+        raise Fault(
+            "loop-bound", f"a bound of T.{name} is {describe(value)}, expected an integer",
+            argument=argument,
+        )  # fmt: skip
+    expr = scalar_expr(value if number is None else number)
+    if not expr.dtype.is_integer:
+        raise Fault(
+            "loop-bound", f"a bound of T.{name} is {describe(value)}, expected an integer",
+            "divide integers with `//`, or convert with T.cast", argument,
+        )  # fmt: skip
+    return expr
+
+
+def serial(start: Any, stop: Any = None, step: Any = None, *, dtype: Any = None) -> Loop:
+    """A sequential loop over [0, start) or [start, stop)."""
+    if step is not None and python_number(step) != 1:
+        raise Fault(
+            "loop-step", "a loop has a step", "loop over the count and multiply inside", "step"
+        )
+    return Loop("serial", LoopKind.SERIAL, (_bounds("serial", start, stop),))
+
+
+def unroll(start: Any, stop: Any = None, *, dtype: Any = None) -> Loop:
+    """A loop the emitter unrolls, or the tracer, where its body picks elements of a Python list."""
+    return Loop("unroll", LoopKind.UNROLL, (_bounds("unroll", start, stop),))
+
+
+def Parallel(*extents: Any) -> Loop:
+    """Independent iterations, run as vector operations. More dimensions than the two of a tile are
+    refused when the kernel is compiled: scripts declare such kernels and expect the error there."""
+    if not extents:
+        raise Fault("arity", "T.Parallel has no extents, expected one or two")
+    return Loop("Parallel", LoopKind.PARALLEL, tuple(_bounds("Parallel", e, None) for e in extents))
+
+
+def grid(*extents: Any) -> Loop:
+    """Nested sequential loops."""
+    if not extents:
+        raise Fault("arity", "T.grid has no extents, expected at least one")
+    return Loop("grid", LoopKind.SERIAL, tuple(_bounds("grid", e, None) for e in extents))
+
+
+def Pipelined(start: Any, stop: Any = None, num_stages: int = 0, cross_interval: int = 1) -> Loop:
+    """A loop whose iterations may overlap, with loads `num_stages` ahead; it runs as a serial one
+    today. `cross_interval` tunes flags of another implementation and changes no result, so it is
+    checked and has no effect."""
+    stages = _static("num_stages", num_stages, 0)
+    _static("cross_interval", cross_interval, 1)
+    bounds = (_bounds("Pipelined", start, stop),)
+    if stages < 1:
+        return Loop("Pipelined", LoopKind.SERIAL, bounds)
+    return Loop("Pipelined", LoopKind.PIPELINED, bounds, stages)
+
+
+def _static(name: str, value: Any, least: int) -> int:
+    number = python_number(value)
+    if isinstance(value, Scalar) or not isinstance(number, int) or number < least:
+        raise Fault(
+            "loop-stages",
+            f"{name} is {describe(value)}, expected a Python int of at least {least}",
+            argument=name,
+        )
+    return int(number)
+
+
+def loop_rank(loop: AnyLoop) -> int:
+    """How many variables the loop has."""
+    return len(loop.bounds) if isinstance(loop, Loop) else len(loop.domain)
+
+
+def run_loop(
+    trace: Trace, loop: AnyLoop, names: tuple[str, ...], loc: Loc,
+    run: Callable[[tuple[Scalar, ...]], None],
+) -> None:  # fmt: skip
+    """Evaluate the body in the loop and emit the loop."""
+    trace.loop_depth += 1
+    try:
+        if isinstance(loop, PersistentLoop):
+            run_persistent(trace, loop, names, loc, run)
+            return
+        variables = tuple(_variable(trace, n, b) for n, b in zip(names, loop.bounds, strict=True))
+        with trace.block() as body:
+            run(tuple(Scalar(v) for v in variables))
+    finally:
+        trace.loop_depth -= 1
+    statements = tuple(body)
+    for var, (start, stop) in reversed(list(zip(variables, loop.bounds, strict=True))):
+        low, high = cast(start, var.dtype), cast(stop, var.dtype)
+        statements = (For(var, low, high, loop.kind, statements, loc, loop.stages),)
+    trace.emit(statements[0])
+
+
+def _variable(trace: Trace, name: str, bounds: Bounds) -> Var:
+    """A loop variable as wide as its bounds."""
+    start, stop = bounds
+    constant = isinstance(start, Const) and start.dtype == INT32
+    return trace.loop_variable(name, stop.dtype if constant else promote(start.dtype, stop.dtype))

@@ -1,0 +1,216 @@
+"""Scalar functions of the language (language.md, section 3.17). Python numbers are computed now.
+
+Upstream lets most of them take a `dtype=` that it ignores; scripts pass it, so it is accepted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tile_frontend._tracing.conversion import condition
+from tile_frontend._tracing.dtype_names import DataType, element_type
+from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.values import (
+    Scalar,
+    binary_scalar,
+    describe,
+    python_number,
+    scalar_expr,
+    staged,
+)
+from tile_ir import expr as ir
+from tile_ir.expr import Const
+
+
+class KnownInteger(int):
+    """A Python int that is also asked for its `value`, as the constants of other compilers are."""
+
+    @property
+    def value(self) -> int:
+        return int(self)
+
+
+def _known(number: Any) -> Any:
+    """What the compiler computed from Python numbers."""
+    return KnownInteger(number) if type(number) is int else number
+
+
+def _both_python(a: Any, b: Any) -> bool:
+    return not isinstance(a, Scalar) and not isinstance(b, Scalar) and None not in (
+        python_number(a), python_number(b)
+    )  # fmt: skip
+
+
+def _divisor(b: Any) -> None:
+    if python_number(b) == 0:
+        raise Fault("division-by-zero", "the divisor is 0", argument="b")
+
+
+def ceildiv(a: Any, b: Any, dtype: Any = None) -> Any:
+    """The quotient of integers rounded up."""
+    _divisor(b)
+    if _both_python(a, b):
+        return _known(-(-a // b))
+    return staged(ir.ceildiv, a, b)
+
+
+def floordiv(a: Any, b: Any, dtype: Any = None) -> Any:
+    """`a // b`, rounded down also for negative numbers."""
+    _divisor(b)
+    return _known(a // b) if _both_python(a, b) else binary_scalar("//", a, b)
+
+
+def floormod(a: Any, b: Any, dtype: Any = None) -> Any:
+    """`a % b`, with the sign of `b`."""
+    _divisor(b)
+    return _known(a % b) if _both_python(a, b) else binary_scalar("%", a, b)
+
+
+def maximum(a: Any, b: Any, *more: Any, dtype: Any = None) -> Any:
+    """The largest of some numbers."""
+    return _extreme("max", max, (a, b, *more))
+
+
+def minimum(a: Any, b: Any, *more: Any, dtype: Any = None) -> Any:
+    """The smallest of some numbers."""
+    return _extreme("min", min, (a, b, *more))
+
+
+def _extreme(op: str, native: Callable[[Any, Any], Any], values: tuple[Any, ...]) -> Any:
+    """Two after two; the name of a type at the end is the `dtype` of older scripts."""
+    numbers = values[:-1] if len(values) > 2 and _is_type(values[-1]) else values
+    found = numbers[0]
+    for value in numbers[1:]:
+        both = _both_python(found, value)
+        found = _known(native(found, value)) if both else binary_scalar(op, found, value)
+    return found
+
+
+def _is_type(value: Any) -> bool:
+    return isinstance(value, (str, DataType))
+
+
+def if_then_else(cond: Any, then: Any, orelse: Any, dtype: Any = None) -> Any:
+    """`then` where `cond` holds, else `orelse`; only one of them is evaluated."""
+    if not isinstance(cond, Scalar) and python_number(cond) is not None:
+        return then if cond else orelse
+    test = condition(cond)
+    return staged(lambda a, b: ir.select(test, a, b), then, orelse)
+
+
+def And(a: Any, b: Any, *more: Any) -> Any:
+    """Whether all conditions hold."""
+    return _logical("and", (a, b, *more))
+
+
+def Or(a: Any, b: Any, *more: Any) -> Any:
+    """Whether any condition holds."""
+    return _logical("or", (a, b, *more))
+
+
+def _logical(op: str, values: tuple[Any, ...]) -> Scalar:
+    total = condition(values[0])
+    for value in values[1:]:
+        total = ir.binary(op, total, condition(value))
+    return Scalar(total)
+
+
+def Not(a: Any) -> Any:
+    """Whether the condition does not hold."""
+    return Scalar(ir.unary("not", condition(a)))
+
+
+def infinity(dtype: Any) -> Scalar:
+    """Positive infinity of a float type."""
+    target = element_type(dtype)
+    if not target.is_float:
+        raise Fault("operand-type", f"{target} has no infinity", argument="dtype")
+    return Scalar(Const(math.inf, target))
+
+
+def cast(value: Any, dtype: Any) -> Scalar:
+    """The value as another type."""
+    target = element_type(dtype)
+    return staged(lambda e: ir.cast(e, target), _typed(value))
+
+
+def Cast(dtype: Any, value: Any) -> Scalar:
+    """`cast` with the type first."""
+    return cast(value, dtype)
+
+
+def _typed(value: Any) -> Any:
+    return value if isinstance(value, Scalar) else Scalar(scalar_expr(value))
+
+
+def reinterpret(dtype: Any, value: Any) -> Scalar:
+    """The bits of the value as another type of the same width."""
+    target = element_type(dtype)
+    expr = scalar_expr(value)
+    if expr.dtype.bits != target.bits:
+        raise Fault(
+            "operand-type",
+            f"{expr.dtype} has {expr.dtype.bits} bits, {target} has {target.bits}",
+            "reinterpret keeps the width: T.cast converts",
+            "value",
+        )
+    return Scalar(expr if expr.dtype == target else ir.Cast(expr, target, True))
+
+
+def symbolic(name: str, dtype: Any = "int32") -> Scalar:
+    """A dimension whose size is known when the kernel is called."""
+    if not isinstance(name, str) or not name.isidentifier():
+        raise Fault(
+            "symbol-name", f"a symbolic dimension is called {describe(name)}, expected a name",
+            argument="name",
+        )  # fmt: skip
+    target = element_type(dtype)
+    if not target.is_integer:
+        raise Fault(
+            "symbol-type", f"`{name}` is {target}, expected an integer type", argument="dtype"
+        )
+    return Scalar(ir.Var(name, target))
+
+
+def use_swizzle(
+    cid: Any, M: Any, N: Any, K: Any, block_M: Any, block_N: Any,
+    off: int = 1, dir: int = 0, in_loop: bool = False,
+) -> Any:  # fmt: skip
+    """Block `cid` of a matrix product remapped for cache reuse: the tile number m * columns + n.
+
+    Tiles are visited in groups of `off` rows (dir 0) or columns (dir 1), every second group
+    backwards; the last group may be smaller, so that each tile is visited once for any size.
+    Blocks beyond the last tile keep their numbers, so that a guard behind this stops them too.
+    `K` and `in_loop` do not change the order.
+    """
+    size, direction = python_number(off), python_number(dir)
+    if isinstance(off, Scalar) or not isinstance(size, int) or size < 1:
+        raise Fault(
+            "swizzle-offset", f"off is {describe(off)}, expected a Python int of at least 1",
+            argument="off",
+        )  # fmt: skip
+    if isinstance(dir, Scalar) or direction not in (0, 1):
+        raise Fault("swizzle-offset", f"dir is {describe(dir)}, expected 0 or 1", argument="dir")
+    rows, columns = ceildiv(M, block_M), ceildiv(N, block_N)
+    grouped, across = (rows, columns) if direction == 0 else (columns, rows)
+    group = cid // (size * across)
+    inside = cid - group * size * across
+    width = maximum(minimum(size, grouped - group * size), 1)
+    along = group * size + inside % width
+    step = inside // width
+    backwards = group % 2 == 1
+    other = if_then_else(backwards, across - 1 - step, step)
+    m, n = (along, other) if direction == 0 else (other, along)
+    return if_then_else(cid < rows * columns, m * columns + n, cid)
+
+
+def next_power_of_2(n: int) -> int:
+    """The smallest power of two that is not below `n`."""
+    return 1 << max(n - 1, 0).bit_length()
+
+
+def cdiv(a: int, b: int) -> int:
+    """The quotient of Python ints rounded up."""
+    return -(-a // b)
