@@ -81,19 +81,6 @@ HANDOVERS = {
         "Duplicate(t.words, 7, 8); SetFlag<HardEvent::V_MTE3>(2); WaitFlag<HardEvent::V_MTE3>(2);"
         "PipeBarrier<PIPE_MTE3>(); DataCopy(t.gw[me * 16], t.words, 8);",
     ),
-    "copied": (
-        "while (me > 0) { DataCopy(t.words, t.gw[(me - 1) * 16], 8);"
-        "SetFlag<HardEvent::MTE2_S>(4); WaitFlag<HardEvent::MTE2_S>(4); if (t.words.GetValue(0) == 7) break;"
-        "SetFlag<HardEvent::S_MTE2>(5); WaitFlag<HardEvent::S_MTE2>(5); }",
-        "Duplicate(t.words[64], 7, 8); SetFlag<HardEvent::V_MTE3>(2); WaitFlag<HardEvent::V_MTE3>(2);"
-        "PipeBarrier<PIPE_MTE3>(); DataCopy(t.gw[me * 16], t.words[64], 8);",
-    ),
-    # The flags of all blocks in one copy, as SyncAll in software has them.
-    "copied_lines": (
-        "while (me > 0) { DataCopyPad(t.words, t.gw, {1, uint16_t(64 * all), 0, 0}, {false, 0, 0, 0});"
-        "PipeBarrier<PIPE_ALL>(); if (t.words.GetValue((me - 1) * 16) == 7) break; PipeBarrier<PIPE_ALL>(); }",
-        "t.Stored(); t.gw.SetValue(me * 16, 7); Clean(t.gw[me * 16]);",
-    ),
 }  # fmt: skip
 for _name, (_wait, _tell) in HANDOVERS.items():
     _first = "InitDetermineComputeWorkspace(t.gw, t.words);" if _name == "turns" else ""
@@ -127,26 +114,6 @@ def test_a_chain_without_order_is_a_race(name: str, wrong: str, seed: int) -> No
     assert fault.kind == "race" and "'y'" in fault.text, fault
 
 
-_wait, _tell = HANDOVERS["copied"]
-# The flag may overtake the tile: both are stores of one pipe, and nothing orders these.
-add("unreleased", f"{_wait}\n{CHAIN}\n{_tell.replace('PipeBarrier<PIPE_MTE3>();', '')}")
-# The vector unit looks at what it copied twice, and no scalar: data, not flags.
-add("tile_twice", "if (me == 0) { t.Move(t.gx, t.gy, 1); } else { t.Move(t.gy, t.gy[N], 1); t.Move(t.gy, t.gy[N], 1); }")  # fmt: skip
-# Nobody waits for the copy before its bytes are looked at.
-add("copy_in_flight", f"{_wait.replace('SetFlag<HardEvent::MTE2_S>(4); WaitFlag<HardEvent::MTE2_S>(4);', '')}\n{CHAIN}\n{_tell}")  # fmt: skip
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2, 3])
-@pytest.mark.parametrize(
-    ("name", "buffer", "check"),
-    [("unreleased", "'y'", DEVICE), ("tile_twice", "'y'", DEVICE), ("copy_in_flight", "UB buffer", STRICT)],
-)  # fmt: skip
-def test_what_a_copied_flag_does_not_order(name: str, buffer: str, check: int, seed: int) -> None:
-    x, y, w = np.arange(64, dtype=I32), np.zeros(128, I32), np.zeros(2048, I32)
-    fault = KERNELS.fault(name, x, y, w, blocks=2, checks=check, seed=seed)
-    assert fault.kind == "race" and buffer in fault.text, fault
-
-
 add(
     "read_once",
     """
@@ -173,7 +140,6 @@ def test_a_value_read_once_is_no_flag(seed: int) -> None:
 
 
 add("never_set", "if (me == 1) { do { Clean(t.gw[0]); } while (t.gw.GetValue(0) != 1); }")
-add("never_copied", f"if (me == 1) {{ {HANDOVERS['copied'][0]} }}")
 add("never_told", "if (me == 1) IBWait(t.gw, t.words, 0, 0);")
 add(
     "gives_up",
@@ -187,7 +153,7 @@ if (me == 1) { t.gy.SetValue(0, 3); Clean(t.gy[0]); }""",
 @pytest.mark.parametrize("check", LEVELS)
 def test_a_flag_that_nobody_sets_is_a_deadlock(check: int) -> None:
     arguments = (np.zeros(8, I32), np.zeros(64, I32), np.zeros(64, I32))
-    for name in ("never_set", "never_told", "never_copied"):
+    for name in ("never_set", "never_told"):
         fault = KERNELS.fault(name, *arguments, blocks=2, checks=check)
         assert fault.kind == "deadlock" and "byte 0 of GM buffer 'w'" in fault.text, fault
     KERNELS.run("gives_up", *arguments, blocks=2, checks=check)

@@ -103,7 +103,7 @@ public:
 
     bool stored_to_gm = false;  // since the last API
     Polling polling;            // of flags in GM
-    uint8_t polled[largest_look] = {};  // what the latest look showed
+    uint8_t polled[8] = {};     // what the latest look showed
 
     uint32_t composed_call = 0;  // number of the ComposedCall that runs, or 0
     uint32_t composed_calls = 0;

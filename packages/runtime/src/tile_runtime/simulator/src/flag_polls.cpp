@@ -44,53 +44,26 @@ GlobalFlags::Writer OrderChecks::writer_of(uint32_t block, int agent, uint32_t n
 
 void OrderChecks::poll(Instruction& instruction)
 {
-    Present now = begin_instruction(instruction);
-    look(instruction, instruction.operands[0], instruction.core.polled, now);
-    instruction.operands[0].data = instruction.core.polled;
-    if (polls_.size() > most_polls) {
-        settle_polls(instruction.core);
-    }
-}
-
-bool OrderChecks::may_look(const Instruction& instruction, const Operand& operand) const
-{
-    const Core& core = instruction.core;
-    if (!instruction.brings_words() || !core.block.launch().has_other_cores()) {
-        return false;
-    }
-    const uint64_t begin = operand.region.start;
-    const auto entry = polls_.find({begin, core_index(core)});
-    if (entry != polls_.end() && (entry->second.looked || entry->second.flag)) {
-        return true;
-    }
-    // A tile that the core has stored itself comes back.
-    const StoredBytes& own = stored_[core_index(core)];
-    return !StoredBytes::equal(own, own, begin, begin + operand.region.run);
-}
-
-FlagPoll& OrderChecks::look(const Instruction& instruction, const Operand& operand, uint8_t* seen, Present& now)
-{
     Core& core = instruction.core;
+    Operand& operand = instruction.operands[0];
     GlobalFlags& flags = core.block.launch().flags();
     const uint64_t begin = operand.region.start;
     const uint64_t end = begin + operand.region.run;
+    Present now = begin_instruction(instruction);
     const auto [entry, first] = polls_.try_emplace({begin, core_index(core)});
     FlagPoll& poll = entry->second;
-    if (!first && !poll.looked && !poll.flag) {
-        settle_poll(core, begin, poll);
-    }
-    const bool may_take = !first && (poll.looked || poll.flag);
+    const bool may_take = !first || poll.flag;
     for (uint64_t word = begin / GlobalFlags::word_bytes * GlobalFlags::word_bytes; word < end;
          word += GlobalFlags::word_bytes) {
         const uint64_t from = std::max(word, begin);
-        uint8_t* const bytes = seen + (from - begin);
+        uint8_t* const seen = core.polled + (from - begin);
         const uint64_t length = std::min(word + GlobalFlags::word_bytes, end) - from;
         GlobalFlags::Store store;
         GlobalFlags::Store again;
         bool stored = flags.find(word, store);
         // Other blocks may run on other threads: a flag is stored before its memory is.
         for (;;) {
-            std::memcpy(bytes, reinterpret_cast<const void*>(from), length);
+            std::memcpy(seen, reinterpret_cast<const void*>(from), length);
             const bool still = flags.find(word, again);
             if (still == stored && GlobalFlags::same(store, again)) {
                 break;
@@ -103,55 +76,24 @@ FlagPoll& OrderChecks::look(const Instruction& instruction, const Operand& opera
             continue;
         }
         if (store.handed.empty() || !may_take) {
-            std::memcpy(bytes, reinterpret_cast<const uint8_t*>(&store.before) + (from - word), length);
+            std::memcpy(seen, reinterpret_cast<const uint8_t*>(&store.before) + (from - word), length);
             continue;
         }
         for (const auto& handover : store.handed) {
-            // Who waits for a copy knows by it; as compiled by default, the scalar unit of an AIV does so by itself.
-            if (instruction.pipe == Pipe::s || (!strict_ && core.is_vector())) {
-                take_over(core, *handover);
-            } else {
-                known_[agent_of(core, instruction.pipe)].join(learn(core, *handover));
-                next_interval();
-            }
+            take_over(core, *handover);
         }
         poll.flag = true;
-        now.clock = present(core, instruction.pipe, instruction.in_order);
+        now.clock = present(core, Pipe::s, false);
     }
+    operand.data = core.polled;
     poll.use = {instruction.use.api, core.site.file != nullptr ? core.site : instruction.use.at};
     poll.origin = operand.origin;
     poll.bytes = static_cast<uint32_t>(operand.region.run);
     poll.now = now;
     poll.interval = interval_;
     poll.rounds = rounds_index(now);
-    return poll;
-}
-
-void OrderChecks::settle_copies(const Instruction& instruction)
-{
-    std::vector<CopiedFlags>& copied = copied_[core_index(instruction.core)];
-    for (size_t i = copied.size(); i-- > 0;) {
-        for (int o = 0; o < instruction.count; ++o) {
-            const Operand& operand = instruction.operands[o];
-            const Region& local = copied[i].local;
-            if (operand.memory != Memory::ub || operand.region.end() <= local.start ||
-                operand.region.start >= local.end()) {
-                continue;
-            }
-            const auto entry = polls_.find({copied[i].address, core_index(instruction.core)});
-            const bool looks = instruction.pipe == Pipe::s && !operand.write;
-            if (entry != polls_.end() && looks) {
-                entry->second.looked = true;
-            } else if (entry != polls_.end() && !entry->second.looked && !entry->second.flag) {
-                settle_poll(instruction.core, copied[i].address, entry->second);
-                polls_.erase(entry);
-            }
-            copied.erase(copied.begin() + static_cast<std::ptrdiff_t>(i));
-            break;
-        }
-    }
     if (polls_.size() > most_polls) {
-        settle_polls(instruction.core);
+        settle_polls(core);
     }
 }
 
@@ -167,20 +109,15 @@ void OrderChecks::settle_polls(Core& core)
         }
         entry = polls_.erase(entry);
     }
-    copied_[core_index(core)].clear();
 }
 
 // A load that was no look at a flag, as an access of the time when it happened.
 void OrderChecks::settle_poll(const Core& core, uint64_t address, const FlagPoll& poll)
 {
-    Core& looker = core.block.core(core_index(core));
-    Instruction instruction(looker, poll.pipe, poll.use);
-    if (poll.unwritten != nullptr) {
-        looker.block.launch().read_too_early(looker, *poll.unwritten);
-    }
+    Instruction instruction(core.block.core(core_index(core)), Pipe::s, poll.use);
     const GlobalOperand element = {address, DataType::other, poll.origin};
-    instruction.global(poll.name, false, element, Region::bytes(address, poll.bytes));
-    const Access access = {poll.use.api, poll.use.at.file, poll.name, {}, poll.use.at.line, poll.now.number,
+    instruction.global("the element", false, element, Region::bytes(address, poll.bytes));
+    const Access access = {poll.use.api, poll.use.at.file, "the element", {}, poll.use.at.line, poll.now.number,
         poll.now.composed, poll.now.agent, AccessKind::read};
     touch_global(instruction, instruction.operands[0], log_.add_once(access), poll.now, poll.interval, poll.rounds);
 }
@@ -188,10 +125,11 @@ void OrderChecks::settle_poll(const Core& core, uint64_t address, const FlagPoll
 // Before a write: loads that it is ordered after have happened before it.
 void OrderChecks::settle_polls_before(Core& core, const Region& region, const Present& now)
 {
-    const uint64_t begin = region.start < largest_look ? 0 : region.start - largest_look + 1;
+    constexpr uint64_t largest_load = 8;
+    const uint64_t begin = region.start < largest_load ? 0 : region.start - largest_load + 1;
     for (auto entry = polls_.lower_bound({begin, 0}); entry != polls_.end() && entry->first.first < region.end();) {
         const auto& [key, poll] = *entry;
-        if (poll.flag || key.first + poll.bytes <= region.start || now.clock.at[poll.now.agent] < poll.now.number) {
+        if (poll.flag || now.clock.at[poll.now.agent] < poll.now.number) {
             ++entry;
             continue;
         }
@@ -254,25 +192,19 @@ std::shared_ptr<const Handover> OrderChecks::hand_over(const Core& core, const V
     return handover;
 }
 
-VectorClock OrderChecks::learn(Core& core, const Handover& handover)
+void OrderChecks::take_over(Core& core, const Handover& handover)
 {
     if (handover.block == block_) {
-        return handover.clock;
+        start_after(core, handover.clock);
+        return;
     }
     auto theirs = std::make_shared<Foreign>();
     (*theirs)[handover.block] = handover.clock;
-    return learn(core, joined(handover.foreign, theirs), rounds_of(handover.clock));
+    know(core, joined(handover.foreign, theirs), rounds_of(handover.clock));
 }
 
-void OrderChecks::take_over(Core& core, const Handover& handover)
-{
-    start_after(core, learn(core, handover));
-    if (handover.block != block_) {
-        next_interval();
-    }
-}
-
-VectorClock OrderChecks::learn(Core& core, const ForeignPointer& foreign, VectorClock clock)
+// The core knows from now on what others know of all blocks, and `clock`.
+void OrderChecks::know(Core& core, const ForeignPointer& foreign, VectorClock clock)
 {
     if (foreign != nullptr) {
         std::vector<ForeignPointer>& taken = taken_[core_index(core)];
@@ -283,13 +215,7 @@ VectorClock OrderChecks::learn(Core& core, const ForeignPointer& foreign, Vector
             clock.join(own->second);
         }
     }
-    return clock;
-}
-
-// The core knows from now on what others know of all blocks, and `clock`.
-void OrderChecks::know(Core& core, const ForeignPointer& foreign, VectorClock clock)
-{
-    start_after(core, learn(core, foreign, clock));
+    start_after(core, clock);
     next_interval();
 }
 

@@ -4,39 +4,24 @@
 // the two apart, the first look at a word that another core stores meanwhile sees what was there before, which on a
 // device it might. Who waits looks again, and takes over with the new value what the store hands over; from then on the
 // word is a flag for this core. Who does not look again has used a value that nothing orders: an access like any other.
-//
-// A small copy to UB is such a look once the scalar unit reads what it brought; until then, and if any other pipe is
-// first, it is an access like any other.
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <utility>
 
 #include "access.h"
-#include "fault.h"
 
 namespace tile_simulator {
 
 struct FlagPoll {
     Use use{};
-    Pipe pipe = Pipe::s;
-    const char* name = "the element";
     uint64_t origin = 0;
     uint32_t bytes = 0;
     Present now;
     uint32_t interval = 0;
     uint32_t rounds = 0;
-    bool looked = true;  // by the scalar unit
     bool flag = false;
-    std::shared_ptr<const Fault> unwritten;  // what it is if it is no look at a flag, and nobody had written the bytes
-};
-
-// Bytes of UB that a copy of words that may be flags has filled, and nobody has touched yet.
-struct CopiedFlags {
-    Region local;
-    uint64_t address = 0;  // in GM
 };
 
 // The latest look of each core at each address.

@@ -23,13 +23,6 @@ int Instruction::global(const char* name, bool write, const GlobalOperand& tenso
     return count++;
 }
 
-bool Instruction::brings_words() const
-{
-    const Region& words = operands[1].region;
-    return pipe == Pipe::mte2 && count == 2 && operands[0].memory == Memory::ub && words.inner == 1 &&
-           words.outer == 1 && words.run <= largest_look;
-}
-
 void enter(Core& core, Use use)
 {
     core.last_use = use;
@@ -109,12 +102,6 @@ void Instruction::issue()
             memory.mark_written(end);
         }
         operand.data = memory.data() + operand.region.start;
-    }
-    if (brings_words()) {
-        note_copy(core, static_cast<uint32_t>(operands[0].region.start),
-            static_cast<uint32_t>(operands[0].region.end()), operands[1].region.start);
-    } else if (pipe != Pipe::mte2 && pipe != Pipe::s) {
-        core.polling.copies_in_vain = 0;
     }
     const bool unchecked = observes && core.block.launch().options().checks < TILE_CHECKS_STRICT;
     if (OrderChecks* order = core.block.order(); order != nullptr && !unchecked) {

@@ -70,8 +70,6 @@ public:
     // Checks every operand (bounds and elements always; alignment and order at device level) and fills the host
     // addresses.
     void issue();
-    // A copy to UB of no more bytes than kernels poll for flags in: operand 1.
-    bool brings_words() const;
     uint8_t* data(int operand) const { return operands[operand].data; }
 
     Core& core;

@@ -55,9 +55,6 @@ void OrderChecks::begin(bool strict, uint32_t block)
     }
     doubts_.clear();
     polls_.clear();
-    for (auto& copied : copied_) {
-        copied.clear();
-    }
     rewrites_.clear();
     small_ = false;
     for (auto& taken : taken_) {
@@ -175,10 +172,9 @@ void OrderChecks::touch_global(const Instruction& instruction, const Operand& op
     }
 }
 
-void OrderChecks::instruction(Instruction& instruction)
+void OrderChecks::instruction(const Instruction& instruction)
 {
     Core& core = instruction.core;
-    settle_copies(instruction);
     Present now = begin_instruction(instruction);
     const Where at = core.site.file != nullptr ? core.site : instruction.use.at;
     FaultPointer taint;
@@ -191,7 +187,7 @@ void OrderChecks::instruction(Instruction& instruction)
     // Reads come first: an instruction that updates in place reads what was there before.
     for (const bool writes : {false, true}) {
         for (int i = 0; i < instruction.count; ++i) {
-            Operand& operand = instruction.operands[i];
+            const Operand& operand = instruction.operands[i];
             if (operand.write != writes || operand.region.run == 0) {
                 continue;
             }
@@ -221,22 +217,8 @@ void OrderChecks::instruction(Instruction& instruction)
                 continue;
             }
             const GlobalBuffer& buffer = *core.block.launch().buffers().find(operand.region.start);
-            std::shared_ptr<const Fault> unwritten;
             if (buffer.written != nullptr) {
-                unwritten = check_fresh(instruction, operand, buffer, kind != AccessKind::write);
-            }
-            if (!writes && may_look(instruction, operand)) {
-                FlagPoll& poll = look(instruction, operand, core.polled, now);
-                poll.pipe = instruction.pipe;
-                poll.name = operand.name;
-                poll.looked = false;
-                poll.unwritten = std::move(unwritten);
-                copied_[core_index(core)].push_back({instruction.operands[0].region, operand.region.start});
-                operand.data = core.polled;
-                continue;
-            }
-            if (unwritten != nullptr) {
-                core.block.launch().read_too_early(core, *unwritten);
+                check_fresh(instruction, operand, buffer, kind != AccessKind::write);
             }
             if (writes) {
                 settle_polls_before(core, operand.region, now);
@@ -253,7 +235,7 @@ void OrderChecks::instruction(Instruction& instruction)
 
 // A copy may take a tile of which a tail is filler: at device level it is wrong only if nothing of what it reads was
 // ever written.
-std::shared_ptr<const Fault> OrderChecks::check_fresh(
+void OrderChecks::check_fresh(
     const Instruction& instruction, const Operand& operand, const GlobalBuffer& buffer, bool reads) const
 {
     uint64_t total = 0;
@@ -277,14 +259,14 @@ std::shared_ptr<const Fault> OrderChecks::check_fresh(
         }
     });
     if (unwritten == 0 || (unwritten != total && !strict_)) {
-        return nullptr;
+        return;
     }
     Fault fault = fault_of("uninitialised-read", instruction.use,
         text_of("%s: %s %s %llu bytes of GM buffer '%s' that nothing has written, the first of them byte %llu",
             instruction.use.api, operand.name, operand.write ? "adds to" : "reads",
             static_cast<unsigned long long>(unwritten), buffer.name.c_str(), static_cast<unsigned long long>(first)));
     fault.hint = "an output or a workspace holds anything when the kernel starts: write it first";
-    return std::make_shared<const Fault>(std::move(fault));
+    instruction.core.block.launch().read_too_early(instruction.core, std::move(fault));
 }
 
 void OrderChecks::raise_race(

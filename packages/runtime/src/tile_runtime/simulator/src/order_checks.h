@@ -21,7 +21,7 @@ public:
     void begin(bool strict, uint32_t block);
 
     // Checks the operands of an instruction against all accesses so far; raises race or uninitialised-read.
-    void instruction(Instruction& instruction);
+    void instruction(const Instruction& instruction);
     // The bytes that the latest instruction of a core stores to GM.
     void stored(const Core& core, const uint8_t* target, const uint8_t* source, uint64_t bytes);
     // The bytes it updates in GM, atomically; the first 64 of them as they are before.
@@ -87,21 +87,12 @@ private:
     void touch_global(const Instruction& instruction, const Operand& operand, uint32_t index, const Present& now,
         uint32_t interval, uint32_t rounds);
     uint32_t rounds_index(const Present& now);
-    // Whether an operand is read by a small copy to UB, which may be a look at flags of other cores.
-    bool may_look(const Instruction& instruction, const Operand& operand) const;
-    // Places in `seen` what the core sees there, and in `now` what it gets with that. Returns the entry.
-    FlagPoll& look(const Instruction& instruction, const Operand& operand, uint8_t* seen, Present& now);
-    // Before an instruction touches UB: copies that bring it no flags are accesses.
-    void settle_copies(const Instruction& instruction);
     void settle_poll(const Core& core, uint64_t address, const FlagPoll& poll);
     void settle_polls_before(Core& core, const Region& region, const Present& now);
     bool behind(const Present& now, const GlobalFlags::Writer& writer) const;
     GlobalFlags::Writer writer_of(uint32_t block, int agent, uint32_t number) const;
     void store_flag(const Core& core, uint64_t address, uint64_t bytes, bool update);
     void know(Core& core, const ForeignPointer& foreign, VectorClock clock);
-    // The clock with what others know of all blocks, which the core knows from now on.
-    VectorClock learn(Core& core, const ForeignPointer& foreign, VectorClock clock);
-    VectorClock learn(Core& core, const Handover& handover);
     // Where the next instruction of a pipe may start: all it may rely on.
     VectorClock present(const Core& core, Pipe pipe, bool in_order) const;
     // Returns the fault behind what is read, if it is tainted; marks what is written with `taint`.
@@ -115,7 +106,7 @@ private:
     // Below strict level, told as a warning: it has no effect so far.
     FaultPointer without_effect(const Core& core, Fault fault);
     // An access to a GM buffer that nothing had written before the launch.
-    std::shared_ptr<const Fault> check_fresh(
+    void check_fresh(
         const Instruction& instruction, const Operand& operand, const GlobalBuffer& buffer, bool reads) const;
     [[noreturn]] void raise_race(
         const Instruction& instruction, const Operand& operand, AccessKind kind, const Conflict& conflict);
@@ -146,7 +137,6 @@ private:
     StoredBytes stored_[cores_per_block];
     std::vector<Doubt> doubts_;
     FlagPolls polls_;
-    std::vector<CopiedFlags> copied_[cores_per_block];
     std::vector<ForeignPointer> taken_[cores_per_block];
     std::vector<uint64_t> hidden_[cores_per_block];  // words stored to the data cache of each core, as flags may be
     Present latest_;        // instruction

@@ -69,13 +69,7 @@ uint8_t* local_pointer(LocalOperand tensor, uint64_t offset, uint32_t bytes, Use
 
 void local_load(LocalOperand tensor, uint64_t offset, uint32_t bytes, void* value, Use use)
 {
-    Core& core = core_of(use);
-    std::memcpy(value, access_local(core, tensor, offset, bytes, false, use), bytes);
-    if (!core.polling.copied.empty() && memory_of(tensor.position) == Memory::ub) {
-        uint64_t seen = 0;
-        std::memcpy(&seen, value, bytes);
-        rest_between_copies(core, static_cast<uint32_t>(tensor.address + offset), seen, use);
-    }
+    std::memcpy(value, access_local(core_of(use), tensor, offset, bytes, false, use), bytes);
 }
 
 void local_store(LocalOperand tensor, uint64_t offset, uint32_t bytes, const void* value, Use use)
