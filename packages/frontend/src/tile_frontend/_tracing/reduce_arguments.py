@@ -206,7 +206,8 @@ def _size(name: str, size: Any) -> Expr:
 
 def _fitting(src: Region, real: Region, dst: Region, dim: int) -> Region:
     """`out` may be as long as the kept dimension with the rest of its last block and, where only a
-    part is reduced, as the buffer's rows or columns; then only its first elements are written."""
+    part is reduced, as the buffer's rows or columns; then only its first elements are written. One
+    that would be right for the other dimension more likely means that."""
     if len(src.dims) == 1:
         return dst
     wanted = simplify(real.dims[-1 if dim in (0, -2) else -2].extent)
@@ -215,7 +216,8 @@ def _fitting(src: Region, real: Region, dst: Region, dim: int) -> Region:
         longer |= {simplify(src.dims[-2].extent), simplify(src.dims[-1].extent)}
     count = constant_value(wanted)
     if isinstance(count, int):
-        longer.add(Const(_whole_blocks(count, dst)))
+        other = simplify(real.dims[-2 if dim in (0, -2) else -1].extent)
+        longer |= {Const(_whole_blocks(count, dst))} - {other}
     long = [i for i, s in enumerate(dst.dims) if not is_constant(s.extent, 1)]
     if len(long) != 1 or simplify(dst.dims[long[0]].extent) not in longer - {wanted}:
         return dst
