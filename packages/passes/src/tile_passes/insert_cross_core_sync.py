@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from tile_ir import Automatic, Core, For, Func, IRError, Phase, Target
 from tile_ir.bounds import interval
@@ -103,7 +104,9 @@ def _throttles(signals: Sequence[Signal], known: Ranges) -> list[Signal]:
         if block is None or _most_rounds(block, known) * max(1, s.ahead) <= AHEAD:
             continue
         back = [r for r in (*signals, *result.values()) if r.source is s.sink]
-        held = [r for r in back if r.sink is s.source and r.block is block]
+        # What stands around the signal in the loop runs as often.
+        around = list(takewhile(lambda b: b is not block, (b for b, _ in s.block.chain())))
+        held = [r for r in back if r.sink is s.source and r.block in (*around, block)]
         if any(not _left_out(r, s, block) for r in held):
             continue
         credit = throttle(s, AHEAD)
@@ -117,7 +120,10 @@ def _left_out(back: Signal, signal: Signal, block: Block) -> bool:
     signal back: no number of such rounds is held back."""
     if not any(outer.is_loop for outer, _ in block.chain() if outer is not block):
         return False
-    for place in breaking_places(block):
+    places = tuple(breaking_places(block))
+    if back.block is not block:
+        return bool(places)
+    for place in places:
         passed = signal.block is not block or signal.after < place or signal.before <= place
         if passed and not (back.after < place or back.before <= place):
             return True
