@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import takewhile
+from collections.abc import Iterator, Sequence
 
 from tile_ir import Automatic, Core, For, Func, IRError, Phase, Target
 from tile_ir.bounds import interval
@@ -104,15 +103,22 @@ def _throttles(signals: Sequence[Signal], known: Ranges) -> list[Signal]:
         if block is None or _most_rounds(block, known) * max(1, s.ahead) <= AHEAD:
             continue
         back = [r for r in (*signals, *result.values()) if r.source is s.sink]
-        # What stands around the signal in the loop runs as often.
-        around = list(takewhile(lambda b: b is not block, (b for b, _ in s.block.chain())))
-        held = [r for r in back if r.sink is s.source and r.block in (*around, block)]
+        around = {id(b) for b in _around(s, block)}
+        held = [r for r in back if r.sink is s.source and id(r.block) in around]
         if any(not _left_out(r, s, block) for r in held):
             continue
         credit = throttle(s, AHEAD)
         if result.setdefault((s.source, s.sink, block), credit) is credit:
             waiting.append(credit)
     return list(result.values())
+
+
+def _around(signal: Signal, loop: Block) -> Iterator[Block]:
+    """The blocks around a signal up to that of a loop: what is in them runs as often, or more."""
+    for block, _ in signal.block.chain():
+        yield block
+        if block is loop:
+            return
 
 
 def _left_out(back: Signal, signal: Signal, block: Block) -> bool:
