@@ -5,7 +5,8 @@ A tensor is a handover by its use, whatever it is called: one core writes it, th
 and the text cannot mean what it says from top to bottom, because the reader stands before the
 writer, or because one loop writes the same bytes in every round and another one reads them
 (language.md, section 11.3). Then the n-th access of one core goes with the n-th of the other.
-The workspace of a copy between the cores is none: both halves stand where the text means them.
+The workspace of a copy between the cores is none where it is written first: both halves stand where
+the text means them.
 """
 
 from __future__ import annotations
@@ -50,10 +51,12 @@ def find_handovers(found: Sequence[GmAccess], values: Mapping[Var, Expr]) -> lis
         writers = [a for a in its if a.writes]
         readers = [a for a in its if not a.writes]
         taken = [r for r in readers if any(_takes(r, w) for w in writers)]
-        if not taken or _of_one_copy(buffer, its):
+        if not taken:
             continue
         first = its.index(taken[0])
         early = not any(a.writes for a in its[:first])
+        if not early and _of_one_copy(buffer, its):
+            continue
         if early or any(
             _same_bytes_each_round(w, r, values)
             for w in writers
