@@ -202,6 +202,22 @@ def replace_in(expr: Expr, fn: Callable[[Expr], Expr | None]) -> Expr:
     return found if found is not None else rebuild(expr, lambda child: replace_in(child, fn))
 
 
+def written_buffers(body: Body) -> frozenset[Buffer]:
+    """What the statements, and those inside them, store to, by elements or by operations."""
+    found = set[Buffer]()
+    for stmt in walk(body):
+        match stmt:
+            case Store(buffer=buffer):
+                found.add(buffer)
+            case Op(operands=operands, opdef=opdef):
+                found.update(
+                    operand.buffer
+                    for i, operand in enumerate(operands)
+                    if isinstance(operand, Region) and opdef.operand_def(i).access.writes
+                )
+    return frozenset(found)
+
+
 def buffers(func: Func) -> tuple[Buffer, ...]:
     """All buffers of a function: tensors, then allocations."""
     return (*func.tensors, *(a.buffer for a in func.launch.allocs))
@@ -263,4 +279,5 @@ __all__ = [
     "walk_with_ranges",
     "with_bodies",
     "with_ranges",
+    "written_buffers",
 ]

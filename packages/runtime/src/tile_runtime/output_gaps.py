@@ -6,8 +6,8 @@ from __future__ import annotations
 import math
 import re
 
-from tile_ir import Buffer, Func, Op, Region, Store
-from tile_ir.walk import walk
+from tile_ir import Buffer, Func
+from tile_ir.walk import written_buffers
 from tile_runtime.bind_arguments import Bound
 from tile_runtime.simulation_error import Fault
 
@@ -40,24 +40,12 @@ def gap_hint(func: Func, call: Bound, whole: bool) -> str:
 
 def _unnamed(func: Func, call: Bound) -> str:
     """The parameters that the kernel writes, where out_idx names others."""
-    written = _written(func)
+    written = written_buffers(func.launch.body)
     positions = [i for i, p in enumerate(func.params) if isinstance(p, Buffer) and p in written]
     if not positions or set(positions) & set(call.returned):
         return ""
     names = ", ".join(f"`{func.params[i].name}`" for i in positions)
     return f"; the kernel writes {names}: out_idx={positions}"
-
-
-def _written(func: Func) -> frozenset[Buffer]:
-    found = set[Buffer]()
-    for stmt in walk(func.launch.body):
-        if isinstance(stmt, Store):
-            found.add(stmt.buffer)
-        if isinstance(stmt, Op):
-            for i, operand in enumerate(stmt.operands):
-                if isinstance(operand, Region) and stmt.opdef.operand_def(i).access.writes:
-                    found.add(operand.buffer)
-    return frozenset(found)
 
 
 def gap_text(name: str, shape: tuple[int, ...], count: int, first: int, end: int) -> str:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tile_ir import Buffer, Func, Memory, Op, Store
+from tile_ir import Buffer, Func, Memory
 from tile_ir.expr import Load
 from tile_ir.footprint import buffer_bytes
 from tile_ir.nodes import Stmt
-from tile_ir.opdef import accesses
-from tile_ir.walk import walk
+from tile_ir.walk import written_buffers
 from tile_passes.analysis.sure_writes import SureWrites
 from tile_passes.parallel.accesses import access
 from tile_passes.parallel.nest import Domain
@@ -22,7 +21,7 @@ class EarlierValues:
 
     roots: dict[Buffer, tuple[int, int]]
     sizes: list[int]
-    filled: set[Buffer]
+    filled: frozenset[Buffer]
     before: list[Stmt] = field(default_factory=list)
 
     @staticmethod
@@ -35,7 +34,7 @@ class EarlierValues:
         numbers = {home: n for n, home in enumerate(dict.fromkeys(h for _, h in tiles.values()))}
         sizes = [buffer_bytes(tiles[home][0]) for home in numbers]
         roots = {b: (numbers[home], sizes[numbers[home]]) for b, (_, home) in tiles.items()}
-        filled = {b for s in walk(func.launch.body) for b in _written(s)}
+        filled = written_buffers(func.launch.body)
         return EarlierValues(roots, sizes, filled)
 
     def are_there(self, load: Load, domain: Domain, more: Sequence[Stmt] = ()) -> bool:
@@ -45,12 +44,3 @@ class EarlierValues:
             return True
         region = access(load.buffer, load.indices, domain).region
         return SureWrites.cover((*self.before, *more), region, self.roots, self.sizes)
-
-
-def _written(stmt: Stmt) -> set[Buffer]:
-    match stmt:
-        case Store(buffer=buffer):
-            return {buffer}
-        case Op():
-            return {region.buffer for region, a in accesses(stmt) if a.writes}
-    return set()

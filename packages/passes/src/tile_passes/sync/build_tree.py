@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from tile_ir import Buffer, Effect, For, Func, If, Let, Memory, Op, Section, Store, While
+from tile_ir import Effect, For, Func, If, Let, Memory, Op, Section, While
 from tile_ir.bounds import EVERYTHING, INF, Interval, interval, simplify
 from tile_ir.expr import Expr, Load, Var, binary, constant_value, walk
 from tile_ir.machine import PIPES_OF_CORE, Pipe
 from tile_ir.nodes import Automatic, Body, Break, Stmt
-from tile_ir.opdef import accesses, pipe_of
+from tile_ir.opdef import pipe_of
 from tile_ir.touched_bytes import resolved, touches
-from tile_ir.walk import Ranges, launch_ranges, loop_range
+from tile_ir.walk import Ranges, launch_ranges, loop_range, written_buffers
 from tile_ir.walk import walk as walk_statements
 from tile_passes.sync.modulus import ORDERING, modulus_of
 from tile_passes.sync.tree import (
@@ -61,7 +61,7 @@ def build_tree(func: Func, section: Section) -> Tree:
         builder.ranges,
         flat,
         _seldom(root),
-        _written(func),
+        frozenset(b for b in written_buffers(func.launch.body) if b.memory is Memory.GM),
         # One of the user's may tell of anything; `insert_cross_core_sync` sets one on each pipe
         # that others await, but none runs on the scalar unit.
         frozenset({Pipe.S} if Automatic.CROSS in func.automatic else pipes),
@@ -90,17 +90,6 @@ def _seldom(block: Block) -> int:
             case Repeat(body=body):
                 found |= _seldom(body)
     return found
-
-
-def _written(func: Func) -> frozenset[Buffer]:
-    found: set[Buffer] = set()
-    for stmt in walk_statements(func.launch.body):
-        match stmt:
-            case Op():
-                found.update(r.buffer for r, access in accesses(stmt) if access.writes)
-            case Store(buffer=buffer):
-                found.add(buffer)
-    return frozenset(b for b in found if b.memory is Memory.GM)
 
 
 @dataclass(slots=True)

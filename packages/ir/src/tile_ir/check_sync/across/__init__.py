@@ -26,9 +26,8 @@ from tile_ir.check_sync.across.values import Values
 from tile_ir.diagnostics import Diagnostic
 from tile_ir.expr import Var
 from tile_ir.launch_indices import own_lane_part, uses_lane
-from tile_ir.nodes import Buffer, Func, Op, Region, Store
-from tile_ir.walk import Ranges, launch_ranges
-from tile_ir.walk import walk as walk_statements
+from tile_ir.nodes import Func
+from tile_ir.walk import Ranges, launch_ranges, written_buffers
 
 # Statements run at most: with every round of every loop; with just enough rounds of long loops to
 # see that nothing changes; with enough to overflow a counter in the innermost loops, then in all;
@@ -78,7 +77,7 @@ class _Proof:
         self.streams = streams
         scalars: Ranges = {p: EVERYTHING for p in func.params if isinstance(p, Var)}
         self.known = scalars | launch_ranges(func)
-        written = _written(func)
+        written = written_buffers(func.launch.body)
         self.values = {s.core: Values(NAMES[s.core], written) for s in streams}
         self.shape = shape_of(streams)
         names = {p for p in func.params if isinstance(p, Var)} | {func.launch.block, *func.symbols}
@@ -145,19 +144,6 @@ class _Proof:
             "let the same parameters decide about loops and branches of all cores",
         )
         return findings.all()
-
-
-def _written(func: Func) -> frozenset[Buffer]:
-    """The tensors that the kernel itself changes."""
-    found = set[Buffer]()
-    for stmt in walk_statements(func.launch.body):
-        if isinstance(stmt, Store):
-            found.add(stmt.buffer)
-        if isinstance(stmt, Op):
-            for i, operand in enumerate(stmt.operands):
-                if isinstance(operand, Region) and stmt.opdef.operand_def(i).access.writes:
-                    found.add(operand.buffer)
-    return frozenset(found)
 
 
 __all__ = ["check_across"]
