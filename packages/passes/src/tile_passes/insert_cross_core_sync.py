@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from tile_ir import Automatic, Core, For, Func, IRError, Phase, Target
 from tile_ir.bounds import interval
@@ -17,7 +18,8 @@ from tile_passes.passdef import ir_pass
 
 # Numbers of rounds all loops are followed with: one, two, and steady.
 ROUNDS = (1, 2, 3)
-# How many signals a core may be ahead where nothing else holds it back.
+# How many signals a core may be ahead where nothing else holds it back, and how many credits: both
+# together are what a counter holds at most.
 AHEAD = 7
 # So many credits are tried to do without.
 MOST_TRIED = 16
@@ -93,35 +95,75 @@ def _missing(
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class _Passing:
+    """Where one core sets a flag and the other awaits it, `count` times: a signal, or its credits
+    at their home."""
+
+    source: Core
+    sink: Core
+    block: Block
+    after: int
+    before: int
+    count: int
+
+
+def _passings(s: Signal) -> Iterator[_Passing]:
+    yield _Passing(s.source, s.sink, s.block, s.after, s.before, 1)
+    if s.home is not None:
+        yield _Passing(s.source, s.sink, s.home, s.home_place, s.home_place, s.ahead)
+
+
 def _throttles(signals: Sequence[Signal], known: Ranges) -> list[Signal]:
     """Credits for loops in which the source of a signal never waits for its sink; such a credit may
     need one of its own, where the signal is given in some rounds only."""
     result: dict[tuple[Core, Core, Block], Signal] = {}
-    waiting = list(signals)
-    for s in waiting:
-        block = next((b for b, _ in s.block.chain() if b.is_loop), None)
-        if block is None or _most_rounds(block, known) * max(1, s.ahead) <= AHEAD:
+    passings = [p for s in signals for p in _passings(s)]
+    waiting = list(passings)
+    for p in waiting:
+        block = next((b for b, _ in p.block.chain() if b.is_loop), None)
+        if block is None or _most_rounds(block, known) * p.count <= AHEAD:
             continue
-        back = [r for r in (*signals, *result.values()) if r.source is s.sink]
-        around = {id(b) for b in _around(s, block)}
-        held = [r for r in back if r.sink is s.source and id(r.block) in around]
-        if any(not _left_out(r, s, block) for r in held):
+        around = list(_around(p.block, block))
+        more = (q for r in result.values() for q in _passings(r))
+        if any(
+            back.source is p.sink
+            and back.sink is p.source
+            and _runs_with(back.block, around, known)
+            and not _left_out(back, p, block)
+            for back in (*passings, *more)
+        ):
             continue
-        credit = throttle(s, AHEAD)
-        if result.setdefault((s.source, s.sink, block), credit) is credit:
-            waiting.append(credit)
+        credit = throttle(p.sink, p.source, block, max(1, AHEAD // p.count))
+        if result.setdefault((p.source, p.sink, block), credit) is credit:
+            waiting.extend(_passings(credit))
     return list(result.values())
 
 
-def _around(signal: Signal, loop: Block) -> Iterator[Block]:
-    """The blocks around a signal up to that of a loop: what is in them runs as often, or more."""
-    for block, _ in signal.block.chain():
+def _around(inner: Block, loop: Block) -> Iterator[Block]:
+    """The blocks around a block up to that of a loop: they run as often, or more."""
+    for block, _ in inner.chain():
         yield block
         if block is loop:
             return
 
 
-def _left_out(back: Signal, signal: Signal, block: Block) -> bool:
+def _runs_with(inner: Block, around: Sequence[Block], known: Ranges) -> bool:
+    """Whether a block runs whenever these do: as one of them, or in loops that surely run."""
+    for block, _ in inner.chain():
+        if any(block is b for b in around):
+            return True
+        match block.around:
+            case For(start=start, stop=stop):
+                leaves = next(breaking_places(block), None) is not None
+                if leaves or interval(stop - start, known).low < 1:
+                    return False
+            case _:
+                return False
+    return False
+
+
+def _left_out(back: _Passing, passing: _Passing, block: Block) -> bool:
     """Whether a round of a loop that begins again and again may give a signal and break before the
     signal back: no number of such rounds is held back."""
     if not any(outer.is_loop for outer, _ in block.chain() if outer is not block):
@@ -130,7 +172,7 @@ def _left_out(back: Signal, signal: Signal, block: Block) -> bool:
     if back.block is not block:
         return bool(places)
     for place in places:
-        passed = signal.block is not block or signal.after < place or signal.before <= place
+        passed = passing.block is not block or passing.after < place or passing.before <= place
         if passed and not (back.after < place or back.before <= place):
             return True
     return False

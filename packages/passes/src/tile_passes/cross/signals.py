@@ -126,16 +126,13 @@ def open_signals(
         place, level = level.place, level.parent
 
 
-def throttle(signal: Signal, ahead: int) -> Signal:
-    """A credit back, so that the source of a signal is at most so many rounds ahead of its sink."""
-    block = next(b for b, _ in signal.block.chain() if b.is_loop)
-    back = Signal(
-        signal.sink, signal.source, Pipe.MTE2, block, len(block.items) - 1, 0, ahead
-    )
-    last = [(outer, at) for outer, at in block.chain() if at is not None]
+def throttle(source: Core, sink: Core, loop: Block, ahead: int) -> Signal:
+    """A credit for every round of a loop: the sink is at most so many ahead of the source."""
+    credit = Signal(source, sink, Pipe.MTE2, loop, len(loop.items) - 1, 0, ahead)
+    last = [(outer, at) for outer, at in loop.chain() if at is not None]
     home, place = last[-1]
     assert place is not None, "there is a block around"
-    return replace(back, home=home, home_place=place)
+    return replace(credit, home=home, home_place=place)
 
 
 def _inside(a: Leaf, b: Leaf, d: Dependence) -> KernelError:
