@@ -15,7 +15,7 @@ from tile_ir.check_sync.conditions import Facts, Place, decide, facts_of
 from tile_ir.check_sync.context import Context, defined_inside, iteration
 from tile_ir.check_sync.findings import Findings
 from tile_ir.check_sync.loops import FLAGS, MOST_STATES, Heads, Plan, plan_of
-from tile_ir.check_sync.remainders import agrees, ended_before, entered, events
+from tile_ir.check_sync.remainders import ended_before, entered, events, told
 from tile_ir.check_sync.sites import NEAR, Site, Sites, moved
 from tile_ir.check_sync.state import NUMBER, Flag, Raised, S, State, merged
 from tile_ir.diagnostics import Diagnostic
@@ -309,9 +309,10 @@ class Follower:
                 self.read_scalars(loop, ended, context)
             if plan.may_end(*node):
                 for state in ended:
-                    after.append(state.copy())
-                    after[-1].facts |= counted(node[1])
-                    ended_before(bounds, node[0] + 1, plan.modulus, after[-1])
+                    last = state.copy()
+                    last.facts |= counted(node[1])
+                    if ended_before(bounds, (node[0] + 1) % plan.modulus, plan.modulus, last):
+                        after.append(last)
             following = list(plan.following(*node))
             if following:
                 self.shift(ended, frame, depth, False, local)
@@ -344,9 +345,10 @@ class Follower:
         result: States = []
         for phase in plan.starts:
             for state in states:
-                if agrees(bounds[0], phase, plan.modulus, state):
-                    result.append(state.copy())
-                    ended_before(bounds, phase, plan.modulus, result[-1])
+                last = state.copy()
+                first = told(bounds[0], phase, plan.modulus, last)
+                if first and ended_before(bounds, phase, plan.modulus, last):
+                    result.append(last)
         return result
 
     def count_of(

@@ -3,6 +3,7 @@ another: every possible remainder is followed by itself, as far as it matters.""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from tile_ir.bounds import linear_form, simplify
@@ -34,15 +35,30 @@ def events(event: Expr, state: State) -> Iterator[tuple[int, State]]:
         key, _ = found
         for r in range(key[1]):
             case = state.copy()
-            case.remainders[key] = r
-            yield from events(left, case)
+            if _recorded(key, r, case):
+                yield from events(left, case)
         return
 
 
-def agrees(expr: Expr, phase: int, modulus: int, state: State) -> bool:
-    """Whether an expression may leave `phase` when divided."""
-    found = _known(Binary("%", expr, Const(modulus), expr.dtype), state)
-    return found is None or constant_value(found) == phase
+def told(expr: Expr, phase: int, modulus: int, state: State) -> bool:
+    """Whether an expression may leave `phase` when divided; if so, the state says that it does."""
+    found = divided(Binary("%", expr, Const(modulus), expr.dtype))
+    if found is None:
+        return True
+    key, shift = found
+    return _recorded(key, (phase - shift) % modulus, state)
+
+
+def _recorded(key: tuple[Expr, int], remainder: int, state: State) -> bool:
+    base, modulus = key
+    number = constant_value(base)
+    if number is not None:
+        return number % modulus == remainder
+    for (known, m), r in state.remainders.items():
+        if known == base and (r - remainder) % math.gcd(m, modulus):
+            return False
+    state.remainders[key] = remainder
+    return True
 
 
 def entered(
@@ -51,19 +67,17 @@ def entered(
     """The first iterations a loop may have, each with the states that may come to it."""
     for node in plan.entries():
         for state in states:
-            if bounds is None or agrees(bounds[0], node[0], plan.modulus, state):
-                yield node, state
+            first = state.copy()
+            if bounds is None or told(bounds[0], node[0], plan.modulus, first):
+                yield node, first
 
 
-def ended_before(bounds: Bounds | None, phase: int, modulus: int, state: State) -> None:
-    """A loop has ended, and its next iteration would have had this phase."""
+def ended_before(bounds: Bounds | None, phase: int, modulus: int, state: State) -> bool:
+    """A loop has ended, and its next iteration would have had this phase: whether it may have."""
     if bounds is None:
-        return
+        return True
     start, stop = bounds
-    found = divided(Binary("%", simplify(maximum(start, stop)), Const(modulus), start.dtype))
-    if found is not None:
-        key, shift = found
-        state.remainders[key] = (phase - shift) % modulus
+    return told(simplify(maximum(start, stop)), phase, modulus, state)
 
 
 def divided(expr: Expr) -> tuple[tuple[Expr, int], int] | None:
@@ -90,4 +104,4 @@ def _known(expr: Expr, state: State) -> Expr | None:
     return None
 
 
-__all__ = ["MOST_REMAINDERS", "Bounds", "agrees", "divided", "ended_before", "entered", "events"]
+__all__ = ["MOST_REMAINDERS", "Bounds", "divided", "ended_before", "entered", "events", "told"]
