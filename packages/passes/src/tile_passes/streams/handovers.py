@@ -3,8 +3,8 @@ what which other one has left.
 
 A tensor is a handover by its use, whatever it is called: one core writes it, the other reads it,
 and the text cannot mean what it says from top to bottom, because the reader stands before the
-writer, or because one loop writes the same bytes in every round and another one reads them
-(language.md, section 11.3). Then the n-th access of one core goes with the n-th of the other.
+writer, or because one loop of one core writes the same bytes in every round and one of the other
+reads them (language.md, section 11.3). Then the n-th access of one core goes with the n-th of the other.
 The workspace of a copy between the cores is none where it is written first: both halves stand where
 the text means them.
 """
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from tile_ir import Buffer, Core, For, KernelError
 from tile_ir.expr import Expr, Var
 from tile_ir.regions_apart import apart
-from tile_passes.streams.items import GmAccess, mentions, same_run
+from tile_passes.streams.items import GmAccess, mentions, same_run, works_on
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,6 +90,7 @@ def _same_bytes_each_round(writer: GmAccess, reader: GmAccess, values: Mapping[V
         isinstance(a, For)
         and isinstance(b, For)
         and same_run(a, b)
+        and not works_on(a) & works_on(b)
         and rounds_share(writer, a, values)
         and rounds_share(reader, b, values)
     )

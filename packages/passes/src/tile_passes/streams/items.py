@@ -46,10 +46,13 @@ class Item:
 
     def cores(self) -> frozenset[Core]:
         """The cores that do work of their own here."""
-        if self.core is not Core.EITHER:
-            return frozenset({self.core})
-        found = {core for s, core in _with_cores((self.stmt,), Core.EITHER) if _works(s)}
-        return frozenset(found - {Core.EITHER})
+        return works_on(self.stmt) if self.core is Core.EITHER else frozenset({self.core})
+
+
+def works_on(stmt: Stmt) -> frozenset[Core]:
+    """The cores that do work of their own in a statement outside of sections."""
+    found = {core for s, core in _with_cores((stmt,), Core.EITHER) if _works(s)}
+    return frozenset(found - {Core.EITHER})
 
 
 def items(body: Body, core: Core = Core.EITHER) -> list[Item]:

@@ -218,7 +218,7 @@ def _by_shared_memory(graph: nx.DiGraph, found: Sequence[Item], streams: Streams
 def _belong_together(a: Item, b: Item, pair: Pair, streams: Streams) -> bool:
     """Whether two loops hand over the same bytes in every round."""
     x, y = a.stmt, b.stmt
-    if not (isinstance(x, For) and isinstance(y, For)):
+    if not (isinstance(x, For) and isinstance(y, For)) or a.cores() & b.cores():
         return False
     if not rounds_share(pair.writer, x, streams.values):
         return False
