@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from tile_ir.bounds import EVERYTHING
 from tile_ir.check_sync.across.accesses import Accesses
-from tile_ir.check_sync.across.choices import Again, Path
+from tile_ir.check_sync.across.choices import Again, Impossible, Path
 from tile_ir.check_sync.across.findings import Findings
 from tile_ir.check_sync.across.rounds import Depth
 from tile_ir.check_sync.across.run import BlockRun, Budget, Stop, TooLong
@@ -32,7 +32,7 @@ from tile_ir.walk import Ranges, launch_ranges, written_buffers
 # Statements run at most: with every round of every loop; with just enough rounds of long loops to
 # see that nothing changes; with enough to overflow a counter in the innermost loops, then in all;
 # and with all rounds again, to confirm what was found in fewer.
-WHOLE, BRIEF, SHORT, LONG, CONFIRM = 8_000, 80_000, 60_000, 80_000, 40_000
+WHOLE, BRIEF, SHORT, LONG, CONFIRM = 8_000, 240_000, 60_000, 80_000, 40_000
 MOST_WAYS = 400
 
 
@@ -130,6 +130,8 @@ class _Proof:
                 findings.certain, findings.way = path.is_certain(), ""
                 findings.take(trial)
                 continue
+            except Impossible:
+                return
             except Stop:
                 pass
             findings.certain, findings.way = path.is_certain(), path.says()

@@ -28,6 +28,10 @@ class Again(Exception):
     """A choice gave a variable its value: the run begins anew with it."""
 
 
+class Impossible(Exception):
+    """Choices contradict each other: no run takes this way."""
+
+
 @dataclass(slots=True)
 class Choice:
     """One question and its answers. `text` says it for people; `facts` is what is not negative
@@ -140,6 +144,8 @@ class Path:
         if made is not None:
             return max(0, made.answer)
         span = self.bounds(trips)
+        if span.low > span.high:
+            raise Impossible
         if span.high <= 0:
             return 0
         if span.low == span.high:
@@ -323,4 +329,4 @@ def _solved(trips: Expr, options: list[int]) -> tuple[Var, tuple[Expr, ...]] | N
     return var, tuple(Const(factor * (n - shift), var.dtype) for n in options)
 
 
-__all__ = ["Again", "Choice", "Path", "normal_form"]
+__all__ = ["Again", "Choice", "Impossible", "Path", "normal_form"]
