@@ -13,7 +13,18 @@ from tile_ir.bounds import INF, Interval, linear_form, simplify
 from tile_ir.check_sync.across.values import WRITTEN, is_made, is_unknown
 from tile_ir.check_sync.conditions import at_least, decide
 from tile_ir.check_sync.remainders import MOST_REMAINDERS, divided
-from tile_ir.expr import Binary, Const, Expr, Load, Unary, Var, constant_value, equal, walk
+from tile_ir.expr import (
+    Binary,
+    Const,
+    Expr,
+    Load,
+    Unary,
+    Var,
+    children,
+    constant_value,
+    equal,
+    walk,
+)
 from tile_ir.printer import print_expr
 from tile_ir.walk import Ranges, replace_in
 
@@ -143,6 +154,9 @@ class Path:
         made = self.by_key.get(trips)
         if made is not None:
             return max(0, made.answer)
+        left = self._by_remainders(trips)
+        if left is not None:
+            return max(0, left)
         span = self.bounds(trips)
         if span.low > span.high:
             raise Impossible
@@ -213,6 +227,9 @@ class Path:
                 return self.choose(a, asked) and self.choose(b, asked)
             case Binary(op="or", left=a, right=b):
                 return self.choose(a, asked) or self.choose(b, asked)
+        left = self._by_remainders(condition)
+        if left is not None:
+            return bool(left)
         key, direct = normal_form(condition)
         before = sum(1 for c in self.choices if c.asked == asked)
         both = (1, 0) if direct else (0, 1)
@@ -227,10 +244,19 @@ class Path:
         number = constant_value(left)
         if number is not None:
             return number
-        part = next((found for e in walk(left) if (found := divided(e)) is not None), None)
-        if part is None:
+        others = (found[0] for e in walk(left) if (found := divided(e)) is not None)
+        parts = remainders(left) or list(others)
+        if not parts:
             return None
-        (base, modulus), _ = part
+        self._try_remainders(*parts[0])
+        return self.event(left)
+
+    def _by_remainders(self, expr: Expr) -> int | None:
+        """The value of an expression of small remainders only: once these are chosen, everything
+        that depends on them is known."""
+        return self.event(expr) if remainders(expr) else None
+
+    def _try_remainders(self, base: Expr, modulus: int) -> None:
         key = base % modulus
         options = range(modulus)
         for m in range(2, modulus):
@@ -238,7 +264,6 @@ class Path:
             if made is not None and modulus % m == 0:
                 options = range(made.answer, modulus, m)
         self._add(Choice(key, tuple(options), print_expr(key), True))
-        return self.event(left)
 
     def _remainder(self, expr: Expr) -> Expr | None:
         """What is left of a division, if it has been chosen."""
@@ -261,6 +286,26 @@ class Path:
         self.choices = [*(c for c in self.choices if c.solved is not None), choice]
         self._settle()
         raise Again
+
+
+def remainders(expr: Expr) -> list[tuple[Expr, int]]:
+    """The numbers, and what they are divided by, that an expression depends on by their remainders
+    only, innermost ones; nothing if it depends on anything else."""
+    return [key for key, _ in _innermost(expr) or ()]
+
+
+@lru_cache(maxsize=8192)
+def _innermost(expr: Expr) -> tuple[tuple[tuple[Expr, int], int], ...] | None:
+    found = divided(expr)
+    if found is not None:
+        assert isinstance(expr, Binary), "a remainder is one"
+        return _innermost(expr.left) or (found,)
+    if isinstance(expr, (Var, Load)):
+        return None
+    inside = [_innermost(e) for e in children(expr)]
+    if None in inside:
+        return None
+    return tuple(dict.fromkeys(part for parts in inside for part in parts or ()))
 
 
 @lru_cache(maxsize=8192)
