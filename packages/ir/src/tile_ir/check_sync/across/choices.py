@@ -263,7 +263,11 @@ class Path:
             made = self.by_key.get(base % m)
             if made is not None and modulus % m == 0:
                 options = range(made.answer, modulus, m)
-        self._add(Choice(key, tuple(options), print_expr(key), True))
+        span = self.bounds(key)
+        possible = tuple(r for r in options if span.low <= r <= span.high)
+        if not possible:
+            raise Impossible
+        self._add(Choice(key, possible, print_expr(key), True))
 
     def _remainder(self, expr: Expr) -> Expr | None:
         """What is left of a division, if it has been chosen."""
