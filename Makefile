@@ -80,11 +80,13 @@ $(BIN)/python:
 	  echo "python3 can not make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
 
 # Build tools come first, so that the packages are built with the pinned ones and not in isolation.
+# pip compiles what it copies, but not what it links to: the first run would do it.
 $(STAMP): constraints.txt Makefile $(PACKAGES:%=packages/%/pyproject.toml) packages/runtime/setup.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet -c constraints.txt setuptools wheel pybind11
 	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation \
 	  $(PACKAGES:%=-e packages/%) pytest pytest-xdist hypothesis \
 	  mypy ruff jedi 'pyright[nodejs]'
+	@$(BIN)/python -m compileall -q $(PACKAGES:%=packages/%/src)
 	@touch $@
 
 .PHONY: help setup demo test check bench conformance timing docs vendor-check sanitize fuzz fuzz-simulator matrix bless clean

@@ -6,12 +6,14 @@ Rows that need a kernel take it from the examples, whose factories are decorated
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import platform
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,6 +46,45 @@ def import_frontend(examples: Examples) -> list[Row]:
         for _ in range(RUNS + 2)
     ]
     return [summary("import tile_frontend, fresh process", seconds, "ms", 150)]
+
+
+def first_run(examples: Examples) -> list[Row]:
+    """On a machine where nothing is built: from the start of Python to the line that says what is
+    built, and the whole of `tile-ascend doctor`."""
+    example = str(examples.folder / "01_vector_add.py")
+    run = "from tile_runtime.cli import main; main([%r, *%r])"
+    commands = {
+        "python example.py": [sys.executable, example],
+        "tile-ascend run example.py": [sys.executable, "-c", run % ("run", [example])],
+    }
+    doctor = [sys.executable, "-c", run % ("doctor", [])]
+    rows = [
+        summary(f"{name}: first line, nothing built", _repeat_unbuilt(command, 1), "s", 2)
+        for name, command in commands.items()
+    ]
+    return [*rows, summary("tile-ascend doctor, nothing built", _repeat_unbuilt(doctor), "s", 3)]
+
+
+def _repeat_unbuilt(command: Sequence[str], lines: int | None = None) -> list[float]:
+    """Seconds until a command has said so many lines on standard error, or until it ends; its
+    C++ compiler makes nothing."""
+    seconds = []
+    for _ in range(RUNS):
+        with tempfile.TemporaryDirectory() as folder:
+            compiler = Path(folder, "c++")
+            compiler.write_text("#!/bin/sh\n[ $1 = --version ] && echo 1\n")
+            compiler.chmod(0o755)
+            environment = {**os.environ, "TILE_CACHE_DIR": folder, "TILE_CXX": str(compiler)}
+            start = time.perf_counter()
+            process = subprocess.Popen(
+                command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            )
+            assert process.stderr is not None, "a pipe was asked for"
+            said = list(itertools.islice(process.stderr, lines))
+            seconds.append(time.perf_counter() - start)
+            process.communicate()
+            assert len(said) >= (lines or 0), f"{command} says nothing about what it builds"
+    return seconds
 
 
 def cold_compile(examples: Examples) -> list[Row]:
@@ -220,6 +261,7 @@ ROWS: dict[str, Measurement] = {
     row.__name__: row
     for row in (
         import_frontend,
+        first_run,
         cold_compile,
         cached_reload,
         call_overhead,
