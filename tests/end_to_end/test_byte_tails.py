@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,16 +9,11 @@ import pytest
 import torch
 
 import tile_frontend as T
-from tile_ir.switches import override
 from tile_runtime import PassConfigKey, compile
 
+pytestmark = pytest.mark.usefixtures("strict")
+
 AUTOMATIC = {PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
-
-
-@pytest.fixture(autouse=True)
-def strict() -> Iterator[None]:
-    with override(check="strict"):
-        yield
 
 
 def run(kernel: Any, *arguments: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,17 +10,13 @@ import torch
 
 import tile_frontend as T
 from tile_ir import KernelError
-from tile_ir.switches import override
-from tile_runtime import PassConfigKey, compile
+from tile_runtime import compile
 
-ORDERED = {PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
+from .automatic import ORDERED
+
+pytestmark = pytest.mark.usefixtures("strict")
+
 C0 = {"float16": 16, "bfloat16": 16, "float32": 8, "int8": 32}
-
-
-@pytest.fixture(autouse=True)
-def strict() -> Iterator[None]:
-    with override(check="strict"):
-        yield
 
 
 def convolution(

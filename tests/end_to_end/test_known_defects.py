@@ -3,7 +3,6 @@ behaviour: numbers in the names are those of the list there. All kernels run at 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,13 +14,9 @@ from tile_ir.switches import override
 from tile_runtime import PassConfigKey, compile, jit
 from tile_runtime.simulation_error import SimulationError
 
+pytestmark = pytest.mark.usefixtures("strict")
+
 AUTOMATIC_SYNC = {PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
-
-
-@pytest.fixture(autouse=True)
-def strict() -> Iterator[None]:
-    with override(check="strict"):
-        yield
 
 
 def run(kernel: Any, *arguments: Any, **options: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,21 +12,16 @@ import torch
 import tile_frontend as T
 from tile_ir import KernelError
 from tile_ir.diagnostics import KernelWarning
-from tile_ir.switches import override
 from tile_runtime import PassConfigKey, compile
 from tile_runtime.kernel_artifact import lower
+
+pytestmark = pytest.mark.usefixtures("strict")
 
 AUTOMATIC = {
     PassConfigKey.TL_ASCEND_AUTO_SYNC: True,
     PassConfigKey.TL_ASCEND_AUTO_CV_COMBINE: True,
     PassConfigKey.TL_ASCEND_AUTO_CV_SYNC: True,
 }
-
-
-@pytest.fixture(autouse=True)
-def strict() -> Iterator[None]:
-    with override(check="strict"):
-        yield
 
 
 def test_products_on_registers_with_everything_said() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,16 +12,11 @@ import tile_frontend as T
 from tile_frontend._tracing.older_spellings import ARGUMENTS, OPERATIONS
 from tile_ir import OPS, KernelError
 from tile_ir.diagnostics import KernelWarning
-from tile_ir.switches import override
 from tile_runtime import PassConfigKey, compile
 
+pytestmark = pytest.mark.usefixtures("strict")
+
 AUTOMATIC = {PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
-
-
-@pytest.fixture(autouse=True)
-def strict() -> Iterator[None]:
-    with override(check="strict"):
-        yield
 
 
 def run(kernel: Any, *arguments: Any, **options: Any) -> Any:

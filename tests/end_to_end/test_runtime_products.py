@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,23 +10,12 @@ import torch
 
 import tile_frontend as T
 from tile_ir import KernelError
-from tile_ir.switches import override
-from tile_runtime import PassConfigKey, compile
+from tile_runtime import compile
 from tile_runtime.kernel_artifact import lower
 
-ORDERED = {PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
-AUTOMATIC = {
-    **ORDERED,
-    PassConfigKey.TL_ASCEND_AUTO_CV_COMBINE: True,
-    PassConfigKey.TL_ASCEND_AUTO_CV_SYNC: True,
-    PassConfigKey.TL_ASCEND_MEMORY_PLANNING: True,
-}
+from .automatic import AUTOMATIC, ORDERED
 
-
-@pytest.fixture(autouse=True)
-def strict() -> Iterator[None]:
-    with override(check="strict"):
-        yield
+pytestmark = pytest.mark.usefixtures("strict")
 
 
 def part(dtype: str, turned: bool) -> Any:

@@ -5,7 +5,6 @@ Everything runs at `strict`, and the checkers read the text that is run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,19 +14,14 @@ import tile_frontend as T
 from tile_ir import DEFAULT_TARGET, Automatic, Func, KernelError
 from tile_ir.check_memory import check_memory
 from tile_ir.check_sync import check_sync
-from tile_ir.switches import override
 from tile_passes import run_pipeline
 from tile_passes.driver import PassOptions
 from tile_runtime import PassConfigKey, compile
 
+pytestmark = pytest.mark.usefixtures("strict")
+
 ROUNDS = 3
 AUTOMATIC = {PassConfigKey.TL_ASCEND_AUTO_SYNC: True, PassConfigKey.TL_ASCEND_MEMORY_PLANNING: True}
-
-
-@pytest.fixture(autouse=True)
-def strict() -> Iterator[None]:
-    with override(check="strict"):
-        yield
 
 
 def checked(kernel: Func, *arguments: torch.Tensor, outputs: list[int]) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,17 +12,12 @@ import tile_frontend as T
 import tile_ir
 from tile_ir import KernelError
 from tile_ir.interpreter import InterpretError
-from tile_ir.switches import override
 from tile_runtime import PassConfigKey, compile
 from tile_runtime.simulation_error import SimulationError
 
+pytestmark = pytest.mark.usefixtures("strict")
+
 AUTOMATIC = {PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
-
-
-@pytest.fixture(autouse=True)
-def strict() -> Iterator[None]:
-    with override(check="strict"):
-        yield
 
 
 def telling() -> Any:

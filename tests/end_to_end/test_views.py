@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,20 +13,15 @@ import tile_ir
 from tile_ir import KernelError
 from tile_ir.equality import structurally_equal
 from tile_ir.interpreter import interpret
-from tile_ir.switches import override
 from tile_runtime import PassConfigKey, compile
+
+pytestmark = pytest.mark.usefixtures("strict")
 
 M_SYMBOL = T.symbolic("m")
 AUTOMATIC = {
     PassConfigKey.TL_ASCEND_AUTO_SYNC: True,
     PassConfigKey.TL_ASCEND_MEMORY_PLANNING: True,
 }
-
-
-@pytest.fixture(autouse=True)
-def strict() -> Iterator[None]:
-    with override(check="strict"):
-        yield
 
 
 def run(kernel: Any, *arguments: Any, **options: Any) -> Any:

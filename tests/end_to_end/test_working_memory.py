@@ -5,7 +5,7 @@ All kernels run at `strict`."""
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,16 +16,11 @@ import tile_frontend as T
 from tile_frontend._tracing.working_memory import takes_working_memory
 from tile_ir import OPS, KernelError
 from tile_ir.diagnostics import KernelWarning
-from tile_ir.switches import override
 from tile_runtime import PassConfigKey, compile
 
+pytestmark = pytest.mark.usefixtures("strict")
+
 AUTOMATIC = {PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
-
-
-@pytest.fixture(autouse=True)
-def strict() -> Iterator[None]:
-    with override(check="strict"):
-        yield
 
 
 def unary(call: Callable[..., Any], out: tuple[int, ...] = (2, 32), dtype: str = "float32") -> Any:
