@@ -432,3 +432,135 @@ def python_choice():
             for i in T.Parallel(64):
                 x[i] = x[i] if x[i] > 0 else 0.0
                 #              ^ runtime-condition: `a if c else b` chooses while the kernel is traced, but the condition is known only when it runs | write T.if_then_else(c, a, b)
+
+
+# Kernels, factories and calls ----------------------------------------------------------------------
+
+
+def a_launch_outside_a_kernel():
+    with T.Kernel(1, is_npu=True) as (cid, vid):
+   #^ outside-kernel: `with T.Kernel(...)` stands outside a kernel | put it into a function decorated with @T.prim_func or @T.macro
+        x = T.alloc_ub((64,), "float32")
+
+
+def a_scope_outside_a_kernel():
+    with T.Scope("V"):
+   #^ outside-kernel: `with T.Scope(...)` stands outside a kernel | put it into a function decorated with @T.prim_func or @T.macro
+        T.barrier_all()
+
+
+def a_lambda():
+    k = T.prim_func(lambda X: X)
+    #   ^ prim-func: a lambda is no kernel | write it with `def`
+
+
+def a_method():
+    class Model:
+        @T.prim_func
+        def k(self, X: T.Tensor((64,), "float32")):
+        #     ^ parameter-type: parameter `self` has no type | a kernel is no method: define it in the method or outside the class
+            with T.Kernel(1) as (cid, vid):
+                T.barrier_all()
+
+
+def a_tensor_without_a_shape():
+    @T.prim_func
+    def k(X: T.Tensor):
+    #     ^ parameter-type: parameter `X` is annotated with `T.Tensor` | annotate it with T.Tensor(shape, dtype) or a scalar type such as T.int32
+        with T.Kernel(1) as (cid, vid):
+            T.barrier_all()
+
+
+def a_kernel_in_a_kernel():
+    @T.prim_func
+    def inner(X: T.Tensor((64,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            T.barrier_all()
+
+    @T.prim_func
+    def outer(X: T.Tensor((64,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            inner(X)
+           #^ call-prim-func: `inner` is a prim_func: it is a kernel of its own | write @T.macro above it to use it in other kernels, without its T.Kernel
+
+
+def a_size_that_is_divided():
+    n = 128
+
+    @T.prim_func
+    def k(X: T.Tensor((n,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            x = T.alloc_ub((n / 2,), "float32")
+            #              ^ shape: dimension 0 of a buffer is 64.0, expected a positive integer | `/` makes a float: divide sizes with `//`
+
+
+def a_bound_that_is_divided():
+    @T.prim_func
+    def k(X: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            x = T.alloc_ub((32, 64), "float32")
+            T.copy(X[0 : 64 / 2, :], x)
+            #        ^ index-type: a bound of slice 0 of `X` is float32, expected an integer | `/` makes a float: divide sizes with `//`
+
+
+def fewer_rows_than_a_block():
+    @T.prim_func
+    def k(X: T.Tensor((64, 64), "float32")):
+        with T.Kernel(64 // 128) as (cid, vid):
+        #             ^ launch-size: block_num is 0, expected at least 1 | `//` rounds down, T.ceildiv(size, block) rounds up
+            T.barrier_all()
+
+
+def a_factory_without_all_arguments():
+    @T.jit(out_idx=[-1])
+   #^ jit-argument: call of `make`: missing a required argument: 'M' | it is declared as make(N, M, dtype='float32')
+    def make(N, M, dtype: str = "float32"):
+        raise AssertionError("not called")
+
+    make(64)
+
+
+def a_factory_called_with_a_tensor():
+    @T.jit(out_idx=[-1])
+    def make(n):
+        @T.prim_func
+        def k(X: T.Tensor((n,), "float32")):
+        #        ^ shape: dimension 0 of a tensor is a Python Tensor, expected an integer | a kernel is made of sizes and then called with tensors: `kernel(64)(x)`
+            with T.Kernel(1) as (cid, vid):
+                T.barrier_all()
+
+        return k
+
+    make(torch.zeros(64))
+
+
+def an_output_without_out_idx():
+    @T.prim_func
+    def k(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
+   #^ call-arity: kernel `k` takes 2 arguments (X, Y), found 1 | pass `Y` too, or say that the runtime allocates what is written: out_idx=[1]
+        with T.Kernel(1, threads=1) as cid:
+            x = T.alloc_ub((64,), "float32")
+            T.copy(X, x)
+            T.copy(x, Y)
+
+    T.compile(k, pass_configs=AUTO)(torch.zeros(64))
+
+
+def an_array_for_a_tensor():
+    @T.prim_func
+    def k(X: T.Tensor((64,), np.float32)):
+    #     ^ call-type: argument 1 `X` is an ndarray, expected a tensor of float32 with shape (64,) | pass `torch.from_numpy(X)`
+        with T.Kernel(1, threads=1) as cid:
+            T.barrier_all()
+
+    T.compile(k)(np.zeros(64, np.float32))
+
+
+def a_list_for_a_tensor():
+    @T.prim_func
+    def k(X: T.Tensor((2,), "float32")):
+    #     ^ call-type: argument 1 `X` is a list, expected a tensor of float32 with shape (2,) | pass `torch.tensor(X)`
+        with T.Kernel(1, threads=1) as cid:
+            T.barrier_all()
+
+    T.compile(k)([1.0, 2.0])

@@ -37,7 +37,8 @@ def message(error: pytest.ExceptionInfo[KernelError]) -> tuple[str, str, str | N
         ),
         pytest.param(
             (a, b.numpy(), 1, 1.0), "call-type",
-            "argument 2 `B` is a ndarray, expected a tensor of float16 with shape (N, 4)", None,
+            "argument 2 `B` is an ndarray, expected a tensor of float16 with shape (N, 4)",
+            "pass `torch.from_numpy(B)`",
             id="array for tensor",
         ),
         pytest.param(

@@ -98,7 +98,7 @@ def no_blocks():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(0) as (cid, vid):
-        #             ^ launch-size: block_num is 0, expected at least 1
+        #             ^ launch-size: block_num is 0, expected at least 1 | `//` rounds down, T.ceildiv(size, block) rounds up
             pass
 
 

@@ -134,7 +134,7 @@ def warn(remarks: Iterable[Diagnostic]) -> None:
     for remark in remarks:
         place = remark.loc
         warnings.warn_explicit(
-            f"{remark.message} [{remark.slug}]",
+            f"{remark.message}{f'; {remark.hint}' if remark.hint else ''} [{remark.slug}]",
             KernelWarning,
             place.file if place else "<kernel>",
             place.line if place else 1,

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from tile_ir.diagnostics import KernelError
 from tile_ir.dtypes import DType
 from tile_ir.expr import Const, Expr, Var, constant_value
 from tile_ir.location import Loc
@@ -265,6 +266,15 @@ class Func:
         from tile_ir.printer import print_func
 
         return print_func(self).rstrip("\n")
+
+    if not TYPE_CHECKING:  # type checkers say so themselves
+
+        def __call__(self, *arguments: Any, **named: Any) -> NoReturn:
+            raise KernelError(
+                "call-prim-func",
+                f"`{self.name}` is a prim_func: it is compiled before it is called",
+                hint=f"write T.compile({self.name})(...), with out_idx for what it returns",
+            )
 
     @property
     def tensors(self) -> tuple[Buffer, ...]:

@@ -28,13 +28,15 @@ class _Hook:
             return
         import traceback
 
-        frames = [
-            summary
-            for summary, (frame, _) in zip(
-                traceback.extract_tb(trace), traceback.walk_tb(trace), strict=True
-            )
-            if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in OURS
-        ]
+        frames, ours = [], False
+        for summary, (frame, _) in zip(
+            traceback.extract_tb(trace), traceback.walk_tb(trace), strict=True
+        ):
+            module = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+            # Python's own part of our `with` statements is ours as well.
+            ours = module in OURS or (ours and module == "contextlib")
+            if not ours:
+                frames.append(summary)
         text = "".join(traceback.format_list(frames))
         sys.stderr.write(f"{text}{error}\n")
 

@@ -20,7 +20,7 @@ from functools import partial, wraps
 from typing import Any, TypeAlias
 
 from tile_ir import KernelError, TileError
-from tile_runtime.jit_compile import memo_key
+from tile_runtime.factory_calls import memo_key
 from tile_runtime.kernel import JITKernel
 from tile_runtime.profiler import do_bench
 from tile_runtime.tensor_supply import TensorSupplyType, supply_tensors

@@ -15,6 +15,8 @@ import torch
 
 from tile_ir import Buffer, CallError, Func, Loc, did_you_mean
 from tile_ir.switches import switch
+from tile_ir.walk import written_buffers
+from tile_runtime.argument_words import article, as_tensor, count
 from tile_runtime.signature import (
     Dim,
     Param,
@@ -135,7 +137,7 @@ class ArgumentChecker:
         if missing:
             raise self._error(
                 "call-arity",
-                f"kernel `{self.signature.name}` takes {_count(len(names), 'argument')} "
+                f"kernel `{self.signature.name}` takes {count(len(names), 'argument')} "
                 f"({', '.join(names)}): {', '.join(f'`{n}`' for n in missing)} not given",
                 None,
             )
@@ -159,12 +161,24 @@ class ArgumentChecker:
             made = ", ".join(f"`{p.name}`" for _, p in self.allocated)
             raise self._error(
                 "call-arity",
-                f"kernel `{self.signature.name}` takes {_count(wanted, 'argument')} ({names}), "
+                f"kernel `{self.signature.name}` takes {count(wanted, 'argument')} ({names}), "
                 f"found {found}",
                 None,
-                f"the runtime allocates {made} itself" if made else None,
+                f"the runtime allocates {made} itself" if made else self._allocates(found),
             )
         return arguments[:wanted]
+
+    def _allocates(self, found: int) -> str | None:
+        """Whoever leaves out what the kernel writes expects it as the result."""
+        left_out = range(found, self.signature.declared)
+        written = written_buffers(self.func.launch.body)
+        if not left_out or any(self.func.params[i] not in written for i in left_out):
+            return None
+        names = ", ".join(f"`{self.func.params[i].name}`" for i in left_out)
+        return (
+            f"pass {names} too, or say that the runtime allocates what is written: "
+            f"out_idx={list(left_out)}"
+        )
 
     def _device(self, arguments: tuple[Any, ...]) -> torch.device:
         """Where outputs go: with the first tensor, or on the current device without one."""
@@ -201,9 +215,10 @@ class ArgumentChecker:
         if not isinstance(value, torch.Tensor):
             raise self._error(
                 "call-type",
-                f"{where} is {_article(value)}, expected a tensor of {param.dtype} "
+                f"{where} is {article(value)}, expected a tensor of {param.dtype} "
                 f"with shape {param.shape_text}",
                 i,
+                as_tensor(param.name, value),
             )
         unreal = without_memory(value)
         if unreal is not None:
@@ -326,7 +341,7 @@ class ArgumentChecker:
         )  # fmt: skip
         raise self._error(
             "call-type",
-            f"{self._argument(n, self.input_positions[n])} is {_article(value)}, "
+            f"{self._argument(n, self.input_positions[n])} is {article(value)}, "
             f"expected {expected}",
             self.input_positions[n],
             f"pass `{param.name}.item()`" if _is_tensor(value) else None,
@@ -377,17 +392,6 @@ def _dtype_name(dtype: torch.dtype) -> str:
 
 def _is_tensor(value: Any) -> bool:
     return isinstance(value, torch.Tensor)
-
-
-def _article(value: Any) -> str:
-    if value is None:
-        return "None"
-    name = type(value).__name__
-    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _sized(dim: Dim, values: Mapping[str, int]) -> str:

@@ -22,31 +22,17 @@ from tile_ir import TARGETS, Func, KernelError, Loc, Target, TileError, did_you_
 from tile_ir.switches import switch
 from tile_runtime.backend import Backend, current_backend
 from tile_runtime.build import Job, build
+from tile_runtime.factory_calls import Factory, check_call, memo_key
 from tile_runtime.front_times import append_front_times
 from tile_runtime.kernel import JITKernel, announce
 from tile_runtime.pass_configs import pass_options
 from tile_runtime.signature import resolve_indices
 
 Indices: TypeAlias = "int | Sequence[int] | None"
-Factory: TypeAlias = Callable[..., Any]
 # An annotation that was not evaluated.
 _TENSOR = re.compile(r"\bT\.Tensor\s*[(\[]")
 Flags: TypeAlias = "Sequence[str] | str | None"
 P = ParamSpec("P")
-# Switches that decide what a factory's kernel is; a memoised kernel holds under their values only.
-_MEMO_SWITCHES = (
-    "soc",
-    "backend",
-    "auto_sync",
-    "memory_planning",
-    "cv_combine",
-    "cv_sync",
-    "skip",
-    "stop_after",
-    "dump_ir",
-    "debug",
-    "cache_dir",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +225,9 @@ def _place_of(factory: Factory) -> tuple[Loc | None, Mapping[str, str]]:
     if code is None:
         return None, {}
     lines = linecache.getlines(code.co_filename)
-    loc = Loc(display_name(code.co_filename), code.co_firstlineno, 1)
+    line = code.co_firstlineno
+    text = lines[line - 1] if line <= len(lines) else ""
+    loc = Loc(display_name(code.co_filename), line, len(text) - len(text.lstrip()) + 1)
     return loc, {loc.file: "".join(lines)}
 
 
@@ -327,16 +315,16 @@ def _decorate(factory: Factory, options: CompileOptions) -> Factory:
 
     @functools.wraps(factory)
     def wrapper(*args: Any, **kwargs: Any) -> JITKernel:
-        with _told_at(*_place_of(factory)):
-            key = memo_key(factory, args, kwargs)
-        kernel = kernels.get(key)
-        if kernel is None:
-            try:
-                kernel = impl(*args, **kwargs)
-            except TileError as error:
-                raise error.with_traceback(None) from None  # as in `compile`
-            kernels[key] = kernel
-        return kernel
+        try:
+            with _told_at(*_place_of(factory)):
+                key = memo_key(factory, args, kwargs)
+                if key not in kernels:
+                    check_call(factory, args, kwargs)
+            if key not in kernels:
+                kernels[key] = impl(*args, **kwargs)
+            return kernels[key]
+        except TileError as error:
+            raise error.with_traceback(None) from None  # as in `compile`
 
     wrapper.__jit_impl__ = impl  # type: ignore[attr-defined]
     return wrapper
@@ -348,38 +336,6 @@ def _is_kernel(factory: Factory) -> bool:
     return any(
         isinstance(a, TensorType) or (isinstance(a, str) and _TENSOR.search(a)) for a in annotations
     )
-
-
-def memo_key(factory: Factory, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """Equal for calls that make the same kernel. 1, 1.0 and True are equal but not the same."""
-    named = sorted(kwargs.items())
-    key = (
-        args,
-        tuple(type(a) for a in args),
-        tuple(named),
-        tuple(type(value) for _, value in named),
-        tuple(switch(name) for name in _MEMO_SWITCHES),
-    )
-    try:
-        hash(key)
-    except TypeError:
-        name = getattr(factory, "__name__", "the factory")
-        culprits = [*enumerate(args, 1), *named]
-        where, value = next((w, v) for w, v in culprits if not _hashable(v))
-        raise KernelError(
-            "jit-argument",
-            f"argument {where} of `{name}` is a {type(value).__name__}, which can not be hashed",
-            hint="kernels are remembered by their arguments: pass a tuple, a number or a string",
-        ) from None
-    return key
-
-
-def _hashable(value: object) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
 
 
 def _print_timings(kernel: JITKernel) -> None:

@@ -32,10 +32,13 @@ def _name(func: Func, position: int) -> str | None:
     return func.params[position].name if position < len(func.params) else None
 
 
-def gap_hint(func: Func, call: Bound, whole: bool) -> str:
+def gap_hint(func: Func, call: Bound, position: int) -> str:
     """What to do about an output that is not written, or not to its end."""
-    hint = "write all of it, or pass it in as an argument: leave it out of out_idx"
-    return hint + (_unnamed(func, call) if whole else "")
+    hint = "or pass it in as an argument: leave it out of out_idx"
+    if func.params[position] in written_buffers(func.launch.body):
+        return f"write all of it, {hint}"
+    store = f"store the result with T.copy(tile, {func.params[position].name}[...])"
+    return f"{store}, {hint}{_unnamed(func, call)}"
 
 
 def _unnamed(func: Func, call: Bound) -> str:

@@ -134,7 +134,7 @@ class SimulatorLaunch:
             text = gap_text(param.name, tuple(tensor.shape), *gap)
             fault = Fault("output-not-written", text, "", 0, 0, "", "")
             loc = param.loc if isinstance(param, Buffer) else self._func.loc
-            hint = gap_hint(self._func, call, whole=gap[0] == tensor.numel())
+            hint = gap_hint(self._func, call, position)
             error = SimulationError(fault, text, loc, hint, self._func.sources)
             if strict:
                 raise error

@@ -9,7 +9,15 @@ from typing import Any
 from tile_frontend._tracing.dtype_names import element_type, packed_rows
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.trace import Allocation, current
-from tile_frontend._tracing.values import Cell, Scalar, Tile, describe, python_number, scalar_expr
+from tile_frontend._tracing.values import (
+    Cell,
+    Scalar,
+    Tile,
+    describe,
+    integer_hint,
+    python_number,
+    scalar_expr,
+)
 from tile_ir import DType, Layout, Memory
 from tile_ir.dtypes import FLOAT64
 from tile_ir.expr import Expr, constant_value
@@ -31,6 +39,9 @@ def _tensor_type(shape: tuple[Expr, ...], element: DType) -> TensorType:
 
 class _TensorProxy:
     """A tensor parameter in global memory: `T.Tensor(shape, dtype)` or `T.Tensor[shape, dtype]`."""
+
+    # What messages call it where its shape is forgotten.
+    __name__ = "T.Tensor"
 
     def __call__(self, shape: Any, dtype: Any = "float32") -> TensorType:
         return _tensor_type(sizes_of(shape, "a tensor"), _stored(element_type(dtype, packed=True)))
@@ -76,6 +87,9 @@ def _dim(size: Any, position: int, what: str) -> Expr:
         raise Fault(
             "shape",
             f"dimension {position} of {what} is {describe(size)}, expected an integer",
+            "a kernel is made of sizes and then called with tensors: `kernel(64)(x)`"
+            if hasattr(size, "shape")
+            else None,
             argument="shape",
         )
     expr = scalar_expr(size if number is None else number)
@@ -84,6 +98,7 @@ def _dim(size: Any, position: int, what: str) -> Expr:
         raise Fault(
             "shape",
             f"dimension {position} of {what} is {found}, expected a positive integer",
+            integer_hint(size),
             argument="shape",
         )
     return expr

@@ -16,7 +16,7 @@ from tile_frontend._tracing.scope import Scope
 from tile_frontend._tracing.source import display_name
 from tile_frontend._tracing.static_loops import static_items
 from tile_frontend._tracing.values import Pending, Scalar, Tile, View, describe
-from tile_ir import KernelError, Loc, did_you_mean
+from tile_ir import Func, KernelError, Loc, did_you_mean
 from tile_ir.expr import ExprError
 
 
@@ -96,6 +96,12 @@ class CallEvaluator(ComprehensionEvaluator):
             trace.here = outer
 
     def invoke(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        if isinstance(function, Func):
+            raise KernelError(
+                "call-prim-func",
+                f"`{function.name}` is a prim_func: it is a kernel of its own",
+                hint="write @T.macro above it to use it in other kernels, without its T.Kernel",
+            )
         if isinstance(function, Expandable) and not function.hygienic:
             return function.expand(args, kwargs, self.scope)
         # Python's own would ask at once which one is larger.

@@ -108,7 +108,8 @@ def _named_type(value: Any) -> DType:
             return value
         case DTypeName(dtype=dtype):
             return dtype
-    name = str(value)
+    of_numpy = isinstance(value, type) and value.__module__ == "numpy"
+    name = value.__name__ if of_numpy else str(value)
     found = dtype_of(name.removeprefix("torch.")) if not isinstance(value, (int, float)) else None
     if found is None:
         raise Fault(

@@ -6,18 +6,35 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from tile_frontend._tracing.conversion import condition
 from tile_frontend._tracing.faults import Fault
-from tile_frontend._tracing.values import describe, python_number, scalar_expr
+from tile_frontend._tracing.values import describe, integer_hint, python_number, scalar_expr
 from tile_ir import Core
 from tile_ir.expr import Expr
 from tile_ir.nodes import Body
 
 
+class _OfKernels:
+    """Python itself opens a frame only where there is no kernel: there the trace does."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> NoReturn:
+        name = type(self).__name__.removesuffix("Frame")
+        raise Fault(
+            "outside-kernel",
+            f"`with T.{name}(...)` stands outside a kernel",
+            "put it into a function decorated with @T.prim_func or @T.macro",
+        )
+
+    def __exit__(self, *raised: object) -> None:
+        """Never called, but asked for by `with`."""
+
+
 @dataclass(frozen=True, slots=True)
-class KernelFrame:
+class KernelFrame(_OfKernels):
     blocks: Expr
     threads: int | None
     # `threads` stands where other launches have the second size of their grid.
@@ -25,19 +42,19 @@ class KernelFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class ScopeFrame:
+class ScopeFrame(_OfKernels):
     core: Core
     letter: str
 
 
 @dataclass(slots=True, eq=False)
-class IfFrame:
+class IfFrame(_OfKernels):
     condition: Expr
     branches: dict[str, Body] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class BranchFrame:
+class BranchFrame(_OfKernels):
     """`T.Then()` or `T.Else()`."""
 
     name: str
@@ -62,11 +79,15 @@ def Kernel(block_num: Any, *more: Any, threads: Any = None, is_npu: bool = True)
         raise Fault(
             "launch-size",
             f"block_num is {describe(block_num)}, expected an integer",
-            argument="block_num",
+            integer_hint(block_num),
+            "block_num",
         )
     if number is not None and number < 1:
         raise Fault(
-            "launch-size", f"block_num is {number}, expected at least 1", argument="block_num"
+            "launch-size",
+            f"block_num is {number}, expected at least 1",
+            "`//` rounds down, T.ceildiv(size, block) rounds up",
+            "block_num",
         )
     if is_npu is not True:
         raise Fault(

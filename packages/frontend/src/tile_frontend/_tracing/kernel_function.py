@@ -36,6 +36,8 @@ def prim_func(fn: Callable[..., Any] | None = None, *, private: bool = False) ->
 def _traced(fn: Any, frame: FrameType) -> Func:
     if not inspect.isfunction(fn):
         raise KernelError("prim-func", f"T.prim_func decorates functions, found {fn!r}")
+    if fn.__name__ == "<lambda>":
+        raise Fault("prim-func", "a lambda is no kernel", "write it with `def`")
     source, function = find_function(fn)
     loc = source.loc(function)
     trace = Trace(fn.__name__, (), loc, loc)
@@ -113,7 +115,9 @@ class KernelEvaluator(StatementEvaluator):
         if arg.annotation is None:
             self._at(
                 arg, "parameter-type", f"parameter `{arg.arg}` has no type",
-                "annotate it with T.Tensor(shape, dtype) or a scalar type such as T.int32",
+                "a kernel is no method: define it in the method or outside the class"
+                if arg.arg == "self"
+                else "annotate it with T.Tensor(shape, dtype) or a scalar type such as T.int32",
             )  # fmt: skip
         value = fn.__annotations__.get(arg.arg)
         if not isinstance(value, str):

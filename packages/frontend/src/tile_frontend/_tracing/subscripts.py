@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from tile_frontend._tracing.faults import Fault
-from tile_frontend._tracing.values import Scalar, Tile, View, describe, python_number, scalar_expr
+from tile_frontend._tracing.values import (
+    Scalar,
+    Tile,
+    View,
+    describe,
+    integer_hint,
+    python_number,
+    scalar_expr,
+)
 from tile_ir import Memory, Region, Slice
 from tile_ir.bounds import simplify
 from tile_ir.expr import Const, Expr, Load, constant_value
@@ -49,7 +57,7 @@ def _index(tile: Tile, value: Any, position: int) -> Expr:
         raise Fault(
             "index-type",
             f"index {position} of `{tile.name}` is {expr.dtype}, expected an integer",
-            'convert it with T.cast(x, "int32")' if expr.dtype.is_float else None,
+            integer_hint(value),
             position,
         )
     limit = None if tile.memory is Memory.GM else constant_value(tile.dims[position])
@@ -121,7 +129,8 @@ def _bound(tile: Tile, value: Any, position: int) -> Expr:
         raise Fault(
             "index-type",
             f"a bound of slice {position} of `{tile.name}` is {expr.dtype}, expected an integer",
-            argument=position,
+            integer_hint(value),
+            position,
         )
     constant = constant_value(expr)
     if constant is not None:

@@ -148,6 +148,14 @@ def staged(fn: Callable[..., Expr], *values: Any) -> Scalar:
         raise Fault("operand-type", str(error)) from None
 
 
+def integer_hint(value: Any) -> str | None:
+    """What to write where a float stands for a size or an index."""
+    if isinstance(python_number(value), float):
+        return "`/` makes a float: divide sizes with `//`"
+    known = isinstance(value, Scalar) and value.expr.dtype.is_float
+    return 'convert it with T.cast(x, "int32")' if known else None
+
+
 def python_number(value: Any) -> int | float | bool | None:
     """A Python number (or a NumPy one) as bool, int or float; None if it is not a number."""
     if type(value) in (int, float, bool):

@@ -1,0 +1,77 @@
+"""Calls of a factory: whether it takes the arguments, and which calls make the same kernel."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from tile_ir import KernelError
+from tile_ir.switches import switch
+
+Factory: TypeAlias = Callable[..., Any]
+# Switches that decide what a factory's kernel is; a memoised kernel holds under their values only.
+_MEMO_SWITCHES = (
+    "soc",
+    "backend",
+    "auto_sync",
+    "memory_planning",
+    "cv_combine",
+    "cv_sync",
+    "skip",
+    "stop_after",
+    "dump_ir",
+    "debug",
+    "cache_dir",
+)
+
+
+def check_call(factory: Factory, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """KernelError for arguments that the factory does not take: what Python says would be told in a
+    frame of ours."""
+    try:
+        parameters = inspect.signature(factory)
+    except ValueError:  # of a function that is none of Python's
+        return
+    try:
+        parameters.bind(*args, **kwargs)
+    except TypeError as error:
+        name = getattr(factory, "__name__", "the factory")
+        plain = [p.replace(annotation=p.empty) for p in parameters.parameters.values()]
+        raise KernelError(
+            "jit-argument",
+            f"call of `{name}`: {error}",
+            hint=f"it is declared as {name}({', '.join(map(str, plain))})",
+        ) from None
+
+
+def memo_key(factory: Factory, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Equal for calls that make the same kernel. 1, 1.0 and True are equal but not the same."""
+    named = sorted(kwargs.items())
+    key = (
+        args,
+        tuple(type(a) for a in args),
+        tuple(named),
+        tuple(type(value) for _, value in named),
+        tuple(switch(name) for name in _MEMO_SWITCHES),
+    )
+    try:
+        hash(key)
+    except TypeError:
+        name = getattr(factory, "__name__", "the factory")
+        culprits = [*enumerate(args, 1), *named]
+        where, value = next((w, v) for w, v in culprits if not _hashable(v))
+        raise KernelError(
+            "jit-argument",
+            f"argument {where} of `{name}` is a {type(value).__name__}, which can not be hashed",
+            hint="kernels are remembered by their arguments: pass a tuple, a number or a string",
+        ) from None
+    return key
+
+
+def _hashable(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
