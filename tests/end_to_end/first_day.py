@@ -564,3 +564,41 @@ def a_list_for_a_tensor():
             T.barrier_all()
 
     T.compile(k)([1.0, 2.0])
+
+
+def a_helper_that_is_no_macro():
+    def scale(x, s):
+        for i in T.Parallel(64):
+       #^ outside-kernel: `for ... in T.Parallel(...)` stands outside a kernel | put it into a function decorated with @T.prim_func or @T.macro
+            x[i] = x[i] * s
+
+    @T.prim_func
+    def k(X: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=1) as cid:
+            x = T.alloc_ub((64,), "float32")
+            scale(x, 2.0)
+
+
+def a_mean():
+    @T.prim_func
+    def k(X: T.Tensor((8, 64), "float32")):
+        with T.Kernel(1, threads=1) as cid:
+            x = T.alloc_ub((8, 64), "float32")
+            y = T.alloc_ub((8,), "float32")
+            T.reduce_mean(x, y, dim=-1)
+            # ^ unknown-name: `T.reduce_mean` is not defined | write T.reduce_sum(buffer, out, dim=-1), then T.tile.mul(out, out, 1 / n)
+
+
+def arguments_that_overlap():
+    @T.prim_func
+    def k(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=2) as cid:
+            x = T.alloc_shared((64,), "float32")
+            T.copy(X, x)
+           #^ race: aiv0 MTE3 writes bytes [124, 128) of GM buffer 'Y' (DataCopyPad at first_day.py:601 (kernel.cpp:N)), aiv1 MTE2 reads them (DataCopyPad at first_day.py:597 (kernel.cpp:N)), and nothing orders the two (DataCopyPad, block 0, aiv1, kernel.cpp:N) | both vector cores reach these bytes: keep what is read apart from what is written, in the arguments of the call too, or write `threads=1`
+            for i in T.Parallel(64):
+                x[i] = x[i] * 2.0
+            T.copy(x, Y)
+
+    x = torch.ones(65)
+    T.compile(k, pass_configs=AUTO)(x[:64], x[1:])

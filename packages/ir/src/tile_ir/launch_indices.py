@@ -21,6 +21,11 @@ def uses_block(func: Func) -> bool:
 
 def own_lane_part(func: Func) -> str:
     """What gives each vector core its own part of the work."""
+    if func.launch.threads == 2:  # each has its part, by the compiler
+        return (
+            "both vector cores reach these bytes: keep what is read apart from what is written, "
+            "in the arguments of the call too, or write `threads=1`"
+        )
     lane = func.launch.lane.name
     return f"index by `{lane}`, or guard with `if {lane} == 0`, or write `threads=2`"
 

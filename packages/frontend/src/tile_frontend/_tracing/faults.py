@@ -37,6 +37,18 @@ def reject(problem: Problem, argument: str | None = None) -> NoReturn:
     raise Fault(problem.slug, problem.message, problem.hint, argument or problem.operand)
 
 
+def outside_kernel(what: str) -> NoReturn:
+    """Raise what is to be said of a statement that Python runs itself, and not a kernel: also in a
+    plain function that a kernel calls, at the line of that function."""
+    frame = _caller()
+    message = f"`{what}` stands outside a kernel"
+    hint = "put it into a function decorated with @T.prim_func or @T.macro"
+    if frame is None:
+        raise KernelError("outside-kernel", message, None, hint)
+    loc, text = _place(frame)
+    raise KernelError("outside-kernel", message, loc, hint, sources={loc.file: text})
+
+
 def _caller() -> FrameType | None:
     """The innermost frame that is not ours."""
     frame: FrameType | None = sys._getframe(2)

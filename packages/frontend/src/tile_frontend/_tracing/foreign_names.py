@@ -32,6 +32,7 @@ PHRASES = {
     "negative": "write T.tile.mul(dst, src, -1.0)",
     "square": "write T.tile.mul(dst, src, src)",
     "mean": "write T.reduce_sum(buffer, out, dim=-1), then T.tile.mul(out, out, 1 / n)",
+    "reduce_mean": "write T.reduce_sum(buffer, out, dim=-1), then T.tile.mul(out, out, 1 / n)",
     "softmax": "write T.reduce_max, T.tile.sub, T.tile.exp, T.reduce_sum and T.tile.div; "
     "examples/developer/softmax.py has it",
     "zeros": "allocate with T.alloc_ub(shape, dtype), then T.tile.clear(dst)",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from tile_frontend._tracing.conversion import condition
-from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.faults import Fault, outside_kernel
 from tile_frontend._tracing.values import describe, integer_hint, python_number, scalar_expr
 from tile_ir import Core
 from tile_ir.expr import Expr
@@ -22,12 +22,7 @@ class _OfKernels:
     __slots__ = ()
 
     def __enter__(self) -> NoReturn:
-        name = type(self).__name__.removesuffix("Frame")
-        raise Fault(
-            "outside-kernel",
-            f"`with T.{name}(...)` stands outside a kernel",
-            "put it into a function decorated with @T.prim_func or @T.macro",
-        )
+        outside_kernel(f"with T.{type(self).__name__.removesuffix('Frame')}(...)")
 
     def __exit__(self, *raised: object) -> None:
         """Never called, but asked for by `with`."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
-from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.faults import Fault, outside_kernel
 from tile_frontend._tracing.persistent import PersistentLoop, run_persistent
 from tile_frontend._tracing.trace import Trace
 from tile_frontend._tracing.values import Scalar, describe, python_number, scalar_expr
@@ -25,6 +25,10 @@ class Loop:
     kind: LoopKind
     bounds: tuple[Bounds, ...]
     stages: int = 0
+
+    def __iter__(self) -> NoReturn:
+        """Python itself asks for the rounds only where there is no kernel."""
+        outside_kernel(f"for ... in T.{self.name}(...)")
 
 
 AnyLoop = Loop | PersistentLoop

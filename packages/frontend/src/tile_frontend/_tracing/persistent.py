@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
-from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.faults import Fault, outside_kernel
 from tile_frontend._tracing.trace import Trace
 from tile_frontend._tracing.values import Scalar, describe, python_number, scalar_expr
 from tile_ir import For, If, Loc, LoopKind
@@ -23,6 +23,10 @@ class PersistentLoop:
     wave_size: Expr
     index: Expr
     group: int
+
+    def __iter__(self) -> NoReturn:
+        """As of other loops."""
+        outside_kernel("for ... in T.Persistent(...)")
 
 
 def Persistent(
