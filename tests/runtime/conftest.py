@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import tile_codegen_ascendc
-from hand_written import SAXPY, SAXPY_CPP, SAXPY_PYTHON, HandWritten, entry_for, func_of
+from hand_written import SAXPY, SAXPY_CPP, SAXPY_PYTHON, HandWritten, func_of
 from tile_ir import Func
 from tile_runtime import build
 
@@ -19,8 +19,7 @@ def hand_written(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], HandWritten
     def install(source: str) -> HandWritten:
         stand_in = HandWritten(source)
         monkeypatch.setattr(build, "run_pipeline", stand_in.run_pipeline)
-        monkeypatch.setattr(tile_codegen_ascendc, "emit", stand_in.emit)
-        monkeypatch.setattr(tile_codegen_ascendc, "entry_source", entry_for)
+        monkeypatch.setattr(tile_codegen_ascendc, "CODE_GENERATOR", stand_in)
         return stand_in
 
     return install

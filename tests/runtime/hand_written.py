@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from tile_ir import Func, Phase, Target, parse
@@ -57,7 +58,7 @@ FAULT_LINE = SAXPY_CPP[: SAXPY_CPP.index("// FAULT")].count("\n") + 1
 
 
 def entry_for(func: Func) -> str:
-    """What `entry_source` of the emitter gives, for any signature."""
+    """What a code generator gives as `entry`, for any signature."""
     signature = signature_of(func, len(func.params))
     types = ["uint8_t*" if isinstance(p, TensorParam) else p.dtype.c_name for p in signature.params]
     assert all(isinstance(p, (TensorParam, ScalarParam)) for p in signature.params)
@@ -72,7 +73,11 @@ def entry_for(func: Func) -> str:
 
 
 class HandWritten:
-    """The stand-in for passes and emitter; counts how often it is asked."""
+    """The stand-in for passes and code generator; counts how often it is asked."""
+
+    language = "C++ written by hand"
+    suffix = ".cpp"
+    headers = Path(__file__).parent
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -84,6 +89,9 @@ class HandWritten:
     def emit(self, func: Func, target: Target) -> str:
         self.emitted += 1
         return self.source
+
+    def entry(self, func: Func) -> str:
+        return entry_for(func)
 
 
 def func_of(text: str, **sources: Any) -> Func:

@@ -1,4 +1,4 @@
-"""Compilers that are missing or fail, and back ends that are not there."""
+"""Compilers that are missing or fail, and devices that are not there."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ def test_opt_explains_the_passes_it_is_given(
     ("arguments", "text"),
     [
         (("-p", "infer_memry"), "did you mean `infer_memory`?"),
-        (("--target", "Ascend910B7"), "no chip is called 'Ascend910B7'"),
+        (("--target", "Ascend910B7"), "no chip or code generator is called 'Ascend910B7'"),
         (("-p", "plan_memory"), "error[pass-phase]"),
     ],
 )

@@ -12,9 +12,9 @@ import tile_frontend as T
 from tile_ir import KernelError
 from tile_ir.switches import override
 from tile_runtime import PassConfigKey, compile, jit
-from tile_runtime.backend import current_backend
+from tile_runtime.device import current_device
 from tile_runtime.kernel_artifact import lower
-from tile_runtime.npu_backend import NpuBackend
+from tile_runtime.npu_device import NpuDevice
 from tile_runtime.pass_context import PassContext
 
 SYNC = {"tl.ascend_auto_sync": True}
@@ -94,11 +94,11 @@ def test_flags_of_the_device_compiler_follow_ours(
     program.write_text(f'#!/bin/sh\necho "$@" >> {log}\n')
     program.chmod(0o755)
     monkeypatch.setenv("ASCEND_HOME_PATH", str(tmp_path))
-    backend = NpuBackend(("-O3", "--cce-auto-sync=off"))
-    backend.compile((tmp_path / "k.cpp",), tmp_path / "k.so")
+    device = NpuDevice(("-O3", "--cce-auto-sync=off"))
+    device.compile((tmp_path / "k.cpp",), tmp_path / "k.so", tmp_path)
     words = log.read_text().split()
     assert words.index("-O3") > words.index("-O2") and "--cce-auto-sync=off" in words
-    assert backend.identity() != NpuBackend().identity()
+    assert device.identity() != NpuDevice().identity()
 
 
 @pytest.mark.parametrize("given", ["-O3 -DNAME='a b'", ["-O3", "-DNAME=a b"], None])
@@ -106,7 +106,7 @@ def test_the_simulator_has_no_use_for_flags(given: object) -> None:
     plain = compile(add_one, out_idx=[-1], pass_configs=SYNC)
     kernel = compile(add_one, out_idx=[-1], pass_configs=SYNC, compile_flags=given)  # type: ignore
     assert kernel.get_kernel_source() == plain.get_kernel_source()
-    assert current_backend().name == "simulator"
+    assert current_device().name == "simulator"
 
 
 @pytest.mark.parametrize("mode", ["sim", "npu", "auto", None])

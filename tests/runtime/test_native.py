@@ -28,7 +28,7 @@ A, B = torch.arange(8.0), torch.ones(8)
 def without_headers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A Python without Python.h."""
     stand_in = CtypesLauncher(native.simulator_library())
-    monkeypatch.setattr("tile_runtime.simulator_backend.launcher", lambda: stand_in)
+    monkeypatch.setattr("tile_runtime.simulator_device.launcher", lambda: stand_in)
     monkeypatch.setattr("sysconfig.get_path", lambda name: str(tmp_path))
 
 
@@ -57,7 +57,7 @@ def test_both_launchers_give_the_same(
             texts.append(capsys.readouterr().out)
             hand_written(fails)
             faults.append(outcome(saxpy))
-        monkeypatch.setattr("tile_runtime.simulator_backend.launcher", native.launcher)
+        monkeypatch.setattr("tile_runtime.simulator_device.launcher", native.launcher)
     assert torch.equal(results[0], results[1]) and torch.equal(results[0], 2.5 * A + B)
     assert texts[0] == texts[1] != "" and faults[0] == faults[1]
     module = native.launcher()

@@ -87,10 +87,10 @@ TEST_KERNELS = [(FACTORIES[n % 4], dict(family=n, threads=1 + n % 2)) for n in r
 @pytest.fixture
 def nothing_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """The C++ compiler is not asked: sources are what is compared."""
-    from tile_runtime.simulator_backend import SimulatorBackend
+    from tile_runtime.simulator_device import SimulatorDevice
 
-    monkeypatch.setattr(SimulatorBackend, "compile", lambda self, sources, output: None)
-    monkeypatch.setattr(SimulatorBackend, "load", lambda self, *rest: lambda call, stream: None)
+    monkeypatch.setattr(SimulatorDevice, "compile", lambda self, *rest: None)
+    monkeypatch.setattr(SimulatorDevice, "load", lambda self, *rest: lambda call, stream: None)
 
 
 def hashes(capsys: pytest.CaptureFixture[str], *command: str) -> str:

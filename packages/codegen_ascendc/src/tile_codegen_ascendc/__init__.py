@@ -1,6 +1,7 @@
 """Ascend C from the tile IR: the emitter, its templates and the device headers they use."""
 
 from tile_codegen_ascendc.emit import DEVICE_HEADER_DIR, emit, entry_source
+from tile_codegen_ascendc.generator import CODE_GENERATOR
 from tile_codegen_ascendc.templates import has_template
 
-__all__ = ["DEVICE_HEADER_DIR", "emit", "entry_source", "has_template"]
+__all__ = ["CODE_GENERATOR", "DEVICE_HEADER_DIR", "emit", "entry_source", "has_template"]

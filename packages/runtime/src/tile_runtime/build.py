@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import tile_codegen_ascendc
 from tile_ir import (
     BuildError,
     Diagnostic,
@@ -29,10 +28,11 @@ from tile_ir import (
     print_func,
     warn,
 )
+from tile_ir.code_generator import CodeGenerator
 from tile_ir.switches import switch
 from tile_passes import PassOptions, PassResult, run_pipeline
-from tile_runtime.backend import Backend, KernelFiles, Launch
 from tile_runtime.cache import META, KernelCache, get_cache_dir
+from tile_runtime.device import Device, KernelFiles, Launch
 from tile_runtime.fingerprint import cpu_features, sources_digest
 from tile_runtime.prove import prove, wants_proof
 from tile_runtime.signature import Signature, signature_of
@@ -60,13 +60,18 @@ class Job:
     func: Func
     target: Target
     options: PassOptions
-    backend: Backend
+    device: Device
+    generator: CodeGenerator
 
     @property
     def compiled(self) -> Func:
         """The function with all that it leaves to the compiler."""
         automatic = self.func.automatic | frozenset(self.options.automatic)
         return replace(self.func, automatic=automatic)
+
+    def files(self, folder: Path) -> KernelFiles:
+        """The files of the kernel in a folder."""
+        return KernelFiles(folder, self.generator.suffix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +99,8 @@ def lower(func: Func, target: Target, options: PassOptions) -> Func:
     return result.func
 
 
-def emitted(lowered: Func, target: Target) -> str:
-    """The Ascend C source of a lowered function. BuildError if passes are left to run."""
+def emitted(lowered: Func, target: Target, generator: CodeGenerator) -> str:
+    """The source of a lowered function. BuildError if passes are left to run."""
     if lowered.phase is not Phase.SYNCED:
         raise BuildError(
             "unfinished-pipeline",
@@ -104,7 +109,7 @@ def emitted(lowered: Func, target: Target) -> str:
             lowered.loc,
             "unset TILE_STOP_AFTER and TILE_SKIP",
         )
-    return tile_codegen_ascendc.emit(lowered, target)
+    return generator.emit(lowered, target)
 
 
 def build(job: Job) -> Built:
@@ -112,7 +117,7 @@ def build(job: Job) -> Built:
 
     Raises KernelError or IRError from the passes, BuildError from compilers.
     """
-    job.backend.prepare()
+    job.device.prepare()
     with _sources_attached(job.func):
         if not switch("cache"):
             return _build_uncached(job)
@@ -136,8 +141,9 @@ def cache_key(job: Job) -> str:
         print_func(job.func),
         repr(job.target),
         repr(_of_result(job.options)),
-        job.backend.name,
-        job.backend.identity(),
+        job.generator.language,
+        job.device.name,
+        job.device.identity(),
         cpu_features(),
         sources_digest(),
     )
@@ -157,14 +163,14 @@ def _of_result(options: PassOptions) -> PassOptions:
 def _load_entry(job: Job, folder: Path) -> Built | None:
     """The kernel of a cache entry, or None if its files are damaged."""
     started = time.perf_counter()
-    files = KernelFiles(folder)
+    files = job.files(folder)
     try:
         meta = json.loads((folder / META).read_text())
         proven = bool(meta.get("proven"))
         if wants_proof() and not proven:
             return None
         signature = Signature.from_json(meta["signature"])
-        launch = job.backend.load(files, signature, job.compiled, job.target)
+        launch = job.device.load(files, signature, job.compiled, job.target)
         remarks = tuple(_remark(*r) for r in meta["remarks"])
     except (OSError, ValueError, KeyError, TypeError, BuildError):
         return None
@@ -185,7 +191,7 @@ def _build_into_cache(job: Job, cache: KernelCache, key: str) -> Built:
 
     folder = cache.publish(key, fill)
     if switch("keep_cpp"):
-        cache.keep_source("kept", job.func.name, KernelFiles(folder).source)
+        cache.keep_source("kept", job.func.name, job.files(folder).source)
     return steps.load(folder, None)
 
 
@@ -197,7 +203,7 @@ def _build_uncached(job: Job) -> Built:
     with _failed_source_kept(job, cache, folder):
         steps.write(folder)
     if switch("keep_cpp"):
-        cache.keep_source("kept", job.func.name, KernelFiles(folder).source)
+        cache.keep_source("kept", job.func.name, job.files(folder).source)
     return steps.load(folder, owner)
 
 
@@ -207,7 +213,7 @@ def _failed_source_kept(job: Job, cache: KernelCache, folder: Path) -> Iterator[
     try:
         yield
     except BuildError as error:
-        source = KernelFiles(folder).source
+        source = job.files(folder).source
         if not source.is_file():
             raise
         kept = cache.keep_source("failed", job.func.name, source)
@@ -227,7 +233,7 @@ class _Steps:
 
     def write(self, folder: Path) -> None:
         """Lower, emit and compile into the folder; `meta.json` comes last."""
-        job, files = self.job, KernelFiles(folder)
+        job, files = self.job, self.job.files(folder)
         clock = _Clock()
         lowered = lower(job.func, job.target, job.options)
         warn(lowered.remarks)
@@ -236,19 +242,22 @@ class _Steps:
         lowering = clock.lap()
         self.lowered = lowered
         self.signature = signature_of(lowered, len(job.func.params))
-        files.source.write_text(emitted(lowered, job.target))
-        files.entry.write_text(tile_codegen_ascendc.entry_source(lowered))
+        files.source.write_text(emitted(lowered, job.target, job.generator))
+        files.entry.write_text(job.generator.entry(lowered))
         files.lowered.write_text(print_func(lowered))
         emit = clock.lap()
-        job.backend.compile((files.source, files.entry), files.library)
+        job.device.compile(
+            (files.source, files.entry), files.library, job.generator.headers
+        )
         self.timings = Timings(lower=lowering, emit=emit, compile=clock.lap())
         meta = {
             "schema": SCHEMA,
             "signature": self.signature.to_json(),
             "target": job.target.name,
+            "language": job.generator.language,
             "options": repr(_of_result(job.options)),
-            "backend": job.backend.name,
-            "compiler": job.backend.identity(),
+            "device": job.device.name,
+            "compiler": job.device.identity(),
             "proven": self.proven,
             "remarks": [
                 (r.slug, r.message, r.loc and (r.loc.file, r.loc.line, r.loc.column), r.hint)
@@ -259,9 +268,9 @@ class _Steps:
 
     def load(self, folder: Path, owner: Any) -> Built:
         clock = _Clock()
-        files = KernelFiles(folder)
+        files = self.job.files(folder)
         assert self.signature is not None, "write() ran"
-        launch = self.job.backend.load(files, self.signature, self.job.compiled, self.job.target)
+        launch = self.job.device.load(files, self.signature, self.job.compiled, self.job.target)
         timings = replace(self.timings, load=clock.lap())
         remarks = self.lowered.remarks if self.lowered is not None else ()
         return Built(

@@ -71,11 +71,11 @@ class KernelCache:
             raise _unwritable(self.root, error) from None
 
     def keep_source(self, reason: str, name: str, source: Path) -> Path:
-        """A copy of a source outside the entries, under `reason/name-<hash>.cpp`."""
+        """A copy of a source outside the entries, under `reason/name-<hash>` and its suffix."""
         folder = self.root / reason
         folder.mkdir(parents=True, exist_ok=True)
         digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
-        return Path(shutil.copyfile(source, folder / f"{name}-{digest}.cpp"))
+        return Path(shutil.copyfile(source, folder / f"{name}-{digest}{source.suffix}"))
 
     def discard(self, key: str) -> None:
         """Remove an entry that can not be read."""

@@ -10,9 +10,11 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from tile_runtime.code_generators import GENERATORS
+
 # Packages whose sources decide what is emitted and how it runs. The frontend is not among them:
 # what it makes is the IR, which is part of the key itself.
-PACKAGES = ("tile_ir", "tile_passes", "tile_codegen_ascendc", "tile_runtime")
+PACKAGES = ("tile_ir", "tile_passes", *GENERATORS.values(), "tile_runtime")
 _SUFFIXES = (".py", ".h", ".cpp", ".jinja", ".lark")
 
 

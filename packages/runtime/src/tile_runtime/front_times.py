@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import tile_codegen_ascendc
 from tile_ir import Effect, For, Func, Op, Target, While
+from tile_ir.code_generator import CodeGenerator
 from tile_ir.machine import Pipe
 from tile_ir.nodes import Body
 from tile_ir.opdef import pipe_of
@@ -27,6 +27,7 @@ def append_front_times(
     func: Func,
     target: Target,
     options: PassOptions,
+    generator: CodeGenerator,
     retrace: Callable[[], Func] | None,
 ) -> None:
     """One line of JSON: the kernel's name, seconds for each of the three, and `full_barriers`: how
@@ -37,7 +38,7 @@ def append_front_times(
     laps.append(time.perf_counter())
     lowered = run_pipeline(func, target, options).func
     laps.append(time.perf_counter())
-    tile_codegen_ascendc.emit(lowered, target)
+    generator.emit(lowered, target)
     laps.append(time.perf_counter())
     seconds = {
         name: round(end - start, 6)

@@ -20,8 +20,9 @@ from tile_frontend._tracing.allocation import TensorType
 from tile_frontend._tracing.source import display_name
 from tile_ir import TARGETS, Func, KernelError, Loc, Target, TileError, did_you_mean, print_func
 from tile_ir.switches import switch
-from tile_runtime.backend import Backend, current_backend
 from tile_runtime.build import Job, build
+from tile_runtime.code_generators import code_generator
+from tile_runtime.device import Device, current_device
 from tile_runtime.factory_calls import Factory, check_call, memo_key
 from tile_runtime.front_times import append_front_times
 from tile_runtime.kernel import JITKernel, announce
@@ -173,17 +174,20 @@ def compile_func(
             sources=prim_func.sources,
         )
     with _told_at(prim_func.loc, prim_func.sources):
-        backend = _backend(options)
+        device = _device(options)
+        generator = code_generator(options.target, prim_func.loc)
         target = resolve_target(options)
         passes = pass_options(options.pass_configs)
-    job = Job(prim_func, target, passes, backend)
+    job = Job(prim_func, target, passes, device, generator)
     built = build(job)
     if switch("timings"):
-        append_front_times(Path(switch("timings")), prim_func, target, job.options, retrace)
+        append_front_times(
+            Path(switch("timings")), prim_func, target, job.options, generator, retrace
+        )
     timings = replace(built.timings, trace=trace_seconds)
     kernel = JITKernel(
-        prim_func, target, built, outputs, workspaces, backend.device_type, timings, retrace,
-        passes,
+        prim_func, target, generator, built, outputs, workspaces, device.device_type, timings,
+        retrace, passes,
     )  # fmt: skip
     announce(kernel)
     if options.verbose:
@@ -231,7 +235,7 @@ def _place_of(factory: Factory) -> tuple[Loc | None, Mapping[str, str]]:
     return loc, {loc.file: "".join(lines)}
 
 
-def _backend(options: CompileOptions) -> Backend:
+def _device(options: CompileOptions) -> Device:
     """Where the kernel runs, and with which options of its compiler it is made."""
     if options.run_mode not in (None, "auto", "npu", "sim"):
         raise KernelError(
@@ -246,7 +250,7 @@ def _backend(options: CompileOptions) -> Backend:
             "compile-flags",
             f"compile_flags is {flags!r}, expected a string or a list of strings",
         )
-    return current_backend(words, simulate=options.run_mode == "sim")
+    return current_device(words, simulate=options.run_mode == "sim")
 
 
 def resolve_target(options: CompileOptions) -> Target:
@@ -254,13 +258,6 @@ def resolve_target(options: CompileOptions) -> Target:
 
     Raises KernelError for what this compiler does not make.
     """
-    # What the two targets of tilelang do differently is decided by language.md, section 9.
-    if options.target not in ("auto", "ascendc", "pto"):
-        raise KernelError(
-            "target",
-            f"target {options.target!r} is not supported, expected 'auto', 'ascendc' or 'pto'",
-            hint="leave target out: the emitted source is Ascend C",
-        )
     if options.execution_backend != "cython":
         raise KernelError(
             "execution-backend",
@@ -351,6 +348,6 @@ def _dump(kernel: JITKernel, folder: Path) -> None:
     """The emitted source, and the function as traced and after all passes."""
     folder.mkdir(parents=True, exist_ok=True)
     name = kernel.prim_func.name
-    (folder / f"{name}.cpp").write_text(kernel.get_kernel_source())
+    (folder / f"{name}{kernel.generator.suffix}").write_text(kernel.get_kernel_source())
     (folder / f"{name}.tir").write_text(print_func(kernel.prim_func))
     (folder / f"{name}.lowered.tir").write_text(print_func(kernel.lowered))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tile_ir import Diagnostic, Func, Target, TileError, parse
+from tile_ir.code_generator import CodeGenerator
 from tile_passes import PassOptions
 from tile_runtime.bind_arguments import ArgumentBinder, Bound
 from tile_runtime.build import Built, Timings
@@ -40,6 +41,7 @@ class JITKernel:
         self,
         prim_func: Func,
         target: Target,
+        generator: CodeGenerator,
         built: Built,
         out_idx: tuple[int, ...],
         workspace_idx: tuple[int, ...],
@@ -50,6 +52,7 @@ class JITKernel:
     ) -> None:
         self.prim_func = prim_func
         self.target = target
+        self.generator = generator
         self.out_idx = list(out_idx)
         self.workspace_idx = list(workspace_idx)
         self.timings = timings
@@ -110,7 +113,7 @@ class JITKernel:
         return None if timeline is None else timeline()
 
     def get_kernel_source(self) -> str:
-        """The Ascend C source, device and host part."""
+        """The emitted source, device and host part."""
         return self._built.files.source.read_text()
 
     @property
@@ -158,7 +161,7 @@ class JITKernel:
 
     @property
     def srcpath(self) -> str:
-        """The Ascend C source on disk."""
+        """The emitted source on disk."""
         return str(self._built.files.source)
 
     @cached_property

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import tile_codegen_ascendc
 from tile_ir import Func, KernelError, warn
 from tile_passes import run_pipeline
+from tile_runtime.code_generators import code_generator
 from tile_runtime.jit_compile import CompileOptions, resolve_target
 from tile_runtime.pass_configs import pass_options
 from tile_runtime.pass_context import PassContext
@@ -17,7 +17,7 @@ from tile_runtime.signature import Param, signature_of
 
 @dataclass(frozen=True, slots=True)
 class KernelArtifact:
-    """What lowering gives: the Ascend C source with its `call`, and the parameters of that."""
+    """What lowering gives: the emitted source with its `call`, and the parameters of that."""
 
     kernel_source: str
     params: tuple[Param, ...]
@@ -33,14 +33,16 @@ def lower(
     **ignored: Any,
 ) -> KernelArtifact:
     """Run the passes and emit, under the configs of the `PassContext` around the call; those of
-    the call itself come first. Raises KernelError for a mistake in the kernel."""
+    the call itself come first. Raises KernelError for a mistake in the kernel
+    and for a target that no code generator makes."""
     if not isinstance(prim_func, Func):
         raise KernelError(
             "not-a-prim-func", f"expected a prim_func, found {type(prim_func).__name__}"
         )
-    chip = resolve_target(CompileOptions(target=target, platform=platform))
+    generator = code_generator(target, prim_func.loc)
+    chip = resolve_target(CompileOptions(platform=platform))
     configs = {**PassContext.current().config, **(pass_configs or {})}
     lowered = run_pipeline(prim_func, chip, pass_options(configs)).func
     warn(lowered.remarks)
     signature = signature_of(lowered, len(prim_func.params))
-    return KernelArtifact(tile_codegen_ascendc.emit(lowered, chip), signature.params, lowered)
+    return KernelArtifact(generator.emit(lowered, chip), signature.params, lowered)

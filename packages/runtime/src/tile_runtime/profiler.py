@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tile_ir.switches import override
-from tile_runtime.backend import current_backend
+from tile_runtime.device import current_device
 from tile_runtime.kernel import watch_runs
 from tile_runtime.tensor_supply import TensorSupplyType, supply_tensors
 
@@ -47,7 +47,7 @@ def do_bench(
     A list of quantiles if they are asked for, else what `return_mode` names: mean, median, min or
     max.
     """
-    if current_backend().name == "npu":
+    if current_device().name == "npu":
         times = _device_times(fn, warmup, rep, _n_warmup, _n_repeat, tuple(grad_to_none or ()))
     else:
         started = time.perf_counter()

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import tile_codegen_ascendc
 from tile_runtime.cache import get_cache_dir
+from tile_runtime.code_generators import code_generator
 from tile_runtime.script_cache import disable_cache, enable_cache
 
 
@@ -39,4 +39,4 @@ SKIP_LOADING_TILELANG_SO = TILELANG_CLEAR_CACHE = "0"
 TILELANG_CACHE_DIR = str(get_cache_dir())
 TILELANG_PACKAGE_PATH = Path(__file__).resolve().parent
 # The headers that the emitted source includes.
-TILELANG_TEMPLATE_PATH = str(tile_codegen_ascendc.DEVICE_HEADER_DIR)
+TILELANG_TEMPLATE_PATH = str(code_generator().headers)

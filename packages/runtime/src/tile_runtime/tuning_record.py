@@ -14,8 +14,8 @@ from typing import Any
 
 from tile_ir import TileError, print_func
 from tile_ir.switches import switch
-from tile_runtime.backend import current_backend
 from tile_runtime.cache import get_cache_dir
+from tile_runtime.device import current_device
 from tile_runtime.fingerprint import sources_digest
 
 
@@ -35,10 +35,10 @@ def record_key(
     configs: Sequence[Mapping[str, Any]],
     options: object,
 ) -> str:
-    """Hash of the traced function of every configuration, the compiler, the chip, the back end, and
+    """Hash of the traced function of every configuration, the compiler, the chip, the device, and
     how candidates are judged."""
     plain = inspect.unwrap(factory)
-    parts = [sources_digest(), str(switch("soc")), current_backend().identity(), _judged(options)]
+    parts = [sources_digest(), str(switch("soc")), current_device().identity(), _judged(options)]
     for config in configs:
         try:
             func = plain(*args, **kwargs, **config)

@@ -9,6 +9,7 @@ from typing import Any
 from tile_ir import Automatic, Diagnostic, Func, TileError
 from tile_runtime.cli.kernel_argument import (
     add_kernel_arguments,
+    add_target_argument,
     parse_arguments,
     read_kernel,
     tell,
@@ -21,7 +22,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("file", help="a .tir file, `-` for standard input, or script.py:name")
     add_kernel_arguments(parser)
-    parser.add_argument("--target", help="chip to check for (default: as in the script)")
+    add_target_argument(parser)
     parser.set_defaults(run=run)
 
 
@@ -44,12 +45,13 @@ def run(options: argparse.Namespace) -> int:
     try:
         if not found and func.phase < Phase.PLANNED:
             func = lower(func, target, kernel.passes)
-            source = emitted(func, target)  # or an error: there is nothing final to look at
+            # Or an error: there is nothing final to look at.
+            source = emitted(func, target, kernel.generator)
         if not found:
             found = list(check_memory(func, target))
             if func.phase is Phase.SYNCED:
                 found += check_sync(func, target)
-                source = source or emitted(func, target)
+                source = source or emitted(func, target, kernel.generator)
                 if func is not kernel.func:
                     found = tell_ours(found, kernel.func, func, target)
     except TileError as error:

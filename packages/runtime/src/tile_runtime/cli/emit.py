@@ -1,4 +1,4 @@
-"""`tile-ascend emit`: the Ascend C source of a kernel."""
+"""`tile-ascend emit`: the source of a kernel, Ascend C if nothing else is asked for."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tile_ir import TileError
 from tile_runtime.cli.kernel_argument import (
     NamedKernel,
     add_kernel_arguments,
+    add_target_argument,
     parse_arguments,
     read_kernel,
     tell,
@@ -17,13 +18,13 @@ from tile_runtime.cli.kernel_argument import (
 
 
 def add_parser(commands: Any) -> None:
-    parser = commands.add_parser("emit", help="print the Ascend C source of a kernel")
+    parser = commands.add_parser("emit", help="print the emitted source of a kernel")
     parser.add_argument(
         "kernel", help="a .tir file, or script.py:name of a factory, a prim_func or a kernel"
     )
     parser.add_argument("-o", "--output", type=Path, help="write to a file instead")
     add_kernel_arguments(parser)
-    parser.add_argument("--target", help="chip to compile for (default: as in the script)")
+    add_target_argument(parser)
     parser.set_defaults(run=run)
 
 
@@ -43,7 +44,8 @@ def source_of(kernel: NamedKernel) -> str:
     from tile_runtime.build import emitted, lower
 
     try:
-        source = emitted(lower(kernel.func, kernel.target, kernel.passes), kernel.target)
+        lowered = lower(kernel.func, kernel.target, kernel.passes)
+        source = emitted(lowered, kernel.target, kernel.generator)
     except TileError as error:
         tell(kernel)
         raise error.with_sources(kernel.func.sources) from None

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from tile_ir import TARGETS, Func, KernelError, Target, did_you_mean, parse
 from tile_ir.switches import switch
+from tile_runtime.code_generators import GENERATORS, code_generator, named_generator
 
 if TYPE_CHECKING:
+    from tile_ir.code_generator import CodeGenerator
     from tile_passes import PassOptions
     from tile_runtime.jit_compile import CompileOptions
     from tile_runtime.kernel import JITKernel
@@ -30,6 +32,7 @@ class NamedKernel:
 
     func: Func
     target: Target
+    generator: CodeGenerator
     passes: PassOptions
     make: Callable[[], JITKernel]
 
@@ -42,8 +45,12 @@ class NamedKernel:
         return f"{self.func.name} for {self.target.name} with {options}"
 
     def for_target(self, name: str | None) -> NamedKernel:
-        """The kernel for another chip, if one is named."""
-        return self if name is None else replace(self, target=target_named(name))
+        """The kernel for another chip, or by another code generator, if one is named."""
+        if name is None:
+            return self
+        if name in GENERATORS:
+            return replace(self, generator=named_generator(name))
+        return replace(self, target=_chip_named(name, tuple(GENERATORS)))
 
 
 def tell(kernel: NamedKernel, source: str | None = None) -> None:
@@ -52,6 +59,15 @@ def tell(kernel: NamedKernel, source: str | None = None) -> None:
 
     told = kernel.told if source is None else f"{kernel.told}; source {source_hash(source)}"
     print(told, file=sys.stderr)
+
+
+def add_target_argument(parser: argparse.ArgumentParser) -> None:
+    """The option that names a chip or a code generator, for `for_target`."""
+    parser.add_argument(
+        "--target",
+        help="chip to compile for, or the code generator to emit with: "
+        f"{', '.join(GENERATORS)} (default: as in the script)",
+    )
 
 
 def add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
@@ -162,7 +178,11 @@ def _of_result(value: Func | JITKernel, compiled: Sequence[JITKernel]) -> NamedK
 
 def _of_kernel(kernel: JITKernel) -> NamedKernel:
     return NamedKernel(
-        _leaving(kernel.prim_func, kernel.passes), kernel.target, kernel.passes, lambda: kernel
+        _leaving(kernel.prim_func, kernel.passes),
+        kernel.target,
+        kernel.generator,
+        kernel.passes,
+        lambda: kernel,
     )
 
 
@@ -177,12 +197,14 @@ def _of_func(func: Func, options: CompileOptions | None = None) -> NamedKernel:
     from tile_runtime.pass_configs import pass_options
 
     if options is None:
-        target, passes = target_named(switch("soc")), pass_options(None)
+        target, passes = _chip_named(switch("soc")), pass_options(None)
+        generator = code_generator()
     else:
         from tile_runtime.jit_compile import resolve_target
 
         target, passes = resolve_target(options), pass_options(options.pass_configs)
-    return NamedKernel(_leaving(func, passes), target, passes, make)
+        generator = code_generator(options.target, func.loc)
+    return NamedKernel(_leaving(func, passes), target, generator, passes, make)
 
 
 def _leaving(func: Func, passes: PassOptions) -> Func:
@@ -214,12 +236,14 @@ def _check_arguments(factory: Callable[..., Any], name: str, given: Mapping[str,
         )
 
 
-def target_named(name: str) -> Target:
-    """A chip by name, for `--target`. Raises KernelError for an unknown one."""
+def _chip_named(name: str, others: Sequence[str] = ()) -> Target:
+    """A chip by name. Raises KernelError for an unknown one; it tells of the `others`, code
+    generators, that could have been named in its place."""
     if name not in TARGETS:
         raise KernelError(
             "soc",
-            f"no chip is called {name!r}",
-            hint=did_you_mean(name, TARGETS) or f"one of {', '.join(TARGETS)}",
+            f"no chip {'or code generator ' if others else ''}is called {name!r}",
+            hint=did_you_mean(name, (*TARGETS, *others))
+            or f"one of {', '.join((*TARGETS, *others))}",
         )
     return TARGETS[name]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tile_ir import TileError
 from tile_runtime.cli.kernel_argument import (
     add_kernel_arguments,
+    add_target_argument,
     parse_arguments,
     read_kernel,
     tell,
@@ -44,7 +45,7 @@ def add_parser(commands: Any) -> None:
         metavar="FILE.svg",
         help="draw the hazards, and what insert_sync inserts for them",
     )
-    parser.add_argument("--target", help="chip to compile for (default: as in the script)")
+    add_target_argument(parser)
     parser.set_defaults(run=run)
 
 
@@ -67,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
                 func = lower(func, target, kernel.passes)
             else:
                 func = apply_passes(func, names, target)
-            source = emitted(func, target) if func.phase is Phase.SYNCED else None
+            source = emitted(func, target, kernel.generator) if func.phase is Phase.SYNCED else None
             text = print_func(func)
     except TileError as error:
         raise error.with_sources(func.sources) from None

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import tile_codegen_ascendc
 from tile_ir import BuildError, Loc
 from tile_ir.switches import switch
 from tile_runtime.build_simulator import include_directory
 from tile_runtime.cache import META, KernelCache, get_cache_dir
+from tile_runtime.code_generators import named_generator
 from tile_runtime.compile_host import FLAGS, find_compiler, run_compiler
 from tile_runtime.fingerprint import compiler_identity, cpu_features, sources_digest
 from tile_runtime.source_kernel.host_stub import STUB_NAME
@@ -101,7 +101,7 @@ def _compile(folder: Path, unit: str, name: str, options: CompileOptions, text: 
         *(f"-D{d}" for d in (*PREDEFINED, *options.defines)),
         f"-iquote{options.folder}",
         *(f"-I{p}" for p in options.includes),
-        f"-I{include_directory()}", f"-I{tile_codegen_ascendc.DEVICE_HEADER_DIR}",
+        f"-I{include_directory()}", f"-I{_emitted_headers()}",
         f"-idirafter{_HOST_HEADERS}",
         "-MMD", "-MF", str(folder / "kernel.d"),
         str(source), "-o", str(library),
@@ -113,6 +113,11 @@ def _compile(folder: Path, unit: str, name: str, options: CompileOptions, text: 
             raise
         raise _told_at_source(error, name, text) from None
     return library
+
+
+def _emitted_headers() -> Path:
+    """What Ascend C includes that we have emitted: it is compiled here like any other."""
+    return named_generator("ascendc").headers
 
 
 def _told_at_source(error: BuildError, name: str, text: str) -> BuildError:
@@ -140,7 +145,7 @@ def _told_at_source(error: BuildError, name: str, text: str) -> BuildError:
 def _user_headers(dependencies: Path, folder: Path) -> Mapping[str, str]:
     """Files the source includes, with hashes of their text; ours are part of the key already."""
     words = re.split(r"(?<!\\)\s+", dependencies.read_text().replace("\\\n", " "))
-    ours = [include_directory(), Path(tile_codegen_ascendc.DEVICE_HEADER_DIR), folder]
+    ours = [include_directory(), _emitted_headers(), folder]
     found: dict[str, str] = {}
     for word in words[1:]:
         path = Path(word.replace("\\ ", " "))

@@ -1,4 +1,4 @@
-"""The NPU back end without an NPU: a fake bisheng and a fake torch.npu."""
+"""The NPU without an NPU: a fake bisheng and a fake torch.npu."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import torch
 
 from hand_written import entry_for, func_of
 from tile_ir import DEFAULT_TARGET, BuildError
-from tile_runtime.backend import KernelFiles
 from tile_runtime.bind_arguments import ArgumentBinder
-from tile_runtime.npu_backend import NpuBackend
+from tile_runtime.device import KernelFiles
+from tile_runtime.npu_device import NpuDevice
 from tile_runtime.signature import signature_of
 
 TEXT = """file 0 "k.py"
@@ -59,16 +59,16 @@ def test_compile_load_and_launch(
     bisheng: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     func = func_of(TEXT)
-    files = KernelFiles(tmp_path)
+    files = KernelFiles(tmp_path, ".cpp")
     files.source.write_text(KERNEL)
     files.entry.write_text(entry_for(func))
-    backend = NpuBackend()
-    assert "bisheng" in backend.identity() and "--npu-arch=dav-2201" in backend.identity()
-    backend.compile((files.source, files.entry), files.library)
+    device = NpuDevice()
+    assert "bisheng" in device.identity() and "--npu-arch=dav-2201" in device.identity()
+    device.compile((files.source, files.entry), files.library, tmp_path)
     assert bisheng.read_text().startswith("--npu-arch=dav-2201 -O2 -fwrapv -std=c++17 -xasc ")
 
     signature = signature_of(func, 4)
-    launch = backend.load(files, signature, func, DEFAULT_TARGET)
+    launch = device.load(files, signature, func, DEFAULT_TARGET)
     bind = ArgumentBinder(signature, (), (), "cpu", func).bind
     stream = SimpleNamespace(npu_stream=77)
     monkeypatch.setattr(
@@ -83,10 +83,10 @@ def test_compile_load_and_launch(
 
 def test_a_library_that_can_not_be_loaded(bisheng: Path, tmp_path: Path) -> None:
     func = func_of(TEXT)
-    files = KernelFiles(tmp_path)
+    files = KernelFiles(tmp_path, ".cpp")
     files.library.write_bytes(b"nothing")
     with pytest.raises(BuildError, match=r"kernel\.so can not be loaded"):
-        NpuBackend().load(files, signature_of(func, 4), func, DEFAULT_TARGET)
+        NpuDevice().load(files, signature_of(func, 4), func, DEFAULT_TARGET)
 
 
 def test_without_cann(bisheng: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -94,4 +94,4 @@ def test_without_cann(bisheng: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.delenv("ASCEND_HOME_PATH")
     monkeypatch.delenv("ASCEND_HOME", raising=False)
     with pytest.raises(BuildError, match="ASCEND_HOME_PATH is not set"):
-        NpuBackend().compile((tmp_path / "k.cpp",), tmp_path / "k.so")
+        NpuDevice().compile((tmp_path / "k.cpp",), tmp_path / "k.so", tmp_path)

@@ -1,4 +1,4 @@
-"""Where kernels run: the interface of a back end, and the choice between simulator and NPU."""
+"""Where kernels run: what a device is, and the choice between simulator and NPU."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class KernelFiles:
-    """Files of a compiled kernel, all in one folder."""
+    """Files of a compiled kernel, all in one folder; `suffix` is that of its sources."""
 
     folder: Path
+    suffix: str
 
     @property
     def source(self) -> Path:
-        return self.folder / "kernel.cpp"
+        return self.folder / f"kernel{self.suffix}"
 
     @property
     def entry(self) -> Path:
-        return self.folder / "entry.cpp"
+        return self.folder / f"entry{self.suffix}"
 
     @property
     def library(self) -> Path:
@@ -46,8 +47,8 @@ class Launch(Protocol):
     def __call__(self, call: Bound, stream: Any) -> None: ...
 
 
-class Backend(Protocol):
-    """Compiles and loads kernels for one kind of device. `device_type` is torch's word for it."""
+class Device(Protocol):
+    """Compiles, loads and runs kernels. `device_type` is torch's word for it."""
 
     name: str
     device_type: str
@@ -59,24 +60,25 @@ class Backend(Protocol):
         """Make what all kernels need, once for this machine; it may take a while, and says so.
         BuildError if it can not be made."""
 
-    def compile(self, sources: Sequence[Path], output: Path) -> None:
-        """Make a shared object. BuildError if the compiler is missing or fails."""
+    def compile(self, sources: Sequence[Path], output: Path, headers: Path) -> None:
+        """Make a shared object of sources that include from `headers`. BuildError if the compiler
+        is missing or fails."""
 
     def load(self, files: KernelFiles, signature: Signature, func: Func, target: Target) -> Launch:
         """Load a shared object. BuildError if it can not be loaded."""
 
 
-def current_backend(compile_flags: Sequence[str] = (), simulate: bool = False) -> Backend:
-    """The back end the switch `backend` chooses, where the caller does not ask to `simulate`;
+def current_device(compile_flags: Sequence[str] = (), simulate: bool = False) -> Device:
+    """The device the switch `backend` chooses, where the caller does not ask to `simulate`;
     `auto` is the NPU if there is one. The flags are for the compiler of an NPU.
 
     Raises BuildError when an NPU is asked for and there is none.
     """
     wanted = "simulator" if simulate else switch("backend")
     if wanted == "simulator" or (wanted == "auto" and not npu_available()):
-        from tile_runtime.simulator_backend import SimulatorBackend
+        from tile_runtime.simulator_device import SimulatorDevice
 
-        return SimulatorBackend()
+        return SimulatorDevice()
     problem = npu_problem()
     if problem is not None:
         raise BuildError(
@@ -84,9 +86,9 @@ def current_backend(compile_flags: Sequence[str] = (), simulate: bool = False) -
             f"the switch backend asks for an npu, but {problem}",
             hint="unset TILE_BACKEND or set it to simulator",
         )
-    from tile_runtime.npu_backend import NpuBackend
+    from tile_runtime.npu_device import NpuDevice
 
-    return NpuBackend(tuple(compile_flags))
+    return NpuDevice(tuple(compile_flags))
 
 
 def npu_available() -> bool:

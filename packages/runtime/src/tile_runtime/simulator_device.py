@@ -10,15 +10,14 @@ from typing import Any
 
 import torch
 
-import tile_codegen_ascendc
 from tile_ir import Buffer, BuildError, Func, KernelError, Target
 from tile_ir.diagnostics import warn
 from tile_ir.switches import switch
 from tile_ir.timing import timing_of
-from tile_runtime.backend import KernelFiles, Launch
 from tile_runtime.bind_arguments import Bound
 from tile_runtime.build_simulator import include_directory
 from tile_runtime.compile_host import FLAGS, find_compiler, host_command, run_compiler
+from tile_runtime.device import KernelFiles, Launch
 from tile_runtime.fingerprint import compiler_identity
 from tile_runtime.native import launcher
 from tile_runtime.output_gaps import gap_hint, gap_text, read_hint
@@ -53,7 +52,7 @@ def _fault(error: Any) -> Fault:
     )  # fmt: skip
 
 
-class SimulatorBackend:
+class SimulatorDevice:
     """The simulator in this process."""
 
     name = "simulator"
@@ -66,8 +65,8 @@ class SimulatorBackend:
     def prepare(self) -> None:
         launcher()
 
-    def compile(self, sources: Sequence[Path], output: Path) -> None:
-        includes = [include_directory(), Path(tile_codegen_ascendc.DEVICE_HEADER_DIR)]
+    def compile(self, sources: Sequence[Path], output: Path, headers: Path) -> None:
+        includes = [include_directory(), headers]
         run_compiler(host_command(find_compiler(), sources, output, includes), sources[0].name)
 
     def load(self, files: KernelFiles, signature: Signature, func: Func, target: Target) -> Launch:

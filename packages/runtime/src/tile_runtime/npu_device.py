@@ -10,18 +10,17 @@ from typing import Any
 
 import torch
 
-import tile_codegen_ascendc
 from tile_ir import BuildError, Func, Target
-from tile_runtime.backend import KernelFiles, Launch
 from tile_runtime.bind_arguments import Bound
 from tile_runtime.compile_device import FLAGS, cann_home, device_command, find_device_compiler
 from tile_runtime.compile_host import run_compiler
+from tile_runtime.device import KernelFiles, Launch
 from tile_runtime.fingerprint import compiler_identity
 from tile_runtime.signature import Signature, TensorParam
 
 
 @dataclass
-class NpuBackend:
+class NpuDevice:
     """The NPU `torch.npu` is set to; `flags` follow those every kernel is compiled with, so that
     of two that contradict each other theirs holds."""
 
@@ -35,10 +34,9 @@ class NpuBackend:
     def prepare(self) -> None:
         """CANN has everything."""
 
-    def compile(self, sources: Sequence[Path], output: Path) -> None:
-        includes = [Path(tile_codegen_ascendc.DEVICE_HEADER_DIR)]
+    def compile(self, sources: Sequence[Path], output: Path, headers: Path) -> None:
         command = device_command(
-            find_device_compiler(), sources, output, includes, cann_home(), self.flags
+            find_device_compiler(), sources, output, [headers], cann_home(), self.flags
         )
         run_compiler(command, sources[0].name)
 

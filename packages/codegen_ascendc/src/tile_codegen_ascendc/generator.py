@@ -1,0 +1,28 @@
+"""Ascend C as one of the languages a kernel can be emitted in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tile_codegen_ascendc.emit import DEVICE_HEADER_DIR, emit, entry_source
+from tile_ir import Func, Target
+from tile_ir.code_generator import CodeGenerator
+
+
+@dataclass(frozen=True, slots=True)
+class AscendC:
+    """The vendor's C++ for kernels."""
+
+    language: str = "Ascend C"
+    suffix: str = ".cpp"
+    headers: Path = DEVICE_HEADER_DIR
+
+    def emit(self, func: Func, target: Target) -> str:
+        return emit(func, target)
+
+    def entry(self, func: Func) -> str:
+        return entry_source(func)
+
+
+CODE_GENERATOR: CodeGenerator = AscendC()

@@ -1,0 +1,36 @@
+"""What a code generator is: the one seam between a kernel that went through all passes and the text
+that a device's compiler reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from tile_ir.nodes import Func
+from tile_ir.target import Target
+
+
+class CodeGenerator(Protocol):
+    """Sources in one language. A package that has one keeps it as its `CODE_GENERATOR`."""
+
+    @property
+    def language(self) -> str:
+        """What messages call the language, such as "Ascend C"."""
+
+    @property
+    def suffix(self) -> str:
+        """The end of its files' names, with the dot."""
+
+    @property
+    def headers(self) -> Path:
+        """The folder of what emitted sources include besides the vendor's own headers."""
+
+    def emit(self, func: Func, target: Target) -> str:
+        """The source of a kernel, with the host function that launches it.
+
+        Raises IRError unless the function is SYNCED, KernelError for what the language cannot say.
+        """
+
+    def entry(self, func: Func) -> str:
+        """A second source in the same language, for the same library: the function `tile_entry` by
+        which a host process starts the kernel with an array of argument addresses."""
