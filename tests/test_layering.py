@@ -1,4 +1,5 @@
-"""Who may import whom (design, section 2), names and sizes of files, and other rules of the house.
+"""Who may import whom (design, section 2) and declares it, names and sizes of files, and other
+rules of the house.
 
 A rule is changed here, in a commit of its own, with the reason.
 """
@@ -6,12 +7,21 @@ A rule is changed here, in a commit of its own, with the reason.
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tile_runtime.code_generators import GENERATORS
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # pytest brings it
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ROOT / "packages"
@@ -57,10 +67,10 @@ def place(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def imported(tree: ast.Module) -> Iterator[tuple[str, int]]:
+def imported(tree: ast.Module, checked: bool = False) -> Iterator[tuple[str, int]]:
     """Top-level names of every import, wherever it stands, with its line; the names handed to
-    `import_module` too, and not what is imported for type checkers only."""
-    for_types = {
+    `import_module` too, and what is imported for type checkers only if that is `checked`."""
+    for_types = set() if checked else {
         id(inner)
         for node in ast.walk(tree)
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
@@ -85,19 +95,66 @@ def test_there_are_packages_to_look_at() -> None:
     assert {package_of(p) for p in modules()} == set(MAY_IMPORT)
 
 
-@pytest.mark.parametrize("package", MAY_IMPORT)
-def test_package_imports_only_what_it_may(package: str) -> None:
-    allowed = MAY_IMPORT[package] | {package} | set(sys.stdlib_module_names)
+def imports_of(package: str) -> dict[str, str]:
+    """What a package imports besides itself and the standard library, each with one place."""
+    own = {package, *sys.stdlib_module_names}
     # T.jit and friends are the runtime's, loaded when a script first uses one (design, 2).
     lazily = {("tile_frontend", "__init__.py", "tile_runtime")}
-    wrong = [
-        f"{place(path)}:{line} imports {name or 'a relative module'}"
+    return {
+        name: f"{place(path)}:{line} imports {name or 'a relative module'}"
         for path in modules()
         if package_of(path) == package
         for name, line in imported(ast.parse(path.read_text()))
-        if name not in allowed and (package, path.name, name) not in lazily
-    ]
+        if name not in own and (package, path.name, name) not in lazily
+    }
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_package_imports_only_what_it_may(package: str) -> None:
+    found = imports_of(package)
+    wrong = [found[name] for name in found if name not in MAY_IMPORT[package]]
     assert not wrong, "\n".join(wrong)
+
+
+def project_of(package: str) -> dict[str, Any]:
+    file = PACKAGES / package.removeprefix("tile_") / "pyproject.toml"
+    project: dict[str, Any] = tomllib.loads(file.read_text())["project"]
+    return project
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_dependencies_are_declared_where_they_are_used(package: str) -> None:
+    """No more and no fewer, so that each package can be installed by itself; what serves with a
+    device only may be an extra. Ours are of one version."""
+    project = project_of(package)
+    extras = project.get("optional-dependencies", {}).values()
+    declared = {
+        re.split(r"[^\w.-]", requirement)[0].replace("-", "_").lower(): requirement
+        for requirement in (*project["dependencies"], *(r for extra in extras for r in extra))
+    }
+    found = imports_of(package)
+    # Imported by the name that the registry has for it.
+    registered = set(GENERATORS.values()) if package == "tile_runtime" else set()
+    missing = [found[name] for name in found if name not in declared]
+    assert not missing, "\n".join(missing)
+    # numpy is loaded by name when the IR first needs it; for type checkers it is imported.
+    trees = [ast.parse(path.read_text()) for path in modules() if package_of(path) == package]
+    used = {name for tree in trees for name, _ in imported(tree, checked=True)} | registered
+    unused = declared.keys() - used
+    assert not unused, f"{package} declares what it does not import: {unused}"
+    for name in declared.keys() & MAY_IMPORT.keys():
+        wanted = f"{name.replace('_', '-')}=={project_of(name)['version']}"
+        assert declared[name] == wanted, f"{package} declares {declared[name]}"
+
+
+def test_what_builds_a_wheel_needs_the_standard_library_only() -> None:
+    """`setup.py` loads these two by themselves, before anything is installed."""
+    folder = PACKAGES / "runtime/src/tile_runtime"
+    source = f"import sys; sys.path.insert(0, {str(folder)!r}); import build_simulator, fingerprint"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", source], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_registry_alone_names_code_generators() -> None:

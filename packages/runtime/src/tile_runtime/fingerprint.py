@@ -10,19 +10,19 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from tile_runtime.code_generators import GENERATORS
-
-# Packages whose sources decide what is emitted and how it runs. The frontend is not among them:
-# what it makes is the IR, which is part of the key itself.
-PACKAGES = ("tile_ir", "tile_passes", *GENERATORS.values(), "tile_runtime")
 _SUFFIXES = (".py", ".h", ".cpp", ".jinja", ".lark")
 
 
 @lru_cache(maxsize=1)
 def sources_digest() -> str:
-    """Hash of all source files of the packages, by content; computed once per process."""
+    """Hash of all source files, by content, of the packages that decide what is emitted and how it
+    runs; computed once per process. The frontend is not among them: what it makes is the IR, which
+    is part of the key itself."""
+    # Not above: this file is loaded by itself where a wheel is built.
+    from tile_runtime.code_generators import GENERATORS
+
     digest = hashlib.sha256()
-    for package in PACKAGES:
+    for package in ("tile_ir", "tile_passes", *GENERATORS.values(), "tile_runtime"):
         for path in _files(package):
             digest.update(path.encode())
             with open(path, "rb") as file:
