@@ -87,7 +87,7 @@ def only_a_device_can_tell() -> bool:
 
 CLAIMS: tuple[tuple[str, str, Callable[[], bool]], ...] = (
     ("README.md", "Overlap of `T.Pipelined` iterations.", iterations_do_not_overlap),
-    ("README.md", "The back end for a real NPU has not run on a device.", only_a_device_can_tell),
+    ("README.md", "What compiles and launches for a real NPU has not run on one.", only_a_device_can_tell),
     (
         "docs/coming_from_tilelang.md",
         "* Overlap: `T.Pipelined` runs one iteration after the other.",

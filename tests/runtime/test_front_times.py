@@ -8,6 +8,7 @@ from pathlib import Path
 import tile_frontend as T
 from tile_ir import DEFAULT_TARGET, Automatic
 from tile_passes import PassOptions
+from tile_runtime.code_generators import code_generator
 from tile_runtime.front_times import append_front_times
 
 
@@ -38,8 +39,9 @@ def test_barriers_in_loops_are_counted_but_the_authors(tmp_path: Path) -> None:
     file = tmp_path / "timings"
     for automatic in ((), (Automatic.SYNC,)):
         append_front_times(
-            file, stops_all_pipes, DEFAULT_TARGET, PassOptions(automatic=automatic), None
-        )
+            file, stops_all_pipes, DEFAULT_TARGET, PassOptions(automatic=automatic),
+            code_generator(), None,
+        )  # fmt: skip
     by_hand, inserted = map(json.loads, file.read_text().splitlines())
     assert by_hand.keys() == {"kernel", "trace", "lower", "emit", "full_barriers"}
     assert (by_hand["full_barriers"], inserted["full_barriers"]) == (0, 1)

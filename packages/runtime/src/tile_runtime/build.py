@@ -246,9 +246,8 @@ class _Steps:
         files.entry.write_text(job.generator.entry(lowered))
         files.lowered.write_text(print_func(lowered))
         emit = clock.lap()
-        job.device.compile(
-            (files.source, files.entry), files.library, job.generator.headers
-        )
+        sources = (files.source, files.entry)
+        job.device.compile(sources, files.library, job.generator.headers)
         self.timings = Timings(lower=lowering, emit=emit, compile=clock.lap())
         meta = {
             "schema": SCHEMA,

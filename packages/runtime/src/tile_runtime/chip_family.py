@@ -7,6 +7,7 @@ from typing import Any
 
 from tile_ir import TARGETS
 from tile_ir.switches import switch
+from tile_runtime.code_generators import usual_target
 
 # The beginning of a device name, and its family; the first that fits counts.
 _FAMILIES = (
@@ -29,8 +30,8 @@ def determine_platform(platform: str = "auto") -> str:
 
 
 def determine_target(target: str = "auto", return_object: bool = False) -> str:
-    """The target a script means: what it says, else the one whose source this compiler emits."""
-    return "ascendc" if target == "auto" else target
+    """The target a script means: what it says, else the one whose source is emitted for "auto"."""
+    return usual_target() if target == "auto" else target
 
 
 def device_name() -> str | None:

@@ -17,6 +17,11 @@ GENERATORS = {
 STOOD_IN_FOR = ("pto",)
 
 
+def usual_target() -> str:
+    """What "auto" means."""
+    return next(iter(GENERATORS))
+
+
 def code_generator(target: str = "auto", loc: Loc | None = None) -> CodeGenerator:
     """The code generator for the target of a kernel at `loc`.
 
@@ -24,7 +29,7 @@ def code_generator(target: str = "auto", loc: Loc | None = None) -> CodeGenerato
     and a warning that says so.
     """
     if target == "auto":
-        return named_generator(next(iter(GENERATORS)))
+        return named_generator(usual_target())
     if target in list(GENERATORS):
         return named_generator(target)
     usual = code_generator()
