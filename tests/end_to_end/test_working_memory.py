@@ -266,3 +266,70 @@ def test_what_is_no_working_memory(call: Any, slug: str) -> None:
     with pytest.raises(KernelError) as caught:
         T.prim_func(k)
     assert caught.value.slug == slug
+
+
+def by_hand(rows: int, memory: int, then: Callable[..., Any] = lambda y, x, tmp: None) -> Any:
+    """A kernel that orders its core itself and uses `tmp` for more than working memory. Beside x, y
+    and `tmp` there is no room for what a sigmoid of all rows works in."""
+
+    @T.prim_func
+    def k(X: T.Tensor((rows, 128), "float32"), Y: T.Tensor((rows, 128), "float32")):
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            x = T.alloc_ub((rows, 128), "float32")
+            y = T.alloc_ub((rows, 128), "float32")
+            tmp = T.alloc_ub((memory,), "float32")
+            with T.Scope("V"):
+                if vid == 0:
+                    T.tile.fill(tmp, 2.0)
+                    T.copy(X, x)
+                    T.set_flag("mte2", "v", 0)
+                    T.wait_flag("mte2", "v", 0)
+                    T.pipe_barrier("v")
+                    T.tile.mul(x[0, :], x[0, :], tmp[0:128])
+                    T.pipe_barrier("v")
+                    T.tile.sigmoid(y, x, tmp)
+                    then(y, x, tmp)
+                    T.set_flag("v", "mte3", 0)
+                    T.wait_flag("v", "mte3", 0)
+                    T.copy(y, Y)
+
+    return k
+
+
+BY_HAND = {
+    "order and addresses": {},
+    "order": {PassConfigKey.TL_ASCEND_MEMORY_PLANNING: True},
+    "addresses": AUTOMATIC,
+}
+
+
+@pytest.mark.parametrize("left", BY_HAND)
+def test_kernels_that_keep_order_or_memory_work_in_their_own(left: str) -> None:
+    x = torch.randn(80, 128)
+    kernel = by_hand(80, 2 * 80 * 128)
+    with pytest.warns(KernelWarning, match="`tmp` is working memory"):
+        got = compile(kernel, out_idx=[-1], pass_configs=BY_HAND[left])(x)
+    x[0] *= 2
+    np.testing.assert_allclose(got.numpy(), torch.sigmoid(x).numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_the_author_orders_what_is_worked_in() -> None:
+    """The second product reads what the sigmoid left behind, without waiting for it."""
+
+    def product(y: Any, x: Any, tmp: Any) -> None:
+        T.tile.fill(tmp[0:128], 1.0)
+        T.tile.mul(y[0, :], x[0, :], tmp[0:128])
+
+    kernel = by_hand(16, 2 * 16 * 128, product)
+    with pytest.warns(KernelWarning), pytest.raises(Exception, match="tmp"):
+        compile(kernel, out_idx=[-1])(torch.randn(16, 128))
+
+
+@pytest.mark.parametrize("rows", [1, 3, 16])
+def test_too_little_is_told_and_not_used(rows: int) -> None:
+    x = torch.randn(rows, 128)
+    kernel = by_hand(rows, 128)
+    with pytest.warns(KernelWarning, match="does not work in `tmp`, which has 512 bytes, and"):
+        got = compile(kernel, out_idx=[-1])(x)
+    x[0] *= 2
+    np.testing.assert_allclose(got.numpy(), torch.sigmoid(x).numpy(), rtol=1e-5, atol=1e-6)

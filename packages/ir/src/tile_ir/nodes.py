@@ -124,6 +124,19 @@ class Op:
     def attr(self, name: str) -> Any:
         return self.attrs[self.opdef.attr_index(name)]
 
+    @property
+    def scratch(self) -> Region | None:
+        """The working memory it has been given: what that held before does not matter."""
+        place = self.opdef.scratch_index
+        given = None if place is None else self.operands[place]
+        return given if isinstance(given, Region) else None
+
+    def with_scratch(self, memory: Region | None) -> Op:
+        """The operation with this working memory; its record has an operand for it."""
+        place = self.opdef.scratch_index
+        assert place is not None, f"{self.opdef.name} uses no working memory"
+        return replace(self, operands=(*self.operands[:place], memory, *self.operands[place + 1 :]))
+
 
 class LoopKind(Enum):
     SERIAL = "serial"

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tile_ir import Automatic, Func, IRError, Target, did_you_mean
 from tile_passes.accept_manual_sync import accept_manual_sync
+from tile_passes.adopt_scratch import adopt_scratch
 from tile_passes.assign_cores import assign_cores
 from tile_passes.check_written import check_written
 from tile_passes.driver import PassOptions, PassResult, run_passes
@@ -27,6 +28,7 @@ from tile_passes.vectorize_parallel import vectorize_parallel
 
 PIPELINE: tuple[Pass, ...] = (
     infer_memory,
+    adopt_scratch,
     check_written,
     split_vector_lanes,
     plan_workspace,

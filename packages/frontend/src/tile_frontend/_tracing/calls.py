@@ -23,7 +23,7 @@ from tile_frontend._tracing.values import (
     python_number,
     scalar_expr,
 )
-from tile_frontend._tracing.working_memory import without_working_memory
+from tile_frontend._tracing.working_memory import without_working_memory, working_in
 from tile_ir import Op, OpDef, Region, Slice, check_op, did_you_mean
 from tile_ir.expr import Const, Expr, Load
 from tile_ir.nodes import AttrValue, Operand
@@ -70,7 +70,7 @@ class OpFunction:
             self.opdef, self.__name__, self.buffers, args, kwargs, self.numbers
         )
         with call.placing_faults(self.parameters):
-            return self.build(bind(self, call.args, call.kwargs))
+            return working_in(self.build(bind(self, call.args, call.kwargs)), call.memory)
 
     def build(self, given: dict[str, Any]) -> Pending:
         """The operation of these arguments by name."""

@@ -18,7 +18,11 @@ from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.first_elements import first_elements
 from tile_frontend._tracing.trace import current, traced_number
 from tile_frontend._tracing.values import Pending, describe
-from tile_frontend._tracing.working_memory import lend_working_memory, without_working_memory
+from tile_frontend._tracing.working_memory import (
+    lend_working_memory,
+    without_working_memory,
+    working_in,
+)
 from tile_ir import OPS, Region, Slice
 from tile_ir.expr import Const
 from tile_ir.geometry import is_contiguous
@@ -50,10 +54,10 @@ def _labelled(dst: Any, src: Any, indices: Any, tmp_buffer: Any, repeat_time: An
             f"sort: repeat_time is {describe(repeat_time)}, expected the number of groups of 32",
             argument=len(_WITH_INDICES) - 1,
         )
-    lend_working_memory("tile.sort", tmp_buffer)
+    memory = lend_working_memory("tile.sort", tmp_buffer)
     sides = (_run(region_of(value), 32 * groups) for value in (src, indices))
     given = {"dst": dst, **dict(zip(("src", "index"), sides, strict=True))}
-    return build_op(OPS["sort_labelled"], given, "tile.sort")
+    return working_in(build_op(OPS["sort_labelled"], given, "tile.sort"), memory)
 
 
 class TopFunction(OpFunction):
@@ -71,7 +75,7 @@ class TopFunction(OpFunction):
             with call.placing_faults(("dst", "src", "block_size")):
                 merged = _merged(dst, src, traced_number(size))
                 if merged is not None:
-                    return merged
+                    return working_in(merged, call.memory)
         return super().__call__(*args, **kwargs)
 
 

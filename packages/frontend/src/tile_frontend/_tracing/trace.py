@@ -5,7 +5,7 @@ It knows IR and names but no Python syntax; the evaluator and the `T.` functions
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,7 +36,7 @@ from tile_ir.expansions import Expansion
 from tile_ir.expr import Expr, Load, Var, constant_value, substitute, walk
 from tile_ir.nodes import Body, Buffer, Stmt
 from tile_ir.opdef import TOLD, core_of
-from tile_ir.walk import buffers_of
+from tile_ir.walk import buffers_of, rewrite
 from tile_ir.walk import walk as walk_body
 
 
@@ -216,14 +216,13 @@ class Trace:
         value = stored_value(cell.initial, cell.tile.element)
         self.emit(Store(cell.tile.buffer, (), value, cell.tile.loc))
 
-    def _needed(self, body: Body) -> list[Allocation]:
-        """Allocations without those that are nothing but working memory."""
+    def _idle(self, body: Body) -> set[Buffer]:
+        """Buffers that are nothing but working memory."""
         if not self.lent:
-            return self.allocations
-        used = {b for stmt in walk_body(body) for b in buffers_of(stmt)}
+            return set()
+        used = {b for stmt in walk_body(body) for b in buffers_of(_without_memory(stmt))}
         used |= {a.alias_of.buffer for a in self.allocations if a.alias_of is not None}
-        idle = self.lent - used
-        return [a for a in self.allocations if a.tile.buffer not in idle]
+        return self.lent - used
 
     def finish(self) -> Func:
         """The traced function."""
@@ -233,6 +232,8 @@ class Trace:
                 f"`{self.name}` launches no kernel",
                 "write `with T.Kernel(blocks, is_npu=True) as (cid, vid):` around the body",
             )
+        idle = self._idle(self.body)
+        body = rewrite(self.body, lambda s: _without_memory(s, idle)) if idle else self.body
         allocs = tuple(
             Alloc(
                 a.tile.buffer,
@@ -242,14 +243,25 @@ class Trace:
                 alias_of=None if a.alias_of is None else a.alias_of.buffer,
             )
             # The text names a buffer before what aliases it.
-            for a in sorted(self._needed(self.body), key=lambda a: a.alias_of is not None)
+            for a in sorted(self.allocations, key=lambda a: a.alias_of is not None)
+            if a.tile.buffer not in idle
         )
         h = self.header
-        launch = Launch(h.blocks, h.block, h.lane, h.threads, allocs, self.body, h.loc)
+        launch = Launch(h.blocks, h.block, h.lane, h.threads, allocs, body, h.loc)
         return Func(
             self.name, self.params, launch, Phase.BUILT, self.loc,
             sources=dict(self.sources), remarks=tuple(self.remarks), expansions=tuple(self.calls),
         )  # fmt: skip
+
+
+def _without_memory(stmt: Stmt, lent: Collection[Buffer] | None = None) -> Stmt:
+    """A statement without working memory that was handed to it: any, or that of some buffers."""
+    if not isinstance(stmt, Op):
+        return stmt
+    memory = stmt.scratch
+    if memory is None or (lent is not None and memory.buffer not in lent):
+        return stmt
+    return stmt.with_scratch(None)
 
 
 def _is_debug(stmt: Stmt) -> bool:

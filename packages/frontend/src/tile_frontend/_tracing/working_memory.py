@@ -2,7 +2,9 @@
 
 Other versions of the language have it as a positional argument behind the buffers of an operation
 (`T.reduce_max(x, out, tmp, dim=-1)`), as `tmp=`, or not at all (language.md, section 22.2). Here
-the compiler finds it, for every operation whose record says that it uses some.
+the compiler finds it, for every operation whose record says that it uses some. What the script
+handed over stays with the operation, for kernels that keep order or memory in their own hands
+(`adopt_scratch`).
 """
 
 from __future__ import annotations
@@ -12,15 +14,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Pending, Tile, View, describe
-from tile_ir import Diagnostic, Memory, OpDef
+from tile_ir import Diagnostic, Memory, Op, OpDef, Region, check_op
 from tile_ir.machine import possible
 
 Function: TypeAlias = Callable[..., Pending]
+Described = TypeVar("Described")
 KEYWORD = "tmp"
 # Earlier versions call it otherwise, each operation in its way.
 KEYWORDS = (KEYWORD, "tmp_buffer", "sharedtmp", "shared_tmp_buffer")
@@ -29,11 +32,12 @@ KEYWORDS = (KEYWORD, "tmp_buffer", "sharedtmp", "shared_tmp_buffer")
 @dataclass(frozen=True, slots=True)
 class Arguments:
     """A call without its working memory. `dropped` is where that stood among the positional
-    arguments, if it did."""
+    arguments, if it did; `memory` is what was handed over."""
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     dropped: int | None = None
+    memory: Region | None = None
 
     @contextmanager
     def placing_faults(self, parameters: Sequence[str]) -> Iterator[None]:
@@ -73,15 +77,29 @@ def without_working_memory(
         return Arguments(tuple(args), kwargs)
     keyword = next((key for key in KEYWORDS if key in kwargs), None)
     if keyword is not None:
-        lend_working_memory(name, kwargs[keyword])
+        memory = lend_working_memory(name, kwargs[keyword])
         rest = {key: value for key, value in kwargs.items() if key != keyword}
-        return Arguments(tuple(args), rest)
+        return Arguments(tuple(args), rest, memory=memory)
     found = [i for i, value in enumerate(args) if i >= buffers and _is_memory(value, i in numbers)]
     if len(found) != 1:
         return Arguments(tuple(args), kwargs)
     place = found[0]
-    lend_working_memory(name, args[place])
-    return Arguments((*args[:place], *args[place + 1 :]), kwargs, place)
+    memory = lend_working_memory(name, args[place])
+    return Arguments((*args[:place], *args[place + 1 :]), kwargs, place, memory)
+
+
+def working_in(call: Described, memory: Region | None) -> Described:
+    """The operation a call described, with the memory that was handed to it: left out where the
+    operation needs none, or where it would work in its own operands."""
+    if memory is None or not isinstance(call, Pending) or not isinstance(call.stmt, Op):
+        return call
+    op = call.stmt
+    if not op.opdef.scratch(op):
+        return call
+    with_memory = op.with_scratch(memory)
+    if check_op(with_memory) is None:
+        call.stmt = with_memory
+    return call
 
 
 def accepting_working_memory(opdef: OpDef, buffers: int) -> Callable[[Function], Function]:
@@ -94,7 +112,7 @@ def accepting_working_memory(opdef: OpDef, buffers: int) -> Callable[[Function],
         def accepting(*args: Any, **kwargs: Any) -> Pending:
             call = without_working_memory(opdef, function.__name__, buffers, args, kwargs)
             with call.placing_faults(parameters):
-                return function(*call.args, **call.kwargs)
+                return working_in(function(*call.args, **call.kwargs), call.memory)
 
         return accepting
 
@@ -110,13 +128,13 @@ def _is_memory(value: Any, number: bool) -> bool:
     return False
 
 
-def lend_working_memory(name: str, value: Any) -> None:
+def lend_working_memory(name: str, value: Any) -> Region | None:
     """Tell once for each buffer that it is not needed; used for nothing else it takes no room."""
     match value:
         case None:
-            return
+            return None
         case Tile(buffer=buffer):
-            pass
+            region = Region.whole(buffer)
         case View(region=region):
             buffer = region.buffer
         case _:
@@ -144,3 +162,4 @@ def lend_working_memory(name: str, value: Any) -> None:
             "warning",
         )
     )
+    return region

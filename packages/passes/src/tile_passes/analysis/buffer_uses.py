@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from tile_ir import Buffer, For, If, Op, Region, Store
 from tile_ir.expr import Const, Expr, Var, constant_value
 from tile_ir.machine import Memory
-from tile_ir.nodes import Body, Operand, Stmt
+from tile_ir.nodes import Body, Stmt
 from tile_ir.opdef import Access, accesses, element_limit
 from tile_ir.walk import bodies, loads
 from tile_passes.analysis.loop_turns import Key, Names
@@ -107,7 +107,7 @@ class Uses:
                     if load.buffer in self.buffers:
                         node.reads.append((self.buffers[load.buffer][0], None))
             if isinstance(stmt, Op):
-                scratch = _scratch(stmt)
+                scratch = stmt.scratch
                 partial = element_limit(stmt) is not None
                 for region, access in accesses(stmt):
                     if region.buffer in self.buffers:
@@ -168,11 +168,6 @@ def _is_constant(op: Op) -> bool:
         elif operand is not None and type(operand) is not Const:
             return False
     return True
-
-
-def _scratch(op: Op) -> Operand:
-    """The operand that is working memory: what it held before does not matter."""
-    return op.operand("scratch") if op.opdef.scratch(op) else None
 
 
 def _piece(region: Region, size: int) -> Bytes | None:

@@ -141,7 +141,7 @@ class SureWrites:
 
     def _op(self, op: Op, names: Names) -> _Effects:
         exposed, written = _NOWHERE, _NOWHERE
-        scratch = op.operand("scratch") if op.opdef.scratch(op) else None
+        scratch = op.scratch
         partial = element_limit(op) is not None or op.opdef.uses is not None
         for region, access in accesses(op):
             if region.buffer not in self.roots:

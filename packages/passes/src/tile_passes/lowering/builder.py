@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tile_ir import OPS, Alloc, Buffer, Func, KernelError, Loc, Memory, Op, Region, Slice, Target
 from tile_ir.bounds import interval, simplify
@@ -124,13 +124,12 @@ class Builder:
     def with_scratch(self, op: Op) -> Op:
         """The operation with a buffer for the scratch its record asks for."""
         needs = op.opdef.scratch(op)
-        if not needs or op.operand("scratch") is not None:
+        if not needs or op.scratch is not None:
             return op
         (need,) = needs
-        region = self.flat_scratch("scratch", need.memory, need.dtype, need.elements, op.loc)
-        index = op.opdef.operand_index("scratch")
-        operands = (*op.operands[:index], region, *op.operands[index + 1 :])
-        return replace(op, operands=operands)
+        return op.with_scratch(
+            self.flat_scratch("scratch", need.memory, need.dtype, need.elements, op.loc)
+        )
 
     def events(self, pair: Pair, count: int, back: Pair | None = None) -> int | None:
         """First of `count` consecutive event ids that no flag of the user's has on this pair (nor

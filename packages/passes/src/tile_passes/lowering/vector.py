@@ -10,7 +10,7 @@ from tile_ir.bounds import simplify
 from tile_ir.expr import Const, Expr, Load, Var, walk
 from tile_ir.geometry import active_dims, is_contiguous, squeezed
 from tile_ir.machine import Memory
-from tile_ir.nodes import Body, LoopKind, Operand
+from tile_ir.nodes import Body, LoopKind
 from tile_ir.walk import Ranges
 from tile_passes.lowering.alignment import check_alignment
 from tile_passes.lowering.builder import Builder
@@ -20,7 +20,7 @@ def lower_vector_op(op: Op, known: Ranges, builder: Builder) -> Body:
     """One vector operation as operations on contiguous, aligned runs of elements."""
     prepared = builder.with_scratch(op)
     before = _scalar_reads(prepared, builder)
-    if prepared is not op and prepared.opdef.scratch(prepared):
+    if prepared.opdef.scratch(prepared):
         # Earlier vector work may still use the same scratch bytes.
         before = (*before, builder.barrier("v", op.loc))
     rows = in_rows(prepared, builder) if op.opdef.elementwise else _whole(prepared, builder)
@@ -48,7 +48,7 @@ def _scalar_reads(op: Op, builder: Builder) -> Body:
 def in_rows(op: Op, builder: Builder) -> Body:
     """An elementwise operation on contiguous operands, inside loops over rows if it needs any."""
     # Scratch is not walked: every row uses all of it, once the row before is done with it.
-    scratch = _scratch_of(op)
+    scratch = op.scratch
     regions = [r for r in builder.regions(op) if r is not scratch]
     if all(is_contiguous(r) for r in regions):
         for r in regions:
@@ -88,11 +88,6 @@ def in_rows(op: Op, builder: Builder) -> Body:
     for var, extent in zip(reversed(variables), reversed(outer), strict=True):
         body = (For(var, Const(0), extent, LoopKind.SERIAL, body, op.loc),)
     return body
-
-
-def _scratch_of(op: Op) -> Operand:
-    index = next((i for i, d in enumerate(op.opdef.operands) if d.name == "scratch"), None)
-    return None if index is None else op.operands[index]
 
 
 def _is_vector(region: Region) -> bool:

@@ -1,0 +1,132 @@
+"""Working memory that a kernel hands to its operations: kept where the kernel counts on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from tile_ir import (
+    Alloc,
+    Automatic,
+    Buffer,
+    Diagnostic,
+    Func,
+    Memory,
+    Op,
+    Phase,
+    Region,
+    Slice,
+    Target,
+)
+from tile_ir.bounds import simplify
+from tile_ir.dtypes import DType
+from tile_ir.expr import Const, constant_value
+from tile_ir.footprint import buffer_bytes
+from tile_ir.geometry import element_count, element_offset, is_contiguous
+from tile_ir.nodes import Stmt
+from tile_ir.opdef import Scratch
+from tile_ir.walk import rewrite, walk_ops
+from tile_passes.lowering.builder import Builder
+from tile_passes.passdef import ir_pass
+
+
+@ir_pass(needs=Phase.TYPED)
+def adopt_scratch(func: Func, target: Target) -> Func:
+    """Let operations work in the memory the kernel handed to them, where it keeps order itself.
+
+    Needs, gives: TYPED. Idea: a kernel that orders its core, or places its buffers, by hand counts
+    on the bytes it hands over, and may have no others; a second name with the element type of the
+    working memory makes them the operation's. Where all of it is left to the compiler, so is
+    working memory. Limits: what is handed over starts at the first byte of its buffer, has room for
+    all the operation needs, and shares none with its operands; else a remark, and the compiler's
+    own. Rows for two vector cores are split by the compiler, and with them what they work in.
+    """
+    if all(op.scratch is None for op in walk_ops(func.launch.body)):
+        return func
+    left = {Automatic.SYNC, Automatic.MEMORY} <= func.automatic or func.launch.threads == 2
+    adoption = None if left else _Adoption(func, target)
+    body = rewrite(func.launch.body, partial(_adopted, adoption=adoption))
+    if adoption is None:
+        return func.with_body(body)
+    allocs = (*func.launch.allocs, *(a for a in adoption.names.values()))
+    remarks = (*func.remarks, *adoption.remarks)
+    return replace(func.with_body(body, allocs=allocs), remarks=remarks)
+
+
+def _adopted(stmt: Stmt, adoption: _Adoption | None) -> Stmt:
+    if not isinstance(stmt, Op) or stmt.scratch is None:
+        return stmt
+    return stmt.with_scratch(None if adoption is None else adoption.memory_of(stmt, stmt.scratch))
+
+
+@dataclass(eq=False)
+class _Adoption:
+    func: Func
+    target: Target
+    names: dict[tuple[Buffer, DType], Alloc] = field(default_factory=dict)
+    remarks: list[Diagnostic] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.builder = Builder.for_func(self.func, self.target)
+        self.allocs = {a.buffer: a for a in self.func.launch.allocs}
+
+    def memory_of(self, op: Op, given: Region) -> Region | None:
+        """The handed memory under the operation's element type, if it can work there."""
+        needs = op.opdef.scratch(op)
+        if not needs:
+            return None
+        (need,) = needs
+        reason = self._against(op, given, need)
+        if reason is not None:
+            self.remarks.append(_not_used(op, given, reason))
+            return None
+        alloc = self._root(given.buffer)
+        buffer = self._named(alloc, need.dtype)
+        return Region(buffer, (Slice(Const(0), Const(need.elements)),))
+
+    def _against(self, op: Op, given: Region, need: Scratch) -> str | None:
+        alloc = self._root(given.buffer)
+        elements = constant_value(simplify(element_count(given)))
+        start = constant_value(simplify(element_offset(given)))
+        bytes_needed = need.elements * need.dtype.size
+        if elements is None or not is_contiguous(given):
+            return "is no run of a known size"
+        if start != 0 or (alloc.address or 0) % self.target.alignment[Memory.UB]:
+            return "starts inside a buffer, or a block"
+        if elements * given.dtype.size < bytes_needed:
+            return f"has {elements * given.dtype.size} bytes, and {bytes_needed} are needed"
+        touched = (self._root(r.buffer) for r in self.builder.regions(op.with_scratch(None)))
+        if any(_share_bytes(alloc, other) for other in touched):
+            return "shares bytes with an operand"
+        return None
+
+    def _root(self, buffer: Buffer) -> Alloc:
+        alloc = self.allocs[buffer]
+        return alloc if alloc.alias_of is None else self.allocs[alloc.alias_of]
+
+    def _named(self, root: Alloc, dtype: DType) -> Buffer:
+        """The buffer under a second name, all of it."""
+        key = (root.buffer, dtype)
+        if key not in self.names:
+            size = Const(buffer_bytes(root) // dtype.size)
+            name = self.builder.fresh(f"{root.buffer.name}_{dtype.name}")
+            second = Buffer(name, Memory.UB, dtype, (size,), root.loc)
+            self.names[key] = Alloc(second, root.loc, alias_of=root.buffer)
+        return self.names[key].buffer
+
+
+def _share_bytes(a: Alloc, b: Alloc) -> bool:
+    if a is b or a.address is None or b.address is None:
+        return a is b
+    return a.address < b.address + buffer_bytes(b) and b.address < a.address + buffer_bytes(a)
+
+
+def _not_used(op: Op, given: Region, reason: str) -> Diagnostic:
+    return Diagnostic(
+        "working-memory",
+        f"{op.opdef.name} does not work in `{given.buffer.name}`, which {reason}: it gets memory "
+        "of the compiler's",
+        op.loc,
+        "leave it out, or hand over a buffer of its own that is large enough",
+        "warning",
+    )
