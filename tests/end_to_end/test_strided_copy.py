@@ -10,6 +10,8 @@ import torch
 
 import tile_frontend as T
 from tile_ir import KernelError
+from tile_ir.diagnostics import KernelWarning
+from tile_ir.switches import override
 from tile_runtime import PassConfigKey, compile
 
 pytestmark = pytest.mark.usefixtures("strict")
@@ -141,3 +143,90 @@ def test_what_is_no_stride(call: Any, slug: str, text: str) -> None:
     with pytest.raises(KernelError) as caught:
         T.prim_func(k)
     assert caught.value.slug == slug and text in caught.value.message
+
+
+def column(rows: int, dtype: str, form: str) -> Any:
+    """Column 5 of X to column 7 of Y, by way of ub."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((rows, 24), dtype), Y: T.Tensor((rows, 40), dtype), n: T.int32):
+        with T.Kernel(1, threads=1) as cid:
+            x = T.alloc_ub((rows,), dtype)
+            m = T.alloc_ub((rows, 32), dtype)
+            T.tile.fill(x, 1)
+            T.tile.fill(m, 1)
+            if form == "vector":
+                T.copy(X[0:rows, 5], x)
+                T.copy(x, Y[0:rows, 7])
+            elif form == "slice of one":
+                T.copy(X[0:rows, 5:6], x)
+                T.copy(x, Y[0:rows, 7:8])
+            elif form == "run time":
+                T.copy(X[0:n, 5], x[0:n])
+                T.copy(x[0:n], Y[0:n, 7])
+            elif form == "column":
+                T.copy(X[0:rows, 5], m[:, 3])
+                T.copy(m[:, 3], Y[0:rows, 7])
+            elif form == "first column":
+                T.copy(X[0:rows, 5], m[:, 0])
+                T.copy(m[:, 0], Y[0:rows, 7])
+
+    return kernel
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
+@pytest.mark.parametrize("rows", [2, 3, 16, 33])
+@pytest.mark.parametrize("form", ["vector", "slice of one", "run time", "column", "first column"])
+@pytest.mark.filterwarnings("ignore::tile_ir.diagnostics.KernelWarning")
+def test_a_column_through_a_packed_vector(form: str, rows: int, dtype: str) -> None:
+    kernel = compile(column(rows, dtype, form), pass_configs=AUTOMATIC)
+    x = torch.arange(rows * 24).remainder(113).reshape(rows, 24).to(getattr(torch, dtype))
+    for n in (rows, 0, 1, rows - 1) if form == "run time" else (rows,):
+        y = torch.zeros((rows, 40), dtype=x.dtype)
+        kernel(x, y, n)
+        want = torch.zeros_like(y)
+        want[:n, 7] = x[:n, 5]
+        np.testing.assert_array_equal(y, want)
+
+
+@pytest.mark.filterwarnings("ignore::tile_ir.diagnostics.KernelWarning")
+def test_a_column_that_hangs_over_the_edge_is_padded() -> None:
+    @T.prim_func
+    def kernel(X: T.Tensor((20, 24), "float32"), Y: T.Tensor((32,), "float32")):
+        with T.Kernel(1, threads=1) as cid:
+            x = T.alloc_ub((32,), "float32")
+            T.copy(X[4:36, 5], x, pad_value=3.0)
+            T.copy(x, Y)
+
+    x, y = torch.randn(20, 24), torch.zeros(32)
+    compile(kernel, pass_configs=AUTOMATIC)(x, y)
+    np.testing.assert_array_equal(y, torch.cat((x[4:, 5], torch.full((16,), 3.0))))
+
+
+@pytest.mark.filterwarnings("ignore::tile_ir.diagnostics.KernelWarning")
+def test_a_vector_is_added_to_a_column() -> None:
+    @T.prim_func
+    def kernel(X: T.Tensor((12,), "float32"), Y: T.Tensor((12, 40), "float32")):
+        with T.Kernel(1, threads=1) as cid:
+            x = T.alloc_ub((12,), "float32")
+            T.copy(X, x)
+            T.tile.atomic_add(Y[0:12, 7], x)
+
+    x, y = torch.randn(12), torch.ones(12, 40)
+    want = y.clone()
+    want[:, 7] += x
+    compile(kernel, pass_configs=AUTOMATIC)(x, y)
+    np.testing.assert_array_equal(y, want)
+
+
+def test_a_column_says_that_it_is_slow_and_what_is_not() -> None:
+    with pytest.warns(KernelWarning, match="`x` move one by one") as told:
+        compile(column(16, "float32", "vector"), pass_configs=AUTOMATIC)
+    assert {str(w.message).split("[")[-1] for w in told} == {"scalar-loop]"}
+
+
+def test_a_long_column_says_what_takes_it() -> None:
+    with pytest.raises(KernelError, match="4 bytes apart") as caught:
+        compile(column(2056, "float32", "vector"), pass_configs=AUTOMATIC)
+    assert caught.value.slug == "row-alignment"
+    assert "put T.alloc_ub((rows, 8), dtype)[:, 0] in the place of `x`" in str(caught.value)

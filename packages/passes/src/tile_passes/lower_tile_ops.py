@@ -35,7 +35,7 @@ def lower_tile_ops(func: Func, target: Target) -> Func:
     if body is func.launch.body:
         return func
     launch = replace(func.launch, body=body, allocs=(*func.launch.allocs, *builder.allocs))
-    return replace(func, launch=launch)
+    return replace(func, launch=launch, remarks=(*func.remarks, *builder.remarks))
 
 
 def _body(body: Body, ranges: Ranges, builder: Builder, func: Func) -> Body:

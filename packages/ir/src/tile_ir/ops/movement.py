@@ -479,7 +479,10 @@ def aligned_rows(op: Op) -> Problem | None:
             f"{word}: rows of `{name}` are {pitch * local.dtype.bits // 8} bytes apart, "
             "but transfers start every row at a multiple of 32 bytes",
             None,
-            f"give `{name}` a last dimension that is a multiple of {multiple}; "
+            f"the first column of a tile takes a column as it comes: put T.alloc_ub((rows, "
+            f"{multiple}), dtype)[:, 0] in the place of `{name}`"
+            if is_constant(here.columns, 1)
+            else f"give `{name}` a last dimension that is a multiple of {multiple}; "
             "copies cut at the edge of the gm tensor by themselves",
         )
     return None

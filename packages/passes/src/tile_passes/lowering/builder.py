@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tile_ir import OPS, Alloc, Buffer, Func, KernelError, Loc, Memory, Op, Region, Slice, Target
+from tile_ir import (
+    OPS,
+    Alloc,
+    Buffer,
+    Diagnostic,
+    Func,
+    KernelError,
+    Loc,
+    Memory,
+    Op,
+    Region,
+    Slice,
+    Target,
+)
 from tile_ir.bounds import interval, simplify
 from tile_ir.dtypes import DType
 from tile_ir.expr import Const, Expr, Var
@@ -33,6 +46,7 @@ class Builder:
     allocs: list[Alloc] = field(default_factory=list)
     shared: dict[tuple[str, Memory, DType], Alloc] = field(default_factory=dict)
     turn: Var | None = None
+    remarks: list[Diagnostic] = field(default_factory=list)
     # Sizes in which the matrices of l0a and l0b are used, all over the function.
     register_sizes: dict[Buffer, set[tuple[Expr, ...]]] = field(default_factory=dict)
 

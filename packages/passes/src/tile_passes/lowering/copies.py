@@ -11,11 +11,12 @@ from tile_ir.expr import Const, Expr, Var, is_constant, unary
 from tile_ir.geometry import Clipped, active_dims, is_contiguous
 from tile_ir.nodes import AttrValue, Body, LoopKind, Stmt
 from tile_ir.ops.movement import DIRECTIONS, cast_mode_of_copy, misaligned_rows
+from tile_ir.verifier import misalignment
 from tile_ir.walk import Ranges
 from tile_passes.lowering.alignment import check_alignment, check_fractals
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.fills import filled
-from tile_passes.lowering.short_rows import has_slow_path, move_by_element
+from tile_passes.lowering.short_rows import has_slow_path, is_column, move_by_element
 from tile_passes.lowering.vector import lower_vector_op
 
 # The single-pipe operation of each direction.
@@ -123,7 +124,8 @@ def _prepare(op: Op, c: Clipped, known: Ranges, builder: Builder) -> Body:
 def _rows(op: Op, c: Clipped, name: str, attrs: tuple[AttrValue, ...], builder: Builder) -> Body:
     """The movement itself; dimensions beyond the last two become loops."""
     src, dst = c.src, c.dst
-    if misaligned_rows(src, dst) and has_slow_path(src, dst):
+    inside = misaligned_rows(src, dst) or _column_inside_blocks(src, dst, builder)
+    if inside and has_slow_path(src, dst):
         return move_by_element(op, src, dst, name, attrs, builder)
     for region in (src, dst):
         check_alignment(op, region, builder)
@@ -141,6 +143,16 @@ def _rows(op: Op, c: Clipped, name: str, attrs: tuple[AttrValue, ...], builder: 
     for var, extent in reversed(outer):
         body = (For(var, Const(0), extent, LoopKind.SERIAL, body, op.loc),)
     return body
+
+
+def _column_inside_blocks(src: Region, dst: Region, builder: Builder) -> bool:
+    """Whether one column of a tile of ub moves, which is not the first of a block."""
+    local = dst if dst.memory is Memory.UB else src
+    return (
+        is_column(local)
+        and not is_contiguous(local)
+        and misalignment(local, builder.target) is not None
+    )
 
 
 def _fixed(region: Region, dim: int, var: Var) -> Region:

@@ -5,63 +5,90 @@ from __future__ import annotations
 
 from math import prod
 
-from tile_ir import For, Memory, Op, Region, Slice
+from tile_ir import Diagnostic, For, Memory, Op, Region, Slice
 from tile_ir.bounds import simplify
-from tile_ir.expr import Const, Load, constant_value
+from tile_ir.expr import Const, Expr, Load, constant_value
 from tile_ir.footprint import round_up
-from tile_ir.geometry import active_dims
+from tile_ir.geometry import BLOCK_BYTES, active_dims
 from tile_ir.nodes import AttrValue, Body, LoopKind, Store
 from tile_passes.lowering.builder import Builder
 
 # Beyond this the scalar unit would take longer than the rest of a kernel: the user had better pad.
 MOST_ELEMENTS = 4096
+# So many rows of one block each; more would take most of ub.
+MOST_IN_COLUMN = 2048
 
 
 def has_slow_path(src: Region, dst: Region) -> bool:
-    """Whether the ub side is a small matrix."""
+    """Whether the ub side is a small matrix, or a small column of elements."""
     local = dst if dst.memory is Memory.UB else src
-    dims = _rows_and_columns(local)
+    dims = _moved_dims(local)
     return (
         {src.memory, dst.memory} == {Memory.GM, Memory.UB}
         and local.dtype.whole_bytes
         and dims is not None
         and len(active_dims(src)) == len(active_dims(dst))
-        and prod(constant_value(local.buffer.shape[d]) or 0 for d in dims) <= MOST_ELEMENTS
+        and prod(constant_value(local.buffer.shape[d]) or 0 for d in dims)
+        <= (MOST_IN_COLUMN if len(dims) == 1 else MOST_ELEMENTS)
     )
 
 
-def _rows_and_columns(region: Region) -> tuple[int, int] | None:
-    """The dimension of the rows and the last one; None where more than these are in use."""
-    last = len(region.dims) - 1
-    rows = [d for d in active_dims(region) if d != last]
+def is_column(region: Region) -> bool:
+    """Whether all of it runs along one dimension."""
+    return len(active_dims(region)) == 1
+
+
+def _moved_dims(region: Region) -> tuple[int, ...] | None:
+    """The dimension of the rows and the last one, or that of a column; None where more are in
+    use."""
+    active, last = active_dims(region), len(region.dims) - 1
+    if len(active) == 1:
+        return active
+    rows = [d for d in active if d != last]
     return (rows[0], last) if len(rows) == 1 else None
 
 
 def move_by_element(
     op: Op, src: Region, dst: Region, name: str, attrs: tuple[AttrValue, ...], builder: Builder
 ) -> Body:
-    """The movement through rows of whole blocks, between barriers: all pipes take part."""
+    """The movement through rows of whole blocks, between barriers: all pipes take part. Elements of
+    a column are rows of their own."""
     loads = dst.memory is Memory.UB
     local, loc = dst if loads else src, op.loc
-    dims = _rows_and_columns(local)
+    dims = _moved_dims(local)
     assert dims is not None, "has_slow_path"
-    row, column = dims
-    rows, columns = (constant_value(local.buffer.shape[d]) or 0 for d in (row, column))
-    padded = round_up(columns, builder.target.block_bytes // local.dtype.size)
-    stage = builder.scratch("rows", Memory.UB, local.dtype, (rows, padded), loc)
-    extents = (local.dims[row].extent, local.dims[column].extent)
+    sizes = [constant_value(local.buffer.shape[d]) or 0 for d in dims] + [1] * (2 - len(dims))
+    padded = round_up(sizes[1], builder.target.block_bytes // local.dtype.size)
+    stage = builder.scratch("rows", Memory.UB, local.dtype, (sizes[0], padded), loc)
+    extents = [local.dims[d].extent for d in dims] + [Const(1)] * (2 - len(dims))
     tile = Region(stage, tuple(Slice(Const(0), extent) for extent in extents))
-    i, j = builder.scalar("row"), builder.scalar("column")
+    variables = [builder.scalar(word) for word, _ in zip(("row", "column"), dims, strict=False)]
     place = [s.offset for s in local.dims]
-    for dim, var in ((row, i), (column, j)):
+    for dim, var in zip(dims, variables, strict=True):
         place[dim] = simplify(local.dims[dim].offset + var * local.dims[dim].stride)
-    here, there = (stage, (i, j)), (local.buffer, tuple(place))
+    staged: tuple[Expr, ...] = (*variables, *[Const(0)] * (2 - len(dims)))
+    here, there = (stage, staged), (local.buffer, tuple(place))
     (from_, indices), (to, target) = (here, there) if loads else (there, here)
     moves: Body = (Store(to, target, Load(from_, indices), loc),)
-    for var, extent in ((j, extents[1]), (i, extents[0])):
+    for var, dim in reversed(list(zip(variables, dims, strict=True))):
+        extent = local.dims[dim].extent
         moves = (For(var, Const(0), extent, LoopKind.SERIAL, moves, loc),)
+    if is_column(local):
+        builder.remarks.append(_one_by_one(op, local))
     barrier = builder.barrier_all(loc)
     movement = builder.op(name, (src, tile) if loads else (tile, dst), loc, *attrs)
     if loads:
         return (barrier, movement, barrier, *moves, barrier)
     return (barrier, *moves, barrier, movement, barrier)
+
+
+def _one_by_one(op: Op, local: Region) -> Diagnostic:
+    unit = local.dtype.elements_in(BLOCK_BYTES)
+    return Diagnostic(
+        "scalar-loop",
+        f"the elements of `{local.buffer.name}` move one by one: transfers start every row of ub "
+        f"at a multiple of {BLOCK_BYTES} bytes, and a column has a row for each",
+        op.loc,
+        f"the first column of a tile with {unit} columns takes them as they come",
+        "warning",
+    )
