@@ -99,3 +99,56 @@ def test_swizzle_of_a_runtime_block(show):
             A[tile // 4] = tile % 4
 
     assert show(k)[0].startswith("let %tile: int32 = select(%cid < 16, (%cid // 8 * 2 + ")
+
+
+def test_a_swizzle_of_its_own_renumbers_the_block(show):
+    """Scripts of 2025; before, without the block."""
+
+    @T.prim_func
+    def named(A: T.Tensor((64,), "int32")):
+        with T.Kernel(16) as (cid, vid):
+            tile = T.use_swizzle(cid, 64, 64, 64, 16, 16, off=2)
+            A[tile] = 1
+
+    @T.prim_func
+    def alone(A: T.Tensor((64,), "int32")):
+        with T.Kernel(16) as (cid, vid):
+            T.use_swizzle(cid, 64, 64, 64, 16, 16, off=2)
+            A[cid] = 1
+
+    @T.prim_func
+    def without_the_block(A: T.Tensor((64,), "int32")):
+        with T.Kernel(16) as (cid, vid):
+            T.use_swizzle(64, 64, 64, 16, 16, off=2)
+            A[cid] = 1
+
+    for kernel in (alone, without_the_block):
+        assert [line.replace("%cid_1", "%tile") for line in show(kernel)] == show(named)
+
+
+def test_a_swizzle_in_a_loop_skips_rounds_without_a_tile(show):
+    @T.prim_func
+    def k(A: T.Tensor((64,), "int32")):
+        with T.Kernel(6) as (cid, vid):
+            for i in T.serial(T.ceildiv(16, 6)):
+                T.use_swizzle(i * 6 + cid, 64, 64, 64, 16, 16, in_loop=True)
+                row = cid // 4
+                A[cid] = row
+            A[cid] = 2
+
+    loop, let, guard, *rest = show(k)
+    assert loop == "for %i: int32 in serial(0, 3) {"
+    assert let.startswith("  let %cid_1: int32 = select(%i * 6 + %cid < 16, ")
+    assert guard == "  if %cid_1 < 16 {"
+    assert rest[-3:] == ["  }", "}", "$A[%cid] = 2"]
+
+
+def test_the_size_of_a_panel_changes_nothing(show):
+    @T.prim_func
+    def k(A: T.Tensor((64,), "int32")):
+        with T.Kernel(16) as (cid, vid):
+            T.use_swizzle(10)
+            T.use_swizzle(panel_size=10, enable=True)
+            A[cid] = 1
+
+    assert show(k) == ["$A[%cid] = 1"]

@@ -334,3 +334,22 @@ def unhashable_key():
         with T.Kernel(1) as (cid, vid):
             T.annotate_address({[1]: 0})
           # ^ python-error: TypeError: unhashable type: 'list'
+
+
+def swizzle_alone_where_no_name_is_the_block():
+    @T.prim_func
+    def k(A: T.Tensor((64,), "int32")):
+        with T.Kernel(16) as (cid, vid):
+            cid = cid + 1
+            T.use_swizzle(cid, 64, 64, 64, 16, 16)
+          # ^ swizzle-statement: T.use_swizzle stands alone, but no name here is the index of the block | assign what it gives: `tile = T.use_swizzle(...)`
+            A[cid] = 1
+
+
+def swizzle_alone_skips_no_round_outside_a_loop():
+    @T.prim_func
+    def k(A: T.Tensor((64,), "int32")):
+        with T.Kernel(16) as (cid, vid):
+            T.use_swizzle(cid, 64, 64, 64, 16, 16, in_loop=True)
+          # ^ swizzle-statement: T.use_swizzle stands alone, but in_loop=True skips the rest of a round, and this is not the body of a loop | assign what it gives: `tile = T.use_swizzle(...)`
+            A[cid] = 1

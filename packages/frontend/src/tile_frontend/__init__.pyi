@@ -705,7 +705,10 @@ def use_swizzle(
     Tiles are visited in groups of `off` rows (dir 0) or columns (dir 1), every second group
     backwards; the last group may be smaller, so that each tile is visited once for any size.
     Blocks beyond the last tile keep their numbers, so that a guard behind this stops them too.
-    `K` and `in_loop` do not change the order."""
+    `K` does not change the order. As a statement of its own, it gives the index of the block
+      this
+    number up to the end of the block of text; with `in_loop`, rounds without a tile are
+      skipped."""
 
 def view(src: _Tile, shape: _Shape | None = None, dtype: _DType | None = None) -> Tensor:
     """All bytes of `src` as a buffer of another shape or type, or both; nothing is moved or

@@ -127,14 +127,14 @@ class Op:
     @property
     def scratch(self) -> Region | None:
         """The working memory it has been given: what that held before does not matter."""
-        place = self.opdef.scratch_index
-        given = None if place is None else self.operands[place]
+        if all(o.name != "scratch" for o in self.opdef.operands):
+            return None
+        given = self.operand("scratch")
         return given if isinstance(given, Region) else None
 
     def with_scratch(self, memory: Region | None) -> Op:
         """The operation with this working memory; its record has an operand for it."""
-        place = self.opdef.scratch_index
-        assert place is not None, f"{self.opdef.name} uses no working memory"
+        place = self.opdef.operand_index("scratch")
         return replace(self, operands=(*self.operands[:place], memory, *self.operands[place + 1 :]))
 
 

@@ -188,11 +188,6 @@ class OpDef:
         names = tuple(o.name for o in self.operands) + tuple(a.name for a in self.attrs)
         return self.parameters or tuple(n for n in names if n not in self.hidden)
 
-    @property
-    def scratch_index(self) -> int | None:
-        """Where working memory stands among the operands, if the operation uses some."""
-        return next((i for i, o in enumerate(self.operands) if o.name == "scratch"), None)
-
     def operand_index(self, name: str) -> int:
         for i, o in enumerate(self.operands):
             if o.name == name:

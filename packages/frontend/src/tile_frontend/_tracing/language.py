@@ -37,11 +37,12 @@ from tile_frontend._tracing.reduce_arguments import NAMES as REDUCTIONS
 from tile_frontend._tracing.reduce_arguments import reduce, reduction
 from tile_frontend._tracing.reinterpret_buffer import reinterpretcast, reshape, view
 from tile_frontend._tracing.running_sums import cumsum
+from tile_frontend._tracing.swizzle import use_swizzle
 from tile_ir import OPS, Func
 
 _SCALAR_NAMES = (
     "And", "Cast", "Not", "Or", "cast", "cdiv", "ceildiv", "floordiv", "floormod", "if_then_else",
-    "infinity", "next_power_of_2", "reinterpret", "symbolic", "use_swizzle",
+    "infinity", "next_power_of_2", "reinterpret", "symbolic",
 )  # fmt: skip
 _FLOAT_NAMES = (
     "ceil", "cos", "erf", "exp", "exp2", "floor", "log", "log10", "log2", "rsqrt", "sigmoid", "sin",
@@ -53,6 +54,7 @@ NAMES: dict[str, Any] = {
     **DTYPE_NAMES,
     **{name: getattr(scalar_functions, name) for name in _SCALAR_NAMES},
     **{name: getattr(float_functions, name) for name in _FLOAT_NAMES},
+    "use_swizzle": use_swizzle,
     "max": scalar_functions.maximum,
     "min": scalar_functions.minimum,
     "abs": float_functions.absolute,

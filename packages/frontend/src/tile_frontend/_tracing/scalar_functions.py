@@ -174,38 +174,6 @@ def symbolic(name: str, dtype: Any = "int32") -> Scalar:
     return Scalar(ir.Var(name, target))
 
 
-def use_swizzle(
-    cid: Any, M: Any, N: Any, K: Any, block_M: Any, block_N: Any,
-    off: int = 1, dir: int = 0, in_loop: bool = False,
-) -> Any:  # fmt: skip
-    """Block `cid` of a matrix product remapped for cache reuse: the tile number m * columns + n.
-
-    Tiles are visited in groups of `off` rows (dir 0) or columns (dir 1), every second group
-    backwards; the last group may be smaller, so that each tile is visited once for any size.
-    Blocks beyond the last tile keep their numbers, so that a guard behind this stops them too.
-    `K` and `in_loop` do not change the order.
-    """
-    size, direction = python_number(off), python_number(dir)
-    if isinstance(off, Scalar) or not isinstance(size, int) or size < 1:
-        raise Fault(
-            "swizzle-offset", f"off is {describe(off)}, expected a Python int of at least 1",
-            argument="off",
-        )  # fmt: skip
-    if isinstance(dir, Scalar) or direction not in (0, 1):
-        raise Fault("swizzle-offset", f"dir is {describe(dir)}, expected 0 or 1", argument="dir")
-    rows, columns = ceildiv(M, block_M), ceildiv(N, block_N)
-    grouped, across = (rows, columns) if direction == 0 else (columns, rows)
-    group = cid // (size * across)
-    inside = cid - group * size * across
-    width = maximum(minimum(size, grouped - group * size), 1)
-    along = group * size + inside % width
-    step = inside // width
-    backwards = group % 2 == 1
-    other = if_then_else(backwards, across - 1 - step, step)
-    m, n = (along, other) if direction == 0 else (other, along)
-    return if_then_else(cid < rows * columns, m * columns + n, cid)
-
-
 def next_power_of_2(n: int) -> int:
     """The smallest power of two that is not below `n`."""
     return 1 << max(n - 1, 0).bit_length()

@@ -155,6 +155,15 @@ class Scope:
         owner = self._owner(name)
         return MISSING if owner is None else owner.names[name]
 
+    def name_of(self, means: Callable[[Any], bool]) -> str | None:
+        """A local name that stands for such a value now."""
+        names = (name for block in self._blocks for name in block.names)
+        return next((name for name in names if means(self.find_local(name))), None)
+
+    def is_body_of_loop(self) -> bool:
+        """Whether the innermost block is all that a loop does."""
+        return len(self._blocks) > 1 and self._blocks[-2].kind is BlockKind.LOOP
+
     def _owner(self, name: str) -> _Block | None:
         return next((b for b in reversed(self._blocks) if name in b.names), None)
 

@@ -16,6 +16,7 @@ from tile_frontend._tracing.loops import Loop, loop_rank, run_loop
 from tile_frontend._tracing.persistent import PersistentLoop
 from tile_frontend._tracing.scope import BlockKind
 from tile_frontend._tracing.static_loops import MOST_ROUNDS, static_items, unrolled_range
+from tile_frontend._tracing.swizzle import SwizzledBlock
 from tile_frontend._tracing.values import Pending, Scalar, Tile, View, describe
 from tile_ir import If, KernelError, While
 from tile_ir.expr import Const
@@ -46,10 +47,12 @@ class StatementEvaluator(AssignmentEvaluator):
     def run(self, body: list[ast.stmt]) -> None:
         """The statements of a block, in its scope."""
         for position, stmt in enumerate(body):
-            frame = self.statement(stmt)
+            frame, rest = self.statement(stmt), body[position + 1 :]
+            if isinstance(frame, SwizzledBlock):
+                self._where_there_is_a_tile(frame, stmt, rest)
+                return
             if frame is not None:
                 # A frame as a statement of its own lasts until the end of the block.
-                rest = body[position + 1 :]
                 self._inside(frame, None, None, stmt, partial(self.run, rest))
                 return
 
@@ -57,15 +60,15 @@ class StatementEvaluator(AssignmentEvaluator):
         with self.scope.block(kind):
             self.run(body)
 
-    def statement(self, stmt: ast.stmt) -> Frame | None:
-        """One statement; a bare frame is handed back to be entered."""
+    def statement(self, stmt: ast.stmt) -> Frame | SwizzledBlock | None:
+        """One statement; what concerns the rest of the block is handed back."""
         self.trace.here = self.source.loc(stmt)
         kind = type(stmt).__name__
         method = getattr(self, "_" + kind, None)
         if method is None:
             what, hint = UNSUPPORTED.get(kind, (f"`{kind}`", None))
             self.fail("unsupported-syntax", f"{what} is not supported in a kernel", stmt, hint)
-        frame: Frame | None = method(stmt)
+        frame: Frame | SwizzledBlock | None = method(stmt)
         self._nothing_lost()
         return frame
 
@@ -101,12 +104,47 @@ class StatementEvaluator(AssignmentEvaluator):
             message = "" if stmt.msg is None else f": {self.evaluate(stmt.msg)}"
             self.fail("assertion", f"`{ast.unparse(stmt.test)}` does not hold{message}", stmt)
 
-    def _Expr(self, stmt: ast.Expr) -> Frame | None:
+    def _Expr(self, stmt: ast.Expr) -> Frame | SwizzledBlock | None:
         value = self.evaluate(stmt.value)
         if isinstance(value, FRAMES):
             return value
+        if isinstance(value, SwizzledBlock):
+            return self._renumber_block(value, stmt)
         self._emit_value(value, stmt)
         return None
+
+    def _renumber_block(self, value: SwizzledBlock, stmt: ast.Expr) -> SwizzledBlock | None:
+        """A remapped block as a statement: the index of the block is that number from here on."""
+        header = self.trace.header
+        name = self.scope.name_of(
+            lambda v: isinstance(v, Scalar) and header is not None and v.expr == header.block
+        )
+        if name is None or (value.in_loop and not self.scope.is_body_of_loop()):
+            why = (
+                "no name here is the index of the block"
+                if name is None
+                else "in_loop=True skips the rest of a round, and this is not the body of a loop"
+            )
+            self.fail(
+                "swizzle-statement",
+                f"T.use_swizzle stands alone, but {why}",
+                stmt,
+                "assign what it gives: `tile = T.use_swizzle(...)`",
+            )
+        loc = self.source.loc(stmt)
+        number = self.trace.let(name, value.expr, loc)
+        self.scope.assign(name, number, loc)
+        return SwizzledBlock(number.expr, value.tiles, True) if value.in_loop else None
+
+    def _where_there_is_a_tile(
+        self, block: SwizzledBlock, stmt: ast.stmt, rest: list[ast.stmt]
+    ) -> None:
+        """The rest of a round, for blocks that have a tile in it."""
+        loc = self.source.loc(stmt)
+        with self.trace.block() as then:
+            self.run(rest)
+        check = self.guarded(stmt, condition, block.has_tile)
+        self.guarded(stmt, self.trace.emit, If(check, tuple(then), (), loc))
 
     def _emit_value(self, value: Any, stmt: ast.Expr) -> None:
         match value:
