@@ -18,8 +18,12 @@ from .automatic import AUTOMATIC, ORDERED
 pytestmark = pytest.mark.usefixtures("strict")
 
 
-def part(dtype: str, turned: bool) -> Any:
-    """The first n columns of a product over the first k, both of the call."""
+def part(dtype: str, turned: bool, open_memory: bool = False) -> Any:
+    """The first n columns of a product over the first k, both of the call. The compiler finds the
+    memories if they are left open."""
+    left, right, sums = (
+        (T.alloc_fragment,) * 3 if open_memory else (T.alloc_L0A, T.alloc_L0B, T.alloc_L0C)
+    )
     b_shape = (64, 128) if turned else (128, 64)
     result = "int32" if dtype == "int8" else "float32"
 
@@ -29,9 +33,9 @@ def part(dtype: str, turned: bool) -> Any:
         with T.Kernel(1, threads=1) as cid:
             a = T.alloc_L1((32, 128), dtype)
             b = T.alloc_L1(b_shape, dtype)
-            a0 = T.alloc_L0A((32, 128), dtype)
-            b0 = T.alloc_L0B((128, 64), dtype)
-            c = T.alloc_L0C((32, 64), result)
+            a0 = left((32, 128), dtype)
+            b0 = right((128, 64), dtype)
+            c = sums((32, 64), result)
             T.copy(A, a)
             T.copy(B, b)
             T.copy(a, a0, real_k=k)
@@ -44,8 +48,9 @@ def part(dtype: str, turned: bool) -> Any:
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int8", "float32"])
 @pytest.mark.parametrize("turned", [True, False])
-def test_columns_and_terms_known_at_run_time(dtype: str, turned: bool) -> None:
-    kernel = compile(part(dtype, turned), pass_configs=AUTOMATIC)
+@pytest.mark.parametrize("open_memory", [True, False])
+def test_columns_and_terms_known_at_run_time(dtype: str, turned: bool, open_memory: bool) -> None:
+    kernel = compile(part(dtype, turned, open_memory), pass_configs=AUTOMATIC)
     torch.manual_seed(1)
     a = torch.randint(-4, 5, (32, 128)).to(getattr(torch, dtype))
     b = torch.randint(-4, 5, (128, 64)).to(getattr(torch, dtype))
@@ -171,3 +176,29 @@ def test_a_product_of_nothing_changes_nothing() -> None:
     a = torch.randint(-4, 5, (16, 32)).half()
     got = compile(kernel, out_idx=[1], pass_configs=AUTOMATIC)(a, 0)
     np.testing.assert_array_equal(got.double(), a.double() @ a.double().T)
+
+
+def test_too_much_of_an_open_register() -> None:
+    @T.macro
+    def product(a: Any, b: Any, size: Any) -> None:
+        a0 = T.alloc_fragment((32, 32), "float16")
+        b0 = T.alloc_fragment((32, 32), "float16")
+        c = T.alloc_fragment((32, 32), "float32")
+        T.copy(a, a0, real_k=size)
+        T.copy(b, b0, real_k=size)
+        T.mma(a0, b0, c, init=True, k_actual=16)
+
+    def build(size: int) -> Any:
+        @T.prim_func
+        def kernel(A: T.Tensor((32, 32), "float16")):
+            with T.Kernel(1, threads=1) as cid:
+                a = T.alloc_L1((32, 32), "float16")
+                T.copy(A, a)
+                product(a, a, size)
+
+        return kernel
+
+    assert build(16)
+    for size in (0, 33):
+        with pytest.raises(KernelError, match=f"real_k is {size}, but `a0` has 32"):
+            build(size)

@@ -342,3 +342,14 @@ def printf_arguments():
         with T.Kernel(1) as (cid, vid):
             T.printf("%d %d\n", cid)
             #        ^ printf-format: printf: the format has 2 directives, found 1 arguments
+
+
+def part_of_a_register_that_no_product_reads():
+    @T.prim_func
+    def k(A: T.Tensor((32, 32), "float16")):
+        with T.Kernel(1, threads=1) as cid:
+            a = T.alloc_L1((32, 32), "float16")
+            a0 = T.alloc_fragment((32, 32), "float16")
+            T.copy(A, a)
+            T.copy(a, a0, real_k=16)
+          # ^ open-register: copy: real_k is about what a product reads, but no product says whether `a0` is its left or its right operand | allocate it with T.alloc_L0A or T.alloc_L0B

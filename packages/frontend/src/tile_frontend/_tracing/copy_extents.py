@@ -3,18 +3,18 @@ section 6.1)."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from tile_frontend._tracing.call_signature import described
 from tile_frontend._tracing.calls import build_op
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.index_for_slice import checking_slices
+from tile_frontend._tracing.register_extents import RegisterExtents
 from tile_frontend._tracing.strided_copy import copy_with_stride
-from tile_frontend._tracing.trace import traced_number
-from tile_frontend._tracing.values import Cell, Pending, Scalar, Tile, View, describe, python_number
+from tile_frontend._tracing.trace import current, traced_number
+from tile_frontend._tracing.values import Cell, Pending, Scalar, Tile, View, describe
 from tile_frontend._tracing.working_memory import accepting_working_memory
-from tile_ir import OPS, Memory, Region, Slice
+from tile_ir import OPS, Memory, Op, Region, Slice
 from tile_ir.bounds import simplify
 from tile_ir.expr import Const, Expr, Load, constant_value
 
@@ -50,14 +50,16 @@ def copy(
         sides = side_of(src, "src", "copy"), side_of(dst, "dst", "copy")
         return copy_with_stride(*sides, stride, options)
     a, b = copy_regions(src, dst, bool(transpose) if isinstance(transpose, bool) else False)
-    turned = bool(transpose)
-    for name, size, side in (("real_k", real_k, 0), ("real_n", real_n, 1)):
-        a, b = _first_of_register(name, size, side, turned, a, b)
+    registers = RegisterExtents.of({"real_k": real_k, "real_n": real_n}, bool(transpose))
+    a, b = registers.cut(a, b, b.memory)
     given = {
         "src": a, "dst": b, "enable_relu": enable_relu, "transpose": transpose,
         "pad_value": pad_value,
     }  # fmt: skip
-    return checking_slices((src, dst), (a, b), lambda: build_op(OPS["copy"], given, "copy"))
+    made = checking_slices((src, dst), (a, b), lambda: build_op(OPS["copy"], given, "copy"))
+    if registers.sizes and b.memory is Memory.FRAGMENT and isinstance(made.stmt, Op):
+        current("T.copy").open_registers[made.stmt] = registers
+    return made
 
 
 def _is_own_distance(distance: Any, src: Any, dst: Any) -> bool:
@@ -66,38 +68,6 @@ def _is_own_distance(distance: Any, src: Any, dst: Any) -> bool:
     sides = [side_of(value, name, "copy") for value, name in ((src, "src"), (dst, "dst"))]
     tensors = [side.buffer for side in sides if side.buffer.memory is Memory.GM]
     return number == -1 or any(number == constant_value(t.shape[-1]) for t in tensors)
-
-
-def _first_of_register(
-    name: str, size: Any, side: int, turned: bool, src: Region, dst: Region
-) -> tuple[Region, Region]:
-    """Both sides cut to the first `size` of k (`side` 0) or n (1), where dst has them."""
-    dims = {Memory.L0A: (-1, None), Memory.L0B: (-2, -1)}.get(dst.memory, (None, None))
-    dim = dims[side]
-    if size is None or dim is None or min(len(src.dims), len(dst.dims)) < 2:
-        return src, dst
-    number, have = python_number(size), constant_value(dst.extents[dim])
-    if isinstance(size, Scalar) and size.expr.dtype.is_integer:
-        first = size.expr
-    elif isinstance(number, int) and not isinstance(number, bool):
-        if have is not None and not 0 < number <= have:
-            raise Fault(
-                "attribute-value",
-                f"copy: {name} is {number}, but `{dst.buffer.name}` has {have}",
-                argument=name,
-            )
-        first = Const(number)
-    else:
-        raise Fault(
-            "operand-kind", f"copy: {name} is {describe(size)}, expected a number", argument=name
-        )
-    return _first(src, -3 - dim if turned else dim, first), _first(dst, dim, first)
-
-
-def _first(region: Region, dim: int, size: Expr) -> Region:
-    dims = list(region.dims)
-    dims[dim] = replace(dims[dim], extent=size)
-    return Region(region.buffer, tuple(dims))
 
 
 @described(OPS["atomic_add"])

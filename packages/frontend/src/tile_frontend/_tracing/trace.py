@@ -13,6 +13,7 @@ from typing import Any
 from tile_frontend._tracing.conversion import stored_value
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.names import Names
+from tile_frontend._tracing.register_extents import RegisterExtents, cut_open_registers
 from tile_frontend._tracing.source import Source
 from tile_frontend._tracing.tracing import CURRENT
 from tile_frontend._tracing.values import Cell, Pending, Scalar, Tile, python_number
@@ -91,6 +92,8 @@ class Trace:
     remarks: list[Diagnostic] = field(default_factory=list)
     # Buffers that were handed to operations as working memory, which these do not use.
     lent: set[Buffer] = field(default_factory=set)
+    # Copies to buffers of an open memory that say how much of a register is read.
+    open_registers: dict[Op, RegisterExtents] = field(default_factory=dict)
     _bodies: list[list[Stmt]] = field(default_factory=list)
     # Open `T.If` frames, innermost last; None while inside one of their branches.
     branches: list[Any] = field(default_factory=list)
@@ -232,8 +235,9 @@ class Trace:
                 f"`{self.name}` launches no kernel",
                 "write `with T.Kernel(blocks, is_npu=True) as (cid, vid):` around the body",
             )
-        idle = self._idle(self.body)
-        body = rewrite(self.body, lambda s: _without_memory(s, idle)) if idle else self.body
+        body = cut_open_registers(self.body, self.open_registers)
+        idle = self._idle(body)
+        body = rewrite(body, lambda s: _without_memory(s, idle)) if idle else body
         allocs = tuple(
             Alloc(
                 a.tile.buffer,
