@@ -66,7 +66,7 @@ def one_name_for_two_indices():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1, is_npu=True) as cid:
-        #                                ^ with-target: T.Kernel without threads yields 2 indices, found 1 name | write `as (cid, vid)`
+        #                                ^ with-target: T.Kernel without threads yields 2 indices, found 1 name | write `as (cid, vid)`: vid numbers the two vector cores of a block; with threads=2 one name is right, and the compiler gives each core its rows
             pass
 
 

@@ -72,7 +72,7 @@ def _launch(
             f"T.Kernel {'without' if expected == 2 else 'with'} threads yields {expected} "
             f"{'indices' if expected == 2 else 'index'}, found {len(names)} "
             f"{'names' if len(names) != 1 else 'name'}",
-            "write `as (cid, vid)`" if expected == 2 else "write `as cid`",
+            _one_index_each(names) if expected == 2 else "write `as cid`",
             "target",
         )
     given = dict(enumerate(names or ()))
@@ -82,6 +82,18 @@ def _launch(
     with trace.block() as body:
         run((Scalar(block), Scalar(lane))[:expected])
     trace.body = (*trace.prologue, *body)
+
+
+def _one_index_each(names: tuple[str, ...]) -> str:
+    """What to write where a launch without threads has too few or too many names."""
+    first = _or_default(names[0] if names else None, "cid")
+    hint = f"write `as ({first}, vid)`"
+    if len(names) != 1:
+        return hint
+    return (
+        f"{hint}: vid numbers the two vector cores of a block; with threads=2 one name is right, "
+        "and the compiler gives each core its rows"
+    )
 
 
 def _or_default(name: str | None, default: str) -> str:
