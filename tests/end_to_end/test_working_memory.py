@@ -268,9 +268,15 @@ def test_what_is_no_working_memory(call: Any, slug: str) -> None:
     assert caught.value.slug == slug
 
 
-def by_hand(rows: int, memory: int, then: Callable[..., Any] = lambda y, x, tmp: None) -> Any:
+def by_hand(
+    rows: int,
+    memory: int,
+    then: Callable[..., Any] = lambda y, x, tmp: None,
+    placed: bool = False,
+) -> Any:
     """A kernel that orders its core itself and uses `tmp` for more than working memory. Beside x, y
     and `tmp` there is no room for what a sigmoid of all rows works in."""
+    size = rows * 128 * 4
 
     @T.prim_func
     def k(X: T.Tensor((rows, 128), "float32"), Y: T.Tensor((rows, 128), "float32")):
@@ -279,6 +285,8 @@ def by_hand(rows: int, memory: int, then: Callable[..., Any] = lambda y, x, tmp:
             y = T.alloc_ub((rows, 128), "float32")
             tmp = T.alloc_ub((memory,), "float32")
             with T.Scope("V"):
+                if placed:
+                    T.annotate_address({x: 0, y: size, tmp: 2 * size})
                 if vid == 0:
                     T.tile.fill(tmp, 2.0)
                     T.copy(X, x)
@@ -304,9 +312,10 @@ BY_HAND = {
 
 
 @pytest.mark.parametrize("left", BY_HAND)
-def test_kernels_that_keep_order_or_memory_work_in_their_own(left: str) -> None:
+@pytest.mark.parametrize("placed", [False, True])
+def test_kernels_that_keep_order_or_memory_work_in_their_own(left: str, placed: bool) -> None:
     x = torch.randn(80, 128)
-    kernel = by_hand(80, 2 * 80 * 128)
+    kernel = by_hand(80, 2 * 80 * 128, placed=placed)
     with pytest.warns(KernelWarning, match="`tmp` is working memory"):
         got = compile(kernel, out_idx=[-1], pass_configs=BY_HAND[left])(x)
     x[0] *= 2

@@ -111,7 +111,7 @@ class _Adoption:
             size = Const(buffer_bytes(root) // dtype.size)
             name = self.builder.fresh(f"{root.buffer.name}_{dtype.name}")
             second = Buffer(name, Memory.UB, dtype, (size,), root.loc)
-            self.names[key] = Alloc(second, root.loc, alias_of=root.buffer)
+            self.names[key] = Alloc(second, root.loc, root.address, alias_of=root.buffer)
         return self.names[key].buffer
 
 
