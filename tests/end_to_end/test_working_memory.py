@@ -305,9 +305,9 @@ def by_hand(
 
 
 BY_HAND = {
-    "order and addresses": {},
-    "order": {PassConfigKey.TL_ASCEND_MEMORY_PLANNING: True},
-    "addresses": AUTOMATIC,
+    "order": {},
+    "order, not addresses": {PassConfigKey.TL_ASCEND_MEMORY_PLANNING: True},
+    "no order": AUTOMATIC,
 }
 
 

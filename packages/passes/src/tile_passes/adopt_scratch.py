@@ -37,18 +37,18 @@ def adopt_scratch(func: Func, target: Target) -> Func:
     Needs, gives: TYPED. Idea: a kernel that orders its core, or places its buffers, by hand counts
     on the bytes it hands over, and may have no others; a second name with the element type of the
     working memory makes them the operation's. Where all of it is left to the compiler, so is
-    working memory. Limits: what is handed over starts at the first byte of its buffer, has room for
-    all the operation needs, and shares none with its operands; else a remark, and the compiler's
-    own. Rows for two vector cores are split by the compiler, and with them what they work in.
+    working memory, but in buffers with an address of the kernel's. Limits: what is handed over
+    starts at the first byte of its buffer, has room for all the operation needs, and shares none
+    with its operands; else a remark, and the compiler's own. Rows for two vector cores are split by
+    the compiler, and with them what they work in.
     """
     if all(op.scratch is None for op in walk_ops(func.launch.body)):
         return func
-    left = {Automatic.SYNC, Automatic.MEMORY} <= func.automatic or func.launch.threads == 2
-    adoption = None if left else _Adoption(func, target)
+    adoption = None if func.launch.threads == 2 else _Adoption(func, target)
     body = rewrite(func.launch.body, partial(_adopted, adoption=adoption))
     if adoption is None:
         return func.with_body(body)
-    allocs = (*func.launch.allocs, *(a for a in adoption.names.values()))
+    allocs = (*func.launch.allocs, *adoption.names.values())
     remarks = (*func.remarks, *adoption.remarks)
     return replace(func.with_body(body, allocs=allocs), remarks=remarks)
 
@@ -69,18 +69,18 @@ class _Adoption:
     def __post_init__(self) -> None:
         self.builder = Builder.for_func(self.func, self.target)
         self.allocs = {a.buffer: a for a in self.func.launch.allocs}
+        self.left = {Automatic.SYNC, Automatic.MEMORY} <= self.func.automatic
 
     def memory_of(self, op: Op, given: Region) -> Region | None:
         """The handed memory under the operation's element type, if it can work there."""
-        needs = op.opdef.scratch(op)
-        if not needs:
+        needs, alloc = op.opdef.scratch(op), self._root(given.buffer)
+        if not needs or (self.left and alloc.address is None):
             return None
         (need,) = needs
         reason = self._against(op, given, need)
         if reason is not None:
             self.remarks.append(_not_used(op, given, reason))
             return None
-        alloc = self._root(given.buffer)
         buffer = self._named(alloc, need.dtype)
         return Region(buffer, (Slice(Const(0), Const(need.elements)),))
 
