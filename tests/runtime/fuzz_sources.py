@@ -27,7 +27,7 @@ import numpy as np
 
 import tile_codegen_ascendc
 from mutate_source import mutate
-from tile_ir import TARGETS
+from tile_ir import TARGETS, CallError
 from tile_ir.switches import SWITCHES
 from tile_ir.timing import timing_of
 from tile_runtime import Fault
@@ -41,11 +41,15 @@ from tile_runtime.source_kernel.host_code import without_host_code
 from tile_runtime.source_kernel.host_stub import stub_function
 from tile_runtime.source_kernel.isolated_run import run_isolated
 from tile_runtime.source_kernel.run_files import BAD_ARGUMENT, RunFiles, RunOptions
+from tile_runtime.source_kernel.second_source import second_sources
 
 ROOT = Path(__file__).resolve().parents[2]
 BATCH = 20
 TIMEOUT = 1.0
 NOT_COMPILED = "does not compile"
+NO_STRUCT = "does not say its tiling struct"
+# A mutant has no files beside it.
+NOWHERE = Path("/nowhere")
 # What a mutant may be told. Raw pointers of the kernels themselves, such as those to tiling structs,
 # may still fault; what the API does may not. Arrays of their own may overflow the stack of a core.
 CRASHES = frozenset({"segmentation-fault", "abort", "exit", "killed", "signal"})
@@ -65,13 +69,14 @@ class Base:
 
 @dataclass
 class Mutant:
-    """A mutated source and how its run ended."""
+    """A mutated source, what goes before it, and how its run ended."""
 
     number: int
     base: Base
     text: str
     kernel: KernelDeclaration
     expression: str
+    before: str = ""
     outcome: str = ""
     fault: Fault | None = field(default=None, repr=False)
     problem: str = ""
@@ -88,6 +93,10 @@ def _zeros(*shape: int, dtype: str = "float16") -> np.ndarray[Any, Any]:
 SHAPE = np.array([128, 128, 128], np.uint32).tobytes()
 TILING = np.array([5000, 500], np.uint32)
 F32 = "float32"
+STRUCT = np.array(
+    [(1024, 0.5, 4, [1, -2, 3], [0x5555555555555555, 0])],
+    [("total", "u4"), ("factor", "f4"), ("tiles", "u4"), ("steps", "i4", 3), ("mask", "u8", 2)],
+)
 BASES = (
     Base("examples/ascendc/vector_add.cpp", "add", None, 3,
          lambda: [_random(5000), _random(5000), _zeros(5000), TILING], raw=True),
@@ -115,6 +124,10 @@ BASES = (
                   _zeros(4096, dtype="int32"), 2]),
     Base("tests/runtime/fuzz_kernels/pool_tour.cpp", None, None, 1,
          lambda: [[_random(6, 128), _random(6, 128)], _zeros(768)]),
+    Base("tests/runtime/fuzz_kernels/tiling_tour.cpp", "tiling_tour", None, 2,
+         lambda: [_random(1024, dtype=F32), _zeros(1024, dtype=F32), None, STRUCT]),
+    Base("tests/runtime/fuzz_kernels/tiling_tour.cpp", None, "template_tour<float, 128, 1>", 2,
+         lambda: [_random(1024, dtype=F32), _zeros(1024, dtype=F32), None, STRUCT]),
     Base("tests/codegen/examples/vector_add.cpp", "add_kernel", None, 16,
          lambda: [*(_random(1024, 1024, dtype=F32) for _ in range(3)), 0]),
     Base("tests/codegen/examples/softmax_bfloat16_34x130.cpp", "softmax_kernel", None, 2,
@@ -141,14 +154,21 @@ def make_mutant(number: int, seed: int) -> Mutant:
     generator = random.Random(f"{seed}/{number}")
     base = BASES[number % len(BASES)]
     declared, expression = find_kernel(base_text(base), "m", base.kernel, base.template)
-    return Mutant(number, base, mutate(base_text(base), generator), declared, expression)
+    mutant = Mutant(number, base, mutate(base_text(base), generator), declared, expression)
+    try:
+        mutant.before = second_sources(mutant.text, declared.name, "", [NOWHERE]).before
+    except CallError:
+        mutant.outcome = NO_STRUCT
+    return mutant
 
 
 def _unit(mutants: Sequence[Mutant]) -> str:
     parts = ["#include <cstdlib>", '#include "tile_host_stub.h"', '#include "kernel_operator.h"',
-             '#include "tile_device.h"']  # fmt: skip
+             '#include "tile_device.h"', '#include "register/tilingdata_base.h"',
+             '#include "ascendc/host_api/tiling/template_argument.h"']  # fmt: skip
     for m in mutants:
         # An unbalanced brace must not reach the next mutant.
+        parts += ["#undef TileDefaultTiling", m.before.rstrip()]
         parts.append(f'#line 1 "mutant{m.number}"\nnamespace mutant{m.number} {{ {m.text}\n}}')
         expression = f"::mutant{m.number}{m.expression}"
         parts.append(
@@ -176,9 +196,10 @@ def compile_together(mutants: list[Mutant], folder: Path) -> Path | None:
         *find_compiler(), "-std=c++17", "-O1", "-fPIC", "-shared", "-w", *DEFINED_BEHAVIOUR,
         "-fno-diagnostics-show-caret", "-ftemplate-backtrace-limit=0",
         *(f"-D{d}" for d in PREDEFINED),
-        f"-I{include_directory()}", f"-I{tile_codegen_ascendc.DEVICE_HEADER_DIR}", str(source),
+        f"-I{include_directory()}", f"-I{tile_codegen_ascendc.DEVICE_HEADER_DIR}",
+        f"-idirafter{include_directory() / 'host_headers'}", str(source),
     ]  # fmt: skip
-    alive = list(mutants)
+    alive = [m for m in mutants if not m.outcome]
     syntax_only = True
     while alive:
         source.write_text(_unit(alive))
@@ -256,7 +277,7 @@ def run_batch(numbers: Sequence[int], seed: int, check: str | None = None) -> li
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         library = compile_together(mutants, Path(folder))
         for mutant in mutants:
-            if library is not None and mutant.outcome != NOT_COMPILED:
+            if library is not None and not mutant.outcome:
                 _run(mutant, library, check)
     return mutants
 
