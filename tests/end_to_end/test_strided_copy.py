@@ -11,7 +11,6 @@ import torch
 import tile_frontend as T
 from tile_ir import KernelError
 from tile_ir.diagnostics import KernelWarning
-from tile_ir.switches import override
 from tile_runtime import PassConfigKey, compile
 
 pytestmark = pytest.mark.usefixtures("strict")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tile_ir import CallError
+from tile_ir import BuildError, CallError
 from tile_runtime.cli import main
 from tile_runtime.source_kernel.host_code import without_host_code
 from tile_runtime.source_kernel.simulate import simulate
@@ -252,6 +252,92 @@ def test_the_tiling_struct_of_the_host_code(tmp_path: Path) -> None:
     )
     with pytest.raises(CallError, match="which struct it fills: OtherTiling, StepTiling"):
         run_tiled(kernel)
+
+
+NAMED = """#include "step.h"
+extern "C" __global__ __aicore__ void step_custom(GM_ADDR x, GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling)
+{
+    GET_TILING_DATA_WITH_STRUCT(StepTilingData, data, tiling);
+    GM_ADDR area = AscendC::GetUserWorkspace(workspace);
+    Stepper<StepTilingData> stepper;
+    if (TILING_KEY_IS(3)) {
+        stepper.Run(x, y, data);
+    } else if (TILING_KEY_IS(1)) {
+        data.step += 1;
+        stepper.Run(x, y, data);
+    }
+}
+"""
+STEPPER = """
+#include "lib/matmul_intf.h"
+#include "kernel_tiling/kernel_tiling.h"
+#include "kernel_operator_list_tensor_intf.h"
+#include "basic_api/kernel_tensor.h"
+template <typename T> struct Stepper {
+    const StepTilingData* kept;
+    __aicore__ inline void Run(GM_ADDR x, GM_ADDR y, const T& data)
+    {
+        kept = &data;
+        Work<float> work;
+        work.Run(x, y, kept->count * kept->inner.times, kept->step + kept->rest[REST - 1]);
+    }
+};
+"""
+
+
+def test_structs_of_the_host_code_that_the_kernel_names(tmp_path: Path) -> None:
+    """They are known before the kernel's own headers; nothing has to be their default."""
+    kernel = tmp_path / "op_kernel" / "step_custom.cpp"
+    host = tmp_path / "op_host" / "step_custom_tiling.h"
+    for path in (kernel, host):
+        path.parent.mkdir()
+    host.write_text(
+        "constexpr uint32_t REST = 3;\n#define MORE 4\n"
+        + STRUCTS.replace("uint32_t, 3", "uint32_t, REST").replace(
+            "END_TILING_DATA_DEF;", "END_TILING_DATA_DEF"
+        )
+        + "BEGIN_TILING_DATA_DEF(Unused)\nTILING_DATA_FIELD_DEF(Missing, x);\nEND_TILING_DATA_DEF;"
+    )
+    (kernel.parent / "step.h").write_text(DEVICE + STEPPER)
+    kernel.write_text(NAMED)
+    x = np.arange(64, dtype=np.float32)
+    for key, step in ((3, 1), (1, 2), (2, None)):
+        y = np.zeros(64, np.float32)
+        result = simulate(kernel, "step_custom", 1, [x, y, None, tiling()],
+                          defines=[f"TILING_KEY_VAR={key}"])  # fmt: skip
+        result.raise_for_error()
+        np.testing.assert_array_equal(y, 0 if step is None else x + step)
+    with pytest.raises(BuildError) as caught:
+        simulate(kernel, "step_custom", 1, [x, y, None, tiling()])
+    assert caught.value.hint == (
+        "say which variant of the operator to run: -D TILING_KEY_VAR=<key> (defines=); the source "
+        "asks for 1, 3"
+    )
+
+
+def test_the_advanced_api_is_told_to_be_missing() -> None:
+    text = '#include "lib/matmul_intf.h"\n' + DEVICE + "matmul::MatmulType<int> a;\n" + KERNEL
+    with pytest.raises(BuildError) as caught:
+        check(text)
+    assert "what lib/ has (Matmul, SoftMax, ...) it does not" in (caught.value.hint or "")
+
+
+def test_words_that_the_source_defines_for_another_compiler() -> None:
+    check("#define __aicore__ [aicore]\n#define __gm__ __attribute__((gm))\n" + DEVICE + KERNEL)
+
+
+def test_the_part_of_the_standard_library() -> None:
+    work = """
+#include "utils/std/tuple.h"
+template <typename T> constexpr T one()
+{
+    static_assert(AscendC::Std::is_one_of_v<T, half, float> && !AscendC::Std::IsSame<T, half>::value);
+    static_assert(AscendC::Std::is_floating_point_v<half> && !AscendC::Std::is_floating_point_v<int>);
+    const auto pair = AscendC::Std::make_tuple(T(1), 2);
+    return AscendC::Std::min(AscendC::Std::get<0>(pair), AscendC::Std::max(1, 2.5));
+}
+"""
+    check(DEVICE + work + KERNEL.replace("1.0f", "one<float>()"))
 
 
 def test_template_arguments_of_an_operator() -> None:

@@ -34,8 +34,13 @@ PREDEFINED = (
     "__NPU_ARCH__=2201", "__CCE_AICORE__=220", "__DAV_C220__",
     "__CCE_KT_TEST__=1", "ASCENDC_CPU_DEBUG=1",
 )  # fmt: skip
-# Empty stand-ins for headers of the host's runtime.
-_HOST_HEADERS = include_directory() / "host_headers"
+# The vendor's advanced API.
+_ADVANCED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<](?:lib|adv_api)/', re.MULTILINE)
+# What is found where neither the user nor the simulator has a header of that name: empty stand-ins
+# for those of the host's runtime, and the vendor's names for parts of kernel_operator.h.
+STAND_INS = tuple(
+    include_directory() / f for f in ("host_headers", "part_headers", "part_headers/basic_api")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +107,7 @@ def _compile(folder: Path, unit: str, name: str, options: CompileOptions, text: 
         f"-iquote{options.folder}",
         *(f"-I{p}" for p in options.includes),
         f"-I{include_directory()}", f"-I{_emitted_headers()}",
-        f"-idirafter{_HOST_HEADERS}",
+        *(f"-idirafter{p}" for p in STAND_INS),
         "-MMD", "-MF", str(folder / "kernel.d"),
         str(source), "-o", str(library),
     ]  # fmt: skip
@@ -135,6 +140,15 @@ def _told_at_source(error: BuildError, name: str, text: str) -> BuildError:
     elif "<<<" in text and "<<<" in error.message:
         hint = "launches (<<<...>>>) are host code; put them in functions of their own or under "
         hint += "#ifndef ASCENDC_CPU_DEBUG"
+    elif "TILING_KEY_VAR" in error.message:
+        keys = sorted({int(k) for k in re.findall(r"\bTILING_KEY_IS\s*\(\s*(\d+)", text)})
+        hint = "say which variant of the operator to run: -D TILING_KEY_VAR=<key> (defines=)"
+        hint += f"; the source asks for {', '.join(map(str, keys))}" if keys else ""
+    elif _ADVANCED.search(text):
+        hint = (
+            "the simulator implements the basic API of kernel_operator.h; what lib/ has (Matmul, "
+        )
+        hint += "SoftMax, ...) it does not"
     elif STUB_NAME in error.message and place is None:
         hint = "the kernel's declaration was understood differently than the compiler reads it"
     first = re.search(r"(?:error|Error): (.*)", error.message)

@@ -9,10 +9,10 @@ from tile_runtime.source_kernel.declaration import KernelDeclaration
 # The name compilers and debuggers show for the lines of the stub.
 STUB_NAME = "<host stub>"
 STUB_SYMBOL = "tile_stub_run"
-# The vendor's headers of single functions that are part of kernel_operator.h here.
-_PART_HEADER = re.compile(
-    r'(#[ \t]*include[ \t]*["<])(?:utils/debug/asc_(?:printf|dump|assert)|(?:basic_api/)?kernel_'
-    r"(?:operator_\w+_intf|tpipe|tensor|event|common|type|macros|struct_\w+|basic_intf))\.h(?=[\">])"
+# Words of the device's language, which a source may define for another compiler.
+_WORDS = re.compile(
+    r"^[ \t]*#[ \t]*define[ \t]+__(?:aicore|global|gm|ubuf|cbuf|ca|cb|cc)__(?!\w)[^\n]*",
+    re.MULTILINE,
 )
 
 
@@ -28,8 +28,7 @@ def translation_unit(
     """C++ of a source and its stub. Lines of the source keep their file and number; `before` and
     `behind` it goes what it needs from other files."""
     quoted = name.replace("\\", "\\\\").replace('"', '\\"')
-    text = _PART_HEADER.sub(r"\1kernel_operator.h", text)
-    behind = _PART_HEADER.sub(r"\1kernel_operator.h", behind)
+    text, behind = _WORDS.sub("", text), _WORDS.sub("", behind)
     stub = stub_function(kernel, expression, given, STUB_SYMBOL)
     return f'#include "tile_host_stub.h"\n{before}#line 1 "{quoted}"\n{text}\n{behind}\n{stub}'
 

@@ -1,10 +1,10 @@
 """What a kernel needs from other files beside its own: functions of the device that are compiled
-apart, and the tiling struct that an operator's host code defines."""
+apart, and the tiling structs that an operator's host code defines."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,11 +15,13 @@ from tile_runtime.source_kernel.host_code import function_name, without_host_cod
 _SOURCES = (".asc", ".cpp", ".cce", ".cc", ".cxx")
 _HEADERS = (".h", ".hpp")
 _DEFAULT = re.compile(r"\bREGISTER_TILING_DEFAULT\s*\(")
+_USES_TILING = re.compile(r"\b(?:GET_TILING_DATA|REGISTER_TILING)\w*\s*\(")
 _USES_DEFAULT = re.compile(r"\bGET_TILING_DATA\s*\(")
 _TILING = re.compile(
     r"\bBEGIN_TILING_DATA_DEF\s*\(\s*(\w+)\s*\)(?:.|\n)*?\bEND_TILING_DATA_DEF\s*;?"
 )
 _REGISTERED = re.compile(r"\bREGISTER_TILING_DATA_CLASS\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)")
+_LENGTH = re.compile(r"\bTILING_DATA_FIELD_DEF_ARR\s*\([^,]*,\s*([A-Za-z_]\w*)")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
 
 
@@ -36,7 +38,7 @@ def second_sources(text: str, kernel: str, part: str, folders: Sequence[Path]) -
 
     Raises CallError if a tiling struct is used that no file names.
     """
-    return SecondSources(_tiling_struct(text, kernel, folders), _functions(part, folders[0]))
+    return SecondSources(_tiling_structs(text, kernel, folders), _functions(part, folders[0]))
 
 
 def file_of_kernel(kernel: str, folder: Path, besides: Path) -> Path | None:
@@ -99,46 +101,73 @@ def _files(folder: Path, suffixes: Sequence[str]) -> Iterator[tuple[Path, str]]:
         yield path, path.read_text(errors="replace")
 
 
-def _tiling_struct(text: str, kernel: str, folders: Sequence[Path]) -> str:
-    """Makes known which struct GET_TILING_DATA fills where the kernel registers none."""
+def _tiling_structs(text: str, kernel: str, folders: Sequence[Path]) -> str:
+    """The tiling structs that the kernel's sources name and none of them defines; and which of all
+    GET_TILING_DATA fills where the kernel registers none."""
     plain = without_comments(text)
-    if not _USES_DEFAULT.search(plain):
+    if not _USES_TILING.search(plain):
         return ""
     own = [plain, *(without_comments(t) for t in _included(text, folders))]
-    if any(_DEFAULT.search(t) for t in own):
-        return ""
-    operation = re.sub(r"_", "", kernel).lower()
-    for texts, is_own in ((own, True), (list(_near(folders[0])), False)):
-        structs = {m[1]: m[0] for t in texts for m in _TILING.finditer(t)}
-        registered = [m[2] for t in texts for m in _REGISTERED.finditer(t)
-                      if m[1].lower() in (operation, operation.removesuffix("kernel"))]  # fmt: skip
-        names = [n for n in registered if n in structs] or list(structs)
-        if not names and is_own:
-            names = [n for t in own for n in re.findall(r"\bstruct\s+(\w*[Tt]iling\w*)\s*\{", t)]
-        if len(set(names)) == 1:
-            name = names[0]
-            struct = "" if is_own else "\n".join(_struct_with_parts(name, structs))
-            return f"#define TileDefaultTiling {name}\n" + (
-                f'#include "register/tilingdata_base.h"\n{struct}\n' if struct else ""
-            )
-        if names:
+    near = list(_near(folders[0]))
+    own_structs, near_structs = _structs(own), _structs(near)
+    default = ""
+    if _USES_DEFAULT.search(plain) and not any(_DEFAULT.search(t) for t in own):
+        default = _default_struct(kernel, own, own_structs) or _default_struct(
+            kernel, near, near_structs
+        )
+        if not default:
             raise CallError(
                 "kernel-arguments",
-                "GET_TILING_DATA does not say which struct it fills: "
-                + ", ".join(sorted(set(names))),
+                "GET_TILING_DATA does not say which struct it fills, and no file near the source "
+                "defines a tiling struct",
                 None,
                 "name it with REGISTER_TILING_DEFAULT(...) in the kernel",
             )
-    raise CallError(
-        "kernel-arguments",
-        "GET_TILING_DATA does not say which struct it fills, and no file near the source defines a "
-        "tiling struct",
-        None,
-        "name it with REGISTER_TILING_DEFAULT(...) in the kernel",
-    )
+    words = {default}.union(*(re.findall(r"\w+", t) for t in own))
+    plain_structs = {n for t in own for n in re.findall(r"\b(?:struct|class)\s+(\w+)\s*\{", t)}
+    missing = [n for n in near_structs if n in words - own_structs.keys() - plain_structs]
+    parts = dict.fromkeys(p for n in missing for p in _struct_with_parts(n, near_structs))
+    lines = [f"#define TileDefaultTiling {default}"] if default else []
+    if parts:
+        lines += ['#include "register/tilingdata_base.h"', *_lengths(parts, near), *parts]
+    return "".join(f"{line}\n" for line in lines)
 
 
-def _struct_with_parts(name: str, structs: dict[str, str]) -> Iterator[str]:
+def _structs(texts: Sequence[str]) -> dict[str, str]:
+    """The definition of each tiling struct."""
+    return {m[1]: m[0] for t in texts for m in _TILING.finditer(t)}
+
+
+def _default_struct(kernel: str, texts: Sequence[str], structs: Mapping[str, str]) -> str:
+    """The struct that is registered for the kernel, or the only one; empty if there is none."""
+    operation = re.sub(r"_", "", kernel).lower()
+    registered = [m[2] for t in texts for m in _REGISTERED.finditer(t)
+                  if m[1].lower() in (operation, operation.removesuffix("kernel"))]  # fmt: skip
+    names = {n for n in registered if n in structs} or set(structs)
+    if not names:
+        names = {n for t in texts for n in re.findall(r"\bstruct\s+(\w*[Tt]iling\w*)\s*\{", t)}
+    if len(names) > 1:
+        raise CallError(
+            "kernel-arguments",
+            "GET_TILING_DATA does not say which struct it fills: " + ", ".join(sorted(names)),
+            None,
+            "name it with REGISTER_TILING_DEFAULT(...) in the kernel",
+        )
+    return next(iter(names), "")
+
+
+def _lengths(structs: Iterable[str], texts: Sequence[str]) -> Iterator[str]:
+    """The definitions of constants that are lengths of arrays in the structs."""
+    for name in {n: 0 for s in structs for n in _LENGTH.findall(s)}:
+        defined = (
+            rf"(?:\bconst(?:expr)?\s+\w+\s+{name}\s*=[^;]*;|^[ \t]*#[ \t]*define\s+{name}\s.*)"
+        )
+        found = next((m[0] for t in texts if (m := re.search(defined, t, re.MULTILINE))), None)
+        if found is not None:
+            yield found
+
+
+def _struct_with_parts(name: str, structs: Mapping[str, str]) -> Iterator[str]:
     """The text of a struct, after those of its fields."""
     text = structs[name]
     for other in structs:

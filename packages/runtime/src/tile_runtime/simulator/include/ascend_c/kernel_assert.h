@@ -31,6 +31,7 @@ inline void check_assertion(bool holds, Use use, const char* condition, const ch
 // (asc_assert.h).
 #undef assert
 #define assert(...) ascendc_assert(__VA_ARGS__)
+#define ASSERT(...) ascendc_assert(__VA_ARGS__)
 #define ascendc_assert(condition, ...)                                                                     \
     ::tile_simulator::check_assertion(static_cast<bool>(condition),                                        \
         {"ascendc_assert", ::tile_simulator::Where::here(__FILE__, __LINE__)}, #condition, ##__VA_ARGS__)

@@ -3,6 +3,7 @@
 
 #define __aicore__
 #define __global__
+#define __forceinline__ inline __attribute__((always_inline))
 // Kernel types as CANN 9.x writes them; the host stub of a kernel reads them from the source.
 #define __vector__
 #define __cube__

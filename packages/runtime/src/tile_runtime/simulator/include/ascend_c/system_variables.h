@@ -21,11 +21,16 @@ struct BlockIndexVariable {
 struct BlockCountVariable {
     operator int64_t() const { return block_count(); }
 };
+// Compared with AscendC::AIV or AIC.
+struct CoreTypeVariable {
+    operator int() const { return core_type(); }
+};
 
 }  // namespace tile_simulator
 
 inline constexpr tile_simulator::BlockIndexVariable block_idx{};
 inline constexpr tile_simulator::BlockCountVariable block_num{};
+inline constexpr tile_simulator::CoreTypeVariable g_coreType{};
 
 namespace AscendC {
 

@@ -90,6 +90,12 @@ public:
         result.buffer_ = buffer_;
         return result;
     }
+    // Of two whole tensors, as vector_operators.h makes it from operators.
+    template <class E, class = typename E::OfTensors>
+    void operator=(const E& expression)
+    {
+        expression.into(*this);
+    }
     int32_t GetPosition() const { return address_.logicPos; }
     void SetSize(const uint32_t elements) { address_.dataLen = bytes(elements); }
     uint32_t GetSize() const

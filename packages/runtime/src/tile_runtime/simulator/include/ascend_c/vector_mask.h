@@ -39,4 +39,29 @@ inline void SetVectorMask(int32_t len, Where at = Where::here())
     tile_simulator::set_mask_lanes(len, sizeof(T), mode == MaskMode::COUNTER, {"SetVectorMask", at});
 }
 
+// Of the device headers' inside; operators written like the vendor's own use it.
+struct AscendCUtils {
+    template <class T, bool isSetMask = true>
+    static void SetMask(const uint64_t maskHigh, const uint64_t maskLow)
+    {
+        if constexpr (isSetMask) {
+            SetVectorMask<T>(maskHigh, maskLow);
+        }
+    }
+    template <class T, bool isSetMask = true>
+    static void SetMask(int32_t len, Where at = Where::here())
+    {
+        if constexpr (isSetMask) {
+            SetVectorMask<T>(len, at);
+        }
+    }
+    template <bool isSetMask = true>
+    static void ResetMask()
+    {
+        if constexpr (isSetMask) {
+            AscendC::ResetMask();
+        }
+    }
+};
+
 }  // namespace AscendC

@@ -7,5 +7,5 @@
 #define TILING_DATA_FIELD_DEF(type, field) type field;
 #define TILING_DATA_FIELD_DEF_ARR(type, length, field) type field[length];
 #define TILING_DATA_FIELD_DEF_STRUCT(type, field) type field;
-#define END_TILING_DATA_DEF }
+#define END_TILING_DATA_DEF };
 #define REGISTER_TILING_DATA_CLASS(operation, name)

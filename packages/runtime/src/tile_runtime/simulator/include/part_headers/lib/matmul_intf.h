@@ -1,0 +1,3 @@
+// Kernels include this by habit, also those that use nothing of the advanced API (Matmul), which is not here.
+#pragma once
+#include "kernel_operator.h"
