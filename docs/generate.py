@@ -36,7 +36,7 @@ PAGES: dict[str, Callable[[], str]] = {
 def written_pages() -> list[Path]:
     """The pages people write."""
     mine = (p for p in sorted(DOCS.glob("*.md")) if p.name not in PAGES)
-    return [ROOT / "README.md", *mine, *sorted(DOCS.glob("tutorial/*.md"))]
+    return [ROOT / "README.md", *mine, *sorted(DOCS.glob("*/*.md"))]
 
 
 def current_text(path: Path) -> str:

@@ -1,5 +1,5 @@
-"""Who may import whom (design, section 2) and declares it, names and sizes of files, and other
-rules of the house.
+"""Who may import whom (README.md#layout) and declares it, names and sizes of files, and other rules
+of the house.
 
 A rule is changed here, in a commit of its own, with the reason.
 """

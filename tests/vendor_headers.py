@@ -1,4 +1,4 @@
-"""Type-checking C++ against CANN's public headers (hardware.md, section 6).
+"""Type-checking C++ against CANN's public headers (docs/hardware/compilers.md#host).
 
 TILE_CANN_HEADERS names the folder of a toolkit, the one that holds `aarch64-linux/ascendc/include`;
 `make vendor-check HEADERS=<folder>` sets it. Without it the tests that need it skip.

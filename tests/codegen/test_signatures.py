@@ -1,4 +1,5 @@
-"""The boundary of an emitted kernel (aot.md, section 7): names, types and order of parameters."""
+"""The boundary of an emitted kernel (docs/rules/calls.md#emitted-source): names, types and order of
+parameters."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Outcome:
     detail: str = ""
 
 
-# A script is right if it says so in one of these ways (language.md, section 17).
+# A script is right if it says so in one of these ways (docs/rules/calls.md#scripts).
 _PASSED = re.compile(r"kernel output match|test passed!", re.IGNORECASE)
 _DIAGNOSTIC = re.compile(
     r"(?:(?P<place>\S+?:\d+(?::\d+)?): )?error\[(?P<slug>[\w-]+)\]: (?P<message>.*)$", re.MULTILINE

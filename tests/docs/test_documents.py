@@ -10,6 +10,7 @@ import generate
 import pytest
 import slugs
 from pages import language, legality, op_examples, source_map
+from pages.markdown import anchors
 from run_blocks import ROOT, BlockError, blocks, run_document
 
 import tile_frontend as T
@@ -44,19 +45,13 @@ def test_page_is_current(page: Path) -> None:
     assert generate.current_text(page) == page.read_text(), "run `make docs`"
 
 
-def headings(path: Path) -> set[str]:
-    """Anchors of a page, as code hosts make them."""
-    found = re.findall(r"^#+ (.*)$", path.read_text(), re.M)
-    return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in found}
-
-
 def test_links_lead_somewhere(page: Path) -> None:
     outside = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
     wrong = []
     for match in LINK.finditer(outside):
         target, _, anchor = match["target"].partition("#")
         file = page.parent / target if target else page
-        if not file.exists() or (anchor and anchor not in headings(file)):
+        if not file.exists() or (anchor and anchor not in anchors(file)):
             wrong.append(match["target"])
     assert not wrong
 
@@ -76,7 +71,7 @@ def test_written_pages_are_short() -> None:
     for page in generate.written_pages():
         text = generate.MEASURED.sub("", generate.MARKED.sub("", page.read_text()))
         text = re.sub(r"^```\w+ output\n.*?^```$", "", text, flags=re.M | re.S)
-        lengths[page.name] = len(text.splitlines())
+        lengths[name(page)] = len(text.splitlines())
     assert all(n <= LONGEST for f, n in lengths.items() if f != "README.md"), lengths
     assert lengths["README.md"] <= 200, lengths
 

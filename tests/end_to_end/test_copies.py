@@ -307,7 +307,8 @@ def rows_from(M: int, count: int, kind: str, static: bool) -> Func:
 
 
 def test_rows_that_start_past_the_end_are_not_moved(tmp_path: Path) -> None:
-    """Language.md, section 6.2: the dimension before the last is cut even where it is one long."""
+    """docs/rules/copies.md#edges: the dimension before the last is cut even where it is one
+    long."""
     rng = np.random.default_rng(2)
     batch, cases = KernelBatch(tmp_path), []
     for kind in ("vector", "row", "matrix"):

@@ -1,5 +1,6 @@
-"""Defects other compilers of this language have (language.md, section 20), each with the right
-behaviour: numbers in the names are those of the list there. All kernels run at `strict`."""
+"""Defects other compilers of this language have
+(docs/coming_from_tilelang.md#what-differs-on-purpose), each with the right behaviour: tests
+of one number in their names belong to one defect. All kernels run at `strict`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Arguments and pass configs that newer versions of the language add (language.md, section 22)."""
+"""Arguments and pass configs that newer versions of the language add
+(docs/versions_of_the_language.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`T.reduce_*` as scripts call it (language.md, section 9): simulator (strict) against NumPy."""
+"""`T.reduce_*` as scripts call it (docs/rules/operations.md#reductions): simulator (strict) against
+NumPy."""
 
 from __future__ import annotations
 

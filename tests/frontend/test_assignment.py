@@ -1,4 +1,4 @@
-"""Names, lets, scalar variables and stores (language.md, section 4.2)."""
+"""Names, lets, scalar variables and stores (docs/rules/kernels.md#statements)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Names from around a kernel are captured by value (language.md, section 4.1)."""
+"""Names from around a kernel are captured by value (docs/rules/kernels.md#names)."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Loops and conditions (language.md, sections 3.16, 4.2 and 10)."""
+"""Loops and conditions (docs/rules/kernels.md#loops)."""
 
 import tile_frontend as T
 from tile_ir import For, LoopKind

@@ -1,4 +1,4 @@
-"""Extents of copies (language.md, section 6.1)."""
+"""Extents of copies (docs/rules/copies.md#extents)."""
 
 import pytest
 

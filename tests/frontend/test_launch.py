@@ -1,4 +1,4 @@
-"""Functions, launches, scopes and explicit branches (language.md, sections 3.1 and 4.2)."""
+"""Functions, launches, scopes and explicit branches (docs/rules/kernels.md#launch)."""
 
 import pytest
 

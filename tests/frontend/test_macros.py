@@ -1,4 +1,4 @@
-"""Macros and native helpers (language.md, section 4.2)."""
+"""Macros and native helpers (docs/rules/kernels.md#macros)."""
 
 import importlib.util
 from pathlib import Path

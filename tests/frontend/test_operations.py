@@ -1,4 +1,4 @@
-"""Operations from the op table (language.md, sections 3, 8 and 9)."""
+"""Operations from the op table (docs/rules/operations.md)."""
 
 import pytest
 

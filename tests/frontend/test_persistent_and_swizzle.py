@@ -1,4 +1,4 @@
-"""Orders of tiles: each visits every tile once (language.md, sections 3.4 and 10.3)."""
+"""Orders of tiles: each visits every tile once (docs/rules/kernels.md#persistent-loops)."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Scalar expressions and functions (language.md, sections 3.17 and 4.3)."""
+"""Scalar expressions and functions (docs/rules/kernels.md#scalar-functions)."""
 
 import math
 

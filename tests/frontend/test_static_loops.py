@@ -1,5 +1,5 @@
 """Loops over Python containers and over `T.unroll` that picks from one: written out while the kernel
-is traced (language.md, section 4.2)."""
+is traced (docs/rules/kernels.md#statements)."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""The chip table: rows of the vendor's platform files (hardware.md, section 2.1)."""
+"""The chip table: rows of the vendor's platform files (docs/hardware/machine.md#chips)."""
 
 from __future__ import annotations
 

@@ -124,8 +124,8 @@ def test_inference_finds_an_assignment_if_there_is_one() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_buffer_that_may_lie_in_ub_does(seed: int) -> None:
-    """Language.md, section 15.2: what no use forces elsewhere is in ub; a fragment may be an
-    accumulator instead."""
+    """docs/rules/cores.md#open-memories: what no use forces elsewhere is in ub; a fragment may be
+    an accumulator instead."""
     for number in range(KERNELS // 3):
         func = random_kernel(1000 * (seed + 1) + number)
         right = list(assignments(func))

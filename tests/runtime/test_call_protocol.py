@@ -1,4 +1,4 @@
-"""How arguments become a launch (language.md, section 13.2), without compiling anything."""
+"""How arguments become a launch (docs/rules/calls.md#arguments), without compiling anything."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """SYNCED IR to one Ascend C source file.
 
 The kernel part has one block per kind of core; every operation carries the user's line as a
-trailing comment, by which reports find it again. The host part is `call` (aot.md, section 7).
+trailing comment, by which reports find it again. The host part is `call`
+(docs/rules/calls.md#emitted-source).
 """
 
 from __future__ import annotations
@@ -86,8 +87,8 @@ def entry_source(func: Func) -> str:
     return template("entry.cpp.jinja").render(func=context)
 
 
-# Scalars cross the host boundary in the types every launcher has (aot.md, section 7); the kernel
-# narrows them again.
+# Scalars cross the host boundary in the types every launcher has
+# (docs/rules/calls.md#emitted-source); the kernel narrows them again.
 _BOUNDARY_TYPES = {
     "int8": "int",
     "int16": "int",

@@ -128,7 +128,7 @@ DTYPES: dict[str, DType] = {
     )
 }
 
-# Spellings the language accepts besides the names above (language.md, section 2).
+# Spellings the language accepts besides the names above (docs/rules/kernels.md#types).
 ALIASES = {
     "float": "float32", "half": "float16", "int": "int32", "double": "float64", "uint": "uint32",
 }  # fmt: skip

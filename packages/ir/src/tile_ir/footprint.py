@@ -1,5 +1,5 @@
 """How many bytes a buffer really takes: fractal memories round matrices up to whole fractals
-(hardware.md, section 2.4; language.md, section 7.2)."""
+(docs/hardware/memories.md#fractals; docs/rules/operations.md#layouts)."""
 
 from __future__ import annotations
 

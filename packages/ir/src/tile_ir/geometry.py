@@ -130,7 +130,8 @@ def match_copy(src: Region, dst: Region) -> tuple[CopyPair, ...]:
 
 def clamped_dims(region: Region) -> tuple[int, ...]:
     """The dimensions in which a tile is cut at the edge of its gm tensor: rows and columns, which
-    are the last dimension and the one before it that is not one long (language.md, section 6.2)."""
+    are the last dimension and the one before it that is not one long
+    (docs/rules/copies.md#edges)."""
     if region.memory is not Memory.GM:
         return ()
     last = len(region.dims) - 1
@@ -184,7 +185,7 @@ class Clipped:
     `fill` is the region that gets `value` first, unless `complete` holds; None if nothing does.
     `exists` is whether there is anything to move. `spill` is what the movement overwrites with
     `value` besides its destination: the DMA writes whole blocks of ub, so the rest of the last
-    block of each row is lost (hardware.md, section 3.3).
+    block of each row is lost (docs/hardware/movement.md#rows-of-ub).
     """
 
     src: Region
@@ -197,8 +198,8 @@ class Clipped:
 
 
 def clip_copy(src: Region, dst: Region, pad_value: float | None) -> Clipped:
-    """The effect of `copy` by language.md, section 6.2: cut at the edge of the gm tensor, with the
-    rest of a ub tile padded, and an l1 matrix written from its origin zeroed."""
+    """The effect of `copy` by docs/rules/copies.md#edges: cut at the edge of the gm tensor, with
+    the rest of a ub tile padded, and an l1 matrix written from its origin zeroed."""
     pairs = match_copy(src, dst)
     exists = binary(
         "and",

@@ -1,4 +1,4 @@
-"""Words for the parts of an AI core: memories, pipes, core kinds (hardware.md, sections 1-2).
+"""Words for the parts of an AI core: memories, pipes, core kinds (docs/hardware/machine.md).
 
 Sizes and counts are not here: they belong to a chip and stand in `target`.
 """
@@ -53,8 +53,8 @@ CORE_OF_MEMORY = {
     Memory.BT: Core.CUBE,
 }
 
-# What an open memory may turn out to be (language.md, section 15.2). Tiles that only the vector
-# cores use are in ub, whichever allocator the kernel calls.
+# What an open memory may turn out to be (docs/rules/cores.md#open-memories). Tiles that only the
+# vector cores use are in ub, whichever allocator the kernel calls.
 CHOICES_OF_OPEN = {
     Memory.SHARED: frozenset({Memory.UB, Memory.L1}),
     Memory.FRAGMENT: frozenset({Memory.L0A, Memory.L0B, Memory.L0C, Memory.UB}),
@@ -80,7 +80,7 @@ PIPES_OF_CORE = {
 
 
 class Layout(Enum):
-    """Order of elements in an L1 matrix (language.md, section 7.2)."""
+    """Order of elements in an L1 matrix (docs/rules/operations.md#layouts)."""
 
     ZN = "zn"
     NZ = "nz"

@@ -295,7 +295,7 @@ class Func:
 
     @property
     def symbols(self) -> tuple[Var, ...]:
-        """Symbolic dimensions in order of first appearance (aot.md, section 7)."""
+        """Symbolic dimensions in order of first appearance (docs/rules/calls.md#emitted-source)."""
         from tile_ir.expr import walk
 
         found: dict[Var, None] = {}

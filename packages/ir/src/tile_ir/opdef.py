@@ -341,7 +341,8 @@ def _memory_hint(operand: Region, definition: OperandDef) -> str | None:
 
 def _check_overlap(op: Op) -> Problem | None:
     """What is written is no other operand, unless the record allows the very same elements: an
-    operation that runs piece by piece would read what it has written (hardware.md, section 3.4)."""
+    operation that runs piece by piece would read what it has written
+    (docs/hardware/cube.md#barrier-between-products)."""
     if op.opdef.effect is not Effect.DATA or op.opdef.staged:
         return None
     touched = list(

@@ -1,8 +1,8 @@
 """Whether two descriptions of one memory agree on where everything lies.
 
 A view names the bytes of a buffer again in the order of its elements. In ub and gm that is the
-order of the bytes; matrices of l1 lie in fractals, columns of 32 bytes one after another (hardware
-.md, section 2.4), so that only some shapes find each piece of a row where it is.
+order of the bytes; matrices of l1 lie in fractals, columns of 32 bytes one after another
+(docs/hardware/memories.md#fractals), so that only some shapes find each piece of a row where it is.
 """
 
 from __future__ import annotations

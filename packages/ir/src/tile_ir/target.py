@@ -1,4 +1,5 @@
-"""Chips as data: sizes, alignments, event counts, clocks (hardware.md, sections 1, 2 and 4.1).
+"""Chips as data: sizes, alignments, event counts, clocks (docs/hardware/machine.md#chips,
+docs/hardware/memories.md#alignment).
 
 Everything a pass, the verifier or a cost rule wants to know about a device stands here.
 """
@@ -39,9 +40,10 @@ class Target:
     max_blocks_per_copy: int = 4095
 
 
-# All there is (hardware.md, section 2.1). The 256 bytes at the end of UB and L1 that section 2.2
-# sets aside are for messages of the vendor's matmul and print services, which emitted code does not
-# use; existing kernels fill both memories to the last byte.
+# All there is (docs/hardware/machine.md#chips). The 256 bytes at the end of UB and L1 that
+# documents set aside (docs/hardware/memories.md#reserved-bytes) are for messages of the vendor's
+# matmul and print services, which emitted code does not use; existing kernels fill both memories to
+# the last byte.
 _CAPACITY = {
     Memory.UB: 196608,
     Memory.L1: 524288,

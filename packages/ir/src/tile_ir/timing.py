@@ -1,7 +1,7 @@
 """Constants of the time model of a chip, each with its source.
 
 Cycles are those of the core clock; rates are bytes per cycle and core; bandwidths are GB/s of the
-whole chip. hardware.md section 4 has the published values; docs/time_model.md says which
+whole chip. docs/hardware/timing.md has the published values; docs/time_model.md says which
 measurement fixes the others.
 """
 

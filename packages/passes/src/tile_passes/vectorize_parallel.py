@@ -84,7 +84,7 @@ def _loops(loop: For) -> tuple[For, ...]:
 
 
 def _check_rank(stmt: Stmt, around: int = 0) -> None:
-    """A nest has at most the dimensions of a tile (language.md, section 10.1)."""
+    """A nest has at most the dimensions of a tile (docs/rules/kernels.md#parallel-loops)."""
     rank = around + _is_parallel(stmt)
     if rank > 2:
         raise KernelError(

@@ -1,4 +1,4 @@
-"""Arguments of a call to pointers, sizes and symbol values (language.md, section 13.2).
+"""Arguments of a call to pointers, sizes and symbol values (docs/rules/calls.md#arguments).
 
 A binder is made once per kernel. It remembers the shapes of the last call: a call with the same
 shapes checks dtype, device and contiguity, allocates outputs, and is done. Any other call, and any

@@ -1,4 +1,4 @@
-"""The device compiler: bisheng's command line for a kernel (language.md, section 16.3)."""
+"""The device compiler: bisheng's command line for a kernel (docs/hardware/compilers.md#device)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`jit` and `compile`: from a Python function to a kernel object (language.md, section 13.1)."""
+"""`jit` and `compile`: from a Python function to a kernel object
+(docs/rules/calls.md#entry-points)."""
 
 from __future__ import annotations
 

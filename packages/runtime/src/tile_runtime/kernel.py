@@ -1,4 +1,4 @@
-"""The kernel object a script calls (language.md, section 13.3)."""
+"""The kernel object a script calls (docs/rules/calls.md#kernel-objects)."""
 
 from __future__ import annotations
 

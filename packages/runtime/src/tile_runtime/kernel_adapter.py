@@ -1,4 +1,5 @@
-"""`kernel.adapter`: where scripts look for the files of a kernel (language.md, 13.3 and 17)."""
+"""`kernel.adapter`: where scripts look for the files of a kernel
+(docs/rules/calls.md#kernel-objects)."""
 
 from __future__ import annotations
 

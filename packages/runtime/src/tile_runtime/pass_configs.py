@@ -16,7 +16,8 @@ from tile_passes import Pass, PassOptions
 
 
 class PassConfigKey(str, Enum):
-    """Keys of `pass_configs`; a member and its string mean the same (language.md, section 14)."""
+    """Keys of `pass_configs`; a member and its string mean the same
+    (docs/rules/calls.md#pass-configs)."""
 
     TL_ASCEND_AUTO_SYNC = "tl.ascend_auto_sync"
     TL_ASCEND_MEMORY_PLANNING = "tl.ascend_memory_planning"
@@ -130,7 +131,8 @@ def options_text(automatic: frozenset[Automatic]) -> str:
 
 
 def _check_together(chosen: set[PassConfigKey]) -> None:
-    """Flags between cores are for kernels that the compiler divides (language.md, section 22.3)."""
+    """Flags between cores are for kernels that the compiler divides
+    (docs/rules/calls.md#pass-configs)."""
     sync, combine = PassConfigKey.TL_ASCEND_AUTO_CV_SYNC, PassConfigKey.TL_ASCEND_AUTO_CV_COMBINE
     if sync in chosen and combine not in chosen:
         raise KernelError(

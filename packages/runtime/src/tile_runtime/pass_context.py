@@ -1,7 +1,8 @@
 """`tvm.transform.PassContext`: pass configs for the kernels lowered inside a `with` block.
 
 Generators of source use it around `lower`, which takes no `pass_configs` in tilelang; `jit` and
-`compile` have theirs, and what surrounds them means nothing to them (language.md, section 15).
+`compile` have theirs, and what surrounds them means nothing to them
+(docs/rules/calls.md#pass-configs).
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ Config: TypeAlias = "dict[str, Any]"
 
 @dataclass(frozen=True, slots=True)
 class TuneOptions:
-    """How candidates are checked and timed; names and defaults are those of language.md, 13.7."""
+    """How candidates are checked and timed; names and defaults are those of
+    docs/rules/calls.md#tuning."""
 
     warmup: float = 25
     rep: float = 100

@@ -159,7 +159,7 @@ def alloc_BT(shape: Any, dtype: Any) -> Tile:
     return _allocate(Memory.BT, shape, dtype)
 
 
-# What the keyword `scope` names (language.md, section 1).
+# What the keyword `scope` names (docs/rules/kernels.md#scopes-of-memory).
 _SHARED_SCOPES = {
     "shared.dyn": Memory.SHARED, "shared.l1": Memory.L1, "shared": Memory.UB,
     "shared.bt": Memory.BT,

@@ -1,4 +1,5 @@
-"""Assignments of kernel text: lets, stores, names of buffers, tuples (language.md, section 4.2)."""
+"""Assignments of kernel text: lets, stores, names of buffers, tuples
+(docs/rules/kernels.md#statements)."""
 
 from __future__ import annotations
 

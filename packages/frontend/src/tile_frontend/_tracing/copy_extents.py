@@ -1,5 +1,5 @@
-"""`T.copy` and `T.tile.atomic_add`: both tiles from buffers, slices and start indices (language.md,
-section 6.1)."""
+"""`T.copy` and `T.tile.atomic_add`: both tiles from buffers, slices and start indices
+(docs/rules/copies.md#extents)."""
 
 from __future__ import annotations
 

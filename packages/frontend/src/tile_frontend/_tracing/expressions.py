@@ -1,5 +1,5 @@
 """Evaluating expressions of kernel text: Python values now, runtime values as IR expressions
-(language.md, section 4.3). Faults of what is called get their place here."""
+(docs/rules/kernels.md#expressions). Faults of what is called get their place here."""
 
 from __future__ import annotations
 
@@ -153,8 +153,8 @@ class ExpressionEvaluator:
     def lost_assignment(
         self, slug: str, message: str, lost: Lost, hint: str, *notes: Diagnostic
     ) -> None:
-        """An assignment that does not reach a reader (language.md, section 4.2): an error, or a
-        remark where scripts rely on it."""
+        """An assignment that does not reach a reader (docs/rules/kernels.md#statements): an error,
+        or a remark where scripts rely on it."""
         if not lost.relied_on:
             raise KernelError(slug, message, lost.loc, hint, notes=notes)
         self.trace.remark(Diagnostic(slug, message, lost.loc, hint, "warning"))

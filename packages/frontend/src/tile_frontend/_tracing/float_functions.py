@@ -1,5 +1,5 @@
-"""Functions of real numbers (language.md, section 3.17): expressions, which `T.Parallel` turns into
-vector operations. Python numbers are computed now.
+"""Functions of real numbers (docs/rules/kernels.md#scalar-functions): expressions, which
+`T.Parallel` turns into vector operations. Python numbers are computed now.
 
 Upstream lets most of them take a `dtype=` that it ignores; scripts pass it, so it is accepted.
 """

@@ -1,8 +1,8 @@
 """A copy of which one side has an index where a slice was meant: `T.copy(X[:, i * 32], x)`.
 
 Legal, and silent in the language: a region keeps its own extents, so one column is moved and the
-rest of the tile padded (language.md, section 6.1). Only where all parts are indices is the whole a
-start.
+rest of the tile padded (docs/rules/copies.md#extents). Only where all parts are indices is the
+whole a start.
 """
 
 from __future__ import annotations

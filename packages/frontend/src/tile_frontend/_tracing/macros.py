@@ -1,4 +1,5 @@
-"""`@T.macro`: bodies expanded at each call, with arguments substituted (language.md, 4.2)."""
+"""`@T.macro`: bodies expanded at each call, with arguments substituted
+(docs/rules/kernels.md#macros)."""
 
 from __future__ import annotations
 

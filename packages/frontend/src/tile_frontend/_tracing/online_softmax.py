@@ -1,5 +1,5 @@
-"""`T.tile.softmax_flash_v2`: one step of an online softmax (language.md, section 22.1), as the
-operations it consists of."""
+"""`T.tile.softmax_flash_v2`: one step of an online softmax
+(docs/rules/operations.md#online-softmax), as the operations it consists of."""
 
 from __future__ import annotations
 

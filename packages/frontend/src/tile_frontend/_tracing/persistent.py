@@ -1,4 +1,5 @@
-"""`T.Persistent`: tiles dealt out to a fixed number of blocks, in column panels (section 10.3).
+"""`T.Persistent`: tiles dealt out to a fixed number of blocks, in column panels
+(docs/rules/kernels.md#persistent-loops).
 
 Plain arithmetic, and a bijection for every group size: the last panel may be narrower.
 """

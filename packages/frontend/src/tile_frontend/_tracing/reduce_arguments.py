@@ -1,4 +1,5 @@
-"""`T.reduce_*`: which part of a buffer is reduced, and into what (language.md, section 9)."""
+"""`T.reduce_*`: which part of a buffer is reduced, and into what
+(docs/rules/operations.md#reductions)."""
 
 from __future__ import annotations
 

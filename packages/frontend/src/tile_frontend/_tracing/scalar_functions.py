@@ -1,4 +1,5 @@
-"""Scalar functions of the language (language.md, section 3.17). Python numbers are computed now.
+"""Scalar functions of the language (docs/rules/kernels.md#scalar-functions). Python numbers are
+computed now.
 
 Upstream lets most of them take a `dtype=` that it ignores; scripts pass it, so it is accepted.
 """

@@ -1,5 +1,5 @@
 """Which names a kernel or macro sees: blocks of local names over what was captured by value when
-the decorator ran (language.md, section 4.1)."""
+the decorator ran (docs/rules/kernels.md#names)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluating statements of kernel text (language.md, section 4.2)."""
+"""Evaluating statements of kernel text (docs/rules/kernels.md#statements)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`buf[...]`: indices and slices as an element load or a region (language.md, section 4.4)."""
+"""`buf[...]`: indices and slices as an element load or a region
+(docs/rules/kernels.md#subscripts)."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Working memory that scripts hand to an operation: accepted, and not needed.
 
 Other versions of the language have it as a positional argument behind the buffers of an operation
-(`T.reduce_max(x, out, tmp, dim=-1)`), as `tmp=`, or not at all (language.md, section 22.2). Here
-the compiler finds it, for every operation whose record says that it uses some. What the script
-handed over stays with the operation, for kernels that keep order or memory in their own hands
-(`adopt_scratch`).
+(`T.reduce_max(x, out, tmp, dim=-1)`), as `tmp=`, or not at all
+(docs/rules/operations.md#working-memory). Here the compiler finds it, for every operation whose
+record says that it uses some. What the script handed over stays with the operation, for kernels
+that keep order or memory in their own hands (`adopt_scratch`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Each core section is followed abstractly: at every point, for every pipe, which earlier accesses may
 not be complete before what that pipe does next. Nothing of the passes is used here; the order rules
-are those of hardware.md, sections 1.3 to 1.5. Data between cores is not looked at, nor whether
+are those of docs/hardware/flags.md. Data between cores is not looked at, nor whether
 what a core signals to another one is early enough.
 """
 

@@ -1,5 +1,5 @@
 """The cores of a launch and how they meet: cross-core flags as counters, barriers over all cores
-(hardware.md, section 1.5)."""
+(docs/hardware/flags.md#flags-between-cores)."""
 
 from __future__ import annotations
 

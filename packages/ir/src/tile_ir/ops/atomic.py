@@ -30,7 +30,7 @@ from tile_ir.ops.rules import (
     updated,
 )
 
-# What the transfers can add up in gm (hardware.md, section 1.6).
+# What the transfers can add up in gm (docs/hardware/movement.md#atomic-stores).
 ADDABLE = (INT8, INT16, FLOAT16, BFLOAT16, INT32, FLOAT32)
 
 

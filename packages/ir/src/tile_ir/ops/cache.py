@@ -1,4 +1,4 @@
-"""Maintenance of the scalar data cache (hardware.md, section 1.6)."""
+"""Maintenance of the scalar data cache (docs/hardware/scalar.md#data-cache)."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from tile_ir.ops.rules import (
 )
 
 # Casts the vector unit does in one instruction, with the rounding modes each allows
-# (hardware.md, section 3.7). Anything else must be composed from these.
+# (docs/hardware/vector.md#conversions). Anything else must be composed from these.
 _ALL = ("RINT", "FLOOR", "CEIL", "ROUND", "TRUNC")
 CAST_MODES: dict[tuple[str, str], tuple[str, ...]] = {
     ("int4", "float16"): ("NONE",),
@@ -94,7 +94,7 @@ def _detour(pair: tuple[str, str]) -> str | None:
 
 
 def round_to_mode(values: Any, mode: str) -> Any:
-    """Integral values by rounding mode (hardware.md, section 3.2)."""
+    """Integral values by rounding mode (docs/hardware/vector.md#rounding-modes)."""
     match mode:
         case "cast_rint":
             return np.rint(values)

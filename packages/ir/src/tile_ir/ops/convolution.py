@@ -1,5 +1,5 @@
-"""Windows of an image as rows of a left operand: a convolution is a product then (language.md,
-section 22)."""
+"""Windows of an image as rows of a left operand: a convolution is a product then
+(docs/rules/operations.md#windows)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Vector operations on the first `count` elements: clamp, round and the count-limited arithmetic of
-language.md, sections 3.5 to 3.7."""
+"""Vector operations on the first `count` elements: clamp, round and the count-limited arithmetic
+(docs/rules/operations.md#counted)."""
 
 from __future__ import annotations
 

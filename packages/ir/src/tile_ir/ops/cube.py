@@ -35,7 +35,7 @@ INPUTS = (FLOAT16, BFLOAT16, FLOAT32, INT4, INT8)
 ACCUMULATOR = {
     FLOAT16: FLOAT32, BFLOAT16: FLOAT32, FLOAT32: FLOAT32, INT4: INT32, INT8: INT32,
 }  # fmt: skip
-# Elements of k the cube unit takes per step (hardware.md, section 4.1).
+# Elements of k the cube unit takes per step (docs/hardware/cube.md#products).
 K_PER_STEP = {FLOAT16: 16, BFLOAT16: 16, FLOAT32: 4, INT4: 64, INT8: 32}
 
 

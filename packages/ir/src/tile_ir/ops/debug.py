@@ -1,4 +1,4 @@
-"""Printing from a kernel (hardware.md, section 3.8)."""
+"""Printing from a kernel (docs/hardware/scalar.md#printing)."""
 
 from __future__ import annotations
 

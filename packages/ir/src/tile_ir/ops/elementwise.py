@@ -1,4 +1,5 @@
-"""Vector operations element by element: binary, vector with scalar, unary (hardware.md, 3.7)."""
+"""Vector operations element by element: binary, vector with scalar, unary
+(docs/hardware/vector.md#types)."""
 
 from __future__ import annotations
 
@@ -125,7 +126,8 @@ def _binary(
 
 
 def _divide(op: Op, _dst: Any, a: Any, b: Any) -> Any:
-    """A scalar divisor is a multiplication with its reciprocal (language.md, section 3.5)."""
+    """A scalar divisor is a multiplication with its reciprocal
+    (docs/rules/operations.md#scalar-divisors)."""
     with np.errstate(all="ignore"):
         if isinstance(b, np.ndarray) and b.ndim:
             return a / b
@@ -133,7 +135,7 @@ def _divide(op: Op, _dst: Any, a: Any, b: Any) -> Any:
 
 
 def maximum(a: Any, b: Any) -> Any:
-    """NaN wins, and 0 is above -0 (hardware.md, section 3.6)."""
+    """NaN wins, and 0 is above -0 (docs/hardware/vector.md#edge-values)."""
     result = np.maximum(a, b)
     zeros = (a == 0) & (b == 0)
     return np.where(zeros, np.where(np.signbit(a) & np.signbit(b), a, np.abs(a)), result)

@@ -1,4 +1,4 @@
-"""Elements picked by offset, by index or by pattern (language.md, section 3.11)."""
+"""Elements picked by offset, by index or by pattern (docs/rules/operations.md#gathering)."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def _pattern_width(op: Op) -> Problem | None:
 def _gather_bits(
     op: Op, dst: Any, src: Any, pattern: Any, mask: Any, block: Any, repeats: Any, *steps: Any
 ) -> Any:
-    """hardware.md, section 3.7: bits of UB say which elements are kept; strides in blocks."""
+    """docs/hardware/vector.md#gather: bits of UB say which elements are kept; strides in blocks."""
     size = op.region("src").dtype.size
     per_block, per_repeat = BLOCK_BYTES // size, 256 // size
     count = int(mask) if op.attr("reduceMode") else per_repeat

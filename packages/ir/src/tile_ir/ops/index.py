@@ -1,4 +1,4 @@
-"""Vectors that count up (language.md, section 3.9)."""
+"""Vectors that count up (docs/rules/operations.md#filling)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Interpolation between gathered blocks (language.md, section 3.13)."""
+"""Interpolation between gathered blocks (docs/rules/operations.md#rearranging)."""
 
 from __future__ import annotations
 

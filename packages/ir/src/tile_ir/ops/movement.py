@@ -1,4 +1,5 @@
-"""Tile copies: the language's `copy` and the single-pipe movements it becomes (hardware.md, 3.3).
+"""Tile copies: the language's `copy` and the single-pipe movements it becomes
+(docs/hardware/movement.md#transfers).
 
 `copy` clamps at the edges of GM tensors; the movements below it never do: their regions lie inside.
 """
@@ -54,7 +55,7 @@ from tile_ir.ops.rules import (
     vector_cost,
 )
 
-# Which copies exist, and the pipe and core that run them (language.md, section 3.3 and 6.2).
+# Which copies exist, and the pipe and core that run them (docs/rules/copies.md#directions).
 DIRECTIONS: dict[tuple[Memory, Memory], tuple[Core, Pipe]] = {
     (Memory.GM, Memory.UB): (Core.VECTOR, Pipe.MTE2),
     (Memory.UB, Memory.GM): (Core.VECTOR, Pipe.MTE3),
@@ -74,7 +75,7 @@ TRANSPOSING = {(Memory.L1, Memory.L0A), (Memory.L1, Memory.L0B)}
 CLAMPING = {(Memory.L0C, Memory.GM), (Memory.L0C, Memory.UB)}
 PADDING = {(Memory.GM, Memory.UB)}
 
-# What Fixpipe converts on the way out of L0C (hardware.md, section 3.5).
+# What Fixpipe converts on the way out of L0C (docs/hardware/cube.md#fixpipe).
 FIXPIPE_PAIRS: set[tuple[DType, DType]] = {
     (FLOAT32, FLOAT32),
     (FLOAT32, FLOAT16),
@@ -91,7 +92,7 @@ def goes_through_workspace(op: Op) -> bool:
 
 
 def cast_mode_of_copy(source_dtype: DType, dtype: DType) -> str:
-    """Rounding of a UB to UB copy that changes the type (language.md, section 6.2)."""
+    """Rounding of a UB to UB copy that changes the type (docs/rules/copies.md#conversion)."""
     modes = CAST_MODES.get((source_dtype.name, dtype.name), ())
     return "cast_none" if modes == ("NONE",) else "cast_rint"
 
@@ -457,7 +458,8 @@ def misaligned_rows(src: Region, dst: Region) -> bool:
 
 
 def aligned_rows(op: Op) -> Problem | None:
-    """The DMA starts every row of UB at a multiple of 32 bytes (hardware.md, section 3.3)."""
+    """The DMA starts every row of UB at a multiple of 32 bytes
+    (docs/hardware/movement.md#rows-of-ub)."""
     src, dst = op.region("src"), op.region("dst")
     word = "copy" if op.opdef.family == "movement" else "atomic_add"
     local = dst if dst.memory is Memory.UB else src

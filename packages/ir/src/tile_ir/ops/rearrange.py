@@ -1,4 +1,4 @@
-"""Elements in another order: transposition of a matrix (language.md, section 3.13)."""
+"""Elements in another order: transposition of a matrix (docs/rules/operations.md#rearranging)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions along one axis, and broadcast, its inverse (language.md, sections 3.9 and 9)."""
+"""Reductions along one axis, and broadcast, its inverse (docs/rules/operations.md#reductions)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Building blocks of op records: placements, memories, dtype and shape rules, cost rules.
 
-Rates are elements per cycle of hardware.md, section 4.2; starts and drains of section 4.3.
+Rates are elements per cycle of docs/hardware/timing.md#vector-rates; starts and drains of
+docs/hardware/timing.md#starts-and-drains.
 """
 
 from __future__ import annotations

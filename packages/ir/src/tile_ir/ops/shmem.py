@@ -1,4 +1,4 @@
-"""Transfers to and from the memory of other NPUs (language.md, section 3.3)."""
+"""Transfers to and from the memory of other NPUs (docs/rules/copies.md#other-npus)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flags, barriers and cross-core signals (hardware.md, sections 1.3 to 1.5)."""
+"""Flags, barriers and cross-core signals (docs/hardware/flags.md)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tile_ir.ops.rules import on, scalar
 
 PIPES = tuple(p.value for p in Pipe if p is not Pipe.ALL)
 
-# Ordered pairs a cube core can flag (hardware.md, section 1.4); a vector core has all pairs of its
-# own pipes. The same pipe twice is a barrier, not a flag.
+# Ordered pairs a cube core can flag (docs/hardware/flags.md#legal-pairs); a vector core has all
+# pairs of its own pipes. The same pipe twice is a barrier, not a flag.
 CUBE_FLAG_PAIRS = {
     (a, b)
     for a, b in (

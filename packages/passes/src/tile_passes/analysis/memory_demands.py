@@ -185,7 +185,8 @@ def _move(
 
 def _of_parallel_store(store: Store, core: Core | None) -> Iterator[Demand]:
     """Elements of T.Parallel are work of the vector cores, except that a bare copy may be any that
-    T.copy does at once, and zeros may be those of an accumulator (language.md, section 10.1)."""
+    T.copy does at once, and zeros may be those of an accumulator
+    (docs/rules/kernels.md#parallel-loops)."""
     bare = _bare_load(store.value)
     computed = list(dict.fromkeys(load.buffer for load in loads(store)))
     if bare is not None:

@@ -19,7 +19,8 @@ from tile_passes.lanes.choice import Choice
 from tile_passes.lanes.places import Touch, resolved, trips
 from tile_passes.lanes.relations import Dim, Node, Reason, Relations, Site
 
-# Bytes that the data cache of the scalar unit writes back together (hardware.md, section 1.6).
+# Bytes that the data cache of the scalar unit writes back together
+# (docs/hardware/scalar.md#data-cache).
 CACHE_LINE = 64
 SHARED = (Memory.GM, Memory.L1)
 

@@ -147,7 +147,8 @@ class Builder:
 
     def events(self, pair: Pair, count: int, back: Pair | None = None) -> int | None:
         """First of `count` consecutive event ids that no flag of the user's has on this pair (nor
-        on `back`), or None. The two highest ids are the vendor's (hardware.md, 1.4)."""
+        on `back`), or None. The two highest ids are the vendor's
+        (docs/hardware/flags.md#event-ids)."""
         taken = self.used_events.get(pair, set()) | (
             self.used_events.get(back, set()) if back else set()
         )

@@ -33,7 +33,7 @@ _ADDITION = {Memory.UB: "atomic_ub_gm", Memory.L0C: "atomic_l0c_gm"}
 
 
 def lower_copy(op: Op, known: Ranges, builder: Builder) -> Body:
-    """Language.md, section 6.2, direction by direction."""
+    """docs/rules/copies.md#edges, direction by direction."""
     src, dst = op.region("src"), op.region("dst")
     direction = (src.memory, dst.memory)
     if direction not in DIRECTIONS:

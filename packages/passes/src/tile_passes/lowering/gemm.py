@@ -1,9 +1,9 @@
 """`gemm_v0`: an l1 product as l0 tiles along k, loads of the next tile under the product of this.
 
 The sequence orders itself against everything the cube core did before and does after, so that a
-script needs no flags around it (language.md, section 3.4). Where order is the compiler's, products
-of one tile take their slot by the turn of the loop around them, so that loads overlap the product
-of the turn before.
+script needs no flags around it (docs/rules/operations.md#products). Where order is the compiler's,
+products of one tile take their slot by the turn of the loop around them, so that loads overlap the
+product of the turn before.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ LOAD_FREE: Pair = ("m", "mte1")
 LOAD_DONE: Pair = ("mte1", "m")
 # One tile of k is at most this many elements: longer ones gain nothing but wait longer to start.
 LONGEST_TILE = 128
-# Below this many accumulator fractals, products on one tile need a barrier (hardware.md, 3.4).
+# Below this many accumulator fractals, products on one tile need a barrier
+# (docs/hardware/cube.md#barrier-between-products).
 FRACTALS_WITHOUT_BARRIER = 10
 
 

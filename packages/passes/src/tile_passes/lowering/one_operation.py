@@ -52,7 +52,8 @@ def lower_op(op: Op, known: Ranges, builder: Builder) -> Body:
 
 def _check_registers(op: Op, builder: Builder) -> None:
     """Matrices in l0a and l0b are used in one size: the order of their fractals depends on it
-    (hardware.md, section 2.4). Of accumulators that are written whole columns of fractals are."""
+    (docs/hardware/memories.md#fractals). Of accumulators that are written whole columns of fractals
+    are."""
     for region, access in accesses(op):
         if region.memory in (Memory.L0A, Memory.L0B):
             whole = len(builder.register_sizes[region.buffer]) == 1 and all(

@@ -35,7 +35,8 @@ def _whole(op: Op, builder: Builder) -> Body:
 
 
 def _scalar_reads(op: Op, builder: Builder) -> Body:
-    """A scalar operand read from ub needs everything before it done (language.md, 3.5)."""
+    """A scalar operand read from ub needs everything before it done
+    (docs/rules/operations.md#operands)."""
     reads_ub = any(
         isinstance(part, Load) and part.buffer.memory is Memory.UB
         for operand in op.operands

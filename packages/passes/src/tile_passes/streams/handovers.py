@@ -4,10 +4,9 @@ what which other one has left.
 A tensor is a handover by its use, whatever it is called: one core writes it, the other reads it,
 and the text cannot mean what it says from top to bottom, because the reader stands before the
 writer, or because one loop of one core writes the same bytes in every round and one of the other
-reads them (language.md, section 11.3). Then the n-th access of one core goes with the n-th of the
-other.
-The workspace of a copy between the cores is none where it is written first: both halves stand where
-the text means them.
+reads them (docs/rules/cores.md#handovers). Then the n-th access of one core goes with the n-th of
+the other. The workspace of a copy between the cores is none where it is written first: both halves
+stand where the text means them.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A fact is a bit: all executions so far of a site are complete before whatever the pipe does next.
 What was never executed is complete. Facts meet at joins; loops are gone round until nothing
 changes, which proves the rest of their rounds. A wait is a site too: its flag may be set again only
-by a pipe that knows it is over (hardware.md, sections 1.3 and 1.4).
+by a pipe that knows it is over (docs/hardware/flags.md#flags).
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ DEFINED_BEHAVIOUR = (
     "-fno-finite-loops", "-fsanitize=return", "-fsanitize-undefined-trap-on-error",
 )  # fmt: skip
 _FLAGS = (*FLAGS, "-g1", *DEFINED_BEHAVIOUR)
-# What the device's own compiler and the vendor's CPU build define (hardware.md, section 6). The
-# last two make sources leave their launches out.
+# What the device's own compiler and the vendor's CPU build define
+# (docs/hardware/compilers.md#host). The last two make sources leave their launches out.
 PREDEFINED = (
     "__NPU_ARCH__=2201", "__CCE_AICORE__=220", "__DAV_C220__",
     "__CCE_KT_TEST__=1", "ASCENDC_CPU_DEBUG=1",

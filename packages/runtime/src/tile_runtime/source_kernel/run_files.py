@@ -23,7 +23,7 @@ _MOST_FRAMES = 64
 _TEXTS = 8
 _RECORD = struct.Struct(f"<IiQiIqIIIIIIQIIiI{_MOST_FRAMES}Q{_TEXTS}Q64s512sII")
 _TIMELINE = struct.Struct("<QQQQdddddQQQQ")
-# GM allocations start at multiples of this (hardware.md, section 2.3).
+# GM allocations start at multiples of this (docs/hardware/memories.md#alignment).
 _GM_ALIGNMENT = 512
 _PAGE = os.sysconf("SC_PAGESIZE")
 # A kernel that overwrote the record can not make the caller read more than this.

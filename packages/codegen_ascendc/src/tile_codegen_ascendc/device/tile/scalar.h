@@ -37,7 +37,7 @@ __aicore__ inline auto floor_mod(A a, B b) -> decltype(a % b)
     return (r != 0 && ((r < 0) != (b < 0))) ? r + b : r;
 }
 
-// NaN wins, as in the vector unit (hardware.md, section 3.6): it is neither below nor above, and a sum with it is NaN.
+// NaN wins (docs/hardware/vector.md#edge-values): it is neither below nor above, and a sum with it is NaN.
 template <class A, class B>
 __aicore__ inline auto minimum(A a, B b) -> decltype(a + b)
 {
@@ -77,7 +77,7 @@ __aicore__ inline T ceil_to(T value, T multiple)
 }
 
 // One element of gm from the scalar unit. Its cache is not coherent with that of other cores, so the line goes
-// out at once (hardware.md, section 1.6).
+// out at once (docs/hardware/scalar.md#data-cache).
 template <class T>
 __aicore__ inline void store_gm(AscendC::GlobalTensor<T>& tensor, uint64_t index, T value, Site site = Site::here())
 {

@@ -1,7 +1,7 @@
 """What the pipes of one core know to be complete, on all cores of the block.
 
 A clock has a number for every pipe of every core: so many of its instructions are complete; and one
-for every core: so many of its waits for other cores are over. Rules: hardware.md, 1.3 to 1.5.
+for every core: so many of its waits for other cores are over. Rules: docs/hardware/flags.md.
 """
 
 from __future__ import annotations

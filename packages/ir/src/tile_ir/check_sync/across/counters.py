@@ -1,7 +1,8 @@
 """The cross-core counters of a block: who raises which, and what a wait learns.
 
 A counter holds tokens, one for each time it is raised, with what was complete then; a wait takes
-the oldest. Sets of both vector cores make one token together (hardware.md, section 1.5).
+the oldest. Sets of both vector cores make one token together
+(docs/hardware/flags.md#flags-between-cores).
 """
 
 from __future__ import annotations

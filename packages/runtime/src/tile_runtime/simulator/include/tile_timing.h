@@ -1,4 +1,4 @@
-// What a timed launch takes and gives: the constants of a chip, and the modelled timeline (hardware.md 4).
+// What a timed launch takes and gives: the constants of a chip, and the modelled timeline (docs/hardware/timing.md).
 #pragma once
 
 #include <cstddef>

@@ -53,7 +53,7 @@ extern "C" {
 
 void tile_simulator_default_options(TileOptions* options)
 {
-    // Core counts of Ascend910B1 (hardware.md 2.1).
+    // Core counts of Ascend910B1 (docs/hardware/machine.md#chips).
     *options = TileOptions{TILE_CHECKS_DEVICE, 0, 0, 0, 24, 48, nullptr, 0};
 }
 

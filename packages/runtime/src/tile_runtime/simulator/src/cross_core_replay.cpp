@@ -1,4 +1,4 @@
-// Counters that cores raise for each other (hardware.md 1.5).
+// Counters that cores raise for each other (docs/hardware/flags.md#flags-between-cores).
 #include "time_model.h"
 
 namespace tile_simulator {

@@ -103,7 +103,7 @@ struct UpdateOp {
     static constexpr bool reads_destination = true;
 };
 
-// max and min as IEEE maximum and minimum: NaN wins, and -0 < +0 (hardware.md 3.6, edge values).
+// max and min as IEEE maximum and minimum: NaN wins, and -0 < +0 (docs/hardware/vector.md#edge-values).
 inline float maximum(float a, float b)
 {
     const float equal = float_of_bits(bits_of_float(a) & bits_of_float(b));

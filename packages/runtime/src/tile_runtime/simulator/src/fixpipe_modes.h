@@ -1,4 +1,4 @@
-// Which conversions Fixpipe has, and the limits of its parameters (hardware.md 3.5).
+// Which conversions Fixpipe has, and the limits of its parameters (docs/hardware/cube.md#fixpipe).
 #pragma once
 
 #include "ascend_c/fixpipe.h"

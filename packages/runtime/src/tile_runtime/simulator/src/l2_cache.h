@@ -1,4 +1,5 @@
-// Which parts of GM the L2 cache holds: lines of 512 B with a mask of their 128 B sectors (hardware.md 2.1, 2.3).
+// Which parts of GM the L2 cache holds: lines of 512 B with a mask of their 128 B sectors
+// (docs/hardware/memories.md#alignment).
 #pragma once
 
 #include <cstdint>

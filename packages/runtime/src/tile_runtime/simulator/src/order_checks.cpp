@@ -102,7 +102,7 @@ VectorClock OrderChecks::present(const Core& core, Pipe pipe, bool in_order) con
         clock.at[bypass_of(core)] = issued_[bypass_of(core)] + 1;
     }
     // As compiled by default on an AIV: barriers between dependent vector instructions, flags between the scalar unit
-    // and V, MTE2, MTE3 (hardware.md 1.3).
+    // and V, MTE2, MTE3 (docs/hardware/flags.md#order-within-a-pipe).
     if (!strict_ && core.is_vector()) {
         clock.at[scalar] = issued_[scalar];
         if (pipe != Pipe::s) {
@@ -140,7 +140,8 @@ Present OrderChecks::begin_instruction(const Instruction& instruction)
     now.number = issued_[now.agent];
     now.composed = core.composed_call;
     if (instruction.unit_flag != 0) {
-        // Mmad waits for the results before it to leave L0C, Fixpipe for the products (hardware.md 3.4).
+        // Mmad waits for the results before it to leave L0C, Fixpipe for the products
+        // (docs/hardware/cube.md#unit-flag).
         const int self = instruction.pipe == Pipe::m ? 0 : 1;
         VectorClock (&units)[2] = units_[core_index(core)];
         now.clock.join(units[1 - self]);

@@ -1,5 +1,5 @@
 // Happens-before of one block: vector clocks that follow pipes, flags, barriers and cross-core counters, and the
-// accesses that they leave unordered (hardware.md 1.3 to 1.6).
+// accesses that they leave unordered (docs/hardware/flags.md).
 //
 // Instructions run in program order; what runs later here may overlap on the device unless a clock says otherwise.
 #pragma once

@@ -12,7 +12,7 @@ namespace tile_simulator {
 
 using AscendC::RoundMode;
 
-// To an integral value. NONE counts as RINT (hardware.md 3.7).
+// To an integral value. NONE counts as RINT (docs/hardware/vector.md#rounding-modes).
 template <RoundMode mode>
 inline float round_to_integral(float x)
 {

@@ -1,4 +1,5 @@
-// The data cache between a core's scalar unit and GM, which nothing keeps coherent (hardware.md 1.6).
+// The data cache between a core's scalar unit and GM, which nothing keeps coherent
+// (docs/hardware/scalar.md#data-cache).
 //
 // Values are written through, so that a kernel goes on with what it meant; what the cache would have hidden from
 // other readers, or shown too late to its own core, is told to the order checks or raised. Lines count from the start

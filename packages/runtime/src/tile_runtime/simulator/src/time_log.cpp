@@ -107,7 +107,7 @@ bool TimeLog::widened(const TileTimeAccess& access)
     return false;
 }
 
-// The rules of hardware.md 4.1 and 4.4.
+// The rules of docs/hardware/timing.md#a-first-model.
 void TimeLog::instruction(const Instruction& instruction, const TileTiming& timing)
 {
     const Core& core = instruction.core;

@@ -1,4 +1,4 @@
-// Compare and CompareScalar (hardware.md 3.7).
+// Compare and CompareScalar (docs/hardware/vector.md#compare).
 //
 // Comparison results are bits, packed little-endian, one per element; any NaN gives 0, also for NE.
 #include "ascend_c/vector_select.h"

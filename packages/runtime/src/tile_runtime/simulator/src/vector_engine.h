@@ -1,4 +1,5 @@
-// How a vector instruction walks its operands: repeats of 256 B, blocks of 32 B, strides and masks (hardware.md 3.6).
+// How a vector instruction walks its operands: repeats of 256 B, blocks of 32 B, strides and masks
+// (docs/hardware/vector.md#repeats).
 #pragma once
 
 #include "instruction.h"
@@ -50,7 +51,8 @@ int add_vector_operand(Instruction& instruction, const VectorOperand& operand, b
 // Copies the blocks of one repeat of an operand to or from a contiguous buffer.
 void gather_repeat(const uint8_t* base, const VectorOperand& operand, uint64_t repeat, uint32_t lanes, uint8_t* buffer);
 
-// Cycles the vector pipe is busy with `lanes`, at `rate` cycles per repeat of 256 B (hardware.md 4.2).
+// Cycles the vector pipe is busy with `lanes`, at `rate` cycles per repeat of 256 B
+// (docs/hardware/timing.md#vector-rates).
 uint64_t vector_work(const Lanes& lanes, uint64_t rate);
 
 // Cycles per repeat where the unit computes 32 elements per cycle (Div, Exp, Ln, Sqrt).

@@ -1,4 +1,4 @@
-// WholeReduce*, BlockReduce*, PairReduceSum, RepeatReduceSum (hardware.md 3.7).
+// WholeReduce*, BlockReduce*, PairReduceSum, RepeatReduceSum (docs/hardware/vector.md#reductions).
 //
 // Sums form a binary tree over the lanes of a repeat, neighbours first; masked-out lanes do not take part.
 #include "ascend_c/vector_reduce.h"
@@ -235,7 +235,7 @@ void vector_reduce(ReduceOp op, ReduceSpan span, LocalOperand dst, LocalOperand 
     const VectorOperand source = {"src", src, size, strides.src_block, strides.src_repeat, 65535};
     const Lanes lanes = resolve_lanes(core, form, size, use);
     Instruction instruction(core, Pipe::v, use);
-    // hardware.md 4.2: 7 cycles per repeat, but for pairs and for the blocks of a float repeat.
+    // docs/hardware/timing.md#vector-rates: 7 cycles per repeat, but for pairs and for the blocks of a float repeat.
     const bool slow = span == ReduceSpan::repeat || (span == ReduceSpan::block && size == 2);
     instruction.work = vector_work(lanes, slow ? 7 : 1);
     if (lanes.nothing) {

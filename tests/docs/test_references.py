@@ -1,0 +1,88 @@
+"""Every reference from a comment or docstring to a document leads to a page and a heading of it."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import subprocess
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pages.markdown import anchors
+from run_blocks import ROOT
+
+# Sources whose comments count; what is data, such as tables of measurements, is not asked.
+SUFFIXES = {".py", ".pyi", ".h", ".cpp", ".jinja", ".lark", ".tir", ".toml"}
+REFERENCE = re.compile(r"(?P<vendor>asc-devkit )?(?P<page>[\w./-]*\w\.md)\b(?:#(?P<anchor>[\w-]*))?")
+# A place in a document that nobody but its writer has.
+NUMBERED = re.compile(r"\bsections? \d|§", re.I)
+
+
+def remarks(path: Path, text: str) -> Iterator[str]:
+    """Comments and docstrings of Python, all of another file."""
+    if path.suffix not in (".py", ".pyi"):
+        yield text
+        return
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield str(node.value.value)
+
+
+def faults(path: Path, text: str) -> list[str]:
+    """References of a source that lead nowhere."""
+    found = []
+    for remark in remarks(path, text):
+        found += NUMBERED.findall(remark)
+        for match in REFERENCE.finditer(remark):
+            page, anchor = ROOT / match["page"], match["anchor"]
+            if match["vendor"]:  # of the vendor's repository, by its path there
+                continue
+            if not page.is_file() or (anchor is not None and anchor not in anchors(page)):
+                found.append(match[0])
+    return found
+
+
+def sources() -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "packages", "tests"], cwd=ROOT, capture_output=True, text=True
+    ).stdout.splitlines()
+    named = [ROOT / name for name in listed] or [
+        p for top in ("packages", "tests") for p in (ROOT / top).rglob("*")
+    ]
+    return [p for p in named if p.suffix in SUFFIXES and p.is_file()]
+
+
+def test_every_reference_leads_to_a_heading() -> None:
+    wrong = {p.relative_to(ROOT).as_posix(): faults(p, p.read_text()) for p in sources()}
+    assert {name: f for name, f in wrong.items() if f} == {}
+
+
+def test_references_are_found() -> None:
+    """A search that finds nothing would find nothing wrong."""
+    texts = "\n".join(r for p in sources() for r in remarks(p, p.read_text()))
+    pages = {m["page"] for m in REFERENCE.finditer(texts)}
+    for folder in ("docs/hardware", "docs/rules"):
+        written = {p.relative_to(ROOT).as_posix() for p in (ROOT / folder).glob("*.md")}
+        assert written and written <= pages
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "wrong"),
+    [
+        ("m.py", '"""As docs/hardware/flags.md#flags has it (docs/ir.md)."""\n', []),
+        ("m.py", "# docs/hardware/flags.md#no-such-heading\n", ["docs/hardware/flags.md#no-such-heading"]),
+        ("m.py", "x = 1  # rules: hardware.md\n", ["hardware.md"]),
+        ("m.py", "def f():\n    '''By language.md, section 4.2.'''\n", ["section 4", "language.md"]),
+        ("m.py", "page = 'no.md'\n", []),
+        ("m.h", "// Fixpipe (hardware.md 3.5).\n", ["hardware.md"]),
+        ("m.cpp", "// asc-devkit docs/zh/api/UnitFlag.md: measured\n", []),
+    ],
+)  # fmt: skip
+def test_what_counts_as_a_reference(name: str, text: str, wrong: list[str]) -> None:
+    assert faults(Path(name), text) == wrong
