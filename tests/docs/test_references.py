@@ -16,7 +16,9 @@ from run_blocks import ROOT
 
 # Sources whose comments count; what is data, such as tables of measurements, is not asked.
 SUFFIXES = {".py", ".pyi", ".h", ".cpp", ".jinja", ".lark", ".tir", ".toml"}
-REFERENCE = re.compile(r"(?P<vendor>asc-devkit )?(?P<page>[\w./-]*\w\.md)\b(?:#(?P<anchor>[\w-]*))?")
+REFERENCE = re.compile(
+    r"(?P<vendor>asc-devkit )?(?P<page>[\w./-]*\w\.md)\b(?:#(?P<anchor>[\w-]*))?"
+)
 # A place in a document that nobody but its writer has.
 NUMBERED = re.compile(r"\bsections? \d|§", re.I)
 
