@@ -340,9 +340,8 @@ def _memory_hint(operand: Region, definition: OperandDef) -> str | None:
 
 
 def _check_overlap(op: Op) -> Problem | None:
-    """What is written is no other operand, unless the record allows the very same elements: an
-    operation that runs piece by piece would read what it has written
-    (docs/hardware/cube.md#barrier-between-products)."""
+    """What is written is no other operand, unless the record allows the very same elements: later
+    pieces would read what earlier ones have written (docs/hardware/vector.md#repeats)."""
     if op.opdef.effect is not Effect.DATA or op.opdef.staged:
         return None
     touched = list(
