@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import io
 import re
-import subprocess
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from pages.markdown import anchors
 from run_blocks import ROOT
 
 # Sources whose comments count; what is data, such as tables of measurements, is not asked.
-SUFFIXES = {".py", ".pyi", ".h", ".cpp", ".jinja", ".lark", ".tir", ".toml"}
+SUFFIXES = {".py", ".pyi", ".h", ".cpp", ".jinja", ".lark", ".tir"}
 REFERENCE = re.compile(
     r"(?P<vendor>asc-devkit )?(?P<page>[\w./-]*\w\.md)\b(?:#(?P<anchor>[\w-]*))?"
 )
@@ -24,7 +23,9 @@ NUMBERED = re.compile(r"\bsections? \d|§", re.I)
 
 
 def remarks(path: Path, text: str) -> Iterator[str]:
-    """Comments and docstrings of Python, all of another file."""
+    """Comments and docstrings of Python, all of another file; nothing where no document is named."""
+    if ".md" not in text and not NUMBERED.search(text):
+        return
     if path.suffix not in (".py", ".pyi"):
         yield text
         return
@@ -51,13 +52,8 @@ def faults(path: Path, text: str) -> list[str]:
 
 
 def sources() -> list[Path]:
-    listed = subprocess.run(
-        ["git", "ls-files", "packages", "tests"], cwd=ROOT, capture_output=True, text=True
-    ).stdout.splitlines()
-    named = [ROOT / name for name in listed] or [
-        p for top in ("packages", "tests") for p in (ROOT / top).rglob("*")
-    ]
-    return [p for p in named if p.suffix in SUFFIXES and p.is_file()]
+    found = [p for top in ("packages/*/src", "tests") for p in sorted(ROOT.glob(f"{top}/**/*"))]
+    return [p for p in found if p.suffix in SUFFIXES and p.is_file()]
 
 
 def test_every_reference_leads_to_a_heading() -> None:
