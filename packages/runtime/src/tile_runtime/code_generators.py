@@ -30,7 +30,7 @@ def code_generator(target: str = "auto", loc: Loc | None = None) -> CodeGenerato
     """
     if target == "auto":
         return named_generator(usual_target())
-    if target in list(GENERATORS):
+    if target in tuple(GENERATORS):  # what scripts hand over may have no hash
         return named_generator(target)
     usual = code_generator()
     *others, last = map(repr, ("auto", *GENERATORS))
