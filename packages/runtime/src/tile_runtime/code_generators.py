@@ -12,8 +12,8 @@ GENERATORS = {
     "ascendc": "tile_codegen_ascendc",
 }
 # Targets of tilelang that nothing here makes. Scripts for them are run all the same, as what "auto"
-# means, for their kernels mean the same; what the two do differently the language decides
-# (language.md, section 9).
+# means, for their kernels mean the same; what the two do differently is decided by
+# docs/rules/operations.md#reductions.
 STOOD_IN_FOR = ("pto",)
 
 

@@ -15,7 +15,7 @@ from tile_ir.check_sync.conditions import Facts, Place, decide, facts_of
 from tile_ir.check_sync.context import Context, defined_inside, iteration
 from tile_ir.check_sync.findings import Findings
 from tile_ir.check_sync.loops import FLAGS, MOST_STATES, Heads, Plan, plan_of
-from tile_ir.check_sync.remainders import ended_before, entered, events, told
+from tile_ir.check_sync.remainders import ended_before, entered, events, not_entered
 from tile_ir.check_sync.sites import NEAR, Site, Sites, moved
 from tile_ir.check_sync.state import NUMBER, Flag, Raised, S, State, merged
 from tile_ir.diagnostics import Diagnostic
@@ -295,10 +295,10 @@ class Follower:
         if isinstance(loop, While):
             self.read_scalars(loop, states, context)
             after = [s.copy() for s in states]
-        after = self.not_entered(loop, plan, after, context)
+        bounds = self.bounds_of(loop, plan, context)
+        after = list(not_entered(plan, bounds, after))
         local = defined_inside(loop)
         heads = Heads()
-        bounds = self.bounds_of(loop, plan, context)
         for node, state in entered(plan, bounds, states):
             heads.arrive(node, state)
         while heads.waiting:
@@ -311,7 +311,7 @@ class Follower:
                 for state in ended:
                     last = state.copy()
                     last.facts |= counted(node[1])
-                    if ended_before(bounds, (node[0] + 1) % plan.modulus, plan.modulus, last):
+                    if ended_before(bounds, node[0] + 1, plan.modulus, last):
                         after.append(last)
             following = list(plan.following(*node))
             if following:
@@ -334,22 +334,6 @@ class Follower:
             return None
         start, stop = (simplify(resolved(e, context.plain)) for e in (loop.start, loop.stop))
         return start, stop
-
-    def not_entered(
-        self, loop: For | While, plan: Plan, states: States, context: Context
-    ) -> States:
-        """The states in which the loop runs no iteration; it ends where it would have begun."""
-        bounds = self.bounds_of(loop, plan, context)
-        if bounds is None:
-            return states
-        result: States = []
-        for phase in plan.starts:
-            for state in states:
-                last = state.copy()
-                first = told(bounds[0], phase, plan.modulus, last)
-                if first and ended_before(bounds, phase, plan.modulus, last):
-                    result.append(last)
-        return result
 
     def count_of(
         self, loop: For | While, plan: Plan, context: Context

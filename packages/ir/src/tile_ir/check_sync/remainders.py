@@ -72,6 +72,19 @@ def entered(
                 yield node, first
 
 
+def not_entered(plan: Plan, bounds: Bounds | None, states: Sequence[State]) -> Iterator[State]:
+    """The states in which a loop runs no iteration; it ends where it would have begun."""
+    if bounds is None:
+        yield from states
+        return
+    for phase in plan.starts:
+        for state in states:
+            after = state.copy()
+            first = told(bounds[0], phase, plan.modulus, after)
+            if first and ended_before(bounds, phase, plan.modulus, after):
+                yield after
+
+
 def ended_before(bounds: Bounds | None, phase: int, modulus: int, state: State) -> bool:
     """A loop has ended, and its next iteration would have had this phase: whether it may have."""
     if bounds is None:
@@ -104,4 +117,12 @@ def _known(expr: Expr, state: State) -> Expr | None:
     return None
 
 
-__all__ = ["MOST_REMAINDERS", "Bounds", "divided", "ended_before", "entered", "events", "told"]
+__all__ = [
+    "MOST_REMAINDERS",
+    "Bounds",
+    "divided",
+    "ended_before",
+    "entered",
+    "events",
+    "not_entered",
+]
