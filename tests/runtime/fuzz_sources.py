@@ -153,8 +153,13 @@ def make_mutant(number: int, seed: int) -> Mutant:
     """Mutant `number` of a seed; always the same."""
     generator = random.Random(f"{seed}/{number}")
     base = BASES[number % len(BASES)]
+    return kernel_of(number, base, mutate(base_text(base), generator))
+
+
+def kernel_of(number: int, base: Base, text: str) -> Mutant:
+    """A base, or what has become of its text, as one of many in a library."""
     declared, expression = find_kernel(base_text(base), "m", base.kernel, base.template)
-    mutant = Mutant(number, base, mutate(base_text(base), generator), declared, expression)
+    mutant = Mutant(number, base, text, declared, expression)
     try:
         mutant.before = second_sources(mutant.text, declared.name, "", [NOWHERE]).before
     except CallError:

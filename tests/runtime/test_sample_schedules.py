@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from fuzz_sources import BASES, Mutant, base_text, bound, compile_together
+from fuzz_sources import BASES, Mutant, base_text, bound, compile_together, kernel_of
 from tile_ir import DEFAULT_TARGET
 from tile_runtime import Fault
 from tile_runtime.source_kernel.crash import fault_of
-from tile_runtime.source_kernel.declaration import find_kernel
 from tile_runtime.source_kernel.isolated_run import run_isolated
 from tile_runtime.source_kernel.run_files import RunFiles, RunOptions
 
@@ -28,10 +27,7 @@ def test_every_sample_is_among_them() -> None:
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Mutant]]:
     """All samples as they are, compiled together."""
-    kernels = []
-    for number, base in enumerate(SAMPLES):
-        declared, expression = find_kernel(base_text(base), "m", base.kernel, base.template)
-        kernels.append(Mutant(number, base, base_text(base), declared, expression))
+    kernels = [kernel_of(number, base, base_text(base)) for number, base in enumerate(SAMPLES)]
     made = compile_together(kernels, tmp_path_factory.mktemp("samples"))
     assert made is not None and not any(k.outcome for k in kernels)
     return made, kernels
