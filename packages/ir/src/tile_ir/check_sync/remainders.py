@@ -93,14 +93,15 @@ def ended_before(bounds: Bounds | None, phase: int, modulus: int, state: State) 
     return told(simplify(maximum(start, stop)), phase, modulus, state)
 
 
-def divided(expr: Expr) -> tuple[tuple[Expr, int], int] | None:
-    """`(x + c) % m` as ((x, m), c), if it is worth following."""
+def divided(expr: Expr, loads: bool = False) -> tuple[tuple[Expr, int], int] | None:
+    """`(x + c) % m` as ((x, m), c), if it is worth following; what is loaded only where `loads`
+    mean one value wherever they stand."""
     if not (isinstance(expr, Binary) and expr.op == "%"):
         return None
     modulus = constant_value(expr.right)
     if modulus is None or not 1 < modulus <= MOST_REMAINDERS:
         return None
-    if any(isinstance(e, Load) for e in walk(expr.left)):
+    if not loads and any(isinstance(e, Load) for e in walk(expr.left)):
         return None
     _, shift = linear_form(expr.left)
     return (simplify(expr.left - shift), modulus), shift

@@ -244,7 +244,7 @@ class Path:
         number = constant_value(left)
         if number is not None:
             return number
-        others = (found[0] for e in walk(left) if (found := divided(e)) is not None)
+        others = (found[0] for e in walk(left) if (found := divided(e, loads=True)) is not None)
         parts = remainders(left) or list(others)
         if not parts:
             return None
@@ -271,7 +271,7 @@ class Path:
 
     def _remainder(self, expr: Expr) -> Expr | None:
         """What is left of a division, if it has been chosen."""
-        found = divided(expr)
+        found = divided(expr, loads=True)
         if found is None:
             return None
         (base, modulus), shift = found
