@@ -62,6 +62,16 @@ class _Core:
         return _Core(self.knows, dict(self.complete), dict(self.written), dict(self.read))
 
 
+@dataclass(frozen=True, slots=True)
+class _Exit:
+    """What is known where a loop breaks, and what the signals then set and not awaited tell; `bits`
+    is what has run so far."""
+
+    cores: dict[Core, _Core]
+    tokens: dict[Signal, tuple[int, ...]]
+    bits: int
+
+
 @dataclass(slots=True)
 class _Run:
     known: Ranges
@@ -74,7 +84,7 @@ class _Run:
     watched: set[tuple[Leaf, Core]]
     busy: set[int]
     distances: dict[int, int]
-    exits: list[list[tuple[dict[Core, _Core], int]]] = field(default_factory=lambda: [[]])
+    exits: list[list[_Exit]] = field(default_factory=lambda: [[]])
     bits: int = 0
     cores: dict[Core, _Core] = field(default_factory=lambda: {c: _Core() for c in CORES})
     tokens: dict[Signal, deque[int]] = field(default_factory=dict)
@@ -138,8 +148,8 @@ class _Run:
             if loop is not None:
                 self.names[loop.var] = n
             self.block(block, (*rounds, (id(block), n)))
-        for cores, bits in self.exits.pop():
-            self.join(cores, bits)
+        for broken in self.exits.pop():
+            self.join(broken)
         if not surely:
             self.forget(start, first)
             self.told_as_well(told, first)
@@ -158,20 +168,31 @@ class _Run:
                 self.tokens[s] = deque(b & (a | inside) for a, b in zip(old, now, strict=True))
 
     def leave(self, block: Block) -> None:
-        """Remember what is known where a branch breaks its loop, and has awaited what it must."""
-        cores = self.snapshot()
+        """Remember what is known where a branch breaks its loop, and has awaited and set what it
+        must: what later signals tell there is what they told before."""
+        cores, tokens = self.snapshot(), self.told()
         if block.parent is not None:
             for s, is_set in open_signals(self.tokens, block.parent, block.place):
                 if is_set:
-                    cores[s.sink].knows |= self.tokens[s][0]
-        self.exits[-1].append((cores, self.bits))
+                    cores[s.sink].knows |= tokens[s][0]
+                    tokens[s] = tokens[s][1:]
+                else:
+                    source = cores[s.source]
+                    tokens[s] = (*tokens[s], source.knows | source.complete.get(s.pipe, 0))
+        self.exits[-1].append(_Exit(cores, tokens, self.bits))
 
-    def join(self, broken: dict[Core, _Core], bits: int) -> None:
+    def join(self, broken: _Exit) -> None:
         """Only what is known where the loop broke as well; what would have come later is not done
         then, so that nobody needs to know of it."""
-        later = ~((1 << bits) - 1)
+        later = ~((1 << broken.bits) - 1)
+        for s, then_told in broken.tokens.items():
+            now_told = self.tokens[s]
+            assert len(now_told) == len(then_told), "every way is balanced"
+            self.tokens[s] = deque(
+                a & (b | later) for a, b in zip(now_told, then_told, strict=True)
+            )
         for core, now in self.cores.items():
-            then = broken[core]
+            then = broken.cores[core]
             now.knows &= then.knows | later
             now.complete = {
                 p: b & (then.complete.get(p, 0) | later) for p, b in now.complete.items()
