@@ -58,10 +58,10 @@ def find_handovers(found: Sequence[GmAccess], values: Mapping[Var, Expr]) -> lis
         if not early and _of_one_copy(buffer, its):
             continue
         if early or any(
-            _same_bytes_each_round(w, r, values)
+            _takes(r, w) and _same_bytes_each_round(w, r, values)
             for w in writers
             for r in taken
-            if _takes(r, w) and w.path and r.path
+            if w.path and r.path
         ):
             pairs = _pairs(its)
             if pairs is not None:
