@@ -98,7 +98,7 @@ def _missing(
 @dataclass(frozen=True, slots=True)
 class _Passing:
     """Where one core sets a flag and the other awaits it, `count` times: a signal, or its credits
-    at their home."""
+    at their home. Whoever awaits it may be `lead` rounds ahead of who sets it."""
 
     source: Core
     sink: Core
@@ -106,10 +106,11 @@ class _Passing:
     after: int
     before: int
     count: int
+    lead: int = 1
 
 
 def _passings(s: Signal) -> Iterator[_Passing]:
-    yield _Passing(s.source, s.sink, s.block, s.after, s.before, 1)
+    yield _Passing(s.source, s.sink, s.block, s.after, s.before, 1, max(1, s.ahead))
     if s.home is not None:
         yield _Passing(s.source, s.sink, s.home, s.home_place, s.home_place, s.ahead)
 
@@ -119,7 +120,8 @@ def _throttles(signals: Sequence[Signal], known: Ranges) -> list[Signal]:
     need one of its own, where the signal is given in some rounds only."""
     result: dict[tuple[Core, Core, Block], Signal] = {}
     passings = [p for s in signals for p in _passings(s)]
-    waiting = list(passings)
+    # Who sets most at a time may be the fewest rounds ahead, which holds for the others too.
+    waiting = sorted(passings, key=lambda p: -p.count)
     for p in waiting:
         block = next((b for b, _ in p.block.chain() if b.is_loop), None)
         if block is None or _most_rounds(block, known) * p.count <= AHEAD:
@@ -129,6 +131,7 @@ def _throttles(signals: Sequence[Signal], known: Ranges) -> list[Signal]:
         if any(
             back.source is p.sink
             and back.sink is p.source
+            and back.lead * p.count <= AHEAD
             and _runs_with(back.block, around, known)
             and not _left_out(back, p, block)
             for back in (*passings, *more)
