@@ -50,7 +50,8 @@ def check_across(func: Func) -> list[Diagnostic]:
     brief = proof.attempt(BRIEF, reduced=True, depth=Depth.BRIEF)
     if brief is not None and not brief.growing and not brief.errors():
         return brief.all()
-    short = proof.attempt(SHORT, reduced=True) if brief is None or brief.growing else brief
+    # What goes wrong in some numbers of rounds only may be due to rounds that were left out.
+    short = proof.attempt(SHORT, reduced=True) or brief
     if short is not None and short.proved():
         return short.all()
     depth = Depth.SHORT
