@@ -64,10 +64,8 @@ def check_across(func: Func) -> list[Diagnostic]:
             depth = Depth.LONG
     # What was found in fewer rounds than there are may be due to that.
     confirmed = proof.attempt(CONFIRM, depth=depth) if short is not None else None
-    for found in (confirmed, short, brief):
-        if found is not None:
-            return found.all()
-    return proof.given_up()
+    found = confirmed or short
+    return proof.given_up() if found is None else found.all()
 
 
 class _Proof:

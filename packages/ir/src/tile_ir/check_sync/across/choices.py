@@ -245,7 +245,7 @@ class Path:
         if number is not None:
             return number
         others = (found[0] for e in walk(left) if (found := divided(e, loads=True)) is not None)
-        parts = remainders(left) or list(others)
+        parts = remainders(left) or tuple(others)
         if not parts:
             return None
         self._try_remainders(*parts[0])
@@ -292,21 +292,17 @@ class Path:
         raise Again
 
 
-def remainders(expr: Expr) -> list[tuple[Expr, int]]:
-    """The numbers, and what they are divided by, that an expression depends on by their remainders
-    only, innermost ones; nothing if it depends on anything else."""
-    return [key for key, _ in _innermost(expr) or ()]
-
-
 @lru_cache(maxsize=8192)
-def _innermost(expr: Expr) -> tuple[tuple[tuple[Expr, int], int], ...] | None:
+def remainders(expr: Expr) -> tuple[tuple[Expr, int], ...] | None:
+    """The numbers, and what they are divided by, that an expression depends on by their remainders
+    only, innermost ones: none if it is constant. None if it depends on anything else."""
     found = divided(expr)
     if found is not None:
         assert isinstance(expr, Binary), "a remainder is one"
-        return _innermost(expr.left) or (found,)
+        return remainders(expr.left) or (found[0],)
     if isinstance(expr, (Var, Load)):
         return None
-    inside = [_innermost(e) for e in children(expr)]
+    inside = [remainders(e) for e in children(expr)]
     if None in inside:
         return None
     return tuple(dict.fromkeys(part for parts in inside for part in parts or ()))
