@@ -135,6 +135,24 @@ def test_lanes_signal_each_other_and_all_cores() -> None:
     assert numbers[1:7].tolist() == [7] * 6
 
 
+def test_in_text_order_the_lanes_go_through_a_section_together() -> None:
+    swap = """section vector @0:3:1 {
+      copy($A[1 - %vid:+1, 0:+64], $u) COPY @0:4:1
+      copy($u, $A[%vid:+1, 0:+64]) COPY @0:5:1
+    }
+    section cube @0:6:1 {
+      copy($A[0:+16, 0:+16], $f) COPY @0:7:1
+    }
+    """.replace("COPY", COPY)
+    func = kernel(
+        f"for %i: int32 in serial(0, 3) @0:2:1 {{\n{swap}\n}}",
+        allocs="alloc $f: l1 float32 [16, 16] @0:2:1",
+    )
+    a = np.repeat(np.arange(16, dtype=np.float32), 64).reshape(16, 64)
+    tile_ir.interpret(func, [a, np.zeros(8, np.int32), 0], in_text_order=True)
+    assert a[:4, 0].tolist() == [1, 0, 2, 3]
+
+
 def test_sync_all_waits_for_every_block() -> None:
     body = """store $x[] = 0 @0:2:1
     section vector @0:3:1 {

@@ -28,7 +28,8 @@ class CoreState:
     """One core of a block: its memories, its variables, its flags.
 
     `progress` counts what it did that another core can see; `waiting` says for what it stands;
-    `alone` how many statements it is in that other cores do not go through with it.
+    `alone` how many statements it is in that other cores do not go through with it; `sections` how
+    many sections it is in, `sections_left` how many it has left, the last one in round `left_in`.
     """
 
     kind: Core
@@ -41,6 +42,10 @@ class CoreState:
     waiting: str = ""
     progress: int = 0
     alone: int = 0
+    sections: int = 0
+    sections_left: int = 0
+    left_in: int = 0
+    ended: bool = False
     loc: Loc | None = None
     deq_scale: Any = None
 
@@ -50,7 +55,7 @@ class CoreState:
 
 
 class Meeting:
-    """What cores that run together have told each other."""
+    """What cores that run together have told each other; `round` counts the turns they all had."""
 
     def __init__(self, cores: list[CoreState], body: Body) -> None:
         self.cores = cores
@@ -58,6 +63,7 @@ class Meeting:
         self.sent: dict[tuple[int, int, int], dict[CoreState, int]] = {}
         self.arrived: set[CoreState] = set()
         self.generation = 0
+        self.round = 0
 
     def signal(self, core: CoreState, flag: int, mode: int) -> None:
         """One core sets a flag; when its whole group has, every receiver counts one up."""
@@ -104,6 +110,17 @@ class Meeting:
             core.waiting = f"sync_all at {core.loc}"
             yield
         core.progress += 1
+
+    def leave_section(self, core: CoreState) -> Steps:
+        """Wait behind a section for the other cores of the block, so that all go on in one round:
+        those that skip it have done fewer steps than those that run it."""
+        core.sections_left += 1
+        core.left_in = self.round
+        block = [c for c in self.cores if c.block == core.block]
+        while any(c.sections_left < core.sections_left for c in block if not c.ended):
+            yield
+        while self.round <= max(c.left_in for c in block):
+            yield
 
 
 def _kinds_with_sync_all(body: Body, core: Core) -> Iterator[Core]:

@@ -136,11 +136,12 @@ class _Machine:
                     still.append((core, steps))
                     progressed = progressed or core.progress != before
                 except StopIteration:
-                    progressed = True
+                    progressed = core.ended = True
             if not progressed and self.alone is None:
                 waits = "; ".join(f"{core.name} waits for {core.waiting}" for core, _ in still)
                 raise self.error("deadlock", f"no core can go on: {waits}", still[0][0])
             running = still
+            self.meeting.round += 1
 
     def top(self, core: CoreState) -> Steps:
         yield from self.body(self.func.launch.body, core)
@@ -211,9 +212,8 @@ class _Machine:
                 yield from self.while_(condition, body, core)
             case If():
                 yield from self.body(self.branch(stmt, core), core)
-            case Section(core=kind, body=body):
-                if kind is core.kind:
-                    yield from self.body(body, core)
+            case Section():
+                yield from self.section(stmt, core)
             case Break():
                 raise _Stop
 
@@ -240,6 +240,17 @@ class _Machine:
             return stmt.then if self.value(stmt.condition, core) else stmt.orelse
         except Unavailable:
             return ()  # a condition on the other core's memory guards its work only
+
+    def section(self, section: Section, core: CoreState) -> Steps:
+        together = self.alone is not None and not core.alone and not core.sections
+        core.sections += 1
+        try:
+            if section.core is core.kind:
+                yield from self.body(section.body, core)
+        finally:  # a break may leave it
+            core.sections -= 1
+        if together:
+            yield from self.meeting.leave_section(core)
 
     def while_(self, condition: Expr, body: Body, core: CoreState) -> Steps:
         for _ in range(self.while_rounds):

@@ -1,12 +1,12 @@
-"""Which statements the cores of a block do not go through step by step together: sections, and what
-only one core, or each lane for itself, decides."""
+"""Which statements the cores of a block do not go through step by step together: what only one
+core, or each lane for itself, decides."""
 
 from __future__ import annotations
 
 from tile_ir.expr import Expr, Load, Var
 from tile_ir.expr import walk as walk_expr
 from tile_ir.machine import CORE_OF_MEMORY
-from tile_ir.nodes import For, Func, If, Let, Section, While
+from tile_ir.nodes import For, Func, If, Let, While
 from tile_ir.walk import walk
 
 
@@ -25,8 +25,6 @@ def alone_in(func: Func) -> frozenset[int]:
         match stmt:
             case Let(var=var, value=value) if decides_alone(value):
                 own.add(var)
-            case Section():
-                found.add(id(stmt))
             case If(condition=c) | While(condition=c) if decides_alone(c):
                 found.add(id(stmt))
             case For(start=start, stop=stop) if decides_alone(start) or decides_alone(stop):
