@@ -1,6 +1,7 @@
 """The command: `python -m conformance PEER [--only GLOB] [--check strict] [-j N]`.
 
-`--schedules 50` looks for false findings: every kernel runs in so many orders of the cores.
+`--schedules 50` looks for false findings: every kernel runs in so many orders of the cores, or in as
+many as `--timeout` suffices for.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ def main() -> int:
             result = job.result()
             results.append(result)
             o = result.outcome
-            what = " ".join(x for x in (o.kind.value, o.slug, o.place, o.detail) if x)
-            print(f"[{number}/{len(wanted)}] {result.task.title}: {what[:160]}", flush=True)
+            what = " ".join(x for x in (result.orders, o.kind.value, o.slug, o.place, o.detail) if x)
+            print(f"[{number}/{len(wanted)}] {result.task.title}: {what[:220]}", flush=True)
             # Written as it grows, so that a run that is stopped has told something.
             (options.output / "conformance.md").write_text(markdown(results, options.check))
             (options.output / "conformance.csv").write_text(as_csv(results))

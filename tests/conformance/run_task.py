@@ -18,12 +18,14 @@ from conformance.scripts import EXIT_CODE_COUNTS, Task
 from tile_runtime.cli.run import TIMED_OUT
 
 _PROGRAM = "import sys; from tile_runtime.cli import main; sys.exit(main())"
+# So many times its seconds a script in many orders may take: one order is not stopped within.
+_LONGEST = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """`fronts` are milliseconds to trace, lower and emit, one per kernel; `full_barriers` those of
-    all pipes that were inserted in loops."""
+    all pipes that were inserted in loops; `orders` the last line of a run in many orders."""
 
     task: Task
     outcome: Outcome
@@ -31,6 +33,7 @@ class Result:
     fronts: tuple[float, ...] = ()
     by_text: bool = False
     full_barriers: int = 0
+    orders: str = ""
 
     @property
     def passed(self) -> bool:
@@ -48,7 +51,8 @@ class Limits:
 
 def run_task(task: Task, check: str, limits: Limits, logs: Path, schedules: int = 0) -> Result:
     """Run it in its own folder, as upstream does; what it prints goes to a file in `logs`. With
-    `schedules`, its kernels run in so many orders at every level (under_schedules.py)."""
+    `schedules`, its kernels run in so many orders at every level, or in as many as the seconds
+    suffice for (under_schedules.py)."""
     if task.needs:
         return Result(task, Outcome(Kind.NEEDS_NPU, detail=task.needs))
     log = logs / (task.title.replace("/", "__").replace(" ", "_") + ".log")
@@ -56,7 +60,7 @@ def run_task(task: Task, check: str, limits: Limits, logs: Path, schedules: int 
                task.path.name, *task.arguments]  # fmt: skip
     if schedules:
         command = [sys.executable, "-m", "conformance.under_schedules", str(schedules),
-                   task.path.name, *task.arguments]  # fmt: skip
+                   str(limits.seconds), task.path.name, *task.arguments]  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
         timings = Path(folder) / "timings"
         environment = {**os.environ, "TILE_TIMINGS": str(timings), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -74,7 +78,7 @@ def run_task(task: Task, check: str, limits: Limits, logs: Path, schedules: int 
             resource.prlimit(process.pid, resource.RLIMIT_AS, (limits.memory, limits.memory))
             try:
                 # The command ends a script itself, if it is given a limit.
-                code = process.wait(limits.seconds if schedules else None)
+                code = process.wait(_LONGEST * limits.seconds if schedules else None)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -85,7 +89,8 @@ def run_task(task: Task, check: str, limits: Limits, logs: Path, schedules: int 
     outcome = outcome_of(output, code, task.name in EXIT_CODE_COUNTS)
     fronts = tuple(1e3 * (r["trace"] + r["lower"] + r["emit"]) for r in records)
     barriers = sum(r["full_barriers"] for r in records)
-    return Result(task, outcome, seconds, fronts, passes_by_text(output), barriers)
+    orders = output.splitlines()[-1] if schedules and output and code != TIMED_OUT else ""
+    return Result(task, outcome, seconds, fronts, passes_by_text(output), barriers, orders)
 
 
 def _records(file: Path) -> list[dict[str, Any]]:
