@@ -497,7 +497,6 @@ MORE_EFFECTS: dict[str, tuple[str, str, bool]] = {
         "PipeBarrier<PIPE_V>(); Gather(p, r, q.ReinterpretCast<uint32_t>(), 0, 64);",
         "uninitialised-read", True,
     ),
-    "dumped": ("DataCopy(p, gx, 64); DumpTensor(p, 1, 8);", "", False),
 }  # fmt: skip
 for _name, (_body, _, _) in MORE_EFFECTS.items():
     KERNELS.add(f"effect_{_name}", "GM_ADDR x, GM_ADDR y", HEAD + _body)
@@ -518,6 +517,18 @@ SetFlag<HardEvent::M_FIX>(0); WaitFlag<HardEvent::M_FIX>(0);
 FixpipeParamsV220 f(n, 16, 16, n, false);
 Fixpipe(g, c, f);
 """
+DUMPED = (
+    "DataCopy(p, gx, 64); DumpTensor(p, 1, 8); PipeBarrier<PIPE_ALL>(); Add(q, p, p, 64); "
+    "DumpTensor(q, 2, 8); PipeBarrier<PIPE_ALL>(); DataCopy(gy, q, 64); DumpTensor(gy, 3, 8);"
+)
+KERNELS.add("dumped", "GM_ADDR x, GM_ADDR y", HEAD + DUMPED)
+OF_ANOTHER = (
+    "DataCopy(p, gx, 32); PipeBarrier<PIPE_ALL>(); DataCopy(gy[32 * GetBlockIdx()], p, 32); "
+    "DumpTensor(gy[32 - 32 * GetBlockIdx()], 1, 8);"
+)
+KERNELS.add("dumped_of_another", "GM_ADDR x, GM_ADDR y", HEAD + OF_ANOTHER)
+BETWEEN = "DataCopy(p, gx, 64); DumpTensor(p, 1, 8); Adds(q, p, 1.0f, 64);"
+KERNELS.add("dumped_between", "GM_ADDR x, GM_ADDR y", HEAD + BETWEEN)
 KERNELS.add("bias", "GM_ADDR x, GM_ADDR y, int32_t n", BIAS, "KERNEL_TYPE_AIC_ONLY")
 
 
@@ -531,6 +542,21 @@ def test_what_is_written_twice_or_dumped(name: str) -> None:
     else:
         warnings = KERNELS.warnings(f"effect_{name}", *arguments, checks=DEVICE)
         assert [w.kind for w in warnings] == [kind] * bool(kind)
+
+
+@pytest.mark.parametrize("check", [DEVICE, STRICT])
+def test_a_dump_waits_for_the_pipes_of_its_core(check: int) -> None:
+    x, y = np.arange(64, dtype=F32), np.zeros(64, F32)
+    assert not KERNELS.warnings("dumped", x, y, checks=check)
+    np.testing.assert_array_equal(y, 2 * x)
+
+
+def test_a_dump_orders_nothing_else() -> None:
+    fault = KERNELS.fault("dumped_between", np.ones(64, F32), np.zeros(64, F32), checks=STRICT)
+    assert fault.kind == "race" and "Adds" in fault.text, fault
+    x, y = np.ones(64, F32), np.zeros(64, F32)
+    fault = KERNELS.fault("dumped_of_another", x, y, checks=STRICT, blocks=2)
+    assert fault.kind == "race" and "DumpTensor" in fault.text, fault
 
 
 def test_columns_whose_bias_nobody_wrote() -> None:

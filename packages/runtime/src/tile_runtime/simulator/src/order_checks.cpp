@@ -124,13 +124,16 @@ VectorClock OrderChecks::present(const Core& core, Pipe pipe, bool in_order) con
 
 Present OrderChecks::begin_instruction(const Instruction& instruction)
 {
-    const Core& core = instruction.core;
+    Core& core = instruction.core;
     if (log_.size() >= compact_at_) {
         compact_log();
     }
     Present now;
     now.agent = static_cast<uint8_t>(agent_of(core, instruction.pipe));
     now.clock = present(core, instruction.pipe, instruction.in_order);
+    for (int pipe = 0; instruction.observes && pipe < pipe_count; ++pipe) {
+        now.clock.join(completed(core, Pipe(pipe)));
+    }
     // The scalar unit is in order by itself: what it does between two looks at its count need not be told apart.
     bool& counted = counted_[core_index(core)];
     if (instruction.pipe != Pipe::s || counted) {
