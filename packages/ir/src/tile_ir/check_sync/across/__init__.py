@@ -13,6 +13,8 @@ middle are left out where all are alike. Where there are too many ways or statem
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from tile_ir.bounds import EVERYTHING
 from tile_ir.check_sync.across.accesses import Accesses
 from tile_ir.check_sync.across.choices import Again, Impossible, Path
@@ -95,12 +97,21 @@ class _Proof:
         """What is found on all ways; None if the budget does not last."""
         self.accesses.tries.clear()
         findings, budget, path = self.no_findings(), Budget(statements), Path(self.known)
+        # For ways on which something is found with rounds left out, until one has it with all.
+        again = Budget(BRIEF) if reduced else None
         for _ in range(MOST_WAYS):
             try:
-                self._way(path, findings, budget, reduced, depth)
+                trial = self._way(path, findings, budget, reduced, depth)
             except TooLong:
                 self.partly = findings
                 return None
+            if trial is not None:
+                if again is not None and trial.errors():
+                    whole = self._in_all_rounds(path, again, depth)
+                    again = again if whole is not None and not whole.errors() else None
+                    trial = whole or trial
+                findings.certain, findings.way = path.is_certain(), path.says()
+                findings.take(trial)
             if findings.full() or not path.advance():
                 return findings
         self.partly = findings
@@ -108,34 +119,47 @@ class _Proof:
 
     def _way(
         self, path: Path, findings: Findings, budget: Budget, reduced: bool, depth: Depth
-    ) -> None:
+    ) -> Findings | None:
+        """What is found on one way; None if no run takes it."""
         while True:
             # What a choice fixes is not known before it is made: begin again with it.
             trial = self.no_findings()
-            run = BlockRun(
-                self.streams,
-                path,
-                self.values,
-                self.accesses,
-                self.shape,
-                trial,
-                budget,
-                reduced,
-                depth,
-            )
             try:
-                run.run()
+                self._run(path, trial, budget, reduced, depth)
             except Again:
                 findings.certain, findings.way = path.is_certain(), ""
                 findings.take(trial)
                 continue
             except Impossible:
-                return
-            except Stop:
-                pass
-            findings.certain, findings.way = path.is_certain(), path.says()
-            findings.take(trial)
-            return
+                return None
+            return trial
+
+    def _in_all_rounds(self, path: Path, budget: Budget, depth: Depth) -> Findings | None:
+        """What is found on the same way without leaving out rounds; None if that takes too long, or
+        if there is more to choose."""
+        trial, same = self.no_findings(), path.copy()
+        try:
+            self._run(same, trial, budget, False, depth)
+        except (Again, Impossible, TooLong):
+            return None
+        return trial if len(same.choices) == len(path.choices) else None
+
+    def _run(
+        self, path: Path, trial: Findings, budget: Budget, reduced: bool, depth: Depth
+    ) -> None:
+        run = BlockRun(
+            self.streams,
+            path,
+            self.values,
+            self.accesses,
+            self.shape,
+            trial,
+            budget,
+            reduced,
+            depth,
+        )
+        with suppress(Stop):
+            run.run()
 
     def given_up(self) -> list[Diagnostic]:
         findings = self.partly

@@ -115,6 +115,12 @@ class Path:
             self.choices.pop()
         return False
 
+    def copy(self) -> Path:
+        """The same way, to be asked more without changing this one."""
+        copied = Path(self.known, self.choices.copy())
+        copied._settle()
+        return copied
+
     def _settle(self) -> None:
         self.by_key = {c.key: c for c in self.choices}
         self.facts = tuple(f for c in self.choices for f in c.facts())

@@ -110,7 +110,7 @@ class Rounds:
             return []
         var = self.loop.var
         ids = (e for s, e in self.asked if isinstance(s, Op) and s.opdef.effect in SYNC | CROSS)
-        ways = (e for s, e in self.asked if not isinstance(s, Op))
+        ways = (e for s, e in self.asked if not isinstance(s, (Op, Store)))
         return sorted({m for e in (*ids, *ways) for m in moduli_of(e, var)})
 
     def tried(self, depth: Depth, phases: int) -> Iterable[int]:
@@ -157,7 +157,8 @@ class Rounds:
             return False
         if any(isinstance(s, Store) and s.buffer.memory is Memory.VAR for s in self.inside):
             return False
-        if any(load.buffer in values.written for s in self.inside for load in loads(s)):
+        deciding = (load for s in self.inside if not _stores(s) for load in loads(s))
+        if any(load.buffer in values.written for load in deciding):
             return False  # each round may find something else
         var, start = self.loop.var, values.value(self.loop.start)
         turn = Var(f"{var.name}#", var.dtype)
@@ -187,6 +188,14 @@ def common(moduli: Iterable[int]) -> int:
     for m in moduli:
         found = math.lcm(found, m) if math.lcm(found, m) <= MOST_PHASES else found
     return found
+
+
+def _stores(stmt: Stmt) -> bool:
+    """Whether a statement stores at a place that nothing in memory decides: what it stores does not
+    choose ways."""
+    return isinstance(stmt, Store) and not any(
+        isinstance(e, Load) for index in stmt.indices for e in walk(index)
+    )
 
 
 def _both_ends(first: int, skipped: int, count: int) -> Iterator[int]:
