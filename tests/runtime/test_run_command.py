@@ -75,6 +75,39 @@ def test_a_script_runs_as_it_is(tmp_path: Path) -> None:
     assert row.split()[:2] == ["main", "1"] and float(row.split()[2]) > 0
 
 
+IN_PROCESSES = """\
+import multiprocessing
+import subprocess
+import sys
+
+import tilelang.language as T
+import torch
+
+
+def on_device(n):
+    from tilelang.utils.target import determine_platform
+
+    import tvm
+    return str(torch.ones(n).npu().sum().item()), determine_platform.__name__, tvm.__name__
+
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.map(on_device, [3]))
+    program = "import tilelang, tilelang.language as T; print(T.copy.__name__, tilelang.__version__)"
+    subprocess.run([sys.executable, "-c", program], check=True)
+"""
+
+
+def test_what_a_script_starts_has_its_imports(tmp_path: Path) -> None:
+    """Workers of multiprocessing and pytest, and other Python processes."""
+    done = run(tmp_path, IN_PROCESSES)
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.splitlines()
+    assert first == "[('3.0', 'determine_platform', 'tvm')]"
+    assert second.split()[0] == "copy"
+
+
 @pytest.mark.parametrize("built", [False, True])
 def test_a_build_that_is_to_come_is_told_before_the_script_starts(
     built: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -13,6 +13,7 @@ from typing import Any
 
 from tile_ir import TARGETS, BuildError, KernelError, did_you_mean
 from tile_ir.switches import SWITCHES, switch
+from tile_runtime.script_imports import FOLDER
 
 _DESCRIPTION = """\
 Run a script written for tilelang on Ascend, unmodified, in a process of its own. The modules it
@@ -115,7 +116,13 @@ def _environment(options: argparse.Namespace) -> dict[str, str]:
     # Such scripts rely on calls not being compared with the declaration. And where the time of the
     # script is limited, that of a kernel is not.
     defaults = {"TILE_LAX_CALLS": "1", **({"TILE_TIMEOUT": "0"} if options.timeout else {})}
-    return {**defaults, **os.environ, **{k: v for k, v in chosen.items() if v is not None}}
+    folders = filter(None, (FOLDER, os.environ.get("PYTHONPATH")))
+    return {
+        **defaults,
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(folders),
+        **{k: v for k, v in chosen.items() if v is not None},
+    }
 
 
 def _end(process: subprocess.Popen[bytes], group: bool) -> None:
