@@ -152,7 +152,12 @@ class Accesses:
         if which is None:
             return None
         # Rounds left out may take other ways than those that stand for them.
-        if not self.skipped and _exclude_each_other(then.guards, now.guards):
+        every = self.skipped.isdisjoint((*other.loops, *site.loops))
+        if every and (
+            _exclude_each_other(then.guards, now.guards)
+            # The way may have been chosen since.
+            or any(path.truth(c) is (not truth) for c, truth in then.guards)
+        ):
             return None
         a, b = divmod(which, len(site.touches))
         alike = other.stmt is site.stmt and then.rounds == now.rounds
@@ -163,7 +168,7 @@ class Accesses:
             path.proofs += 10
             samples = self.samples.fitting(path)
             certain = meet_somewhere(then.regions[a], now.regions[b], guards, samples)
-            if certain is False and not self.skipped:
+            if certain is False and every:
                 return None
             more = MOST_TRIES if certain else 1
             self.tries[other, site] = self.tries.get((other, site), 0) + more
