@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+from dataclasses import fields
+from itertools import pairwise
+
 import pytest
 
 import tile_ir
 from tile_ir import IRError
+from tile_ir.phases import PHASES, PhaseRule
 
 TEXT = """file 0 "k.py"
 func "f" phase PHASE @0:1:1 {{
@@ -129,3 +135,18 @@ def test_packed_elements(old: str, new: str, slug: str) -> None:
     text = TEXT.format("exp($u, $u) @0:5:1").replace("PHASE", "built").replace(old, new)
     found = [d.slug for d in tile_ir.verifier.problems(tile_ir.parse(text))]
     assert found == ([slug] if slug else [])
+
+
+def test_every_field_of_the_phase_table_is_enforced() -> None:
+    """Each is read where functions are verified: what nobody asks for guarantees nothing."""
+    tree = ast.parse(inspect.getsource(tile_ir.verifier))
+    read = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+    assert {f.name for f in fields(PhaseRule)} <= read
+
+
+def test_a_phase_keeps_what_the_ones_before_it_forbid() -> None:
+    for before, after in pairwise(PHASES.values()):
+        assert after.loop_kinds <= before.loop_kinds
+        assert after.addresses_required >= before.addresses_required
+        for name in ("composites", "open_memories", "compiler_lanes", "unsectioned"):
+            assert getattr(after, name) <= getattr(before, name)
