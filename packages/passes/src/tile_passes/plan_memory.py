@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
 from tile_ir import Alloc, Automatic, Buffer, Func, Memory, Phase, Target
+from tile_ir.footprint import buffer_bytes
 from tile_ir.shared_bytes import Sharing
-from tile_passes.analysis.in_place import Reuse, reuses
+from tile_passes.analysis.in_place import InPlacePair, in_place_pairs
+from tile_passes.analysis.live_ranges import interfere
 from tile_passes.analysis.liveness import Liveness, liveness
-from tile_passes.memory.by_liveness import plan_by_liveness
+from tile_passes.memory.allocate import allocate
+from tile_passes.memory.allocation_problem import AllocationProblem, Interval, Pair
 from tile_passes.memory.order_sharing import order_sharing, unordered_reuse
 from tile_passes.memory.overflow import overflow_by_hand, overflow_by_liveness
 from tile_passes.memory.side_by_side import Addresses, end_of, side_by_side
@@ -62,11 +66,11 @@ class _Facts:
         return liveness(self.func.launch.allocs, self.func.launch.body)
 
     @cached_property
-    def reuses(self) -> list[Reuse]:
-        return reuses(self.live)
+    def in_place(self) -> list[InPlacePair]:
+        return in_place_pairs(self.live)
 
     @cached_property
-    def unordered(self) -> frozenset[tuple[int, int]]:
+    def unordered(self) -> frozenset[Pair]:
         """Buffers, by number, whose bytes the author's order does not let pass to each other."""
         launch = self.func.launch
         address: dict[Buffer, int] = {}
@@ -93,22 +97,56 @@ def _addresses(allocs: Sequence[Alloc], facts: _Facts, memory: Memory, target: T
     if end_of(apart) <= capacity:
         return apart
     live = facts.live
+    live = facts.live
+    here = [i for i, a in enumerate(live.buffers) if a.buffer.memory is memory]
     if facts.by_hand:
-        plan = plan_by_liveness(live, lambda: facts.reuses, memory, target, facts.unordered)
-        if plan.addresses is not None:
-            return plan.addresses
+        waits = {pair: math.inf for pair in facts.unordered}
+        found = allocate(_problem(facts, here, memory, waits), thorough=False)
+        if found.addresses is not None:
+            return _by_alloc(live, here, found.addresses)
     if end_of(stacked) <= capacity and _scratch_is_apart_in_time(allocs, live):
         return stacked
-    plan = plan_by_liveness(live, lambda: facts.reuses, memory, target)
-    if plan.addresses is None:
-        raise overflow_by_liveness(live, memory, target, plan.certain)
-    return plan.addresses
+    found = allocate(_problem(facts, here, memory, {}))
+    if found.addresses is None:
+        raise overflow_by_liveness(live, memory, target, found.certain)
+    return _by_alloc(live, here, found.addresses)
+
+
+def _problem(
+    facts: _Facts, here: Sequence[int], memory: Memory, sharing_cost: Mapping[Pair, float]
+) -> AllocationProblem:
+    """The buffers of a memory, by their numbers `here` among all."""
+    live, target = facts.live, facts.target
+    buffers = [live.buffers[i] for i in here]
+    number = {i: n for n, i in enumerate(here)}
+    return AllocationProblem(
+        tuple(
+            Interval(buffer_bytes(a), live.ranges[i], a.address)
+            for i, a in zip(here, buffers, strict=True)
+        ),
+        target.capacity[memory],
+        target.alignment[memory],
+        tuple(
+            InPlacePair(p.point, number[p.source], number[p.result])
+            for p in facts.in_place
+            if p.source in number and p.result in number
+        ),
+        {
+            (number[a], number[b]): cost
+            for (a, b), cost in sharing_cost.items()
+            if a in number and b in number
+        },
+    )
+
+
+def _by_alloc(live: Liveness, here: Sequence[int], addresses: Sequence[int]) -> Addresses:
+    return {live.buffers[i]: address for i, address in zip(here, addresses, strict=True)}
 
 
 def _scratch_is_apart_in_time(allocs: Sequence[Alloc], live: Liveness) -> bool:
     scratch = [live.roots[a.buffer] for a in allocs if a.scratch and a.address is None]
-    return all(
-        live.meet_only_at(a, b, frozenset())
+    return not any(
+        interfere(live.ranges[a], live.ranges[b])
         for i, a in enumerate(scratch)
         for b in scratch[i + 1 :]
     )

@@ -15,7 +15,7 @@ from tile_passes.analysis.liveness import Liveness, Point
 
 
 @dataclass(frozen=True, slots=True)
-class Reuse:
+class InPlacePair:
     """At this point the buffer `result` begins where `source` ends, element for element."""
 
     point: int
@@ -23,8 +23,8 @@ class Reuse:
     result: int
 
 
-def reuses(live: Liveness) -> list[Reuse]:
-    """Every chance, in textual order: the operation works element by element and its record allows
+def in_place_pairs(live: Liveness) -> list[InPlacePair]:
+    """Every one, in textual order: the operation works element by element and its record allows
     the very same elements (the rule `operand-overlap`); both buffers are used whole, with the same
     extents and elements of the same size."""
     found = []
@@ -33,16 +33,16 @@ def reuses(live: Liveness) -> list[Reuse]:
         if not point.defined or not isinstance(op, Op):
             continue
         if op.opdef.may_alias and op.opdef.elementwise:
-            found += [Reuse(position, s, r) for s, r in _pairs(op, point, live)]
+            found += [InPlacePair(position, s, r) for s, r in _pairs(op, point, live)]
     return found
 
 
-def places(chances: Iterable[Reuse]) -> dict[tuple[int, int], set[int]]:
+def places(pairs: Iterable[InPlacePair]) -> dict[tuple[int, int], set[int]]:
     """For two buffers, in either order, the points at which one may take the other's place."""
     found: dict[tuple[int, int], set[int]] = {}
-    for c in chances:
-        for pair in ((c.source, c.result), (c.result, c.source)):
-            found.setdefault(pair, set()).add(c.point)
+    for p in pairs:
+        for pair in ((p.source, p.result), (p.result, p.source)):
+            found.setdefault(pair, set()).add(p.point)
     return found
 
 

@@ -5,12 +5,12 @@ write may have come before (forward). Loops may run zero times, branches may be 
 leaves early. What a loop writes round by round, or two branches between them, is needless where
 the loop or the first branch begins (`sure_writes`). Where a branch or an operation that adds unless
 a condition holds asks for it, the first turn of a loop is looked at for itself (`loop_turns`). Not
-here: addresses, and whose bytes may be shared (`placement`, `in_place`).
+here: addresses, and whose bytes may be shared (`memory`, `in_place`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tile_ir import Alloc, Buffer, For, If, Op, Section, While
@@ -19,8 +19,8 @@ from tile_ir.machine import Memory
 from tile_ir.nodes import Body, Break, Stmt
 from tile_ir.opdef import Effect
 from tile_passes.analysis.buffer_uses import Node, Pieces, Through, Uses, bits_of, numbers_in
+from tile_passes.analysis.live_ranges import LiveRange
 from tile_passes.analysis.loop_turns import Turns
-from tile_passes.analysis.runs import Spans
 from tile_passes.analysis.sure_writes import SureWrites
 
 
@@ -39,24 +39,13 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Liveness:
-    """Buffers by number, and statements in textual order. `spans` are the intervals of points, both
-    ends included, through which each buffer keeps its bytes."""
+    """Buffers by number, and statements in textual order. `ranges` are the points
+    through which each buffer keeps its bytes."""
 
     buffers: tuple[Alloc, ...]
     points: tuple[Point, ...]
-    spans: tuple[Spans, ...]
+    ranges: tuple[LiveRange, ...]
     roots: dict[Buffer, int]
-
-    def meet_only_at(self, a: int, b: int, points: Collection[int]) -> bool:
-        """Whether no other point needs both buffers."""
-        for low, high in self.spans[a]:
-            for start, end in self.spans[b]:
-                first, last = max(low, start), min(high, end)
-                if last - first >= len(points):
-                    return False
-                if any(p not in points for p in range(first, last + 1)):
-                    return False
-        return True
 
 
 def liveness(allocs: Sequence[Alloc], body: Body) -> Liveness:
@@ -82,7 +71,7 @@ def liveness(allocs: Sequence[Alloc], body: Body) -> Liveness:
         # Whoever reads what nothing wrote means what the memory held before.
         _forward(nodes, unwritten)
     points = tuple(_point(n, pieces) for n in uses.all)
-    return Liveness(owners, points, _spans(points, len(owners)), roots)
+    return Liveness(owners, points, _ranges(points, len(owners)), roots)
 
 
 def _on_chip(alloc: Alloc) -> bool:
@@ -257,7 +246,7 @@ def _is_data(stmt: Stmt) -> bool:
     return isinstance(stmt, Op) and stmt.opdef.effect is Effect.DATA
 
 
-def _spans(points: Sequence[Point], count: int) -> tuple[Spans, ...]:
+def _ranges(points: Sequence[Point], count: int) -> tuple[LiveRange, ...]:
     result: list[list[tuple[int, int]]] = [[] for _ in range(count)]
     start = [0] * count
     before = 0

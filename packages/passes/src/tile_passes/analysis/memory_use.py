@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 
 from tile_ir import Alloc, Func, Memory, Target
 from tile_ir.footprint import buffer_bytes, round_up
-from tile_passes.analysis.in_place import Reuse, places, reuses
+from tile_passes.analysis.in_place import InPlacePair, in_place_pairs, places
+from tile_passes.analysis.live_ranges import interfere, pressure, without_holes
 from tile_passes.analysis.liveness import Liveness, liveness
-from tile_passes.analysis.placement import unbroken
+from tile_passes.analysis.lowest_place import taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +32,18 @@ def memory_bound(func: Func, target: Target) -> dict[Memory, int]:
     buffer that is written anew counts as free until then, though it comes back to the same bytes:
     there may be no plan of just this size."""
     live = liveness(func.launch.allocs, func.launch.body)
-    return _bytes(live, reuses(live), target)
+    return _bytes(live, in_place_pairs(live), target)
 
 
 def memory_max_live(func: Func, target: Target) -> dict[Memory, int]:
     """The same with every buffer kept from its first need to its last, and nothing in place."""
     live = liveness(func.launch.allocs, func.launch.body)
-    return _bytes(replace(live, spans=tuple(map(unbroken, live.spans))), (), target)
+    return _bytes(replace(live, ranges=tuple(map(without_holes, live.ranges))), (), target)
 
 
-def _bytes(live: Liveness, chances: Sequence[Reuse], target: Target) -> dict[Memory, int]:
+def _bytes(live: Liveness, pairs: Sequence[InPlacePair], target: Target) -> dict[Memory, int]:
     return {
-        memory: peak(live, chances, memory, target).bytes
+        memory: peak(live, pairs, memory, target).bytes
         for memory in target.capacity
         if any(a.buffer.memory is memory for a in live.buffers)
     }
@@ -58,48 +59,37 @@ def memory_peak(func: Func) -> dict[Memory, int]:
     return ends
 
 
-def peak(live: Liveness, chances: Sequence[Reuse], memory: Memory, target: Target) -> Peak:
+def peak(live: Liveness, pairs: Sequence[InPlacePair], memory: Memory, target: Target) -> Peak:
     """Where most bytes of a memory are needed together, and by whom."""
     align = target.alignment[memory]
     here = {i: a for i, a in enumerate(live.buffers) if a.buffer.memory is memory}
-    fixed = [a for a in here.values() if a.address is not None]
+    fixed = [
+        (a.address, a.address + buffer_bytes(a)) for a in here.values() if a.address is not None
+    ]
     always = sum(high - low for low, high in taken(fixed, align))
     sizes = {i: round_up(buffer_bytes(a), align) for i, a in here.items() if a.address is None}
-    loads = loads_by_point(live, sizes)
-    for point, saved in _saved(live, chances, sizes).items():
+    loads = pressure(live.ranges, sizes)
+    for point, saved in _saved(live, pairs, sizes).items():
         loads[point] -= saved
     most = max(loads, default=0)
     point = loads.index(most) if loads else 0
     together = tuple(
         a
         for i, a in here.items()
-        if a.address is not None or any(low <= point <= high for low, high in live.spans[i])
+        if a.address is not None or any(low <= point <= high for low, high in live.ranges[i])
     )
     return Peak(point, always + most, together)
 
 
-def loads_by_point(live: Liveness, sizes: Mapping[int, int]) -> list[int]:
-    """The bytes needed at each statement by the buffers whose sizes are given."""
-    change = [0] * (len(live.points) + 1)
-    for number, size in sizes.items():
-        for low, high in live.spans[number]:
-            change[low] += size
-            change[high + 1] -= size
-    loads = []
-    load = 0
-    for c in change[:-1]:
-        load += c
-        loads.append(load)
-    return loads
-
-
-def _saved(live: Liveness, chances: Iterable[Reuse], sizes: Mapping[int, int]) -> dict[int, int]:
+def _saved(
+    live: Liveness, pairs: Iterable[InPlacePair], sizes: Mapping[int, int]
+) -> dict[int, int]:
     """The bytes that writing in place can save at each statement."""
-    chances = [c for c in chances if c.source in sizes and c.result in sizes]
-    allowed = places(chances)
+    pairs = [c for c in pairs if c.source in sizes and c.result in sizes]
+    allowed = places(pairs)
     best: dict[tuple[int, int], int] = {}
-    for c in chances:
-        if live.meet_only_at(c.source, c.result, allowed[c.source, c.result]):
+    for c in pairs:
+        if not interfere(live.ranges[c.source], live.ranges[c.result], allowed[c.source, c.result]):
             saved = min(sizes[c.source], sizes[c.result])
             key = (c.point, c.result)
             best[key] = max(best.get(key, 0), saved)
@@ -107,18 +97,3 @@ def _saved(live: Liveness, chances: Iterable[Reuse], sizes: Mapping[int, int]) -
     for (point, _), saved in best.items():
         total[point] = total.get(point, 0) + saved
     return total
-
-
-def taken(fixed: Iterable[Alloc], align: int) -> list[tuple[int, int]]:
-    """The bytes of buffers that have an address, as separate aligned intervals, ascending."""
-    merged: list[tuple[int, int]] = []
-    for start, end in sorted(
-        (a.address // align * align, round_up(a.address + buffer_bytes(a), align))
-        for a in fixed
-        if a.address is not None
-    ):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = merged[-1][0], max(end, merged[-1][1])
-        else:
-            merged.append((start, end))
-    return merged

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tile_ir import Alloc, KernelError, Memory, Target
 from tile_ir.footprint import buffer_bytes
-from tile_passes.analysis.in_place import reuses
+from tile_passes.analysis.in_place import in_place_pairs
 from tile_passes.analysis.liveness import Liveness
 from tile_passes.analysis.memory_use import Peak, peak
 from tile_passes.memory.side_by_side import Addresses, end_of
@@ -19,7 +19,7 @@ def overflow_by_hand(
     """The error for a function whose author keeps every buffer's bytes its own."""
     capacity = target.capacity[memory]
     over = next(a for a, start in addresses.items() if start + buffer_bytes(a) > capacity)
-    most = peak(live, reuses(live), memory, target)
+    most = peak(live, in_place_pairs(live), memory, target)
     if most.bytes <= capacity:
         hint = (
             f"at most {most.bytes} bytes are needed at once: with TL_ASCEND_MEMORY_PLANNING or "
@@ -44,7 +44,7 @@ def overflow_by_liveness(
     """The error for a function whose buffers may share bytes: too many are needed together, or no
     placement was found (`certain`: there is none)."""
     capacity = target.capacity[memory]
-    most = peak(live, reuses(live), memory, target)
+    most = peak(live, in_place_pairs(live), memory, target)
     allocs = [a for a in live.buffers if a.buffer.memory is memory]
     if most.bytes > capacity:
         what = (
@@ -90,7 +90,7 @@ def _table(allocs: Sequence[Alloc], live: Liveness, most: Peak) -> str:
 
 
 def _life(alloc: Alloc, live: Liveness) -> str:
-    spans = live.spans[live.roots[alloc.buffer]]
+    spans = live.ranges[live.roots[alloc.buffer]]
     lines = [_line(live, p) for low, high in spans for p in range(low, high + 1)]
     if not lines:
         return f"line {alloc.loc.line}, never used"

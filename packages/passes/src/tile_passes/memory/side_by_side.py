@@ -1,31 +1,36 @@
-"""Buffers one behind the other, in order of allocation, around those the user placed. Nothing is
-known here of when a buffer is needed."""
+"""Linear scan without live ranges: buffers one behind the other, in order of allocation, around
+those the user placed. Nothing is known here of when a buffer is needed."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from tile_ir import Alloc
 from tile_ir.footprint import buffer_bytes, round_up
-from tile_passes.analysis.first_fit import first_fit
+from tile_passes.analysis.lowest_place import gaps, lowest_place
 
 Addresses = dict[Alloc, int]
 
 
 def side_by_side(allocs: Sequence[Alloc], align: int, scratch_apart: bool) -> Addresses:
-    """Addresses of one memory's buffers; scratch comes behind everything else.
+    """Addresses of one memory's buffers, of any size together; scratch comes behind everything
+    else.
 
     Unless it is to lie `scratch_apart`, all of it starts at one address: each operation is done
     with its scratch before the next one starts.
     """
     result = {a: a.address for a in allocs if a.address is not None}
-    taken = [(start, start + buffer_bytes(a)) for a, start in result.items()]
+    fixed = [(start, start + buffer_bytes(a)) for a, start in result.items()]
+    room = gaps(fixed, align, sys.maxsize)
     cursor = 0
     for a in allocs:
         if a.address is None and not a.scratch:
-            result[a] = first_fit(cursor, buffer_bytes(a), taken, align)
-            cursor = result[a] + buffer_bytes(a)
-    behind = round_up(max([cursor, *(end for _, end in taken)]), align)
+            place = lowest_place(room, buffer_bytes(a), cursor)
+            assert place is not None, "the last gap has no end"
+            result[a] = place
+            cursor = round_up(place + buffer_bytes(a), align)
+    behind = max([cursor, *(round_up(end, align) for _, end in fixed)])
     for a in allocs:
         if a.address is None and a.scratch:
             result[a] = behind

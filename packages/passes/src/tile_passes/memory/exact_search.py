@@ -1,9 +1,10 @@
 """A search for a placement that is complete: it finds one if there is one.
 
-Among all placements one has the least sum of addresses. In order of address, each of its blocks
-lies as low as the earlier ones it meets let it, and no block fits whole below the next one. So it
-is enough to place blocks upwards, each at the lowest address left to it (the idea is known from
-exact memory planners for neural networks). Not here: quick ways that mostly suffice (`placement`).
+Among all placements one has the least sum of addresses. In order of address, each of its intervals
+lies as low as the earlier ones that it interferes with let it, and no interval fits whole below the
+next one. So it is enough to place them upwards, each at the lowest address left to it (the idea is
+known from exact memory planners for neural networks). Not here: quick ways that mostly suffice
+(`linear_scan`).
 """
 
 from __future__ import annotations
@@ -11,31 +12,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-Room = tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """Sizes of blocks, for each those it meets, sets that are needed together, free intervals."""
-
-    sizes: tuple[int, ...]
-    meets: tuple[tuple[int, ...], ...]
-    together: tuple[tuple[int, ...], ...]
-    room: Room
+from tile_passes.analysis.lowest_place import Bytes, lowest_place
+from tile_passes.memory.allocation_problem import AllocationProblem
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Addresses, or None: there is no placement, or, not `certain`, none was found in time."""
+    """Addresses in the order of the intervals, or None: there is no placement, or, not `certain`,
+    none was found in time."""
 
     addresses: tuple[int, ...] | None
     steps: int
     certain: bool
 
 
-def search(task: Task, limit: int) -> Outcome:
-    """Look for a placement, in at most about `limit` steps (blocks placed). Short searches by
-    different preferences come first: a wrong early choice may take long to be taken back."""
+def exact_search(problem: AllocationProblem, among: Sequence[int], limit: int) -> Outcome:
+    """Look for a placement of intervals that interfere with no others, in at most about `limit`
+    steps (intervals placed). Short searches by different preferences come first: a wrong early
+    choice may take long to be taken back."""
+    task = _Task.of(problem, among)
     steps = 0
     for rank in _rankings(task):
         outcome = _search(task, rank, min(_SHORT, limit))
@@ -46,14 +41,41 @@ def search(task: Task, limit: int) -> Outcome:
     return Outcome(outcome.addresses, steps + outcome.steps, outcome.certain)
 
 
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """The intervals by their place among those looked at: sizes, neighbours in the interference
+    graph, cliques of it, and the gaps of the memory. A search asks for them at every step, where
+    the graph's own tables would take several times as long."""
+
+    sizes: tuple[int, ...]
+    neighbours: tuple[tuple[int, ...], ...]
+    cliques: tuple[tuple[int, ...], ...]
+    gaps: tuple[Bytes, ...]
+
+    @staticmethod
+    def of(problem: AllocationProblem, among: Sequence[int]) -> _Task:
+        new = {old: i for i, old in enumerate(among)}
+        graph = problem.interference
+        return _Task(
+            tuple(problem.sizes[i] for i in among),
+            tuple(tuple(sorted(new[j] for j in graph[i])) for i in among),
+            tuple(
+                tuple(sorted(new[i] for i in clique))
+                for clique in problem.cliques
+                if not clique.isdisjoint(new)
+            ),
+            problem.gaps,
+        )
+
+
 _SHORT = 2000
 
 
-def _rankings(task: Task) -> list[list[int]]:
-    """Orders of preference among blocks that can be placed equally low."""
-    size, degree = task.sizes, [len(m) for m in task.meets]
+def _rankings(task: _Task) -> list[list[int]]:
+    """Orders of preference among intervals that can be placed equally low."""
+    size, degree = task.sizes, [len(m) for m in task.neighbours]
     weight = [0] * len(size)
-    for group in task.together:
+    for group in task.cliques:
         load = sum(size[i] for i in group)
         for i in group:
             weight[i] = max(weight[i], load)
@@ -73,13 +95,13 @@ def _ranks(order: Sequence[int]) -> list[int]:
     return result
 
 
-def _search(task: Task, rank: Sequence[int], limit: int) -> Outcome:
+def _search(task: _Task, rank: Sequence[int], limit: int) -> Outcome:
     state = _State(task, rank)
     if not state.sizes:
         return Outcome((), 0, True)
     if state.hopeless(0, state.free):
         return Outcome(None, 0, True)
-    # For blocks left at lowest addresses: from which place on they are known not to fit.
+    # For intervals left at lowest addresses: from which place on they are known not to fit.
     failed: dict[tuple[int, ...], Place] = {}
     frames = [_Frame((0, -1), state.key(), state.choices((0, -1)))]
     steps = 0
@@ -112,7 +134,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """What may follow the block placed last, whose address and rank `last` is."""
+    """What may follow the interval placed last, whose address and rank `last` is."""
 
     last: Place
     key: tuple[int, ...]
@@ -120,44 +142,41 @@ class _Frame:
 
 
 class _State:
-    """Blocks placed so far, from low to high addresses."""
+    """Intervals placed so far, from low to high addresses."""
 
-    def __init__(self, task: Task, rank: Sequence[int]) -> None:
-        self.sizes, self.meets, self.room = task.sizes, task.meets, task.room
-        self.together, self.rank = task.together, rank
+    def __init__(self, task: _Task, rank: Sequence[int]) -> None:
+        self.sizes, self.neighbours, self.gaps = task.sizes, task.neighbours, task.gaps
+        self.cliques, self.rank = task.cliques, rank
         self.groups: list[list[int]] = [[] for _ in self.sizes]
-        for g, group in enumerate(task.together):
+        for g, group in enumerate(task.cliques):
             for i in group:
                 self.groups[i].append(g)
         self.free = {i for i in range(len(self.sizes))}
-        self.low = [self.fit(0, size) for size in self.sizes]
         self.address = [0] * len(self.sizes)
-        self.left = [sum(self.sizes[i] for i in group) for group in task.together]
-        self.floor = [0] * len(task.together)
+        self.left = [sum(self.sizes[i] for i in group) for group in task.cliques]
+        self.floor = [0] * len(task.cliques)
         self.placed: list[tuple[int, list[tuple[int, int]], list[int]]] = []
-        self.end = self.room[-1][1] if self.room else 0
+        self.end = self.gaps[-1][1] if self.gaps else 0
+        self.low = [self.lowest(0, size) for size in self.sizes]
 
-    def fit(self, start: int, size: int) -> int:
-        """The lowest address; the end of the room and more if there is none."""
-        for low, high in self.room:
-            address = max(low, start)
-            if address + size <= high:
-                return address
-        return self.room[-1][1] + start if self.room else start + 1
+    def lowest(self, start: int, size: int) -> int:
+        """The lowest address from `start`; the end of the memory if there is none."""
+        place = lowest_place(self.gaps, size, start)
+        return self.end if place is None else place
 
     def above(self, start: int) -> int:
-        """Units of room from an address on."""
-        return sum(high - max(low, start) for low, high in self.room if high > start)
+        """Bytes of room from an address on."""
+        return sum(high - max(low, start) for low, high in self.gaps if high > start)
 
     def key(self) -> tuple[int, ...]:
-        """What decides whether the rest fits: the lowest address left to each block that is not
-        placed. Blocks that are have none."""
+        """What decides whether the rest fits: the lowest address left to each interval that is not
+        placed. Intervals that are have none."""
         return tuple([low if i in self.free else -1 for i, low in enumerate(self.low)])
 
     def choices(self, last: Place) -> list[tuple[int, int, int]]:
-        """Blocks that may come next, the best one last."""
+        """Intervals that may come next, the best one last."""
         low, sizes = self.low, self.sizes
-        # A block that fits whole below another one would have been placed before it.
+        # An interval that fits whole below another one would have been placed before it.
         ceiling = min(low[i] + sizes[i] for i in self.free)
         found = []
         for i in self.free:
@@ -173,10 +192,10 @@ class _State:
         size = self.sizes[number]
         top = address + size
         raised = []
-        for other in self.meets[number]:
+        for other in self.neighbours[number]:
             if other in self.free and self.low[other] < top:
                 raised.append((other, self.low[other]))
-                self.low[other] = self.fit(top, self.sizes[other])
+                self.low[other] = self.lowest(top, self.sizes[other])
         floors = []
         for g in self.groups[number]:
             floors.append(self.floor[g])
@@ -194,12 +213,12 @@ class _State:
         self.free.add(number)
 
     def hopeless(self, last: int, raised: Iterable[int]) -> bool:
-        """Whether one of these blocks, or what is left of some set, has no room above what is
+        """Whether one of these intervals, or what is left of some set, has no room above what is
         placed."""
         for other in raised:
             if self.low[other] + self.sizes[other] > self.end:
                 return True
-        if len(self.room) == 1:
+        if len(self.gaps) == 1:
             end = self.end
             for left, floor in zip(self.left, self.floor, strict=True):
                 if left and left + (floor if floor > last else last) > end:

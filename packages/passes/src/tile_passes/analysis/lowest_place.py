@@ -1,0 +1,50 @@
+"""Where in a memory there is room: the bytes that are taken, the gaps between them, and the one
+routine that finds a place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tile_ir.footprint import round_up
+
+# Bytes from the first to the one behind the last; several are ascending and do not overlap.
+Bytes = tuple[int, int]
+
+
+def taken(fixed: Iterable[Bytes], align: int) -> list[Bytes]:
+    """The whole units of `align` bytes that some bytes are part of."""
+    merged: list[Bytes] = []
+    for start, end in sorted((low // align * align, round_up(high, align)) for low, high in fixed):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def gaps(fixed: Iterable[Bytes], align: int, capacity: int) -> tuple[Bytes, ...]:
+    """The whole units of a memory that are free between some bytes."""
+    capacity = capacity // align * align
+    found = []
+    start = 0
+    for low, high in (*taken(fixed, align), (capacity, capacity)):
+        if min(low, capacity) > start:
+            found.append((start, min(low, capacity)))
+        start = max(start, high)
+    return tuple(found)
+
+
+def lowest_place(
+    gaps: Sequence[Bytes], size: int, start: int = 0, others: Sequence[Bytes] = ()
+) -> int | None:
+    """The lowest address from `start` on with `size` bytes inside one gap and beside all `others`,
+    which ascend by where they begin and may overlap. None if there is no such place."""
+    for low, high in gaps:
+        address = max(low, start)
+        for begin, end in others:
+            if begin >= address + size:
+                break
+            address = max(address, end)
+        if address + size <= high:
+            return address
+    return None

@@ -1,0 +1,151 @@
+"""What the planner of a memory is asked: intervals, which of them interfere, where they may lie,
+and what sharing costs. Nothing is known here of statements, and nothing is decided."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tile_ir.footprint import round_up
+from tile_passes.analysis.in_place import InPlacePair
+from tile_passes.analysis.live_ranges import LiveRange
+from tile_passes.analysis.lowest_place import Bytes, gaps
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+# Two intervals, by number, the lower one first.
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A buffer: its bytes, the points at which it holds something, and the address that the user
+    gave it, if one was given. Then its bytes are taken all the time: they may have other names."""
+
+    size: int
+    live: LiveRange
+    address: int | None = None
+
+
+@dataclass(frozen=True)
+class AllocationProblem:
+    """The intervals of one memory of `capacity` bytes; addresses are multiples of `alignment`.
+
+    Two that interfere must not share a byte: those live at one point, and pairs whose sharing costs
+    infinitely much. `sharing_cost` says of other pairs how many cycles are waited if they share;
+    `in_place` which pairs may be one although an operation touches both.
+    """
+
+    intervals: tuple[Interval, ...]
+    capacity: int
+    alignment: int
+    in_place: tuple[InPlacePair, ...] = ()
+    sharing_cost: Mapping[Pair, float] = field(default_factory=dict)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Bytes, in whole units of the alignment."""
+        align = self.alignment
+        return tuple(max(round_up(i.size, align), align) for i in self.intervals)
+
+    @cached_property
+    def free(self) -> tuple[int, ...]:
+        """The intervals that have no address."""
+        return tuple(i for i, interval in enumerate(self.intervals) if interval.address is None)
+
+    @cached_property
+    def gaps(self) -> tuple[Bytes, ...]:
+        """The bytes between those of intervals that have an address."""
+        fixed = [(i.address, i.address + i.size) for i in self.intervals if i.address is not None]
+        return gaps(fixed, self.alignment, self.capacity)
+
+    @cached_property
+    def apart(self) -> frozenset[Pair]:
+        """Pairs without an address that share nothing, whenever they are live."""
+        free = frozenset(self.free)
+        return frozenset(
+            pair
+            for pair, cost in self.sharing_cost.items()
+            if cost == math.inf and free.issuperset(pair)
+        )
+
+    @cached_property
+    def _swept(self) -> tuple[list[Pair], list[frozenset[int]]]:
+        """The pairs without an address that are live at one point, and the largest sets that are,
+        in order of the points."""
+        events = sorted(
+            (when, starts, number)
+            for number in self.free
+            for start, end in self.intervals[number].live
+            for when, starts in ((start, True), (end + 1, False))
+        )
+        pairs: list[Pair] = []
+        together: list[frozenset[int]] = []
+        active: set[int] = set()
+        grown = False
+        for _, starts, number in events:
+            if starts:
+                pairs.extend((other, number) for other in active)
+                active.add(number)
+            else:
+                if grown:
+                    together.append(frozenset(active))
+                active.discard(number)
+            grown = starts
+        return pairs, together
+
+    @cached_property
+    def interference(self) -> nx.Graph:
+        """The intervals without an address; an edge joins two that must not share a byte."""
+        import networkx as nx  # most kernels have room enough and need no graph
+
+        graph = nx.Graph()
+        graph.add_nodes_from(self.free)
+        graph.add_edges_from(self._swept[0])
+        graph.add_edges_from(self.apart)
+        return graph
+
+    @cached_property
+    def cliques(self) -> tuple[frozenset[int], ...]:
+        """Sets of intervals that interfere each with each: the largest that are live at one point,
+        in order of the points, and the other pairs that share nothing."""
+        pairs, together = self._swept
+        live = {frozenset(pair) for pair in pairs}
+        others = [frozenset(pair) for pair in sorted(self.apart)]
+        return tuple(dict.fromkeys([*together, *(p for p in others if p not in live)]))
+
+    @cached_property
+    def bound(self) -> int:
+        """The most bytes that interfere each with each: no placement takes less."""
+        return max((sum(self.sizes[i] for i in t) for t in self.cliques), default=0)
+
+    @cached_property
+    def room(self) -> int:
+        """The bytes that have no owner yet."""
+        return sum(high - low for low, high in self.gaps)
+
+    def addresses(self, found: Mapping[int, int]) -> tuple[int, ...]:
+        """Those of all intervals: the ones found, and the ones that the user gave."""
+        return tuple(
+            found[number] if interval.address is None else interval.address
+            for number, interval in enumerate(self.intervals)
+        )
+
+    def cost(self, addresses: Sequence[int]) -> float:
+        """Cycles that are waited because of what shares bytes at these addresses, the user's own
+        aside."""
+        free = frozenset(self.free)
+        return sum(
+            cost
+            for (a, b), cost in self.sharing_cost.items()
+            if free.issuperset((a, b))
+            and addresses[a] < addresses[b] + self.sizes[b]
+            and addresses[b] < addresses[a] + self.sizes[a]
+        )
+
+
+__all__ = ["AllocationProblem", "Interval", "Pair"]
