@@ -25,14 +25,17 @@ from tile_passes.passdef import ir_pass
 def plan_memory(func: Func, target: Target) -> Func:
     """Give every buffer an address; those not needed at the same time share bytes if they must.
 
-    Needs: LOWERED. Gives: PLANNED. Idea: side by side in order of allocation around the addresses
-    the user fixed; an alias is where its buffer is. Where a memory is too small and the function
-    leaves memory to the compiler: live ranges with holes, first fit in several orders, writing in
-    place where the op table allows it, and a search that misses no placement. Without: scratch of
-    all operations starts at one address. Where the order inside a core is the author's: placements
-    that it orders already come first, and what sharing puts in each other's way is ordered by flags
-    and barriers. Limits: sharing is not weighed by the waits it makes; user addresses are taken all
-    the time; the search gives up after a fixed number of steps.
+    Needs: LOWERED. Gives: PLANNED. Idea: linear scan without live ranges, side by side in order of
+    allocation around the addresses the user fixed; an alias is where its buffer is. Where a memory
+    is too small and the function leaves memory to the compiler, the buffers become intervals with
+    holes: linear scan, then the best of several orders, then an exact search that misses no
+    placement; intervals that interfere only where the op table lets an operation write in place are
+    coalesced where nothing else helps. Without: scratch of all operations starts at one address.
+    Where the order inside a core is the author's: placements that it orders already come first, and
+    what sharing puts in each other's way is ordered by flags and barriers.
+    Limits: waits that sharing makes are avoided only where the order is the author's, and there all
+    or none of them; user addresses are taken all the time; the search gives up after a fixed number
+    of steps.
     """
     facts = _Facts(func, target)
     address: dict[Alloc, int] = {}
