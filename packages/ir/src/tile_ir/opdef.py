@@ -19,6 +19,7 @@ from tile_ir.geometry import Clipped
 from tile_ir.machine import CHOICES_OF_OPEN, CORE_OF_MEMORY, Core, Memory, Pipe, possible
 from tile_ir.nodes import AttrValue, Op, Operand, Region
 from tile_ir.overlap import Overlap, overlap
+from tile_ir.timing import FULL_RATE
 
 
 class Access(Enum):
@@ -129,7 +130,8 @@ class OpDef:
     `operands` then `attrs` in the order a script passes them; operands named in `hidden` are added
     by the compiler. `namespace` is where the language has it: `tile` for `T.tile.x`, empty for
     `T.x`, None for operations that only passes create. `placement` says core and pipe; `meaning`
-    gives the value written, from the values of the operands, in NumPy; `cost` is in cycles.
+    gives the value written, from the values of the operands, in NumPy. For `cost`, those of vectors
+    have a `rate`, elements a cycle of 2 and of 4 bytes, and a number of `instructions`.
     `elementwise` operations treat every region as the same sequence of elements. `clip` is for
     operations whose regions may hang over the edge of a tensor. `parameters` is
     the order of arguments in scripts where it differs from operands followed by attributes.
@@ -167,7 +169,8 @@ class OpDef:
     dtype_rule: Rule = _no_problem
     shape_rule: Rule = _no_problem
     scratch: Callable[[Op], tuple[Scratch, ...]] = lambda op: ()
-    cost: Callable[[Op], float] = lambda op: 1.0
+    rate: tuple[float, float] = FULL_RATE
+    instructions: Callable[[Op], int] = lambda op: 1
     hidden: tuple[str, ...] = ()
     clip: Callable[[Op], Clipped] | None = None
     parameters: tuple[str, ...] = ()
@@ -378,12 +381,9 @@ def _check_attrs(op: Op) -> Problem | None:
     for definition, value in zip(opdef.attrs, op.attrs, strict=True):
         if value is None and definition.default is None:
             continue
-        legal = isinstance(value, definition.type) or (
-            definition.type is float and isinstance(value, int)
-        )
-        if isinstance(value, bool) and definition.type is not bool:
-            legal = False
-        if not legal:
+        kinds = (float, int) if definition.type is float else definition.type
+        bool_for_number = isinstance(value, bool) and definition.type is not bool
+        if bool_for_number or not isinstance(value, kinds):
             return Problem(
                 "attribute-type",
                 f"{opdef.name}: {definition.name} is {value!r}, "

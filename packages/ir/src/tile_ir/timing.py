@@ -11,6 +11,10 @@ from dataclasses import asdict, dataclass
 
 from tile_ir.target import Target
 
+# Elements a cycle, of 2 and of 4 bytes, of most vector instructions: one repeat
+# (docs/hardware/timing.md#vector-rates).
+FULL_RATE = (128.0, 64.0)
+
 
 @dataclass(frozen=True, slots=True)
 class TimingTable:

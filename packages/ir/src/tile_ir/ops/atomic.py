@@ -26,7 +26,6 @@ from tile_ir.ops.rules import (
     all_rules,
     same_size,
     source,
-    transfer_cost,
     updated,
 )
 
@@ -70,7 +69,6 @@ def _piece(
     api: str,
     memory: frozenset[Memory],
     shape_rule: Callable[[Op], Problem | None],
-    rate: float,
 ) -> OpDef:
     return OpDef(
         name=name,
@@ -84,7 +82,6 @@ def _piece(
         meaning=_added,
         dtype_rule=_addable,
         shape_rule=shape_rule,
-        cost=transfer_cost(200, rate),
         atomic=True,
     )
 
@@ -105,7 +102,6 @@ OPS = (
         clip=clip_tile,
         dtype_rule=_addable,
         shape_rule=same_tile,
-        cost=transfer_cost(200, 64),
         atomic=True,
     ),
     _piece(
@@ -114,7 +110,6 @@ OPS = (
         "SetAtomicAdd, DataCopyPad, SetAtomicNone",
         UB,
         all_rules(same_size, aligned_rows),
-        109,
     ),
     _piece(
         "atomic_l0c_gm",
@@ -122,6 +117,5 @@ OPS = (
         "SetAtomicAdd, Fixpipe, SetAtomicNone",
         L0C,
         same_size,
-        40.6,
     ),
 )

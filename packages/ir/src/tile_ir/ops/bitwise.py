@@ -24,8 +24,8 @@ from tile_ir.ops.rules import (
     same_size,
     scratch_operand,
     source,
-    vector_cost,
 )
+from tile_ir.timing import FULL_RATE
 
 
 def whole_blocks(elements: int, dtype: DType) -> int:
@@ -55,9 +55,10 @@ def _binary(
     fn: Callable[[Any, Any], Any],
     doc: str,
     api: str,
-    rates: tuple[float, float],
     scratch: Callable[[Op], int],
     composite: Composite = Composite.NO,
+    rate: tuple[float, float] = FULL_RATE,
+    instructions: int = 1,
 ) -> OpDef:
     """A scalar operand becomes a vector of itself, in scratch."""
     return OpDef(
@@ -81,7 +82,8 @@ def _binary(
         shape_rule=same_size,
         scratch=lambda op: _vectors(op, scratch(op)),
         hidden=("scratch",),
-        cost=vector_cost(*rates),
+        rate=rate,
+        instructions=lambda op: instructions,
     )
 
 
@@ -91,7 +93,6 @@ OPS = (
         lambda a, b: a & b,
         "dst = src0 & src1",
         "And",
-        (128, 64),
         lambda op: int(_scalar(op)),
     ),
     _binary(
@@ -99,7 +100,6 @@ OPS = (
         lambda a, b: a | b,
         "dst = src0 | src1",
         "Or",
-        (128, 64),
         lambda op: int(_scalar(op)),
     ),
     _binary(
@@ -107,9 +107,10 @@ OPS = (
         lambda a, b: a ^ b,
         "dst = src0 ^ src1, composed as (src0 | src1) & ~(src0 & src1)",
         "Or, And, Not, And",
-        (32, 16),
         lambda op: 1 + _scalar(op),
         Composite.YES,
+        rate=(32, 16),
+        instructions=4,
     ),
     OpDef(
         name="bitwise_not",
@@ -124,6 +125,5 @@ OPS = (
         may_alias=True,
         dtype_rule=same_dtype,
         shape_rule=same_size,
-        cost=vector_cost(128, 64),
     ),
 )

@@ -20,7 +20,6 @@ from tile_ir.ops.rules import (
     same_size,
     scalar,
     source,
-    vector_cost,
 )
 
 # Casts the vector unit does in one instruction, with the rounding modes each allows
@@ -233,6 +232,5 @@ OPS = (
         dtype_rule=_cast_pair,
         shape_rule=all_rules(same_size, even_rows),
         parameters=("dst", "src", "mode", "count"),
-        cost=vector_cost(128, 64),
     ),
 )

@@ -24,7 +24,6 @@ from tile_ir.ops.rules import (
     shape_text,
     source,
     static_matrix,
-    transfer_cost,
 )
 
 # Attributes and their ranges, as the fields of LoadData3DParamsV2 have them.
@@ -153,6 +152,5 @@ OPS = (
         meaning=_windows,
         dtype_rule=all_rules(same_dtype, integer_scalars),
         shape_rule=all_rules(_sizes, _image, _part),
-        cost=transfer_cost(28, 256),
     ),
 )

@@ -28,8 +28,8 @@ from tile_ir.ops.rules import (
     scratch_operand,
     shape_text,
     source,
-    vector_cost,
 )
+from tile_ir.timing import FULL_RATE
 
 # Elements that an operation with float scratch of a fixed size works on at once.
 CHUNK = 1024
@@ -70,8 +70,9 @@ def _counted(
     meaning: Callable[..., Any],
     doc: str,
     api: str,
-    rates: tuple[float, float],
     scratch: Callable[[Op], tuple[Scratch, ...]] = lambda op: (),
+    rate: tuple[float, float] = FULL_RATE,
+    instructions: Callable[[Op], int] = lambda op: 1,
 ) -> OpDef:
     return OpDef(
         name=name,
@@ -88,7 +89,8 @@ def _counted(
         dtype_rule=all_rules(same_dtype, scalar_type),
         shape_rule=all_rules(same_size, check_count),
         scratch=scratch,
-        cost=vector_cost(*rates),
+        rate=rate,
+        instructions=instructions,
     )
 
 
@@ -124,7 +126,6 @@ def _limited(name: str, of: str, dtypes: tuple[DType, ...], second: OperandDef |
         meaning,
         f"{of} on the first count elements",
         whole.ascend_c,
-        (128, 64),
     )
 
 
@@ -135,7 +136,8 @@ OPS = (
         _clamp,
         "the first count elements of dst = min(max(src, min), max)",
         "Maxs, Mins",
-        (64, 32),
+        rate=(64, 32),
+        instructions=lambda op: 2,
     ),
     _counted(
         "round",
@@ -143,8 +145,9 @@ OPS = (
         _round,
         "the first count elements of dst = src rounded to the nearest integer, ties to even",
         "Cast",
-        (40, 64),
         _round_scratch,
+        (40, 64),
+        lambda op: 3 if op.region("dst").dtype is FLOAT16 else 1,
     ),
     _limited("sub_experiment", "sub", ARITHMETIC, source("src1")),
     _limited("abs_experiment", "abs", FLOATS, None),

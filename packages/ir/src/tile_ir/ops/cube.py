@@ -27,7 +27,6 @@ from tile_ir.ops.rules import (
     source,
     static_matrix,
     text,
-    transfer_cost,
     updated,
 )
 
@@ -35,8 +34,6 @@ INPUTS = (FLOAT16, BFLOAT16, FLOAT32, INT4, INT8)
 ACCUMULATOR = {
     FLOAT16: FLOAT32, BFLOAT16: FLOAT32, FLOAT32: FLOAT32, INT4: INT32, INT8: INT32,
 }  # fmt: skip
-# Elements of k the cube unit takes per step (docs/hardware/cube.md#products).
-K_PER_STEP = {FLOAT16: 16, BFLOAT16: 16, FLOAT32: 4, INT4: 64, INT8: 32}
 
 
 def matrix_sizes(op: Op) -> tuple[int, int, int] | None:
@@ -223,15 +220,6 @@ def _starts(op: Op) -> Expr:
     return init
 
 
-def _cost(op: Op) -> float:
-    sizes = matrix_sizes(op)
-    if sizes is None:
-        return 15.0
-    m, n, k = sizes
-    step = K_PER_STEP[op.region("A").dtype]
-    return 15.0 + -(-m // 16) * -(-n // 16) * -(-k // step)
-
-
 def _problems(op: Op) -> Problem | None:
     """A and B have one type; C is float32, or int32 for int8; init is a bool."""
     return _dtypes(op) or _init_is_bool(op)
@@ -272,7 +260,6 @@ GEMM = OpDef(
     composite=Composite.YES,
     dtype_rule=_problems,
     shape_rule=all_rules(_shapes, _static_shapes),
-    cost=_cost,
     overwrites=_starts,
 )
 
@@ -288,7 +275,6 @@ MMA = OpDef(
     meaning=_multiply,
     dtype_rule=_problems,
     shape_rule=_shapes,
-    cost=_cost,
     overwrites=_starts,
     in_order=True,
 )
@@ -305,7 +291,6 @@ MMA_BIAS = OpDef(
     meaning=_from_bias,
     dtype_rule=all_rules(_problems, _bias_dtype),
     shape_rule=all_rules(_shapes, _bias),
-    cost=_cost,
     overwrites=_starts,
     in_order=True,
 )
@@ -322,7 +307,6 @@ CLEAR = OpDef(
     meaning=lambda op, dst: np.zeros_like(dst),
     composite=Composite.YES,
     shape_rule=_whole_accumulator,
-    cost=transfer_cost(28, 256),
 )
 
 ZERO = OpDef(
@@ -335,7 +319,6 @@ ZERO = OpDef(
     placement=on(Core.CUBE, Pipe.MTE1),
     axes=whole,
     meaning=lambda op, dst: np.zeros_like(dst),
-    cost=transfer_cost(28, 256),
 )
 
 OPS = (GEMM, MMA, MMA_BIAS, CLEAR, ZERO)

@@ -29,8 +29,8 @@ from tile_ir.ops.rules import (
     scratch_operand,
     source,
     updated,
-    vector_cost,
 )
+from tile_ir.timing import FULL_RATE
 
 
 def _rounded(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -91,10 +91,10 @@ def _vector_op(
     meaning: Callable[..., Any],
     doc: str,
     api: str,
-    rates: tuple[float, float],
+    rate: tuple[float, float] = FULL_RATE,
     may_alias: bool = True,
 ) -> OpDef:
-    """One instruction over elements of one type; `rates` are elements a cycle, 16 and 32 bit."""
+    """One instruction over elements of one type; `rate` is elements a cycle, 16 and 32 bit."""
     return OpDef(
         name=name,
         family="elementwise",
@@ -108,7 +108,7 @@ def _vector_op(
         may_alias=may_alias,
         dtype_rule=all_rules(same_dtype, scalar_type),
         shape_rule=same_size,
-        cost=vector_cost(*rates),
+        rate=rate,
         # Those that read their destination add to it.
         overwrites=lambda op: Const(False, BOOL),
     )
@@ -122,7 +122,7 @@ def _binary(
     api: str,
 ) -> OpDef:
     operands = (destination("dst", UB, *dtypes), source("src0"), _vector_or_scalar("src1"))
-    return _vector_op(name, operands, _inputs_after_destination(_direct(fn)), doc, api, (128, 64))
+    return _vector_op(name, operands, _inputs_after_destination(_direct(fn)), doc, api)
 
 
 def _divide(op: Op, _dst: Any, a: Any, b: Any) -> Any:
@@ -199,7 +199,6 @@ ACCUMULATING = (
         lambda op, dst, a, s: _multiply_add(op, dst, a, np.asarray(s).astype(a.dtype)),
         "dst = dst + src * scalar, rounded once",
         "Axpy",
-        (128, 64),
         may_alias=False,
     ),
 )
@@ -209,7 +208,7 @@ def _vector_scalar(
     name: str, meaning: Callable[..., Any], dtypes: tuple[DType, ...], doc: str, api: str
 ) -> OpDef:
     operands = (destination("dst", UB, *dtypes), source("src"), scalar("scalar"))
-    return _vector_op(name, operands, _inputs_after_destination(meaning), doc, api, (128, 64))
+    return _vector_op(name, operands, _inputs_after_destination(meaning), doc, api)
 
 
 def _shift_left(op: Op, a: Any, n: Any) -> Any:
@@ -250,10 +249,10 @@ def _unary(
     dtypes: tuple[DType, ...],
     doc: str,
     api: str,
-    rates: tuple[float, float] = (128, 64),
+    rate: tuple[float, float] = FULL_RATE,
 ) -> OpDef:
     operands = (destination("dst", UB, *dtypes), source("src"))
-    return _vector_op(name, operands, _inputs_after_destination(meaning), doc, api, rates)
+    return _vector_op(name, operands, _inputs_after_destination(meaning), doc, api, rate)
 
 
 def _relu(op: Op, a: Any) -> Any:
@@ -336,7 +335,7 @@ def _composed_unary(name: str, meaning: Callable[..., Any], doc: str, api: str) 
         shape_rule=same_size,
         scratch=_same_size_scratch,
         hidden=("scratch",),
-        cost=vector_cost(12, 12),
+        rate=(12, 12),
     )
 
 
@@ -404,7 +403,6 @@ FILL = (
         elementwise=True,
         may_alias=True,
         dtype_rule=_fill_type,
-        cost=vector_cost(128, 64),
     ),
     OpDef(
         name="clear",
@@ -418,7 +416,6 @@ FILL = (
         meaning=lambda op, dst: np.zeros_like(dst),
         elementwise=True,
         may_alias=True,
-        cost=vector_cost(128, 64),
     ),
 )
 

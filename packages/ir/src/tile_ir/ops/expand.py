@@ -36,7 +36,6 @@ from tile_ir.ops.rules import (
     shape_text,
     source,
     updated,
-    vector_cost,
 )
 
 
@@ -200,7 +199,8 @@ def _row_expand(
         dtype_rule=same_dtype,
         shape_rule=_row_shapes,
         scratch=_scratch,
-        cost=vector_cost(64, 32),
+        rate=(64, 32),
+        instructions=lambda op: 3,
     )
 
 
@@ -228,7 +228,7 @@ def _column_expand(
         may_alias=True,
         dtype_rule=same_dtype,
         shape_rule=_column_shapes,
-        cost=vector_cost(128, 64),
+        instructions=lambda op: 2,
     )
 
 
@@ -305,6 +305,5 @@ OPS = (
         meaning=_brcb,
         dtype_rule=same_dtype,
         shape_rule=_brcb_sizes,
-        cost=vector_cost(128, 64),
     ),
 )

@@ -29,7 +29,6 @@ from tile_ir.ops.rules import (
     scratch_operand,
     source,
     updated,
-    vector_cost,
 )
 
 BLOCK_BYTES = 32
@@ -238,7 +237,7 @@ OPS = (
         uses=_gather_uses,
         dtype_rule=all_rules(_same_elements, integer_scalars),
         shape_rule=all_rules(_consecutive_source, exact_sizes),
-        cost=vector_cost(5, 5),
+        rate=(5, 5),
         scratch_elsewhere=True,
     ),
     OpDef(
@@ -262,7 +261,7 @@ OPS = (
         dtype_rule=_same_elements,
         shape_rule=all_rules(_consecutive_source, exact_sizes),
         scratch=_index_scratch,
-        cost=vector_cost(5, 5),
+        rate=(5, 5),
     ),
     OpDef(
         name="gather_mask",
@@ -280,7 +279,7 @@ OPS = (
         uses=_pattern_uses,
         dtype_rule=_same_elements,
         shape_rule=exact_sizes,
-        cost=vector_cost(64, 32),
+        rate=(64, 32),
         scratch_elsewhere=True,
     ),
     OpDef(
@@ -306,7 +305,7 @@ OPS = (
         flat=True,
         dtype_rule=all_rules(_same_elements, _pattern_width, integer_scalars),
         shape_rule=_each_consecutive,
-        cost=vector_cost(64, 32),
+        rate=(64, 32),
     ),
     OpDef(
         name="gatherb",
@@ -327,6 +326,6 @@ OPS = (
         flat=True,
         dtype_rule=all_rules(_same_elements, integer_scalars),
         shape_rule=_block_sizes,
-        cost=vector_cost(42, 21),
+        rate=(42, 21),
     ),
 )

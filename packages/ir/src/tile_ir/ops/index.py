@@ -13,7 +13,7 @@ from tile_ir.opdef import OpDef, Problem
 from tile_ir.ops.axes import whole
 from tile_ir.ops.counted import check_count
 from tile_ir.ops.elementwise import scalar_type
-from tile_ir.ops.rules import UB, VECTOR, all_rules, destination, scalar, vector_cost
+from tile_ir.ops.rules import UB, VECTOR, all_rules, destination, scalar
 
 COUNTING = (INT16, UINT16, FLOAT16, INT32, UINT32, FLOAT32)
 
@@ -71,7 +71,8 @@ OPS = (
         meaning=_index,
         dtype_rule=scalar_type,
         shape_rule=_in_rows,
-        cost=vector_cost(64, 32),
+        rate=(64, 32),
+        instructions=lambda op: 9,
     ),
     OpDef(
         name="arith_progression",
@@ -90,6 +91,7 @@ OPS = (
         meaning=_arith_progression,
         dtype_rule=scalar_type,
         shape_rule=all_rules(check_count, _in_rows),
-        cost=vector_cost(40, 20),
+        rate=(40, 20),
+        instructions=lambda op: 10,
     ),
 )

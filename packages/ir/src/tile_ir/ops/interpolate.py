@@ -20,7 +20,6 @@ from tile_ir.ops.rules import (
     shape_text,
     source,
     updated,
-    vector_cost,
 )
 
 
@@ -139,6 +138,6 @@ OPS = (
         dtype_rule=_interpolation_types,
         shape_rule=_interpolation_shape,
         scratch=_interpolation_scratch,
-        cost=vector_cost(16, 8),
+        rate=(16, 8),
     ),
 )

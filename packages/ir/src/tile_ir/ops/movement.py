@@ -51,8 +51,6 @@ from tile_ir.ops.rules import (
     same_size,
     shape_text,
     source,
-    transfer_cost,
-    vector_cost,
 )
 
 # Which copies exist, and the pipe and core that run them (docs/rules/copies.md#directions).
@@ -439,7 +437,6 @@ COPY = OpDef(
     # Where there is no path at all, nothing else about the copy matters.
     dtype_rule=all_rules(_copy_direction, _copy_dtypes),
     shape_rule=all_rules(_copy_shapes, even_rows, _cube_runs),
-    cost=transfer_cost(200, 64),
     scratch_elsewhere=True,
 )
 
@@ -496,7 +493,6 @@ def _movement(
     api: str,
     memories: tuple[frozenset[Memory], frozenset[Memory]],
     placement: Callable[[Op], tuple[Core, Pipe]],
-    rates: tuple[float, float],
     *,
     attrs: tuple[AttrDef, ...] = (),
     meaning: Callable[..., Any] = _moved,
@@ -518,7 +514,6 @@ def _movement(
         meaning=meaning,
         dtype_rule=dtype_rule,
         shape_rule=shape_rule,
-        cost=transfer_cost(*rates),
     )
 
 
@@ -556,7 +551,6 @@ MOVEMENTS = (
         "DataCopyPad",
         (GM, UB),
         on(Core.VECTOR, Pipe.MTE2),
-        (200, 58.6),
         attrs=(AttrDef("pad_value", float, 0.0),),
         clip=_load_clip,
         shape_rule=all_rules(same_size, aligned_rows),
@@ -567,7 +561,6 @@ MOVEMENTS = (
         "DataCopyPad",
         (UB, GM),
         on(Core.VECTOR, Pipe.MTE3),
-        (200, 109),
         shape_rule=all_rules(same_size, aligned_rows),
     ),
     _movement(
@@ -576,7 +569,6 @@ MOVEMENTS = (
         "DataCopy (Nd2Nz)",
         (GM, L1),
         on(Core.CUBE, Pipe.MTE2),
-        (200, 78.4),
     ),
     _movement(
         "copy_l1_l0a",
@@ -584,7 +576,6 @@ MOVEMENTS = (
         "LoadData",
         (L1, L0A),
         on(Core.CUBE, Pipe.MTE1),
-        (28, 256),
         attrs=TRANSPOSE,
         meaning=_load_l0,
         shape_rule=_copy_shapes,
@@ -595,7 +586,6 @@ MOVEMENTS = (
         "LoadData",
         (L1, L0B),
         on(Core.CUBE, Pipe.MTE1),
-        (28, 128),
         attrs=TRANSPOSE,
         meaning=_load_l0,
         shape_rule=_copy_shapes,
@@ -606,7 +596,6 @@ MOVEMENTS = (
         "DataCopy",
         (L1, BT),
         on(Core.CUBE, Pipe.MTE1),
-        (28, 64),
         meaning=_into_table,
         dtype_rule=_copy_dtypes,
     ),
@@ -616,7 +605,6 @@ MOVEMENTS = (
         "Fixpipe",
         (L0C, GM),
         on(Core.CUBE, Pipe.FIX),
-        (200, 40.6),
         attrs=(AttrDef("enable_relu", bool, False),),
         meaning=_leave_l0c,
         dtype_rule=_copy_dtypes,
@@ -635,7 +623,6 @@ MOVEMENTS = (
         meaning=_moved,
         dtype_rule=same_dtype,
         shape_rule=same_size,
-        cost=vector_cost(128, 64),
     ),
     OpDef(
         name="clear_l1",
@@ -649,7 +636,6 @@ MOVEMENTS = (
         placement=on(Core.CUBE, Pipe.MTE2),
         axes=whole,
         meaning=lambda op, dst: np.zeros_like(dst),
-        cost=transfer_cost(28, 128),
     ),
 )
 

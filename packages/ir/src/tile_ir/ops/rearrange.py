@@ -12,12 +12,12 @@ from tile_ir.ops.rules import (
     UB,
     VECTOR,
     destination,
+    largest_matrix,
     one_matrix,
     same_dtype,
     shape_text,
     source,
     static_matrix,
-    vector_cost,
 )
 
 SIDE = 16  # rows and columns that one instruction turns
@@ -73,6 +73,12 @@ def _transpose(op: Op, dst: Any, src: Any) -> Any:
     return src.reshape(src.shape[-2:]).T.reshape(dst.shape)
 
 
+def _squares(op: Op) -> int:
+    """One instruction turns 16 rows of 16."""
+    rows, columns = largest_matrix(op.region("src"))
+    return -(-rows // SIDE) * -(-columns // SIDE)
+
+
 OPS = (
     OpDef(
         name="transpose",
@@ -85,6 +91,6 @@ OPS = (
         meaning=_transpose,
         dtype_rule=same_dtype,
         shape_rule=_sizes,
-        cost=vector_cost(16, 8),
+        instructions=_squares,
     ),
 )

@@ -32,7 +32,6 @@ from tile_ir.ops.rules import (
     static_matrix,
     text,
     updated,
-    vector_cost,
 )
 
 # A vector instruction works on 256 bytes at a time.
@@ -140,7 +139,8 @@ def _reduction(
         shape_rule=all_rules(check_axis, _result_shape),
         scratch=lambda op: _reduce_scratch(op, sums),
         overwrites=lambda op: Const(bool(op.attr("clear")), BOOL),
-        cost=vector_cost(128 / 7, 64 / 7),
+        rate=(128 / 7, 64 / 7),
+        instructions=lambda op: 2,
         staged=True,
     )
     composed = OpDef(
@@ -158,7 +158,8 @@ def _reduction(
         dtype_rule=_as_called(same_dtype),
         shape_rule=all_rules(check_axis, _as_called(_composed_shape)),
         overwrites=lambda op: Const(bool(op.attr("clear")), BOOL),
-        cost=vector_cost(128 / 14, 64 / 14),
+        rate=(128 / 14, 64 / 14),
+        instructions=lambda op: 7,
     )
     return direct, composed
 
@@ -378,7 +379,7 @@ BROADCAST = OpDef(
     dtype_rule=same_dtype,
     shape_rule=_broadcast_rows,
     scratch=_broadcast_scratch,
-    cost=vector_cost(128, 64),
+    instructions=lambda op: 2,
 )
 
 PACKED_BROADCAST = OpDef(
@@ -395,7 +396,7 @@ PACKED_BROADCAST = OpDef(
     composite=Composite.YES,
     dtype_rule=same_dtype,
     shape_rule=_broadcast_shapes,
-    cost=vector_cost(1, 1),
+    rate=(1, 1),
 )
 
 OPS = (*REDUCTIONS, BROADCAST, PACKED_BROADCAST)

@@ -25,7 +25,6 @@ from tile_ir.ops.rules import (
     shape_text,
     source,
     updated,
-    vector_cost,
 )
 
 REPEAT_BYTES = 256
@@ -170,7 +169,7 @@ def _reduce(
         meaning=meaning,
         dtype_rule=same_dtype,
         shape_rule=shape_rule,
-        cost=vector_cost(128 / 7, 64 / 7),
+        rate=(128 / 7, 64 / 7),
     )
 
 
@@ -278,7 +277,7 @@ def _sum_op(
         dtype_rule=same_dtype,
         shape_rule=shape_rule,
         scratch=lambda op: (Scratch(Memory.UB, FLOAT32, scratch(op)),),
-        cost=vector_cost(128 / 7, 64 / 7),
+        rate=(128 / 7, 64 / 7),
     )
 
 

@@ -1,8 +1,4 @@
-"""Building blocks of op records: placements, memories, dtype and shape rules, cost rules.
-
-Rates are elements per cycle of docs/hardware/timing.md#vector-rates; starts and drains of
-docs/hardware/timing.md#starts-and-drains.
-"""
+"""Building blocks of op records: placements, memories, dtype and shape rules."""
 
 from __future__ import annotations
 
@@ -237,28 +233,6 @@ def all_rules(*rules: Rule) -> Rule:
 def elements_bound(region: Region) -> int:
     """Most elements the region can have: its extent, or its whole buffer when that is unknown."""
     return constant_value(element_count(region)) or buffer_elements(region.buffer) or 1
-
-
-def vector_cost(per_cycle_16: float, per_cycle_32: float) -> Callable[[Op], float]:
-    """Cycles of a vector instruction: start 13, drain 10, and elements over the documented rate."""
-
-    def cost(op: Op) -> float:
-        sized = [region for _, region in regions(op)]
-        elements = max(elements_bound(r) for r in sized)
-        wide = max(r.dtype.bits for r in sized) > 16
-        return 23 + elements / (per_cycle_32 if wide else per_cycle_16)
-
-    return cost
-
-
-def transfer_cost(start: float, bytes_per_cycle: float) -> Callable[[Op], float]:
-    """Cycles of a data movement instruction."""
-
-    def cost(op: Op) -> float:
-        moved = max(elements_bound(r) * r.dtype.bits // 8 for _, r in regions(op))
-        return start + moved / bytes_per_cycle
-
-    return cost
 
 
 def static_matrix(region: Region) -> tuple[int, int] | None:

@@ -16,12 +16,12 @@ from tile_ir.ops.rules import (
     VECTOR,
     all_rules,
     destination,
+    largest_matrix,
     one_matrix,
     same_dtype,
     scratch_operand,
     shape_text,
     source,
-    vector_cost,
 )
 
 # Rows and columns that are turned at once, so that a running sum along them is one down the rows.
@@ -77,6 +77,16 @@ def _scratch(op: Op) -> tuple[Scratch, ...]:
     return (Scratch(Memory.UB, wide, 2 * SIDE * CHUNK + SIDE),)
 
 
+def _additions(op: Op) -> int:
+    """One for each row, of halves with two conversions; along rows they are turned before and
+    after."""
+    src = op.region("src")
+    rows, columns = largest_matrix(src)
+    if scanned_axis(op) == 0 and len(src.dims) > 1:
+        return rows * (3 if src.dtype is FLOAT16 else 1)
+    return columns + SIDE
+
+
 OPS = (
     OpDef(
         name="cumsum",
@@ -99,6 +109,7 @@ OPS = (
         dtype_rule=same_dtype,
         shape_rule=all_rules(check_axis, _same_matrix),
         scratch=_scratch,
-        cost=vector_cost(4, 4),
+        rate=(16, 16),
+        instructions=_additions,
     ),
 )

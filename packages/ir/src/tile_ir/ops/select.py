@@ -30,7 +30,6 @@ from tile_ir.ops.rules import (
     scratch_operand,
     shape_text,
     source,
-    vector_cost,
 )
 
 COMPARE_MODES = ("eq", "ne", "gt", "ge", "lt", "le")
@@ -237,7 +236,7 @@ OPS = (
         dtype_rule=_compare_type,
         shape_rule=all_rules(same_size_of("src0", "src1"), exact_sizes),
         scratch=_compare_scratch,
-        cost=vector_cost(128, 64),
+        instructions=lambda op: 5 if _compare_scratch(op) else 1,
     ),
     OpDef(
         name="select",
@@ -264,6 +263,7 @@ OPS = (
         shape_rule=all_rules(same_size_of("dst", "src0", "src1"), exact_sizes, _select_shapes),
         # What the mask register is loaded from: the scalar, or the address of the mask.
         scratch=lambda op: () if uses_register(op) else (Scratch(Memory.UB, UINT32, 8),),
-        cost=vector_cost(64, 32),
+        rate=(64, 32),
+        instructions=lambda op: 2,
     ),
 )

@@ -34,7 +34,6 @@ from tile_ir.ops.rules import (
     shape_text,
     source,
     updated,
-    vector_cost,
 )
 
 # Elements that one step of the sorting instruction orders, pairs one list of the merging
@@ -307,7 +306,8 @@ OPS = (
         dtype_rule=all_rules(same_dtype, integer_scalars),
         shape_rule=all_rules(_sortable_size, _counts_inside, exact_sizes),
         scratch=_sort_scratch,
-        cost=vector_cost(2 / 7, 2 / 7),
+        rate=(1.2, 1.2),
+        instructions=lambda op: 15,
     ),
     OpDef(
         name="topk",
@@ -331,7 +331,8 @@ OPS = (
         dtype_rule=all_rules(same_dtype, integer_scalars),
         shape_rule=all_rules(_sortable_size, _counts_inside, exact_sizes),
         scratch=_sort_scratch,
-        cost=vector_cost(2 / 7, 2 / 7),
+        rate=(1.2, 1.2),
+        instructions=lambda op: 15,
     ),
     OpDef(
         name="sort32",
@@ -351,7 +352,7 @@ OPS = (
         uses=_sort32_uses,
         dtype_rule=_sort32_types,
         shape_rule=all_rules(_whole_sort32, same_size_of("src0", "src1"), exact_sizes),
-        cost=vector_cost(2, 2),
+        rate=(4, 4),
     ),
     OpDef(
         name="merge_sort",
@@ -368,7 +369,7 @@ OPS = (
         flat=True,
         uses=_merge_uses,
         shape_rule=_list_sizes,
-        cost=vector_cost(2, 2),
+        rate=(4, 4),
         scratch_elsewhere=True,
     ),
     OpDef(
@@ -392,7 +393,8 @@ OPS = (
         dtype_rule=_labelled_types,
         shape_rule=all_rules(_whole_groups_labelled, same_size_of("src", "index"), exact_sizes),
         scratch=_sort_scratch,
-        cost=vector_cost(2 / 7, 2 / 7),
+        rate=(2, 2),
+        instructions=lambda op: 3,
     ),
     OpDef(
         name="merge_top",
@@ -414,7 +416,8 @@ OPS = (
         uses=lambda op: {"dst": element_count(op.region("src"))},
         shape_rule=_same_pairs,
         scratch=lambda op: (Scratch(Memory.UB, FLOAT32, 2 * elements_bound(op.region("src"))),),
-        cost=vector_cost(2, 2),
+        rate=(4, 4),
+        instructions=lambda op: 2,
     ),
     OpDef(
         name="init_sort_buf",
@@ -428,7 +431,8 @@ OPS = (
         flat=True,
         dtype_rule=integer_scalars,
         shape_rule=_number_inside,
-        cost=vector_cost(32, 32),
+        rate=(8, 8),
+        instructions=lambda op: 2,
         scratch_elsewhere=True,
     ),
 )

@@ -23,7 +23,6 @@ from tile_ir.ops.rules import (
     same_size,
     scratch_operand,
     source,
-    vector_cost,
 )
 
 
@@ -36,6 +35,7 @@ def _function(
     api: str,
     chunks: int,
     rate: float,
+    instructions: int,
 ) -> OpDef:
     return OpDef(
         name=name,
@@ -52,7 +52,8 @@ def _function(
         dtype_rule=same_dtype,
         shape_rule=same_size,
         scratch=lambda op: (Scratch(Memory.UB, FLOAT32, chunks * CHUNK),),
-        cost=vector_cost(rate, rate),
+        rate=(rate, rate),
+        instructions=lambda op: instructions,
     )
 
 
@@ -100,6 +101,7 @@ OPS = (
         "Muls, Cast, Add, Mul, Adds",
         4,
         2,
+        32,
     ),
     _function(
         "cos",
@@ -110,6 +112,7 @@ OPS = (
         "Muls, Cast, Add, Mul, Adds",
         4,
         2,
+        34,
     ),
     _function(
         "tanh",
@@ -120,6 +123,7 @@ OPS = (
         "Maxs, Mins, Muls, Adds, Mul, Div",
         4,
         2.5,
+        27,
     ),
     _function(
         "erf",
@@ -130,6 +134,7 @@ OPS = (
         "Maxs, Mins, Muls, Adds, Mul, Div",
         4,
         2.5,
+        29,
     ),
     _function(
         "pow",
@@ -143,5 +148,6 @@ OPS = (
         "Ln, Mul, Exp / ShiftLeft, ShiftRight, Mul",
         5,
         1.5,
+        34,
     ),
 )

@@ -1,0 +1,204 @@
+"""What an operation costs on a chip: the one estimate that passes and hints ask for.
+
+It is the simulator's clock (docs/time_model.md) without a run: from the record of the operation,
+its operands and the constants of `timing`. What only a run knows has a default in `Assumed`; where
+the size of a region is not known, the whole buffer counts. Not here: what operations wait for, and
+bytes of one bank that are asked for at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from tile_ir.dtypes import FLOAT32
+from tile_ir.expr import constant_value
+from tile_ir.footprint import is_run, matrix_footprint, round_up
+from tile_ir.geometry import BLOCK_BYTES, contiguous_suffix
+from tile_ir.machine import Memory, Pipe
+from tile_ir.nodes import Op, Region
+from tile_ir.opdef import Effect, element_limit, pipe_of
+from tile_ir.ops.cube import matrix_sizes
+from tile_ir.ops.rules import largest_matrix
+from tile_ir.target import Target
+from tile_ir.timing import DEFAULT_TIMING as TIMING
+
+# L2 is asked for sectors of these bytes (docs/time_model.md#how-a-launch-is-replayed).
+SECTOR_BYTES = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """What is taken for what only a run knows: whether the bytes of gm lie in the L2 cache, and how
+    many cores move bytes at a time, which then share what the chip has of L2 and HBM."""
+
+    in_l2: bool = True
+    cores: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Core cycles: for which an operation keeps its pipe from the next one, and from its start
+    until others may use its result."""
+
+    busy: float
+    done: float
+
+
+ALONE = Assumed()
+
+
+def cost(op: Op, target: Target, assumed: Assumed = ALONE) -> Cost:
+    """The cost of one operation; of one that lowering takes apart, as if its pipe did it at once.
+    The constants are those of `timing` (docs/hardware/timing.md)."""
+    if op.opdef.effect is not Effect.DATA:
+        return Cost(TIMING.scalar_flag, TIMING.scalar_flag)
+    match pipe_of(op):
+        case Pipe.V:
+            busy = _vector(op, target)
+            return Cost(busy, max(busy, TIMING.vector_latency))
+        case Pipe.M:
+            busy = TIMING.cube_issue + _fractals(op, target)
+            return Cost(busy, busy + TIMING.cube_latency)
+        case Pipe.MTE1:
+            return _load(op.region("dst"))
+        case Pipe.MTE2 | Pipe.MTE3 | Pipe.FIX:
+            busy = _transfer(op, target, assumed)
+            return Cost(busy, busy)
+    busy = TIMING.scalar_local * sum(_elements(r) for r in _operands(op))
+    return Cost(busy, busy)
+
+
+def _vector(op: Op, target: Target) -> float:
+    """The elements of the widest operand in whole repeats. What works element by element takes
+    them run by run where they do not lie one after another; other instructions have steps for
+    that."""
+    operands = _operands(op)
+    widest = max(operands, key=_elements)
+    size = max(r.dtype.bits for r in operands) / 8
+    runs, length = _runs(widest)
+    limit = element_limit(op)
+    if limit is not None and (count := constant_value(limit)) is not None:
+        runs, length = 1, count
+    lanes = target.vector_repeat_bytes / size
+    of_two, of_four = op.opdef.rate
+    rate = of_four * math.pow(of_two / of_four, math.log2(4 / size))
+    repeats = runs * math.ceil(length / lanes)
+    issues = op.opdef.instructions(op) * (runs if op.opdef.elementwise else 1)
+    return issues * TIMING.vector_issue + repeats * lanes / rate
+
+
+def _fractals(op: Op, target: Target) -> int:
+    """Steps of a product: a fractal of the result and as much of k as a fractal has, of float32 a
+    half of it."""
+    rows = target.fractal_rows
+    if not any(o.name == "A" for o in op.opdef.operands):
+        m, n = largest_matrix(op.region("dst"))
+        return -(-m // rows) * -(-n // rows)
+    a, c = op.region("A"), op.region("C")
+    m, n, k = matrix_sizes(op) or (*largest_matrix(c), max(largest_matrix(a)))
+    step = a.dtype.elements_in(target.block_bytes) // (2 if a.dtype is FLOAT32 else 1)
+    return -(-m // rows) * -(-n // rows) * -(-k // step)
+
+
+def _load(dst: Region) -> Cost:
+    """L1 to L0A, L0B and the bias table."""
+    if dst.memory is Memory.BT:
+        busy = TIMING.table_issue + _bytes(dst) / TIMING.table_rate
+        return Cost(busy, busy)
+    rows, columns = matrix_footprint(dst.memory, dst.dtype, *largest_matrix(dst))
+    rate = TIMING.l0a_rate if dst.memory is Memory.L0A else TIMING.l0b_rate
+    work = dst.dtype.bytes_of(rows * columns) / rate
+    return Cost(TIMING.load_issue + work, TIMING.load_latency + work)
+
+
+def _transfer(op: Op, target: Target, assumed: Assumed) -> float:
+    """From and to gm by the rate of the way or the share of the chip's, with rows that are laid out
+    in fractals one by one; else a constant to L1, or L0C to L1."""
+    dst = op.region("dst")
+    src = next((r for r in _operands(op) if r is not dst), None)
+    if src is None:
+        return TIMING.load_issue + _bytes(dst) / TIMING.fill_rate
+    if Memory.GM not in (src.memory, dst.memory):
+        return TIMING.fix_issue + _elements(src) / TIMING.fix_l1_rate
+    gm, local = (src, dst) if src.memory is Memory.GM else (dst, src)
+    # Of a region whose sizes are not known, as much is moved as the other side can hold.
+    if gm.static_extents() is not None:
+        shaped, (runs, length) = gm, _runs(gm)
+    else:
+        shaped, length = local, _sizes(local)[-1]
+        runs = _elements(local) // length
+    moved = runs * _sectors(gm, gm.dtype.bytes_of(length))
+    busy = max(TIMING.dma_issue, moved / _rate(src, dst, target, assumed))
+    if dst.memory is Memory.L1 and not is_run(dst.buffer):
+        _, columns = largest_matrix(shaped)
+        busy = max(busy, _elements(shaped) // columns * _nd2nz_row(gm, columns, assumed))
+    return busy
+
+
+def _sectors(gm: Region, row: int) -> int:
+    """The bytes of all sectors a row is part of; on average, where it starts at any block."""
+    pitch = constant_value(gm.buffer.shape[-1])
+    if pitch is not None and gm.dtype.bits * pitch % (8 * SECTOR_BYTES) == 0:
+        return round_up(row, SECTOR_BYTES)
+    return row + SECTOR_BYTES - BLOCK_BYTES
+
+
+def _nd2nz_row(gm: Region, columns: int, assumed: Assumed) -> float:
+    row = gm.dtype.bytes_of(columns)
+    pitch = constant_value(gm.buffer.shape[-1])
+    if pitch is not None and gm.dtype.bits * pitch % (8 * BLOCK_BYTES):
+        cycles = row / TIMING.nd2nz_unaligned_rate
+    else:
+        cycles = max(TIMING.nd2nz_row_least, TIMING.nd2nz_row + row / TIMING.nd2nz_rate)
+    return cycles + (0 if assumed.in_l2 else TIMING.nd2nz_row_miss)
+
+
+def _rate(src: Region, dst: Region, target: Target, assumed: Assumed) -> float:
+    """Bytes a cycle."""
+    cached = assumed.in_l2
+    own = {
+        (Memory.GM, Memory.UB): TIMING.gm_ub_rate if cached else TIMING.gm_ub_cold_rate,
+        (Memory.GM, Memory.L1): TIMING.gm_l1_rate,
+        (Memory.UB, Memory.GM): TIMING.ub_gm_rate if cached else TIMING.ub_gm_new_rate,
+        (Memory.L1, Memory.GM): TIMING.l1_gm_rate,
+        (Memory.L0C, Memory.GM): TIMING.l0c_gm_rate,
+    }[src.memory, dst.memory]
+    read_from_hbm = src.memory is Memory.GM and not cached
+    chip = TIMING.hbm_bandwidth if read_from_hbm else TIMING.l2_bandwidth
+    return min(own, chip * 1e3 / target.clock_mhz / assumed.cores)
+
+
+def _operands(op: Op) -> list[Region]:
+    """The regions that scripts name: working memory is as large as it must be at most."""
+    hidden = op.opdef.hidden
+    return [
+        operand
+        for i, operand in enumerate(op.operands)
+        if isinstance(operand, Region) and op.opdef.operand_def(i).name not in hidden
+    ]
+
+
+def _runs(region: Region) -> tuple[int, int]:
+    """How many runs of consecutive elements a region has, and the elements of each."""
+    sizes = _sizes(region)
+    inside = contiguous_suffix(region)
+    outside = len(sizes) - inside
+    return math.prod(sizes[:outside]), math.prod(sizes[outside:])
+
+
+def _elements(region: Region) -> int:
+    return math.prod(_sizes(region))
+
+
+def _bytes(region: Region) -> int:
+    return region.dtype.bytes_of(_elements(region))
+
+
+def _sizes(region: Region) -> list[int]:
+    """Extents; where one is not known, that of the buffer, and 1 where that is not either."""
+    pairs = zip(region.dims, region.buffer.shape, strict=True)
+    return [constant_value(s.extent) or constant_value(size) or 1 for s, size in pairs]
+
+
+__all__ = ["ALONE", "Assumed", "Cost", "cost"]
