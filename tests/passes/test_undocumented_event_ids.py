@@ -6,7 +6,7 @@ import pytest
 
 from tile_ir import parse
 from tile_ir.check_sync import check_sync
-from tile_ir.target import DEFAULT_TARGET
+from tile_ir.chips import DEFAULT_TARGET
 from tile_passes.accept_manual_sync import accept_manual_sync
 
 TEXT = """\

@@ -14,7 +14,7 @@ from case import Case, Row
 from cases import rows_of_case
 from measures import Measure, Span, Unit
 
-from tile_ir.target import TARGETS
+from tile_ir.chips import TARGETS
 from tile_runtime.timeline import Timeline
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from kernel_set import KernelSet
 
-from tile_ir.target import TARGETS
+from tile_ir.chips import TARGETS
 from tile_ir.timing import TimingTable, timing_of
 from tile_runtime.timeline import KINDS, PIPES, Timeline, timeline_from
 

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from kernel_set import SANITIZE, SimulatorError, builder, launcher
 
-from tile_ir.target import DEFAULT_TARGET, Target
+from tile_ir.chips import DEFAULT_TARGET
+from tile_ir.target import Target
 from tile_ir.timing import timing_of
 from tile_runtime.timeline import Timeline, timeline_from
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tile_ir.chips import DEFAULT_TARGET, TARGETS
 from tile_ir.diagnostics import (
     BuildError,
     CallError,
@@ -39,7 +40,7 @@ from tile_ir.nodes import (
 )
 from tile_ir.opdef import Access, Composite, Effect, OpDef, Problem, check_op
 from tile_ir.ops import OPS
-from tile_ir.target import DEFAULT_TARGET, TARGETS, Target
+from tile_ir.target import Target
 
 if TYPE_CHECKING:
     from tile_ir.interpreter import interpret as interpret

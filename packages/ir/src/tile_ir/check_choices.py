@@ -9,11 +9,12 @@ from __future__ import annotations
 from tile_ir.check_memory import check_memory
 from tile_ir.check_sync.across import check_across
 from tile_ir.check_sync.follow import Follower
+from tile_ir.chips import DEFAULT_TARGET
 from tile_ir.diagnostics import Diagnostic
 from tile_ir.nodes import Automatic, Func, Op, Section
 from tile_ir.opdef import Effect
 from tile_ir.shared_bytes import Sharing
-from tile_ir.target import DEFAULT_TARGET, Target
+from tile_ir.target import Target
 from tile_ir.walk import walk
 
 _IN_CORE = frozenset({Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER})

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from tile_ir.bounds import INF, simplify
+from tile_ir.chips import DEFAULT_TARGET
 from tile_ir.circumstances import Circumstances, Conditions, equalities
 from tile_ir.diagnostics import Diagnostic
 from tile_ir.expr import Const, Expr, constant_value
@@ -38,7 +39,7 @@ from tile_ir.one_round import OneRound, step_of
 from tile_ir.opdef import element_limit
 from tile_ir.scratch_users import first_user
 from tile_ir.shared_bytes import Sharing
-from tile_ir.target import DEFAULT_TARGET, Target
+from tile_ir.target import Target
 from tile_ir.touched_bytes import Touch, touches
 from tile_ir.verifier import problems
 from tile_ir.walk import Ranges, bodies, buffers_of, launch_ranges, walk, walk_with_ranges

@@ -23,15 +23,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
-from tile_ir.bounds import linear_form
+from tile_ir.chips import DEFAULT_TARGET
 from tile_ir.diagnostics import Diagnostic, IRError
 from tile_ir.expr import Const, Expr, Load, Var, constant_value, walk
 from tile_ir.footprint import buffer_bytes
-from tile_ir.geometry import element_offset, is_contiguous
 from tile_ir.location import Loc
 from tile_ir.machine import PACKED_MEMORIES, Core, Memory
+from tile_ir.machine_form import machine_form
 from tile_ir.nodes import (
     Alloc,
     Body,
@@ -53,7 +52,7 @@ from tile_ir.nodes import (
 from tile_ir.opdef import Composite, Effect, check_op, core_of
 from tile_ir.phases import PHASES, PhaseRule
 from tile_ir.same_places import same_places, same_size
-from tile_ir.target import DEFAULT_TARGET, Target
+from tile_ir.target import Target
 from tile_ir.walk import expressions
 
 # The scalar unit has no way to the registers of the cube core.
@@ -361,40 +360,3 @@ def packed_rows(buffer: Buffer) -> Iterator[Diagnostic]:
             f"{buffer.dtype} share a byte",
             buffer.loc,
         )
-
-
-@lru_cache(maxsize=16384)
-def machine_form(op: Op, target: Target) -> tuple[Diagnostic, ...]:
-    """Vector operands run through consecutive elements from a 32-byte boundary."""
-    found: list[Diagnostic] = []
-    for operand in op.operands:
-        if not isinstance(operand, Region) or operand.memory is not Memory.UB:
-            continue
-        name = operand.buffer.name
-        if (op.opdef.elementwise or op.opdef.flat) and not is_contiguous(operand):
-            found.append(
-                Diagnostic(
-                    "strided-operand", f"{op.opdef.name}: `{name}` is not contiguous", op.loc
-                )
-            )
-        misaligned = misalignment(operand, target)
-        if misaligned is not None:
-            found.append(
-                Diagnostic(
-                    "operand-alignment",
-                    f"{op.opdef.name}: `{name}` is used from byte {misaligned}, "
-                    f"expected a multiple of {target.block_bytes}",
-                    op.loc,
-                    "start slices of ub buffers at multiples of 32 bytes",
-                )
-            )
-    return tuple(found)
-
-
-def misalignment(region: Region, target: Target) -> int | None:
-    """The byte at which a UB region starts if that is surely no multiple of a block, else None."""
-    terms, constant = linear_form(element_offset(region))
-    block = region.dtype.elements_in(target.block_bytes)
-    if all(factor % block == 0 for factor in terms.values()) and constant % block:
-        return constant * region.dtype.bits // 8
-    return None

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from tile_ir.check_sync.across import check_across
 from tile_ir.check_sync.follow import Follower
+from tile_ir.chips import DEFAULT_TARGET
 from tile_ir.diagnostics import Diagnostic
 from tile_ir.nodes import Func, Section
-from tile_ir.target import DEFAULT_TARGET, Target
+from tile_ir.target import Target
 
 
 def check_sync(func: Func, target: Target = DEFAULT_TARGET) -> tuple[Diagnostic, ...]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tile_ir.chips import DEFAULT_TARGET
 from tile_ir.diagnostics import OutOfBounds, TileError
 from tile_ir.expr import Expr, Load, Var
 from tile_ir.geometry import strides
@@ -36,7 +37,7 @@ from tile_ir.nodes import (
 )
 from tile_ir.opdef import TOLD, Effect, core_of, element_limit
 from tile_ir.ops.debug import printed_format
-from tile_ir.target import DEFAULT_TARGET, Target
+from tile_ir.target import Target
 from tile_ir.walk import walk_ops
 
 MAX_WHILE_STEPS = 10_000_000

@@ -10,7 +10,7 @@ from tile_ir.expr import constant_value
 from tile_ir.footprint import k0_elements
 from tile_ir.geometry import element_offset
 from tile_ir.machine import Memory
-from tile_ir.verifier import misalignment
+from tile_ir.machine_form import misalignment
 from tile_passes.lowering.builder import Builder
 
 

@@ -9,9 +9,9 @@ from tile_ir import For, If, KernelError, Memory, Op, Region, Slice
 from tile_ir.bounds import narrow, simplify
 from tile_ir.expr import Const, Expr, Var, is_constant, unary
 from tile_ir.geometry import Clipped, active_dims, is_contiguous
+from tile_ir.machine_form import misalignment
 from tile_ir.nodes import AttrValue, Body, LoopKind, Stmt
 from tile_ir.ops.movement import DIRECTIONS, cast_mode_of_copy, misaligned_rows
-from tile_ir.verifier import misalignment
 from tile_ir.walk import Ranges
 from tile_passes.lowering.alignment import check_alignment, check_fractals
 from tile_passes.lowering.builder import Builder

@@ -1,0 +1,49 @@
+"""What the vector unit asks of operands in ub, and of nothing that is still to be lowered."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from tile_ir.bounds import linear_form
+from tile_ir.diagnostics import Diagnostic
+from tile_ir.geometry import element_offset, is_contiguous
+from tile_ir.machine import Memory
+from tile_ir.nodes import Op, Region
+from tile_ir.target import Target
+
+
+@lru_cache(maxsize=16384)
+def machine_form(op: Op, target: Target) -> tuple[Diagnostic, ...]:
+    """Vector operands run through consecutive elements from a 32-byte boundary."""
+    found: list[Diagnostic] = []
+    for operand in op.operands:
+        if not isinstance(operand, Region) or operand.memory is not Memory.UB:
+            continue
+        name = operand.buffer.name
+        if (op.opdef.elementwise or op.opdef.flat) and not is_contiguous(operand):
+            found.append(
+                Diagnostic(
+                    "strided-operand", f"{op.opdef.name}: `{name}` is not contiguous", op.loc
+                )
+            )
+        misaligned = misalignment(operand, target)
+        if misaligned is not None:
+            found.append(
+                Diagnostic(
+                    "operand-alignment",
+                    f"{op.opdef.name}: `{name}` is used from byte {misaligned}, "
+                    f"expected a multiple of {target.block_bytes}",
+                    op.loc,
+                    "start slices of ub buffers at multiples of 32 bytes",
+                )
+            )
+    return tuple(found)
+
+
+def misalignment(region: Region, target: Target) -> int | None:
+    """The byte at which a UB region starts if that is surely no multiple of a block, else None."""
+    terms, constant = linear_form(element_offset(region))
+    block = region.dtype.elements_in(target.block_bytes)
+    if all(factor % block == 0 for factor in terms.values()) and constant % block:
+        return constant * region.dtype.bits // 8
+    return None
