@@ -11,9 +11,8 @@ from pages.op_examples import Example, op_example
 from pages.signatures import native, parameters, signature
 from tile_frontend._tracing import calls
 from tile_frontend._tracing.reduce_arguments import ARGUMENT_OF_OPERAND
-from tile_ir import OPS, Composite, Memory, OpDef
+from tile_ir import DEFAULT_TARGET, OPS, Composite, Memory, OpDef
 from tile_ir.opdef import REQUIRED, AttrDef, OperandDef, check_op
-from tile_ir.ops.cast import CAST_MODES
 from tile_runtime.cli.ops import language_name, placements
 
 # What every call of an operation can run into; a section lists what comes on top.
@@ -124,7 +123,8 @@ def attribute_text(a: AttrDef) -> str:
 
 
 def cast_table() -> str:
-    rows = [(s, t, ", ".join(f"CAST_{m}" for m in modes)) for (s, t), modes in CAST_MODES.items()]
+    found = DEFAULT_TARGET.conversions.items()
+    rows = [(s, t, ", ".join(f"CAST_{m}" for m in modes)) for (s, t), modes in found]
     return "Legal conversions:\n\n" + table(("from", "to", "modes"), rows)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tile_ir import (
+    DEFAULT_TARGET,
     OPS,
     Alloc,
     Buffer,
@@ -92,7 +93,7 @@ def flat_case(
     operands += [None] * (len(opdef.operands) - len(operands))
     fence = Op(OPS["barrier_all"], (), (), HERE)
     op = Op(opdef, tuple(operands), attrs, HERE)
-    problem = check_op(op)
+    problem = check_op(op, DEFAULT_TARGET)
     if problem is not None:
         raise KernelError(problem.slug, problem.message, HERE, problem.hint)
     body = (Section(Core.VECTOR, (*before, fence, op, fence, *after), HERE),)

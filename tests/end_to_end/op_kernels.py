@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tile_ir import (
+    DEFAULT_TARGET,
     DTYPES,
     OPS,
     Alloc,
@@ -29,7 +30,6 @@ from tile_ir.dtypes import BFLOAT16, INT4, INT8, to_bytes
 from tile_ir.expr import Const, Var, as_expr
 from tile_ir.machine import Core
 from tile_ir.nodes import Operand, Stmt
-from tile_ir.ops.cast import CAST_MODES
 
 HERE = Loc("op_kernels.py", 1, 1)
 SCALARS = {"event_id": 0, "count": None}
@@ -134,7 +134,7 @@ def samples(rng: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> A
 
 def cast_cases() -> Iterator[Case]:
     """Every legal pair and rounding mode."""
-    for (source, target), modes in CAST_MODES.items():
+    for (source, target), modes in DEFAULT_TARGET.conversions.items():
         for mode in modes:
             a, b = DTYPES[target], DTYPES[source]
             size = 32 * 3 + (6 if INT4 in (a, b) else 5)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tile_ir import DTYPES, OPS, DType, Op, check_op
+from tile_ir import DEFAULT_TARGET, DTYPES, OPS, DType, Op, check_op
 from tile_ir.walk import walk_ops
 from tile_runtime.native import launcher
 
@@ -180,7 +180,7 @@ def test_transpositions(tmp_path: Path) -> None:
 def problem(name: str, dtypes: list[DType], forms: list[Form], **scalars: Any) -> str:
     case = op_case(OPS[name], dtypes, forms, scalars, (), "wrong", 1)
     op: Op = next(o for o in walk_ops(case.func.launch.body) if o.opdef.name == name)
-    found = check_op(op)
+    found = check_op(op, DEFAULT_TARGET)
     return "" if found is None else found.slug
 
 
@@ -248,7 +248,7 @@ def test_broadcasts_that_cannot_be() -> None:
 
     def broadcast(dst: Form, src: Form, axis: int | None = None) -> str:
         case = op_case(OPS["broadcast"], [f32] * 2, [dst, src], {}, (axis,), "wrong", 1)
-        found = [check_op(op) for op in walk_ops(case.func.launch.body)]
+        found = [check_op(op, DEFAULT_TARGET) for op in walk_ops(case.func.launch.body)]
         return next((f.slug for f in found if f is not None), "")
 
     assert broadcast(whole(2, 4, 8), whole(4, 1)) == "shape-mismatch"

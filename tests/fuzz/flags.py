@@ -6,11 +6,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fuzz.barriers import barriers_everywhere, read_before
-from tile_ir import OPS, Core, Func, Op, Phase, Section
+from tile_ir import DEFAULT_TARGET, OPS, Core, Func, Op, Phase, Section
 from tile_ir.expr import Const
 from tile_ir.location import Loc
 from tile_ir.nodes import Body, Break, Stmt
-from tile_ir.ops.sync import VECTOR_FLAG_PAIRS
 from tile_ir.walk import bodies, with_bodies
 
 PIPES = ("v", "mte2", "mte3")
@@ -49,7 +48,8 @@ def _ordered(body: Body, sets_first: bool) -> Body:
 def _gap(loc: Loc, sets_first: bool) -> list[Stmt]:
     barriers: list[Stmt] = [Op(OPS["pipe_barrier"], (), (p,), loc) for p in PIPES]
     # The pairs from and to the scalar unit come last: nothing is handed out before it is done.
-    pairs = sorted(VECTOR_FLAG_PAIRS, key=lambda pair: ("s" in pair, pair))
+    found = DEFAULT_TARGET.flag_pairs[Core.VECTOR]
+    pairs = sorted(((a.value, b.value) for a, b in found), key=lambda pair: ("s" in pair, pair))
     sets = [Op(OPS["set_flag"], (Const(0),), pair, loc) for pair in pairs]
     waits = [Op(OPS["wait_flag"], (Const(0),), pair, loc) for pair in pairs]
     if sets_first:

@@ -77,7 +77,7 @@ def random_kernel(seed: int) -> Func:
     wanted, ops = rng.randint(2, 10), []
     for line in range(1, 400):
         op = random_op(rng, tensors, tiles, line)
-        if check_op(op) is None:
+        if check_op(op, DEFAULT_TARGET) is None:
             ops.append(op)
         if len(ops) == wanted:
             break
@@ -100,7 +100,7 @@ def assignments(func: Func) -> Iterator[dict[str, Memory]]:
     ]
     for memories in product(*(possible(b.memory) for b in opened)):
         new = {b: replace(b, memory=m) for b, m in zip(opened, memories, strict=True)}
-        if all(check_op(op) is None for op in walk_ops(replace_buffers(func.launch.body, new))):
+        if all(check_op(op, DEFAULT_TARGET) is None for op in walk_ops(replace_buffers(func.launch.body, new))):
             yield {b.name: m for b, m in zip(opened, memories, strict=True)}
 
 

@@ -82,7 +82,7 @@ def test_back_to_back_orders_everything(name: str) -> None:
     func = name_scalar_reads(before(name, "insert_sync"))
     for section in func.launch.body:
         if isinstance(section, Section):
-            tree = build_tree(func, section)
+            tree = build_tree(func, section, DEFAULT_TARGET)
             plan = plan_back_to_back(tree, DEFAULT_TARGET)
             assert holds(tree, conflicts(tree), plan)
 

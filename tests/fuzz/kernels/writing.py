@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass, field
 
 from tile_ir import (
+    DEFAULT_TARGET,
     OPS,
     Alloc,
     Break,
@@ -79,7 +80,7 @@ class Writer:
             given = list(op.operands)
             given[hidden[0]] = Region.whole(scratch)
             op = Op(opdef, tuple(given), attrs, op.loc)
-        problem = check_op(op)
+        problem = check_op(op, DEFAULT_TARGET)
         if problem is not None:
             raise Illegal(problem.message)
         return op

@@ -1,6 +1,7 @@
-"""Words for the parts of an AI core: memories, pipes, core kinds (docs/hardware/machine.md).
+"""Words for the parts of an AI core, and which of its cores a part belongs to wherever it is there
+at all (docs/hardware/machine.md).
 
-Sizes and counts are not here: they belong to a chip and stand in `target`.
+What differs from chip to chip is not here: it stands in `target`.
 """
 
 from __future__ import annotations
@@ -73,9 +74,12 @@ def possible(memory: Memory) -> frozenset[Memory]:
     return CHOICES_OF_OPEN.get(memory, frozenset({memory}))
 
 
-PIPES_OF_CORE = {
-    Core.CUBE: (Pipe.S, Pipe.M, Pipe.MTE1, Pipe.MTE2, Pipe.MTE3, Pipe.FIX),
-    Core.VECTOR: (Pipe.S, Pipe.V, Pipe.MTE2, Pipe.MTE3),
+# Pipes that serve one unit; the others serve whichever core they are in.
+CORE_OF_PIPE = {
+    Pipe.V: Core.VECTOR,
+    Pipe.M: Core.CUBE,
+    Pipe.MTE1: Core.CUBE,
+    Pipe.FIX: Core.CUBE,
 }
 
 

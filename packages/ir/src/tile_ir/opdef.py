@@ -19,6 +19,7 @@ from tile_ir.geometry import Clipped
 from tile_ir.machine import CHOICES_OF_OPEN, CORE_OF_MEMORY, Core, Memory, Pipe, possible
 from tile_ir.nodes import AttrValue, Op, Operand, Region
 from tile_ir.overlap import Overlap, overlap
+from tile_ir.target import Target
 from tile_ir.timing import FULL_RATE
 
 
@@ -113,13 +114,13 @@ class Scratch:
     elements: int
 
 
-Rule = Callable[[Op], Problem | None]
+Rule = Callable[[Op, Target], Problem | None]
 # Labels of the dimensions of every operand that is a region (`ops/axes.py` says what they mean).
 Axes = tuple["tuple[int | None, ...] | None", ...]
 AxesRule = Callable[[Op], Axes]
 
 
-def _no_problem(op: Op) -> Problem | None:
+def _no_problem(op: Op, target: Target) -> Problem | None:
     return None
 
 
@@ -181,7 +182,7 @@ class OpDef:
     overwrites: Callable[[Op], Expr | None] = lambda op: None
     in_order: bool = False
     atomic: bool = False
-    paths: Callable[[Op], frozenset[tuple[Memory, Memory]]] | None = None
+    paths: Callable[[Op, Target], frozenset[tuple[Memory, Memory]]] | None = None
     axes: AxesRule | None = None
     scratch_elsewhere: bool = False
     staged: bool = False
@@ -252,10 +253,14 @@ def words(memories: frozenset[Memory]) -> str:
 
 
 @lru_cache(maxsize=16384)
-def check_op(op: Op) -> Problem | None:
-    """The first rule of its record that the operation breaks, or None. Operations never change."""
+def check_op(op: Op, target: Target) -> Problem | None:
+    """The first rule of its record that the operation breaks on a chip, or None. Operations never
+    change."""
     return (
-        check_form(op) or op.opdef.dtype_rule(op) or op.opdef.shape_rule(op) or _check_overlap(op)
+        check_form(op)
+        or op.opdef.dtype_rule(op, target)
+        or op.opdef.shape_rule(op, target)
+        or _check_overlap(op)
     )
 
 

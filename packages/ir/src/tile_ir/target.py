@@ -1,7 +1,7 @@
-"""What is known of a chip: its cores, clock, memory sizes, alignments and counts.
+"""What is known of a chip, as fields without a default: a chip says all of it.
 
-The chips themselves stand in `chips/`, a file for each architecture of AI core. Everything a pass,
-the verifier or a cost rule wants to know about a device is a field here.
+The chips themselves stand in `chips/`, a file for each architecture of AI core. Everything a rule
+of the op table, a pass, the verifier or a checker wants to know about a device is a field here.
 """
 
 from __future__ import annotations
@@ -9,15 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tile_ir.machine import Memory
+from tile_ir.dtypes import DType
+from tile_ir.machine import Core, Memory, Pipe
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One SoC. Sizes in bytes, clock in MHz, bandwidths in bytes per cycle and core.
+    """One SoC. Sizes in bytes, clock in MHz.
 
     `architecture` is the family that scripts name (A2, A3); `ai_core` is the architecture of its
-    cores (dav-c220), by which instructions differ.
+    cores (dav-c220), by which instructions differ. `pipes` are the queues of each kind of core and
+    `flag_pairs` those between which it has flags. `paths` are the ways from memory to memory that
+    the hardware has. `conversions` are those of one vector instruction, with their rounding modes,
+    and `fixpipe` those on the way out of l0c; `accumulators` are the types that products have, by
+    that of their operands. `dumpable` memories can be printed from. `unavailable` are operations of
+    the table that these cores lack, with what takes their place.
     """
 
     name: str
@@ -30,12 +36,21 @@ class Target:
     l2_bytes: int
     capacity: Mapping[Memory, int]
     alignment: Mapping[Memory, int]
+    pipes: Mapping[Core, tuple[Pipe, ...]]
+    flag_pairs: Mapping[Core, frozenset[tuple[Pipe, Pipe]]]
+    paths: frozenset[tuple[Memory, Memory]]
+    conversions: Mapping[tuple[str, str], tuple[str, ...]]
+    fixpipe: frozenset[tuple[DType, DType]]
+    accumulators: Mapping[DType, DType]
+    dumpable: frozenset[Memory]
+    unavailable: Mapping[str, str]
     # What documents name and the compiler takes, and what the hardware tells apart.
     events_per_pair: int
     encoded_events_per_pair: int
     cross_flags: int
     user_cross_flags: int
     compiler_cross_flags: int
+    cross_modes: tuple[int, ...]
     cross_counter_limit: int
     vector_repeat_bytes: int
     block_bytes: int

@@ -249,7 +249,7 @@ class _Verifier:
         for operand in op.operands:
             if isinstance(operand, Region):
                 yield from self.region(operand, op.loc)
-        problem = check_op(op)
+        problem = check_op(op, self.target)
         if problem:
             yield Diagnostic(problem.slug, problem.message, op.loc, problem.hint)
             return

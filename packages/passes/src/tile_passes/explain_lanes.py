@@ -19,7 +19,7 @@ def explain_lanes(func: Func, target: Target) -> str:
         return "the lanes of this kernel are its own\n"
     from tile_passes.lanes.plan import plan_lanes
 
-    plan = plan_lanes(func)
+    plan = plan_lanes(func, target)
     head = f"{func.name} ({func.loc.file}:{func.loc.line})"
     return "\n".join([head, "", *_lines(func, plan)]) + "\n"
 

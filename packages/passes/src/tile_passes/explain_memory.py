@@ -18,9 +18,9 @@ def explain_memory(func: Func, target: Target) -> str:
     from tile_passes.analysis.memory_choice import Clash, choose_memories
     from tile_passes.analysis.memory_clash import clash_error
 
-    found = choose_memories(func)
+    found = choose_memories(func, target)
     if isinstance(found, Clash):
-        raise clash_error(found).with_sources(func.sources)
+        raise clash_error(found, target).with_sources(func.sources)
     file = func.loc.file
     by_buffer = {c.buffer: c for c in found}
     rows = [

@@ -53,5 +53,5 @@ def _plans(func: Func, target: Target) -> Iterator[tuple[Tree, list[int], Plan]]
     func = name_scalar_reads(func)
     for section in func.launch.body:
         if isinstance(section, Section):
-            tree = build_tree(func, section)
+            tree = build_tree(func, section, target)
             yield tree, conflicts(tree), plan_section(tree, target)

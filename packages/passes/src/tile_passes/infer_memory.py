@@ -36,23 +36,23 @@ def infer_memory(func: Func, target: Target) -> Func:
     whole kernel.
     """
     if any(is_open(a.buffer) for a in func.launch.allocs):
-        func = _with_memories(func)
+        func = _with_memories(func, target)
     _check_elements(func.launch.body)
     return func
 
 
-def _with_memories(func: Func) -> Func:
+def _with_memories(func: Func, target: Target) -> Func:
     # Only kernels that leave memories open pay for the import of networkx.
     from tile_passes.analysis.memory_choice import Clash, choose_memories
     from tile_passes.analysis.memory_clash import clash_error
 
-    found = choose_memories(func)
+    found = choose_memories(func, target)
     if isinstance(found, Clash):
-        raise clash_error(found)
+        raise clash_error(found, target)
     new = {c.buffer: replace(c.buffer, memory=c.memory) for c in found}
     allocs = tuple(_renewed(a, new) for a in func.launch.allocs)
     body = replace_buffers(func.launch.body, new)
-    _check_operations(body, None, set(new.values()))
+    _check_operations(body, None, set(new.values()), target)
     return func.with_body(body, allocs=allocs)
 
 
@@ -65,17 +65,20 @@ def _renewed(alloc: Alloc, new: dict[Buffer, Buffer]) -> Alloc:
     )
 
 
-def _check_operations(body: Body, core: Core | None, decided: set[Buffer]) -> None:
+def _check_operations(
+    body: Body, core: Core | None, decided: set[Buffer], target: Target
+) -> None:
     """Rules that depend on memories hold now that those are known."""
     for stmt in body:
         if isinstance(stmt, Op) and not decided.isdisjoint(buffers_of(stmt)):
-            problem = check_op(stmt)
+            problem = check_op(stmt, target)
             if problem is not None:
                 raise KernelError(problem.slug, problem.message, stmt.loc, problem.hint)
             if core is not None and core_of(stmt) not in (core, Core.EITHER):
                 raise _wrong_scope(stmt, core)
         for inner in bodies(stmt):
-            _check_operations(inner, stmt.core if isinstance(stmt, Section) else core, decided)
+            within = stmt.core if isinstance(stmt, Section) else core
+            _check_operations(inner, within, decided, target)
 
 
 def _wrong_scope(op: Op, core: Core) -> KernelError:

@@ -115,7 +115,7 @@ class _Merger:
 
     def _check(self, op: Op, found: RowLoop, known: Ranges) -> None:
         """Raise Unsuitable for what the hardware cannot do, or has no room for."""
-        problem = check_op(op)
+        problem = check_op(op, self.target)
         if problem is not None:
             raise Unsuitable(problem.message)
         needed = sum(s.elements * s.dtype.size for s in op.opdef.scratch(op))

@@ -84,7 +84,9 @@ class _Facts:
         allocs = tuple(
             replace(a, address=address.get(a.alias_of or a.buffer)) for a in launch.allocs
         )
-        found = unordered_reuse(replace(self.func, launch=replace(launch, allocs=allocs)))
+        found = unordered_reuse(
+            replace(self.func, launch=replace(launch, allocs=allocs)), self.target
+        )
         numbers = ([self.live.roots[b] for b in pair] for pair in found)
         return frozenset((min(pair), max(pair)) for pair in numbers)
 

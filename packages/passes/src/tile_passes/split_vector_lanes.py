@@ -33,7 +33,7 @@ def split_vector_lanes(func: Func, target: Target) -> Func:
         return func
     from tile_passes.lanes.plan import plan_lanes  # loads networkx: most kernels need none of it
 
-    plan = plan_lanes(func)
+    plan = plan_lanes(func, target)
     remarks = (*func.remarks, *_remarks(plan))
     return replace(plan.func, automatic=left_with(func), remarks=remarks)
 

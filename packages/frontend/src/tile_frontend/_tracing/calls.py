@@ -152,7 +152,7 @@ def build_op(opdef: OpDef, given: Mapping[str, Any], name: str) -> Pending:
     problem = check_form(op)
     if problem is None:
         op = narrowed(op)
-        problem = check_op(op)
+        problem = check_op(op, trace.target)
     if problem is not None:
         reject(problem)
     pending = Pending(op, name, trace.here)

@@ -32,11 +32,13 @@ from tile_ir import (
     Store,
 )  # fmt: skip
 from tile_ir.bounds import simplify
+from tile_ir.chips import chosen_target
 from tile_ir.dtypes import INT32
 from tile_ir.expansions import Expansion
 from tile_ir.expr import Expr, Load, Var, constant_value, substitute, walk
 from tile_ir.nodes import Body, Buffer, Stmt
 from tile_ir.opdef import TOLD, core_of
+from tile_ir.target import Target
 from tile_ir.walk import buffers_of, rewrite
 from tile_ir.walk import walk as walk_body
 
@@ -69,6 +71,8 @@ class Trace:
     loc: Loc
     # The call being evaluated: the place of what it makes.
     here: Loc
+    # The chip whose rules are told at the line that breaks them.
+    target: Target = field(default_factory=chosen_target)
     names: Names = field(default_factory=Names)
     sources: dict[str, str] = field(default_factory=dict)
     allocations: list[Allocation] = field(default_factory=list)

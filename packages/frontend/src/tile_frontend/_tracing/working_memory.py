@@ -97,7 +97,7 @@ def working_in(call: Described, memory: Region | None) -> Described:
     if not op.opdef.scratch(op):
         return call
     with_memory = op.with_scratch(memory)
-    if check_op(with_memory) is None:
+    if check_op(with_memory, current(op.opdef.name).target) is None:
         call.stmt = with_memory
     return call
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pkgutil import iter_modules
 
+from tile_ir.switches import switch
 from tile_ir.target import Target
 
 
@@ -21,3 +22,9 @@ TARGETS: dict[str, Target] = {
 }
 
 DEFAULT_TARGET = TARGETS["Ascend910B2"]
+
+
+def chosen_target() -> Target:
+    """The chip of the switch `soc`; the default one where that names none, which is for whoever
+    compiles to say."""
+    return TARGETS.get(switch("soc"), DEFAULT_TARGET)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from tile_ir.dtypes import BFLOAT16, FLOAT16, FLOAT32, INT8, INT16, INT32
 from tile_ir.lazy import np
 from tile_ir.machine import Core, Memory, Pipe, possible
 from tile_ir.nodes import Op
-from tile_ir.opdef import Composite, OpDef, Problem
+from tile_ir.opdef import Composite, OpDef, Problem, Rule
 from tile_ir.ops.cast import convert
 from tile_ir.ops.movement import (
-    DIRECTIONS,
-    FIXPIPE_PAIRS,
     aligned_rows,
     clip_tile,
+    placement_of_path,
     same_tile,
     tile_axes,
 )
@@ -28,21 +26,22 @@ from tile_ir.ops.rules import (
     source,
     updated,
 )
+from tile_ir.target import Target
 
 # What the transfers can add up in gm (docs/hardware/movement.md#atomic-stores).
 ADDABLE = (INT8, INT16, FLOAT16, BFLOAT16, INT32, FLOAT32)
 
 
 def _placement(op: Op) -> tuple[Core, Pipe]:
-    return DIRECTIONS.get((op.region("src").memory, Memory.GM), (Core.EITHER, Pipe.S))
+    return placement_of_path((op.region("src").memory, Memory.GM))
 
 
-def _addable(op: Op) -> Problem | None:
+def _addable(op: Op, target: Target) -> Problem | None:
     """Sums are of the type of the tensor; only results of the cube are converted on the way."""
     src, dst = op.region("src"), op.region("dst")
     if src.dtype == dst.dtype and src.memory is not Memory.L0C:
         return None
-    if Memory.L0C in possible(src.memory) and (src.dtype, dst.dtype) in FIXPIPE_PAIRS:
+    if Memory.L0C in possible(src.memory) and (src.dtype, dst.dtype) in target.fixpipe:
         return None
     return Problem(
         "dtype-mismatch",
@@ -68,7 +67,7 @@ def _piece(
     doc: str,
     api: str,
     memory: frozenset[Memory],
-    shape_rule: Callable[[Op], Problem | None],
+    shape_rule: Rule,
 ) -> OpDef:
     return OpDef(
         name=name,

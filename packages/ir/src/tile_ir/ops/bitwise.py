@@ -25,6 +25,7 @@ from tile_ir.ops.rules import (
     scratch_operand,
     source,
 )
+from tile_ir.target import Target
 from tile_ir.timing import FULL_RATE
 
 
@@ -45,7 +46,7 @@ def _scalar(op: Op) -> bool:
     return not isinstance(op.operand("src1"), Region)
 
 
-def _integer_src1(op: Op) -> Problem | None:
+def _integer_src1(op: Op, target: Target) -> Problem | None:
     """An integer scalar beside an integer vector."""
     return integer_scalar(op, "src1", op.region("dst"))
 

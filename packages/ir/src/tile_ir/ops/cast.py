@@ -21,38 +21,10 @@ from tile_ir.ops.rules import (
     scalar,
     source,
 )
+from tile_ir.target import Target
 
-# Casts the vector unit does in one instruction, with the rounding modes each allows
-# (docs/hardware/vector.md#conversions). Anything else must be composed from these.
+# The modes of conversions that round.
 _ALL = ("RINT", "FLOOR", "CEIL", "ROUND", "TRUNC")
-CAST_MODES: dict[tuple[str, str], tuple[str, ...]] = {
-    ("int4", "float16"): ("NONE",),
-    ("int8", "float16"): ("NONE",),
-    ("uint8", "float16"): ("NONE",),
-    ("int16", "float16"): (*_ALL, "NONE"),
-    ("int16", "float32"): ("NONE",),
-    ("float16", "int4"): (*_ALL, "NONE"),
-    ("float16", "int8"): (*_ALL, "NONE"),
-    ("float16", "uint8"): (*_ALL, "NONE"),
-    ("float16", "int16"): _ALL,
-    ("float16", "int32"): _ALL,
-    ("float16", "float32"): ("NONE",),
-    ("bfloat16", "int32"): _ALL,
-    ("bfloat16", "float32"): ("NONE",),
-    ("int32", "int16"): ("NONE",),
-    ("int32", "float32"): (*_ALL, "NONE"),
-    ("int32", "int64"): ("NONE",),
-    ("float32", "int16"): _ALL,
-    ("float32", "int32"): _ALL,
-    ("float32", "int64"): _ALL,
-    ("float32", "bfloat16"): _ALL,
-    ("float32", "float32"): _ALL,
-    ("float32", "float16"): (*_ALL, "ODD", "NONE"),
-    ("int64", "int32"): ("NONE",),
-    ("int64", "float32"): _ALL,
-}
-
-
 # These multiply with the scale that `set_deq_scale` has set, and do not look at the mode.
 DEQUANTIZING = {("int32", "float16")}
 
@@ -61,20 +33,20 @@ def _pair(op: Op) -> tuple[str, str]:
     return op.region("src").dtype.name, op.region("dst").dtype.name
 
 
-def _cast_pair(op: Op) -> Problem | None:
+def _cast_pair(op: Op, target: Target) -> Problem | None:
     """The types are a pair that the table of conversions has, and the mode is one of the pair's."""
     src, dst, mode = op.region("src"), op.region("dst"), op.attr("mode")
     pair = (src.dtype.name, dst.dtype.name)
     if pair in DEQUANTIZING:
         return None
-    if pair not in CAST_MODES:
+    if pair not in target.conversions:
         return Problem(
             "cast-pair",
             f"cast: no instruction converts {pair[0]} to {pair[1]}",
             "dst",
-            _detour(pair),
+            _detour(pair, target),
         )
-    legal = tuple(f"cast_{m.lower()}" for m in CAST_MODES[pair])
+    legal = tuple(f"cast_{m.lower()}" for m in target.conversions[pair])
     if mode not in legal:
         return Problem(
             "cast-mode",
@@ -85,9 +57,9 @@ def _cast_pair(op: Op) -> Problem | None:
     return None
 
 
-def _detour(pair: tuple[str, str]) -> str | None:
+def _detour(pair: tuple[str, str], target: Target) -> str | None:
     for middle in ("float32", "float16", "int32"):
-        if (pair[0], middle) in CAST_MODES and (middle, pair[1]) in CAST_MODES:
+        if {(pair[0], middle), (middle, pair[1])} <= target.conversions.keys():
             return f"cast to {middle} first"
     return None
 

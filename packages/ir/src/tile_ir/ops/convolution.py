@@ -25,6 +25,7 @@ from tile_ir.ops.rules import (
     source,
     static_matrix,
 )
+from tile_ir.target import Target
 
 # Attributes and their ranges, as the fields of LoadData3DParamsV2 have them.
 SIZES = {
@@ -47,7 +48,7 @@ def positions(op: Op) -> tuple[int, int]:
     )
 
 
-def _sizes(op: Op) -> Problem | None:
+def _sizes(op: Op, target: Target) -> Problem | None:
     """The attributes are in the ranges of the instruction, and the kernel fits the image."""
     for name, (low, high) in SIZES.items():
         if not low <= op.attr(name) <= high:
@@ -63,7 +64,7 @@ def _sizes(op: Op) -> Problem | None:
     return None
 
 
-def _image(op: Op) -> Problem | None:
+def _image(op: Op, target: Target) -> Problem | None:
     """src has a row for each pixel, of as many channels as 32 bytes hold."""
     src = op.region("src")
     channels, pixels = k0_elements(src.dtype), op.attr("height") * op.attr("width")
@@ -78,7 +79,7 @@ def _image(op: Op) -> Problem | None:
     )
 
 
-def _part(op: Op) -> Problem | None:
+def _part(op: Op, target: Target) -> Problem | None:
     """dst has as many rows as m_ext, up to a whole fractal, and as many columns as k_ext; both
     lie in the matrix of all windows."""
     dst, size = op.region("dst"), static_matrix(op.region("dst"))

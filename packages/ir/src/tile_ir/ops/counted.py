@@ -29,13 +29,14 @@ from tile_ir.ops.rules import (
     shape_text,
     source,
 )
+from tile_ir.target import Target
 from tile_ir.timing import FULL_RATE
 
 # Elements that an operation with float scratch of a fixed size works on at once.
 CHUNK = 1024
 
 
-def check_count(op: Op) -> Problem | None:
+def check_count(op: Op, target: Target) -> Problem | None:
     """`count` is an integer that every operand has; what it limits lies in one run."""
     count = op.operand("count")
     if not isinstance(count, Expr):

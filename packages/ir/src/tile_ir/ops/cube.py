@@ -29,11 +29,10 @@ from tile_ir.ops.rules import (
     text,
     updated,
 )
+from tile_ir.target import Target
 
+# What the cube unit of some chip takes; `Target.accumulators` says which of them.
 INPUTS = (FLOAT16, BFLOAT16, FLOAT32, INT4, INT8)
-ACCUMULATOR = {
-    FLOAT16: FLOAT32, BFLOAT16: FLOAT32, FLOAT32: FLOAT32, INT4: INT32, INT8: INT32,
-}  # fmt: skip
 
 
 def matrix_sizes(op: Op) -> tuple[int, int, int] | None:
@@ -50,7 +49,7 @@ def transposes(op: Op) -> tuple[bool, bool]:
     return bool(given.get("transpose_A")), bool(given.get("transpose_B"))
 
 
-def _dtypes(op: Op) -> Problem | None:
+def _dtypes(op: Op, target: Target) -> Problem | None:
     a, b, c = op.region("A"), op.region("B"), op.region("C")
     if b.dtype != a.dtype:
         return Problem(
@@ -67,7 +66,15 @@ def _dtypes(op: Op) -> Problem | None:
             "A",
             "store A as [m, k]",
         )
-    expected = ACCUMULATOR[a.dtype]
+    expected = target.accumulators.get(a.dtype)
+    if expected is None:
+        return Problem(
+            "operand-dtype",
+            f"{op.opdef.name}: A `{a.buffer.name}` is {a.dtype}, of which the cube unit of "
+            f"{target.name} makes no products",
+            "A",
+            "cast it to a type it takes: " + ", ".join(d.name for d in target.accumulators),
+        )
     if c.dtype != expected:
         return Problem(
             "dtype-mismatch",
@@ -79,7 +86,7 @@ def _dtypes(op: Op) -> Problem | None:
     return None
 
 
-def _leading_ones(op: Op) -> Problem | None:
+def _leading_ones(op: Op, target: Target) -> Problem | None:
     for name in ("A", "B", "C"):
         region = op.region(name)
         extents = region.extents
@@ -94,10 +101,10 @@ def _leading_ones(op: Op) -> Problem | None:
     return None
 
 
-def _shapes(op: Op) -> Problem | None:
+def _shapes(op: Op, target: Target) -> Problem | None:
     """A is [m, k], B is [k, n] and C is [m, n], once transposed as said; leading dimensions are
     1."""
-    problem = _leading_ones(op)
+    problem = _leading_ones(op, target)
     if problem:
         return problem
     a, b, c = (_matrix(op.region(name)) for name in ("A", "B", "C"))
@@ -128,7 +135,7 @@ def _matrix(region: Region) -> tuple[Expr, Expr]:
     return simplify(rows), simplify(columns)
 
 
-def _static_shapes(op: Op) -> Problem | None:
+def _static_shapes(op: Op, target: Target) -> Problem | None:
     """The sizes are known while compiling: k is cut into tiles then."""
     for name in ("A", "B", "C"):
         region = op.region(name)
@@ -164,7 +171,7 @@ def _from_bias(op: Op, a: Any, b: Any, c: Any, init: Any, bias: Any) -> Any:
     return _multiply(op, a, b, start if init else c, False)
 
 
-def _bias(op: Op) -> Problem | None:
+def _bias(op: Op, target: Target) -> Problem | None:
     """The bias has a value for each column of C, of its type, from a multiple of 64 bytes on."""
     bias, c = op.region("bias"), op.region("C")
     columns, found = simplify(c.extents[-1]), element_count(bias)
@@ -187,7 +194,7 @@ def _bias(op: Op) -> Problem | None:
     return None
 
 
-def _bias_dtype(op: Op) -> Problem | None:
+def _bias_dtype(op: Op, target: Target) -> Problem | None:
     """The bias has the type of C."""
     bias, c = op.region("bias"), op.region("C")
     if bias.dtype == c.dtype:
@@ -201,7 +208,7 @@ def _bias_dtype(op: Op) -> Problem | None:
     )
 
 
-def _init_is_bool(op: Op) -> Problem | None:
+def _init_is_bool(op: Op, target: Target) -> Problem | None:
     init = op.operand("init")
     if isinstance(init, Expr) and init.dtype != BOOL:
         return Problem(
@@ -220,12 +227,12 @@ def _starts(op: Op) -> Expr:
     return init
 
 
-def _problems(op: Op) -> Problem | None:
+def _problems(op: Op, target: Target) -> Problem | None:
     """A and B have one type; C is float32, or int32 for int8; init is a bool."""
-    return _dtypes(op) or _init_is_bool(op)
+    return _dtypes(op, target) or _init_is_bool(op, target)
 
 
-def _whole_accumulator(op: Op) -> Problem | None:
+def _whole_accumulator(op: Op, target: Target) -> Problem | None:
     """The accumulator is zeroed whole."""
     dst = op.region("dst")
     if static_matrix(dst) is not None and all(

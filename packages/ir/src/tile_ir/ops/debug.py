@@ -11,6 +11,7 @@ from tile_ir.nodes import Op, Region
 from tile_ir.opdef import Access, AttrDef, Effect, OpDef, OperandDef, Problem, core_of_region
 from tile_ir.ops.axes import whole
 from tile_ir.ops.rules import on, regions, scalar
+from tile_ir.target import Target
 
 PRINTABLE = frozenset(Memory) - {Memory.VAR}
 DUMPABLE = frozenset({Memory.GM, Memory.UB, Memory.L1, Memory.L0C})
@@ -19,7 +20,7 @@ CONVERSIONS = "diuxXfFsp"
 ADDRESSES = "pxX"
 
 
-def _format(op: Op) -> Problem | None:
+def _format(op: Op, target: Target) -> Problem | None:
     """One argument for each directive, of its kind; a buffer stands for its address."""
     directives = [d for d in DIRECTIVE.findall(op.attr("fmt")) if d != "%"]
     for d in directives:

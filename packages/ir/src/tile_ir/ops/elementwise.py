@@ -30,6 +30,7 @@ from tile_ir.ops.rules import (
     source,
     updated,
 )
+from tile_ir.target import Target
 from tile_ir.timing import FULL_RATE
 
 
@@ -63,7 +64,7 @@ def _inputs_after_destination(fn: Callable[..., Any]) -> Callable[..., Any]:
     return meaning
 
 
-def scalar_type(op: Op) -> Problem | None:
+def scalar_type(op: Op, target: Target) -> Problem | None:
     """An integer vector takes an integer scalar: a fraction would be lost in silence."""
     dst = op.region("dst")
     for i, operand in enumerate(op.operands):
@@ -356,11 +357,11 @@ COMPOSED = (
 PAIRED = (INT8, UINT8, INT64, UINT64)
 
 
-def _fill_type(op: Op) -> Problem | None:
+def _fill_type(op: Op, target: Target) -> Problem | None:
     """As `clear` has it; a fraction goes into no integer."""
     value = op.operand("value")
     dst = op.region("dst")
-    problem = _fill_width(op)
+    problem = _fill_width(op, target)
     if problem:
         return problem
     if isinstance(value, Expr) and dst.dtype.is_integer and value.dtype.is_float:
@@ -373,7 +374,7 @@ def _fill_type(op: Op) -> Problem | None:
     return None
 
 
-def _fill_width(op: Op) -> Problem | None:
+def _fill_width(op: Op, target: Target) -> Problem | None:
     """The instruction writes 16 or 32 bits: 64 bits are filled with zero only. Bytes go in pairs,
     and what is left of them through the scalar unit."""
     dst = op.region("dst")

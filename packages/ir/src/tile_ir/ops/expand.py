@@ -37,6 +37,7 @@ from tile_ir.ops.rules import (
     source,
     updated,
 )
+from tile_ir.target import Target
 
 
 def column_scratch(region: Region) -> Scratch:
@@ -61,7 +62,7 @@ def is_expanded(op: Op) -> bool:
     )
 
 
-def _matrices(op: Op) -> Problem | None:
+def _matrices(op: Op, target: Target) -> Problem | None:
     """dst and src0 are matrices of one size."""
     dst, src0 = op.region("dst"), op.region("src0")
     for name in ("dst", "src0"):
@@ -86,10 +87,10 @@ def _matrices(op: Op) -> Problem | None:
     return None
 
 
-def _row_shapes(op: Op) -> Problem | None:
+def _row_shapes(op: Op, target: Target) -> Problem | None:
     """dst and src0 are matrices of one size; src1 has a value or a block of 32 bytes for each
     row."""
-    problem = _matrices(op)
+    problem = _matrices(op, target)
     if problem is not None:
         return problem
     dst, src1 = op.region("dst"), op.region("src1")
@@ -130,9 +131,9 @@ def column_axes(op: Op) -> Axes:
     return labelled(op, {**matrices, "src1": {given[0]: 1}})
 
 
-def _column_shapes(op: Op) -> Problem | None:
+def _column_shapes(op: Op, target: Target) -> Problem | None:
     """dst and src0 are matrices of one size; src1 has a value for each column."""
-    problem = _matrices(op)
+    problem = _matrices(op, target)
     if problem is not None:
         return problem
     dst, src1 = op.region("dst"), op.region("src1")
@@ -232,7 +233,7 @@ def _column_expand(
     )
 
 
-def _brcb_sizes(op: Op) -> Problem | None:
+def _brcb_sizes(op: Op, target: Target) -> Problem | None:
     """`repeat` is 0 to 255; each repeat reads 8 elements and writes 8 blocks, both in one run."""
     repeat, step, pitch = (op.attr(n) for n in ("repeat", "dst_blk_stride", "dst_rep_stride"))
     dst = op.region("dst")

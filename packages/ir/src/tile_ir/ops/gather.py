@@ -30,6 +30,7 @@ from tile_ir.ops.rules import (
     source,
     updated,
 )
+from tile_ir.target import Target
 
 BLOCK_BYTES = 32
 BLOCKS_PER_REPEAT = 8
@@ -46,7 +47,7 @@ PATTERNS = {
 }
 
 
-def _same_elements(op: Op) -> Problem | None:
+def _same_elements(op: Op, target: Target) -> Problem | None:
     """src and dst have the same element type; offsets may have another."""
     dst, src = op.region("dst"), op.region("src")
     if src.dtype == dst.dtype:
@@ -60,12 +61,12 @@ def _same_elements(op: Op) -> Problem | None:
     )
 
 
-def _consecutive_source(op: Op) -> Problem | None:
+def _consecutive_source(op: Op, target: Target) -> Problem | None:
     """Offsets count bytes from the first element: of rows that lie apart they would say nothing."""
     return _consecutive(op, ("src",))
 
 
-def _each_consecutive(op: Op) -> Problem | None:
+def _each_consecutive(op: Op, target: Target) -> Problem | None:
     """Every operand is one run of elements."""
     return _consecutive(op, ("dst", "src", "patternBuf"))
 
@@ -131,7 +132,7 @@ def _gather_mask(op: Op, dst: Any, src: Any) -> Any:
     return leading(dst, src.reshape(-1)[first::every])
 
 
-def _pattern_width(op: Op) -> Problem | None:
+def _pattern_width(op: Op, target: Target) -> Problem | None:
     """Bits of the pattern come in words as wide as the elements."""
     src, pattern = op.region("src"), op.region("patternBuf")
     if src.dtype.size == pattern.dtype.size:
@@ -183,7 +184,7 @@ def _gather_blocks(op: Op, dst: Any, src: Any, offset: Any, repeats: Any, *strid
     return result.reshape(dst.shape)
 
 
-def _block_sizes(op: Op) -> Problem | None:
+def _block_sizes(op: Op, target: Target) -> Problem | None:
     """The table and the destination hold what the repeats use, as far as that is known."""
     problem = _consecutive(op, ("dst", "src", "offset"))
     if problem is not None:

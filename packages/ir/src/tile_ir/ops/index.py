@@ -14,11 +14,12 @@ from tile_ir.ops.axes import whole
 from tile_ir.ops.counted import check_count
 from tile_ir.ops.elementwise import scalar_type
 from tile_ir.ops.rules import UB, VECTOR, all_rules, destination, scalar
+from tile_ir.target import Target
 
 COUNTING = (INT16, UINT16, FLOAT16, INT32, UINT32, FLOAT32)
 
 
-def _in_rows(op: Op) -> Problem | None:
+def _in_rows(op: Op, target: Target) -> Problem | None:
     """Rows lie at one distance, a multiple of 32 bytes."""
     dst = op.region("dst")
     view = matrix_view(dst)

@@ -21,9 +21,10 @@ from tile_ir.ops.rules import (
     source,
     updated,
 )
+from tile_ir.target import Target
 
 
-def _interpolation_types(op: Op) -> Problem | None:
+def _interpolation_types(op: Op, target: Target) -> Problem | None:
     """src0 and src1 are float16, src0_offset is uint32."""
     for name, dtype in (("src0", FLOAT16), ("src0_offset", UINT32), ("src1", FLOAT16)):
         region = op.region(name)
@@ -37,7 +38,7 @@ def _interpolation_types(op: Op) -> Problem | None:
     return None
 
 
-def _interpolation_shape(op: Op) -> Problem | None:
+def _interpolation_shape(op: Op, target: Target) -> Problem | None:
     """The attributes are in the ranges of the instruction, and every operand is as long as they
     say."""
     problem = in_range(

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Any
 
@@ -30,18 +30,12 @@ from tile_ir.geometry import (
 from tile_ir.lazy import np
 from tile_ir.machine import Core, Memory, Pipe, possible
 from tile_ir.nodes import Op, Region
-from tile_ir.opdef import AttrDef, Axes, Composite, OpDef, Problem
+from tile_ir.opdef import AttrDef, Axes, Composite, OpDef, Problem, Rule
 from tile_ir.ops.axes import elements, labelled, whole
-from tile_ir.ops.cast import CAST_MODES, DEQUANTIZING, convert, dequantized
+from tile_ir.ops.cast import DEQUANTIZING, convert, dequantized
 from tile_ir.ops.rules import (
-    BT,
-    GM,
-    L0A,
-    L0B,
-    L0C,
     L1,
     UB,
-    VECTOR,
     all_rules,
     destination,
     even_rows,
@@ -52,9 +46,12 @@ from tile_ir.ops.rules import (
     shape_text,
     source,
 )
+from tile_ir.target import Target
 
-# Which copies exist, and the pipe and core that run them (docs/rules/copies.md#directions).
-DIRECTIONS: dict[tuple[Memory, Memory], tuple[Core, Pipe]] = {
+Path = tuple[Memory, Memory]
+
+# The core and pipe of the record that moves along a path.
+_MOVED_BY: dict[Path, tuple[Core, Pipe]] = {
     (Memory.GM, Memory.UB): (Core.VECTOR, Pipe.MTE2),
     (Memory.UB, Memory.GM): (Core.VECTOR, Pipe.MTE3),
     (Memory.UB, Memory.UB): (Core.VECTOR, Pipe.V),
@@ -64,24 +61,34 @@ DIRECTIONS: dict[tuple[Memory, Memory], tuple[Core, Pipe]] = {
     (Memory.L1, Memory.BT): (Core.CUBE, Pipe.MTE1),
     (Memory.L0C, Memory.GM): (Core.CUBE, Pipe.FIX),
 }
-# Legal only through a GM workspace that the compiler provides.
+# Between cores, by way of gm: the compiler provides the workspace.
 THROUGH_WORKSPACE = {(Memory.UB, Memory.L1), (Memory.L0C, Memory.UB)}
-WAYS = frozenset({*DIRECTIONS, *THROUGH_WORKSPACE})
 
 # Which of them turn a matrix, clamp at zero, or fill what is not there.
 TRANSPOSING = {(Memory.L1, Memory.L0A), (Memory.L1, Memory.L0B)}
 CLAMPING = {(Memory.L0C, Memory.GM), (Memory.L0C, Memory.UB)}
 PADDING = {(Memory.GM, Memory.UB)}
 
-# What Fixpipe converts on the way out of L0C (docs/hardware/cube.md#fixpipe).
-FIXPIPE_PAIRS: set[tuple[DType, DType]] = {
-    (FLOAT32, FLOAT32),
-    (FLOAT32, FLOAT16),
-    (FLOAT32, BFLOAT16),
-    (INT32, INT32),
-}
-
 ANYWHERE = frozenset(Memory) - {Memory.VAR}
+
+
+def directions(target: Target) -> Mapping[Path, tuple[Core, Pipe]]:
+    """The copies that are one movement on a chip, with the core and pipe that run them
+    (docs/rules/copies.md#directions): those with a record below for which the chip has a path."""
+    return {path: found for path, found in _MOVED_BY.items() if path in target.paths}
+
+
+def ways(target: Target) -> frozenset[Path]:
+    """All copies that a chip can do, those through a workspace of the compiler's included."""
+    through = {
+        (a, b) for a, b in THROUGH_WORKSPACE if {(a, Memory.GM), (Memory.GM, b)} <= target.paths
+    }
+    return frozenset({*directions(target), *through})
+
+
+def placement_of_path(path: Path) -> tuple[Core, Pipe]:
+    """Core and pipe of the movement along a path; nobody's where there is none."""
+    return _MOVED_BY.get(path, (Core.EITHER, Pipe.S))
 
 
 def goes_through_workspace(op: Op) -> bool:
@@ -89,56 +96,57 @@ def goes_through_workspace(op: Op) -> bool:
     return op.opdef is COPY and _direction(op) in THROUGH_WORKSPACE
 
 
-def cast_mode_of_copy(source_dtype: DType, dtype: DType) -> str:
-    """Rounding of a UB to UB copy that changes the type (docs/rules/copies.md#conversion)."""
-    modes = CAST_MODES.get((source_dtype.name, dtype.name), ())
+def cast_mode_of_copy(source_dtype: DType, dtype: DType, target: Target) -> str:
+    """The mode of the cast that a UB to UB copy is which changes the type: to the nearest
+    (docs/rules/copies.md#conversion)."""
+    modes = target.conversions.get((source_dtype.name, dtype.name), ())
     return "cast_none" if modes == ("NONE",) else "cast_rint"
 
 
-def _direction(op: Op) -> tuple[Memory, Memory]:
+def _direction(op: Op) -> Path:
     return op.region("src").memory, op.region("dst").memory
 
 
 def _copy_placement(op: Op) -> tuple[Core, Pipe]:
-    return DIRECTIONS.get(_direction(op), (Core.EITHER, Pipe.S))
+    return placement_of_path(_direction(op))
 
 
-def _ways(op: Op) -> frozenset[tuple[Memory, Memory]]:
+def _ways(op: Op, target: Target) -> frozenset[Path]:
     """The paths that have the options of a copy and convert as its types ask."""
     src, dst = op.region("src"), op.region("dst")
-    ways = set(WAYS)
+    found = set(ways(target))
     if op.attr("transpose"):
-        ways &= TRANSPOSING
+        found &= TRANSPOSING
     if op.attr("enable_relu"):
-        ways &= CLAMPING
+        found &= CLAMPING
     if op.attr("pad_value") is not None:
-        ways &= PADDING
-    converting = {way for way in ways if converts(way, src.dtype, dst.dtype)}
-    return frozenset(converting or ways)
+        found &= PADDING
+    converting = {way for way in found if converts(way, src.dtype, dst.dtype, target)}
+    return frozenset(converting or found)
 
 
-def converts(way: tuple[Memory, Memory], dtype: DType, to: DType) -> bool:
+def converts(way: Path, dtype: DType, to: DType, target: Target) -> bool:
     """Whether a path may change the type so: ub to ub as T.tile.cast, results of the cube as their
     fixpipe, others never."""
     if dtype == to:
         return True
     if way == (Memory.UB, Memory.UB):
-        return (dtype.name, to.name) in CAST_MODES.keys() | DEQUANTIZING
+        return (dtype.name, to.name) in target.conversions.keys() | DEQUANTIZING
     if way == (Memory.L1, Memory.BT):
         return (dtype, to) == (FLOAT16, FLOAT32)
-    return way[0] is Memory.L0C and (dtype, to) in FIXPIPE_PAIRS
+    return way[0] is Memory.L0C and (dtype, to) in target.fixpipe
 
 
-def _copy_direction(op: Op) -> Problem | None:
+def _copy_direction(op: Op, target: Target) -> Problem | None:
     """There is a path between the memories, and it has the options asked for."""
     src, dst = op.region("src"), op.region("dst")
     direction = _direction(op)
     if {Memory.SHARED, Memory.FRAGMENT} & set(direction):
         ends = set(product(possible(src.memory), possible(dst.memory)))
-        if ends & _ways(op):
+        if ends & _ways(op, target):
             return None
-        direction = min(ends & WAYS or ends, key=lambda way: (way[0].value, way[1].value))
-    if direction not in WAYS:
+        direction = min(ends & ways(target) or ends, key=lambda way: (way[0].value, way[1].value))
+    if direction not in ways(target):
         return Problem(
             "copy-direction",
             f"copy: there is no path from {src.memory.value} (`{src.buffer.name}`) to "
@@ -177,14 +185,14 @@ def route(direction: tuple[Memory, Memory]) -> str | None:
     return None
 
 
-def _copy_dtypes(op: Op) -> Problem | None:
+def _copy_dtypes(op: Op, target: Target) -> Problem | None:
     """Both sides have one type; ub to ub converts as T.tile.cast, l0c to gm as its fixpipe."""
     src, dst = op.region("src"), op.region("dst")
     if src.dtype == dst.dtype:
-        return None if src.dtype.whole_bytes else _packed_copy(op)
+        return None if src.dtype.whole_bytes else _packed_copy(op, target)
     direction = _direction(op)
     ends = product(possible(src.memory), possible(dst.memory))
-    if any(converts(way, src.dtype, dst.dtype) for way in ends):
+    if any(converts(way, src.dtype, dst.dtype, target) for way in ends):
         return None
     if direction == (Memory.UB, Memory.UB):
         hint = "convert in two steps with T.tile.cast"
@@ -213,7 +221,7 @@ _OF_BYTES = {
 }
 
 
-def _packed_copy(op: Op) -> Problem | None:
+def _packed_copy(op: Op, target: Target) -> Problem | None:
     """Elements that share bytes leave gm and reach it in whole bytes."""
     src, dst = op.region("src"), op.region("dst")
     ends = set(product(possible(src.memory), possible(dst.memory)))
@@ -261,21 +269,21 @@ def _different_tiles(op: Op) -> Problem:
     )
 
 
-def _copy_shapes(op: Op) -> Problem | None:
+def _copy_shapes(op: Op, target: Target) -> Problem | None:
     """Both sides describe the same tile, turned if transposed; only a gm side may describe less."""
     if op.attr("transpose"):
         transposed = tuple(reversed(squeezed(op.region("dst"))))
         return None if squeezed(op.region("src")) == transposed else _different_tiles(op)
-    return same_tile(op)
+    return same_tile(op, target)
 
 
-def _cube_runs(op: Op) -> Problem | None:
+def _cube_runs(op: Op, target: Target) -> Problem | None:
     """A bias table is filled from a vector of l1, which lies in one run, and only it is; the start
     on both sides is one of a unit."""
     src, dst = op.region("src"), op.region("dst")
     to_table = dst.memory is Memory.BT
     if src.memory is not Memory.L1 or to_table == is_run(src.buffer):
-        return _units(op) if to_table and src.memory is Memory.L1 else None
+        return _units(op, target) if to_table and src.memory is Memory.L1 else None
     name = src.buffer.name
     if to_table:
         return Problem(
@@ -293,7 +301,7 @@ def _cube_runs(op: Op) -> Problem | None:
     )
 
 
-def _units(op: Op) -> Problem | None:
+def _units(op: Op, target: Target) -> Problem | None:
     for name, size in (("src", BIAS_UNIT), ("dst", 2 * BIAS_UNIT)):
         region = op.region(name)
         unit = region.dtype.elements_in(size)
@@ -309,7 +317,7 @@ def _units(op: Op) -> Problem | None:
     return None
 
 
-def same_tile(op: Op) -> Problem | None:
+def same_tile(op: Op, target: Target) -> Problem | None:
     """Both sides describe the same tile; only a gm side may describe less."""
     src, dst = op.region("src"), op.region("dst")
     if flat_copy(op):
@@ -404,7 +412,7 @@ def _copied(op: Op, src: Any, dst: Any, scale: Any = None) -> Any:
     if scale is not None:
         values = dequantized(values, scale)
     elif source_dtype != dtype:
-        values = convert(values, source_dtype, dtype, cast_mode_of_copy(source_dtype, dtype))
+        values = convert(values, source_dtype, dtype, "cast_rint")
     return _clamped(op, np.reshape(values, np.shape(dst)))
 
 
@@ -454,7 +462,7 @@ def misaligned_rows(src: Region, dst: Region) -> bool:
     return pitch is not None and pitch % local.dtype.elements_in(32) != 0
 
 
-def aligned_rows(op: Op) -> Problem | None:
+def aligned_rows(op: Op, target: Target) -> Problem | None:
     """The DMA starts every row of UB at a multiple of 32 bytes
     (docs/hardware/movement.md#rows-of-ub)."""
     src, dst = op.region("src"), op.region("dst")
@@ -491,13 +499,12 @@ def _movement(
     name: str,
     doc: str,
     api: str,
-    memories: tuple[frozenset[Memory], frozenset[Memory]],
-    placement: Callable[[Op], tuple[Core, Pipe]],
+    path: Path,
     *,
     attrs: tuple[AttrDef, ...] = (),
     meaning: Callable[..., Any] = _moved,
-    dtype_rule: Callable[[Op], Problem | None] = same_dtype,
-    shape_rule: Callable[[Op], Problem | None] = same_size,
+    dtype_rule: Rule = same_dtype,
+    shape_rule: Rule = same_size,
     clip: Callable[[Op], Clipped] | None = None,
 ) -> OpDef:
     return OpDef(
@@ -507,9 +514,12 @@ def _movement(
         doc=doc,
         ascend_c=api,
         namespace=None,
-        operands=(packed(source("src", memories[0])), packed(destination("dst", memories[1]))),
+        operands=(
+            packed(source("src", frozenset(path[:1]))),
+            packed(destination("dst", frozenset(path[1:]))),
+        ),
         attrs=attrs,
-        placement=placement,
+        placement=on(*_MOVED_BY[path]),
         axes=tile_axes,
         meaning=meaning,
         dtype_rule=dtype_rule,
@@ -549,8 +559,7 @@ MOVEMENTS = (
         "copy_gm_ub",
         "gm to ub, rows at any gm pitch; pads the last block of each row",
         "DataCopyPad",
-        (GM, UB),
-        on(Core.VECTOR, Pipe.MTE2),
+        (Memory.GM, Memory.UB),
         attrs=(AttrDef("pad_value", float, 0.0),),
         clip=_load_clip,
         shape_rule=all_rules(same_size, aligned_rows),
@@ -559,23 +568,20 @@ MOVEMENTS = (
         "copy_ub_gm",
         "ub to gm, rows at any gm pitch",
         "DataCopyPad",
-        (UB, GM),
-        on(Core.VECTOR, Pipe.MTE3),
+        (Memory.UB, Memory.GM),
         shape_rule=all_rules(same_size, aligned_rows),
     ),
     _movement(
         "copy_gm_l1",
         "gm rows to an l1 matrix in fractal order",
         "DataCopy (Nd2Nz)",
-        (GM, L1),
-        on(Core.CUBE, Pipe.MTE2),
+        (Memory.GM, Memory.L1),
     ),
     _movement(
         "copy_l1_l0a",
         "l1 matrix to the left operand register",
         "LoadData",
-        (L1, L0A),
-        on(Core.CUBE, Pipe.MTE1),
+        (Memory.L1, Memory.L0A),
         attrs=TRANSPOSE,
         meaning=_load_l0,
         shape_rule=_copy_shapes,
@@ -584,8 +590,7 @@ MOVEMENTS = (
         "copy_l1_l0b",
         "l1 matrix to the right operand register",
         "LoadData",
-        (L1, L0B),
-        on(Core.CUBE, Pipe.MTE1),
+        (Memory.L1, Memory.L0B),
         attrs=TRANSPOSE,
         meaning=_load_l0,
         shape_rule=_copy_shapes,
@@ -594,8 +599,7 @@ MOVEMENTS = (
         "copy_l1_bt",
         "l1 vector to a bias table; float16 becomes float32",
         "DataCopy",
-        (L1, BT),
-        on(Core.CUBE, Pipe.MTE1),
+        (Memory.L1, Memory.BT),
         meaning=_into_table,
         dtype_rule=_copy_dtypes,
     ),
@@ -603,8 +607,7 @@ MOVEMENTS = (
         "copy_l0c_gm",
         "accumulator to gm rows, converting and clamping at zero on request",
         "Fixpipe",
-        (L0C, GM),
-        on(Core.CUBE, Pipe.FIX),
+        (Memory.L0C, Memory.GM),
         attrs=(AttrDef("enable_relu", bool, False),),
         meaning=_leave_l0c,
         dtype_rule=_copy_dtypes,
@@ -618,7 +621,7 @@ MOVEMENTS = (
         ascend_c="DataCopy / Copy",
         namespace=None,
         operands=(source("src", UB), destination("dst", UB)),
-        placement=VECTOR,
+        placement=on(*_MOVED_BY[Memory.UB, Memory.UB]),
         axes=elements,
         meaning=_moved,
         dtype_rule=same_dtype,

@@ -19,11 +19,12 @@ from tile_ir.ops.rules import (
     source,
     static_matrix,
 )
+from tile_ir.target import Target
 
 SIDE = 16  # rows and columns that one instruction turns
 
 
-def _sizes(op: Op) -> Problem | None:
+def _sizes(op: Op, target: Target) -> Problem | None:
     """Both sides are matrices of fixed sizes in multiples of 16, one the other's turned, in two
     buffers."""
     src, dst = op.region("src"), op.region("dst")

@@ -33,6 +33,7 @@ from tile_ir.ops.rules import (
     text,
     updated,
 )
+from tile_ir.target import Target
 
 # A vector instruction works on 256 bytes at a time.
 REPEAT_BYTES = 256
@@ -51,7 +52,7 @@ def reduced_axis(op: Op) -> int:
     return 1 if rank == 1 or op.attr("dim") in (1, -1) else 0
 
 
-def check_axis(op: Op) -> Problem | None:
+def check_axis(op: Op, target: Target) -> Problem | None:
     """`dim` is one of the last two dimensions."""
     src, dim = op.region("src"), op.attr("dim")
     rank = len(src.dims)
@@ -67,12 +68,12 @@ def check_axis(op: Op) -> Problem | None:
     return None
 
 
-def _result_shape(op: Op) -> Problem | None:
+def _result_shape(op: Op, target: Target) -> Problem | None:
     """src is one matrix in rows of whole blocks; dst is one run as long as the kept dimension."""
-    return one_matrix(op, "src") or _result(op)
+    return one_matrix(op, "src") or _result(op, target)
 
 
-def _result(op: Op) -> Problem | None:
+def _result(op: Op, target: Target) -> Problem | None:
     src, dst = op.region("src"), op.region("dst")
     view = trailing_matrix(src)
     expected = simplify(view.rows if reduced_axis(op) == 1 else view.columns)
@@ -174,15 +175,15 @@ def composed_reduction(name: str, src: Region) -> str:
 def _as_called(rule: Rule) -> Rule:
     """The rule, in whose messages the operation has the name a script gave it."""
 
-    def checked(op: Op) -> Problem | None:
-        problem = rule(op)
+    def checked(op: Op, target: Target) -> Problem | None:
+        problem = rule(op, target)
         return problem and replace(problem, message=problem.message.replace(COMPOSED, ""))
 
     checked.__doc__ = rule.__doc__
     return checked
 
 
-def _composed_shape(op: Op) -> Problem | None:
+def _composed_shape(op: Op, target: Target) -> Problem | None:
     """src is one matrix of static shape, in rows of whole blocks or in one run; dst is one run as
     long as the kept dimension."""
     src = op.region("src")
@@ -196,7 +197,7 @@ def _composed_shape(op: Op) -> Problem | None:
     problem = one_matrix(op, "src")
     if problem is not None and not (problem.slug == "row-alignment" and is_contiguous(src)):
         return problem
-    return _result(op)
+    return _result(op, target)
 
 
 def _reduce_scratch(op: Op, sums: bool) -> tuple[Scratch, ...]:
@@ -284,7 +285,7 @@ def broadcast_axis(op: Op) -> int:
     return axis
 
 
-def _broadcast_shapes(op: Op) -> Problem | None:
+def _broadcast_shapes(op: Op, target: Target) -> Problem | None:
     """src is one row, one column or one element of dst, in one run; sizes are fixed."""
     src, dst = static_matrix_pair(op)
     if src is None or dst is None:
@@ -310,8 +311,8 @@ def _broadcast_shapes(op: Op) -> Problem | None:
             "src",
             "src is one row of dst (axis 0) or one column (axis 1)",
         )
-    target = op.region("dst")
-    if not is_contiguous(op.region("src")) or (axis == 2 and not is_contiguous(target)):
+    turned = axis == 2 and not is_contiguous(op.region("dst"))
+    if not is_contiguous(op.region("src")) or turned:
         return Problem(
             "shape-mismatch",
             f"broadcast: src `{op.region('src').buffer.name}` is not contiguous",
@@ -321,10 +322,10 @@ def _broadcast_shapes(op: Op) -> Problem | None:
     return None
 
 
-def _broadcast_rows(op: Op) -> Problem | None:
+def _broadcast_rows(op: Op, target: Target) -> Problem | None:
     """src is one row, one column or one element of dst, in one run; sizes are fixed, and rows of
     dst start at whole blocks."""
-    return _broadcast_shapes(op) or one_matrix(op, "dst")
+    return _broadcast_shapes(op, target) or one_matrix(op, "dst")
 
 
 def is_packed(region: Region) -> bool:

@@ -12,7 +12,7 @@ from tile_ir.geometry import BLOCK_BYTES, is_contiguous
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op
-from tile_ir.opdef import AttrDef, OpDef, OperandDef, Problem, Scratch
+from tile_ir.opdef import AttrDef, OpDef, OperandDef, Problem, Rule, Scratch
 from tile_ir.ops.axes import whole
 from tile_ir.ops.rules import (
     FLOATS,
@@ -26,6 +26,7 @@ from tile_ir.ops.rules import (
     source,
     updated,
 )
+from tile_ir.target import Target
 
 REPEAT_BYTES = 256
 ORDERS = ("order_value_index", "order_index_value", "order_only_value", "order_only_index")
@@ -124,7 +125,7 @@ def _result_bytes(op: Op) -> int:
     return {ORDERS[2]: size, ORDERS[3]: 4}.get(_order(op), 2 * size)
 
 
-def _whole_shape(op: Op) -> Problem | None:
+def _whole_shape(op: Op, target: Target) -> Problem | None:
     """Strides, mask and repeat are those of the instruction; dst has a result for each repeat."""
     size, unit = op.region("dst").dtype.size, _result_bytes(op)
     last = (op.attr("repeat") - 1) * op.attr("dst_rep_stride") * unit + unit
@@ -153,7 +154,7 @@ def _reduce(
     name: str,
     attrs: tuple[AttrDef, ...],
     meaning: Callable[..., Any],
-    shape_rule: Callable[[Op], Problem | None],
+    shape_rule: Rule,
     doc: str,
     api: str,
 ) -> OpDef:
@@ -208,7 +209,7 @@ WHOLE = (
 )
 
 
-def _block_shape(op: Op) -> Problem | None:
+def _block_shape(op: Op, target: Target) -> Problem | None:
     """Strides, mask and repeat are those of the instruction; each block of 32 bytes gives one
     element."""
     blocks = -(-op.attr("mask") // _block(op.region("src").dtype))
@@ -255,7 +256,7 @@ def _sum_op(
     name: str,
     scalars: tuple[OperandDef, ...],
     meaning: Callable[..., Any],
-    shape_rule: Callable[[Op], Problem | None],
+    shape_rule: Rule,
     doc: str,
     scratch: Callable[[Op], int],
     attrs: tuple[AttrDef, ...] = (),
@@ -304,7 +305,7 @@ def _sum_of_run(op: Op, dst: Any, src: Any, count: Any, _scratch: Any) -> Any:
     return flat.reshape(dst.shape)
 
 
-def _run_shape(op: Op) -> Problem | None:
+def _run_shape(op: Op, target: Target) -> Problem | None:
     """`count` is an integer that src has; dst has one element."""
     return _integers(op, "count") or long_enough(op, {"dst": 1, "src": _number(op, "count") or 0})
 
@@ -318,7 +319,7 @@ def _row_sums(op: Op, dst: Any, src: Any, inner: Any, n: Any, _scratch: Any) -> 
     return flat.reshape(dst.shape)
 
 
-def _rows_shape(op: Op) -> Problem | None:
+def _rows_shape(op: Op, target: Target) -> Problem | None:
     """`inner` is a multiple of 32 bytes, `n` at most `inner`; src has `outer` rows, dst an
     element each."""
     problem = _integers(op, "inner", "n") or in_range(op, {"outer": (1, 65535)})
@@ -351,7 +352,7 @@ def _masked_sum(
     return flat.reshape(dst.shape)
 
 
-def _masked_shape(op: Op) -> Problem | None:
+def _masked_shape(op: Op, target: Target) -> Problem | None:
     """`mask` is 1 to 256 bytes of elements, `repeat` 0 to 255; src has what they read, dst one
     element."""
     problem = _integers(op, "mask", "repeat", "src_rep_stride")

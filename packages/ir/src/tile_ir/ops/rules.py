@@ -25,6 +25,7 @@ from tile_ir.lazy import np
 from tile_ir.machine import Core, Memory, Pipe
 from tile_ir.nodes import Op, Operand, Region
 from tile_ir.opdef import Access, OperandDef, Problem, Rule
+from tile_ir.target import Target
 
 GM = frozenset({Memory.GM})
 UB = frozenset({Memory.UB})
@@ -90,7 +91,7 @@ def _named(op: Op) -> list[tuple[OperandDef, Operand]]:
     return [(op.opdef.operand_def(i), operand) for i, operand in enumerate(op.operands)]
 
 
-def same_dtype(op: Op) -> Problem | None:
+def same_dtype(op: Op, target: Target) -> Problem | None:
     """All regions have the first one's element type."""
     (first_name, first), *rest = regions(op)
     for name, region in rest:
@@ -105,7 +106,7 @@ def same_dtype(op: Op) -> Problem | None:
     return None
 
 
-def same_size(op: Op) -> Problem | None:
+def same_size(op: Op, target: Target) -> Problem | None:
     """All regions have as many elements as the first, as far as that is known now."""
     return _equal_sizes(op, regions(op))
 
@@ -113,7 +114,7 @@ def same_size(op: Op) -> Problem | None:
 def same_size_of(*names: str) -> Rule:
     """The same for some operands only."""
 
-    def rule(op: Op) -> Problem | None:
+    def rule(op: Op, target: Target) -> Problem | None:
         return _equal_sizes(op, [r for r in regions(op) if r[0] in names])
 
     rule.__doc__ = f"{', '.join(names[:-1])} and {names[-1]} have as many elements."
@@ -138,7 +139,7 @@ def _equal_sizes(op: Op, sized: list[tuple[str, Region]]) -> Problem | None:
     return None
 
 
-def even_rows(op: Op) -> Problem | None:
+def even_rows(op: Op, target: Target) -> Problem | None:
     """Of int4 an even number of elements, as the vector unit takes them in pairs."""
     parts = [(name, r, "in a row of", r.extents[-1]) for name, r in regions(op)]
     counts = [o for d, o in _named(op) if d.name == "count" and isinstance(o, Expr)]
@@ -156,7 +157,7 @@ def even_rows(op: Op) -> Problem | None:
     return None
 
 
-def exact_sizes(op: Op) -> Problem | None:
+def exact_sizes(op: Op, target: Target) -> Problem | None:
     """Every region has as many elements as the operation uses of it, as far as that is known."""
     assert op.opdef.uses is not None, f"{op.opdef.name} does not say what it uses"
     for name, needed in op.opdef.uses(op).items():
@@ -204,7 +205,7 @@ def shape_text(region: Region) -> str:
     return f"[{', '.join(map(str, extents))}] = {math.prod(extents)} elements"
 
 
-def integer_scalars(op: Op) -> Problem | None:
+def integer_scalars(op: Op, target: Target) -> Problem | None:
     """Scalars count something: elements, bytes, blocks or repeats."""
     for definition, operand in zip(op.opdef.operands, op.operands, strict=True):
         if isinstance(operand, Expr) and operand.dtype.is_float:
@@ -220,9 +221,9 @@ def integer_scalars(op: Op) -> Problem | None:
 def all_rules(*rules: Rule) -> Rule:
     """The first problem any of the rules finds."""
 
-    def combined(op: Op) -> Problem | None:
+    def combined(op: Op, target: Target) -> Problem | None:
         for rule in rules:
-            problem = rule(op)
+            problem = rule(op, target)
             if problem:
                 return problem
         return None

@@ -23,6 +23,7 @@ from tile_ir.ops.rules import (
     shape_text,
     source,
 )
+from tile_ir.target import Target
 
 # Rows and columns that are turned at once, so that a running sum along them is one down the rows.
 SIDE, CHUNK = 16, 64
@@ -33,7 +34,7 @@ def scanned_axis(op: Op) -> int:
     return reduced_axis(op)
 
 
-def _same_matrix(op: Op) -> Problem | None:
+def _same_matrix(op: Op, target: Target) -> Problem | None:
     """src and dst are matrices of one size, in rows of whole blocks."""
     src, dst = op.region("src"), op.region("dst")
     if src.extents[-2:] != dst.extents[-2:]:

@@ -31,6 +31,7 @@ from tile_ir.ops.rules import (
     shape_text,
     source,
 )
+from tile_ir.target import Target
 
 COMPARE_MODES = ("eq", "ne", "gt", "ge", "lt", "le")
 REGISTER, SCALAR, TENSOR = (
@@ -74,7 +75,7 @@ def _either(name: str) -> OperandDef:
     return OperandDef(name, Access.READ, UB, scalar=True)
 
 
-def _like_src0(op: Op) -> Problem | None:
+def _like_src0(op: Op, target: Target) -> Problem | None:
     """src1 is a vector of the type of src0, or a number that fits it."""
     src0, src1 = op.region("src0"), op.operand("src1")
     if isinstance(src1, Region) and src1.dtype != src0.dtype:
@@ -88,7 +89,7 @@ def _like_src0(op: Op) -> Problem | None:
     return integer_scalar(op, "src1", src0)
 
 
-def _compare_type(op: Op) -> Problem | None:
+def _compare_type(op: Op, target: Target) -> Problem | None:
     """int32 is compared for equality only; src1 has the type of src0, or is a scalar that fits
     it."""
     src0, mode = op.region("src0"), op.attr("mode")
@@ -104,7 +105,7 @@ def _compare_type(op: Op) -> Problem | None:
             if mode == "ne"
             else "cast both sides to float32 first",
         )
-    return _like_src0(op)
+    return _like_src0(op, target)
 
 
 def _compare_uses(op: Op) -> Mapping[str, Expr]:
@@ -140,7 +141,7 @@ def _compare_scratch(op: Op) -> tuple[Scratch, ...]:
     return (Scratch(Memory.UB, src0.dtype, sides * padded + 32 // src0.dtype.size),)
 
 
-def _select_operands(op: Op) -> Problem | None:
+def _select_operands(op: Op, target: Target) -> Problem | None:
     """src1 is a scalar in the mode for scalars, else a buffer; dst, src0 and src1 have one type."""
     mode, src1 = op.attr("selMode"), op.operand("src1")
     if isinstance(src1, Region) == (mode == SCALAR):
@@ -161,7 +162,7 @@ def _select_operands(op: Op) -> Problem | None:
             "src0",
             "cast one of them with T.tile.cast",
         )
-    return _like_src0(op)
+    return _like_src0(op, target)
 
 
 def mask_elements(op: Op) -> Expr:
@@ -178,7 +179,7 @@ def _select_uses(op: Op) -> Mapping[str, Expr]:
     return {"selMask": ceildiv(mask_elements(op), 8)}
 
 
-def _select_shapes(op: Op) -> Problem | None:
+def _select_shapes(op: Op, target: Target) -> Problem | None:
     """A register of bits that serves several repeats needs a size known now."""
     dst = op.region("dst")
     if op.attr("selMode") == REGISTER and constant_value(element_count(dst)) is None:

@@ -10,6 +10,7 @@ from tile_ir.nodes import Op
 from tile_ir.opdef import OpDef, OperandDef, Problem
 from tile_ir.ops.axes import whole
 from tile_ir.ops.rules import GM, UB, all_rules, destination, on, same_dtype, scalar, source
+from tile_ir.target import Target
 
 NEEDS = "needs several NPUs (SHMEM)"
 
@@ -18,7 +19,7 @@ def _nothing(op: Op, *values: Any) -> None:
     return None
 
 
-def _integers(op: Op) -> Problem | None:
+def _integers(op: Op, target: Target) -> Problem | None:
     """Counts and ranks are integers."""
     for i, operand in enumerate(op.operands):
         name = op.opdef.operand_def(i).name

@@ -35,6 +35,7 @@ from tile_ir.ops.rules import (
     source,
     updated,
 )
+from tile_ir.target import Target
 
 # Elements that one step of the sorting instruction orders, pairs one list of the merging
 # instruction may have (docs/hardware/vector.md#sort), and lists it merges.
@@ -50,7 +51,7 @@ def _whole_groups(region: Region) -> int:
     return -(-elements_bound(region) // GROUP) * GROUP
 
 
-def _sortable_size(op: Op) -> Problem | None:
+def _sortable_size(op: Op, target: Target) -> Problem | None:
     """src, filled up to groups of 32, has at most 8192 elements."""
     src = op.region("src")
     if _whole_groups(src) <= MAX_SORTED:
@@ -64,7 +65,7 @@ def _sortable_size(op: Op) -> Problem | None:
     )
 
 
-def _counts_inside(op: Op) -> Problem | None:
+def _counts_inside(op: Op, target: Target) -> Problem | None:
     """Counts known now lie inside the source."""
     src = op.region("src")
     total = constant_value(element_count(src))
@@ -127,7 +128,7 @@ def _sort32_uses(op: Op) -> Mapping[str, Expr]:
     return {"dst": element_count(src) * _pair_elements(src)}
 
 
-def _labelled_types(op: Op) -> Problem | None:
+def _labelled_types(op: Op, target: Target) -> Problem | None:
     """src is float32, as its pairs are."""
     src = op.region("src")
     if src.dtype is FLOAT32:
@@ -140,7 +141,7 @@ def _labelled_types(op: Op) -> Problem | None:
     )
 
 
-def _sort32_types(op: Op) -> Problem | None:
+def _sort32_types(op: Op, target: Target) -> Problem | None:
     """dst and src0 have one type."""
     dst, src = op.region("dst"), op.region("src0")
     if dst.dtype == src.dtype:
@@ -154,7 +155,7 @@ def _sort32_types(op: Op) -> Problem | None:
     )
 
 
-def _whole_sort32(op: Op) -> Problem | None:
+def _whole_sort32(op: Op, target: Target) -> Problem | None:
     """src0 has a multiple of 32 elements."""
     src = op.region("src0")
     count = constant_value(element_count(src))
@@ -187,7 +188,7 @@ def _merge_uses(op: Op) -> Mapping[str, Expr]:
     return {"dst": total}
 
 
-def _list_sizes(op: Op) -> Problem | None:
+def _list_sizes(op: Op, target: Target) -> Problem | None:
     """2 to 4 lists of pairs, each at most 4095 pairs; every operand has as many elements as are
     used."""
     lists = [o for o in op.operands[1:] if isinstance(o, Region)]
@@ -207,7 +208,7 @@ def _list_sizes(op: Op) -> Problem | None:
                 f"expected pairs, at most {MAX_LIST} of them",
                 "srcs",
             )
-    return exact_sizes(op)
+    return exact_sizes(op, target)
 
 
 def _merge(op: Op, dst: Any, *lists: Any) -> Any:
@@ -231,12 +232,12 @@ def _sort_labelled(op: Op, dst: Any, src: Any, index: Any, _scratch: Any) -> Any
     return leading(dst, np.stack([values[order], labels[order].view(src.dtype)], axis=1))
 
 
-def _whole_groups_labelled(op: Op) -> Problem | None:
+def _whole_groups_labelled(op: Op, target: Target) -> Problem | None:
     """src has a multiple of 32 elements, at most 8192."""
     src = op.region("src")
     count = constant_value(element_count(src))
     if count is None or count % GROUP == 0:
-        return _sortable_size(op)
+        return _sortable_size(op, target)
     return Problem(
         "sort-group",
         f"sort: src `{src.buffer.name}` has {shape_text(src)}, expected a multiple of {GROUP}",
@@ -249,7 +250,7 @@ def _merge_top(op: Op, dst: Any, src: Any, _scratch: Any) -> Any:
     return leading(dst, _merge(op, np.empty(2 * dst.size, dst.dtype), dst, src)[: dst.size])
 
 
-def _same_pairs(op: Op) -> Problem | None:
+def _same_pairs(op: Op, target: Target) -> Problem | None:
     """Both lists have as many pairs, and merged they fit the instruction."""
     src = op.region("src")
     count = constant_value(element_count(src))
@@ -260,7 +261,7 @@ def _same_pairs(op: Op) -> Problem | None:
             f"expected pairs, at most {MAX_LIST} of them",
             "src",
         )
-    return exact_sizes(op)
+    return exact_sizes(op, target)
 
 
 def _lowest_pairs(op: Op, dst: Any, count: Any) -> Any:
@@ -269,7 +270,7 @@ def _lowest_pairs(op: Op, dst: Any, count: Any) -> Any:
     return bits.view(dst.dtype).reshape(dst.shape)
 
 
-def _number_inside(op: Op) -> Problem | None:
+def _number_inside(op: Op, target: Target) -> Problem | None:
     """`num` is an even number of elements of dst, which lie in one run."""
     dst, value = op.region("dst"), op.operand("num")
     number = constant_value(value) if isinstance(value, Expr) else None

@@ -5,64 +5,46 @@ from __future__ import annotations
 from typing import Any
 
 from tile_ir.expr import Expr, constant_value
-from tile_ir.machine import PIPES_OF_CORE, Core, Pipe
+from tile_ir.machine import CORE_OF_PIPE, Core, Pipe
 from tile_ir.nodes import Op
 from tile_ir.opdef import AttrDef, Effect, OpDef, Problem
 from tile_ir.ops.axes import whole
 from tile_ir.ops.rules import on, scalar
+from tile_ir.target import Target
 
 PIPES = tuple(p.value for p in Pipe if p is not Pipe.ALL)
-
-# Ordered pairs a cube core can flag (docs/hardware/flags.md#legal-pairs); a vector core has all
-# pairs of its own pipes. The same pipe twice is a barrier, not a flag.
-CUBE_FLAG_PAIRS = {
-    (a, b)
-    for a, b in (
-        ("m", "mte1"),
-        ("mte1", "m"),
-        ("m", "mte2"),
-        ("mte2", "m"),
-        ("m", "fix"),
-        ("fix", "m"),
-        ("mte1", "mte2"),
-        ("mte2", "mte1"),
-        ("mte1", "mte3"),
-        ("mte3", "mte1"),
-        ("mte1", "fix"),
-        ("fix", "mte1"),
-        ("mte2", "mte3"),
-        ("mte3", "mte2"),
-        ("s", "mte2"),
-        ("mte2", "s"),
-        ("s", "mte3"),
-        ("mte3", "s"),
-        ("fix", "s"),
-        ("m", "s"),
-        ("mte2", "fix"),
-        ("fix", "mte2"),
-        ("fix", "mte3"),
-    )
-}
-VECTOR_PIPES = tuple(p.value for p in PIPES_OF_CORE[Core.VECTOR])
-VECTOR_FLAG_PAIRS = {(a, b) for a in VECTOR_PIPES for b in VECTOR_PIPES if a != b}
-
-# What the hardware tells apart; documents name the first 8 only (Target.events_per_pair).
-EVENT_IDS = 16
-CROSS_FLAG_IDS = 16
+_PIPE_ATTRS = ("src_pipe", "dst_pipe", "pipe")
 
 
 def _nothing(op: Op, *values: Any) -> None:
     return None
 
 
-def flag_core(op: Op) -> Core:
-    """The core that can raise this flag; EITHER where both can."""
-    pair = (op.attr("src_pipe"), op.attr("dst_pipe"))
-    cube, vector = pair in CUBE_FLAG_PAIRS, pair in VECTOR_FLAG_PAIRS
-    return Core.EITHER if cube and vector else Core.CUBE if cube else Core.VECTOR
+def pipes_named(op: Op) -> tuple[Pipe, ...]:
+    """The pipes that a flag, a barrier or a signal names, but for all of them."""
+    named = (v for a, v in zip(op.opdef.attrs, op.attrs, strict=True) if a.name in _PIPE_ATTRS)
+    return tuple(pipe for pipe in map(Pipe, filter(None, named)) if pipe is not Pipe.ALL)
 
 
-def _flag_pair(op: Op) -> Problem | None:
+def _core_of_pipes(op: Op) -> Core:
+    """The core that has what the pipes serve; EITHER where any may."""
+    found = (CORE_OF_PIPE[pipe] for pipe in pipes_named(op) if pipe in CORE_OF_PIPE)
+    return next(found, Core.EITHER)
+
+
+def _has(core: Core, op: Op, target: Target) -> bool:
+    pipes = pipes_named(op)
+    if op.opdef.effect in (Effect.SET_FLAG, Effect.WAIT_FLAG):
+        return pipes in target.flag_pairs[core]
+    return set(pipes) <= set(target.pipes[core])
+
+
+def cores_with(op: Op, target: Target) -> frozenset[Core]:
+    """The kinds of core of a chip that have the pipes, or the flag, that an operation names."""
+    return frozenset(core for core in target.pipes if _has(core, op, target))
+
+
+def _flag_pair(op: Op, target: Target) -> Problem | None:
     """A core has a flag between the two pipes; `event_id` is 0 to 15."""
     pair = (op.attr("src_pipe"), op.attr("dst_pipe"))
     if pair[0] == pair[1]:
@@ -72,13 +54,13 @@ def _flag_pair(op: Op) -> Problem | None:
             "dst_pipe",
             f'order one pipe with T.pipe_barrier("{pair[0]}")',
         )
-    if pair not in CUBE_FLAG_PAIRS | VECTOR_FLAG_PAIRS:
+    if not cores_with(op, target):
         return Problem(
             "flag-pair",
             f"{op.opdef.name}: no core has a flag from {pair[0]} to {pair[1]}",
             "dst_pipe",
         )
-    return _identifier(op, "event_id", EVENT_IDS)
+    return _identifier(op, "event_id", target.encoded_events_per_pair)
 
 
 def _identifier(op: Op, name: str, count: int) -> Problem | None:
@@ -105,7 +87,7 @@ def _flag(name: str, effect: Effect, doc: str, api: str) -> OpDef:
         operands=(scalar("event_id"),),
         attrs=(AttrDef("src_pipe", str, choices=PIPES), AttrDef("dst_pipe", str, choices=PIPES)),
         parameters=("src_pipe", "dst_pipe", "event_id"),
-        placement=lambda op: (flag_core(op), Pipe.S),
+        placement=lambda op: (_core_of_pipes(op), Pipe.S),
         axes=whole,
         meaning=_nothing,
         effect=effect,
@@ -113,33 +95,27 @@ def _flag(name: str, effect: Effect, doc: str, api: str) -> OpDef:
     )
 
 
-PIPE_CORES = {
-    "v": Core.VECTOR,
-    "m": Core.CUBE,
-    "mte1": Core.CUBE,
-    "fix": Core.CUBE,
-}
-
-
 def _barrier_core(op: Op) -> tuple[Core, Pipe]:
-    return PIPE_CORES.get(op.attr("pipe"), Core.EITHER), Pipe(op.attr("pipe"))
+    return _core_of_pipes(op), Pipe(op.attr("pipe"))
 
 
-def _cross_flag(op: Op) -> Problem | None:
+def _cross_flag(op: Op, target: Target) -> Problem | None:
     """`flag` is 0 to 15."""
-    return _identifier(op, "flag", CROSS_FLAG_IDS)
+    return _identifier(op, "flag", target.cross_flags)
 
 
-def _set_cross_flag(op: Op) -> Problem | None:
+def _set_cross_flag(op: Op, target: Target) -> Problem | None:
     """`mode` is 0, 1 or 2; `flag` is 0 to 15."""
-    if op.attr("mode") not in (0, 1, 2):
+    if op.attr("mode") not in target.cross_modes:
+        *others, last = target.cross_modes
         return Problem(
             "attribute-value",
-            f"set_cross_flag: mode is {op.attr('mode')}, expected 0, 1 or 2",
+            f"set_cross_flag: mode is {op.attr('mode')}, expected "
+            f"{', '.join(map(str, others))} or {last}",
             "mode",
             "2 signals between a cube core and its vector cores",
         )
-    return _cross_flag(op)
+    return _cross_flag(op, target)
 
 
 OPS = (
@@ -192,7 +168,7 @@ OPS = (
             AttrDef("mode", int, 2),
         ),
         parameters=("pipe", "flag", "mode"),
-        placement=lambda op: (PIPE_CORES.get(op.attr("pipe"), Core.EITHER), Pipe.S),
+        placement=lambda op: (_core_of_pipes(op), Pipe.S),
         axes=whole,
         meaning=_nothing,
         effect=Effect.SET_CROSS_FLAG,

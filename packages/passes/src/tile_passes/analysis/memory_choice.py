@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import networkx as nx
 
-from tile_ir import Buffer, Func
+from tile_ir import Buffer, Func, Target
 from tile_ir.machine import Memory
 from tile_passes.analysis.memory_demands import Demand, choices, demands, is_open
 
@@ -56,13 +56,13 @@ def demand_graph(found: Iterable[Demand]) -> nx.Graph:
     return graph
 
 
-def choose_memories(func: Func) -> tuple[Choice, ...] | Clash:
+def choose_memories(func: Func, target: Target) -> tuple[Choice, ...] | Clash:
     """The memory of each open buffer, in the order of their allocation, or why there is none.
 
     Demands take memories away until nothing changes; operands of operations come first, copies
     carry on from there. Where several memories are left, `_preference` says which is tried first.
     """
-    found = demands(func)
+    found = demands(func, target)
     graph = demand_graph(found)
     opened = [a.buffer for a in func.launch.allocs if is_open(a.buffer)]
     state = _State({n: choices(n) for n in graph if isinstance(n, Buffer)})

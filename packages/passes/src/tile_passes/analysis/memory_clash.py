@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from itertools import product
 
-from tile_ir import Buffer, Core, Diagnostic, KernelError, Loc
+from tile_ir import Buffer, Core, Diagnostic, KernelError, Loc, Target
 from tile_ir.machine import Memory, possible
 from tile_ir.opdef import Problem, check_op, words
-from tile_ir.ops.movement import WAYS, route
+from tile_ir.ops.movement import route, ways
 from tile_passes.analysis.memory_choice import Clash, Memories
 from tile_passes.analysis.memory_demands import Demand, choices, in_memories, is_open
 
 
-def clash_error(clash: Clash) -> KernelError:
+def clash_error(clash: Clash, target: Target) -> KernelError:
     """The error at the later of the uses, with a note at the others."""
     if len(clash.demand.buffers) == 2:
-        return _no_way(clash)
+        return _no_way(clash, target)
     (buffer,) = clash.demand.buffers
     if not clash.earlier:
         return _wrong_kind(clash.demand, buffer)
@@ -40,47 +40,52 @@ def _wrong_kind(demand: Demand, buffer: Buffer) -> KernelError:
     )
 
 
-def _no_way(clash: Clash) -> KernelError:
+def _no_way(clash: Clash, target: Target) -> KernelError:
     """A tile that can not be moved: there is no path, none as it is asked for, or none in the
     section."""
     demand = clash.demand
-    between = _likeliest(clash)
-    source, target = (
+    between = _likeliest(clash, target)
+    exists = between in ways(target)
+    src, dst = (
         f"{m.value} (`{b.name}`)" for m, b in zip(between, demand.buffers, strict=True)
     )
     notes = [_note(d, b) for d in clash.earlier for b in d.buffers if b in demand.buffers]
-    problem = _told_by_its_record(clash, between)
+    problem = _told_by_its_record(clash, between, target)
     if problem is not None:
         return KernelError(problem.slug, problem.message, demand.loc, problem.hint, notes=notes)
-    if demand.core is not None and between in WAYS:
+    if demand.core is not None and exists:
         here, there = ("C", "V") if demand.core is Core.CUBE else ("V", "C")
         return KernelError(
             "wrong-scope",
-            f'{demand.word} from {source} to {target} can not stand in T.Scope("{here}")',
+            f'{demand.word} from {src} to {dst} can not stand in T.Scope("{here}")',
             demand.loc,
             f'move it to a T.Scope("{there}") block',
             notes=notes,
         )
     return KernelError(
         "copy-direction",
-        f"{demand.word}: there is no path from {source} to {target}",
+        f"{demand.word}: there is no path from {src} to {dst}",
         demand.loc,
-        "T.copy has one: move the tile with it" if between in WAYS else route(between),
+        "T.copy has one: move the tile with it" if exists else route(between),
         notes=notes,
     )
 
 
-def _likeliest(clash: Clash) -> tuple[Memory, Memory]:
+def _likeliest(clash: Clash, target: Target) -> tuple[Memory, Memory]:
     """One of the pairs of memories that were left, best one with a path between them."""
     ends = (sorted(left, key=lambda m: m.value) for left in clash.left)
     pairs = [(a, b) for a, b in product(*ends)]
-    return min(pairs, key=lambda pair: pair not in WAYS)
+    return min(pairs, key=lambda pair: pair not in ways(target))
 
 
-def _told_by_its_record(clash: Clash, between: tuple[Memory, Memory]) -> Problem | None:
+def _told_by_its_record(
+    clash: Clash, between: tuple[Memory, Memory], target: Target
+) -> Problem | None:
     """What the op table says of the operation between two memories."""
     op = clash.demand.op
-    return check_op(in_memories(op, clash.demand.buffers, between)) if op is not None else None
+    if op is None:
+        return None
+    return check_op(in_memories(op, clash.demand.buffers, between), target)
 
 
 def _demanded(demand: Demand, buffer: Buffer) -> str:

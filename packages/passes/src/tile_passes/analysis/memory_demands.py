@@ -10,14 +10,27 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
-from tile_ir import OPS, Buffer, Core, For, Func, Loc, LoopKind, Op, Region, Section, Store
+from tile_ir import (
+    OPS,
+    Buffer,
+    Core,
+    For,
+    Func,
+    Loc,
+    LoopKind,
+    Op,
+    Region,
+    Section,
+    Store,
+    Target,
+)
 from tile_ir.bounds import simplify
 from tile_ir.expr import Cast, Expr, Load, cast, is_constant
 from tile_ir.expr import walk as walk_expr
 from tile_ir.machine import CHOICES_OF_OPEN, CORE_OF_MEMORY, PACKED_MEMORIES, Memory, possible
 from tile_ir.nodes import Alloc, Body, Stmt
 from tile_ir.opdef import check_op
-from tile_ir.ops.movement import DIRECTIONS
+from tile_ir.ops.movement import directions
 from tile_ir.walk import bodies, loads
 
 Together = frozenset[tuple[Memory, ...]]
@@ -64,12 +77,12 @@ def choices(buffer: Buffer) -> frozenset[Memory]:
     return found
 
 
-def demands(func: Func) -> list[Demand]:
+def demands(func: Func, target: Target) -> list[Demand]:
     """All demands on open buffers, in textual order."""
     found: list[Demand] = []
     for alloc in func.launch.allocs:
         found.extend(_of_alloc(alloc))
-    found.extend(_of_body(func.launch.body, None, False))
+    found.extend(_of_body(func.launch.body, None, False, target))
     return [d for d in found if any(is_open(b) for b in d.buffers) and _demands_something(d)]
 
 
@@ -89,18 +102,22 @@ def _of_alloc(alloc: Alloc) -> Iterator[Demand]:
         yield Demand("annotate_layout", alloc.loc, (alloc.buffer,), roles, in_l1)
 
 
-def _of_body(body: Body, core: Core | None, parallel: bool) -> Iterator[Demand]:
+def _of_body(
+    body: Body, core: Core | None, parallel: bool, target: Target
+) -> Iterator[Demand]:
     for stmt in body:
-        yield from _of_stmt(stmt, core, parallel)
+        yield from _of_stmt(stmt, core, parallel, target)
         inside_core = stmt.core if isinstance(stmt, Section) else core
         inside = parallel or (isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL)
         for inner in bodies(stmt):
-            yield from _of_body(inner, inside_core, inside)
+            yield from _of_body(inner, inside_core, inside, target)
 
 
-def _of_stmt(stmt: Stmt, core: Core | None, parallel: bool) -> Iterator[Demand]:
+def _of_stmt(
+    stmt: Stmt, core: Core | None, parallel: bool, target: Target
+) -> Iterator[Demand]:
     if parallel and isinstance(stmt, Store):
-        yield from _of_parallel_store(stmt, core)
+        yield from _of_parallel_store(stmt, core, target)
         return
     word, role = (
         ("T.Parallel", "an operand of T.Parallel")
@@ -111,41 +128,44 @@ def _of_stmt(stmt: Stmt, core: Core | None, parallel: bool) -> Iterator[Demand]:
         yield Demand(word, stmt.loc, (buffer,), (role,), IN_UB)
     match stmt:
         case Op():
-            yield from _of_op(stmt, core)
+            yield from _of_op(stmt, core, target)
         case Store(buffer=buffer):
             written = ("an element that the scalar unit writes",)
             yield Demand("an element", stmt.loc, (buffer,), written, IN_UB)
 
 
-def _of_op(op: Op, core: Core | None) -> Iterator[Demand]:
+def _of_op(op: Op, core: Core | None, target: Target) -> Iterator[Demand]:
     opdef = op.opdef
     if opdef.paths is not None:
-        source, target = op.operands[:2]
-        assert isinstance(source, Region) and isinstance(target, Region), "checked when built"
-        between = source.buffer, target.buffer
-        ways = _legal(op, between, opdef.paths(op))
-        yield _move(opdef.name, op.loc, between, ways, core, op)
+        src, dst = op.operands[:2]
+        assert isinstance(src, Region) and isinstance(dst, Region), "checked when built"
+        between = src.buffer, dst.buffer
+        ways = _legal(op, between, opdef.paths(op, target), target)
+        yield _move(opdef.name, op.loc, between, ways, core, op, target)
         return
     for position, operand in enumerate(op.operands):
         if isinstance(operand, Region):
-            yield _operand(op, position, operand.buffer, core)
+            yield _operand(op, position, operand.buffer, core, target)
 
 
-def _operand(op: Op, position: int, buffer: Buffer, core: Core | None) -> Demand:
+def _operand(
+    op: Op, position: int, buffer: Buffer, core: Core | None, target: Target
+) -> Demand:
     definition = op.opdef.operand_def(position)
     here = {m for m in definition.memories if core is None or CORE_OF_MEMORY.get(m, core) is core}
     allowed = frozenset((m,) for m in here or definition.memories)
     role = f"{definition.name} of {op.opdef.name}"
-    return Demand(op.opdef.name, op.loc, (buffer,), (role,), _legal(op, (buffer,), allowed))
+    legal = _legal(op, (buffer,), allowed, target)
+    return Demand(op.opdef.name, op.loc, (buffer,), (role,), legal)
 
 
-def _legal(op: Op, buffers: tuple[Buffer, ...], allowed: Together) -> Together:
+def _legal(op: Op, buffers: tuple[Buffer, ...], allowed: Together, target: Target) -> Together:
     """Those memories for which the rest of the operation's record holds: types and shapes may ask
     for some of them. All if there is none, so that the record can say why."""
     kinds = [choices(buffer) for buffer in buffers]
     left = [m for m in allowed if all(a in kind for a, kind in zip(m, kinds, strict=True))]
     if len(left) > 1:
-        legal = [m for m in left if check_op(in_memories(op, buffers, m)) is None]
+        legal = [m for m in left if check_op(in_memories(op, buffers, m), target) is None]
         left = legal or left
     return frozenset(left) or allowed
 
@@ -167,13 +187,13 @@ def _move(
     ways: Together,
     core: Core | None,
     op: Op | None,
+    target: Target,
 ) -> Demand:
     """Ways of the section's own core, if the tile is moved in a section; ways through a workspace
     are everybody's."""
+    cores = {way: core for way, (core, _) in directions(target).items()}
     here = frozenset(
-        way
-        for way in ways
-        if core is None or way not in DIRECTIONS or DIRECTIONS[way[0], way[1]][0] is core
+        (a, b) for a, b in ways if core is None or cores.get((a, b), core) is core
     )
     roles = (f"src of {word}", f"dst of {word}")
     blocked = core if here != ways else None
@@ -183,15 +203,15 @@ def _move(
     return Demand(word, loc, between, roles, here, blocked, op=op)
 
 
-def _of_parallel_store(store: Store, core: Core | None) -> Iterator[Demand]:
+def _of_parallel_store(store: Store, core: Core | None, target: Target) -> Iterator[Demand]:
     """Elements of T.Parallel are work of the vector cores, except that a bare copy may be any that
     T.copy does at once, and zeros may be those of an accumulator
     (docs/rules/kernels.md#parallel-loops)."""
     bare = _bare_load(store.value)
     computed = list(dict.fromkeys(load.buffer for load in loads(store)))
     if bare is not None:
-        ways: Together = frozenset({*DIRECTIONS, (Memory.GM, Memory.GM)})
-        yield _move("T.Parallel", store.loc, (bare.buffer, store.buffer), ways, core, None)
+        ways: Together = frozenset({*directions(target), (Memory.GM, Memory.GM)})
+        yield _move("T.Parallel", store.loc, (bare.buffer, store.buffer), ways, core, None, target)
         indices = (part for i in (*bare.indices, *store.indices) for part in walk_expr(i))
         computed = list(dict.fromkeys(p.buffer for p in indices if isinstance(p, Load)))
     else:

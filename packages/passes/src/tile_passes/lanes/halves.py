@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from tile_ir import Buffer, For, Func, If, LoopKind, Op, Region, Slice, Store
+from tile_ir import Buffer, For, Func, If, LoopKind, Op, Region, Slice, Store, Target
 from tile_ir.bounds import simplify
 from tile_ir.expr import (
     Const,
@@ -66,7 +66,7 @@ class Rows:
         return self.lane + self.count // 2 if self.odd else Const(self.held)
 
 
-def write_halves(func: Func, found: Relations, choice: Choice) -> Func:
+def write_halves(func: Func, found: Relations, choice: Choice, target: Target) -> Func:
     """The function for two explicit lanes. Raises Unfit."""
     launch = func.launch
     buffers = {
@@ -83,7 +83,7 @@ def write_halves(func: Func, found: Relations, choice: Choice) -> Func:
         for a in launch.allocs
     )
     sites = {site.stmt: site for site in found.sites}
-    body = _Writer(choice, launch.lane, buffers, sites).body(launch.body, {}, {})
+    body = _Writer(choice, launch.lane, buffers, sites, target).body(launch.body, {}, {})
     return replace(func, launch=replace(launch, body=body, allocs=allocs, threads=None))
 
 
@@ -104,6 +104,7 @@ class _Writer:
     lane: Var
     buffers: Mapping[Buffer, Buffer]
     sites: Mapping[Stmt, Site]
+    target: Target
     empty: Body = field(default=())
 
     def body(self, body: Body, shift: Shift, names: Names) -> Body:
@@ -206,7 +207,7 @@ class _Writer:
                 )
         new = replace(op, operands=tuple(operands))
         if node is not None and label is not None:
-            _check(op, new, node)
+            _check(op, new, node, self.target)
         return new
 
     def slice(
@@ -245,9 +246,9 @@ def _tells(stmt: Stmt) -> bool:
     return isinstance(stmt, Op) and stmt.opdef.effect in TOLD
 
 
-def _check(old: Op, new: Op, node: Node) -> None:
+def _check(old: Op, new: Op, node: Node, target: Target) -> None:
     """The operation on a half is legal, and still runs along the same dimensions."""
-    problem = check_op(new)
+    problem = check_op(new, target)
     if problem is not None:
         raise Unfit(node, Reason(old.loc, f"half of it is not legal: {problem.message}"))
     axes = old.opdef.axes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tile_ir import Func, Memory
+from tile_ir import Func, Memory, Target
 from tile_passes.lanes.choice import Choice, choose
 from tile_passes.lanes.halves import Unfit, write_halves
 from tile_passes.lanes.relations import Node, Reason, Relations, relations_of
@@ -22,7 +22,7 @@ class LanePlan:
     alone: Reason | None
 
 
-def plan_lanes(func: Func) -> LanePlan:
+def plan_lanes(func: Func, target: Target) -> LanePlan:
     """The plan of a kernel whose lanes are the compiler's."""
     found = relations_of(func)
     more: dict[Node, Reason] = {}
@@ -34,7 +34,8 @@ def plan_lanes(func: Func) -> LanePlan:
         conflict = find_conflict(found, choice)
         if conflict is None and choice.sizes:
             try:
-                return LanePlan(write_halves(func, found, choice), found, choice, None)
+                halves = write_halves(func, found, choice, target)
+                return LanePlan(halves, found, choice, None)
             except Unfit as problem:
                 more[problem.node] = problem.reason
             continue

@@ -165,7 +165,7 @@ class Builder:
         """An operation, checked against its record: what the hardware cannot do is the user's to
         change, at the user's line."""
         result = Op(OPS[name], operands, attrs, loc)
-        problem = check_op(result)
+        problem = check_op(result, self.target)
         if problem:
             raise KernelError(problem.slug, problem.message, loc, problem.hint)
         return result

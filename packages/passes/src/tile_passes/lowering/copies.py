@@ -11,7 +11,7 @@ from tile_ir.expr import Const, Expr, Var, is_constant, unary
 from tile_ir.geometry import Clipped, active_dims, is_contiguous
 from tile_ir.machine_form import misalignment
 from tile_ir.nodes import AttrValue, Body, LoopKind, Stmt
-from tile_ir.ops.movement import DIRECTIONS, cast_mode_of_copy, misaligned_rows
+from tile_ir.ops.movement import cast_mode_of_copy, directions, misaligned_rows
 from tile_ir.walk import Ranges
 from tile_passes.lowering.alignment import check_alignment, check_fractals
 from tile_passes.lowering.builder import Builder
@@ -36,7 +36,7 @@ def lower_copy(op: Op, known: Ranges, builder: Builder) -> Body:
     """docs/rules/copies.md#edges, direction by direction."""
     src, dst = op.region("src"), op.region("dst")
     direction = (src.memory, dst.memory)
-    if direction not in DIRECTIONS:
+    if direction not in directions(builder.target):
         raise KernelError(
             "not-lowered-yet",
             f"copy from {src.memory.value} to {dst.memory.value} goes through a gm workspace, "
@@ -163,7 +163,7 @@ def _fixed(region: Region, dim: int, var: Var) -> Region:
 
 def _within_ub(op: Op, src: Region, dst: Region, known: Ranges, builder: Builder) -> Body:
     if src.dtype != dst.dtype:
-        mode = cast_mode_of_copy(src.dtype, dst.dtype)
+        mode = cast_mode_of_copy(src.dtype, dst.dtype, builder.target)
         cast = builder.op("cast", (dst, src, None), op.loc, mode)
         return lower_vector_op(cast, known, builder)
     moved = builder.op("copy_ub_ub", (src, dst), op.loc)

@@ -11,7 +11,6 @@ from tile_ir.expr import Const
 from tile_ir.footprint import round_up
 from tile_ir.geometry import BLOCK_BYTES, is_contiguous
 from tile_ir.nodes import AttrValue, Body, Operand, Stmt
-from tile_ir.ops.cast import CAST_MODES
 from tile_ir.ops.reduce import COMPOSED, is_packed, reduced_axis
 from tile_ir.ops.rules import static_matrix
 from tile_ir.walk import Ranges
@@ -63,11 +62,6 @@ def _part(region: Region, rows: int, columns: int, row: int = 0, column: int = 0
     return Region(region.buffer, dims)
 
 
-def _mode(source: DType, target: DType) -> str:
-    modes = CAST_MODES[source.name, target.name]
-    return "cast_rint" if "RINT" in modes else "cast_none"
-
-
 @dataclass(eq=False)
 class _Steps:
     """Operations one after another, each ordered behind the one before."""
@@ -76,6 +70,10 @@ class _Steps:
     known: Ranges
     builder: Builder
     steps: list[Op] = field(default_factory=list)
+
+    def mode(self, source: DType, dtype: DType) -> str:
+        modes = self.builder.target.conversions[source.name, dtype.name]
+        return "cast_rint" if "RINT" in modes else "cast_none"
 
     def emit(self, name: str, *operands: Operand, attrs: tuple[AttrValue, ...] = ()) -> None:
         self.steps.append(self.builder.op(name, operands, self.op.loc, *attrs))
@@ -167,10 +165,10 @@ class _Steps:
                 part = self.vector("middle", FLOAT16, rows * columns)
             else:
                 part = _part(self.matrix("middle", FLOAT16, rows, columns), rows, columns)
-            self.emit("cast", part, src, None, attrs=(_mode(src.dtype, FLOAT16),))
-            self.emit("cast", dst, part, None, attrs=(_mode(FLOAT16, dst.dtype),))
+            self.emit("cast", part, src, None, attrs=(self.mode(src.dtype, FLOAT16),))
+            self.emit("cast", dst, part, None, attrs=(self.mode(FLOAT16, dst.dtype),))
         else:
-            self.emit("cast", dst, src, None, attrs=(_mode(src.dtype, dst.dtype),))
+            self.emit("cast", dst, src, None, attrs=(self.mode(src.dtype, dst.dtype),))
 
     def into(self, result: Region, dst: Region) -> None:
         """The result as it is stored: a sum of bytes wraps, where conversions saturate."""

@@ -54,7 +54,7 @@ def _of_sharing(tree: Tree, found: list[int], sharing: Sharing) -> list[int]:
     return result
 
 
-def unordered_reuse(func: Func) -> frozenset[Pair]:
+def unordered_reuse(func: Func, target: Target) -> frozenset[Pair]:
     """Buffers that would need new order if they shared bytes: somewhere the one is touched while an
     access of the other, one of both writing, may still be under way. The function has addresses at
     which no two buffers meet."""
@@ -63,7 +63,7 @@ def unordered_reuse(func: Func) -> frozenset[Pair]:
     found: set[Pair] = set()
     for stmt in func.launch.body:
         if isinstance(stmt, Section):
-            _Reuse(build_tree(func, stmt), roots, found).run()
+            _Reuse(build_tree(func, stmt, target), roots, found).run()
     return frozenset(found)
 
 

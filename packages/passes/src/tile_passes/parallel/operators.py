@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 from tile_ir.dtypes import BFLOAT16, DTYPES, FLOAT16, FLOAT32, INT8, INT16, UINT8, DType
 from tile_ir.expr import Binary, Expr, Unary
-from tile_ir.ops.cast import CAST_MODES
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,18 +130,20 @@ _BETWEEN: tuple[tuple[str, ...], ...] = (
 )
 
 
-def conversion(source: DType, target: DType) -> tuple[tuple[DType, str], ...] | None:
+def conversion(
+    source: DType, wanted: DType, modes: Mapping[tuple[str, str], tuple[str, ...]]
+) -> tuple[tuple[DType, str], ...] | None:
     """The casts (type and mode) that convert as the language does: towards zero from float to
-    integer, to nearest otherwise. None where there are none. Integers that are narrowed fit, as
-    `narrow_integers` has made them; the vector unit would saturate, where the language wraps."""
-    truncating = source.is_float and target.is_integer
+    integer, to nearest otherwise; `modes` has those of the chip. None where there are none.
+    Integers that are narrowed fit, as `narrow_integers` has made them; the vector unit would
+    saturate, where the language wraps."""
+    mode = "TRUNC" if source.is_float and wanted.is_integer else "RINT"
     for middle in _BETWEEN:
-        chain = (source.name, *middle, target.name)
+        chain = (source.name, *middle, wanted.name)
         pairs = list(pairwise(chain))
-        if all(p in CAST_MODES for p in pairs) and _exact(source, middle, target):
-            wanted = "TRUNC" if truncating else "RINT"
+        if all(p in modes for p in pairs) and _exact(source, middle, wanted):
             return tuple(
-                (DTYPES[b], f"cast_{(wanted if wanted in CAST_MODES[a, b] else 'NONE').lower()}")
+                (DTYPES[b], f"cast_{(mode if mode in modes[a, b] else 'NONE').lower()}")
                 for a, b in pairs
             )
     return None

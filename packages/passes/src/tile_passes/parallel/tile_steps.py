@@ -107,7 +107,7 @@ class TileSteps:
         self.append(Op(OPS["copy"], (src, dst), COPY_DEFAULTS, self.loc))
 
     def append(self, op: Op) -> None:
-        problem = check_op(op)
+        problem = check_op(op, self.trial.target)
         if problem is not None:
             raise Unsuitable(problem.message)
         try:
@@ -116,7 +116,7 @@ class TileSteps:
             raise Unsuitable(error.message) from None
         rows = {s.var for s in walk(lowered) if isinstance(s, For)}
         for part in walk_ops(lowered):
-            problem = check_op(part)
+            problem = check_op(part, self.trial.target)
             if problem is not None:
                 raise Unsuitable(problem.message)
             for region in (o for o in part.operands if isinstance(o, Region)):

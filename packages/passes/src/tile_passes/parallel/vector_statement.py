@@ -344,7 +344,7 @@ class VectorStatement(TileSteps):
             self.steps = outer
 
     def convert(self, value: Region, dtype: DType, domain: Domain, into: Region | None) -> Region:
-        route = conversion(value.dtype, dtype)
+        route = conversion(value.dtype, dtype, self.trial.target.conversions)
         if route is None:
             raise Unsuitable(f"no vector instruction converts {value.dtype} to {dtype}")
         for target, mode in route:

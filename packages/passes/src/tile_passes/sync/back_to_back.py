@@ -15,7 +15,7 @@ from tile_passes.sync.conflicts import conflicts
 from tile_passes.sync.event_ids import InFlight, give_event_ids
 from tile_passes.sync.facts import Facts, State
 from tile_passes.sync.fences import Barrier, Do, Fence, Piece, Plan, Reason
-from tile_passes.sync.search import Numbers, flag_pairs
+from tile_passes.sync.search import Numbers
 from tile_passes.sync.tree import Phases, Site, Tree
 
 
@@ -52,7 +52,7 @@ class _Fencing(Facts):
         item = site.item
         if source is item.pipe:
             return Barrier(source, item.block, item.position, reason)
-        if (source.value, item.pipe.value) not in flag_pairs(self.tree.core):
+        if (source, item.pipe) not in self.tree.flag_pairs:
             return Barrier(Pipe.ALL, item.block, item.position, reason)
         fence = Fence(source, item.pipe, item.block, item.position, False, reason)
         fence.first_bit = self.numbers.take(1)

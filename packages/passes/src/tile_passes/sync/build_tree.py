@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from tile_ir import Effect, For, Func, If, Let, Memory, Op, Section, While
+from tile_ir import Effect, For, Func, If, Let, Memory, Op, Section, Target, While
 from tile_ir.bounds import EVERYTHING, INF, Interval, interval, simplify
 from tile_ir.expr import Expr, Load, Var, binary, constant_value, walk
-from tile_ir.machine import PIPES_OF_CORE, Pipe
+from tile_ir.machine import Pipe
 from tile_ir.nodes import Automatic, Body, Break, Stmt
 from tile_ir.opdef import pipe_of
 from tile_ir.touched_bytes import resolved, touches
@@ -38,11 +38,11 @@ from tile_passes.sync.trips import surely_runs
 from tile_passes.sync.ways import surely_taken
 
 
-def build_tree(func: Func, section: Section) -> Tree:
+def build_tree(func: Func, section: Section, target: Target) -> Tree:
     """The tree of one section of a planned function."""
     builder = _Builder(func)
     root = builder.block(section.body, None, None, builder.ranges, {}, [], ())
-    pipes = PIPES_OF_CORE[section.core]
+    pipes = target.pipes[section.core]
     masks = dict.fromkeys(pipes, 0)
     for site in builder.sites:
         masks[site.item.pipe] |= 1 << site.bit
@@ -57,6 +57,7 @@ def build_tree(func: Func, section: Section) -> Tree:
         builder.sites,
         runs,
         pipes,
+        target.flag_pairs[section.core],
         masks,
         builder.ranges,
         flat,

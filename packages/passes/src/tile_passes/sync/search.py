@@ -11,8 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from tile_ir.machine import Core, Pipe
-from tile_ir.ops.sync import CUBE_FLAG_PAIRS, VECTOR_FLAG_PAIRS
+from tile_ir.machine import Pipe
 from tile_passes.sync.facts import Facts, State
 from tile_passes.sync.fences import Barrier, Fence, Flag, Piece, Place, Plan, Reason
 from tile_passes.sync.tree import (
@@ -268,8 +267,8 @@ class _Adding(Facts):
 
     def has_flags(self, source: Pipe, target: Pipe) -> bool:
         """Whether there are flags between two pipes, and ids left."""
-        pairs = flag_pairs(self.tree.core)
-        return (source.value, target.value) in pairs and (source, target) not in self.plan.closed
+        pair = (source, target)
+        return pair in self.tree.flag_pairs and pair not in self.plan.closed
 
     def across_rounds(
         self, source: int, place: _Spot, distance: int, site: Site, need: int
@@ -311,11 +310,6 @@ class _Adding(Facts):
 def divisors(number: int) -> list[int]:
     """All of them, the smallest first."""
     return [d for d in range(1, number + 1) if number % d == 0]
-
-
-def flag_pairs(core: Core) -> set[tuple[str, str]]:
-    """The ordered pairs of pipes between which the core has flags."""
-    return CUBE_FLAG_PAIRS if core is Core.CUBE else VECTOR_FLAG_PAIRS
 
 
 def _needed(found: list[_Candidate]) -> list[_Candidate]:

@@ -17,7 +17,7 @@ def order_sections(func: Func, target: Target, plan: Callable[[Tree, Target], Pl
     func = name_scalar_reads(func)
 
     def ordered(section: Section) -> Section:
-        tree = build_tree(func, section)
+        tree = build_tree(func, section, target)
         return write_plan(section, tree, plan(tree, target))
 
     body = tuple(ordered(s) if isinstance(s, Section) else s for s in func.launch.body)

@@ -14,7 +14,7 @@ from tile_ir import IRError, Target
 from tile_ir.machine import Pipe
 from tile_passes.sync.event_ids import InFlight, give_event_ids
 from tile_passes.sync.fences import Barrier, Fence, Flag, Piece, Plan, Reason
-from tile_passes.sync.search import Numbers, add_missing, divisors, flag_pairs
+from tile_passes.sync.search import Numbers, add_missing, divisors
 from tile_passes.sync.tree import Block, Tree
 
 # Rounds of relief before a pair of pipes gets no more flags, and before giving up.
@@ -93,8 +93,8 @@ def _answer(tree: Tree, plan: Plan, piece: Flag, numbers: Numbers) -> bool:
     """The source learns a round later that the target has waited: by a flag the other way, from
     right after what waits to right before what the piece is set after."""
     loop = piece.block.loop
-    pair = (piece.target.value, piece.source.value)
-    if loop is None or piece.block is not loop.body or pair not in flag_pairs(tree.core):
+    pair = (piece.target, piece.source)
+    if loop is None or piece.block is not loop.body or pair not in tree.flag_pairs:
         return False
     slots = next(s for s in divisors(loop.modulus) if s > 1)
     places = (piece.wait_before, piece.set_after)
@@ -144,7 +144,7 @@ def _fence_against(
     turn: int = 0,
 ) -> bool:
     """The source waits for all the target was given so far, at a place before it sets the flag."""
-    if (piece.target.value, piece.source.value) not in flag_pairs(tree.core):
+    if (piece.target, piece.source) not in tree.flag_pairs:
         return False
     reason = _because(
         piece,

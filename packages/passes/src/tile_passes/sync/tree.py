@@ -176,6 +176,7 @@ class Tree:
     sites: list[Site]
     runs: list[Run]
     pipes: tuple[Pipe, ...]
+    flag_pairs: frozenset[tuple[Pipe, Pipe]]
     masks: dict[Pipe, int]
     ranges: Ranges
     flat: bool
