@@ -12,7 +12,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## make .venv, install the five packages, build the simulator
-	@$(BIN)/python -c 'from tile_runtime.native import launcher; launcher()'
+	@$(BIN)/python -c 'from tile_runtime.launcher.native import launcher; launcher()'
 
 demo: setup ## set up, then run the examples on the simulator
 	@$(BIN)/tile-ascend doctor --build

@@ -22,11 +22,15 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tile_runtime.native import launcher_can_be_compiled, launcher_library, simulator_library
+from tile_runtime.launcher.native import (
+    launcher_can_be_compiled,
+    launcher_library,
+    simulator_library,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```(?P<info>\w[^\n]*)\n(?P<body>.*?)^```$", re.M | re.S)
-COMMAND = "import sys; from tile_runtime.cli import main; sys.exit(main())"
+COMMAND = "import sys; from tile_runtime.tools.command_line import main; sys.exit(main())"
 
 
 class BlockError(Exception):

@@ -13,7 +13,7 @@ from types import ModuleType
 
 from tile_ir import Func
 from tile_passes.sync.without_flags import without_flags
-from tile_runtime.pass_configs import PassConfigKey, pass_options
+from tile_runtime.options.pass_configs import PassConfigKey, pass_options
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("[0-9]*.py"))

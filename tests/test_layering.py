@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tile_runtime.code_generators import GENERATORS
+from tile_runtime.options.code_generators import GENERATORS
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -150,8 +150,9 @@ def test_dependencies_are_declared_where_they_are_used(package: str) -> None:
 
 def test_what_builds_a_wheel_needs_the_standard_library_only() -> None:
     """`setup.py` loads these two by themselves, before anything is installed."""
-    folder = PACKAGES / "runtime/src/tile_runtime"
-    source = f"import sys; sys.path.insert(0, {str(folder)!r}); import build_simulator, fingerprint"
+    rooms = PACKAGES / "runtime/src/tile_runtime"
+    folders = [str(rooms / "simulator"), str(rooms / "cache")]
+    source = f"import sys; sys.path[:0] = {folders}; import build_simulator, fingerprint"
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", source], capture_output=True, text=True
     )
@@ -160,7 +161,7 @@ def test_what_builds_a_wheel_needs_the_standard_library_only() -> None:
 
 def test_the_registry_alone_names_code_generators() -> None:
     """The runtime asks for one by its target: another is a package and a line."""
-    registry = "packages/runtime/src/tile_runtime/code_generators.py"
+    registry = "packages/runtime/src/tile_runtime/options/code_generators.py"
     named = [
         place(path)
         for path in modules()

@@ -24,7 +24,7 @@ from tile_frontend._tracing.dtype_names import DTypeName
 from tile_frontend._tracing.language import NAMES
 from tile_ir import DEFAULT_TARGET, OPS, Func, KernelError
 from tile_passes import run_pipeline
-from tile_runtime.cli.ops import language_name
+from tile_runtime.tools.command_line.ops import language_name
 
 # Names that are no operations, in the order a reader needs them.
 GROUPS: dict[str, tuple[str, ...]] = {

@@ -36,7 +36,7 @@ from tile_ir.nodes import Launch
 from tile_ir.printer import print_expr
 from tile_ir.walk import loads
 from tile_passes import PassOptions, run_pipeline
-from tile_runtime.cli.ops import language_name
+from tile_runtime.tools.command_line.ops import language_name
 
 GOLDENS = ROOT / "tests" / "codegen" / "ops"
 SEPARATOR = "# ---- expected\n"

@@ -13,7 +13,7 @@ from tile_frontend._tracing import calls
 from tile_frontend._tracing.reduce_arguments import ARGUMENT_OF_OPERAND
 from tile_ir import DEFAULT_TARGET, OPS, Composite, Memory, OpDef
 from tile_ir.opdef import REQUIRED, AttrDef, OperandDef, check_op
-from tile_runtime.cli.ops import language_name, placements
+from tile_runtime.tools.command_line.ops import language_name, placements
 
 # What every call of an operation can run into; a section lists what comes on top.
 GENERAL = slugs_of([calls.bind, calls.build_op, check_op], known_slugs())

@@ -12,7 +12,7 @@ from tile_frontend._tracing.compat import MODULES
 from tile_ir import Automatic, LoopKind, Phase
 from tile_ir.phases import PHASES
 from tile_passes import PIPELINE
-from tile_runtime.pass_configs import _AUTOMATIC_OF_KEY, _SWITCHES, PassConfigKey
+from tile_runtime.options.pass_configs import _AUTOMATIC_OF_KEY, _SWITCHES, PassConfigKey
 
 
 def slug_table() -> str:

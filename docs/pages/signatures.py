@@ -8,7 +8,7 @@ from typing import Any
 
 import tile_frontend as T
 from tile_ir import OpDef
-from tile_runtime.cli.ops import language_name
+from tile_runtime.tools.command_line.ops import language_name
 
 
 @dataclass(frozen=True)

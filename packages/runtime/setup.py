@@ -21,7 +21,8 @@ class BuildWithNative(build_py):
 
     def _prebuild(self, folder: Path) -> None:
         # The builder needs the standard library only, so it runs before anything is installed.
-        sys.path.insert(0, str(HERE / "src" / "tile_runtime"))
+        rooms = HERE / "src" / "tile_runtime"
+        sys.path[:0] = [str(rooms / "simulator"), str(rooms / "cache")]
         import build_simulator
         import fingerprint
 

@@ -15,9 +15,9 @@ from typing import Any
 
 from conformance.outcome import Kind, Outcome, outcome_of, passes_by_text
 from conformance.scripts import EXIT_CODE_COUNTS, Task
-from tile_runtime.cli.run import TIMED_OUT
+from tile_runtime.tools.command_line.run import TIMED_OUT
 
-_PROGRAM = "import sys; from tile_runtime.cli import main; sys.exit(main())"
+_PROGRAM = "import sys; from tile_runtime.tools.command_line import main; sys.exit(main())"
 # So many times its seconds a script in many orders may take: one order is not stopped within.
 _LONGEST = 5
 

@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from tile_ir import TileError
 from tile_ir.switches import SWITCHES, override
 from tile_runtime import JITKernel
-from tile_runtime.bind_arguments import Bound
-from tile_runtime.kernel import record_calls
-from tile_runtime.script_process import main as run_script
+from tile_runtime.jit_kernels.kernel import record_calls
+from tile_runtime.launcher.bind_arguments import Bound
+from tile_runtime.scripts.process import main as run_script
 
 LEVELS = ("device", "strict")
 

@@ -18,8 +18,8 @@ from tile_frontend._tracing.language import NAMES
 from tile_ir import OPS
 from tile_ir.switches import SWITCHES
 from tile_passes import PASSES
-from tile_runtime import cli
-from tile_runtime.cli.ops import language_name
+from tile_runtime.tools import command_line as cli
+from tile_runtime.tools.command_line.ops import language_name
 
 PAGES = [*(generate.DOCS / name for name in generate.PAGES), *generate.written_pages()]
 LONGEST = 160

@@ -16,8 +16,8 @@ import tile_passes
 from tile_codegen_ascendc import DEVICE_HEADER_DIR, emit, entry_source
 from tile_ir import DEFAULT_TARGET, Automatic, Buffer, Func
 from tile_ir.equality import structurally_equal
-from tile_runtime import build_simulator as builder
-from tile_runtime.native import launcher
+from tile_runtime.launcher.native import launcher
+from tile_runtime.simulator import build_simulator as builder
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import torch
 import tile_frontend as T
 from tile_ir.switches import override
 from tile_runtime import PassConfigKey, jit
-from tile_runtime.simulation_error import SimulationError
+from tile_runtime.simulator.simulation_error import SimulationError
 
 AUTOMATIC = {PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
 

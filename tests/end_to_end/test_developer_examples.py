@@ -23,8 +23,8 @@ from tile_ir.check_memory import check_memory
 from tile_ir.check_sync import check_sync
 from tile_ir.expr import constant_value
 from tile_passes import PassOptions, run_pipeline
-from tile_runtime.native import launcher
-from tile_runtime.pass_configs import PassConfigKey, pass_options
+from tile_runtime.launcher.native import launcher
+from tile_runtime.options.pass_configs import PassConfigKey, pass_options
 
 from .kernel_batch import KernelBatch
 

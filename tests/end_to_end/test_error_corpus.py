@@ -16,7 +16,7 @@ import torch
 from tile_codegen_ascendc import DEVICE_HEADER_DIR
 from tile_ir import KernelError, TileError
 from tile_ir.switches import override
-from tile_runtime import build_simulator as builder
+from tile_runtime.simulator import build_simulator as builder
 
 from .error_corpus.mutations import MUTATIONS, Mutation
 from .error_scripts import Compiled, load, load_without_compilers, text_of

@@ -8,7 +8,7 @@ import pytest
 
 import tile_frontend as T
 from tile_ir import KernelError
-from tile_runtime.cache import get_cache_dir
+from tile_runtime.cache.kernel_cache import get_cache_dir
 
 HERE = Path(__file__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from tile_runtime.native import launcher
+from tile_runtime.launcher.native import launcher
 
 from .kernel_batch import KernelBatch
 from .test_examples import small_kernels

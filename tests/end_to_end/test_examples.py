@@ -15,7 +15,7 @@ import pytest
 
 from tile_ir import DEFAULT_TARGET, Automatic, Func, Phase
 from tile_passes import PIPELINE, run_passes
-from tile_runtime.native import launcher
+from tile_runtime.launcher.native import launcher
 
 from .kernel_batch import KernelBatch, interpreted
 

@@ -10,7 +10,7 @@ import pytest
 
 import tile_frontend as T
 from tile_ir import Func
-from tile_runtime.native import launcher
+from tile_runtime.launcher.native import launcher
 
 from .kernel_batch import KernelBatch, interpreted
 

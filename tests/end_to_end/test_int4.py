@@ -15,7 +15,7 @@ from tile_ir.equality import structurally_equal
 from tile_ir.switches import override
 from tile_passes import run_pipeline
 from tile_runtime import PassConfigKey, jit
-from tile_runtime.native import launcher
+from tile_runtime.launcher.native import launcher
 
 from .kernel_batch import KernelBatch, interpreted
 

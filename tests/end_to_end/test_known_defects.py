@@ -13,7 +13,7 @@ import tile_frontend as T
 from tile_ir import KernelError, KernelWarning
 from tile_ir.switches import override
 from tile_runtime import PassConfigKey, compile, jit
-from tile_runtime.simulation_error import SimulationError
+from tile_runtime.simulator.simulation_error import SimulationError
 
 pytestmark = pytest.mark.usefixtures("strict")
 

@@ -12,7 +12,7 @@ import tile_frontend as T
 import tile_ir
 from tile_ir import OPS, Func, KernelError
 from tile_ir.interpreter.run import InterpretError
-from tile_runtime.native import launcher
+from tile_runtime.launcher.native import launcher
 
 from .kernel_batch import KernelBatch, interpreted, lower
 

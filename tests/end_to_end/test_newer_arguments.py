@@ -14,7 +14,7 @@ import tile_frontend as T
 from tile_ir import KernelError
 from tile_ir.diagnostics import KernelWarning
 from tile_runtime import PassConfigKey, compile
-from tile_runtime.kernel_artifact import lower
+from tile_runtime.jit_kernels.kernel_artifact import lower
 
 pytestmark = pytest.mark.usefixtures("strict")
 

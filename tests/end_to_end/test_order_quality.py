@@ -6,9 +6,9 @@ from pathlib import Path
 
 from example_kernels import EXAMPLES, SCRIPTS
 
-from tile_runtime.bench_order import order_scale
-from tile_runtime.bench_row import Examples
-from tile_runtime.order_quality import SIZES, example_times
+from tile_runtime.tools.bench.order import order_scale
+from tile_runtime.tools.bench.order_quality import SIZES, example_times
+from tile_runtime.tools.bench.row import Examples
 
 
 def test_stages_overlap_without_flags_in_the_source() -> None:

@@ -17,8 +17,8 @@ from tile_ir.nodes import Automatic, Body, Buffer
 from tile_ir.timing import timing_of
 from tile_ir.touched_bytes import Touch, touches
 from tile_ir.walk import bodies, launch_ranges, walk_with_ranges, with_bodies
-from tile_runtime.native import launcher
-from tile_runtime.timeline import MEMORIES, timeline_from
+from tile_runtime.launcher.native import launcher
+from tile_runtime.simulator.timeline import MEMORIES, timeline_from
 
 from .kernel_batch import KernelBatch
 from .op_kernels import broadcast_cases, cast_cases, reduction_cases

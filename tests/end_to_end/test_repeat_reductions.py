@@ -11,7 +11,7 @@ import pytest
 
 import tile_frontend as T
 from tile_ir import DTYPES, OPS, Func, KernelError
-from tile_runtime.native import launcher
+from tile_runtime.launcher.native import launcher
 
 from .kernel_batch import KernelBatch, interpreted
 from .op_kernels import Case, op_case

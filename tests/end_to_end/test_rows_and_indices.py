@@ -11,7 +11,7 @@ import numpy as np
 
 from tile_ir import DEFAULT_TARGET, DTYPES, OPS, DType, Op, check_op
 from tile_ir.walk import walk_ops
-from tile_runtime.native import launcher
+from tile_runtime.launcher.native import launcher
 
 from .kernel_batch import KernelBatch, interpreted
 from .op_kernels import Case, Form, op_case

@@ -11,7 +11,7 @@ import torch
 import tile_frontend as T
 from tile_ir import KernelError
 from tile_runtime import compile
-from tile_runtime.kernel_artifact import lower
+from tile_runtime.jit_kernels.kernel_artifact import lower
 
 from .automatic import AUTOMATIC, ORDERED
 

@@ -17,7 +17,7 @@ from tile_ir.machine import Core
 from tile_ir.nodes import For, LoopKind, Section, Stmt, Store
 from tile_ir.printer import print_expr
 from tile_ir.walk import walk
-from tile_runtime.native import launcher
+from tile_runtime.launcher.native import launcher
 
 from .kernel_batch import KernelBatch, interpreted
 from .ulps import largest_distance

@@ -13,8 +13,8 @@ import tile_frontend as T
 from tile_ir import Func, IRError
 from tile_ir.switches import override
 from tile_runtime import PassConfigKey, compile
-from tile_runtime.cli import main
-from tile_runtime.simulation_error import SimulationError
+from tile_runtime.simulator.simulation_error import SimulationError
+from tile_runtime.tools.command_line import main
 
 PLANNED = {PassConfigKey.TL_ASCEND_MEMORY_PLANNING: True}
 N = 16384
@@ -118,7 +118,7 @@ def test_a_kernel_is_proven_once(monkeypatch: pytest.MonkeyPatch) -> None:
         proofs.append(given)
         return ()
 
-    monkeypatch.setattr("tile_runtime.prove.check_choices", counted)
+    monkeypatch.setattr("tile_runtime.jit_kernels.prove.check_choices", counted)
     with override(prove=False):
         kernel = compile(four_tiles(), out_idx=[1], pass_configs=PLANNED)
         kernel(torch.zeros(8))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from example_kernels import AUTOMATIC_SYNC
 
-from tile_runtime.native import launcher
+from tile_runtime.launcher.native import launcher
 
 from .kernel_batch import KernelBatch, interpreted
 from .sync_cases import CASES

@@ -18,8 +18,8 @@ from tile_ir.check_sync import check_sync
 from tile_ir.check_sync.loops import SYNC
 from tile_ir.timing import timing_of
 from tile_ir.walk import rewrite, walk_ops
-from tile_runtime.native import launcher
-from tile_runtime.timeline import timeline_from
+from tile_runtime.launcher.native import launcher
+from tile_runtime.simulator.timeline import timeline_from
 
 from .happens_before import first_problem
 from .kernel_batch import KernelBatch

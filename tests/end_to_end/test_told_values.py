@@ -13,7 +13,7 @@ import tile_ir
 from tile_ir import KernelError
 from tile_ir.interpreter import InterpretError
 from tile_runtime import PassConfigKey, compile
-from tile_runtime.simulation_error import SimulationError
+from tile_runtime.simulator.simulation_error import SimulationError
 
 pytestmark = pytest.mark.usefixtures("strict")
 

@@ -13,7 +13,7 @@ import tile_frontend as T
 from tile_ir import KernelWarning
 from tile_ir.switches import override
 from tile_runtime import compile
-from tile_runtime.simulation_error import SimulationError
+from tile_runtime.simulator.simulation_error import SimulationError
 
 LEVELS = ("device", "strict")
 

@@ -19,7 +19,7 @@ from fuzz.machine import run
 from fuzz.minimality import single_removals
 from fuzz.verdict import opinions, plan, statement
 from tile_ir import Func
-from tile_runtime.native import launcher
+from tile_runtime.launcher.native import launcher
 
 SEEDS = range(5000, 5016)
 

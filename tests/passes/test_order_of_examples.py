@@ -24,8 +24,8 @@ from tile_passes.sync.build_tree import build_tree
 from tile_passes.sync.conflicts import conflicts
 from tile_passes.sync.scalar_reads import name_scalar_reads
 from tile_passes.sync.search import holds
-from tile_runtime.bench_order import peaks_to_bounds
-from tile_runtime.order_quality import BACK_TO_BACK, left_to_compiler, ordered_by
+from tile_runtime.tools.bench.order import peaks_to_bounds
+from tile_runtime.tools.bench.order_quality import BACK_TO_BACK, left_to_compiler, ordered_by
 
 # Sizes differ only in how often loops go round.
 KERNELS = {

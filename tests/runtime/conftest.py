@@ -9,7 +9,7 @@ import pytest
 import tile_codegen_ascendc
 from hand_written import SAXPY, SAXPY_CPP, SAXPY_PYTHON, HandWritten, func_of
 from tile_ir import Func
-from tile_runtime import build
+from tile_runtime.jit_kernels import build
 
 
 @pytest.fixture

@@ -31,17 +31,17 @@ from tile_ir import TARGETS, CallError
 from tile_ir.switches import SWITCHES
 from tile_ir.timing import timing_of
 from tile_runtime import Fault
-from tile_runtime.build_simulator import include_directory
-from tile_runtime.compile_host import find_compiler
-from tile_runtime.source_kernel.arguments import bind
-from tile_runtime.source_kernel.compile_source import DEFINED_BEHAVIOUR, PREDEFINED
-from tile_runtime.source_kernel.crash import fault_of
-from tile_runtime.source_kernel.declaration import KernelDeclaration, find_kernel
-from tile_runtime.source_kernel.host_code import without_host_code
-from tile_runtime.source_kernel.host_stub import stub_function
-from tile_runtime.source_kernel.isolated_run import run_isolated
-from tile_runtime.source_kernel.run_files import BAD_ARGUMENT, RunFiles, RunOptions
-from tile_runtime.source_kernel.second_source import second_sources
+from tile_runtime.devices.compile_host import find_compiler
+from tile_runtime.simulator.build_simulator import include_directory
+from tile_runtime.source_kernels.arguments import bind
+from tile_runtime.source_kernels.compile_source import DEFINED_BEHAVIOUR, PREDEFINED
+from tile_runtime.source_kernels.crash import fault_of
+from tile_runtime.source_kernels.declaration import KernelDeclaration, find_kernel
+from tile_runtime.source_kernels.host_code import without_host_code
+from tile_runtime.source_kernels.host_stub import stub_function
+from tile_runtime.source_kernels.isolated_run import run_isolated
+from tile_runtime.source_kernels.run_files import BAD_ARGUMENT, RunFiles, RunOptions
+from tile_runtime.source_kernels.second_source import second_sources
 
 ROOT = Path(__file__).resolve().parents[2]
 BATCH = 20

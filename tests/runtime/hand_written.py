@@ -8,7 +8,7 @@ from typing import Any
 
 from tile_ir import Func, Phase, Target, parse
 from tile_passes import PassOptions, PassResult
-from tile_runtime.signature import ScalarParam, TensorParam, signature_of
+from tile_runtime.launcher.signature import ScalarParam, TensorParam, signature_of
 
 SAXPY = """file 0 "saxpy.py"
 func "saxpy" phase built @0:3:1 {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 
-from tile_runtime.source_kernel.cxx_text import Token, tokens_of
+from tile_runtime.source_kernels.cxx_text import Token, tokens_of
 
 _NUMBERS = (
     "0", "1", "-1", "7", "16", "31", "255", "256", "4095", "65535", "65536", "-32768",

@@ -12,11 +12,11 @@ import tile_frontend as T
 from tile_ir import DEFAULT_TARGET, TARGETS, Func, KernelError, Memory
 from tile_ir.switches import override
 from tile_runtime import JITKernel, jit
-from tile_runtime.autotuner import AutoTuner, autotune, set_autotune_inputs
-from tile_runtime.kernel import watch_kernels
-from tile_runtime.profiler import Profiler, do_bench, modelled_microseconds
-from tile_runtime.tensor_supply import TensorSupplyType, supply_tensors
-from tile_runtime.tile_hints import Ascend, MatmulTemplate
+from tile_runtime.jit_kernels.kernel import watch_kernels
+from tile_runtime.jit_kernels.profiler import Profiler, do_bench, modelled_microseconds
+from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType, supply_tensors
+from tile_runtime.tuning.autotuner import AutoTuner, autotune, set_autotune_inputs
+from tile_runtime.tuning.tile_hints import Ascend, MatmulTemplate
 
 N = 1024
 

@@ -10,8 +10,8 @@ import pytest
 from tile_ir import BuildError, Func
 from tile_ir.switches import override
 from tile_runtime import compile
-from tile_runtime.compile_device import device_command, find_device_compiler
-from tile_runtime.compile_host import find_compiler, host_command, run_compiler
+from tile_runtime.devices.compile_device import device_command, find_device_compiler
+from tile_runtime.devices.compile_host import find_compiler, host_command, run_compiler
 
 
 def script(path: Path, body: str) -> str:

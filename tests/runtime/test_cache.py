@@ -20,8 +20,8 @@ from hand_written import FAULT_LINE, SAXPY, SAXPY_CPP, SAXPY_PYTHON, HandWritten
 from tile_ir import BuildError, Func
 from tile_ir.switches import override, switch
 from tile_runtime import JITKernel, cache, compile
-from tile_runtime.cache import KernelCache
-from tile_runtime.fingerprint import compiler_identity, cpu_features, sources_digest
+from tile_runtime.cache.fingerprint import compiler_identity, cpu_features, sources_digest
+from tile_runtime.cache.kernel_cache import STALE_SECONDS, CacheSize, KernelCache
 
 A, B = torch.arange(8.0), torch.ones(8)
 
@@ -187,7 +187,8 @@ CHILD = """
 import sys
 sys.path[:0] = {path!r}
 from hand_written import *
-from tile_runtime import build, compile
+from tile_runtime import compile
+from tile_runtime.jit_kernels import build
 import tile_codegen_ascendc, torch
 from tile_ir.switches import override
 stand_in = HandWritten(SAXPY_CPP)
@@ -259,7 +260,7 @@ def test_stale_builds_are_removed(tmp_path: Path) -> None:
     stale.mkdir(parents=True)
     fresh = tmp_path / "building" / "new"
     fresh.mkdir()
-    long_ago = time.time() - cache.STALE_SECONDS - 1
+    long_ago = time.time() - STALE_SECONDS - 1
     os.utime(stale, (long_ago, long_ago))
     KernelCache(tmp_path).scratch()
     assert fresh.exists() and not stale.exists()
@@ -267,7 +268,7 @@ def test_stale_builds_are_removed(tmp_path: Path) -> None:
 
 def test_sizes(saxpy: Func) -> None:
     store = KernelCache(cache.get_cache_dir())
-    assert store.size() == cache.CacheSize(0, 0)
+    assert store.size() == CacheSize(0, 0)
     compile(saxpy)
     size = store.size()
     assert size.kernels == 1 and size.bytes > 10_000

@@ -9,7 +9,7 @@ import torch
 
 from test_call_protocol import binder, func
 from tile_ir import CallError, KernelError
-from tile_runtime.signature import resolve_indices
+from tile_runtime.launcher.signature import resolve_indices
 
 A = "tensor $A : float32[%M, %N]"
 B = "tensor $B : float16[%N, 4]"

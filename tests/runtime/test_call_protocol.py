@@ -9,8 +9,8 @@ import torch
 from hand_written import func_of
 from tile_ir import CallError, Func
 from tile_ir.switches import override
-from tile_runtime.bind_arguments import ArgumentBinder
-from tile_runtime.signature import Signature, evaluate, resolve_indices, signature_of
+from tile_runtime.launcher.bind_arguments import ArgumentBinder
+from tile_runtime.launcher.signature import Signature, evaluate, resolve_indices, signature_of
 
 TEXT = """file 0 "k.py"
 func "k" phase built @0:1:1 {{

@@ -10,8 +10,8 @@ import torch
 import tile_frontend as T
 from tile_ir import KernelError
 from tile_ir.switches import override
-from tile_runtime.chip_family import determine_platform, family_of
-from tile_runtime.kernel_artifact import lower
+from tile_runtime.jit_kernels.kernel_artifact import lower
+from tile_runtime.options.chip_family import determine_platform, family_of
 
 
 @T.prim_func

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 
 from tile_ir import KernelError
-from tile_runtime.chrome_trace import BLOCK_CAP, chrome_trace, write_chrome_trace
-from tile_runtime.flag_pairs import flag_pairs
-from tile_runtime.timed_run import TimedRun
-from tile_runtime.timeline import KINDS
-from tile_runtime.tracks import lanes
+from tile_runtime.simulator.timeline import KINDS
+from tile_runtime.tools.report.chrome_trace import BLOCK_CAP, chrome_trace, write_chrome_trace
+from tile_runtime.tools.report.flag_pairs import flag_pairs
+from tile_runtime.tools.report.timed_run import TimedRun
+from tile_runtime.tools.report.tracks import lanes
 from timed_runs import chance_runs, event, example_run, made_run, many_events, small_run
 
 FIELDS = {

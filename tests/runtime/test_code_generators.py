@@ -21,9 +21,9 @@ from hand_written import SAXPY, SAXPY_CPP, HandWritten
 from tile_ir import Func, KernelError
 from tile_ir.diagnostics import KernelWarning
 from tile_runtime import compile, jit
-from tile_runtime.cli import main
-from tile_runtime.code_generators import GENERATORS, code_generator
-from tile_runtime.kernel_artifact import lower
+from tile_runtime.jit_kernels.kernel_artifact import lower
+from tile_runtime.options.code_generators import GENERATORS, code_generator
+from tile_runtime.tools.command_line import main
 
 UNSUPPORTED = "target {!r} is not supported, expected 'auto' or 'ascendc'"
 
@@ -182,8 +182,8 @@ CODE_GENERATOR: CodeGenerator = Lines()
 ADDED = """
 import json, sys
 from tile_ir import KernelError, parse
-from tile_runtime.kernel_artifact import lower
-from tile_runtime.cli import main
+from tile_runtime.jit_kernels.kernel_artifact import lower
+from tile_runtime.tools.command_line import main
 func = parse(open(sys.argv[1]).read())
 try:
     lower(func, target="columns")
@@ -198,8 +198,8 @@ def test_a_code_generator_is_a_package_and_a_line(tmp_path: Path) -> None:
     """In a copy of the runtime, of which nothing but the registry is edited."""
     root = Path(tile_runtime.__file__).parent
     copy = tmp_path / "tile_runtime"
-    shutil.copytree(root, copy, ignore=shutil.ignore_patterns("simulator", "launcher", "*.so"))
-    registry = copy / "code_generators.py"
+    shutil.copytree(root, copy, ignore=shutil.ignore_patterns("*.cpp", "*.h", "*.so"))
+    registry = copy / "options" / "code_generators.py"
     line = '    "ascendc": "tile_codegen_ascendc",\n'
     assert registry.read_text().count(line) == 1
     registry.write_text(

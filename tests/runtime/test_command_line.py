@@ -13,9 +13,9 @@ from tile_ir import OPS, parse, print_func
 from tile_ir.switches import SWITCHES, override, switch
 from tile_passes import PIPELINE
 from tile_runtime import __version__
-from tile_runtime.bench import ROWS
-from tile_runtime.cli import main
-from tile_runtime.cli.ops import language_name, placements
+from tile_runtime.tools.bench.measurements import ROWS
+from tile_runtime.tools.command_line import main
+from tile_runtime.tools.command_line.ops import language_name, placements
 
 SCRIPT = """
 import tile_frontend as T
@@ -305,7 +305,7 @@ def test_doctor_starts_the_runner(
     broken.write_text("#!/bin/sh\nexit 127\n")
     broken.chmod(0o755)
     for program, problem in ((broken, "exit code 127"), (tmp_path, "Permission denied")):
-        monkeypatch.setattr("tile_runtime.native.runner_program", lambda may_build=True, p=program: p)
+        monkeypatch.setattr("tile_runtime.launcher.native.runner_program", lambda may_build=True, p=program: p)
         assert main(["doctor"]) == 1
         text = capsys.readouterr().out
         assert "BROKEN  runner" in text and f"{program} does not start: " in text

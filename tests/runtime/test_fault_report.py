@@ -13,7 +13,7 @@ import pytest
 from tile_ir import CallError
 from tile_ir.switches import override
 from tile_runtime import Fault, SimulationError, SimulationResult, simulate
-from tile_runtime.source_kernel.fault_report import KernelSource, fault_error
+from tile_runtime.source_kernels.fault_report import KernelSource, fault_error
 
 
 @pytest.fixture(scope="module")

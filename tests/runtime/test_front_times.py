@@ -8,8 +8,8 @@ from pathlib import Path
 import tile_frontend as T
 from tile_ir import DEFAULT_TARGET, Automatic
 from tile_passes import PassOptions
-from tile_runtime.code_generators import code_generator
-from tile_runtime.front_times import append_front_times
+from tile_runtime.jit_kernels.front_times import append_front_times
+from tile_runtime.options.code_generators import code_generator
 
 
 @T.prim_func

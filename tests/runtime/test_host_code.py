@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tile_ir import BuildError, CallError
-from tile_runtime.cli import main
-from tile_runtime.source_kernel.host_code import without_host_code
-from tile_runtime.source_kernel.simulate import simulate
+from tile_runtime.source_kernels.host_code import without_host_code
+from tile_runtime.source_kernels.simulate import simulate
+from tile_runtime.tools.command_line import main
 
 DEVICE = """#include "kernel_operator.h"
 namespace {

@@ -16,7 +16,7 @@ import pytest
 
 from tile_ir.switches import override, switch
 from tile_runtime import SimulationError, SimulationResult, simulate
-from tile_runtime.cache import KernelCache
+from tile_runtime.cache.kernel_cache import KernelCache
 
 
 @pytest.fixture(scope="module")

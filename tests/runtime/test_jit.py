@@ -15,8 +15,8 @@ from hand_written import SAXPY_CPP, HandWritten
 from tile_ir import Automatic, Func, IRError, KernelError
 from tile_ir.switches import override
 from tile_runtime import JITKernel, PassConfigKey, compile, jit
-from tile_runtime.kernel import watch_kernels
-from tile_runtime.pass_configs import pass_options
+from tile_runtime.jit_kernels.kernel import watch_kernels
+from tile_runtime.options.pass_configs import pass_options
 
 A, B = torch.arange(8.0), torch.ones(8)
 

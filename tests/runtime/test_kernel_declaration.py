@@ -9,10 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tile_ir import KernelError
-from tile_runtime.source_kernel.cxx_text import Lines, tokens_of, without_comments
-from tile_runtime.source_kernel.declaration import find_kernel, kernels_of
-from tile_runtime.source_kernel.host_code import without_host_code
-from tile_runtime.source_kernel.kernel_type import kernel_type
+from tile_runtime.source_kernels.cxx_text import Lines, tokens_of, without_comments
+from tile_runtime.source_kernels.declaration import find_kernel, kernels_of
+from tile_runtime.source_kernels.host_code import without_host_code
+from tile_runtime.source_kernels.kernel_type import kernel_type
 
 
 def only(text: str, kernel: str | None = None, template: str | None = None):

@@ -12,10 +12,10 @@ import tile_frontend as T
 from tile_ir import KernelError
 from tile_ir.switches import override
 from tile_runtime import PassConfigKey, compile, jit
-from tile_runtime.device import current_device
-from tile_runtime.kernel_artifact import lower
-from tile_runtime.npu_device import NpuDevice
-from tile_runtime.pass_context import PassContext
+from tile_runtime.devices.device import current_device
+from tile_runtime.devices.npu_device import NpuDevice
+from tile_runtime.jit_kernels.kernel_artifact import lower
+from tile_runtime.options.pass_context import PassContext
 
 SYNC = {"tl.ascend_auto_sync": True}
 
@@ -156,7 +156,7 @@ def test_commands_read_scripts_of_tilelang(tmp_path: Path) -> None:
     """A factory without arguments, in a script that lowers while it is read."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
-    program = "import sys; from tile_runtime.cli import main; sys.exit(main())"
+    program = "import sys; from tile_runtime.tools.command_line import main; sys.exit(main())"
     done = subprocess.run(
         [sys.executable, "-c", program, "emit", f"{script}:add_one"], capture_output=True, text=True
     )

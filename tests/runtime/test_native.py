@@ -16,10 +16,12 @@ import torch
 from hand_written import SAXPY_CPP, HandWritten
 from tile_ir import BuildError, Func
 from tile_ir.switches import override
-from tile_runtime import SimulationError, build_simulator, compile, native
-from tile_runtime.cli.doctor import check_launcher
-from tile_runtime.ctypes_launcher import CtypesLauncher
-from tile_runtime.fingerprint import cpu_digest
+from tile_runtime import SimulationError, compile
+from tile_runtime.cache.fingerprint import cpu_digest
+from tile_runtime.launcher import native
+from tile_runtime.launcher.ctypes_launcher import CtypesLauncher
+from tile_runtime.simulator import build_simulator
+from tile_runtime.tools.command_line.doctor import check_launcher
 
 A, B = torch.arange(8.0), torch.ones(8)
 
@@ -28,7 +30,7 @@ A, B = torch.arange(8.0), torch.ones(8)
 def without_headers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A Python without Python.h."""
     stand_in = CtypesLauncher(native.simulator_library())
-    monkeypatch.setattr("tile_runtime.simulator_device.launcher", lambda: stand_in)
+    monkeypatch.setattr("tile_runtime.devices.simulator_device.launcher", lambda: stand_in)
     monkeypatch.setattr("sysconfig.get_path", lambda name: str(tmp_path))
 
 
@@ -57,7 +59,7 @@ def test_both_launchers_give_the_same(
             texts.append(capsys.readouterr().out)
             hand_written(fails)
             faults.append(outcome(saxpy))
-        monkeypatch.setattr("tile_runtime.simulator_device.launcher", native.launcher)
+        monkeypatch.setattr("tile_runtime.devices.simulator_device.launcher", native.launcher)
     assert torch.equal(results[0], results[1]) and torch.equal(results[0], 2.5 * A + B)
     assert texts[0] == texts[1] != "" and faults[0] == faults[1]
     module = native.launcher()
@@ -112,7 +114,7 @@ def in_a_fresh_clone(folder: Path, code: str, **more: str) -> subprocess.Complet
 
 def test_the_doctor_builds_nothing_unasked(tmp_path: Path) -> None:
     code = (
-        "import sys; from tile_runtime.cli import main; code = main(['doctor']); "
+        "import sys; from tile_runtime.tools.command_line import main; code = main(['doctor']); "
         # What takes seconds to import.
         "assert not {'torch', 'networkx'} & set(sys.modules), 'imported'; sys.exit(code)"
     )

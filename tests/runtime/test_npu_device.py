@@ -10,10 +10,10 @@ import torch
 
 from hand_written import entry_for, func_of
 from tile_ir import DEFAULT_TARGET, BuildError
-from tile_runtime.bind_arguments import ArgumentBinder
-from tile_runtime.device import KernelFiles
-from tile_runtime.npu_device import NpuDevice
-from tile_runtime.signature import signature_of
+from tile_runtime.devices.device import KernelFiles
+from tile_runtime.devices.npu_device import NpuDevice
+from tile_runtime.launcher.bind_arguments import ArgumentBinder
+from tile_runtime.launcher.signature import signature_of
 
 TEXT = """file 0 "k.py"
 func "k" phase built @0:1:1 {

@@ -10,9 +10,9 @@ import pytest
 
 from page_parser import columns, parse
 from tile_ir.switches import override, switch
-from tile_runtime.cli import main
-from tile_runtime.saved_timeline import load_run, save_run
-from tile_runtime.timed_run import TimedRun, watch_timed_runs
+from tile_runtime.tools.command_line import main
+from tile_runtime.tools.report.saved_timeline import load_run, save_run
+from tile_runtime.tools.report.timed_run import TimedRun, watch_timed_runs
 from timed_runs import many_events
 
 SCRIPT = """\
@@ -145,7 +145,7 @@ def test_scripts_that_run_nothing(capsys: pytest.CaptureFixture[str], tmp_path: 
 
 
 def test_runs_are_seen_only_while_watched_and_timed(script: Path) -> None:
-    from tile_runtime.script_module import load_script
+    from tile_runtime.scripts.module import load_script
 
     seen: list[TimedRun] = []
     sys.path.insert(0, str(script.parent))

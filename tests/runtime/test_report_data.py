@@ -18,18 +18,18 @@ from page_parser import columns, parse
 from tile_ir import KernelError, KernelWarning
 from tile_ir.switches import override
 from tile_runtime import compile
-from tile_runtime.flag_pairs import flag_pairs
-from tile_runtime.report.critical_path import critical_steps
-from tile_runtime.report.event_columns import MARKS
-from tile_runtime.report.figures import cores_at_work
-from tile_runtime.report.memory_lives import Life, memory_lives
-from tile_runtime.report.number_text import binary, microseconds, percent, rate, short
-from tile_runtime.report.page import STALL_LIMIT, report_page
-from tile_runtime.report.pipe_shares import pipe_shares
-from tile_runtime.report.source_view import LONGEST_SOURCE, cycles_by_line, source_panes
-from tile_runtime.timed_run import TimedRun, timed_run
-from tile_runtime.timeline import PIPES, WORK
-from tile_runtime.waited_for import shares_of_waits
+from tile_runtime.simulator.timeline import PIPES, WORK
+from tile_runtime.simulator.waited_for import shares_of_waits
+from tile_runtime.tools.report.critical_path import critical_steps
+from tile_runtime.tools.report.event_columns import MARKS
+from tile_runtime.tools.report.figures import cores_at_work
+from tile_runtime.tools.report.flag_pairs import flag_pairs
+from tile_runtime.tools.report.memory_lives import Life, memory_lives
+from tile_runtime.tools.report.number_text import binary, microseconds, percent, rate, short
+from tile_runtime.tools.report.page import STALL_LIMIT, report_page
+from tile_runtime.tools.report.pipe_shares import pipe_shares
+from tile_runtime.tools.report.source_view import LONGEST_SOURCE, cycles_by_line, source_panes
+from tile_runtime.tools.report.timed_run import TimedRun, timed_run
 from timed_runs import (
     FILE,
     access,

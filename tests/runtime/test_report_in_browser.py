@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from page_parser import Element, parse
-from tile_runtime.report.page import report_page
-from tile_runtime.timed_run import TimedRun
+from tile_runtime.tools.report.page import report_page
+from tile_runtime.tools.report.timed_run import TimedRun
 from timed_runs import event, example_run, made_run, many_events, small_run
 
 CHROMIUM = next(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tile_runtime.cli import main
-from tile_runtime.cli.run import TIMED_OUT
+from tile_runtime.tools.command_line import main
+from tile_runtime.tools.command_line.run import TIMED_OUT
 
 ADD = """\
 import sys
@@ -50,7 +50,7 @@ if __name__ == "__main__":
 
 
 def command(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    program = "import sys; from tile_runtime.cli import main; sys.exit(main())"
+    program = "import sys; from tile_runtime.tools.command_line import main; sys.exit(main())"
     return subprocess.run(
         [sys.executable, "-c", program, "run", *arguments], capture_output=True, text=True, cwd=cwd
     )

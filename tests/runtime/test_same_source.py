@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from example_kernels import EXAMPLES
 
-from tile_runtime.cli import main
-from tile_runtime.kernel import watch_kernels
-from tile_runtime.script_module import load_script
+from tile_runtime.jit_kernels.kernel import watch_kernels
+from tile_runtime.scripts.module import load_script
+from tile_runtime.tools.command_line import main
 
 TESTS = Path(__file__).parents[1]
 DEVELOPER = EXAMPLES / "developer"
@@ -87,7 +87,7 @@ TEST_KERNELS = [(FACTORIES[n % 4], dict(family=n, threads=1 + n % 2)) for n in r
 @pytest.fixture
 def nothing_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """The C++ compiler is not asked: sources are what is compared."""
-    from tile_runtime.simulator_device import SimulatorDevice
+    from tile_runtime.devices.simulator_device import SimulatorDevice
 
     monkeypatch.setattr(SimulatorDevice, "compile", lambda self, *rest: None)
     monkeypatch.setattr(SimulatorDevice, "load", lambda self, *rest: lambda call, stream: None)
@@ -121,7 +121,7 @@ def assert_same(
     # What sim, report and bench make before they run it.
     from argparse import Namespace
 
-    from tile_runtime.cli.kernel_run import made_kernel
+    from tile_runtime.tools.command_line.kernel_run import made_kernel
 
     words = [f"{n}={v}" for n, v in arguments.items()]
     assert made_kernel(kernel, Namespace(arg=words)).source_hash == ran

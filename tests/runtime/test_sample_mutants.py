@@ -12,11 +12,11 @@ from end_to_end.sync_mutants import with_mutants
 from fuzz_sources import BASES, Mutant, base_text, bound, compile_together
 from tile_ir import DEFAULT_TARGET
 from tile_ir.timing import timing_of
-from tile_runtime.source_kernel.crash import fault_of
-from tile_runtime.source_kernel.declaration import find_kernel
-from tile_runtime.source_kernel.isolated_run import run_isolated
-from tile_runtime.source_kernel.run_files import RunFiles, RunOptions
-from tile_runtime.timeline import timeline_from
+from tile_runtime.simulator.timeline import timeline_from
+from tile_runtime.source_kernels.crash import fault_of
+from tile_runtime.source_kernels.declaration import find_kernel
+from tile_runtime.source_kernels.isolated_run import run_isolated
+from tile_runtime.source_kernels.run_files import RunFiles, RunOptions
 
 OFF, STRICT = 0, 2
 # Each run is a process of its own, which reads from its environment what to change.

@@ -10,9 +10,9 @@ import pytest
 from fuzz_sources import BASES, Mutant, base_text, bound, compile_together, kernel_of
 from tile_ir import DEFAULT_TARGET
 from tile_runtime import Fault
-from tile_runtime.source_kernel.crash import fault_of
-from tile_runtime.source_kernel.isolated_run import run_isolated
-from tile_runtime.source_kernel.run_files import RunFiles, RunOptions
+from tile_runtime.source_kernels.crash import fault_of
+from tile_runtime.source_kernels.isolated_run import run_isolated
+from tile_runtime.source_kernels.run_files import RunFiles, RunOptions
 
 SEEDS = 50
 DEVICE, STRICT = 1, 2

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tile_ir import KernelError
-from tile_runtime.saved_timeline import load_run, save_run
-from tile_runtime.timed_run import TimedRun
+from tile_runtime.tools.report.saved_timeline import load_run, save_run
+from tile_runtime.tools.report.timed_run import TimedRun
 from timed_runs import chance_runs, example_run, made_run, small_run
 
 

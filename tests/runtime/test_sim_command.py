@@ -13,8 +13,8 @@ import torch
 
 from tile_ir import CallError
 from tile_ir.switches import override
-from tile_runtime.cli import main
-from tile_runtime.cli.array_argument import input_array, output_array, summary
+from tile_runtime.tools.command_line import main
+from tile_runtime.tools.command_line.array_argument import input_array, output_array, summary
 
 SOURCE = """#include "kernel_operator.h"
 struct Tiling { uint32_t n; };

@@ -16,7 +16,7 @@ from hand_written import FAULT_LINE, SAXPY, SAXPY_CPP, SAXPY_PYTHON, HandWritten
 from tile_ir import Func
 from tile_ir.switches import override
 from tile_runtime import Fault, SimulationError, compile
-from tile_runtime.simulation_error import python_place, simulation_error
+from tile_runtime.simulator.simulation_error import python_place, simulation_error
 
 OUT_OF_BOUNDS = SAXPY_CPP.replace("// FAULT", "c.SetValue(N + 100, 1.0f); // saxpy.py:10")
 

@@ -13,8 +13,17 @@ from example_kernels import load
 from hypothesis import strategies as st
 
 from tile_ir.switches import override
-from tile_runtime.timed_run import TimedRun, watch_timed_runs
-from tile_runtime.timeline import ACCESS, CORES, EVENT, KINDS, MEMORIES, PIPES, REASONS, Timeline
+from tile_runtime.simulator.timeline import (
+    ACCESS,
+    CORES,
+    EVENT,
+    KINDS,
+    MEMORIES,
+    PIPES,
+    REASONS,
+    Timeline,
+)
+from tile_runtime.tools.report.timed_run import TimedRun, watch_timed_runs
 
 SOURCE = """\
 void kernel() {

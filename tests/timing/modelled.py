@@ -15,7 +15,7 @@ from cases import rows_of_case
 from measures import Measure, Span, Unit
 
 from tile_ir.chips import TARGETS
-from tile_runtime.timeline import Timeline
+from tile_runtime.simulator.timeline import Timeline
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from kernel_set import builder
 from timed_kernel_set import TARGET, TimedKernelSet, times
 
 from tile_ir.timing import timing_of
-from tile_runtime.timeline import PIPES
+from tile_runtime.simulator.timeline import PIPES
 
 F16 = np.float16
 SIMULATOR = builder().include_directory().parent

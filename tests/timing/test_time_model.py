@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from timed_kernel_set import ROUND, TimedKernelSet, times
 
-from tile_runtime.timeline import PIPES, REASONS
+from tile_runtime.simulator.timeline import PIPES, REASONS
 
 F32 = np.float32
 # Places without conflicts: two sources eight bank groups apart, the result in another bank.

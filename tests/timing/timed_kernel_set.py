@@ -9,7 +9,7 @@ from kernel_set import KernelSet
 
 from tile_ir.chips import TARGETS
 from tile_ir.timing import TimingTable, timing_of
-from tile_runtime.timeline import KINDS, PIPES, Timeline, timeline_from
+from tile_runtime.simulator.timeline import KINDS, PIPES, Timeline, timeline_from
 
 TARGET = TARGETS["Ascend910B1"]
 ROUND = replace(

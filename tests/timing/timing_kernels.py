@@ -21,7 +21,7 @@ from kernel_set import SANITIZE, SimulatorError, builder, launcher
 from tile_ir.chips import DEFAULT_TARGET
 from tile_ir.target import Target
 from tile_ir.timing import timing_of
-from tile_runtime.timeline import Timeline, timeline_from
+from tile_runtime.simulator.timeline import Timeline, timeline_from
 
 FOLDER = Path(__file__).parent / "kernels"
 

@@ -22,7 +22,7 @@ from tile_passes.driver import PassOptions, run_passes
 from tile_passes.pipeline import PIPELINE
 from tile_passes.streams.handovers import find_handovers
 from tile_passes.streams.items import definitions, gm_accesses
-from tile_runtime.native import launcher
+from tile_runtime.launcher.native import launcher
 
 # Sets of arguments, one for each trip count from 0 to 4, and how many of them are interpreted.
 SETS, COMPARED = 5, 2

@@ -34,7 +34,7 @@ SANITIZE = os.environ.get("TILE_TEST_SANITIZE") == "1"
 def builder() -> ModuleType:
     """build_simulator.py, loaded by path: it needs nothing of the package."""
     spec = importlib.util.spec_from_file_location(
-        "build_simulator", _RUNTIME / "build_simulator.py"
+        "build_simulator", _RUNTIME / "simulator" / "build_simulator.py"
     )
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

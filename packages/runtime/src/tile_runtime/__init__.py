@@ -1,4 +1,9 @@
-"""Compile, cache and run tile kernels: `jit`, `compile`, kernel objects, the simulator."""
+"""Compile, cache and run tile kernels: `jit`, `compile`, kernel objects, the simulator.
+
+Each folder is a room, and its first page says what lives there; which room may use which is told by
+tests/test_layering.py. From below: `options`, `simulator`, `cache`, `launcher`, `devices`;
+`jit_kernels` and `source_kernels`; `tuning`, `host_npu`, `scripts`; and `tools`.
+"""
 
 from __future__ import annotations
 
@@ -6,36 +11,36 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tile_runtime.cache import (
+    from tile_runtime.cache.kernel_cache import (
         clear_cache,
         disable_cache,
         enable_cache,
         get_cache_dir,
         set_cache_dir,
     )
-    from tile_runtime.jit_compile import compile, jit
-    from tile_runtime.kernel import JITKernel
-    from tile_runtime.pass_configs import PassConfigKey
-    from tile_runtime.simulation_error import Fault, SimulationError
-    from tile_runtime.source_kernel.simulate import SimulationResult, simulate
+    from tile_runtime.jit_kernels.jit_compile import compile, jit
+    from tile_runtime.jit_kernels.kernel import JITKernel
+    from tile_runtime.options.pass_configs import PassConfigKey
+    from tile_runtime.simulator.simulation_error import Fault, SimulationError
+    from tile_runtime.source_kernels.simulate import SimulationResult, simulate
 
 __version__ = "0.1.0"
 
 # Resolved when first used: a script that only clears the cache need not wait for torch.
 _HOME = {
-    "Fault": "simulation_error",
-    "JITKernel": "kernel",
-    "PassConfigKey": "pass_configs",
-    "SimulationError": "simulation_error",
-    "SimulationResult": "source_kernel.simulate",
-    "clear_cache": "cache",
-    "compile": "jit_compile",
-    "disable_cache": "cache",
-    "enable_cache": "cache",
-    "get_cache_dir": "cache",
-    "jit": "jit_compile",
-    "set_cache_dir": "cache",
-    "simulate": "source_kernel.simulate",
+    "Fault": "simulator.simulation_error",
+    "JITKernel": "jit_kernels.kernel",
+    "PassConfigKey": "options.pass_configs",
+    "SimulationError": "simulator.simulation_error",
+    "SimulationResult": "source_kernels.simulate",
+    "clear_cache": "cache.kernel_cache",
+    "compile": "jit_kernels.jit_compile",
+    "disable_cache": "cache.kernel_cache",
+    "enable_cache": "cache.kernel_cache",
+    "get_cache_dir": "cache.kernel_cache",
+    "jit": "jit_kernels.jit_compile",
+    "set_cache_dir": "cache.kernel_cache",
+    "simulate": "source_kernels.simulate",
 }
 
 

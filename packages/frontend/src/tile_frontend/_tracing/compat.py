@@ -15,35 +15,35 @@ from types import ModuleType
 from tile_frontend._tracing.table_module import CallableModule, TableModule
 
 _CACHE = {
-    "cached": "tile_runtime.jit_compile:compile",
-    "clear_cache": "tile_runtime.script_cache:clear_cache",
-    "disable_cache": "tile_runtime.script_cache:disable_cache",
-    "enable_cache": "tile_runtime.script_cache:enable_cache",
-    "get_cache_dir": "tile_runtime.cache:get_cache_dir",
-    "set_cache_dir": "tile_runtime.cache:set_cache_dir",
+    "cached": "tile_runtime.jit_kernels.jit_compile:compile",
+    "clear_cache": "tile_runtime.scripts.cache_calls:clear_cache",
+    "disable_cache": "tile_runtime.scripts.cache_calls:disable_cache",
+    "enable_cache": "tile_runtime.scripts.cache_calls:enable_cache",
+    "get_cache_dir": "tile_runtime.cache.kernel_cache:get_cache_dir",
+    "set_cache_dir": "tile_runtime.cache.kernel_cache:set_cache_dir",
 }
 _AUTOTUNE = {
-    "AutoTuner": "tile_runtime.autotuner:AutoTuner",
-    "autotune": "tile_runtime.autotuner:autotune",
-    "set_autotune_inputs": "tile_runtime.autotuner:set_autotune_inputs",
+    "AutoTuner": "tile_runtime.tuning.autotuner:AutoTuner",
+    "autotune": "tile_runtime.tuning.autotuner:autotune",
+    "set_autotune_inputs": "tile_runtime.tuning.autotuner:set_autotune_inputs",
 }
 _PROFILER = {
-    "Profiler": "tile_runtime.profiler:Profiler",
-    "TensorSupplyType": "tile_runtime.tensor_supply:TensorSupplyType",
-    "do_bench": "tile_runtime.profiler:do_bench",
+    "Profiler": "tile_runtime.jit_kernels.profiler:Profiler",
+    "TensorSupplyType": "tile_runtime.jit_kernels.tensor_supply:TensorSupplyType",
+    "do_bench": "tile_runtime.jit_kernels.profiler:do_bench",
 }
-_ENGINE = {"lower": "tile_runtime.kernel_artifact:lower"}
-_ADAPTER = {"CythonKernelAdapter": "tile_runtime.kernel_adapter:CythonKernelAdapter"}
+_ENGINE = {"lower": "tile_runtime.jit_kernels.kernel_artifact:lower"}
+_ADAPTER = {"CythonKernelAdapter": "tile_runtime.jit_kernels.kernel_adapter:CythonKernelAdapter"}
 _REDUCTIONS = {
     name: f"tile_frontend:{name}"
     for name in ("reduce", "reduce_max", "reduce_min", "reduce_sum")
 }  # fmt: skip
 _PASS_CONFIGS = {
-    "PassConfigKey": "tile_runtime.pass_configs:PassConfigKey",
-    "PassContext": "tile_runtime.pass_context:PassContext",
+    "PassConfigKey": "tile_runtime.options.pass_configs:PassConfigKey",
+    "PassContext": "tile_runtime.options.pass_context:PassContext",
 }
 _ENVIRONMENT = {
-    name: f"tile_runtime.script_environment:{name}"
+    name: f"tile_runtime.scripts.environment:{name}"
     for name in (
         "ASCEND_HOME", "COMPOSABLE_KERNEL_INCLUDE_DIR", "CUDA_HOME", "CUTLASS_INCLUDE_DIR",
         "ROCM_HOME", "SKIP_LOADING_TILELANG_SO", "TILELANG_CACHE_DIR", "TILELANG_CLEAR_CACHE",
@@ -53,7 +53,7 @@ _ENVIRONMENT = {
     )
 }  # fmt: skip
 _TESTING = {
-    name: f"tile_runtime.script_testing:{name}"
+    name: f"tile_runtime.scripts.testing:{name}"
     for name in ("main", "set_random_seed", "torch_assert_close")
 }
 _LAYOUT = {
@@ -62,8 +62,8 @@ _LAYOUT = {
     "make_zn_layout": "tile_frontend:make_zn_layout",
 }
 _TARGET = {
-    "determine_platform": "tile_runtime.chip_family:determine_platform",
-    "determine_target": "tile_runtime.chip_family:determine_target",
+    "determine_platform": "tile_runtime.options.chip_family:determine_platform",
+    "determine_target": "tile_runtime.options.chip_family:determine_target",
 }
 _TIR = {"PrimFunc": "tile_ir:Func"}
 _TVM = {"DataType": "tile_frontend:DataType", "TVMError": "tile_ir:KernelError"}
@@ -85,12 +85,12 @@ MODULES: dict[str, dict[str, str]] = {
         "DataType": "tile_frontend:DataType",
         "Layout": _LAYOUT["Layout"],
         "is_cache_enabled": _ENVIRONMENT["is_cache_enabled"],
-        "JITKernel": "tile_runtime.kernel:JITKernel",
-        "PassConfigKey": "tile_runtime.pass_configs:PassConfigKey",
+        "JITKernel": "tile_runtime.jit_kernels.kernel:JITKernel",
+        "PassConfigKey": "tile_runtime.options.pass_configs:PassConfigKey",
         "Profiler": _PROFILER["Profiler"],
         "TensorSupplyType": _PROFILER["TensorSupplyType"],
         "cdiv": "tile_frontend:cdiv",
-        "compile": "tile_runtime.jit_compile:compile",
+        "compile": "tile_runtime.jit_kernels.jit_compile:compile",
         "dtype": "tile_frontend:DataType",
         "next_power_of_2": "tile_frontend:next_power_of_2",
         "__version__": "tile_runtime:__version__",
@@ -98,26 +98,26 @@ MODULES: dict[str, dict[str, str]] = {
     "tilelang.autotuner": _AUTOTUNE,
     "tilelang.cache": _CACHE,
     "tilelang.carver": {
-        "MatmulTemplate": "tile_runtime.tile_hints:MatmulTemplate",
+        "MatmulTemplate": "tile_runtime.tuning.tile_hints:MatmulTemplate",
     },
-    "tilelang.carver.arch": {"Ascend": "tile_runtime.tile_hints:Ascend"},
-    "tilelang.carver.arch.ascend": {"Ascend": "tile_runtime.tile_hints:Ascend"},
-    "tilelang.carver.template": {"MatmulTemplate": "tile_runtime.tile_hints:MatmulTemplate"},
+    "tilelang.carver.arch": {"Ascend": "tile_runtime.tuning.tile_hints:Ascend"},
+    "tilelang.carver.arch.ascend": {"Ascend": "tile_runtime.tuning.tile_hints:Ascend"},
+    "tilelang.carver.template": {"MatmulTemplate": "tile_runtime.tuning.tile_hints:MatmulTemplate"},
     "tilelang.engine": {},
     "tilelang.engine.lower": _ENGINE,
     "tilelang.env": _ENVIRONMENT,
     "tilelang.intrinsics": {name: place for name, place in _LAYOUT.items() if name != "Layout"},
     "tilelang.jit": {
-        "JITKernel": "tile_runtime.kernel:JITKernel",
-        "compile": "tile_runtime.jit_compile:compile",
-        "jit": "tile_runtime.jit_compile:jit",
+        "JITKernel": "tile_runtime.jit_kernels.kernel:JITKernel",
+        "compile": "tile_runtime.jit_kernels.jit_compile:compile",
+        "jit": "tile_runtime.jit_kernels.jit_compile:jit",
     },
     "tilelang.jit.adapter": _ADAPTER,
     "tilelang.jit.adapter.cython": _ADAPTER,
     "tilelang.jit.adapter.libgen": {
-        "LibraryGenerator": "tile_runtime.kernel_adapter:LibraryGenerator"
+        "LibraryGenerator": "tile_runtime.jit_kernels.kernel_adapter:LibraryGenerator"
     },
-    "tilelang.jit.kernel": {"JITKernel": "tile_runtime.kernel:JITKernel"},
+    "tilelang.jit.kernel": {"JITKernel": "tile_runtime.jit_kernels.kernel:JITKernel"},
     "tilelang.language": {},
     "tilelang.language.allocate": {},
     "tilelang.language.ascend": {},
@@ -157,8 +157,8 @@ _BASES = {
 }
 # Modules that are also called: `tilelang.jit` decorates, and `tilelang.jit.adapter` is imported.
 _FUNCTIONS = {
-    "tilelang.engine.lower": "tile_runtime.kernel_artifact:lower",
-    "tilelang.jit": "tile_runtime.jit_compile:jit",
+    "tilelang.engine.lower": "tile_runtime.jit_kernels.kernel_artifact:lower",
+    "tilelang.jit": "tile_runtime.jit_kernels.jit_compile:jit",
 }
 # Parts that are modules of ours as they stand.
 _ALIASES = {

@@ -2,7 +2,7 @@
 
 Tensors stay on the cpu. Every way to name a device (`device="npu"`, `.npu()`, `.to("npu:0")`,
 `torch.set_default_device`, generators) is led there, see `device_arguments`; going to the device
-and back copies, see `tensor_moves`.
+and back copies, see `tensor_moves`. Not here: kernels, which run on the simulator (`devices`).
 """
 
 from __future__ import annotations

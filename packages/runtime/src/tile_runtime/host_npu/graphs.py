@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from tile_runtime.bind_arguments import Bound
-from tile_runtime.kernel import JITKernel, record_calls
+from tile_runtime.jit_kernels.kernel import JITKernel, record_calls
+from tile_runtime.launcher.bind_arguments import Bound
 
 # What these make has no values until something is written there.
 _NO_CONTENTS = (torch.ops.aten.empty.memory_format, torch.ops.aten.empty_strided.default,

@@ -1,7 +1,7 @@
 // What the parent process and the runner share: the request it reads, and the record it leaves.
 //
 // Both lie in anonymous files (memfd), so that nothing stays behind however the runner ends. The parent is
-// tile_runtime/source_kernel/run_files.py, which has the same structures.
+// tile_runtime/source_kernels/run_files.py, which has the same structures.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,175 @@
+"""Kernels on this machine: compiled by the host compiler, run by the simulator."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tile_ir import Buffer, BuildError, Func, KernelError, Target
+from tile_ir.diagnostics import warn
+from tile_ir.switches import switch
+from tile_ir.timing import timing_of
+from tile_runtime.cache.fingerprint import compiler_identity
+from tile_runtime.devices.compile_host import FLAGS, find_compiler, host_command, run_compiler
+from tile_runtime.devices.device import KernelFiles, Launch
+from tile_runtime.devices.output_gaps import gap_hint, gap_text, read_hint
+from tile_runtime.launcher.bind_arguments import Bound
+from tile_runtime.launcher.native import launcher
+from tile_runtime.launcher.signature import Signature, TensorParam
+from tile_runtime.simulator.build_simulator import include_directory
+from tile_runtime.simulator.simulation_error import (
+    Fault,
+    SimulationError,
+    simulation_error,
+    simulation_warning,
+)
+from tile_runtime.simulator.timeline import Timeline, timeline_from
+
+# How the launcher stores a scalar; the entry reads the low bytes of it (both hosts are little
+# endian), and 16-bit floats travel as float.
+_KINDS = {
+    "int8": "i32", "int16": "i32", "int32": "i32", "int64": "i64", "uint8": "i32",
+    "uint16": "i32", "uint32": "i64", "uint64": "i64", "bool": "bool",
+    "float16": "f32", "bfloat16": "f32", "float32": "f32", "float64": "f64",
+}  # fmt: skip
+
+
+# Every byte of outputs and workspaces before the kernel writes it: NaN, or -1.
+UNWRITTEN = 0xFF
+# The cores a schedule can starve, by the simulator's number.
+STARVED = ("", "aic", "aiv0", "aiv1")
+
+
+def _fault(error: Any) -> Fault:
+    return Fault(
+        error.kind, error.text, error.file, error.line, error.block, error.core, error.api,
+        error.hint,
+    )  # fmt: skip
+
+
+class SimulatorDevice:
+    """The simulator in this process."""
+
+    name = "simulator"
+    device_type = "cpu"
+
+    def identity(self) -> str:
+        words = find_compiler()
+        return " ".join([compiler_identity(words[0]), *words[1:], *FLAGS])
+
+    def prepare(self) -> None:
+        launcher()
+
+    def compile(self, sources: Sequence[Path], output: Path, headers: Path) -> None:
+        includes = [include_directory(), headers]
+        run_compiler(host_command(find_compiler(), sources, output, includes), sources[0].name)
+
+    def load(self, files: KernelFiles, signature: Signature, func: Func, target: Target) -> Launch:
+        kinds = [
+            "ptr" if isinstance(p, TensorParam) else _KINDS[p.dtype.name] for p in signature.params
+        ]
+        kinds += ["i64"] * len(signature.symbols)
+        names = [*(p.name for p in signature.params), *signature.symbols]
+        try:
+            kernel = launcher().Kernel(str(files.library), "tile_entry", kinds, names)
+        except RuntimeError as error:
+            raise BuildError("kernel-load", str(error)) from None
+        return SimulatorLaunch(kernel, files.source, func, target)
+
+
+class SimulatorLaunch:
+    """Runs one loaded kernel; what it prints goes to standard output."""
+
+    def __init__(self, kernel: Any, source: Path, func: Func, target: Target) -> None:
+        self._run = kernel.run
+        self._set_options = kernel.set_options
+        self._timeline = kernel.timeline
+        self._unwritten = kernel.unwritten
+        self._warnings = kernel.warnings
+        self._told: set[tuple[str, str, int]] = set()
+        self._source = source
+        self._func = func
+        self._target = target
+        self._settings: tuple[Any, ...] | None = None
+
+    def __call__(self, call: Bound, stream: Any) -> None:
+        """Run to the end. Raises SimulationError for the first fault found."""
+        settings = tuple(map(switch, ("check", "threads", "seed", "starve", "time", "timeout")))
+        if settings != self._settings:
+            self._apply(*settings)
+            self._settings = settings
+        fresh: tuple[int, ...] = ()
+        if settings[0] != "off":
+            fresh = call.allocated
+            for tensor in call.keep:
+                # What a call allocates holds anything on a device: here, no number anyone expects.
+                tensor.view(-1).view(torch.uint8).fill_(UNWRITTEN)
+        error, text = self._run(call.values, call.sizes, fresh)
+        if text:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        if error is not None:
+            fault = _fault(error)
+            if fault.kind == "uninitialised-read":
+                fault = replace(fault, hint=read_hint(fault, self._func, call) or fault.hint)
+            raise simulation_error(fault, self._source, self._func)
+        self._warn()
+        if fresh:
+            self._look_for_gaps(call, strict=settings[0] == "strict")
+
+    def _look_for_gaps(self, call: Bound, strict: bool) -> None:
+        """An output of which elements were never written holds anything there: at `device` a
+        warning, told once in the life of the kernel and for each output."""
+        for position, tensor in zip(call.returned, call.outputs, strict=True):
+            gap = self._unwritten(call.values[position], tensor.element_size())
+            if gap[0] == 0:
+                continue
+            param = self._func.params[position]
+            text = gap_text(param.name, tuple(tensor.shape), *gap)
+            fault = Fault("output-not-written", text, "", 0, 0, "", "")
+            loc = param.loc if isinstance(param, Buffer) else self._func.loc
+            hint = gap_hint(self._func, call, position)
+            error = SimulationError(fault, text, loc, hint, self._func.sources)
+            if strict:
+                raise error
+            if (fault.kind, param.name, 0) not in self._told:
+                self._told.add((fault.kind, param.name, 0))
+                warn([replace(error.diagnostic, severity="warning")])
+
+    def _warn(self) -> None:
+        """Tell what the run did that works on a device, but is waste or no document says it: each
+        line once in the life of the kernel."""
+        for warning in self._warnings():
+            if (warning.kind, warning.file, warning.line) not in self._told:
+                self._told.add((warning.kind, warning.file, warning.line))
+                warn([simulation_warning(_fault(warning), self._source, self._func)])
+
+    def timeline(self) -> Timeline | None:
+        """The modelled timeline of the latest run on this thread, if the switch `time` was on."""
+        found = self._timeline()
+        if found is None:
+            return None
+        totals, strings, events, accesses = found
+        return timeline_from(totals, strings, events, accesses, self._target)
+
+    def _apply(
+        self, check: str, threads: int, seed: int, starve: str, time: bool, timeout: int
+    ) -> None:
+        checks = getattr(launcher(), f"CHECKS_{check.upper()}", None)
+        if checks is None:
+            raise KernelError("check-level", f"this simulator has no check level {check!r}")
+        self._set_options(
+            checks=checks,
+            threads=threads,
+            seed=seed,
+            starved=STARVED.index(starve),
+            cube_cores=self._target.cube_cores,
+            vector_cores=self._target.vector_cores,
+            timing=timing_of(self._target) if time else None,
+            timeout=timeout,
+        )

@@ -1,0 +1,353 @@
+"""`jit` and `compile`: from a function to a kernel object (docs/rules/calls.md#entry-points)."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import linecache
+import os
+import re
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ParamSpec, TypeAlias, overload
+
+from tile_frontend._tracing.allocation import TensorType
+from tile_frontend._tracing.source import display_name
+from tile_ir import TARGETS, Func, KernelError, Loc, Target, TileError, did_you_mean, print_func
+from tile_ir.switches import switch
+from tile_runtime.devices.device import Device, current_device
+from tile_runtime.jit_kernels.build import Job, build
+from tile_runtime.jit_kernels.factory_calls import Factory, check_call, memo_key
+from tile_runtime.jit_kernels.front_times import append_front_times
+from tile_runtime.jit_kernels.kernel import JITKernel, announce
+from tile_runtime.launcher.signature import resolve_indices
+from tile_runtime.options.code_generators import code_generator
+from tile_runtime.options.pass_configs import pass_options
+
+Indices: TypeAlias = "int | Sequence[int] | None"
+# An annotation that was not evaluated.
+_TENSOR = re.compile(r"\bT\.Tensor\s*[(\[]")
+Flags: TypeAlias = "Sequence[str] | str | None"
+P = ParamSpec("P")
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """Arguments `jit` and `compile` share."""
+
+    out_idx: Indices = None
+    workspace_idx: Indices = None
+    target: str = "auto"
+    platform: str = "auto"
+    execution_backend: str = "cython"
+    verbose: bool = False
+    pass_configs: Mapping[Any, Any] | None = None
+    debug_root_path: str | os.PathLike[str] | None = None
+    # Further options of the device compiler; the simulator has no use for them.
+    compile_flags: Flags = None
+    run_mode: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JITImplementation:
+    """What stands behind a jitted factory, as its `__jit_impl__`: calling it traces and compiles
+    without the memo. Scripts ask it for the arguments of `jit`, such as `target`."""
+    func: Factory
+    options: CompileOptions
+
+    def __call__(self, *args: Any, **kwargs: Any) -> JITKernel:
+        started = time.perf_counter()
+        retrace = functools.partial(self.func, *args, **kwargs)
+        func = retrace()
+        with _told_at(*_place_of(self.func)):
+            return compile_func(func, self.options, time.perf_counter() - started, retrace)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.options, name)
+
+
+@overload
+def jit(func: Callable[P, Any]) -> Callable[P, JITKernel]: ...
+
+
+@overload
+def jit(
+    func: None = None,
+    *,
+    out_idx: Indices = None,
+    workspace_idx: Indices = None,
+    target: str = "auto",
+    target_host: str | None = None,
+    platform: str = "auto",
+    execution_backend: str = "cython",
+    verbose: bool = False,
+    pass_configs: Mapping[Any, Any] | None = None,
+    debug_root_path: str | os.PathLike[str] | None = None,
+    compile_flags: Flags = None,
+    run_mode: str | None = None,
+) -> Callable[[Callable[P, Any]], Callable[P, JITKernel]]: ...
+
+
+def jit(
+    func: Factory | None = None,
+    *,
+    out_idx: Indices = None,
+    workspace_idx: Indices = None,
+    target: str = "auto",
+    target_host: str | None = None,
+    platform: str = "auto",
+    execution_backend: str = "cython",
+    verbose: bool = False,
+    pass_configs: Mapping[Any, Any] | None = None,
+    debug_root_path: str | os.PathLike[str] | None = None,
+    compile_flags: Flags = None,
+    run_mode: str | None = None,
+) -> Any:
+    """Make a function that returns a prim_func return its compiled kernel.
+
+    The kernel is built when the factory is called, once per arguments, which must be hashable.
+    The host target is always this machine. `run_mode` "sim" is the simulator, "npu" the device if
+    there is one; `compile_flags` are further options of the device compiler.
+    """
+    options = CompileOptions(
+        out_idx, workspace_idx, target, platform, execution_backend, verbose, pass_configs,
+        debug_root_path, compile_flags, run_mode,
+    )  # fmt: skip
+    return _decorate(func, options) if func is not None else lambda f: _decorate(f, options)
+
+
+def compile(
+    prim_func: Func,
+    out_idx: Indices = None,
+    execution_backend: str = "cython",
+    target: str = "auto",
+    target_host: str | None = None,
+    platform: str = "auto",
+    verbose: bool = False,
+    pass_configs: Mapping[Any, Any] | None = None,
+    workspace_idx: Indices = None,
+    compile_flags: Flags = None,
+    run_mode: str | None = None,
+) -> JITKernel:
+    """The kernel object of a finished prim_func.
+
+    Raises KernelError for a mistake in the kernel or the arguments, BuildError from compilers.
+    """
+    options = CompileOptions(
+        out_idx, workspace_idx, target, platform, execution_backend, verbose, pass_configs,
+        compile_flags=compile_flags, run_mode=run_mode,
+    )  # fmt: skip
+    try:
+        return compile_func(prim_func, options)
+    except TileError as error:
+        # The frames of the compiler mean nothing to the author of the kernel.
+        raise error.with_traceback(None) from None
+
+
+def compile_func(
+    prim_func: Func,
+    options: CompileOptions,
+    trace_seconds: float = 0.0,
+    retrace: Callable[[], Func] | None = None,
+) -> JITKernel:
+    """`compile` with its arguments in one value, and what the kernel object keeps of tracing."""
+    if not isinstance(prim_func, Func):
+        raise KernelError(
+            "not-a-prim-func",
+            f"expected a prim_func, found {_called(prim_func)}",
+            hint=_missing(prim_func),
+        )
+    count = len(prim_func.params)
+    outputs = resolve_indices(options.out_idx, count, "out_idx", prim_func)
+    workspaces = resolve_indices(options.workspace_idx, count, "workspace_idx", prim_func)
+    both = sorted(set(outputs) & set(workspaces))
+    if both:
+        raise KernelError(
+            "out-index",
+            f"parameter {both[0]} of `{prim_func.name}` is in out_idx and in workspace_idx",
+            prim_func.loc,
+            sources=prim_func.sources,
+        )
+    with _told_at(prim_func.loc, prim_func.sources):
+        device = _device(options)
+        generator = code_generator(options.target, prim_func.loc)
+        target = resolve_target(options)
+        passes = pass_options(options.pass_configs)
+    job = Job(prim_func, target, passes, device, generator)
+    built = build(job)
+    if switch("timings"):
+        append_front_times(
+            Path(switch("timings")), prim_func, target, job.options, generator, retrace
+        )
+    timings = replace(built.timings, trace=trace_seconds)
+    kernel = JITKernel(
+        prim_func, target, generator, built, outputs, workspaces, device.device_type, timings,
+        retrace, passes,
+    )  # fmt: skip
+    announce(kernel)
+    if options.verbose:
+        _print_timings(kernel)
+    if options.debug_root_path is not None:
+        _dump(kernel, Path(options.debug_root_path))
+    return kernel
+
+
+def _called(found: object) -> str:
+    name = getattr(found, "__name__", None)
+    kind = type(found).__name__
+    return f"the {kind} `{name}`" if name is not None else kind
+
+
+def _missing(found: object) -> str:
+    """What is to be done about something that stands where a prim_func should."""
+    if inspect.isfunction(found):
+        return f"write @T.prim_func above `def {found.__name__}`"
+    if found is None:
+        return "the factory returns nothing: end it with `return` and the function it defines"
+    return "a factory ends with `return` and the function under @T.prim_func"
+
+
+@contextmanager
+def _told_at(loc: Loc | None, sources: Mapping[str, str]) -> Iterator[None]:
+    """Mistakes in arguments that stand in no kernel are told at what they are arguments for."""
+    try:
+        yield
+    except KernelError as error:
+        if error.loc is not None or loc is None:
+            raise
+        raise KernelError(error.slug, error.message, loc, error.hint, sources=sources) from None
+
+
+def _place_of(factory: Factory) -> tuple[Loc | None, Mapping[str, str]]:
+    """Where a factory is defined, and the text of its file."""
+    code = getattr(inspect.unwrap(factory), "__code__", None)
+    if code is None:
+        return None, {}
+    lines = linecache.getlines(code.co_filename)
+    line = code.co_firstlineno
+    text = lines[line - 1] if line <= len(lines) else ""
+    loc = Loc(display_name(code.co_filename), line, len(text) - len(text.lstrip()) + 1)
+    return loc, {loc.file: "".join(lines)}
+
+
+def _device(options: CompileOptions) -> Device:
+    """Where the kernel runs, and with which options of its compiler it is made."""
+    if options.run_mode not in (None, "auto", "npu", "sim"):
+        raise KernelError(
+            "run-mode",
+            f"run_mode {options.run_mode!r} is not supported, expected 'npu' or 'sim'",
+            hint="leave it out; TILE_BACKEND chooses between simulator and npu",
+        )
+    flags = options.compile_flags or ()
+    words = tuple(shlex.split(flags) if isinstance(flags, str) else flags)
+    if not all(isinstance(word, str) for word in words):
+        raise KernelError(
+            "compile-flags",
+            f"compile_flags is {flags!r}, expected a string or a list of strings",
+        )
+    return current_device(words, simulate=options.run_mode == "sim")
+
+
+def resolve_target(options: CompileOptions) -> Target:
+    """The chip to compile for: the switch `soc`, or the first of the platform's family.
+
+    Raises KernelError for what this compiler does not make.
+    """
+    if options.execution_backend != "cython":
+        raise KernelError(
+            "execution-backend",
+            f"execution_backend {options.execution_backend!r} is not supported, expected 'cython'",
+            hint="leave it out; TILE_BACKEND chooses between simulator and npu",
+        )
+    soc = switch("soc")
+    if soc not in TARGETS:
+        raise KernelError(
+            "soc",
+            f"the switch soc is {soc!r}, which is not in the chip table",
+            hint=did_you_mean(soc, TARGETS) or f"one of {', '.join(TARGETS)}",
+        )
+    target = TARGETS[soc]
+    if options.platform in ("auto", target.architecture):
+        return target
+    for candidate in TARGETS.values():
+        if candidate.architecture == options.platform:
+            return candidate
+    families = sorted({t.architecture for t in TARGETS.values()})
+    raise KernelError(
+        "platform",
+        f"platform {options.platform!r} is not supported, "
+        f"expected 'auto', {' or '.join(repr(f) for f in families)}",
+    )
+
+
+def _decorate(factory: Factory, options: CompileOptions) -> Factory:
+    if isinstance(factory, Func):
+        raise KernelError(
+            "jit-prim-func",
+            f"`{factory.name}` is a prim_func; jit decorates the function that returns it",
+            factory.loc,
+            "remove jit and call compile(prim_func, ...), or wrap the prim_func in a function",
+            sources=factory.sources,
+        )
+    if not callable(factory):
+        raise KernelError(
+            "jit-factory", f"jit decorates a function, found {type(factory).__name__}"
+        )
+    if _is_kernel(factory):
+        with _told_at(*_place_of(factory)):
+            raise KernelError(
+                "jit-prim-func",
+                f"{_called(factory)} has the parameters of a kernel; jit decorates the function "
+                "that returns one",
+                hint="write @T.prim_func instead of jit and call compile(...), or put it into a "
+                "function that returns it",
+            )
+    kernels: dict[Any, JITKernel] = {}
+    impl = JITImplementation(factory, options)
+
+    @functools.wraps(factory)
+    def wrapper(*args: Any, **kwargs: Any) -> JITKernel:
+        try:
+            with _told_at(*_place_of(factory)):
+                key = memo_key(factory, args, kwargs)
+                if key not in kernels:
+                    check_call(factory, args, kwargs)
+            if key not in kernels:
+                kernels[key] = impl(*args, **kwargs)
+            return kernels[key]
+        except TileError as error:
+            raise error.with_traceback(None) from None  # as in `compile`
+
+    wrapper.__jit_impl__ = impl  # type: ignore[attr-defined]
+    return wrapper
+
+
+def _is_kernel(factory: Factory) -> bool:
+    """Whether the parameters are annotated as tensors: a kernel that lacks its @T.prim_func."""
+    annotations = getattr(factory, "__annotations__", {}).values()
+    return any(
+        isinstance(a, TensorType) or (isinstance(a, str) and _TENSOR.search(a)) for a in annotations
+    )
+
+
+def _print_timings(kernel: JITKernel) -> None:
+    t = kernel.timings
+    steps = {"trace": t.trace, "lower": t.lower, "emit": t.emit, "compile": t.compile,
+             "load": t.load}  # fmt: skip
+    text = ", ".join(f"{name} {seconds * 1e3:.1f} ms" for name, seconds in steps.items())
+    note = " (from the cache)" if t.cached else ""
+    print(f"{kernel.prim_func.name}: {text}{note}", file=sys.stderr)
+
+
+def _dump(kernel: JITKernel, folder: Path) -> None:
+    """The emitted source, and the function as traced and after all passes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    name = kernel.prim_func.name
+    (folder / f"{name}{kernel.generator.suffix}").write_text(kernel.get_kernel_source())
+    (folder / f"{name}.tir").write_text(print_func(kernel.prim_func))
+    (folder / f"{name}.lowered.tir").write_text(print_func(kernel.lowered))

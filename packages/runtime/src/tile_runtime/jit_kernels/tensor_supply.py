@@ -1,0 +1,150 @@
+"""Input tensors for a kernel nobody has given any: what a profiler runs it with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from tile_ir import KernelError, did_you_mean
+from tile_runtime.launcher.check_arguments import TORCH_DTYPES
+from tile_runtime.launcher.signature import ScalarParam, TensorParam, evaluate, names_in
+
+if TYPE_CHECKING:
+    import torch
+
+    from tile_runtime.jit_kernels.kernel import JITKernel
+
+
+class TensorSupplyType(Enum):
+    """How inputs are filled; `Auto` is small random numbers that suit the type."""
+
+    Integer = 1
+    Uniform = 2
+    Normal = 3
+    Randn = 4
+    Zero = 5
+    One = 6
+    Auto = 7
+
+
+_SEED = 0
+# Small, so that sums of products stay exact in 16 bits where they can be.
+_LARGEST_INTEGER = 4
+
+
+def supply_tensors(
+    kernel: JITKernel, supply: TensorSupplyType = TensorSupplyType.Auto
+) -> list[torch.Tensor]:
+    """One tensor for each input of the kernel, the same ones at every call.
+
+    Raises KernelError when a shape is not known before the call or a parameter is a scalar.
+    """
+    import torch
+
+    generator = torch.Generator().manual_seed(_SEED)
+    return [_filled(p, supply, generator).to(kernel.device_type) for p in input_shapes(kernel)]
+
+
+def supply_arguments(
+    kernel: JITKernel, arrays: Mapping[str, Any], numbers: Mapping[str, int | float]
+) -> list[Any]:
+    """What a call of the kernel takes, in order, on its device: the arrays of NumPy or torch that
+    are given, and small random ones in place of the others. `numbers` are scalar parameters and
+    symbolic sizes; a size that a given array has need not be among them.
+
+    Raises KernelError for a name the kernel does not have and for a number that is missing.
+    """
+    import torch
+
+    made = {*kernel.out_idx, *kernel.workspace_idx}
+    declared = kernel.params[: len(kernel.prim_func.params)]
+    inputs = [p for i, p in enumerate(declared) if i not in made]
+    tensors = {p.name: p for p in inputs if isinstance(p, TensorParam)}
+    sizes: dict[str, Any] = {}
+    for name, array in arrays.items():
+        if name not in tensors:
+            raise _no_input(kernel, name, tensors)
+        dims = tensors[name].dims
+        sizes.update({d: n for d, n in zip(dims, array.shape, strict=False) if isinstance(d, str)})
+    needed = {n for p in tensors.values() for d in p.dims for n in names_in(d)}
+    needed |= {p.name for p in inputs if isinstance(p, ScalarParam)}
+    for name in numbers:
+        if name not in needed:
+            raise _no_input(kernel, name, needed)
+    sizes.update(numbers)
+    missing = sorted(needed - set(sizes))
+    if missing:
+        raise KernelError(
+            "kernel-arguments",
+            f"`{kernel.prim_func.name}` needs a value of {', '.join(missing)}",
+            kernel.prim_func.loc,
+            f"give it: --scalar {missing[0]}=...",
+            sources=kernel.prim_func.sources,
+        )
+    generator = torch.Generator().manual_seed(_SEED)
+    found: list[Any] = []
+    for param in inputs:
+        if isinstance(param, ScalarParam):
+            found.append(sizes[param.name])
+            continue
+        if param.name in arrays:
+            tensor = torch.as_tensor(arrays[param.name])
+        else:
+            fixed = replace(param, dims=tuple(evaluate(d, sizes) for d in param.dims))
+            tensor = _filled(fixed, TensorSupplyType.Auto, generator)
+        found.append(tensor.to(kernel.device_type))
+    return found
+
+
+def _no_input(kernel: JITKernel, name: str, known: Iterable[str]) -> KernelError:
+    names = sorted(known)
+    return KernelError(
+        "kernel-arguments",
+        f"`{kernel.prim_func.name}` takes no {name!r} from its caller",
+        kernel.prim_func.loc,
+        did_you_mean(name, names) or f"it takes {', '.join(names) or 'nothing'}",
+        sources=kernel.prim_func.sources,
+    )
+
+
+def input_shapes(kernel: JITKernel) -> list[TensorParam]:
+    """The tensors a caller passes. KernelError if one has no size yet."""
+    given = {*kernel.out_idx, *kernel.workspace_idx}
+    declared = len(kernel.prim_func.params)
+    found: list[TensorParam] = []
+    for i, param in enumerate(kernel.params[:declared]):
+        if i in given:
+            continue
+        if not isinstance(param, TensorParam) or not all(isinstance(d, int) for d in param.dims):
+            raise KernelError(
+                "no-tensor-supply",
+                f"`{param.name}` of `{kernel.prim_func.name}` has no size or value before the call",
+                kernel.prim_func.loc,
+                "pass the inputs: input_tensors=[...] or supply_prog=...",
+                sources=kernel.prim_func.sources,
+            )
+        found.append(param)
+    return found
+
+
+def _filled(param: TensorParam, supply: TensorSupplyType, generator: Any) -> torch.Tensor:
+    import torch
+
+    shape = [int(d) for d in param.dims if isinstance(d, int)]
+    dtype = TORCH_DTYPES[param.dtype.name]
+    if not param.dtype.whole_bytes:
+        raw = torch.randint(0, 256, shape, generator=generator).to(torch.uint8)
+        return (raw * (supply is not TensorSupplyType.Zero)).view(dtype)
+    if supply is TensorSupplyType.Zero:
+        return torch.zeros(shape, dtype=dtype)
+    if supply is TensorSupplyType.One:
+        return torch.ones(shape, dtype=dtype)
+    if supply is TensorSupplyType.Integer or not dtype.is_floating_point:
+        low = 0 if dtype in (torch.bool, torch.uint8) else -_LARGEST_INTEGER
+        high = 2 if dtype is torch.bool else _LARGEST_INTEGER + 1
+        return torch.randint(low, high, shape, generator=generator).to(dtype)
+    if supply is TensorSupplyType.Uniform:
+        return (torch.rand(shape, generator=generator) * 2 - 1).to(dtype)
+    return torch.randn(shape, generator=generator).to(dtype)

@@ -1,0 +1,399 @@
+"""Whether arguments fit the parameters of a kernel, and what follows from their shapes.
+
+This is the slow path of a call, taken when shapes change or something is wrong: it explains. The
+messages are part of the interface; tests/runtime/test_call_errors.py has each of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import torch
+
+from tile_ir import Buffer, CallError, Func, Loc, did_you_mean
+from tile_ir.switches import switch
+from tile_ir.walk import written_buffers
+from tile_runtime.launcher.argument_words import article, as_tensor, count
+from tile_runtime.launcher.signature import (
+    Dim,
+    Param,
+    ScalarParam,
+    Signature,
+    TensorParam,
+    dim_text,
+    evaluate,
+    names_in,
+)  # fmt: skip
+from tile_runtime.launcher.tensor_memory import is_fake, is_wrapped, seen_bytes, without_memory
+
+# Built from names, so that a torch without the newer unsigned types can still run the rest.
+TORCH_DTYPES: dict[str, torch.dtype] = {
+    name: getattr(torch, name)
+    for name in (
+        "float16", "bfloat16", "float32", "float64", "int4", "int8", "int16", "int32",
+        "int64", "uint8", "uint16", "uint32", "uint64", "bool",
+    )
+    if hasattr(torch, name)
+}  # fmt: skip
+
+Value: TypeAlias = "int | float"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What follows from the shapes of a call. `sizes` are bytes per argument of `call`, 0 for
+    scalars and symbols; `conforms` says that every dimension has its declared size."""
+
+    shapes: tuple[Any, ...]
+    device: torch.device
+    sizes: tuple[int, ...]
+    symbols: tuple[int, ...]
+    allocations: tuple[tuple[int, tuple[int, ...], torch.dtype], ...]
+    conforms: bool
+
+
+class ArgumentChecker:
+    """Checks calls of one kernel; `outputs` and `workspaces` are positions the runtime fills."""
+
+    def __init__(
+        self,
+        signature: Signature,
+        outputs: Sequence[int],
+        workspaces: Sequence[int],
+        device_type: str,
+        func: Func,
+    ) -> None:
+        params = signature.params
+        self.signature = signature
+        self.device_type = device_type
+        self.func = func
+        allocated = {*outputs, *workspaces, *range(signature.declared, len(params))}
+        self.input_positions = tuple(i for i in range(len(params)) if i not in allocated)
+        self.allocated = tuple(
+            (i, p) for i, p in enumerate(params) if i in allocated and isinstance(p, TensorParam)
+        )
+        # (argument number, parameter position, dtype) of the tensors a caller passes.
+        self.tensor_slots = tuple(
+            (n, i, _torch_dtype(p, func))
+            for n, i in enumerate(self.input_positions)
+            if isinstance(p := params[i], TensorParam)
+        )
+        self.scalar_slots = tuple(
+            (n, i, p)
+            for n, i in enumerate(self.input_positions)
+            if isinstance(p := params[i], ScalarParam)
+        )
+
+    def examine(self, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Plan]:
+        """Check everything and derive the plan; also drops surplus arguments."""
+        lax = bool(switch("lax_calls"))
+        arguments = self._right_number(arguments, lax)
+        device = self._device(arguments)
+        for n, i, dtype in self.tensor_slots:
+            self._check_tensor(n, i, dtype, arguments[n], lax)
+        scalars = [(p, self.scalar(n, p, arguments[n])) for n, _, p in self.scalar_slots]
+        values = {p.name: int(value) for p, value in scalars if p.dtype.is_integer}
+        values |= self._bind_symbols(arguments, lax)
+        conforms = self._check_sizes(arguments, values, lax)
+        params = self.signature.params
+        sizes = [0] * len(params)
+        for n, i, _ in self.tensor_slots:
+            sizes[i] = seen_bytes(params[i].dtype, arguments[n].numel())
+        allocations = []
+        for i, tensor in self.allocated:
+            shape = self._output_shape(i, tensor, values)
+            allocations.append((i, shape, _torch_dtype(tensor, self.func)))
+            sizes[i] = seen_bytes(tensor.dtype, math.prod(shape))
+        symbols = tuple(self._symbol(name, values) for name in self.signature.symbols)
+        shapes = tuple(arguments[n].shape for n, _, _ in self.tensor_slots)
+        return arguments, Plan(
+            shapes, device, (*sizes, *(0 for _ in symbols)), symbols, tuple(allocations), conforms
+        )
+
+    def in_order(
+        self, arguments: tuple[Any, ...], named: Mapping[str, Any]
+    ) -> tuple[Any, ...]:
+        """The arguments by position, of a call that gives some of them by name."""
+        names = [self.signature.params[i].name for i in self.input_positions]
+        made = [p.name for _, p in self.allocated]
+        for name in named:
+            what = f"`{name}` of kernel `{self.signature.name}`"
+            if name in made:
+                raise self._error(
+                    "call-keyword", f"{what} is allocated by the runtime, and can not be given",
+                    None, "leave it out of out_idx and workspace_idx to pass it in",
+                )  # fmt: skip
+            if name not in names:
+                raise self._error(
+                    "call-keyword", f"kernel `{self.signature.name}` has no parameter `{name}`",
+                    None, did_you_mean(name, names) or f"its arguments are {', '.join(names)}",
+                )  # fmt: skip
+            if name in names[: len(arguments)]:
+                raise self._error("call-keyword", f"{what} is given by position and by name", None)
+        missing = [n for n in names[len(arguments) :] if n not in named]
+        if missing:
+            raise self._error(
+                "call-arity",
+                f"kernel `{self.signature.name}` takes {count(len(names), 'argument')} "
+                f"({', '.join(names)}): {', '.join(f'`{n}`' for n in missing)} not given",
+                None,
+            )
+        return (*arguments, *(named[n] for n in names[len(arguments) :]))
+
+    def values_are_real(self, tensor: torch.Tensor) -> None:
+        """Raises CallError for memory that torch only pretends to allocate."""
+        if is_fake(tensor) or is_wrapped(tensor):
+            raise self._error(
+                "call-tensor",
+                f"kernel `{self.signature.name}` is called inside FakeTensorMode or a transform of "
+                "torch.func, where its outputs would have no memory",
+                None,
+                "a kernel computes values: call it outside",
+            )
+
+    def _right_number(self, arguments: tuple[Any, ...], lax: bool) -> tuple[Any, ...]:
+        wanted, found = len(self.input_positions), len(arguments)
+        if found < wanted or (found > wanted and not lax):
+            names = ", ".join(self.signature.params[i].name for i in self.input_positions)
+            made = ", ".join(f"`{p.name}`" for _, p in self.allocated)
+            raise self._error(
+                "call-arity",
+                f"kernel `{self.signature.name}` takes {count(wanted, 'argument')} ({names}), "
+                f"found {found}",
+                None,
+                f"the runtime allocates {made} itself" if made else self._allocates(found),
+            )
+        return arguments[:wanted]
+
+    def _allocates(self, found: int) -> str | None:
+        """Whoever leaves out what the kernel writes expects it as the result."""
+        left_out = range(found, self.signature.declared)
+        written = written_buffers(self.func.launch.body)
+        if not left_out or any(self.func.params[i] not in written for i in left_out):
+            return None
+        names = ", ".join(f"`{self.func.params[i].name}`" for i in left_out)
+        return (
+            f"pass {names} too, or say that the runtime allocates what is written: "
+            f"out_idx={list(left_out)}"
+        )
+
+    def _device(self, arguments: tuple[Any, ...]) -> torch.device:
+        """Where outputs go: with the first tensor, or on the current device without one."""
+        first: torch.Tensor | None = None
+        first_position = 0
+        for n, i, _ in self.tensor_slots:
+            t = arguments[n]
+            if not isinstance(t, torch.Tensor):
+                continue
+            if t.device.type != self.device_type:
+                if first is None:
+                    raise self._error(
+                        "call-device",
+                        f"{self._argument(n, i)} is on {t.device}, but kernels run on "
+                        f"{_PLACES[self.device_type]}",
+                        i,
+                        f'pass `{self.signature.params[i].name}.to("{self.device_type}")`',
+                    )
+                raise self._error(
+                    "call-device",
+                    f"{self._argument(n, i)} is on {t.device}, but "
+                    f"`{self.signature.params[first_position].name}` is on {first.device}",
+                    i,
+                    f'pass `{self.signature.params[i].name}.to("{self.device_type}")`',
+                )
+            if first is None:
+                first, first_position = t, i
+        return torch.device(self.device_type) if first is None else first.device
+
+    def _check_tensor(self, n: int, i: int, dtype: torch.dtype, value: Any, lax: bool) -> None:
+        param = self.signature.params[i]
+        assert isinstance(param, TensorParam)
+        where = self._argument(n, i)
+        if not isinstance(value, torch.Tensor):
+            raise self._error(
+                "call-type",
+                f"{where} is {article(value)}, expected a tensor of {param.dtype} "
+                f"with shape {param.shape_text}",
+                i,
+                as_tensor(param.name, value),
+            )
+        unreal = without_memory(value)
+        if unreal is not None:
+            raise self._error("call-tensor", f"{where} is {unreal[0]}", i, unreal[1])
+        if value.dtype is not dtype:
+            raise self._error(
+                "call-dtype",
+                f"{where} is {_dtype_name(value.dtype)}, expected {param.dtype}",
+                i,
+                f"pass `{param.name}.to({dtype})`",
+            )
+        if value.dim() != len(param.dims) and not lax:
+            raise self._error(
+                "call-rank",
+                f"{where} has shape {tuple(value.shape)}, expected {len(param.dims)} "
+                f"dimension{'s' * (len(param.dims) != 1)}",
+                i,
+                f"`{param.name}` is declared with shape {param.shape_text}: reshape the argument",
+            )
+        if not value.is_contiguous():
+            raise self._error(
+                "call-contiguous",
+                f"{where} is not contiguous: shape {tuple(value.shape)}, strides {value.stride()}",
+                i,
+                f"pass `{param.name}.contiguous()`",
+            )
+
+    def _bind_symbols(self, arguments: tuple[Any, ...], lax: bool) -> dict[str, int]:
+        """Values of the symbols that stand alone as a dimension of an input; the first counts."""
+        symbols = set(self.signature.symbols)
+        values: dict[str, int] = {}
+        origin: dict[str, str] = {}
+        for n, i, _ in self.tensor_slots:
+            param = self.signature.params[i]
+            assert isinstance(param, TensorParam)
+            for d, (dim, size) in enumerate(zip(param.dims, arguments[n].shape, strict=not lax)):
+                if not isinstance(dim, str) or dim not in symbols:
+                    continue
+                place = f"dimension {d} of `{param.name}`"
+                if values.setdefault(dim, size) != size and not lax:
+                    raise self._error(
+                        "call-symbol",
+                        f"symbol `{dim}` is {values[dim]} by {origin[dim]}, but {size} by {place}",
+                        i,
+                        f"both dimensions must be equal: `{param.name}` is declared with shape "
+                        f"{param.shape_text}",
+                    )
+                origin.setdefault(dim, place)
+        return values
+
+    def _check_sizes(
+        self, arguments: tuple[Any, ...], values: Mapping[str, int], lax: bool
+    ) -> bool:
+        """Whether every dimension has its declared size; without `lax_calls` it must."""
+        conforms = True
+        for n, i, _ in self.tensor_slots:
+            param = self.signature.params[i]
+            assert isinstance(param, TensorParam)
+            conforms = conforms and arguments[n].dim() == len(param.dims)
+            for d, (dim, size) in enumerate(zip(param.dims, arguments[n].shape, strict=not lax)):
+                if not names_in(dim) <= values.keys() or evaluate(dim, values) == size:
+                    continue
+                conforms = False
+                if not lax:
+                    raise self._error(
+                        "call-shape",
+                        f"dimension {d} of {self._argument(n, i)} is {size}, expected "
+                        f"{_sized(dim, values)}",
+                        i,
+                        f"`{param.name}` is declared with shape {param.shape_text}",
+                    )
+        return conforms
+
+    def _output_shape(
+        self, i: int, tensor: TensorParam, values: Mapping[str, int]
+    ) -> tuple[int, ...]:
+        for dim in tensor.dims:
+            for name in sorted(names_in(dim)):
+                self._symbol(name, values)
+        shape = tuple(evaluate(d, values) for d in tensor.dims)
+        if min(shape, default=0) < 0:
+            raise self._error(
+                "call-shape",
+                f"`{tensor.name}` with shape {tensor.shape_text} would have shape {shape}",
+                i,
+                "a size can not be negative",
+            )
+        return shape
+
+    def _symbol(self, name: str, values: Mapping[str, int]) -> int:
+        if name in values:
+            return values[name]
+        places = [
+            f"dimension {d} of `{p.name}` ({dim_text(dim)})"
+            for p in self.signature.params
+            if isinstance(p, TensorParam)
+            for d, dim in enumerate(p.dims)
+            if name in names_in(dim)
+        ]
+        raise self._error(
+            "call-symbol",
+            f"symbol `{name}` has no value: it stands only in {' and '.join(places)}",
+            None,
+            "a symbol gets its value where it is a dimension by itself of an input tensor",
+        )
+
+    def scalar(self, n: int, param: ScalarParam, value: Any) -> Value:
+        """A number for a scalar parameter; floats accept integers, nothing else converts."""
+        kind = type(value)
+        if param.dtype.is_float:
+            if kind is float or (isinstance(value, (int, float)) and kind is not bool):
+                return float(value)
+        elif param.dtype.is_integer:
+            if kind is not bool and hasattr(value, "__index__") and not _is_tensor(value):
+                return self._in_range(n, param, int(value))
+        elif isinstance(value, bool):
+            return int(value)
+        expected = "a float" if param.dtype.is_float else (
+            "an int" if param.dtype.is_integer else "a bool"
+        )  # fmt: skip
+        raise self._error(
+            "call-type",
+            f"{self._argument(n, self.input_positions[n])} is {article(value)}, "
+            f"expected {expected}",
+            self.input_positions[n],
+            f"pass `{param.name}.item()`" if _is_tensor(value) else None,
+        )
+
+    def _in_range(self, n: int, param: ScalarParam, value: int) -> int:
+        low, high = param.dtype.limits()
+        if low <= value <= high:
+            return value
+        raise self._error(
+            "call-range",
+            f"{self._argument(n, self.input_positions[n])} is {value}, "
+            f"which {param.dtype} can not hold",
+            self.input_positions[n],
+        )
+
+    def _argument(self, n: int, i: int) -> str:
+        return f"argument {n + 1} `{self.signature.params[i].name}`"
+
+    def _error(self, slug: str, message: str, position: int | None, hint: str | None = None
+               ) -> CallError:  # fmt: skip
+        loc: Loc | None = self.func.loc
+        if position is not None:
+            param = self.func.params[position]
+            loc = param.loc if isinstance(param, Buffer) else loc
+        return CallError(slug, message, loc, hint, sources=self.func.sources)
+
+
+_PLACES = {"cpu": "the simulator, which needs cpu tensors", "npu": "the npu"}
+
+
+def _torch_dtype(param: Param, func: Func) -> torch.dtype:
+    found = TORCH_DTYPES.get(param.dtype.name)
+    if found is None:
+        raise CallError(
+            "call-dtype",
+            f"`{param.name}` is {param.dtype}, which torch {torch.__version__} does not have",
+            func.loc,
+            "install a newer torch",
+            sources=func.sources,
+        )
+    return found
+
+
+def _dtype_name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, torch.Tensor)
+
+
+def _sized(dim: Dim, values: Mapping[str, int]) -> str:
+    size = evaluate(dim, values)
+    return str(size) if isinstance(dim, int) else f"{size} ({dim_text(dim)})"

@@ -1,0 +1,89 @@
+"""A script of the user, imported or run the way Python would do it."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import runpy
+import sys
+from pathlib import Path
+from types import ModuleType
+
+# What scripts import that were written for tilelang where there is an NPU.
+_FOREIGN = frozenset({"tilelang", "tvm", "torch_npu"})
+
+
+def provide_imports() -> None:
+    """Make what scripts written for tilelang import importable in this process for good; where
+    there is no NPU, torch has one that is the host."""
+    from tile_frontend._tracing import compat
+    from tile_runtime.devices.device import npu_available
+
+    compat.install()
+    if not npu_available():
+        from tile_runtime import host_npu
+        from tile_runtime.jit_kernels.jit_compile import CompileOptions, resolve_target
+
+        host_npu.install(resolve_target(CompileOptions()))
+
+
+def load_script(path: Path) -> ModuleType:
+    """Execute a script under its own name; its folder is importable, as when Python runs it.
+
+    Raises FileNotFoundError, and whatever the script raises.
+    """
+    _prepare(path)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None, "a .py file has a loader"
+    module = importlib.util.module_from_spec(spec)
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def run_script(path: Path) -> int:
+    """Run a script as `python path` would, without arguments; its exit status.
+
+    Raises FileNotFoundError, and whatever the script raises but SystemExit.
+    """
+    _prepare(path)
+    arguments, folders = sys.argv, sys.path[:]
+    sys.argv = [str(path)]
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        runpy.run_path(str(path), run_name="__main__")
+    except SystemExit as stop:
+        if isinstance(stop.code, str):
+            print(stop.code, file=sys.stderr)
+            return 1
+        return stop.code or 0
+    finally:
+        sys.argv, sys.path[:] = arguments, folders
+    return 0
+
+
+def _prepare(path: Path) -> None:
+    """FileNotFoundError if there is no such script; what it imports is provided."""
+    if not path.is_file():
+        raise FileNotFoundError(f"no such file: {path}")
+    if _imports_of(path) & _FOREIGN:
+        provide_imports()
+
+
+def _imports_of(path: Path) -> set[str]:
+    """The packages a script imports by name, anywhere in it; none where it does not parse, which
+    running it will tell."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return set()
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found

@@ -1,0 +1,180 @@
+"""Faults the simulator finds, told at the user's Python line and at the C++ line.
+
+The emitter ends the line of every operation with a comment `// <file>:<line>`, so the way back is
+read from the source that ran.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+
+from tile_ir import Automatic, Diagnostic, Func, Loc, TileError
+from tile_ir.expansions import calls_to
+from tile_ir.launch_indices import own_block_part, own_lane_part, uses_block, uses_lane
+from tile_runtime.options.pass_configs import CORE_ORDER, PIPE_ORDER, asked_with
+from tile_runtime.simulator.buffer_names import name_buffers
+
+# The file may be a cell or a line typed at a prompt, such as `<ipython-input-3-...>`.
+_COMMENT = re.compile(r"//\s*(?P<file>\S.*?):(?P<line>\d+)(?::(?P<column>\d+))?\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What the simulator reports: which rule was broken, by which call of which core."""
+
+    kind: str
+    text: str
+    file: str
+    line: int
+    block: int
+    core: str
+    api: str
+    hint: str = ""
+
+
+class SimulationError(TileError):
+    """The kernel broke a rule of the device while it was simulated.
+
+    `fault` has the place in the C++ source, `loc` the one in Python.
+    """
+
+    def __init__(
+        self,
+        fault: Fault,
+        message: str,
+        loc: Loc | None,
+        hint: str | None,
+        sources: Mapping[str, str],
+        notes: Sequence[Diagnostic] = (),
+    ) -> None:
+        super().__init__(fault.kind, message, loc, hint, sources=sources, notes=notes)
+        self.fault = fault
+
+
+def simulation_error(fault: Fault, source: Path, func: Func) -> SimulationError:
+    """The error for a fault of the kernel whose emitted C++ is in `source`."""
+    lines = source.read_text().splitlines() if source.is_file() else []
+    loc = python_place(lines, fault.line, func) if _same_file(fault.file, source) else None
+    text = _in_the_language(_with_python_places(fault.text, source, lines, func), func)
+    ours = _same_file(fault.file, source)
+    # The folder is named by a hash, and what is in it is told by `kernel.srcpath`.
+    place = f"{source.name if ours else fault.file}:{fault.line}" if fault.file else "no C++ line"
+    if ours:  # the library was compiled in a folder that has been renamed since
+        fault = replace(fault, file=str(source))
+    message = f"{text} ({fault.api}, block {fault.block}, {fault.core}, {place})"
+    hint = _hint(fault, func) or None
+    notes = calls_to(loc, func.expansions)
+    return SimulationError(fault, message, loc or func.loc, hint, func.sources, notes)
+
+
+def simulation_warning(fault: Fault, source: Path, func: Func) -> Diagnostic:
+    """The same for what a run did that works on a device, but is waste or no document says it."""
+    error = simulation_error(fault, source, func)
+    text = error.message.removesuffix(")").rpartition(" (")[0]
+    return replace(error.diagnostic, message=text, severity="warning")
+
+
+# Between the vector cores of a block, between pipes of a core, between the cores of a block, and
+# between blocks.
+_LANES = re.compile(r"CrossCoreSetFlag<1, ")
+_PIPES = re.compile(r"\b(SetFlag<HardEvent|PipeBarrier<)")
+_CORES = re.compile(r"CrossCoreSetFlag<2, ")
+_BLOCKS = re.compile(r"^give each block its own bytes")
+
+
+def _hint(fault: Fault, func: Func) -> str:
+    """What the simulator advises, in the words of the language. A kernel that never asks which of
+    its vector cores or blocks it is has each of them do all of the work, and no order between them
+    makes that right. Where the order of a kernel is its own, the compiler can make it."""
+    if _LANES.search(fault.hint) and not uses_lane(func):
+        return own_lane_part(func)
+    if _BLOCKS.search(fault.hint) and not uses_block(func):
+        return own_block_part(func)
+    hint = _in_the_language(fault.hint, func)
+    if fault.kind != "race":
+        return hint
+    if _PIPES.search(fault.hint) and Automatic.SYNC not in func.automatic:
+        return f"{hint}; or leave it to the compiler: {asked_with(*PIPE_ORDER)}"
+    if _CORES.search(fault.hint) and Automatic.CROSS not in func.automatic:
+        return f"{hint}; or leave it to the compiler: {asked_with(*CORE_ORDER)}"
+    return hint
+
+
+def python_place(lines: list[str], number: int, func: Func) -> Loc | None:
+    """The Python line the emitted line came from: its own comment, or that of the nearest line
+    above it, as one operation may take several lines of C++."""
+    for index in range(min(number, len(lines)) - 1, -1, -1):
+        match = _COMMENT.search(lines[index])
+        file = _known_file(match["file"], func) if match else None
+        if match and file:
+            line = int(match["line"])
+            column = int(match["column"] or _first_column(file, line, func))
+            return Loc(file, line, column)
+        if lines[index].startswith("}"):
+            return None  # the function above is another one
+    return None
+
+
+def _with_python_places(text: str, source: Path, lines: list[str], func: Func) -> str:
+    """The text with names for buffers and the Python line of every C++ line it mentions."""
+
+    def told(match: re.Match[str]) -> str:
+        loc = python_place(lines, int(match["line"]), func)
+        place = f"{source.name}:{match['line']}"
+        return place if loc is None else f"{loc.file}:{loc.line} ({place})"
+
+    named = name_buffers(text, {source.name: lines})
+    name = re.escape(source.name)
+    return re.sub(rf"[^\s(]*{name}:(?P<line>\d+)", told, named)
+
+
+# How the hints of the simulator are written in the language.
+_CALLS = (
+    (r"(Set|Wait)Flag<HardEvent::(\w+?)_(\w+?)>\((\w+)\)",
+     lambda m: f'T.{m[1].lower()}_flag("{m[2].lower()}", "{m[3].lower()}", {m[4]})'),
+    (r"PipeBarrier<PIPE_(\w+)>\(\)", lambda m: f'T.pipe_barrier("{m[1].lower()}")'),
+    (r"CrossCoreSetFlag<(\d), PIPE_(\w+)>\((\w+)\)",
+     lambda m: f'T.set_cross_flag("{m[2].lower()}", {m[3]}, mode={m[1]})'),
+    (r"CrossCoreWaitFlag\((\w+)\)", lambda m: f"T.wait_cross_flag({m[1]})"),
+    (r"SyncAll\(\)", lambda m: "T.sync_all()"),
+)  # fmt: skip
+_OWN_PART = (
+    "index by GetSubBlockIdx(), or guard with `if (GetSubBlockIdx() == 0)`, so that each vector "
+    "core has its own part"
+)
+
+
+def _in_the_language(text: str, func: Func) -> str:
+    for pattern, words in _CALLS:
+        text = re.sub(pattern, words, text)
+    lane, block = func.launch.lane.name, func.launch.block.name
+    return (
+        text.replace(_OWN_PART, own_lane_part(func))
+        .replace("index by GetSubBlockIdx():", f"index by `{lane}` or write `threads=2`:")
+        .replace("by GetBlockIdx()", f"by `{block}`")
+    )
+
+
+def _same_file(reported: str, source: Path) -> bool:
+    return PurePath(reported).name == source.name
+
+
+def _known_file(name: str, func: Func) -> str | None:
+    """The key of `func.sources` a comment means, which may show the last part of a path only. A
+    comment of somebody else means no file of the kernel."""
+    if name in func.sources:
+        return name
+    ending = [f for f in func.sources if PurePath(f).name == PurePath(name).name]
+    if len(ending) == 1:
+        return ending[0]
+    return name if name.endswith(".py") else None
+
+
+def _first_column(file: str, line: int, func: Func) -> int:
+    lines = func.sources.get(file, "").splitlines()
+    if not 0 < line <= len(lines):
+        return 1
+    return len(lines[line - 1]) - len(lines[line - 1].lstrip()) + 1

@@ -1,2 +1,0 @@
-"""Kernels whose Ascend C source was written by hand: read, compiled with a host stub, and run in a
-process of their own. `simulate.py` is the way in."""

@@ -1,0 +1,278 @@
+"""`simulate`: any Ascend C source on the simulator, isolated from the caller."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from tile_ir import TARGETS, BuildError, CallError, Diagnostic, KernelError, Target, did_you_mean
+from tile_ir.switches import SWITCHES, switch
+from tile_ir.timing import timing_of
+from tile_runtime.simulator.simulation_error import Fault, SimulationError
+from tile_runtime.simulator.timeline import Timeline, timeline_from
+from tile_runtime.source_kernels.arguments import BUFFER, Cell, bind
+from tile_runtime.source_kernels.compile_source import CompileOptions, compile_source
+from tile_runtime.source_kernels.crash import fault_of
+from tile_runtime.source_kernels.declaration import KernelDeclaration, find_kernel
+from tile_runtime.source_kernels.fault_report import KernelSource, fault_error, fault_warning
+from tile_runtime.source_kernels.host_code import without_host_code
+from tile_runtime.source_kernels.host_stub import translation_unit
+from tile_runtime.source_kernels.isolated_run import run_isolated
+from tile_runtime.source_kernels.kernel_type import KERNEL_TYPES
+from tile_runtime.source_kernels.kernel_type import kernel_type as inferred_type
+from tile_runtime.source_kernels.run_files import BAD_ARGUMENT, RunFiles, RunOptions
+from tile_runtime.source_kernels.second_source import file_of_kernel, second_sources
+
+# What a source given as text is called in reports.
+TEXT_NAME = "<source>"
+# Besides the arguments: memories and stacks of the blocks that are under way, and the kernel's own.
+MEMORY_LIMIT = 4 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationResult:
+    """What a run left.
+
+    `outputs` maps the name of every array argument to its contents after the run: the caller's own
+    array, written in place, or a new one if that is read-only or the run ended with a fault.
+    `text` is what the kernel printed, `elapsed` the seconds it ran on the host. `timeline` is the
+    modelled time if it was asked for and there is no fault. `warnings` is what works on a device,
+    but is waste or relies on what no document says.
+    """
+
+    outputs: Mapping[str, Any]
+    text: str
+    error: Fault | None
+    elapsed: float
+    timeline: Timeline | None = field(repr=False, default=None)
+    warnings: tuple[Diagnostic, ...] = ()
+    _told: SimulationError | None = field(repr=False, default=None)
+
+    def raise_for_error(self) -> None:
+        """Raise SimulationError at the C++ line if the run ended with a fault."""
+        if self._told is not None:
+            raise self._told.with_traceback(None)
+
+
+def simulate(
+    source: str | os.PathLike[str],
+    kernel: str | None,
+    blocks: int,
+    args: Mapping[str, Any] | Sequence[Any],
+    *,
+    check: str | None = None,
+    seed: int | None = None,
+    starve: str | None = None,
+    threads: int | None = None,
+    time: bool | None = None,
+    soc: str | None = None,
+    timeout: float | None = None,
+    includes: Sequence[str | os.PathLike[str]] = (),
+    defines: Sequence[str] = (),
+    template: str | None = None,
+    kernel_type: str | None = None,
+    memory_limit: int = MEMORY_LIMIT,
+) -> SimulationResult:
+    """Run `blocks` blocks of a kernel of an Ascend C source (a path, or text of several lines).
+
+    `args` are arrays and CPU tensors for pointers, lists of arrays for dynamic inputs
+    (ListTensorDesc; the outputs are `x[0]`, `x[1]`, ...), numbers for scalars, bytes or structured
+    values for structs, in order or by name. Options left out are the switches of the same name;
+    `starve` is a core that runs only when no other of its block can, `time` asks for
+    `result.timeline`.
+    `kernel` None is the only kernel of the source; `template` instantiates one: `add<half, 64>`.
+    `kernel_type`, such as "KERNEL_TYPE_AIV_ONLY", is for kernels that do not say it themselves.
+
+    Raises KernelError if kernel and arguments do not fit each other, BuildError if the source does
+    not compile. What the kernel does wrong while it runs is in the result.
+    """
+    text, name, folder = _read(source)
+    try:
+        text, name, declared, expression = _find(source, text, name, folder, kernel, template)
+        folders = [folder, *(Path(p).absolute() for p in includes)]
+        if kernel_type is None:
+            type_ = inferred_type(text, declared.name, folders, declared.type)
+        else:
+            type_ = _checked_type(kernel_type)
+        declared = replace(declared, type=type_)
+        cells = bind(declared, args)
+        target = _target(switch("soc") if soc is None else soc)
+        options = _run_options(target, blocks, check, seed, starve, threads, time, memory_limit)
+    except KernelError as error:
+        raise error.with_sources({name: text}) from None
+    seconds = _seconds(timeout)
+    kernel_part = without_host_code(text, (declared.name, *re.findall(r"\w+", expression)))
+    given = sum(not cell.listed for cell in cells)
+    others = second_sources(text, declared.name, kernel_part, folders)
+    unit = translation_unit(
+        kernel_part, name, declared, expression, given, others.before, others.behind
+    )
+    compile_options = CompileOptions(tuple(folders[1:]), tuple(defines), folder)
+    compiled = compile_source(unit, name, compile_options, text)
+    files = RunFiles(options, cells)
+    try:
+        ended = run_isolated(compiled.library, files, seconds)
+        record = ended.record
+        if record.state == BAD_ARGUMENT and not ended.timed_out:
+            raise _unfit(declared, record.argument, record.texts[1], {name: text})
+        fault = fault_of(ended, cells, compiled.library, name, seconds)
+        outputs = _outputs(files, cells, write_back=fault is None)
+        told = None
+        kernel_source = KernelSource(name, text, folder)
+        if fault is not None:
+            told = fault_error(fault, kernel_source)
+        timed = files.read_timeline() if fault is None else None
+        return SimulationResult(
+            outputs,
+            record.texts[5] + ended.console,
+            told.fault if told is not None else None,
+            record.elapsed,
+            None if timed is None else timeline_from(*timed, target),
+            () if fault else tuple(fault_warning(w, kernel_source) for w in record.warnings),
+            told,
+        )
+    finally:
+        files.close()
+
+
+def _find(
+    source: str | os.PathLike[str],
+    text: str,
+    name: str,
+    folder: Path,
+    kernel: str | None,
+    template: str | None,
+) -> tuple[str, str, KernelDeclaration, str]:
+    """The source that defines the kernel, which may be one beside the one given, its name in
+    reports, the kernel and the expression that names it."""
+    found, problem = None, None
+    try:
+        found = find_kernel(text, name, kernel, template)
+    except KernelError as error:
+        problem = error
+    wanted = kernel or template or (found[0].name if found is not None else None)
+    if wanted is not None and name != TEXT_NAME and (found is None or not found[0].defined):
+        other = file_of_kernel(wanted, folder, Path(source))
+        if other is not None:
+            there = other.read_text(errors="replace")
+            return there, str(other), *find_kernel(there, str(other), kernel, template)
+    if problem is not None:
+        raise problem
+    assert found is not None, "it is found, or there is a problem"
+    return text, name, *found
+
+
+def _read(source: str | os.PathLike[str]) -> tuple[str, str, Path]:
+    """Text, name in reports, and the folder quoted includes start from."""
+    if isinstance(source, str) and ("\n" in source or "{" in source):
+        return source, TEXT_NAME, Path.cwd()
+    path = Path(source)
+    try:
+        return path.read_text(errors="replace"), str(path), path.absolute().parent
+    except OSError as error:
+        raise BuildError("no-source", f"{path} can not be read: {error.strerror}") from None
+
+
+def _checked_type(name: str) -> str:
+    if name not in KERNEL_TYPES:
+        raise CallError(
+            "kernel-type",
+            f"no kernel type is called {name!r}: {', '.join(KERNEL_TYPES)}",
+            hint=did_you_mean(name, KERNEL_TYPES),
+        )
+    return name
+
+
+def _run_options(
+    target: Target,
+    blocks: int,
+    check: str | None,
+    seed: int | None,
+    starve: str | None,
+    threads: int | None,
+    time: bool | None,
+    memory_limit: int,
+) -> RunOptions:
+    level = switch("check") if check is None else check
+    levels = SWITCHES["check"].choices  # in the order of TileChecks
+    if level not in levels:
+        raise CallError("check-level", f"check={level!r}: expected one of {', '.join(levels)}")
+    starved = switch("starve") if starve is None else starve
+    cores = SWITCHES["starve"].choices  # in the order of TileOptions::starved
+    if starved not in cores:
+        expected = ", ".join(cores[1:])
+        raise CallError("call-option", f"starve={starved!r}: expected one of {expected}")
+    numbers = {
+        "blocks": (blocks, 0xFFFFFFFF),
+        "threads": (switch("threads") if threads is None else threads, 4096),
+        "seed": (switch("seed") if seed is None else seed, (1 << 64) - 1),
+        "memory_limit": (memory_limit, (1 << 63) - 1),
+    }
+    for name, (value, most) in numbers.items():
+        if not isinstance(value, (int, np.integer)) or not 0 <= value <= most:
+            raise CallError("call-option", f"{name}={value!r}: expected a number from 0 to {most}")
+    return RunOptions(
+        checks=levels.index(level),
+        cube_cores=target.cube_cores,
+        vector_cores=target.vector_cores,
+        starved=cores.index(starved),
+        timing=timing_of(target) if (switch("time") if time is None else time) else None,
+        **{name: int(value) for name, (value, _) in numbers.items()},
+    )
+
+
+def _target(soc: str) -> Target:
+    if soc not in TARGETS:
+        raise CallError(
+            "soc",
+            f"no chip is called {soc!r}: {', '.join(TARGETS)}",
+            None,
+            did_you_mean(soc, TARGETS),
+        )
+    return TARGETS[soc]
+
+
+def _seconds(timeout: float | None) -> float:
+    seconds = float(switch("timeout") if timeout is None else timeout)
+    if not 0 <= seconds <= 1e6:
+        raise CallError("call-option", f"timeout={timeout!r}: expected seconds, 0 for no limit")
+    return seconds
+
+
+def _unfit(
+    kernel: KernelDeclaration, index: int, problem: str, sources: Mapping[str, str]
+) -> CallError:
+    """The error for an argument the C++ type of its parameter does not take."""
+    parameter = kernel.parameters[min(index, len(kernel.parameters) - 1)]
+    return CallError(
+        "kernel-arguments", f"`{parameter.type} {parameter.name}` {problem}", parameter.loc,
+        sources=sources,
+    )  # fmt: skip
+
+
+def _outputs(files: RunFiles, cells: Sequence[Cell], *, write_back: bool) -> dict[str, Any]:
+    outputs: dict[str, Any] = {}
+    for index, cell in enumerate(cells):
+        if cell.kind != BUFFER or cell.target is None:
+            continue
+        memory = files.memory_after(index)
+        if isinstance(cell.target, torch.Tensor):
+            tensor = cell.target
+            after = torch.empty_like(tensor, memory_format=torch.contiguous_format).detach()
+            after.reshape(-1).view(torch.uint8).copy_(torch.from_numpy(memory))
+            outputs[cell.name] = tensor.detach().copy_(after) if write_back else after
+            continue
+        array = cell.target
+        result = memory.view(array.dtype).reshape(array.shape)
+        if write_back and array.flags.writeable:
+            array[...] = result
+            result = array
+        outputs[cell.name] = result
+    return outputs

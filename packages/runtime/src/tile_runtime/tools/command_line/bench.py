@@ -1,0 +1,121 @@
+"""`tile-ascend bench`: measure a kernel, or this compiler on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tile_ir import CallError
+from tile_runtime.tools.command_line.kernel_argument import names_a_kernel
+from tile_runtime.tools.command_line.kernel_run import (
+    add_run_arguments,
+    made_kernel,
+    run_arguments,
+    timed_call,
+)
+
+if TYPE_CHECKING:
+    from tile_runtime.jit_kernels.kernel import JITKernel
+
+_DESCRIPTION = """\
+Measure kernels of scripts, named as script.py:factory, with inputs of their own making: modelled
+time on the device, time on this host, rates, and how near they come to what the chip could do.
+Without one, measure this compiler: compile, cache, call and simulation times of the examples.
+"""
+# Calls that are timed on the host, after the one that is modelled.
+_RUNS = 5
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "bench",
+        help="measure a kernel, or compile, cache, call and simulation times",
+        description=_DESCRIPTION,
+    )
+    parser.add_argument(
+        "rows", nargs="*", help="kernels, or rows to measure of the compiler (default: all)"
+    )
+    parser.add_argument("-o", "--output", type=Path, help="write what is printed to a file too")
+    parser.add_argument(
+        "--examples", type=Path, default=Path("examples"), help="folder of the kernels of the rows"
+    )
+    add_run_arguments(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    kernels = [name for name in options.rows if names_a_kernel(name)]
+    if kernels and len(kernels) < len(options.rows):
+        other = next(name for name in options.rows if name not in kernels)
+        raise CallError("kernel-arguments", f"{other!r} is no kernel, expected script.py:name")
+    if not kernels:
+        return _measure_compiler(options)
+    text = "\n".join(line for name in kernels for line in _kernel_lines(name, options))
+    _show(text, options.output)
+    return 0
+
+
+def _measure_compiler(options: argparse.Namespace) -> int:
+    from tile_runtime.tools.bench.measurements import measure_rows, table
+
+    rows = measure_rows(options.rows, options.examples)
+    _show(table(rows), options.output)
+    return 1 if any(row.missed for row in rows) else 0
+
+
+def _show(text: str, output: Path | None) -> None:
+    print(text)
+    if output is not None:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(text + "\n")
+
+
+def _kernel_lines(name: str, options: argparse.Namespace) -> Iterator[str]:
+    """What one measures of a kernel; modelled times are the same at every run."""
+    from tile_ir.switches import switch
+    from tile_runtime.tools.bench.row import repeat
+    from tile_runtime.tools.report.roofline import roofline
+
+    kernel = made_kernel(name, options)
+    arguments = run_arguments(kernel, options)
+    run, result = timed_call(kernel, arguments)
+    line = run.timeline
+    seconds = repeat(lambda: kernel(*arguments), _RUNS)
+    found = roofline(run, _bytes_of(kernel, arguments, result))
+    spent = kernel.timings
+    yield f"{kernel.prim_func.name}, source {kernel.source_hash}"
+    yield (
+        f"modelled  {line.microseconds:.2f} us on the device, "
+        f"{line.task_microseconds:.2f} us with launch"
+    )
+    yield (
+        f"host      {statistics.median(seconds) * 1e3:.2f} ms a call on the simulator "
+        f"(median of {_RUNS}, checks {switch('check')}), "
+        + ("compiled before" if spent.cached else f"compiled in {spent.compile:.2f} s")
+    )
+    moved = line.totals["read_bytes"] + line.totals["write_bytes"]
+    yield (
+        f"memory    {_rate(found.bytes, found.seconds)} GB/s of the tensors of the call, "
+        f"{_rate(moved, found.seconds)} GB/s moved"
+    )
+    yield f"compute   {_rate(found.operations, found.seconds)} GFLOP/s"
+    yield (
+        f"roofline  {100 * found.share:.1f} %: {found.bound} alone would need "
+        f"{found.least[found.bound] * 1e6:.2f} us"
+    )
+
+
+def _rate(count: float, seconds: float) -> str:
+    return f"{count / seconds / 1e9:.2f}" if seconds > 0 else "-"
+
+
+def _bytes_of(kernel: JITKernel, arguments: list[Any], result: Any) -> int:
+    """The size of all tensors of a call."""
+    import torch
+
+    results = [result] if len(kernel.out_idx) == 1 else list(result or ())
+    tensors = [t for t in (*arguments, *results) if isinstance(t, torch.Tensor)]
+    return sum(t.numel() * t.element_size() for t in tensors)

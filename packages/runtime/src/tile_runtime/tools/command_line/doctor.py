@@ -1,0 +1,200 @@
+"""`tile-ascend doctor`: what works here, and how to mend what does not."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from tile_ir import BuildError
+
+# Oldest compilers the simulator is written for.
+OLDEST = {"g++": 11, "clang++": 14}
+# How the runner ends when it is started by hand (main.cpp).
+_NO_RUN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at. `needed`: without it kernels can not run on the simulator. `later`: the
+    first use makes it."""
+
+    name: str
+    works: bool
+    detail: str
+    fix: str | None = None
+    needed: bool = True
+    later: bool = False
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser("doctor", help="check this machine and say how to mend it")
+    parser.add_argument(
+        "--build", action="store_true", help="build what the first use would build, and try it"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print all findings; 1 if kernels can not run on the simulator."""
+    broken = later = False
+    for check in CHECKS:
+        finding = check(options.build)
+        mark = "ok     " if finding.works else "BROKEN " if finding.needed else "absent "
+        mark = "later  " if finding.later else mark
+        later |= finding.later
+        print(f"{mark} {finding.name:<18} {finding.detail}")
+        if not finding.works and finding.fix:
+            print(f"{'':<8}{'':<18}  fix: {finding.fix}")
+        broken |= finding.needed and not finding.works
+    once = ", once the first use has built what is marked `later`" if later else ""
+    print("kernels can not run here" if broken else f"kernels run here on the simulator{once}")
+    return int(broken)
+
+
+def check_python(build: bool) -> Finding:
+    found = platform.python_version()
+    return Finding(
+        "Python", sys.version_info >= (3, 10), f"{found} ({sys.executable})",
+        "install Python 3.10 or newer",
+    )  # fmt: skip
+
+
+def check_compiler(build: bool) -> Finding:
+    from tile_runtime.devices.compile_host import find_compiler
+
+    try:
+        words = find_compiler()
+    except BuildError as error:
+        return Finding("C++ compiler", False, error.message, error.hint)
+    done = subprocess.run([*words, "-dumpfullversion"], capture_output=True, text=True)
+    version = done.stdout.strip()
+    if done.returncode != 0 or not version:
+        return Finding("C++ compiler", False, f"{words[0]} does not run", "reinstall it")
+    kind = "clang++" if "clang" in os.path.basename(words[0]) else "g++"
+    major = version.partition(".")[0]
+    works = not major.isdigit() or int(major) >= OLDEST[kind]
+    return Finding(
+        "C++ compiler", works, f"{' '.join(words)} {version}",
+        f"install {kind} {OLDEST[kind]} or newer",
+    )  # fmt: skip
+
+
+def check_simulator(build: bool) -> Finding:
+    from tile_runtime.launcher.native import simulator_library
+
+    return _built("simulator", simulator_library, build)
+
+
+def check_runner(build: bool) -> Finding:
+    """The program in which `tile-ascend sim` runs kernels: it starts, and finds its libraries."""
+    from tile_runtime.launcher.native import runner_program
+
+    finding = _built("runner", runner_program, build)
+    if not finding.works or finding.later:
+        return finding
+    try:
+        # Without a run to do, it says so with its exit code.
+        done = subprocess.run([finding.detail], capture_output=True, timeout=30)
+        problem = "" if done.returncode == _NO_RUN else f"exit code {done.returncode}"
+    except (OSError, subprocess.TimeoutExpired) as error:
+        problem = str(error)
+    if not problem:
+        return finding
+    return Finding("runner", False, f"{finding.detail} does not start: {problem}",
+                   "remove the file; it is built anew")  # fmt: skip
+
+
+def check_launcher(build: bool) -> Finding:
+    from tile_runtime.launcher.native import (
+        launcher,
+        launcher_can_be_compiled,
+        launcher_library,
+        simulator_library,
+    )
+
+    if not launcher_can_be_compiled():
+        return Finding(
+            "launcher", False, "Python.h is missing, so calls go through ctypes, slower",
+            "apt-get install python3-dev, or dnf install python3-devel", needed=False,
+        )  # fmt: skip
+    finding = _built("launcher", launcher_library, build)
+    there = _built("simulator", simulator_library, build)
+    if not all(part.works and not part.later for part in (finding, there)):
+        return finding
+    try:
+        launcher()
+    except (ImportError, RuntimeError) as error:
+        return Finding("launcher", False, f"{finding.detail} can not be loaded: {error}",
+                       "remove the file; it is built anew")  # fmt: skip
+    return finding
+
+
+def _built(name: str, library: Callable[..., Path], build: bool) -> Finding:
+    """Whether a native part is there, building it if that is wanted."""
+    try:
+        return Finding(name, True, str(library(may_build=build)))
+    except BuildError as error:
+        if error.slug == "not-built":
+            what = "the first use builds it, and so does `tile-ascend doctor --build`"
+            return Finding(name, True, what, later=True)
+        return Finding(name, False, error.message, error.hint)
+
+
+def check_torch(build: bool) -> Finding:
+    fix = "pip install torch -c constraints.txt"
+    if find_spec("torch") is None:
+        return Finding("torch", False, "torch is not installed", fix)
+    if not build:  # importing it takes longer than everything else here
+        return Finding("torch", True, version("torch"), fix)
+    try:
+        import torch
+    except (ImportError, OSError) as error:
+        return Finding("torch", False, str(error), fix)
+    return Finding("torch", True, torch.__version__, fix)
+
+
+def check_npu(build: bool) -> Finding:
+    try:
+        from tile_runtime.devices.device import npu_problem
+    except ImportError as error:
+        return Finding("NPU", False, str(error), None, needed=False)
+    problem = npu_problem()
+    return Finding(
+        "NPU", problem is None, problem or "torch_npu sees a device",
+        "to run on a device: pip install 'tile-runtime[npu]' and CANN", needed=False,
+    )  # fmt: skip
+
+
+def check_cache(build: bool) -> Finding:
+    from tile_runtime.cache.kernel_cache import KernelCache, get_cache_dir
+
+    cache = KernelCache(get_cache_dir())
+    try:
+        cache.scratch().rmdir()
+    except BuildError as error:
+        return Finding("cache", False, error.message, error.hint)
+    size = cache.size()
+    return Finding(
+        "cache", True, f"{cache.root}: {size.kernels} kernels, {size.bytes / 1e6:.1f} MB"
+    )
+
+
+CHECKS: tuple[Callable[[bool], Finding], ...] = (
+    check_python,
+    check_compiler,
+    check_torch,
+    check_simulator,
+    check_launcher,
+    check_runner,
+    check_cache,
+    check_npu,
+)

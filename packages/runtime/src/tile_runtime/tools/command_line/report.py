@@ -1,0 +1,127 @@
+"""`tile-ascend report`: a page and a trace of where a kernel's time goes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tile_ir import KernelError, did_you_mean
+from tile_ir.switches import override
+from tile_runtime.scripts.module import run_script
+from tile_runtime.tools.command_line.kernel_argument import names_a_kernel
+from tile_runtime.tools.command_line.kernel_run import (
+    add_run_arguments,
+    made_kernel,
+    run_arguments,
+    timed_call,
+)
+
+if TYPE_CHECKING:
+    from tile_runtime.tools.report.timed_run import TimedRun
+
+_DESCRIPTION = """\
+Run a script, or one kernel of it, with the clock of the simulator on, or read a saved timeline, and
+write what became of the last run of a kernel: an HTML page, and if wanted a Chrome trace, which
+opens in Perfetto.
+"""
+# More would be a mistyped range.
+_MOST_BLOCKS = 65536
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "report", help="show where the time of a kernel goes", description=_DESCRIPTION
+    )
+    parser.add_argument(
+        "source", help="a script, script.py:name of a kernel to run, or a timeline saved by --save"
+    )
+    add_run_arguments(parser)
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("report.html"), help="the page (%(default)s)"
+    )
+    parser.add_argument("--trace", type=Path, metavar="FILE", help="write a Chrome trace too")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="save the timeline too, as .npz")
+    parser.add_argument("--kernel", help="name of the kernel (default: the last that ran)")
+    parser.add_argument(
+        "--blocks",
+        type=_block_list,
+        metavar="LIST",
+        help="blocks to draw, such as 0,4-7 (default: as many as fit)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    from tile_runtime.tools.report.chrome_trace import write_chrome_trace
+    from tile_runtime.tools.report.page import report_page
+    from tile_runtime.tools.report.saved_timeline import load_run, save_run
+
+    if names_a_kernel(options.source):
+        kernel = made_kernel(options.source, options)
+        timed, _ = timed_call(kernel, run_arguments(kernel, options))
+    elif options.source.endswith(".py"):
+        timed = _last_run(Path(options.source), options.kernel)
+    else:
+        timed = load_run(Path(options.source))
+        if options.kernel not in (None, timed.kernel):
+            raise _no_kernel(options.source, options.kernel, [timed.kernel])
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    options.output.write_text(report_page(timed, options.blocks), encoding="utf-8")
+    if options.trace is not None:
+        write_chrome_trace(timed, options.trace, options.blocks)
+    if options.save is not None:
+        save_run(timed, options.save)
+    line = timed.timeline
+    print(
+        f"{options.output}: {timed.kernel} on {timed.soc}, modelled {line.microseconds:.2f} us on "
+        f"the device, {line.task_microseconds:.2f} us with launch; source {timed.source_hash}"
+    )
+    return 0
+
+
+def _last_run(script: Path, kernel: str | None) -> TimedRun:
+    """The last run of a kernel in a script. KernelError if there was none."""
+    from tile_runtime.tools.report.timed_run import watch_timed_runs
+
+    last: dict[str, TimedRun] = {}
+
+    def seen(timed: TimedRun) -> None:
+        last.pop(timed.kernel, None)  # so that the last kernel is the last entry
+        last[timed.kernel] = timed
+
+    with override(time=True), watch_timed_runs(seen):
+        code = run_script(script)
+    if code:
+        print(f"{script} ended with status {code}", file=sys.stderr)
+    if not last:
+        raise KernelError(
+            "no-timed-run",
+            f"{script} ran no kernel on the simulator",
+            hint="the script must call a kernel when it is run",
+        )
+    if kernel is None:
+        return list(last.values())[-1]
+    if kernel not in last:
+        raise _no_kernel(script, kernel, list(last))
+    return last[kernel]
+
+
+def _no_kernel(source: Path | str, kernel: str, known: list[str]) -> KernelError:
+    hint = did_you_mean(kernel, known) or f"one of {', '.join(known)}"
+    return KernelError("no-such-kernel", f"{source} ran no kernel called {kernel!r}", hint=hint)
+
+
+def _block_list(text: str) -> list[int]:
+    """`0,4-7` as numbers."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()):
+            raise argparse.ArgumentTypeError(f"{text!r}: expected numbers such as 0,4-7")
+        low, high = int(first), int(last or first)
+        if high < low or high >= _MOST_BLOCKS:
+            raise argparse.ArgumentTypeError(f"{part!r} is not a range of blocks")
+        found += range(low, high + 1)
+    return found

@@ -1,0 +1,297 @@
+"""A timed run as Chrome trace JSON, which Perfetto and chrome://tracing open.
+
+The format: "Trace Event Format" (Google), JSON object form. A process for each core, a thread for
+each pipe, with a second one where transfers overlap; complete events ("X") for instructions, flow
+events ("s", "f") from a set to the wait that took it, a counter ("C") for the traffic with GM.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tile_ir import KernelError
+from tile_runtime.simulator.timeline import CORES, KINDS, PIPES, REASONS, WORK
+from tile_runtime.tools.report.flag_pairs import flag_pairs
+from tile_runtime.tools.report.timed_run import TimedRun, place_text
+from tile_runtime.tools.report.tracks import lanes
+
+# Blocks in a trace if nobody chooses some.
+BLOCK_CAP = 64
+# Steps of the traffic counter.
+COUNTER_STEPS = 1000
+CHIP = 1  # the process of the counter; those of the cores follow
+
+# A viewer takes the event on top of a thread for the end of an arrow, so events at one time are in
+# the order of the thread, and the start of an arrow is before its end: see _in_order.
+Item = tuple[int, int, int, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class _Selection:
+    """The events of the chosen blocks, with times in ns."""
+
+    run: TimedRun
+    index: Any
+    begin: Any
+    end: Any
+    process: Any
+    thread: Any
+
+
+def chrome_trace(run: TimedRun, blocks: Sequence[int] | None = None) -> dict[str, Any]:
+    """The trace of the chosen blocks; of the first BLOCK_CAP if none are chosen.
+
+    Raises KernelError if a chosen block has not run.
+    """
+    present = blocks_of(run)
+    chosen = chosen_blocks(run, blocks, BLOCK_CAP)
+    selection = _select(run, chosen)
+    items = [*_instructions(selection), *_arrows(selection)]
+    events = [*_names(selection), *_in_order(items), *_traffic(run)]
+    # A stable sort: metadata first, and what _in_order arranged stays as it is.
+    events.sort(key=lambda e: e.get("ts", -1.0))
+    timeline = run.timeline
+    return {
+        "traceEvents": events,
+        "displayTimeUnit": "ns",
+        "otherData": {
+            "kernel": run.kernel,
+            "SoC": run.soc,
+            "modelled us": timeline.microseconds,
+            "modelled us with launch": timeline.task_microseconds,
+            "blocks": len(present),
+            "blocks left out": len(present) - len(chosen),
+        },
+    }
+
+
+def write_chrome_trace(run: TimedRun, path: Path, blocks: Sequence[int] | None = None) -> None:
+    """Write the trace as JSON."""
+    with path.open("w") as file:
+        json.dump(chrome_trace(run, blocks), file, separators=(",", ":"))
+
+
+def blocks_of(run: TimedRun) -> list[int]:
+    """The blocks that did anything, in order."""
+    return [int(b) for b in np.unique(run.timeline.events["block"])]
+
+
+def chosen_blocks(run: TimedRun, blocks: Sequence[int] | None, cap: int) -> list[int]:
+    """The wanted blocks, or the first `cap`. Raises KernelError for one there is not."""
+    present = blocks_of(run)
+    if blocks is None:
+        return present[:cap]
+    missing = sorted(set(blocks) - set(present))
+    if missing:
+        raise KernelError("no-such-block", f"block {missing[0]} has no instructions in this run")
+    return sorted(set(blocks))
+
+
+def _select(run: TimedRun, blocks: list[int]) -> _Selection:
+    events = run.timeline.events
+    index = np.flatnonzero(np.isin(events["block"], blocks))
+    e = events[index]
+    lane = lanes(events)[index]
+    width = int(lane.max(initial=0)) + 1
+    return _Selection(
+        run,
+        index,
+        _nanoseconds(run, e["begin"]),
+        _nanoseconds(run, e["end"]),
+        CHIP + 1 + e["block"].astype(np.int64) * len(CORES) + e["core"],
+        1 + e["pipe"].astype(np.int64) * width + lane,
+    )
+
+
+def _nanoseconds(run: TimedRun, cycles: Any) -> Any:
+    return np.rint(np.asarray(cycles) * (1000 / run.timeline.mhz)).astype(np.int64)
+
+
+def _microseconds(nanoseconds: int) -> float:
+    """Viewers cut off below a nanosecond, so 1.234 must not be read as 1233.9999."""
+    value = nanoseconds / 1000
+    return value if int(value * 1000) == nanoseconds else float(np.nextafter(value, np.inf))
+
+
+def _names(selection: _Selection) -> Iterator[dict[str, Any]]:
+    events = selection.run.timeline.events[selection.index]
+    yield _metadata(CHIP, 0, "process_name", name="chip")
+    yield _metadata(CHIP, 0, "process_sort_index", sort_index=0)
+    processes, first = np.unique(selection.process, return_index=True)
+    for pid, at in zip(processes, first, strict=True):
+        name = f"block {events['block'][at]} {CORES[events['core'][at]]}"
+        yield _metadata(int(pid), 0, "process_name", name=name)
+        yield _metadata(int(pid), 0, "process_sort_index", sort_index=int(pid))
+    both = np.stack([selection.process, selection.thread], axis=1)
+    threads, first = np.unique(both, axis=0, return_index=True)
+    tracks: dict[tuple[int, str], int] = {}
+    for (pid, tid), at in zip(threads, first, strict=True):
+        pipe = PIPES[events["pipe"][at]]
+        width = tracks[pid, pipe] = tracks.get((pid, pipe), 0) + 1
+        name = pipe if width == 1 else f"{pipe} ({width} in flight)"
+        yield _metadata(int(pid), int(tid), "thread_name", name=name)
+        yield _metadata(int(pid), int(tid), "thread_sort_index", sort_index=int(tid))
+
+
+def _metadata(pid: int, tid: int, name: str, /, **arguments: Any) -> dict[str, Any]:
+    return {"ph": "M", "pid": pid, "tid": tid, "name": name, "args": arguments}
+
+
+def _instructions(selection: _Selection) -> Iterator[Item]:
+    run = selection.run
+    events = run.timeline.events
+    for at, index in enumerate(selection.index):
+        begin, end = int(selection.begin[at]), int(selection.end[at])
+        event = events[index]
+        yield begin, int(index), 0, {
+            "ph": "X",
+            "name": run.timeline.strings[event["api"]],
+            "cat": KINDS[event["kind"]],
+            "ts": _microseconds(begin),
+            "dur": _microseconds(end - begin),
+            "pid": int(selection.process[at]),
+            "tid": int(selection.thread[at]),
+            "args": _arguments(run, event, int(index)),
+        }  # fmt: skip
+
+
+def _arguments(run: TimedRun, event: Any, index: int) -> dict[str, Any]:
+    place = run.cpp_place(int(event["file"]), int(event["line"]))
+    found: dict[str, Any] = {"API": run.timeline.strings[event["api"]], "C++": place_text(place)}
+    python = run.places.get(place)
+    if python is not None:
+        found["Python"] = place_text(python)
+    flag = flag_text(event)
+    if flag:
+        found["flag"] = flag
+    if event["bytes"]:
+        found["bytes"] = int(event["bytes"])
+    if event["waited"] > 0:
+        found["waited cycles"] = round(float(event["waited"]), 3)
+        found["waited for"] = REASONS[event["reason"]]
+    if event["complete"] > event["end"]:
+        found["complete us"] = round(float(event["complete"]) / run.timeline.mhz, 6)
+    found["event"] = index
+    return found
+
+
+def flag_text(event: Any) -> str:
+    """The flag an event sets or waits for, or ""."""
+    kind = KINDS[event["kind"]]
+    here, there, number = PIPES[event["pipe"]], PIPES[event["source"]], event["flag"]
+    if kind == "set":
+        return f"{here} to {there}, id {number}"
+    if kind == "wait":
+        return f"{there} to {here}, id {number}"
+    return f"cross-core {number}" if kind.startswith("cross") else ""
+
+
+def _arrows(selection: _Selection) -> Iterator[Item]:
+    events = selection.run.timeline.events
+    where = {int(index): at for at, index in enumerate(selection.index)}
+    for number, (first, last) in enumerate(flag_pairs(events)):
+        start, stop = where.get(int(first)), where.get(int(last))
+        if start is None or stop is None:
+            continue  # one of the two blocks was not chosen
+        name = flag_text(events[last])
+        begin = int(selection.begin[start])
+        # Inside the wait, but not before the set.
+        end = min(max(begin, int(selection.begin[stop])), int(selection.end[stop]))
+        for time, at, index, extra in (
+            (begin, start, first, {"ph": "s"}),
+            (max(end, begin), stop, last, {"ph": "f", "bp": "e"}),
+        ):
+            yield time, int(index), 1, {
+                **extra,
+                "id": number,
+                "name": name,
+                "cat": "flag",
+                "ts": _microseconds(time),
+                "pid": int(selection.process[at]),
+                "tid": int(selection.thread[at]),
+            }  # fmt: skip
+
+
+def _in_order(items: list[Item]) -> Iterator[dict[str, Any]]:
+    """By time; at one time each thread in program order, an arrow at its event, and no arrow ends
+    before it has started."""
+    items.sort(key=lambda i: i[:3])
+    first = 0
+    while first < len(items):
+        last = first
+        while last < len(items) and items[last][0] == items[first][0]:
+            last += 1
+        yield from _at_one_time(items[first:last])
+        first = last
+
+
+def _at_one_time(items: list[Item]) -> Iterable[dict[str, Any]]:
+    if len(items) == 1 or not any(item[3]["ph"] == "f" for item in items):
+        return [item[3] for item in items]
+    threads: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    coming = {item[3]["id"] for item in items if item[3]["ph"] == "s"}
+    for item in items:
+        event = item[3]
+        threads.setdefault((event["pid"], event["tid"]), []).append(event)
+    done: list[dict[str, Any]] = []
+    while threads:
+        before = len(done)
+        for thread, events in list(threads.items()):
+            taken = 0
+            while taken < len(events) and not (
+                events[taken]["ph"] == "f" and events[taken]["id"] in coming
+            ):
+                coming.discard(events[taken].get("id"))
+                done.append(events[taken])
+                taken += 1
+            threads[thread] = events[taken:]
+            if taken == len(events):
+                del threads[thread]
+        if len(done) == before:  # only rounding to ns can tie a knot
+            rest = [event for events in threads.values() for event in events]
+            return done + sorted(rest, key=lambda e: "Xsf".index(e["ph"]))
+    return done
+
+
+def _traffic(run: TimedRun) -> Iterator[dict[str, Any]]:
+    """GB/s between GM and all cores; the bytes of a transfer count evenly while it lasts."""
+    timeline = run.timeline
+    events = timeline.events[(timeline.events["kind"] == WORK) & (timeline.events["bytes"] > 0)]
+    if not len(events):
+        return
+    edges = np.linspace(0, float(timeline.events["complete"].max()), COUNTER_STEPS + 1)
+    reads = events["pipe"] == PIPES.index("MTE2")
+    steps = _nanoseconds(run, edges)
+    rates = {}
+    for name, chosen in (("read GB/s", events[reads]), ("write GB/s", events[~reads])):
+        moved = np.diff(_moved_until(chosen, edges))
+        rates[name] = moved / np.maximum(np.diff(edges), 1e-9) * timeline.mhz * 1e6 / 1e9
+    for step in range(COUNTER_STEPS):
+        yield _counter(steps[step], {n: round(float(r[step]), 1) for n, r in rates.items()})
+    yield _counter(steps[-1], dict.fromkeys(rates, 0.0))
+
+
+def _moved_until(events: Any, times: Any) -> Any:
+    """Bytes moved until each time: every transfer adds a ramp."""
+    begin, end = events["begin"], np.maximum(events["end"], events["begin"] + 1e-6)
+    rate = events["bytes"] / (end - begin)
+    at = np.concatenate([begin, end])
+    order = np.argsort(at, kind="stable")
+    at, slope = at[order], np.cumsum(np.concatenate([rate, -rate])[order])
+    if not len(at):
+        return np.zeros(len(times))
+    height = np.concatenate([[0.0], np.cumsum(slope[:-1] * np.diff(at))])
+    return np.interp(times, at, height, left=0.0, right=height[-1])
+
+
+def _counter(time: Any, values: dict[str, float]) -> dict[str, Any]:
+    return {
+        "ph": "C", "name": "GM traffic", "ts": _microseconds(int(time)), "pid": CHIP, "tid": 0,
+        "args": values,
+    }  # fmt: skip

@@ -1,0 +1,66 @@
+"""Puts the page together: data, template, style and script in one file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from tile_runtime.tools.report.chrome_trace import blocks_of, chosen_blocks
+from tile_runtime.tools.report.critical_path import critical_steps
+from tile_runtime.tools.report.event_columns import as_script, drawing, events_that_fit
+from tile_runtime.tools.report.figures import figures
+from tile_runtime.tools.report.number_text import microseconds, percent, short
+from tile_runtime.tools.report.pipe_shares import pipe_shares
+from tile_runtime.tools.report.source_view import source_panes, stall_rows
+from tile_runtime.tools.report.timed_run import TimedRun
+
+HERE = Path(__file__).parent
+# What is drawn and listed at most; all sums are taken over everything.
+EVENT_LIMIT = 250_000
+STALL_LIMIT = 50
+STEP_LIMIT = 200
+
+
+def report_page(
+    run: TimedRun, blocks: Sequence[int] | None = None, event_limit: int = EVENT_LIMIT
+) -> str:
+    """The page as HTML. The timeline is drawn for the chosen blocks, or as many as fit.
+
+    Raises KernelError if a chosen block has not run.
+    """
+    everything = blocks_of(run)
+    chosen = events_that_fit(run, chosen_blocks(run, blocks, len(everything)), event_limit)
+    contents, columns = drawing(run, chosen)
+    environment = Environment(
+        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters.update(short=short, microseconds=microseconds)
+    return environment.get_template("page.html.jinja").render(
+        run=run,
+        figures=list(figures(run)),
+        shares=pipe_shares(run.timeline),
+        percent=percent,
+        stalls=stall_rows(run, STALL_LIMIT),
+        stall_count=len(run.timeline.stalls()),
+        panes=source_panes(run),
+        steps=critical_steps(run, STEP_LIMIT),
+        left_out=_left_out(run, len(chosen), len({track[0] for track in contents["tracks"]})),
+        contents=as_script(contents),
+        columns=columns,
+        style=(HERE / "page.css").read_text(),
+        script=(HERE / "page.js").read_text(),
+    )
+
+
+def _left_out(run: TimedRun, events: int, blocks: int) -> str:
+    """What the drawing does not show; "" if it shows everything."""
+    everything = len(run.timeline.events)
+    if events == everything:
+        return ""
+    return (
+        f"Drawn are {events:,} of {everything:,} events, those of {blocks} of "
+        f"{len(blocks_of(run))} blocks. All figures and tables count everything."
+    )

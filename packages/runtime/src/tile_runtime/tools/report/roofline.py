@@ -1,0 +1,100 @@
+"""How near a timed run comes to what the chip could do: operations, bytes, and the least time that
+the slowest of matrix units, vector units and HBM would need for them.
+
+The bytes that must move are those of the tensors the kernel was called with, each once, or what it
+moved if that is less. Operations of the cube units are counted by the simulator: two for every
+multiply-accumulate. Those of the vector units are one for every element of the widest operand of an
+instruction that calculates; of what only the span is known, the time of the instruction gives a
+bound, at 256 bytes a cycle.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tile_runtime.simulator.timeline import MEMORIES, PIPES, WORK, Timeline
+from tile_runtime.tools.report.timed_run import TimedRun
+
+# What a vector unit takes in a cycle.
+_VECTOR_BYTES = 256
+# Vector instructions that move or convert: no operation is done.
+_MOVES = frozenset(
+    ("Duplicate", "Copy", "Cast", "CastDeq", "Brcb", "Gather", "Gatherb", "GatherMask", "Scatter",
+     "Transpose", "TransDataTo5HD", "CreateVecIndex", "ArithProgression")
+)  # fmt: skip
+_ELEMENT = re.compile(r"LocalTensor<(\w+)>")
+_BYTES = {
+    "half": 2, "bfloat16_t": 2, "float": 4, "int8_t": 1, "uint8_t": 1, "int16_t": 2,
+    "uint16_t": 2, "int32_t": 4, "uint32_t": 4, "int64_t": 8, "uint64_t": 8,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """Counts of one run, and the seconds each part of the chip would need for them alone."""
+
+    operations: float
+    bytes: float
+    seconds: float
+    least: Mapping[str, float]
+
+    @property
+    def bound(self) -> str:
+        """The part of the chip that decides how fast the kernel could be."""
+        return max(self.least, key=lambda part: self.least[part])
+
+    @property
+    def share(self) -> float:
+        """The least time over the modelled one."""
+        return self.least[self.bound] / self.seconds if self.seconds > 0 else 0.0
+
+
+def roofline(run: TimedRun, argument_bytes: int) -> Roofline:
+    """`argument_bytes` is the size of the tensors of the call, results included."""
+    line = run.timeline
+    moved = line.totals["read_bytes"] + line.totals["write_bytes"]
+    needed = min(float(argument_bytes), moved)
+    matrix = 2 * line.totals["macs"]
+    vector, vector_bytes = _vector_work(run)
+    least = {
+        "HBM": needed / (line.hbm_bandwidth * 1e9),
+        "matrix units": matrix / line.peak_flops,
+        "vector units": vector_bytes / (_VECTOR_BYTES * line.vector_cores * line.mhz * 1e6),
+    }
+    return Roofline(matrix + vector, needed, line.microseconds * 1e-6, least)
+
+
+def _vector_work(run: TimedRun) -> tuple[float, float]:
+    """Operations of vector instructions, and the bytes of the elements they were done on."""
+    line, lines = run.timeline, run.sources.get(run.main_source(), "").splitlines()
+    widest: dict[int, tuple[float, float]] = {}
+    calculating = _calculating(line)
+    cycles = line.events["end"] - line.events["begin"]
+    in_ub = line.accesses["memory"] == MEMORIES.index("UB")
+    for access in line.accesses[in_ub & calculating[line.accesses["event"]]]:
+        event = int(access["event"])
+        size = _element_bytes(lines, int(access["made"]))
+        spanned = float(access["end"] - access["begin"])
+        taken = min(spanned, _VECTOR_BYTES * float(cycles[event]))
+        widest[event] = max(widest.get(event, (0.0, 0.0)), (taken / size, taken))
+    return sum(n for n, _ in widest.values()), sum(b for _, b in widest.values())
+
+
+def _calculating(line: Timeline) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which events are vector instructions that calculate."""
+    moves = [i for i, text in enumerate(line.strings) if text in _MOVES]
+    of_vector = (line.events["pipe"] == PIPES.index("V")) & (line.events["kind"] == WORK)
+    found: np.ndarray[tuple[int], np.dtype[np.bool_]] = of_vector & ~np.isin(
+        line.events["api"], moves
+    )
+    return found
+
+
+def _element_bytes(lines: list[str], made: int) -> int:
+    """Of a buffer, from the line of C++ that makes it; 4 where it does not say."""
+    match = _ELEMENT.search(lines[made - 1]) if 0 < made <= len(lines) else None
+    return _BYTES.get(match[1], 4) if match else 4

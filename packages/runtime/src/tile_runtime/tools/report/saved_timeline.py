@@ -1,0 +1,118 @@
+"""A timed run as one file, an .npz archive: events and accesses as they are, the rest as JSON."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tile_ir import KernelError
+from tile_runtime.simulator.timeline import (
+    ACCESS,
+    CORES,
+    EVENT,
+    KINDS,
+    MEMORIES,
+    PIPES,
+    REASONS,
+    Timeline,
+)
+from tile_runtime.tools.report.timed_run import TimedRun
+
+FORMAT = "tile-timeline 1"
+_NUMBERS = ("mhz", "cube_cores", "vector_cores", "hbm_bandwidth")
+# What NumPy, the archive and the JSON raise for a file that is damaged or something else.
+_UNREADABLE = (
+    OSError, ValueError, LookupError, TypeError, AttributeError, EOFError, RuntimeError,
+    struct.error, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+
+
+def save_run(run: TimedRun, path: Path) -> None:
+    """Write a run to a file."""
+    timeline = run.timeline
+    about = {
+        "format": FORMAT,
+        "kernel": run.kernel,
+        "soc": run.soc,
+        "totals": timeline.totals,
+        "strings": timeline.strings,
+        **{name: getattr(timeline, name) for name in _NUMBERS},
+        "sources": run.sources,
+        "places": [[*cpp, *python] for cpp, python in run.places.items()],
+        "remarks": [[*place, text] for place, text in run.remarks.items()],
+    }
+    text = np.frombuffer(json.dumps(about).encode(), np.uint8)
+    with path.open("wb") as file:  # NumPy would add a suffix to a name
+        np.savez_compressed(file, about=text, events=timeline.events, accesses=timeline.accesses)
+
+
+def load_run(path: Path) -> TimedRun:
+    """Read a run back. KernelError if the file is something else or does not hold together."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            about = json.loads(archive["about"].tobytes())
+            events, accesses = archive["events"], archive["accesses"]
+        if about["format"] != FORMAT or events.dtype != EVENT or accesses.dtype != ACCESS:
+            raise _wrong(path, "it was written by another version")
+        run = _run_of(about, events, accesses)
+    except FileNotFoundError:
+        raise
+    except _UNREADABLE as error:
+        raise _wrong(path, str(error)) from None
+    problem = _contradiction(run.timeline)
+    if problem:
+        raise _wrong(path, problem)
+    return run
+
+
+def _run_of(about: dict[str, Any], events: Any, accesses: Any) -> TimedRun:
+    timeline = Timeline(
+        {str(k): float(v) for k, v in about["totals"].items()},
+        [str(s) for s in about["strings"]],
+        events,
+        accesses,
+        float(about["mhz"]),
+        int(about["cube_cores"]),
+        int(about["vector_cores"]),
+        float(about["hbm_bandwidth"]),
+    )
+    places = {(str(a), int(b)): (str(c), int(d)) for a, b, c, d in about["places"]}
+    sources = {str(k): str(v) for k, v in about["sources"].items()}
+    remarks = {(str(a), int(b)): str(text) for a, b, text in about.get("remarks", ())}
+    return TimedRun(timeline, str(about["kernel"]), str(about["soc"]), sources, places, remarks)
+
+
+def _contradiction(timeline: Timeline) -> str:
+    """What keeps others from reading the arrays without looking; "" if nothing."""
+    events, accesses = timeline.events, timeline.accesses
+    limits = (
+        (events, "api", len(timeline.strings)),
+        (events, "file", len(timeline.strings)),
+        (events, "core", len(CORES)),
+        (events, "pipe", len(PIPES)),
+        (events, "source", len(PIPES)),
+        (events, "kind", len(KINDS)),
+        (events, "reason", len(REASONS)),
+        (events, "cause", len(events)),
+        (accesses, "event", len(events)),
+        (accesses, "memory", len(MEMORIES)),
+    )
+    for array, name, limit in limits:
+        if array.ndim != 1 or (len(array) and int(array[name].max()) >= limit):
+            return f"a value of `{name}` is too large"
+    for name in ("begin", "end", "complete", "waited"):
+        if not np.isfinite(events[name]).all() or (events[name] < 0).any():
+            return f"a value of `{name}` is no time"
+    if (events["end"] < events["begin"]).any():
+        return "an instruction ends before it begins"
+    return ""
+
+
+def _wrong(path: Path, why: str) -> KernelError:
+    return KernelError("not-a-timeline", f"{path} is not a saved timeline: {why}")

@@ -1,0 +1,96 @@
+"""A timed run with all that is needed to tell about it later: modelled timeline, chip, sources and
+the way from a line of C++ to the line of Python it was made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+
+import numpy as np
+
+from tile_runtime.cache.fingerprint import source_hash
+from tile_runtime.jit_kernels.kernel import JITKernel, watch_runs
+from tile_runtime.simulator.simulation_error import python_place
+from tile_runtime.simulator.timeline import Timeline
+
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class TimedRun:
+    """`sources` has texts by file; `places` leads from (C++ file, line) to (Python file, line);
+    `remarks` are those of the compiler by place. Both are empty for a source written by hand."""
+
+    timeline: Timeline
+    kernel: str
+    soc: str
+    sources: dict[str, str] = field(default_factory=dict)
+    places: dict[Place, Place] = field(default_factory=dict)
+    remarks: dict[Place, str] = field(default_factory=dict)
+
+    def cpp_place(self, file: int, line: int) -> Place:
+        """The C++ place of an event, whose `file` is an index."""
+        return self.timeline.strings[file], line
+
+    def main_source(self) -> str:
+        """The C++ file most instructions come from, or "" if its text is not known."""
+        files, counts = np.unique(self.timeline.events["file"], return_counts=True)
+        for file in files[np.argsort(-counts, kind="stable")]:
+            name = self.timeline.strings[int(file)]
+            if name in self.sources:
+                return name
+        return ""
+
+    @property
+    def source_hash(self) -> str:
+        """That of the C++ source, as all commands print it."""
+        return source_hash(self.sources.get(self.main_source(), ""))
+
+
+def place_text(place: Place) -> str:
+    """A place as it is shown: the last part of the path and the line."""
+    file, line = place
+    # What the library sets by itself has no line, but words in parentheses.
+    return file if file.startswith("(") else f"{PurePath(file).name}:{line}"
+
+
+def timed_run(kernel: JITKernel) -> TimedRun | None:
+    """The latest run of a kernel, if the switch `time` was on and it ran on the simulator.
+
+    To be called before another kernel runs on this thread.
+    """
+    timeline = kernel.timeline()
+    if timeline is None:
+        return None
+    source = kernel.srcpath
+    # The library was compiled in a folder that has been renamed since.
+    name = PurePath(source).name
+    strings = [source if PurePath(s).name == name else s for s in timeline.strings]
+    timeline = replace(timeline, strings=strings)
+    text = Path(source).read_text()
+    func = kernel.prim_func
+    lines = text.splitlines()
+    places = {}
+    events = timeline.events
+    ours = np.isin(events["file"], [i for i, s in enumerate(strings) if s == source])
+    numbers = np.concatenate([events["line"][ours], timeline.accesses["made"]])
+    for number in map(int, np.unique(numbers)):
+        loc = python_place(lines, number, func) if number else None
+        if loc is not None:
+            places[source, number] = (loc.file, loc.line)
+    remarks = {(r.loc.file, r.loc.line): r.message for r in kernel.remarks if r.loc is not None}
+    sources = {source: text, **func.sources}
+    return TimedRun(timeline, func.name, kernel.target.name, sources, places, remarks)
+
+
+def watch_timed_runs(seen: Callable[[TimedRun], None]) -> AbstractContextManager[None]:
+    """While the block runs, `seen` is called with every timed run of any kernel."""
+
+    def ran(kernel: JITKernel) -> None:
+        run = timed_run(kernel)
+        if run is not None:
+            seen(run)
+
+    return watch_runs(ran)

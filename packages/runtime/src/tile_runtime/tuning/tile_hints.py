@@ -1,0 +1,115 @@
+"""Tile sizes worth trying for a matrix product: what fits the memories of a chip, best guess first.
+
+`MatmulTemplate(M, N, K, ...).with_arch(Ascend()).recommend_hints(20)`; a hint has `block`, the
+rows and columns of a tile of the result, and `rstep`, the step along K.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from tile_ir import KernelError, Memory, Target, dtype_of
+from tile_ir.timing import DEFAULT_TIMING
+from tile_runtime.jit_kernels.jit_compile import CompileOptions, resolve_target
+
+# Tiles of this many rows and columns: multiples of a fractal, up to what L0C holds.
+_ROWS = (16, 32, 64, 96, 128, 192, 256)
+_STEPS = (32, 64, 128, 256, 512)
+# Operands are loaded while the ones before are worked on.
+_BUFFERS = 2
+_ACCUMULATOR_BYTES = 4
+_FRACTAL = 16
+
+
+@dataclass(frozen=True)
+class Ascend:
+    """The chip hints are for; the one the switch `soc` names unless another is given."""
+
+    target: Target = field(default_factory=lambda: resolve_target(CompileOptions()))
+
+    @property
+    def name(self) -> str:
+        return self.target.name
+
+
+@dataclass(frozen=True)
+class Hint:
+    """One proposal."""
+
+    block: list[int]
+    rstep: list[int]
+    microseconds: float
+
+    def __repr__(self) -> str:
+        return f"Hint(block={self.block}, rstep={self.rstep})"
+
+
+@dataclass(frozen=True)
+class MatmulTemplate:
+    """The product of an M by K and a K by N matrix."""
+
+    M: int
+    N: int
+    K: int
+    in_dtype: str = "float16"
+    out_dtype: str = "float16"
+    accum_dtype: str = "float32"
+    arch: Ascend | None = None
+
+    def with_arch(self, arch: Ascend) -> MatmulTemplate:
+        """The same for a chip."""
+        return replace(self, arch=arch)
+
+    def recommend_hints(self, topk: int = 10) -> list[Hint]:
+        """At most `topk` tiles. Those that divide the matrices come first, so that scripts that
+        count tiles with `//` work; then the shorter estimate, then the larger step.
+
+        Raises KernelError for an element type that does not exist.
+        """
+        target = (self.arch or Ascend()).target
+
+        def rank(hint: Hint) -> tuple[bool, float, int]:
+            (m, n), (k,) = hint.block, hint.rstep
+            divides = not (self.M % m or self.N % n or self.K % k)
+            return not divides, hint.microseconds, -k
+
+        return sorted(self._fitting(target), key=rank)[:topk]
+
+    def _fitting(self, target: Target) -> Iterator[Hint]:
+        size = self._element_bytes()
+        for m in _upto(_ROWS, self.M):
+            for n in _upto(_ROWS, self.N):
+                if m * n * _ACCUMULATOR_BYTES > target.capacity[Memory.L0C]:
+                    continue
+                for k in _upto(_STEPS, self.K):
+                    if _BUFFERS * (m + n) * k * size <= target.capacity[Memory.L1]:
+                        yield Hint([m, n], [k], self._estimate(m, n, k, size, target))
+
+    def _element_bytes(self) -> int:
+        found = dtype_of(self.in_dtype)
+        if found is None or not found.whole_bytes:
+            raise KernelError(
+                "unknown-dtype", f"{self.in_dtype!r} is not an element type of a matrix"
+            )
+        return found.size
+
+    def _estimate(self, m: int, n: int, k: int, size: int, target: Target) -> float:
+        """Microseconds: rounds of tiles over the cores, each as long as its slower half, the
+        products or the loads."""
+        table = DEFAULT_TIMING
+        tiles = -(-self.M // m) * -(-self.N // n)
+        rounds = -(-tiles // target.cube_cores)
+        steps = -(-self.K // k)
+        fractals = (m // _FRACTAL) * (n // _FRACTAL) * -(-k * size // target.block_bytes)
+        cube = fractals + table.cube_issue
+        shared = table.l2_bandwidth * 1e3 / target.clock_mhz / target.cube_cores
+        rate = min(table.gm_l1_rate, shared)
+        load = (m + n) * k * size / rate + 2 * table.dma_issue + (m + k) * table.nd2nz_row
+        store = m * n * size / table.l0c_gm_rate
+        return rounds * (steps * max(cube, load) + store) / target.clock_mhz
+
+
+def _upto(sizes: tuple[int, ...], most: int) -> tuple[int, ...]:
+    """The sizes that do not exceed a dimension; the smallest in any case."""
+    return tuple(s for s in sizes if s <= most) or sizes[:1]
