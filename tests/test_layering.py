@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import pytest
 
 from tile_runtime.options.code_generators import GENERATORS
@@ -51,6 +52,26 @@ CATCHES_ALL = {
     "packages/frontend/src/tile_frontend/_tracing/call_expressions.py": "calls functions of the script",
     "packages/frontend/src/tile_frontend/_tracing/kernel_function.py": "operators of the script's own objects",
 }
+# The rooms of the runtime from below, and what each may use; `tools` are three. Whatever scripts need
+# of them is in `tile_runtime`, of which the tools take their version.
+ROOMS = {
+    "options": set(),
+    "simulator": {"options"},
+    "cache": {"options"},
+    "launcher": {"simulator", "cache"},
+    "devices": {"simulator", "cache", "launcher"},
+    "jit_kernels": {"options", "simulator", "cache", "launcher", "devices"},
+    "source_kernels": {"options", "simulator", "cache", "launcher", "devices"},
+    "tuning": {"cache", "devices", "jit_kernels"},
+    "host_npu": {"launcher", "jit_kernels"},
+    "scripts": {"options", "cache", "devices", "jit_kernels", "host_npu"},
+    "tools.report": {"simulator", "cache", "jit_kernels"},
+    "tools.bench": {"options", "launcher", "jit_kernels", "scripts"},
+    "tools.command_line": {
+        "options", "simulator", "cache", "launcher", "devices", "jit_kernels", "source_kernels",
+        "scripts", "tools.report", "tools.bench",
+    },
+}  # fmt: skip
 # `import tile_frontend` must stay below 0.15 s, so it may not load any of these.
 HEAVY = ("torch", "networkx", "numpy", "lark", "jinja2")
 
@@ -90,6 +111,62 @@ def imported(tree: ast.Module, checked: bool = False) -> Iterator[tuple[str, int
             argument = node.args[0] if node.args else None
             if name == "import_module" and isinstance(argument, ast.Constant):
                 yield str(argument.value).split(".")[0], node.lineno
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGES).with_suffix("").parts[2:]).removesuffix(".__init__")
+
+
+def import_graph(package: str) -> nx.DiGraph:
+    """The modules of a package, each with an edge to those it imports: at its top, in a function or
+    for type checkers only."""
+    known = {module_name(path): path for path in modules() if package_of(path) == package}
+    graph = nx.DiGraph()
+    for name, path in known.items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                found = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                inside = [f"{node.module}.{alias.name}" for alias in node.names]
+                found = [i if i in known else str(node.module) for i in inside]
+            else:
+                continue
+            graph.add_edges_from((name, other) for other in found if other in known)
+    return graph
+
+
+@pytest.mark.parametrize("package", ["tile_codegen_ascendc", "tile_runtime"])
+def test_no_files_import_each_other(package: str) -> None:
+    circles = [sorted(c) for c in nx.strongly_connected_components(import_graph(package))]
+    assert not [circle for circle in circles if len(circle) > 1]
+
+
+def room_of(module: str) -> str:
+    """The room of a module of the runtime; "" for the package itself and for that of the tools."""
+    inside = f"{module}.".removeprefix("tile_runtime.")
+    return next((room for room in ROOMS if inside.startswith(f"{room}.")), "")
+
+
+def test_a_room_uses_what_it_may() -> None:
+    """No more and no fewer."""
+    rooms: dict[str, set[str]] = {room: set() for room in ROOMS}
+    for user, used in import_graph("tile_runtime").edges:
+        if room_of(user) and room_of(used) not in ("", room_of(user)):
+            rooms[room_of(user)].add(room_of(used))
+    assert rooms == ROOMS
+    below: set[str] = set()
+    for room, used in ROOMS.items():
+        assert used <= below, f"{room} uses {used - below}, which stand above it"
+        below.add(room)
+
+
+def test_every_file_of_the_runtime_has_a_room_and_every_room_a_first_page() -> None:
+    names = {module_name(path): path for path in modules() if package_of(path) == "tile_runtime"}
+    outside = {name for name in names if not room_of(name)}
+    assert outside == {"tile_runtime", "tile_runtime.tools"}
+    for room in ROOMS:
+        page = ast.get_docstring(ast.parse(names[f"tile_runtime.{room}"].read_text())) or ""
+        assert "Not here: " in page, f"{room}/__init__.py tells what lives there and what does not"
 
 
 def test_there_are_packages_to_look_at() -> None:

@@ -12,7 +12,7 @@ import tile_frontend as T
 from tile_ir import KernelError
 from tile_ir.switches import override
 from tile_runtime import PassConfigKey, compile, jit
-from tile_runtime.devices.device import current_device
+from tile_runtime.devices.choose_device import current_device
 from tile_runtime.devices.npu_device import NpuDevice
 from tile_runtime.jit_kernels.kernel_artifact import lower
 from tile_runtime.options.pass_context import PassContext

@@ -12,7 +12,7 @@ PROGRAM = """
 import threading, traceback
 import torch
 from tile_ir import TARGETS
-from tile_runtime.devices.device import npu_available
+from tile_runtime.devices.choose_device import npu_available
 
 assert not npu_available()
 from tile_runtime import host_npu

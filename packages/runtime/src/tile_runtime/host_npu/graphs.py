@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from tile_runtime.jit_kernels.kernel import JITKernel, record_calls
+from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel, record_calls
 from tile_runtime.launcher.bind_arguments import Bound
 
 # What these make has no values until something is written there.
@@ -54,7 +54,7 @@ class NPUGraph:
 def graph(captured: NPUGraph, *args: Any, **kwargs: Any) -> Iterator[NPUGraph]:
     """While the block runs, record its calls."""
 
-    def launched(kernel: JITKernel, call: Bound) -> None:
+    def launched(kernel: CompiledKernel, call: Bound) -> None:
         captured.append(functools.partial(kernel.launch_again, call))
 
     captured.reset()

@@ -20,7 +20,8 @@ from tile_frontend._tracing.allocation import TensorType
 from tile_frontend._tracing.source import display_name
 from tile_ir import TARGETS, Func, KernelError, Loc, Target, TileError, did_you_mean, print_func
 from tile_ir.switches import switch
-from tile_runtime.devices.device import Device, current_device
+from tile_runtime.devices.choose_device import current_device
+from tile_runtime.devices.device import Device
 from tile_runtime.jit_kernels.build import Job, build
 from tile_runtime.jit_kernels.factory_calls import Factory, check_call, memo_key
 from tile_runtime.jit_kernels.front_times import append_front_times

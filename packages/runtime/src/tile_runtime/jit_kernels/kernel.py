@@ -5,197 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import torch
-
-from tile_ir import Diagnostic, Func, Target, TileError, parse
-from tile_ir.code_generator import CodeGenerator
-from tile_passes import PassOptions
-from tile_runtime.cache.fingerprint import source_hash
-from tile_runtime.jit_kernels.build import Built, Timings
-from tile_runtime.jit_kernels.kernel_adapter import CythonKernelAdapter, LibraryGenerator
-from tile_runtime.jit_kernels.no_gradient import without_gradient
-from tile_runtime.jit_kernels.prove import prove, wants_proof
-from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
-from tile_runtime.launcher.signature import Param
-
-if TYPE_CHECKING:
-    from tile_runtime.jit_kernels.profiler import Profiler
-    from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType
-    from tile_runtime.simulator.timeline import Timeline
+from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
+from tile_runtime.jit_kernels.profiler import Profiler
+from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType
 
 
-class JITKernel:
-    """A compiled kernel: call it with its inputs, get its outputs.
-
-    `out_idx` and `workspace_idx` are positions in `prim_func.params`, never negative. `retrace`
-    makes `prim_func` anew, for a kernel that a factory made; `passes` are the options it was
-    lowered with. A tuner sets `config`, `latency` and
-    `ref_latency`, both in milliseconds.
-    """
-
-    def __init__(
-        self,
-        prim_func: Func,
-        target: Target,
-        generator: CodeGenerator,
-        built: Built,
-        out_idx: tuple[int, ...],
-        workspace_idx: tuple[int, ...],
-        device_type: str,
-        timings: Timings,
-        retrace: Callable[[], Func] | None = None,
-        passes: PassOptions | None = None,
-    ) -> None:
-        self.prim_func = prim_func
-        self.target = target
-        self.generator = generator
-        self.out_idx = list(out_idx)
-        self.workspace_idx = list(workspace_idx)
-        self.timings = timings
-        self.retrace = retrace
-        self.passes = passes or PassOptions()
-        self.device_type = device_type
-        self.config: dict[str, Any] | None = None
-        self.latency: float | None = None
-        self.ref_latency: float | None = None
-        self._built = built
-        self._launch = built.launch
-        self._proven = built.proven
-        self._binder = ArgumentBinder(
-            built.signature, out_idx, workspace_idx, device_type, prim_func
-        )
-        self._returns_one = len(out_idx) == 1
-
-    def __call__(self, *inputs: Any, stream: Any = None, **named: Any) -> Any:
-        """Run the kernel. Inputs fill the parameters that are neither outputs nor workspaces, by
-        position or by name.
-
-        Returns the output, or a list of them if there is not exactly one. Raises CallError when
-        the arguments do not fit, SimulationError when the simulator finds a fault, and IRError if
-        the first strict run of a kernel finds a mistake of the compiler's.
-        """
-        try:
-            if named:
-                inputs = self._binder.in_order(inputs, named)
-            call = self._binder.bind(inputs)
-            self._prove()
-            self._launch(call, stream)
-        except TileError as error:
-            raise error.with_traceback(None) from None  # our frames say nothing about the kernel
-        for seen in _run_watchers.get():
-            seen(self)
-        for recorded in _call_recorders.get():
-            recorded(self, call)
-        outputs = call.outputs
-        if torch.is_grad_enabled() and outputs:
-            outputs = without_gradient(self.prim_func.name, outputs, inputs)
-        return outputs[0] if self._returns_one else outputs
-
-    def launch_again(self, call: Bound) -> None:
-        """Run with the memory of an earlier call: the same inputs and the same outputs."""
-        self._prove()
-        self._launch(call, None)
-
-    def _prove(self) -> None:
-        """What was built at another level of checks is proven before its first strict run."""
-        if not self._proven and wants_proof():
-            prove(self.prim_func, self.lowered, self.target)
-            self._proven = True
-
-    def timeline(self) -> Timeline | None:
-        """The modelled timeline of the latest run, if the switch `time` was on and the kernel ran
-        on the simulator."""
-        timeline: Callable[[], Timeline | None] | None = getattr(self._launch, "timeline", None)
-        return None if timeline is None else timeline()
-
-    def get_kernel_source(self) -> str:
-        """The emitted source, device and host part."""
-        return self._built.files.source.read_text()
-
-    @property
-    def source_hash(self) -> str:
-        """What the commands of `tile-ascend` print of a kernel's source, to compare with theirs."""
-        return source_hash(self.get_kernel_source())
-
-    def get_host_source(self) -> str:
-        """The source that unpacks arguments for the kernel's `call`."""
-        return self._built.files.entry.read_text()
-
-    def explain_memory(self) -> str:
-        """Where the buffers lie whose memory this kernel leaves open, and the use that decided:
-        what `tile-ascend opt -p infer_memory --explain` prints."""
-        from tile_passes import explain_memory
-
-        return explain_memory(self.prim_func, self.target)
-
-    def explain_sync(self) -> str:
-        """What orders the pipes of this kernel, hazard by hazard, where its order is left to the
-        compiler: what `tile-ascend opt --explain` prints."""
-        from tile_passes import explain_sync
-
-        return explain_sync(replace(self.prim_func, automatic=self.lowered.automatic), self.target)
-
-    @property
-    def params(self) -> list[Param]:
-        """Parameters of the compiled kernel, workspaces added by the compiler at the end."""
-        return list(self._built.signature.params)
-
-    @property
-    def remarks(self) -> tuple[Diagnostic, ...]:
-        """What the passes had to say about the kernel, also if it came from the cache."""
-        return self._built.remarks
-
-    @property
-    def cached(self) -> bool:
-        """Whether the kernel was on disk already."""
-        return self.timings.cached
-
-    @property
-    def libpath(self) -> str:
-        """The shared object."""
-        return str(self._built.files.library)
-
-    @property
-    def srcpath(self) -> str:
-        """The emitted source on disk."""
-        return str(self._built.files.source)
-
-    @cached_property
-    def adapter(self) -> CythonKernelAdapter:
-        """Where scripts look for the files of a kernel."""
-        return CythonKernelAdapter(
-            LibraryGenerator(self.libpath, self.srcpath), self.get_kernel_source()
-        )
+class JITKernel(CompiledKernel):
+    """A compiled kernel: call it with its inputs, get its outputs. It can time itself too."""
 
     def get_profiler(self, tensor_supply_type: TensorSupplyType | None = None) -> Profiler:
         """Runs this kernel with inputs of its own making."""
-        from tile_runtime.jit_kernels.profiler import Profiler
-        from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType
-
         return Profiler(self, tensor_supply_type or TensorSupplyType.Auto)
 
     def run_once(self, func: Callable[..., Any] | None = None) -> Any:
         """What the kernel, or `func` in its place, gives for inputs of its own making."""
         return self.get_profiler().run_once(func)
-
-    def get_tuner_result(self) -> dict[str, Any]:
-        """What the tuner found; all None for a kernel that was not tuned."""
-        return {"latency": self.latency, "config": self.config, "ref_latency": self.ref_latency}
-
-    @cached_property
-    def lowered(self) -> Func:
-        """The function after all passes."""
-        if self._built.lowered is not None:
-            return self._built.lowered
-        path = self._built.files.lowered
-        return parse(path.read_text(), str(path))
-
-    def __repr__(self) -> str:
-        return f"<kernel {self.prim_func.name} for {self.target.name} at {self.libpath}>"
 
 
 _watchers: ContextVar[tuple[list[JITKernel], ...]] = ContextVar("tile_watchers", default=())
@@ -210,37 +36,6 @@ def watch_kernels() -> Iterator[list[JITKernel]]:
         yield seen
     finally:
         _watchers.reset(token)
-
-
-_run_watchers: ContextVar[tuple[Callable[[JITKernel], None], ...]] = ContextVar(
-    "tile_run_watchers", default=()
-)
-
-
-@contextmanager
-def watch_runs(seen: Callable[[JITKernel], None]) -> Iterator[None]:
-    """While the block runs, `seen` is called with a kernel after each of its runs."""
-    token = _run_watchers.set((*_run_watchers.get(), seen))
-    try:
-        yield
-    finally:
-        _run_watchers.reset(token)
-
-
-_call_recorders: ContextVar[tuple[Callable[[JITKernel, Bound], None], ...]] = ContextVar(
-    "tile_call_recorders", default=()
-)
-
-
-@contextmanager
-def record_calls(recorded: Callable[[JITKernel, Bound], None]) -> Iterator[None]:
-    """While the block runs, `recorded` is called after each run with what the kernel was given, for
-    `launch_again`."""
-    token = _call_recorders.set((*_call_recorders.get(), recorded))
-    try:
-        yield
-    finally:
-        _call_recorders.reset(token)
 
 
 def announce(kernel: JITKernel) -> None:

@@ -14,14 +14,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tile_ir.switches import override
-from tile_runtime.devices.device import current_device
-from tile_runtime.jit_kernels.kernel import watch_runs
+from tile_runtime.devices.choose_device import current_device
+from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel, watch_runs
 from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType, supply_tensors
 
 if TYPE_CHECKING:
     import torch
-
-    from tile_runtime.jit_kernels.kernel import JITKernel
 
 # Timing a function on the host: at most so many runs, and no new one after so many seconds.
 _HOST_RUNS = 5
@@ -70,7 +68,7 @@ def modelled_microseconds(fn: Callable[[], Any]) -> float | None:
     launching itself. None if it launched no kernel."""
     times: list[float] = []
 
-    def ran(kernel: JITKernel) -> None:
+    def ran(kernel: CompiledKernel) -> None:
         timeline = kernel.timeline()
         if timeline is not None:
             times.append(timeline.task_microseconds)
@@ -83,7 +81,9 @@ def modelled_microseconds(fn: Callable[[], Any]) -> float | None:
 class Profiler:
     """Runs a kernel with inputs of its own making."""
 
-    def __init__(self, kernel: JITKernel, supply: TensorSupplyType = TensorSupplyType.Auto) -> None:
+    def __init__(
+        self, kernel: CompiledKernel, supply: TensorSupplyType = TensorSupplyType.Auto
+    ) -> None:
         self.kernel = kernel
         self.supply = supply
 

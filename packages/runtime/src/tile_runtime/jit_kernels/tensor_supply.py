@@ -14,7 +14,7 @@ from tile_runtime.launcher.signature import ScalarParam, TensorParam, evaluate, 
 if TYPE_CHECKING:
     import torch
 
-    from tile_runtime.jit_kernels.kernel import JITKernel
+    from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
 
 
 class TensorSupplyType(Enum):
@@ -35,7 +35,7 @@ _LARGEST_INTEGER = 4
 
 
 def supply_tensors(
-    kernel: JITKernel, supply: TensorSupplyType = TensorSupplyType.Auto
+    kernel: CompiledKernel, supply: TensorSupplyType = TensorSupplyType.Auto
 ) -> list[torch.Tensor]:
     """One tensor for each input of the kernel, the same ones at every call.
 
@@ -48,7 +48,7 @@ def supply_tensors(
 
 
 def supply_arguments(
-    kernel: JITKernel, arrays: Mapping[str, Any], numbers: Mapping[str, int | float]
+    kernel: CompiledKernel, arrays: Mapping[str, Any], numbers: Mapping[str, int | float]
 ) -> list[Any]:
     """What a call of the kernel takes, in order, on its device: the arrays of NumPy or torch that
     are given, and small random ones in place of the others. `numbers` are scalar parameters and
@@ -98,7 +98,7 @@ def supply_arguments(
     return found
 
 
-def _no_input(kernel: JITKernel, name: str, known: Iterable[str]) -> KernelError:
+def _no_input(kernel: CompiledKernel, name: str, known: Iterable[str]) -> KernelError:
     names = sorted(known)
     return KernelError(
         "kernel-arguments",
@@ -109,7 +109,7 @@ def _no_input(kernel: JITKernel, name: str, known: Iterable[str]) -> KernelError
     )
 
 
-def input_shapes(kernel: JITKernel) -> list[TensorParam]:
+def input_shapes(kernel: CompiledKernel) -> list[TensorParam]:
     """The tensors a caller passes. KernelError if one has no size yet."""
     given = {*kernel.out_idx, *kernel.workspace_idx}
     declared = len(kernel.prim_func.params)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tile_runtime.jit_kernels.kernel import JITKernel, watch_runs
+from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel, watch_runs
 
 
 @dataclass
@@ -16,7 +16,7 @@ class LaunchTimes:
 
     by_kernel: dict[str, list[float]] = field(default_factory=dict)
 
-    def add(self, kernel: JITKernel) -> None:
+    def add(self, kernel: CompiledKernel) -> None:
         """Note the run that has just ended."""
         timeline = kernel.timeline()
         if timeline is not None:

@@ -16,7 +16,7 @@ from tile_ir import TileError, print_func
 from tile_ir.switches import switch
 from tile_runtime.cache.fingerprint import sources_digest
 from tile_runtime.cache.kernel_cache import get_cache_dir
-from tile_runtime.devices.device import current_device
+from tile_runtime.devices.choose_device import current_device
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from tile_ir import DEFAULT_TARGET, Func
 from tile_passes import run_pipeline
-from tile_runtime.jit_kernels.kernel import JITKernel, record_calls
+from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel, record_calls
 from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType, supply_tensors
 from tile_runtime.options.pass_configs import PassConfigKey, pass_options
 from tile_runtime.scripts.module import load_script
@@ -108,7 +108,7 @@ def _modelled(folder: Path, made: Made) -> float:
     kernel = getattr(load_script(folder / f"{script}.py"), factory)(*arguments)
     calls: list[Any] = []
 
-    def keep(_: JITKernel, call: Any) -> None:
+    def keep(_: CompiledKernel, call: Any) -> None:
         calls.append(call)
 
     # A recorded call has the addresses of its inputs, and does not keep them.

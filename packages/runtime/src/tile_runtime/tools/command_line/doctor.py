@@ -164,7 +164,7 @@ def check_torch(build: bool) -> Finding:
 
 def check_npu(build: bool) -> Finding:
     try:
-        from tile_runtime.devices.device import npu_problem
+        from tile_runtime.devices.choose_device import npu_problem
     except ImportError as error:
         return Finding("NPU", False, str(error), None, needed=False)
     problem = npu_problem()

@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 import numpy as np
 
 from tile_runtime.cache.fingerprint import source_hash
-from tile_runtime.jit_kernels.kernel import JITKernel, watch_runs
+from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel, watch_runs
 from tile_runtime.simulator.simulation_error import python_place
 from tile_runtime.simulator.timeline import Timeline
 
@@ -56,7 +56,7 @@ def place_text(place: Place) -> str:
     return file if file.startswith("(") else f"{PurePath(file).name}:{line}"
 
 
-def timed_run(kernel: JITKernel) -> TimedRun | None:
+def timed_run(kernel: CompiledKernel) -> TimedRun | None:
     """The latest run of a kernel, if the switch `time` was on and it ran on the simulator.
 
     To be called before another kernel runs on this thread.
@@ -88,7 +88,7 @@ def timed_run(kernel: JITKernel) -> TimedRun | None:
 def watch_timed_runs(seen: Callable[[TimedRun], None]) -> AbstractContextManager[None]:
     """While the block runs, `seen` is called with every timed run of any kernel."""
 
-    def ran(kernel: JITKernel) -> None:
+    def ran(kernel: CompiledKernel) -> None:
         run = timed_run(kernel)
         if run is not None:
             seen(run)
