@@ -38,6 +38,10 @@ MAY_IMPORT = {
         "jinja2",
     },
 }  # fmt: skip
+# Not there where passes alone are installed.
+RUNTIME = {"tile_runtime", "torch"}
+TEST_FOLDERS = [ROOT / f for f in tomllib.loads((ROOT / "pyproject.toml").read_text())
+                ["tool"]["pytest"]["ini_options"]["pythonpath"]]  # fmt: skip
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
 VENDOR_NAMES = "part_headers"  # holds headers under the names that the vendor gave them
 LONGEST = 400
@@ -167,6 +171,39 @@ def test_every_file_of_the_runtime_has_a_room_and_every_room_a_first_page() -> N
     for room in ROOMS:
         page = ast.get_docstring(ast.parse(names[f"tile_runtime.{room}"].read_text())) or ""
         assert "Not here: " in page, f"{room}/__init__.py tells what lives there and what does not"
+
+
+def used_by_tests(path: Path, seen: set[Path]) -> Iterator[tuple[str, Path]]:
+    """What a file of the tests imports from elsewhere, itself or through other files of the tests,
+    each with the file that does."""
+    seen.add(path)
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [".".join(filter(None, (node.module, a.name))) for a in node.names]
+        else:
+            continue
+        level = getattr(node, "level", 0)
+        roots = [path.parents[level - 1]] if level else [path.parent, *TEST_FOLDERS]
+        for name in names:
+            parts = name.split(".")
+            places = [r.joinpath(*parts[:n]) for n in range(len(parts), 0, -1) for r in roots]
+            files = [f for p in places for f in (p.with_suffix(".py"), p / "__init__.py")]
+            file = next(filter(Path.is_file, files), None)
+            if file is None:
+                yield parts[0], path
+            elif file not in seen:
+                yield from used_by_tests(file, seen)
+
+
+def test_pass_tests_do_without_the_runtime() -> None:
+    seen = {ROOT / "tests/conftest.py"}
+    folder = ROOT / "tests/passes"
+    used = [use for path in sorted(folder.glob("*.py")) for use in used_by_tests(path, seen)]
+    assert ROOT / "tests/fuzz/kernels/random_kernel.py" in seen, "it follows the imports of tests"
+    wrong = {f"{place(file)} imports {name}" for name, file in used if name in RUNTIME}
+    assert not wrong, "a test of passes and all that it imports run where only they are installed"
 
 
 def test_there_are_packages_to_look_at() -> None:
