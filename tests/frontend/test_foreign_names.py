@@ -14,7 +14,7 @@ ADVICE = {
     **{n: foreign_names.written_here(n) for n in (*foreign_names.ALIASES, *foreign_names.PHRASES)},
     **{n: foreign_names.written_here(n) for n in OPS},
     **{n: foreign_names.reduced_here(n) for n in ("max", "min")},
-    **{n: foreign_names.element_here(n) for n in ("exp", "maximum", "where", "int", "fabs")},
+    **{n: foreign_names.element_here(n) for n in (*foreign_names.ELEMENT_FUNCTIONS, "maximum", "where", "int", "fabs")},
 }
 
 

@@ -8,16 +8,15 @@ from typing import Any
 
 from tile_frontend._tracing.dtype_names import element_type, packed_rows
 from tile_frontend._tracing.faults import Fault
-from tile_frontend._tracing.trace import Allocation, current
-from tile_frontend._tracing.values import (
-    Cell,
+from tile_frontend._tracing.scalars import (
     Scalar,
-    Tile,
     describe,
     integer_hint,
     python_number,
     scalar_expr,
 )
+from tile_frontend._tracing.trace import Allocation, current
+from tile_frontend._tracing.values import Cell, Tile
 from tile_ir import DType, Layout, Memory
 from tile_ir.dtypes import FLOAT64
 from tile_ir.expr import Expr, constant_value

@@ -9,18 +9,16 @@ from typing import Any
 from tile_frontend._tracing.call_expressions import CallEvaluator
 from tile_frontend._tracing.conversion import stored_value
 from tile_frontend._tracing.expressions import BINARY
-from tile_frontend._tracing.scope import MISSING
-from tile_frontend._tracing.values import (
-    Cell,
-    Pending,
+from tile_frontend._tracing.scalars import (
     Scalar,
-    Tile,
-    View,
     describe,
     no_packed_scalar,
     python_number,
     scalar_expr,
-)  # fmt: skip
+)
+from tile_frontend._tracing.scope import MISSING
+from tile_frontend._tracing.subscripts import View
+from tile_frontend._tracing.values import Cell, Pending, Tile
 from tile_ir import Op, Region, Slice, Store
 from tile_ir.expr import Expr, Load, walk
 from tile_ir.opdef import Access

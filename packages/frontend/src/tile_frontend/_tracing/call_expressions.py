@@ -12,10 +12,12 @@ from tile_frontend._tracing.comprehensions import ComprehensionEvaluator
 from tile_frontend._tracing.faults import PACKAGE, Fault
 from tile_frontend._tracing.foreign_names import element_here, reduced_here, written_here
 from tile_frontend._tracing.scalar_functions import maximum, minimum
+from tile_frontend._tracing.scalars import Scalar, describe
 from tile_frontend._tracing.scope import Scope
 from tile_frontend._tracing.source import display_name
 from tile_frontend._tracing.static_loops import static_items
-from tile_frontend._tracing.values import Pending, Scalar, Tile, View, describe
+from tile_frontend._tracing.subscripts import View
+from tile_frontend._tracing.values import Pending, Tile
 from tile_ir import Func, KernelError, Loc, did_you_mean
 from tile_ir.expr import ExprError
 

@@ -13,16 +13,10 @@ from tile_frontend._tracing.call_signature import call_signature, help_text
 from tile_frontend._tracing.faults import Fault, reject
 from tile_frontend._tracing.first_elements import narrowed
 from tile_frontend._tracing.older_spellings import OPERATIONS, argument_today
+from tile_frontend._tracing.scalars import Scalar, describe, python_number, scalar_expr
+from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.trace import current, traced_number
-from tile_frontend._tracing.values import (
-    Pending,
-    Scalar,
-    Tile,
-    View,
-    describe,
-    python_number,
-    scalar_expr,
-)
+from tile_frontend._tracing.values import Pending, Tile
 from tile_frontend._tracing.working_memory import without_working_memory, working_in
 from tile_ir import Op, OpDef, Region, Slice, check_op, did_you_mean
 from tile_ir.expr import Const, Expr, Load

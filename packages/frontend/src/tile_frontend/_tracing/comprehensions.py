@@ -9,8 +9,10 @@ from typing import Any
 
 from tile_frontend._tracing.expressions import ExpressionEvaluator
 from tile_frontend._tracing.loops import Loop
+from tile_frontend._tracing.scalars import Scalar, describe
 from tile_frontend._tracing.static_loops import MOST_ROUNDS, constant_range, static_items
-from tile_frontend._tracing.values import Scalar, Tile, View, describe
+from tile_frontend._tracing.subscripts import View
+from tile_frontend._tracing.values import Tile
 
 _CONVERSIONS: dict[int, Callable[[Any], str]] = {ord("s"): str, ord("r"): repr, ord("a"): ascii}
 

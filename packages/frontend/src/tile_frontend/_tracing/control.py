@@ -9,8 +9,9 @@ from typing import Any
 from tile_frontend._tracing.call_signature import described
 from tile_frontend._tracing.calls import build_op
 from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.scalars import Scalar, describe, python_number
 from tile_frontend._tracing.trace import current
-from tile_frontend._tracing.values import Pending, Scalar, describe, python_number
+from tile_frontend._tracing.values import Pending
 from tile_ir import OPS, Break
 from tile_ir.ops.debug import DIRECTIVE
 

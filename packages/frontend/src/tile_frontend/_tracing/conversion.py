@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tile_frontend._tracing.faults import Fault
-from tile_frontend._tracing.values import python_number, scalar_expr
+from tile_frontend._tracing.scalars import python_number, scalar_expr
 from tile_ir import DType
 from tile_ir.dtypes import BOOL
 from tile_ir.expr import Expr, binary, cast

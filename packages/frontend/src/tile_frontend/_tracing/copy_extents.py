@@ -10,9 +10,11 @@ from tile_frontend._tracing.calls import build_op
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.index_for_slice import checking_slices
 from tile_frontend._tracing.register_extents import RegisterExtents
+from tile_frontend._tracing.scalars import Scalar, describe
 from tile_frontend._tracing.strided_copy import copy_with_stride
+from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.trace import current, traced_number
-from tile_frontend._tracing.values import Cell, Pending, Scalar, Tile, View, describe
+from tile_frontend._tracing.values import Cell, Pending, Tile
 from tile_frontend._tracing.working_memory import accepting_working_memory
 from tile_ir import OPS, Memory, Op, Region, Slice
 from tile_ir.bounds import simplify

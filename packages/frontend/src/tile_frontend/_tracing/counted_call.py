@@ -8,8 +8,10 @@ from typing import Any
 from tile_frontend._tracing.calls import MISSING, OpFunction, build_op
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.first_elements import first_elements
+from tile_frontend._tracing.scalars import Scalar, python_number
+from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.trace import current
-from tile_frontend._tracing.values import Pending, Scalar, Tile, View, python_number
+from tile_frontend._tracing.values import Pending, Tile
 from tile_ir import Diagnostic, OpDef, Region, Slice
 from tile_ir.bounds import simplify
 from tile_ir.diagnostics import warn

@@ -1,8 +1,8 @@
-"""Element types as scripts name them: strings, `T.float16`, `DataType("float16")`, torch types."""
+"""Element types as scripts name them: strings, `DataType("float16")`, types of torch, and whatever
+else has the name of one as its text."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from tile_frontend._tracing.faults import Fault
@@ -27,31 +27,6 @@ class DataType(str):
     @property
     def lanes(self) -> int:
         return 1
-
-
-@dataclass(frozen=True, slots=True)
-class DTypeName:
-    """`T.float32`: an annotation of a scalar parameter, and a cast when called."""
-
-    dtype: DType
-
-    def __call__(self, value: Any = None) -> Any:
-        # `T.int32()` without a value is another spelling of the annotation.
-        if value is None:
-            return self
-        from tile_frontend._tracing.scalar_functions import cast
-
-        return cast(value, self)
-
-    def __str__(self) -> str:
-        return self.dtype.name
-
-    def __repr__(self) -> str:
-        return f"T.{self.dtype.name}"
-
-
-DTYPE_NAMES = {name: DTypeName(dtype) for name, dtype in DTYPES.items()}
-DTYPE_NAMES.update({alias: DTYPE_NAMES[name] for alias, name in ALIASES.items()})
 
 
 # What a C++ source calls them.
@@ -103,11 +78,8 @@ def _meant(value: Any, name: str) -> str | None:
 
 
 def _named_type(value: Any) -> DType:
-    match value:
-        case DType():
-            return value
-        case DTypeName(dtype=dtype):
-            return dtype
+    if isinstance(value, DType):
+        return value
     of_numpy = isinstance(value, type) and value.__module__ == "numpy"
     name = value.__name__ if of_numpy else str(value)
     found = dtype_of(name.removeprefix("torch.")) if not isinstance(value, (int, float)) else None

@@ -14,10 +14,12 @@ from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.foreign_names import element_here, reduced_here, written_here
 from tile_frontend._tracing.removed_names import advice
 from tile_frontend._tracing.scalar_functions import And, Not, Or
+from tile_frontend._tracing.scalars import Scalar, describe
 from tile_frontend._tracing.scope import MISSING, Lost, Scope
 from tile_frontend._tracing.source import Source
+from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.trace import Trace
-from tile_frontend._tracing.values import Scalar, Tile, View, describe
+from tile_frontend._tracing.values import Tile
 from tile_ir import Diagnostic, KernelError, Loc, did_you_mean
 from tile_ir.expr import ExprError, Var, walk
 

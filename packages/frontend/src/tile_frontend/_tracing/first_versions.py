@@ -12,7 +12,8 @@ from functools import wraps
 from typing import Any, TypeAlias
 
 from tile_frontend._tracing.calls import MISSING, OpFunction, with_older_names
-from tile_frontend._tracing.values import Tile, View
+from tile_frontend._tracing.subscripts import View
+from tile_frontend._tracing.values import Tile
 
 Function: TypeAlias = "Callable[..., Any]"
 

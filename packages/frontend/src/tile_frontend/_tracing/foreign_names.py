@@ -107,18 +107,16 @@ def reduced_here(name: str) -> str | None:
 def element_here(name: str, arguments: str | None = None) -> str | None:
     """How the function of this name is written on elements, with the text of its arguments if it is
     known; None if there is none."""
-    from tile_frontend._tracing.language import NAMES
-
     key = name.rstrip("_").lower()
     if key in _ELEMENT_PHRASES:
         return _ELEMENT_PHRASES[key]
     key = _ELEMENT_ALIASES.get(key, key)
-    if key not in _ELEMENT_FUNCTIONS or key not in NAMES:
+    if key not in ELEMENT_FUNCTIONS:
         return None
-    return f"write T.{key}({arguments or _ELEMENT_FUNCTIONS[key]})"
+    return f"write T.{key}({arguments or ELEMENT_FUNCTIONS[key]})"
 
 
-_ELEMENT_FUNCTIONS = {
+ELEMENT_FUNCTIONS = {
     **dict.fromkeys(
         ("abs", "ceil", "cos", "erf", "exp", "exp2", "floor", "log", "log10", "log2", "round",
          "rsqrt", "sigmoid", "sin", "sqrt", "tanh", "trunc"), "x"

@@ -15,8 +15,8 @@ from tile_frontend._tracing.kernel_frames import (
     ScopeFrame,
     flat_grid,
 )
+from tile_frontend._tracing.scalars import Scalar, as_python
 from tile_frontend._tracing.trace import Header, Trace
-from tile_frontend._tracing.values import Scalar, as_python
 from tile_ir import Core, If, Loc, Section
 
 # Evaluates the body of the block, with the values its target is bound to.

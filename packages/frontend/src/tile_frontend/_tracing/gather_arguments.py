@@ -11,7 +11,8 @@ from tile_frontend._tracing.calls import OpFunction, build_op
 from tile_frontend._tracing.counted_call import region_of
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.first_elements import first_elements
-from tile_frontend._tracing.values import Pending, describe, python_number
+from tile_frontend._tracing.scalars import describe, python_number
+from tile_frontend._tracing.values import Pending
 from tile_ir import OPS
 
 STRIDES = ("blkStride", "repeat", "srcRepStride", "patRepStride")

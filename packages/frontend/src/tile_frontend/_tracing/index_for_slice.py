@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.trace import current
-from tile_frontend._tracing.values import Pending, View
+from tile_frontend._tracing.values import Pending
 from tile_ir import Diagnostic, Region
 from tile_ir.bounds import simplify
 from tile_ir.expr import Expr, constant_value, is_constant

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from tile_frontend._tracing.conversion import condition
 from tile_frontend._tracing.faults import Fault, outside_kernel
-from tile_frontend._tracing.values import describe, integer_hint, python_number, scalar_expr
+from tile_frontend._tracing.scalars import describe, integer_hint, python_number, scalar_expr
 from tile_ir import Core
 from tile_ir.expr import Expr
 from tile_ir.nodes import Body

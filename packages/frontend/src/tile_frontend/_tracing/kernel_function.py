@@ -10,14 +10,16 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from tile_frontend._tracing.allocation import TensorType
-from tile_frontend._tracing.dtype_names import DTypeName, element_type
+from tile_frontend._tracing.callable_dtypes import DTypeName
+from tile_frontend._tracing.dtype_names import element_type
 from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.scalars import Scalar, describe
 from tile_frontend._tracing.scope import Captured, Scope, capture
 from tile_frontend._tracing.source import Source, find_function
 from tile_frontend._tracing.statements import StatementEvaluator
 from tile_frontend._tracing.trace import Trace
 from tile_frontend._tracing.tracing import CURRENT
-from tile_frontend._tracing.values import Scalar, Tile, describe
+from tile_frontend._tracing.values import Tile
 from tile_frontend._tracing.viewed_tensors import check_views
 from tile_ir import Buffer, Func, KernelError, Loc, Memory, TileError
 from tile_ir.expr import Var

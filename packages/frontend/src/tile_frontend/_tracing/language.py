@@ -22,10 +22,11 @@ from tile_frontend._tracing.allocation import (
     make_nz_layout,
     make_zn_layout,
 )  # fmt: skip
+from tile_frontend._tracing.callable_dtypes import DTYPE_NAMES
 from tile_frontend._tracing.calls import table_functions
 from tile_frontend._tracing.control import assume, dump_tensor, func_attr, loop_break, printf
 from tile_frontend._tracing.copy_extents import copy
-from tile_frontend._tracing.dtype_names import DTYPE_NAMES, DataType
+from tile_frontend._tracing.dtype_names import DataType
 from tile_frontend._tracing.kernel_frames import Else, If, Kernel, Scope, Then
 from tile_frontend._tracing.kernel_function import prim_func
 from tile_frontend._tracing.loops import Parallel, Pipelined, grid, serial, unroll

@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 
 from tile_frontend._tracing.faults import Fault, outside_kernel
 from tile_frontend._tracing.persistent import PersistentLoop, run_persistent
+from tile_frontend._tracing.scalars import Scalar, describe, python_number, scalar_expr
 from tile_frontend._tracing.trace import Trace
-from tile_frontend._tracing.values import Scalar, describe, python_number, scalar_expr
 from tile_ir import For, Loc, LoopKind
 from tile_ir.dtypes import INT32
 from tile_ir.expr import Const, Expr, Var, cast, promote

@@ -10,8 +10,9 @@ from typing import Any
 from tile_frontend._tracing.calls import build_op
 from tile_frontend._tracing.counted_call import region_of
 from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.scalars import describe, python_number, scalar_expr
 from tile_frontend._tracing.trace import Trace, current
-from tile_frontend._tracing.values import Pending, Tile, describe, python_number, scalar_expr
+from tile_frontend._tracing.values import Pending, Tile
 from tile_frontend._tracing.working_memory import lend_working_memory
 from tile_ir import OPS, Region
 from tile_ir.expr import Const, Expr, constant_value

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from tile_frontend._tracing.faults import Fault, outside_kernel
+from tile_frontend._tracing.scalars import Scalar, describe, python_number, scalar_expr
 from tile_frontend._tracing.trace import Trace
-from tile_frontend._tracing.values import Scalar, describe, python_number, scalar_expr
 from tile_ir import For, If, Loc, LoopKind
 from tile_ir.expr import Const, Expr, ceildiv, constant_value, minimum
 

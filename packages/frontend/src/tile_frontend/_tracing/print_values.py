@@ -7,8 +7,10 @@ from typing import Any
 from tile_frontend._tracing.calls import build_op
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalar_functions import cast
+from tile_frontend._tracing.scalars import Scalar, describe, python_number
+from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.trace import current
-from tile_frontend._tracing.values import Pending, Scalar, Tile, View, describe, python_number
+from tile_frontend._tracing.values import Pending, Tile
 from tile_ir import OPS, DType, Region
 from tile_ir.dtypes import BOOL
 from tile_ir.geometry import element_count

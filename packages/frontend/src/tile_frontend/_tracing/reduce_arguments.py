@@ -11,16 +11,10 @@ from typing import Any
 from tile_frontend._tracing.call_signature import described
 from tile_frontend._tracing.calls import build_op
 from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.scalars import Scalar, describe, python_number, scalar_expr
+from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.trace import current
-from tile_frontend._tracing.values import (
-    Pending,
-    Scalar,
-    Tile,
-    View,
-    describe,
-    python_number,
-    scalar_expr,
-)
+from tile_frontend._tracing.values import Pending, Tile
 from tile_frontend._tracing.working_memory import accepting_working_memory
 from tile_ir import OPS, Region, Slice, did_you_mean
 from tile_ir.bounds import simplify

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_frontend._tracing.faults import Fault
-from tile_frontend._tracing.values import Scalar, describe, python_number
+from tile_frontend._tracing.scalars import Scalar, describe, python_number
 from tile_ir import Buffer, KernelError, Memory, Op, Region
 from tile_ir.expr import Const, Expr, constant_value
 from tile_ir.nodes import Body, Stmt

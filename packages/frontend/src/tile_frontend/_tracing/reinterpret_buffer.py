@@ -10,8 +10,9 @@ from tile_frontend._tracing.allocation import buffer_dims, sizes_of
 from tile_frontend._tracing.copy_extents import expression_words
 from tile_frontend._tracing.dtype_names import C_NAMES, element_type, packed_rows
 from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.scalars import describe
 from tile_frontend._tracing.trace import Allocation, Trace, current
-from tile_frontend._tracing.values import Tile, describe
+from tile_frontend._tracing.values import Tile
 from tile_ir import Memory
 from tile_ir.same_places import same_places, same_size
 

@@ -7,7 +7,8 @@ from typing import Any
 from tile_frontend._tracing.call_signature import described
 from tile_frontend._tracing.calls import build_op
 from tile_frontend._tracing.faults import Fault
-from tile_frontend._tracing.values import Pending, describe
+from tile_frontend._tracing.scalars import describe
+from tile_frontend._tracing.values import Pending
 from tile_frontend._tracing.working_memory import accepting_working_memory
 from tile_ir import OPS
 

@@ -13,7 +13,7 @@ from typing import Any
 from tile_frontend._tracing.conversion import condition
 from tile_frontend._tracing.dtype_names import DataType, element_type
 from tile_frontend._tracing.faults import Fault
-from tile_frontend._tracing.values import (
+from tile_frontend._tracing.scalars import (
     Scalar,
     binary_scalar,
     describe,

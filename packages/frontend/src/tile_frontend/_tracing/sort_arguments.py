@@ -16,8 +16,9 @@ from tile_frontend._tracing.calls import OpFunction, build_op
 from tile_frontend._tracing.counted_call import region_of
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.first_elements import first_elements
+from tile_frontend._tracing.scalars import describe
 from tile_frontend._tracing.trace import current, traced_number
-from tile_frontend._tracing.values import Pending, describe
+from tile_frontend._tracing.values import Pending
 from tile_frontend._tracing.working_memory import (
     lend_working_memory,
     without_working_memory,

@@ -14,10 +14,12 @@ from tile_frontend._tracing.frame_bodies import run_frame
 from tile_frontend._tracing.kernel_frames import FRAMES, Frame, IfFrame
 from tile_frontend._tracing.loops import Loop, loop_rank, run_loop
 from tile_frontend._tracing.persistent import PersistentLoop
+from tile_frontend._tracing.scalars import Scalar, describe
 from tile_frontend._tracing.scope import BlockKind
 from tile_frontend._tracing.static_loops import MOST_ROUNDS, static_items, unrolled_range
+from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.swizzle import SwizzledBlock
-from tile_frontend._tracing.values import Pending, Scalar, Tile, View, describe
+from tile_frontend._tracing.values import Pending, Tile
 from tile_ir import If, KernelError, While
 from tile_ir.expr import Const
 

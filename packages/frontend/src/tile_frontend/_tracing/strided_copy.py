@@ -8,8 +8,9 @@ from typing import Any
 
 from tile_frontend._tracing.calls import build_op
 from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.scalars import Scalar, describe, python_number
 from tile_frontend._tracing.trace import current
-from tile_frontend._tracing.values import Pending, Scalar, describe, python_number
+from tile_frontend._tracing.values import Pending
 from tile_ir import OPS, For, Memory, Region, Slice
 from tile_ir.bounds import simplify
 from tile_ir.expr import Const, Expr, Load, Var, constant_value

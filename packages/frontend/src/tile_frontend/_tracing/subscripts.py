@@ -3,41 +3,66 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
+from tile_frontend._tracing.dtype_names import DataType
 from tile_frontend._tracing.faults import Fault
-from tile_frontend._tracing.values import (
+from tile_frontend._tracing.scalars import (
     Scalar,
-    Tile,
-    View,
+    Value,
+    as_python,
     describe,
     integer_hint,
     python_number,
     scalar_expr,
 )
-from tile_ir import Memory, Region, Slice
+from tile_ir import Buffer, Memory, Region, Slice
 from tile_ir.bounds import simplify
 from tile_ir.expr import Const, Expr, Load, constant_value
 
+READ_ONE = "read one element with buf[i], or compute on tiles with T.tile operations"
 
-def subscript(tile: Tile, index: Any) -> Scalar | View:
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View(Value):
+    """A slice of a buffer. `points` are the dimensions that have an index instead of a slice."""
+
+    __array_ufunc__: ClassVar[None] = None
+    a_scalar_of_it = READ_ONE
+    region: Region
+    points: tuple[int, ...] = ()
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return tuple(as_python(e) for e in self.region.extents)
+
+    @property
+    def dtype(self) -> DataType:
+        return DataType(self.region.dtype.name)
+
+    def in_words(self) -> str:
+        return f"a slice of `{self.region.buffer.name}`"
+
+
+def subscript(buffer: Buffer, index: Any) -> Scalar | View:
     """An element where every index is a number, else a region of the buffer."""
     parts = index if isinstance(index, tuple) else (index,)
-    if len(parts) != len(tile.dims):
+    if len(parts) != len(buffer.shape):
         raise Fault(
             "rank-mismatch",
-            f"`{tile.name}` has {len(tile.dims)} {_plural('dimension', len(tile.dims))}, "
+            f"`{buffer.name}` has {len(buffer.shape)} {_plural('dimension', len(buffer.shape))}, "
             f"found {len(parts)} {_plural('index', len(parts))}",
             "give one index or slice per dimension; `:` takes a whole one",
         )
     if not any(isinstance(p, slice) for p in parts):
-        return Scalar(Load(tile.buffer, tuple(_index(tile, p, i) for i, p in enumerate(parts))))
+        return Scalar(Load(buffer, tuple(_index(buffer, p, i) for i, p in enumerate(parts))))
     dims = tuple(
-        _slice(tile, p, i) if isinstance(p, slice) else Slice(_index(tile, p, i), Const(1))
+        _slice(buffer, p, i) if isinstance(p, slice) else Slice(_index(buffer, p, i), Const(1))
         for i, p in enumerate(parts)
     )
     points = tuple(i for i, p in enumerate(parts) if not isinstance(p, slice))
-    return View(Region(tile.buffer, dims), points)
+    return View(Region(buffer, dims), points)
 
 
 def _plural(word: str, count: int) -> str:
@@ -45,83 +70,83 @@ def _plural(word: str, count: int) -> str:
     return word if count == 1 else plurals[word]
 
 
-def _index(tile: Tile, value: Any, position: int) -> Expr:
+def _index(buffer: Buffer, value: Any, position: int) -> Expr:
     number = python_number(value)
     if number is None and not isinstance(value, Scalar):
         raise Fault(
             "index-type",
-            f"index {position} of `{tile.name}` is {describe(value)}, expected an integer",
+            f"index {position} of `{buffer.name}` is {describe(value)}, expected an integer",
             argument=position,
         )
     expr = scalar_expr(value if number is None else number)
     if not expr.dtype.is_integer:
         raise Fault(
             "index-type",
-            f"index {position} of `{tile.name}` is {expr.dtype}, expected an integer",
+            f"index {position} of `{buffer.name}` is {expr.dtype}, expected an integer",
             integer_hint(value),
             position,
         )
-    limit = None if tile.memory is Memory.GM else constant_value(tile.dims[position])
+    limit = None if buffer.memory is Memory.GM else constant_value(buffer.shape[position])
     constant = constant_value(expr)
     if constant is not None:
-        _check_not_negative(tile, constant, position)
+        _check_not_negative(buffer, constant, position)
         if limit is not None and constant >= limit:
             raise Fault(
                 "index-range",
-                f"index {position} of `{tile.name}` is {constant}, "
+                f"index {position} of `{buffer.name}` is {constant}, "
                 f"but the dimension has {limit} elements",
                 argument=position,
             )
     return expr
 
 
-def _check_not_negative(tile: Tile, number: int, position: int) -> None:
+def _check_not_negative(buffer: Buffer, number: int, position: int) -> None:
     if number < 0:
         raise Fault(
             "index-range",
-            f"index {position} of `{tile.name}` is {number}",
+            f"index {position} of `{buffer.name}` is {number}",
             "indices do not count from the end here",
             position,
         )
 
 
-def _slice(tile: Tile, value: slice, position: int) -> Slice:
+def _slice(buffer: Buffer, value: slice, position: int) -> Slice:
     if value.step is not None and python_number(value.step) != 1:
         raise Fault(
             "slice-step",
-            f"a slice of `{tile.name}` has a step",
+            f"a slice of `{buffer.name}` has a step",
             "slices take every element: copy or compute whole runs",
             position,
         )
-    size = tile.dims[position]
-    start = Const(0) if value.start is None else _bound(tile, value.start, position)
-    stop = size if value.stop is None else _bound(tile, value.stop, position)
+    size = buffer.shape[position]
+    start = Const(0) if value.start is None else _bound(buffer, value.start, position)
+    stop = size if value.stop is None else _bound(buffer, value.stop, position)
     extent = simplify(stop - start)
     length, limit, end = (constant_value(e) for e in (extent, size, stop))
     if length is not None and length <= 0:
         raise Fault(
             "empty-slice",
-            f"slice {position} of `{tile.name}` has {length} elements",
+            f"slice {position} of `{buffer.name}` has {length} elements",
             "the stop of a slice is after its start",
             position,
         )
     # On chip nothing lies behind a buffer; a tile of a tensor may hang over its edge.
-    if tile.memory is not Memory.GM and limit is not None and end is not None and end > limit:
+    if buffer.memory is not Memory.GM and limit is not None and end is not None and end > limit:
         raise Fault(
             "index-range",
-            f"slice {position} of `{tile.name}` ends at {end}, "
+            f"slice {position} of `{buffer.name}` ends at {end}, "
             f"but the dimension has {limit} elements",
             argument=position,
         )
     return Slice(start, extent)
 
 
-def _bound(tile: Tile, value: Any, position: int) -> Expr:
+def _bound(buffer: Buffer, value: Any, position: int) -> Expr:
     number = python_number(value)
     if number is None and not isinstance(value, Scalar):
         raise Fault(
             "index-type",
-            f"a bound of slice {position} of `{tile.name}` is {describe(value)}, "
+            f"a bound of slice {position} of `{buffer.name}` is {describe(value)}, "
             "expected an integer",
             argument=position,
         )
@@ -129,11 +154,11 @@ def _bound(tile: Tile, value: Any, position: int) -> Expr:
     if not expr.dtype.is_integer:
         raise Fault(
             "index-type",
-            f"a bound of slice {position} of `{tile.name}` is {expr.dtype}, expected an integer",
+            f"a bound of slice {position} of `{buffer.name}` is {expr.dtype}, expected an integer",
             integer_hint(value),
             position,
         )
     constant = constant_value(expr)
     if constant is not None:
-        _check_not_negative(tile, constant, position)
+        _check_not_negative(buffer, constant, position)
     return expr

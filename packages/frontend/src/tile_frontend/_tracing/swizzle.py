@@ -8,8 +8,8 @@ from typing import Any
 
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalar_functions import ceildiv, if_then_else, maximum, minimum
+from tile_frontend._tracing.scalars import Scalar, describe, python_number
 from tile_frontend._tracing.trace import current
-from tile_frontend._tracing.values import Scalar, describe, python_number
 from tile_ir.expr import Expr, walk
 
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from tile_frontend._tracing.conversion import stored_value
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.names import Names
 from tile_frontend._tracing.register_extents import RegisterExtents, cut_open_registers
+from tile_frontend._tracing.scalars import Scalar, python_number
 from tile_frontend._tracing.source import Source
 from tile_frontend._tracing.tracing import CURRENT
-from tile_frontend._tracing.values import Cell, Pending, Scalar, Tile, python_number
+from tile_frontend._tracing.values import Cell, Pending, Tile
 from tile_ir import (
     Alloc,
     Break,
@@ -103,7 +104,7 @@ class Trace:
     branches: list[Any] = field(default_factory=list)
 
     # Expansion number of buffers that the text gives no name.
-    ANONYMOUS = -1
+    ANONYMOUS: ClassVar[int] = -1
 
     def add_source(self, source: Source) -> None:
         self.sources[source.file] = source.text
@@ -278,7 +279,7 @@ def _is_debug(stmt: Stmt) -> bool:
 
 def current(what: str) -> Trace:
     """The kernel being traced; a Fault where there is none."""
-    trace = CURRENT.get()
+    trace = _current()
     if trace is None:
         raise Fault(
             "outside-kernel",
@@ -290,7 +291,13 @@ def current(what: str) -> Trace:
 
 def traced_number(value: Any) -> int | float | bool | None:
     """A number known while the kernel is traced, also where a name of the kernel stands for it."""
-    number, trace = python_number(value), CURRENT.get()
+    number, trace = python_number(value), _current()
     if number is None and trace is not None and isinstance(value, Scalar):
         return trace.known_number(value.expr)
     return number
+
+
+def _current() -> Trace | None:
+    trace = CURRENT.get()
+    assert trace is None or isinstance(trace, Trace), "prim_func sets nothing else"
+    return trace

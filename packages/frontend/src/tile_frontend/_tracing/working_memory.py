@@ -17,8 +17,10 @@ from inspect import signature
 from typing import Any, TypeAlias, TypeVar
 
 from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.scalars import describe
+from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.trace import current
-from tile_frontend._tracing.values import Pending, Tile, View, describe
+from tile_frontend._tracing.values import Pending, Tile
 from tile_ir import Diagnostic, Memory, Op, OpDef, Region, check_op
 from tile_ir.machine import possible
 
