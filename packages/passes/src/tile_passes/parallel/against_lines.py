@@ -3,17 +3,13 @@ again and again instead of being repeated over a tile."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tile_ir import Region
 from tile_ir.dtypes import DType
 from tile_ir.expr import Expr
 from tile_passes.parallel.accesses import reads, variables_in
 from tile_passes.parallel.nest import Domain, Unsuitable
 from tile_passes.parallel.operators import BinaryForm
-
-if TYPE_CHECKING:
-    from tile_passes.parallel.vector_statement import VectorStatement
+from tile_passes.parallel.vector_steps import VectorSteps
 
 
 def line_of(e: Expr, domain: Domain) -> Domain | None:
@@ -28,7 +24,7 @@ def is_column(line: Domain, domain: Domain) -> bool:
 
 
 def against_line(
-    s: VectorStatement,
+    s: VectorSteps,
     form: BinaryForm,
     left: Expr,
     right: Expr,

@@ -4,7 +4,6 @@ the vector unit can compute what the scalar unit has no function for."""
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from tile_ir import Buffer, For, LoopKind, Region, Store
 from tile_ir.bounds import simplify
@@ -18,13 +17,11 @@ from tile_ir.walk import map_expressions
 from tile_passes.parallel.accesses import access
 from tile_passes.parallel.nest import Domain, Unsuitable
 from tile_passes.parallel.tile_steps import TileSteps
-
-if TYPE_CHECKING:
-    from tile_passes.parallel.vector_statement import VectorStatement
+from tile_passes.parallel.vector_steps import VectorSteps
 
 
 def reachable(
-    s: VectorStatement, buffer: Buffer, indices: tuple[Expr, ...], domain: Domain
+    s: VectorSteps, buffer: Buffer, indices: tuple[Expr, ...], domain: Domain
 ) -> bool:
     """Whether tile operations surely reach the elements: a copy of them is legal."""
     probe = TileSteps(s.store, domain, s.known, s.temporaries, s.trial, s.dense)
@@ -39,14 +36,14 @@ def reachable(
     return not probe.conditions
 
 
-def gathered(s: VectorStatement, e: Load, domain: Domain) -> Region:
+def gathered(s: VectorSteps, e: Load, domain: Domain) -> Region:
     """A tile that the scalar unit has filled with the elements."""
     tile = s.tile(e.dtype, domain)
     s.steps.append(_element_loop(s, domain, Store(tile.buffer, _places(domain), e, s.loc)))
     return tile
 
 
-def scattered(s: VectorStatement) -> None:
+def scattered(s: VectorSteps) -> None:
     """The value of the store in a tile, from which the scalar unit takes the elements."""
     store, domain = s.store, s.domain
     value = s.typed(store.value, store.buffer.dtype, domain, None)
@@ -63,7 +60,7 @@ def _places(domain: Domain) -> tuple[Expr, ...]:
     return tuple(v - start for v, start in zip(domain.vars, domain.starts, strict=True))
 
 
-def _element_loop(s: VectorStatement, domain: Domain, store: Store) -> For:
+def _element_loop(s: VectorSteps, domain: Domain, store: Store) -> For:
     inner: Stmt = store
     for var, start, extent in reversed(
         list(zip(domain.vars, domain.starts, domain.extents, strict=True))

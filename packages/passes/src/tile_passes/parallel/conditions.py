@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from tile_ir import Region
 from tile_ir.bounds import interval, linear_form, simplify
@@ -30,12 +29,10 @@ from tile_passes.parallel.operators import (
     MIRRORED,
     ORDER_BY,
 )
-
-if TYPE_CHECKING:
-    from tile_passes.parallel.vector_statement import VectorStatement
+from tile_passes.parallel.vector_steps import VectorSteps
 
 
-def mask_of(s: VectorStatement, e: Expr, domain: Domain) -> Region:
+def mask_of(s: VectorSteps, e: Expr, domain: Domain) -> Region:
     """The condition as packed bits, one for each element."""
     match e:
         case Binary(op="and" | "or" as op, left=left, right=right):
@@ -52,7 +49,7 @@ def mask_of(s: VectorStatement, e: Expr, domain: Domain) -> Region:
     raise Unsuitable("the condition is no comparison of elements")
 
 
-def _comparison(s: VectorStatement, e: Binary, domain: Domain) -> Region:
+def _comparison(s: VectorSteps, e: Binary, domain: Domain) -> Region:
     op, left, right = e.op, e.left, e.right
     if s.is_scalar(left, domain):
         op, left, right = MIRRORED[op], right, left
@@ -86,7 +83,7 @@ def _comparison(s: VectorStatement, e: Binary, domain: Domain) -> Region:
     return mask
 
 
-def demand_inside(s: VectorStatement, sides: tuple[Expr, ...], domain: Domain) -> None:
+def demand_inside(s: VectorSteps, sides: tuple[Expr, ...], domain: Domain) -> None:
     """All elements are read before one side is chosen, so none may lie outside its buffer."""
     for side in sides:
         for part in walk_expr(side):
@@ -103,7 +100,7 @@ def demand_inside(s: VectorStatement, sides: tuple[Expr, ...], domain: Domain) -
                     )
 
 
-def _most(s: VectorStatement, extent: Expr) -> Expr:
+def _most(s: VectorSteps, extent: Expr) -> Expr:
     """An extent, or the room the destination has for it if it is known at run time only."""
     if constant_value(extent) is not None or extent not in s.domain.extents:
         return extent

@@ -3,17 +3,13 @@ vector unit has no instruction for."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tile_ir import Region
 from tile_ir.bounds import Interval, interval, linear_form, simplify
 from tile_ir.dtypes import FLOAT32, INT32, DType
 from tile_ir.expr import Binary, Const, Expr, cast, constant_value, substitute
 from tile_ir.expr import walk as walk_expr
 from tile_passes.parallel.nest import Domain, Unsuitable
-
-if TYPE_CHECKING:
-    from tile_passes.parallel.vector_statement import VectorStatement
+from tile_passes.parallel.vector_steps import VectorSteps
 
 # Integers up to this are floats, and so are the halves between those up to a quarter of it.
 EXACT_FLOAT = 1 << 24
@@ -30,7 +26,7 @@ def is_progression(e: Expr, domain: Domain) -> bool:
 
 
 def progression(
-    s: VectorStatement, e: Expr, dtype: DType, domain: Domain, into: Region | None
+    s: VectorSteps, e: Expr, dtype: DType, domain: Domain, into: Region | None
 ) -> Region:
     """The values of such an expression along the line."""
     (var,), (start,) = domain.vars, domain.starts
@@ -44,7 +40,7 @@ def progression(
     return out
 
 
-def holds(dtype: DType, e: Expr, s: VectorStatement) -> bool:
+def holds(dtype: DType, e: Expr, s: VectorSteps) -> bool:
     """Whether a float type surely holds every value of an integer expression."""
     most = {FLOAT32: EXACT_FLOAT}.get(dtype, 0)
     return _within(interval(e, s.known), most)
@@ -54,7 +50,7 @@ def _within(found: Interval, most: int) -> bool:
     return -most <= found.low and found.high <= most
 
 
-def divided(s: VectorStatement, e: Binary, domain: Domain, into: Region | None) -> Region:
+def divided(s: VectorSteps, e: Binary, domain: Domain, into: Region | None) -> Region:
     """`//` and `%` of integers by a constant: a power of two by shifting, others as the floor of
     (x + 1/2) / d in float, whose error is below 1 / (2 d) for |x| up to 2 ** 21."""
     divisor = constant_value(e.right)

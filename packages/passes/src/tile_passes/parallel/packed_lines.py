@@ -3,23 +3,19 @@ bytes: no broadcast reaches them, but the matrix is one run, whose elements know
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tile_ir import Region
 from tile_ir.bounds import Interval
 from tile_ir.dtypes import INT32, DType
 from tile_ir.expr import Const, Expr, constant_value, substitute
 from tile_ir.geometry import BLOCK_BYTES
 from tile_passes.parallel.nest import Domain, Unsuitable
-
-if TYPE_CHECKING:
-    from tile_passes.parallel.vector_statement import VectorStatement
+from tile_passes.parallel.vector_steps import VectorSteps
 
 # Sizes of elements that `gather` takes.
 _GATHERED = (2, 4)
 
 
-def is_packed(s: VectorStatement, dtype: DType, domain: Domain) -> bool:
+def is_packed(s: VectorSteps, dtype: DType, domain: Domain) -> bool:
     """Whether rows of a tile over the domain start inside blocks."""
     if not s.dense or len(domain.vars) != 2:
         return False
@@ -27,7 +23,7 @@ def is_packed(s: VectorStatement, dtype: DType, domain: Domain) -> bool:
     return rows is not None and columns is not None and columns * dtype.size % BLOCK_BYTES != 0
 
 
-def counted_line(s: VectorStatement, e: Expr, domain: Domain) -> Region:
+def counted_line(s: VectorSteps, e: Expr, domain: Domain) -> Region:
     """An integer made of one variable, for all elements of the matrix."""
     run = _run(s, domain)
     (place,) = run.vars
@@ -41,7 +37,7 @@ def counted_line(s: VectorStatement, e: Expr, domain: Domain) -> Region:
     return found
 
 
-def picked_line(s: VectorStatement, vector: Region, line: Domain, domain: Domain) -> Region:
+def picked_line(s: VectorSteps, vector: Region, line: Domain, domain: Domain) -> Region:
     """The elements of a vector, each as often as the matrix needs it. Raises Unsuitable."""
     if vector.dtype.size not in _GATHERED:
         raise Unsuitable(f"rows of {vector.dtype} start inside blocks of 32 bytes")
@@ -54,7 +50,7 @@ def picked_line(s: VectorStatement, vector: Region, line: Domain, domain: Domain
     return tile
 
 
-def _run(s: VectorStatement, domain: Domain) -> Domain:
+def _run(s: VectorSteps, domain: Domain) -> Domain:
     """All elements of a matrix, one after another."""
     place = s.temporaries.builder.scalar("place")
     rows, columns = (constant_value(e) or 0 for e in domain.extents)

@@ -45,17 +45,16 @@ from tile_passes.parallel.operators import (
     ROUNDING,
     UNARY,
     conversion,
-    is_foreign,
 )
 from tile_passes.parallel.order import in_order
 from tile_passes.parallel.packed_lines import counted_line, is_packed, picked_line
-from tile_passes.parallel.tile_steps import TileSteps, check_inside
+from tile_passes.parallel.tile_steps import check_inside
+from tile_passes.parallel.vector_steps import Value, VectorSteps
 
-Value = Region | Expr
 CUBE_MEMORIES = frozenset(m for m, core in CORE_OF_MEMORY.items() if core is Core.CUBE)
 
 
-class VectorStatement(TileSteps):
+class VectorStatement(VectorSteps):
     """Takes one store apart. With `by_element` the scalar unit carries what no vector operation
     reaches to tiles and back; otherwise reasons are final."""
 
@@ -198,10 +197,6 @@ class VectorStatement(TileSteps):
         chosen = self.select(Select(e, one, zero, kind), domain, None if narrow else into)
         return self.convert(chosen, dtype, domain, into) if narrow else chosen
 
-    def is_scalar(self, e: Expr, domain: Domain) -> bool:
-        """Whether the scalar unit computes the expression once for all elements."""
-        return not variables_in(e, domain) and not any(map(is_foreign, walk_expr(e)))
-
     def load(self, e: Load, domain: Domain) -> Region:
         if self.by_element and not reachable(self, e.buffer, e.indices, domain):
             return gathered(self, e, domain)
@@ -270,11 +265,6 @@ class VectorStatement(TileSteps):
             return False
         inexact = any(f.operation == name and f.inexact_scalar for f in BINARY.values())
         return not inexact or _is_power_of_two(scalar)
-
-    def filled(self, scalar: Expr, dtype: DType, domain: Domain) -> Region:
-        tile = self.tile(dtype, domain)
-        self.emit("fill", tile, cast(scalar, dtype))
-        return tile
 
     def unary(self, e: Unary, domain: Domain, into: Region | None) -> Value:
         dtype = e.dtype
