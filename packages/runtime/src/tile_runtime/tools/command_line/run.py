@@ -13,7 +13,7 @@ from typing import Any
 
 from tile_ir import TARGETS, BuildError, KernelError, did_you_mean
 from tile_ir.switches import SWITCHES, switch
-from tile_runtime.script_imports import FOLDER
+from tile_runtime.scripts.child_imports import FOLDER
 
 _DESCRIPTION = """\
 Run a script written for tilelang on Ascend, unmodified, in a process of its own. The modules it

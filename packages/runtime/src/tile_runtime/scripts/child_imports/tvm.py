@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tile_runtime.script_module import provide_imports
+from tile_runtime.scripts.module import provide_imports
 
 provide_imports()
