@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Union
+from typing import Union
 
 from tile_ir.dtypes import BOOL, FLOAT32, INT32, DType, Kind, held
-
-if TYPE_CHECKING:
-    from tile_ir.nodes import Buffer
+from tile_ir.location import Loc
+from tile_ir.machine import Memory
 
 Number = int | float | bool
 Operable = Union["Expr", int, float, bool]
@@ -182,6 +181,26 @@ class Cast(Expr):
     operand: Expr
     dtype: DType
     bits: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Buffer:
+    """A named, row-major block of elements in one memory. A scalar variable has no dimensions."""
+
+    name: str
+    memory: Memory
+    dtype: DType
+    shape: tuple[Expr, ...]
+    loc: Loc
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    def static_shape(self) -> tuple[int, ...] | None:
+        """The shape as numbers, or None if a dimension is symbolic."""
+        sizes = [constant_value(d) for d in self.shape]
+        return None if any(s is None for s in sizes) else tuple(s for s in sizes if s is not None)
 
 
 @dataclass(frozen=True, slots=True)

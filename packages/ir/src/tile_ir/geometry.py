@@ -12,6 +12,7 @@ from functools import lru_cache
 from tile_ir.bounds import simplify
 from tile_ir.dtypes import BOOL
 from tile_ir.expr import (
+    Buffer,
     Const,
     Expr,
     binary,
@@ -22,7 +23,7 @@ from tile_ir.expr import (
     minimum,
 )
 from tile_ir.machine import Memory
-from tile_ir.nodes import Buffer, Region, Slice
+from tile_ir.regions import Region, Slice
 
 BLOCK_BYTES = 32
 

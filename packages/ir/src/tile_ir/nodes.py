@@ -1,4 +1,5 @@
-"""The IR's data: buffers, regions, statements, functions. Declarations only.
+"""The IR's data: statements and functions, with the buffers, regions and operations in them, which
+are declared below. Declarations only.
 
 Values (regions) are frozen and equal by value; placed nodes are frozen, equal by identity, and
 always know the user's line they come from. A pass builds new nodes; unchanged IR stays the same
@@ -10,18 +11,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
+from functools import singledispatch
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tile_ir.diagnostics import KernelError
-from tile_ir.dtypes import DType
-from tile_ir.expr import Const, Expr, Var, constant_value
+from tile_ir.expr import Buffer as Buffer
+from tile_ir.expr import Expr, Var, walk
 from tile_ir.location import Loc
-from tile_ir.machine import Core, Layout, Memory
+from tile_ir.machine import Core, Layout
+from tile_ir.opdef import Op as Op
+from tile_ir.regions import AttrValue as AttrValue
+from tile_ir.regions import Operand as Operand
+from tile_ir.regions import Region as Region
+from tile_ir.regions import Slice as Slice
 
 if TYPE_CHECKING:
     from tile_ir.diagnostics import Diagnostic
     from tile_ir.expansions import Expansion
-    from tile_ir.opdef import OpDef
 
 
 class Phase(IntEnum):
@@ -34,108 +40,6 @@ class Phase(IntEnum):
     PIPELINED = 4
     PLANNED = 5
     SYNCED = 6
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Buffer:
-    """A named, row-major block of elements in one memory. A scalar variable has no dimensions."""
-
-    name: str
-    memory: Memory
-    dtype: DType
-    shape: tuple[Expr, ...]
-    loc: Loc
-
-    @property
-    def rank(self) -> int:
-        return len(self.shape)
-
-    def static_shape(self) -> tuple[int, ...] | None:
-        """The shape as numbers, or None if a dimension is symbolic."""
-        sizes = [constant_value(d) for d in self.shape]
-        return None if any(s is None for s in sizes) else tuple(s for s in sizes if s is not None)
-
-
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """`extent` elements from `offset`, `stride` apart, along one dimension."""
-
-    offset: Expr
-    extent: Expr
-    stride: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Region:
-    """A box of a buffer: one slice per dimension."""
-
-    buffer: Buffer
-    dims: tuple[Slice, ...]
-
-    @staticmethod
-    def whole(buffer: Buffer) -> Region:
-        return Region(buffer, tuple(Slice(Const(0), d) for d in buffer.shape))
-
-    @property
-    def extents(self) -> tuple[Expr, ...]:
-        return tuple(s.extent for s in self.dims)
-
-    @property
-    def memory(self) -> Memory:
-        return self.buffer.memory
-
-    @property
-    def dtype(self) -> DType:
-        return self.buffer.dtype
-
-    def static_extents(self) -> tuple[int, ...] | None:
-        sizes = [constant_value(e) for e in self.extents]
-        return None if any(s is None for s in sizes) else tuple(s for s in sizes if s is not None)
-
-    def is_whole(self) -> bool:
-        return all(
-            constant_value(s.offset) == 0 and s.stride == 1 and s.extent == d
-            for s, d in zip(self.dims, self.buffer.shape, strict=True)
-        )
-
-
-Operand = Region | Expr | None
-AttrValue = int | float | bool | str | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Op:
-    """One operation of the op table applied to operands."""
-
-    opdef: OpDef
-    operands: tuple[Operand, ...]
-    attrs: tuple[AttrValue, ...]
-    loc: Loc
-
-    def operand(self, name: str) -> Operand:
-        return self.operands[self.opdef.operand_index(name)]
-
-    def region(self, name: str) -> Region:
-        """The operand as a region; the verifier has made sure it is one."""
-        value = self.operand(name)
-        assert isinstance(value, Region), f"{self.opdef.name}.{name} is not a region"
-        return value
-
-    def attr(self, name: str) -> Any:
-        return self.attrs[self.opdef.attr_index(name)]
-
-    @property
-    def scratch(self) -> Region | None:
-        """The working memory it has been given: what that held before does not matter."""
-        if all(o.name != "scratch" for o in self.opdef.operands):
-            return None
-        given = self.operand("scratch")
-        return given if isinstance(given, Region) else None
-
-    def with_scratch(self, memory: Region | None) -> Op:
-        """The operation with this working memory; its record has an operand for it."""
-        place = self.opdef.operand_index("scratch")
-        return replace(self, operands=(*self.operands[:place], memory, *self.operands[place + 1 :]))
 
 
 class LoopKind(Enum):
@@ -256,6 +160,12 @@ class Automatic(Enum):
     CROSS = "cross"
 
 
+@singledispatch
+def text_of(node: object) -> str:
+    """A function in the textual form, which `printer` knows."""
+    raise NotImplementedError(type(node).__name__)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Func:
     """A kernel: parameters in declaration order (tensors are GM buffers, scalars are variables).
@@ -276,9 +186,7 @@ class Func:
     expansions: tuple[Expansion, ...] = field(default=(), compare=False, repr=False)
 
     def __repr__(self) -> str:
-        from tile_ir.printer import print_func
-
-        return print_func(self).rstrip("\n")
+        return text_of(self).rstrip("\n")
 
     if not TYPE_CHECKING:  # type checkers say so themselves
 
@@ -296,8 +204,6 @@ class Func:
     @property
     def symbols(self) -> tuple[Var, ...]:
         """Symbolic dimensions in order of first appearance (docs/rules/calls.md#emitted-source)."""
-        from tile_ir.expr import walk
-
         found: dict[Var, None] = {}
         scalars = {p for p in self.params if isinstance(p, Var)}
         for tensor in self.tensors:

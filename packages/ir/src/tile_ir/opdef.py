@@ -1,4 +1,4 @@
-"""The record that holds everything known about one operation, and questions asked of it.
+"""An operation, the record that holds everything known about it, and questions asked of that.
 
 The records themselves stand in `ops/<family>.py`, one family a file. Whoever needs a fact about
 an operation (wrapper, verifier, pass, interpreter, emitter, docs) asks its record; nobody compares
@@ -8,101 +8,62 @@ operation names.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from tile_ir.dtypes import DType
 from tile_ir.expr import Const, Expr
 from tile_ir.geometry import Clipped
+from tile_ir.location import Loc
 from tile_ir.machine import CHOICES_OF_OPEN, CORE_OF_MEMORY, Core, Memory, Pipe, possible
-from tile_ir.nodes import AttrValue, Op, Operand, Region
+from tile_ir.op_parts import REQUIRED as REQUIRED
+from tile_ir.op_parts import TOLD as TOLD
+from tile_ir.op_parts import Access as Access
+from tile_ir.op_parts import AttrDef as AttrDef
+from tile_ir.op_parts import Composite as Composite
+from tile_ir.op_parts import Effect as Effect
+from tile_ir.op_parts import OperandDef as OperandDef
+from tile_ir.op_parts import Problem as Problem
 from tile_ir.overlap import Overlap, overlap
+from tile_ir.regions import AttrValue, Operand, Region
 from tile_ir.target import Target
 from tile_ir.timing import FULL_RATE
 
 
-class Access(Enum):
-    READ = "r"
-    WRITE = "w"
-    READ_WRITE = "rw"
+@dataclass(frozen=True, slots=True, eq=False)
+class Op:
+    """One operation of the op table applied to operands."""
+
+    opdef: OpDef
+    operands: tuple[Operand, ...]
+    attrs: tuple[AttrValue, ...]
+    loc: Loc
+
+    def operand(self, name: str) -> Operand:
+        return self.operands[self.opdef.operand_index(name)]
+
+    def region(self, name: str) -> Region:
+        """The operand as a region; the verifier has made sure it is one."""
+        value = self.operand(name)
+        assert isinstance(value, Region), f"{self.opdef.name}.{name} is not a region"
+        return value
+
+    def attr(self, name: str) -> Any:
+        return self.attrs[self.opdef.attr_index(name)]
 
     @property
-    def reads(self) -> bool:
-        return self is not Access.WRITE
+    def scratch(self) -> Region | None:
+        """The working memory it has been given: what that held before does not matter."""
+        if all(o.name != "scratch" for o in self.opdef.operands):
+            return None
+        given = self.operand("scratch")
+        return given if isinstance(given, Region) else None
 
-    @property
-    def writes(self) -> bool:
-        return self is not Access.READ
-
-
-class Effect(Enum):
-    """What an operation does besides moving data; the interpreter and the passes match on it."""
-
-    DATA = "data"
-    SET_FLAG = "set_flag"
-    WAIT_FLAG = "wait_flag"
-    BARRIER = "barrier"
-    SET_CROSS_FLAG = "set_cross_flag"
-    WAIT_CROSS_FLAG = "wait_cross_flag"
-    SYNC_ALL = "sync_all"
-    PRINT = "print"
-    DUMP = "dump"
-    ASSERT = "assert"
-    SET_DEQ_SCALE = "set_deq_scale"
-    CACHE = "cache"
-
-
-class Composite(Enum):
-    """Whether the hardware runs the operation as it stands or a pass must take it apart."""
-
-    NO = "no"
-    YES = "yes"
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Why an operation is not legal, which operand is to blame, and what to do about it."""
-
-    slug: str
-    message: str
-    operand: str | None = None
-    hint: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class OperandDef:
-    """One operand. `memories` empty means it is a scalar; `scalar` means it may be one. `dtypes`
-    empty means all of whole bytes, `packed` adds those that share some; the rest get the `hint`."""
-
-    name: str
-    access: Access
-    memories: frozenset[Memory] = frozenset()
-    dtypes: tuple[DType, ...] = ()
-    scalar: bool = False
-    optional: bool = False
-    variadic: bool = False
-    packed: bool = False
-    hint: str = "cast it with T.tile.cast first"
-
-
-class _Required(Enum):
-    REQUIRED = "required"
-
-
-REQUIRED = _Required.REQUIRED
-TOLD = (Effect.PRINT, Effect.DUMP, Effect.ASSERT)  # the user sees each time that one of these runs
-
-
-@dataclass(frozen=True, slots=True)
-class AttrDef:
-    """A compile-time argument. `choices` lists the legal strings, compared in lower case."""
-
-    name: str
-    type: type
-    default: AttrValue | _Required = REQUIRED
-    choices: tuple[str, ...] = ()
+    def with_scratch(self, memory: Region | None) -> Op:
+        """The operation with this working memory; its record has an operand for it."""
+        place = self.opdef.operand_index("scratch")
+        return replace(self, operands=(*self.operands[:place], memory, *self.operands[place + 1 :]))
 
 
 @dataclass(frozen=True, slots=True)

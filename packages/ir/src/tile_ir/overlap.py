@@ -7,7 +7,7 @@ from enum import Enum
 
 from tile_ir.bounds import simplify
 from tile_ir.expr import constant_value
-from tile_ir.nodes import Region, Slice
+from tile_ir.regions import Region, Slice
 
 
 class Overlap(Enum):

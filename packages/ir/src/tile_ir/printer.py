@@ -25,6 +25,7 @@ from tile_ir.nodes import (
     Stmt,
     Store,
     While,
+    text_of,
 )
 
 # Binding strength per operator, weakest first; the grammar has the same ladder.
@@ -46,6 +47,7 @@ _UNARY = len(_LADDER)
 _ATOM = _UNARY + 1
 
 
+@text_of.register(Func)
 def print_func(func: Func) -> str:
     """The function in the textual form of docs/ir.md."""
     return _Printer(func).text()

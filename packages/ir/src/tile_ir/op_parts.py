@@ -1,0 +1,93 @@
+"""What a record of the op table is made of: operands and attributes, how an operation touches them
+and what else it does; and what is told of one that is not legal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from tile_ir.dtypes import DType
+from tile_ir.machine import Memory
+from tile_ir.regions import AttrValue
+
+
+class Access(Enum):
+    READ = "r"
+    WRITE = "w"
+    READ_WRITE = "rw"
+
+    @property
+    def reads(self) -> bool:
+        return self is not Access.WRITE
+
+    @property
+    def writes(self) -> bool:
+        return self is not Access.READ
+
+
+class Effect(Enum):
+    """What an operation does besides moving data; the interpreter and the passes match on it."""
+
+    DATA = "data"
+    SET_FLAG = "set_flag"
+    WAIT_FLAG = "wait_flag"
+    BARRIER = "barrier"
+    SET_CROSS_FLAG = "set_cross_flag"
+    WAIT_CROSS_FLAG = "wait_cross_flag"
+    SYNC_ALL = "sync_all"
+    PRINT = "print"
+    DUMP = "dump"
+    ASSERT = "assert"
+    SET_DEQ_SCALE = "set_deq_scale"
+    CACHE = "cache"
+
+
+class Composite(Enum):
+    """Whether the hardware runs the operation as it stands or a pass must take it apart."""
+
+    NO = "no"
+    YES = "yes"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why an operation is not legal, which operand is to blame, and what to do about it."""
+
+    slug: str
+    message: str
+    operand: str | None = None
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OperandDef:
+    """One operand. `memories` empty means it is a scalar; `scalar` means it may be one. `dtypes`
+    empty means all of whole bytes, `packed` adds those that share some; the rest get the `hint`."""
+
+    name: str
+    access: Access
+    memories: frozenset[Memory] = frozenset()
+    dtypes: tuple[DType, ...] = ()
+    scalar: bool = False
+    optional: bool = False
+    variadic: bool = False
+    packed: bool = False
+    hint: str = "cast it with T.tile.cast first"
+
+
+class _Required(Enum):
+    REQUIRED = "required"
+
+
+REQUIRED = _Required.REQUIRED
+TOLD = (Effect.PRINT, Effect.DUMP, Effect.ASSERT)  # the user sees each time that one of these runs
+
+
+@dataclass(frozen=True, slots=True)
+class AttrDef:
+    """A compile-time argument. `choices` lists the legal strings, compared in lower case."""
+
+    name: str
+    type: type
+    default: AttrValue | _Required = REQUIRED
+    choices: tuple[str, ...] = ()
