@@ -77,6 +77,7 @@ class HandWritten:
 
     language = "C++ written by hand"
     suffix = ".cpp"
+    ai_cores = frozenset({"dav-c220"})
     headers = Path(__file__).parent
 
     def __init__(self, source: str) -> None:

@@ -168,6 +168,7 @@ from tile_ir.walk import walk
 class Lines:
     language: str = "lines"
     suffix: str = ".txt"
+    ai_cores: frozenset[str] = frozenset({"dav-c220"})
     headers: Path = Path(__file__).parent
 
     def emit(self, func: Func, target: Target) -> str:

@@ -124,7 +124,7 @@ def test_outputs_and_workspaces_are_different_parameters(saxpy: Func) -> None:
     ("options", "slug"),
     [
         ({"target": "cuda"}, "target"),
-        ({"platform": "A5"}, "platform"),
+        ({"platform": "A9"}, "platform"),
         ({"execution_backend": "dlpack"}, "execution-backend"),
     ],
 )

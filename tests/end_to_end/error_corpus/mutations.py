@@ -32,6 +32,8 @@ MUTATIONS = (
         "tiles",
         ("T.tile.mul(x, x, scale)", "T.tile.^mull(x, x, scale)", "unknown-name"),
         ("T.copy(X[row :", "T.^cpy(X[row :", "unknown-name"),
+        ("softmax_rows, out_idx", 'softmax_rows, platform="A5", out_idx', "chip-not-emitted", "^def softmax_rows"),
+        ("softmax_rows, out_idx", 'softmax_rows, platform="A9", out_idx', "platform", "^def softmax_rows"),
         ("T.reduce_max(x,", "T.^reduce_maxx(x,", "unknown-name"),
         ("T.tile.fill(whole, 3)", "T.tile.fill(^whol, 3)", "unknown-name"),
         ("for i in T.serial(ROWS)", "for i in T.^seriall(ROWS)", "unknown-name"),

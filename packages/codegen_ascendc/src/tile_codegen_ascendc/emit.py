@@ -54,6 +54,8 @@ from tile_ir.walk import (
     with_ranges,
 )
 
+# Those whose instructions the templates are.
+AI_CORES = frozenset({"dav-c220"})
 DEVICE_HEADER_DIR = Path(__file__).with_name("device")
 INDENT = "  "
 
@@ -61,8 +63,19 @@ INDENT = "  "
 def emit(func: Func, target: Target) -> str:
     """The Ascend C source of a kernel.
 
-    Raises IRError unless the function is SYNCED, KernelError for what C++ cannot say.
+    Raises IRError unless the function is SYNCED, KernelError for other AI cores and for what C++
+    cannot say.
     """
+    if target.ai_core not in AI_CORES:
+        raise KernelError(
+            "chip-not-emitted",
+            f"Ascend C is emitted for AI cores of {', '.join(AI_CORES)}, but {target.name} has "
+            f"those of {target.ai_core}",
+            func.loc,
+            "`tile-ascend check` says what is not available there; compile it for a chip of "
+            "another family",
+            sources=func.sources,
+        )
     if func.phase is not Phase.SYNCED:
         raise IRError(
             "emit-phase",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tile_codegen_ascendc.emit import DEVICE_HEADER_DIR, emit, entry_source
+from tile_codegen_ascendc.emit import AI_CORES, DEVICE_HEADER_DIR, emit, entry_source
 from tile_ir import Func, Target
 from tile_ir.code_generator import CodeGenerator
 
@@ -16,6 +16,7 @@ class AscendC:
 
     language: str = "Ascend C"
     suffix: str = ".cpp"
+    ai_cores: frozenset[str] = AI_CORES
     headers: Path = DEVICE_HEADER_DIR
 
     def emit(self, func: Func, target: Target) -> str:

@@ -22,13 +22,18 @@ class CodeGenerator(Protocol):
         """The end of its files' names, with the dot."""
 
     @property
+    def ai_cores(self) -> frozenset[str]:
+        """The AI cores (`Target.ai_core`) it emits for."""
+
+    @property
     def headers(self) -> Path:
         """The folder of what emitted sources include besides the vendor's own headers."""
 
     def emit(self, func: Func, target: Target) -> str:
         """The source of a kernel, with the host function that launches it.
 
-        Raises IRError unless the function is SYNCED, KernelError for what the language cannot say.
+        Raises IRError unless the function is SYNCED, KernelError for a chip whose AI cores
+        it does not emit for, and for what the language cannot say.
         """
 
     def entry(self, func: Func) -> str:

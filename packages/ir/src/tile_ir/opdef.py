@@ -16,7 +16,7 @@ from tile_ir.dtypes import DType
 from tile_ir.expr import Const, Expr
 from tile_ir.geometry import Clipped
 from tile_ir.location import Loc
-from tile_ir.machine import CHOICES_OF_OPEN, CORE_OF_MEMORY, Core, Memory, Pipe, possible
+from tile_ir.machine import CHOICES_OF_OPEN, Core, Memory, Pipe, possible
 from tile_ir.op_parts import REQUIRED as REQUIRED
 from tile_ir.op_parts import TOLD as TOLD
 from tile_ir.op_parts import Access as Access
@@ -203,10 +203,6 @@ def overwriting(op: Op) -> bool | None:
     return bool(condition.value) if isinstance(condition, Const) else None
 
 
-def core_of_region(region: Region) -> Core:
-    return CORE_OF_MEMORY.get(region.memory, Core.EITHER)
-
-
 def words(memories: frozenset[Memory]) -> str:
     """Memories as a sentence lists them."""
     names = sorted(m.value for m in memories)
@@ -215,14 +211,13 @@ def words(memories: frozenset[Memory]) -> str:
 
 @lru_cache(maxsize=16384)
 def check_op(op: Op, target: Target) -> Problem | None:
-    """The first rule of its record that the operation breaks on a chip, or None. Operations never
-    change."""
-    return (
-        check_form(op)
-        or op.opdef.dtype_rule(op, target)
-        or op.opdef.shape_rule(op, target)
-        or _check_overlap(op)
-    )
+    """The first rule of its record that the operation breaks on a chip, or None."""
+    opdef = op.opdef
+    if opdef.name in target.unavailable:
+        message = f"{opdef.name} is not available on {target.name}"
+        return Problem("op-unavailable", message, hint=target.unavailable[opdef.name])
+    broken = check_form(op) or opdef.dtype_rule(op, target) or opdef.shape_rule(op, target)
+    return broken or _check_overlap(op)
 
 
 def check_form(op: Op) -> Problem | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tile_ir.diagnostics import KernelError
 from tile_ir.dtypes import DType
 from tile_ir.machine import Core, Memory, Pipe
 
@@ -17,13 +18,13 @@ from tile_ir.machine import Core, Memory, Pipe
 class Target:
     """One SoC. Sizes in bytes, clock in MHz.
 
-    `architecture` is the family that scripts name (A2, A3); `ai_core` is the architecture of its
-    cores (dav-c220), by which instructions differ. `pipes` are the queues of each kind of core and
-    `flag_pairs` those between which it has flags. `paths` are the ways from memory to memory that
-    the hardware has. `conversions` are those of one vector instruction, with their rounding modes,
-    and `fixpipe` those on the way out of l0c; `accumulators` are the types that products have, by
-    that of their operands. `dumpable` memories can be printed from. `unavailable` are operations of
-    the table that these cores lack, with what takes their place.
+    `architecture` is the family that scripts name (A2, A3, A5); `ai_core` is the architecture of
+    its cores (dav-c220), by which instructions differ. `pipes` are the queues of each kind of core
+    and `flag_pairs` those between which it has flags. `paths` are the ways from memory to memory
+    that the hardware has. `conversions` are those of one vector instruction, with their rounding
+    modes, and `fixpipe` those on the way out of l0c; `accumulators` are the types that products
+    have, by that of their operands. `dumpable` memories can be printed from. `unavailable` are
+    operations of the table that these cores lack, with what takes their place.
     """
 
     name: str
@@ -31,9 +32,9 @@ class Target:
     ai_core: str
     cube_cores: int
     vector_cores: int
-    clock_mhz: int
+    published_mhz: int | None
     hbm_gigabytes: int | None
-    l2_bytes: int
+    published_l2: int | None
     capacity: Mapping[Memory, int]
     alignment: Mapping[Memory, int]
     pipes: Mapping[Core, tuple[Pipe, ...]]
@@ -61,3 +62,22 @@ class Target:
 
     def __hash__(self) -> int:
         return hash(self.name)
+
+    @property
+    def clock_mhz(self) -> int:
+        """Raises KernelError where no clock is published: nothing can be timed."""
+        return self._published("clock", self.published_mhz)
+
+    @property
+    def l2_bytes(self) -> int:
+        """Raises KernelError where no size is published."""
+        return self._published("size of L2", self.published_l2)
+
+    def _published(self, what: str, number: int | None) -> int:
+        if number is None:
+            raise KernelError(
+                "chip-unpublished",
+                f"no {what} of {self.name} is published",
+                hint="choose a chip of another family: its kernels are checked, but not timed",
+            )
+        return number

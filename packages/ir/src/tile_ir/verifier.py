@@ -50,6 +50,7 @@ from tile_ir.nodes import (
     While,
 )
 from tile_ir.opdef import Composite, Effect, check_op, core_of
+from tile_ir.ops.sync import cores_with, pipes_named
 from tile_ir.phases import PHASES, PhaseRule
 from tile_ir.same_places import same_places, same_size
 from tile_ir.target import Target
@@ -263,6 +264,15 @@ class _Verifier:
                 f"but stands in a {scope.core.value} section",
                 op.loc,
                 f'move it to a T.Scope("{"C" if core is Core.CUBE else "V"}")',
+            )
+        if scope.core is not None and scope.core not in cores_with(op, self.target):
+            pipes = pipes_named(op)
+            what = "flag from" if len(pipes) == 2 else "pipe"
+            yield Diagnostic(
+                "section-core",
+                f"{op.opdef.name}: the {scope.core.value} core of {self.target.name} has no {what} "
+                + " to ".join(pipe.value for pipe in pipes),
+                op.loc,
             )
         if scope.core is None and not self.rule.unsectioned:
             yield Diagnostic("phase-section", f"{op.opdef.name} stands in no section", op.loc)

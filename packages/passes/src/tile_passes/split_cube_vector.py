@@ -9,6 +9,7 @@ from tile_ir.expr import Expr, Load, Var, walk
 from tile_ir.machine import CORE_OF_MEMORY, Memory
 from tile_ir.nodes import Body, Stmt
 from tile_ir.opdef import TOLD, Effect, core_of
+from tile_ir.ops.sync import cores_with
 from tile_ir.walk import bodies, buffers_of, expressions, rewrite, with_bodies
 from tile_ir.walk import walk as walk_body
 from tile_passes.passdef import ir_pass
@@ -29,7 +30,7 @@ def split_cube_vector(func: Func, target: Target) -> Func:
     anybodys = frozenset(s for s in _unscoped(body) if _prints(s))
     sections: list[Section] = []
     for core in (Core.CUBE, Core.VECTOR):
-        kept = _keep(body, core, vector_works)
+        kept = _keep(body, core, vector_works, target)
         scoped = any(isinstance(s, Section) and s.core is core for s in walk_body(body))
         if any(_is_work(s, scoped) for s in walk_body(kept)):
             own = _own_values(kept, core, anybodys)
@@ -88,12 +89,12 @@ def _is_work(stmt: Stmt, scoped: bool, anybodys: frozenset[Stmt] = frozenset()) 
     return False
 
 
-def _keep(body: Body, core: Core, vector_works: bool) -> Body:
+def _keep(body: Body, core: Core, vector_works: bool, target: Target) -> Body:
     result: list[Stmt] = []
     for stmt in body:
         match stmt:
             case Op():
-                if core_of(stmt) in (core, Core.EITHER):
+                if core_of(stmt) in (core, Core.EITHER) and core in cores_with(stmt, target):
                     result.append(stmt)
             case Store(buffer=buffer):
                 if buffer.memory is Memory.VAR or _store_core(stmt, core, vector_works) is core:
@@ -101,10 +102,10 @@ def _keep(body: Body, core: Core, vector_works: bool) -> Body:
             case Section(core=owner, body=inner):
                 if owner is core:
                     result.extend(
-                        _keep(inner, core, core is Core.VECTOR)
+                        _keep(inner, core, core is Core.VECTOR, target)
                     )  # in a scope, gm stores are its own
             case _:
-                inner_bodies = tuple(_keep(b, core, vector_works) for b in bodies(stmt))
+                inner_bodies = tuple(_keep(b, core, vector_works, target) for b in bodies(stmt))
                 if not inner_bodies or any(inner_bodies):
                     result.append(with_bodies(stmt, inner_bodies))
     return tuple(result)

@@ -6,15 +6,14 @@ import re
 from typing import Any
 
 from tile_ir.expr import Expr, Load, walk
-from tile_ir.machine import CORE_OF_MEMORY, Core, Memory, Pipe
+from tile_ir.machine import CORE_OF_MEMORY, Core, Memory, Pipe, possible
 from tile_ir.nodes import Op, Region
-from tile_ir.opdef import Access, AttrDef, Effect, OpDef, OperandDef, Problem, core_of_region
+from tile_ir.opdef import Access, AttrDef, Effect, OpDef, OperandDef, Problem
 from tile_ir.ops.axes import whole
-from tile_ir.ops.rules import on, regions, scalar
+from tile_ir.ops.rules import GM, L0C, L1, UB, on, regions, scalar
 from tile_ir.target import Target
 
 PRINTABLE = frozenset(Memory) - {Memory.VAR}
-DUMPABLE = frozenset({Memory.GM, Memory.UB, Memory.L1, Memory.L0C})
 DIRECTIVE = re.compile(r"%(%|[-+ 0#]*\d*(?:\.\d+)?(?:l{0,2})[a-zA-Z])")
 CONVERSIONS = "diuxXfFsp"
 ADDRESSES = "pxX"
@@ -76,7 +75,21 @@ def _nothing(op: Op, *values: Any) -> None:
 
 
 def _dump_placement(op: Op) -> tuple[Core, Pipe]:
-    return core_of_region(regions(op)[0][1]), Pipe.S
+    dumped = regions(op)[0][1]
+    return CORE_OF_MEMORY.get(dumped.memory, Core.EITHER), Pipe.S
+
+
+def _dumpable(op: Op, target: Target) -> Problem | None:
+    """The chip has a way out of the memory."""
+    buffer = op.region("buffer")
+    if not possible(buffer.memory).isdisjoint(target.dumpable):
+        return None
+    return Problem(
+        "operand-memory",
+        f"dump_tensor: buffer `{buffer.buffer.name}` is in {buffer.memory.value}, of which "
+        f"{target.name} can print nothing",
+        "buffer",
+    )
 
 
 def _core_of_condition(op: Op) -> tuple[Core, Pipe]:
@@ -109,10 +122,11 @@ OPS = (
         doc="print the first size elements of a buffer, under the number desc",
         ascend_c="DumpTensor",
         namespace="",
-        operands=(OperandDef("buffer", Access.READ, DUMPABLE), scalar("size")),
+        operands=(OperandDef("buffer", Access.READ, UB | L1 | L0C | GM), scalar("size")),
         attrs=(AttrDef("desc", int),),
         parameters=("buffer", "desc", "size"),
         placement=_dump_placement,
+        shape_rule=_dumpable,
         axes=whole,
         meaning=_nothing,
         effect=Effect.DUMP,

@@ -147,6 +147,14 @@ def _copy_direction(op: Op, target: Target) -> Problem | None:
             return None
         direction = min(ends & ways(target) or ends, key=lambda way: (way[0].value, way[1].value))
     if direction not in ways(target):
+        if direction in target.paths:
+            return Problem(
+                "copy-direction",
+                f"copy: no operation takes the path from {direction[0].value} to "
+                f"{direction[1].value} that {target.name} has",
+                "dst",
+                "copy through gm",
+            )
         return Problem(
             "copy-direction",
             f"copy: there is no path from {src.memory.value} (`{src.buffer.name}`) to "

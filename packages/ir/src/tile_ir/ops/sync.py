@@ -32,16 +32,17 @@ def _core_of_pipes(op: Op) -> Core:
     return next(found, Core.EITHER)
 
 
-def _has(core: Core, op: Op, target: Target) -> bool:
-    pipes = pipes_named(op)
-    if op.opdef.effect in (Effect.SET_FLAG, Effect.WAIT_FLAG):
-        return pipes in target.flag_pairs[core]
-    return set(pipes) <= set(target.pipes[core])
-
-
 def cores_with(op: Op, target: Target) -> frozenset[Core]:
-    """The kinds of core of a chip that have the pipes, or the flag, that an operation names."""
-    return frozenset(core for core in target.pipes if _has(core, op, target))
+    """The kinds of core of a chip that have the flag or the pipe an operation needs by name. What
+    waits for other cores does not look at the pipe."""
+    match op.opdef.effect:
+        case Effect.SET_FLAG | Effect.WAIT_FLAG:
+            pair = pipes_named(op)
+            return frozenset(core for core, pairs in target.flag_pairs.items() if pair in pairs)
+        case Effect.BARRIER | Effect.SET_CROSS_FLAG:
+            named = set(pipes_named(op))
+            return frozenset(core for core, pipes in target.pipes.items() if named <= set(pipes))
+    return frozenset(target.pipes)
 
 
 def _flag_pair(op: Op, target: Target) -> Problem | None:

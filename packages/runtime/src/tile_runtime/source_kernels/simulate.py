@@ -12,7 +12,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from tile_ir import TARGETS, BuildError, CallError, Diagnostic, KernelError, Target, did_you_mean
+from tile_ir import (
+    DEFAULT_TARGET,
+    TARGETS,
+    BuildError,
+    CallError,
+    Diagnostic,
+    KernelError,
+    Target,
+    did_you_mean,
+)
 from tile_ir.switches import SWITCHES, switch
 from tile_ir.timing import timing_of
 from tile_runtime.simulator.simulation_error import Fault, SimulationError
@@ -236,7 +245,14 @@ def _target(soc: str) -> Target:
             None,
             did_you_mean(soc, TARGETS),
         )
-    return TARGETS[soc]
+    target = TARGETS[soc]
+    if target.ai_core != DEFAULT_TARGET.ai_core:
+        raise CallError(
+            "soc",
+            f"the simulator runs code for AI cores of {DEFAULT_TARGET.ai_core}, but {soc} has "
+            f"those of {target.ai_core}",
+        )
+    return target
 
 
 def _seconds(timeout: float | None) -> float:

@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     from tile_ir.check_memory import check_memory
     from tile_ir.check_sync import check_sync
     from tile_ir.verifier import problems
-    from tile_runtime.jit_kernels.build import emitted, lower
+    from tile_runtime.jit_kernels.build import lower
     from tile_runtime.jit_kernels.prove import tell_ours
 
     kernel = read_kernel(options.file, parse_arguments(options.arg)).for_target(options.target)
@@ -46,12 +46,12 @@ def run(options: argparse.Namespace) -> int:
         if not found and func.phase < Phase.PLANNED:
             func = lower(func, target, kernel.passes)
             # Or an error: there is nothing final to look at.
-            source = emitted(func, target, kernel.generator)
+            source = kernel.source_of(func)
         if not found:
             found = list(check_memory(func, target))
             if func.phase is Phase.SYNCED:
                 found += check_sync(func, target)
-                source = source or emitted(func, target, kernel.generator)
+                source = source or kernel.source_of(func)
                 if func is not kernel.func:
                     found = tell_ours(found, kernel.func, func, target)
     except TileError as error:

@@ -44,6 +44,14 @@ class NamedKernel:
         options = options_text(self.func.automatic)
         return f"{self.func.name} for {self.target.name} with {options}"
 
+    def source_of(self, func: Func) -> str | None:
+        """The source of its lowered function; None where none is emitted for its chip."""
+        from tile_runtime.build import emitted
+
+        if self.target.ai_core not in self.generator.ai_cores:
+            return None
+        return emitted(func, self.target, self.generator)
+
     def for_target(self, name: str | None) -> NamedKernel:
         """The kernel for another chip, or by another code generator, if one is named."""
         if name is None:

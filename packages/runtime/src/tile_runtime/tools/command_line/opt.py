@@ -52,7 +52,7 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     from tile_ir import Automatic, Phase, print_func, verify
     from tile_passes import apply_passes
-    from tile_runtime.jit_kernels.build import emitted, lower
+    from tile_runtime.jit_kernels.build import lower
 
     kernel = read_kernel(options.file, parse_arguments(options.arg)).for_target(options.target)
     func, target = kernel.func, kernel.target
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
                 func = lower(func, target, kernel.passes)
             else:
                 func = apply_passes(func, names, target)
-            source = emitted(func, target, kernel.generator) if func.phase is Phase.SYNCED else None
+            source = kernel.source_of(func) if func.phase is Phase.SYNCED else None
             text = print_func(func)
     except TileError as error:
         raise error.with_sources(func.sources) from None
