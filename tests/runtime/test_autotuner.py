@@ -207,6 +207,18 @@ def test_hints_fit_the_memories(soc: str, shape: tuple[int, int, int]) -> None:
         assert 2 * (m + n) * k * 2 <= target.capacity[Memory.L1]
 
 
+def test_hints_ask_what_operations_cost() -> None:
+    """Large products are as slow as the cube: of float32 it takes a quarter of the elements of k a
+    step that it takes of float16."""
+    times = {}
+    for dtype in ("float16", "float32"):
+        template = MatmulTemplate(8192, 8192, 8192, in_dtype=dtype)
+        times[dtype] = template.with_arch(Ascend(DEFAULT_TARGET)).recommend_hints(1)[0].microseconds
+    fractals = 512 * 512 * 512 / DEFAULT_TARGET.cube_cores / DEFAULT_TARGET.clock_mhz
+    assert fractals <= times["float16"] < 1.5 * fractals
+    assert 4 * fractals <= times["float32"] < 4.5 * fractals
+
+
 def test_the_first_hint_divides_and_fills_the_cores() -> None:
     first = MatmulTemplate(1024, 1024, 1024).with_arch(Ascend(DEFAULT_TARGET)).recommend_hints()[0]
     assert 1024 % first.block[0] == 1024 % first.block[1] == 1024 % first.rstep[0] == 0

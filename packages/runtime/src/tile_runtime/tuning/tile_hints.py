@@ -9,8 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from tile_ir import KernelError, Memory, Target, dtype_of
-from tile_ir.timing import DEFAULT_TIMING
+from tile_ir import (
+    OPS,
+    Buffer,
+    DType,
+    KernelError,
+    Loc,
+    Memory,
+    Op,
+    Region,
+    Slice,
+    Target,
+    dtype_of,
+)
+from tile_ir.cost import Assumed, cost
+from tile_ir.dtypes import BOOL, FLOAT32
+from tile_ir.expr import Const
+from tile_ir.nodes import Operand
 from tile_runtime.jit_kernels.jit_compile import CompileOptions, resolve_target
 
 # Tiles of this many rows and columns: multiples of a fractal, up to what L0C holds.
@@ -19,7 +34,8 @@ _STEPS = (32, 64, 128, 256, 512)
 # Operands are loaded while the ones before are worked on.
 _BUFFERS = 2
 _ACCUMULATOR_BYTES = 4
-_FRACTAL = 16
+# Where the operations are that are only asked what they cost.
+_NOWHERE = Loc("tile_hints", 0, 0)
 
 
 @dataclass(frozen=True)
@@ -77,37 +93,53 @@ class MatmulTemplate:
         return sorted(self._fitting(target), key=rank)[:topk]
 
     def _fitting(self, target: Target) -> Iterator[Hint]:
-        size = self._element_bytes()
+        dtype = self._element_type()
+        size = dtype.size
         for m in _upto(_ROWS, self.M):
             for n in _upto(_ROWS, self.N):
                 if m * n * _ACCUMULATOR_BYTES > target.capacity[Memory.L0C]:
                     continue
                 for k in _upto(_STEPS, self.K):
                     if _BUFFERS * (m + n) * k * size <= target.capacity[Memory.L1]:
-                        yield Hint([m, n], [k], self._estimate(m, n, k, size, target))
+                        yield Hint([m, n], [k], self._estimate(m, n, k, dtype, target))
 
-    def _element_bytes(self) -> int:
+    def _element_type(self) -> DType:
         found = dtype_of(self.in_dtype)
         if found is None or not found.whole_bytes:
             raise KernelError(
                 "unknown-dtype", f"{self.in_dtype!r} is not an element type of a matrix"
             )
-        return found.size
+        return found
 
-    def _estimate(self, m: int, n: int, k: int, size: int, target: Target) -> float:
+    def _estimate(self, m: int, n: int, k: int, dtype: DType, target: Target) -> float:
         """Microseconds: rounds of tiles over the cores, each as long as its slower half, the
-        products or the loads."""
-        table = DEFAULT_TIMING
-        tiles = -(-self.M // m) * -(-self.N // n)
-        rounds = -(-tiles // target.cube_cores)
+        products or the loads. All cores load at a time."""
+        together = Assumed(cores=target.cube_cores)
+
+        def busy(name: str, *operands: Operand) -> float:
+            attrs = tuple(False if a.type is bool else None for a in OPS[name].attrs)
+            return cost(Op(OPS[name], operands, attrs, _NOWHERE), target, together).busy
+
+        a, b = _tile(Memory.L1, m, k, dtype), _tile(Memory.L1, k, n, dtype)
+        c = _tile(Memory.L0C, m, n, FLOAT32)
+        products = busy("gemm_v0", a, b, c, Const(True, BOOL))
+        loads = busy("copy_gm_l1", _part(self.M, self.K, m, k, dtype), a)
+        loads += busy("copy_gm_l1", _part(self.K, self.N, k, n, dtype), b)
+        store = busy("copy_l0c_gm", c, _part(self.M, self.N, m, n, dtype))
+        rounds = -(-(-(-self.M // m) * -(-self.N // n)) // target.cube_cores)
         steps = -(-self.K // k)
-        fractals = (m // _FRACTAL) * (n // _FRACTAL) * -(-k * size // target.block_bytes)
-        cube = fractals + table.cube_issue
-        shared = table.l2_bandwidth * 1e3 / target.clock_mhz / target.cube_cores
-        rate = min(table.gm_l1_rate, shared)
-        load = (m + n) * k * size / rate + 2 * table.dma_issue + (m + k) * table.nd2nz_row
-        store = m * n * size / table.l0c_gm_rate
-        return rounds * (steps * max(cube, load) + store) / target.clock_mhz
+        return rounds * (steps * max(products, loads) + store) / target.clock_mhz
+
+
+def _tile(memory: Memory, rows: int, columns: int, dtype: DType) -> Region:
+    shape = (Const(rows), Const(columns))
+    return Region.whole(Buffer("tile", memory, dtype, shape, _NOWHERE))
+
+
+def _part(rows: int, columns: int, m: int, n: int, dtype: DType) -> Region:
+    """A tile of m by n of a matrix in gm."""
+    matrix = _tile(Memory.GM, rows, columns, dtype).buffer
+    return Region(matrix, (Slice(Const(0), Const(m)), Slice(Const(0), Const(n))))
 
 
 def _upto(sizes: tuple[int, ...], most: int) -> tuple[int, ...]:
