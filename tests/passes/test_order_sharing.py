@@ -15,10 +15,12 @@ from tile_ir import DEFAULT_TARGET, Diagnostic, Func, KernelError, Memory, Op
 from tile_ir.check_choices import check_choices
 from tile_ir.check_memory import check_memory
 from tile_ir.check_sync import check_sync
+from tile_ir.cost import cost
 from tile_ir.opdef import Effect
-from tile_ir.walk import walk
+from tile_ir.walk import walk, walk_ops
 from tile_passes import apply_passes
 from tile_passes.analysis.memory_use import memory_bound, memory_max_live, memory_peak
+from tile_passes.memory.order_sharing import waits_of_sharing
 
 PASSES = ["plan_memory", "accept_manual_sync"]
 
@@ -134,3 +136,18 @@ def test_what_is_wrong_by_our_choice_is_told_as_that() -> None:
     found = check_choices(func, bare)
     assert {d.slug for d in found} == {"sync-missing"}
     assert all("`t3`" in d.message and "`t0`" in d.message for d in found)
+
+
+def test_a_wait_is_as_long_as_what_is_waited_for() -> None:
+    """A tile that takes the bytes of another waits for its store, of which the planner asks what it
+    costs."""
+    func = four_tiles(None)
+    apart = apply_passes(func, ["plan_memory"], with_ub(1 << 24))
+    waits = waits_of_sharing(apart, DEFAULT_TARGET)
+    names = {frozenset(b.name for b in pair): cycles for pair, cycles in waits.items()}
+    assert set(names) == {frozenset((f"t{i}", f"t{j}")) for i in range(4) for j in range(i)}
+    store = next(op for op in walk_ops(func.launch.body) if op.opdef.name == "copy_ub_gm")
+    assert set(names.values()) == {cost(store, DEFAULT_TARGET).done}
+    ordered = apply_passes(four_tiles(2), ["plan_memory"], with_ub(1 << 24))
+    left = {frozenset(b.name for b in p) for p in waits_of_sharing(ordered, DEFAULT_TARGET)}
+    assert frozenset(("t3", "t0")) not in left and frozenset(("t2", "t0")) in left

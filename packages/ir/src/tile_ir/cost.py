@@ -16,12 +16,13 @@ from tile_ir.expr import constant_value
 from tile_ir.footprint import is_run, matrix_footprint, round_up
 from tile_ir.geometry import BLOCK_BYTES, contiguous_suffix
 from tile_ir.machine import Memory, Pipe
-from tile_ir.nodes import Op, Region
+from tile_ir.nodes import Op, Region, Stmt, Store
 from tile_ir.opdef import Effect, element_limit, pipe_of
 from tile_ir.ops.cube import matrix_sizes
 from tile_ir.ops.rules import largest_matrix
 from tile_ir.target import Target
 from tile_ir.timing import DEFAULT_TIMING as TIMING
+from tile_ir.walk import loads
 
 # L2 is asked for sectors of these bytes (docs/time_model.md#how-a-launch-is-replayed).
 SECTOR_BYTES = 128
@@ -48,11 +49,17 @@ class Cost:
 ALONE = Assumed()
 
 
-def cost(op: Op, target: Target, assumed: Assumed = ALONE) -> Cost:
+def cost(stmt: Stmt, target: Target, assumed: Assumed = ALONE) -> Cost:
     """The cost of one operation; of one that lowering takes apart, as if its pipe did it at once.
-    The constants are those of `timing` (docs/hardware/timing.md)."""
+    Other statements cost the elements that the scalar unit reads and writes for them, without those
+    of the statements inside. The constants are those of `timing` (docs/hardware/timing.md)."""
+    if not isinstance(stmt, Op):
+        touched = [e.buffer.memory for e in loads(stmt)]
+        touched += [stmt.buffer.memory] if isinstance(stmt, Store) else []
+        return _at_once(sum(_scalar_access(memory) for memory in touched))
+    op = stmt
     if op.opdef.effect is not Effect.DATA:
-        return Cost(TIMING.scalar_flag, TIMING.scalar_flag)
+        return _at_once(TIMING.scalar_flag)
     match pipe_of(op):
         case Pipe.V:
             busy = _vector(op, target)
@@ -63,10 +70,17 @@ def cost(op: Op, target: Target, assumed: Assumed = ALONE) -> Cost:
         case Pipe.MTE1:
             return _load(op.region("dst"))
         case Pipe.MTE2 | Pipe.MTE3 | Pipe.FIX:
-            busy = _transfer(op, target, assumed)
-            return Cost(busy, busy)
-    busy = TIMING.scalar_local * sum(_elements(r) for r in _operands(op))
-    return Cost(busy, busy)
+            return _at_once(_transfer(op, target, assumed))
+    return _at_once(sum(_elements(r) * _scalar_access(r.memory) for r in _operands(op)))
+
+
+def _at_once(cycles: float) -> Cost:
+    """Of what nobody waits for any longer than its own pipe."""
+    return Cost(cycles, cycles)
+
+
+def _scalar_access(memory: Memory) -> float:
+    return {Memory.VAR: 0.0, Memory.GM: TIMING.scalar_gm}.get(memory, TIMING.scalar_local)
 
 
 def _vector(op: Op, target: Target) -> float:
@@ -104,8 +118,7 @@ def _fractals(op: Op, target: Target) -> int:
 def _load(dst: Region) -> Cost:
     """L1 to L0A, L0B and the bias table."""
     if dst.memory is Memory.BT:
-        busy = TIMING.table_issue + _bytes(dst) / TIMING.table_rate
-        return Cost(busy, busy)
+        return _at_once(TIMING.table_issue + _bytes(dst) / TIMING.table_rate)
     rows, columns = matrix_footprint(dst.memory, dst.dtype, *largest_matrix(dst))
     rate = TIMING.l0a_rate if dst.memory is Memory.L0A else TIMING.l0b_rate
     work = dst.dtype.bytes_of(rows * columns) / rate

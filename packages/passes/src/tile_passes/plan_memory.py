@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -15,7 +14,7 @@ from tile_passes.analysis.live_ranges import interfere
 from tile_passes.analysis.liveness import Liveness, liveness
 from tile_passes.memory.allocate import allocate
 from tile_passes.memory.allocation_problem import AllocationProblem, Interval, Pair
-from tile_passes.memory.order_sharing import order_sharing, unordered_reuse
+from tile_passes.memory.order_sharing import order_sharing, waits_of_sharing
 from tile_passes.memory.overflow import overflow_by_hand, overflow_by_liveness
 from tile_passes.memory.side_by_side import Addresses, end_of, side_by_side
 from tile_passes.passdef import ir_pass
@@ -73,8 +72,9 @@ class _Facts:
         return in_place_pairs(self.live)
 
     @cached_property
-    def unordered(self) -> frozenset[Pair]:
-        """Buffers, by number, whose bytes the author's order does not let pass to each other."""
+    def waits(self) -> dict[Pair, float]:
+        """Buffers, by number, whose bytes the author's order does not let pass to each other, and
+        the cycles that one of them would be waited for."""
         launch = self.func.launch
         address: dict[Buffer, int] = {}
         for memory, align in self.target.alignment.items():
@@ -84,11 +84,13 @@ class _Facts:
         allocs = tuple(
             replace(a, address=address.get(a.alias_of or a.buffer)) for a in launch.allocs
         )
-        found = unordered_reuse(
-            replace(self.func, launch=replace(launch, allocs=allocs)), self.target
-        )
-        numbers = ([self.live.roots[b] for b in pair] for pair in found)
-        return frozenset((min(pair), max(pair)) for pair in numbers)
+        func = replace(self.func, launch=replace(launch, allocs=allocs))
+        roots = self.live.roots
+        return {
+            (min(numbers), max(numbers)): cycles
+            for pair, cycles in waits_of_sharing(func, self.target).items()
+            if (numbers := [roots[b] for b in pair])
+        }
 
 
 def _addresses(allocs: Sequence[Alloc], facts: _Facts, memory: Memory, target: Target) -> Addresses:
@@ -105,8 +107,8 @@ def _addresses(allocs: Sequence[Alloc], facts: _Facts, memory: Memory, target: T
     live = facts.live
     here = [i for i, a in enumerate(live.buffers) if a.buffer.memory is memory]
     if facts.by_hand:
-        waits = {pair: math.inf for pair in facts.unordered}
-        found = allocate(_problem(facts, here, memory, waits), thorough=False)
+        problem = _problem(facts, here, memory, facts.waits)
+        found = allocate(problem.without_waits(), thorough=False)
         if found.addresses is not None:
             return _by_alloc(live, here, found.addresses)
     if end_of(stacked) <= capacity and _scratch_is_apart_in_time(allocs, live):

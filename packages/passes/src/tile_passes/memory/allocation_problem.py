@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -127,6 +127,10 @@ class AllocationProblem:
     def room(self) -> int:
         """The bytes that have no owner yet."""
         return sum(high - low for low, high in self.gaps)
+
+    def without_waits(self) -> AllocationProblem:
+        """The problem in which no pair shares whose sharing has a cost."""
+        return replace(self, sharing_cost=dict.fromkeys(self.sharing_cost, math.inf))
 
     def addresses(self, found: Mapping[int, int]) -> tuple[int, ...]:
         """Those of all intervals: the ones found, and the ones that the user gave."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from tile_ir import Buffer, Func, Memory, Section, Target
+from tile_ir.cost import cost
 from tile_ir.shared_bytes import Sharing
 from tile_ir.touched_bytes import Touch
 from tile_passes.sync.build_tree import build_tree
@@ -54,38 +55,41 @@ def _of_sharing(tree: Tree, found: list[int], sharing: Sharing) -> list[int]:
     return result
 
 
-def unordered_reuse(func: Func, target: Target) -> frozenset[Pair]:
+def waits_of_sharing(func: Func, target: Target) -> dict[Pair, float]:
     """Buffers that would need new order if they shared bytes: somewhere the one is touched while an
-    access of the other, one of both writing, may still be under way. The function has addresses at
-    which no two buffers meet."""
+    access of the other, one of both writing, may still be under way. And the cycles that it is
+    waited for, at most. The function has addresses at which no two buffers meet."""
     func = name_scalar_reads(func)
     roots = {a.buffer: a.alias_of or a.buffer for a in func.launch.allocs}
-    found: set[Pair] = set()
+    found: dict[Pair, float] = {}
     for stmt in func.launch.body:
         if isinstance(stmt, Section):
-            _Reuse(build_tree(func, stmt, target), roots, found).run()
-    return frozenset(found)
+            _Reuse(build_tree(func, stmt, target), roots, found, target).run()
+    return found
 
 
 class _Reuse(Facts):
     """One walk over a section as its author ordered it, in which every access of a memory is in the
     way of all accesses of other buffers there."""
 
-    def __init__(self, tree: Tree, roots: dict[Buffer, Buffer], found: set[Pair]) -> None:
+    def __init__(
+        self, tree: Tree, roots: dict[Buffer, Buffer], found: dict[Pair, float], target: Target
+    ) -> None:
         super().__init__(tree, _all_pairs(tree), Plan())
-        self.roots, self.found = roots, found
+        self.roots, self.found, self.target = roots, found, target
         self.seen = [0] * len(tree.sites)
 
     def uncovered(self, site: Site, need: int, state: State, phases: Phases) -> None:
         fresh = need & ~self.seen[site.bit]
         self.seen[site.bit] |= need
         for _, other, _ in self.tree.facts_of(fresh):
+            wait = cost(other.item.stmt, self.target).done
             for t in site.touches:
                 for u in other.touches:
                     if t.place is u.place and isinstance(t.place, Memory) and _one_writes(t, u):
-                        pair = {self.roots[t.region.buffer], self.roots[u.region.buffer]}
+                        pair = frozenset((self.roots[t.region.buffer], self.roots[u.region.buffer]))
                         if len(pair) == 2:
-                            self.found.add(frozenset(pair))
+                            self.found[pair] = max(wait, self.found.get(pair, 0))
 
 
 def _all_pairs(tree: Tree) -> list[int]:
@@ -109,4 +113,4 @@ def _one_writes(one: Touch, other: Touch) -> bool:
     return one.writes or other.writes
 
 
-__all__ = ["order_sharing", "unordered_reuse"]
+__all__ = ["order_sharing", "waits_of_sharing"]
