@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tile_ir.dtypes import FLOAT32
 from tile_ir.expr import constant_value
 from tile_ir.footprint import is_run, matrix_footprint, round_up
-from tile_ir.geometry import BLOCK_BYTES, contiguous_suffix
+from tile_ir.geometry import contiguous_suffix
 from tile_ir.machine import Memory, Pipe
 from tile_ir.nodes import Op, Region, Stmt, Store
 from tile_ir.opdef import Effect, element_limit, pipe_of
@@ -141,26 +141,26 @@ def _transfer(op: Op, target: Target, assumed: Assumed) -> float:
     else:
         shaped, length = local, _sizes(local)[-1]
         runs = _elements(local) // length
-    moved = runs * _sectors(gm, gm.dtype.bytes_of(length))
+    moved = runs * _sectors(gm, gm.dtype.bytes_of(length), target)
     busy = max(TIMING.dma_issue, moved / _rate(src, dst, target, assumed))
     if dst.memory is Memory.L1 and not is_run(dst.buffer):
         _, columns = largest_matrix(shaped)
-        busy = max(busy, _elements(shaped) // columns * _nd2nz_row(gm, columns, assumed))
+        busy = max(busy, _elements(shaped) // columns * _nd2nz_row(gm, columns, target, assumed))
     return busy
 
 
-def _sectors(gm: Region, row: int) -> int:
+def _sectors(gm: Region, row: int, target: Target) -> int:
     """The bytes of all sectors a row is part of; on average, where it starts at any block."""
     pitch = constant_value(gm.buffer.shape[-1])
     if pitch is not None and gm.dtype.bits * pitch % (8 * SECTOR_BYTES) == 0:
         return round_up(row, SECTOR_BYTES)
-    return row + SECTOR_BYTES - BLOCK_BYTES
+    return row + SECTOR_BYTES - target.block_bytes
 
 
-def _nd2nz_row(gm: Region, columns: int, assumed: Assumed) -> float:
+def _nd2nz_row(gm: Region, columns: int, target: Target, assumed: Assumed) -> float:
     row = gm.dtype.bytes_of(columns)
     pitch = constant_value(gm.buffer.shape[-1])
-    if pitch is not None and gm.dtype.bits * pitch % (8 * BLOCK_BYTES):
+    if pitch is not None and gm.dtype.bits * pitch % (8 * target.block_bytes):
         cycles = row / TIMING.nd2nz_unaligned_rate
     else:
         cycles = max(TIMING.nd2nz_row_least, TIMING.nd2nz_row + row / TIMING.nd2nz_rate)
@@ -177,6 +177,8 @@ def _rate(src: Region, dst: Region, target: Target, assumed: Assumed) -> float:
         (Memory.L1, Memory.GM): TIMING.l1_gm_rate,
         (Memory.L0C, Memory.GM): TIMING.l0c_gm_rate,
     }[src.memory, dst.memory]
+    if assumed.cores == 1:
+        return own  # the chip has more than that for one core
     read_from_hbm = src.memory is Memory.GM and not cached
     chip = TIMING.hbm_bandwidth if read_from_hbm else TIMING.l2_bandwidth
     return min(own, chip * 1e3 / target.clock_mhz / assumed.cores)

@@ -85,12 +85,11 @@ class _Facts:
             replace(a, address=address.get(a.alias_of or a.buffer)) for a in launch.allocs
         )
         func = replace(self.func, launch=replace(launch, allocs=allocs))
-        roots = self.live.roots
-        return {
-            (min(numbers), max(numbers)): cycles
-            for pair, cycles in waits_of_sharing(func, self.target).items()
-            if (numbers := [roots[b] for b in pair])
-        }
+        found: dict[Pair, float] = {}
+        for pair, cycles in waits_of_sharing(func, self.target).items():
+            low, high = sorted(self.live.roots[b] for b in pair)
+            found[low, high] = cycles
+        return found
 
 
 def _addresses(allocs: Sequence[Alloc], facts: _Facts, memory: Memory, target: Target) -> Addresses:
@@ -103,7 +102,6 @@ def _addresses(allocs: Sequence[Alloc], facts: _Facts, memory: Memory, target: T
     apart = side_by_side(allocs, align, scratch_apart=True)
     if end_of(apart) <= capacity:
         return apart
-    live = facts.live
     live = facts.live
     here = [i for i, a in enumerate(live.buffers) if a.buffer.memory is memory]
     if facts.by_hand:
