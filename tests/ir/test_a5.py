@@ -27,6 +27,7 @@ func "f" phase built @0:1:1 {{
     alloc $n: l0c int32 [64, 64] @0:2:1
     alloc $l: l0a float16 [64, 64] @0:2:1
     alloc $v: ub float16 [64, 64] @0:2:1
+    alloc $w: ub bfloat16 [64, 64] @0:2:1
     section {core} @0:4:1 {{
       {line} @0:5:1
     }}
@@ -56,7 +57,7 @@ NOT_ON_A5 = [
 ]  # fmt: skip
 ONLY_ON_A5 = [
     ('cast($h, $b, none) {mode="cast_none"}', "vector", "cast-pair"),
-    ('set_cross_flag(0) {pipe="mte3", mode=4}', "vector", "attribute-value"),
+    ('cast($v, $w, none) {mode="cast_rint"}', "vector", "cast-pair"),
 ]
 ON_BOTH = [
     ("exp($u, $u)", "vector"),

@@ -39,7 +39,7 @@ def test_what_passes_is_right_in_every_run() -> None:
     count: Counter[str] = Counter()
     for number in range(150 * MORE):
         func = anything(random.Random(rng.random()))
-        said, wrong = check_across(func), concrete(func)
+        said, wrong = check_across(func, DEFAULT_TARGET), concrete(func)
         count["clean"] += not wrong
         count["passed"] += not said
         slugs = {d.slug for d in said}
@@ -53,7 +53,7 @@ def test_handovers_written_by_hand_pass() -> None:
     for number in range(60 * MORE):
         func = handover(random.Random(rng.random()))
         assert not concrete(func), (number, concrete(func))
-        assert not check_across(func), (number, [d.render() for d in check_across(func)])
+        assert not check_across(func, DEFAULT_TARGET), (number, [d.render() for d in check_across(func, DEFAULT_TARGET)])
 
 
 def test_whatever_is_missing_in_a_handover_is_noticed() -> None:
@@ -66,7 +66,7 @@ def test_whatever_is_missing_in_a_handover_is_noticed() -> None:
             if op.opdef.effect not in CROSS:
                 continue
             mutant = without(func, op)
-            said, wrong = check_across(mutant), concrete(mutant)
+            said, wrong = check_across(mutant, DEFAULT_TARGET), concrete(mutant)
             assert said or not wrong, (number, op.loc, wrong)
             count["noticed" if said else "redundant"] += 1
     print(count)
@@ -81,16 +81,16 @@ def attention(length: int) -> Func:
 @pytest.mark.parametrize("length", [512, 4096])
 def test_every_cross_flag_of_flash_attention_matters(length: int) -> None:
     func = attention(length)
-    assert not check_across(func)
+    assert not check_across(func, DEFAULT_TARGET)
     signals = [op for op in walk_ops(func.launch.body) if op.opdef.effect in CROSS]
     assert len(signals) == 6
     for op in signals:
-        assert check_across(without(func, op)), op.loc
+        assert check_across(without(func, op), DEFAULT_TARGET), op.loc
 
 
 @pytest.mark.times
 def test_long_flash_attention_takes_little_time() -> None:
     func = attention(65536)
     started = time.process_time()
-    assert not check_across(func)
+    assert not check_across(func, DEFAULT_TARGET)
     assert time.process_time() - started < 1.0  # 0.05 s on an idle machine

@@ -42,7 +42,7 @@ def check_choices(
     if automatic or sharing:
         found += _inside(final, None if automatic else sharing, _has(traced, _IN_CORE), target)
     if Automatic.CROSS in final.automatic and not _has(traced, _BETWEEN):
-        found += [d for d in check_across(final) if d.severity == "error"]
+        found += [d for d in check_across(final, target) if d.severity == "error"]
     return tuple(sorted(found, key=lambda d: (d.loc or final.loc, d.slug, d.message)))
 
 

@@ -51,7 +51,6 @@ class Target:
     cross_flags: int
     user_cross_flags: int
     compiler_cross_flags: int
-    cross_modes: tuple[int, ...]
     cross_counter_limit: int
     vector_repeat_bytes: int
     block_bytes: int

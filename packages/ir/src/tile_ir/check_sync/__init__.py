@@ -27,7 +27,7 @@ def check_sync(func: Func, target: Target = DEFAULT_TARGET) -> tuple[Diagnostic,
     for stmt in func.launch.body:
         if isinstance(stmt, Section):
             found += Follower(func, target).section(stmt)
-    found += check_across(func)
+    found += check_across(func, target)
     return tuple(sorted(found, key=lambda d: (d.loc or func.loc, d.slug, d.message)))
 
 

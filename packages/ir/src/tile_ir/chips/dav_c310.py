@@ -153,7 +153,6 @@ def chip(name: str, cube_cores: int, hbm: int | None) -> Target:
         cross_flags=16,
         user_cross_flags=11,
         compiler_cross_flags=8,
-        cross_modes=(0, 1, 2, 4),
         cross_counter_limit=15,
         vector_repeat_bytes=256,
         block_bytes=32,

@@ -13,10 +13,10 @@ from tile_ir.location import Loc
 from tile_ir.machine import Core
 from tile_ir.nodes import Body, Buffer, Op, Section
 from tile_ir.opdef import Effect
+from tile_ir.target import Target
 from tile_ir.walk import bodies
 
 Steps = Generator[None, None, None]
-COUNTER_LIMIT = 15
 
 
 class CounterOverflow(Exception):
@@ -37,8 +37,8 @@ class CoreState:
     lane: int
     storage: dict[Buffer, Storage]
     variables: dict[Var, Any]
+    counters: list[int]
     flags: set[tuple[str, str, int]] = field(default_factory=set)
-    counters: list[int] = field(default_factory=lambda: [0] * 16)
     waiting: str = ""
     progress: int = 0
     alone: int = 0
@@ -57,7 +57,8 @@ class CoreState:
 class Meeting:
     """What cores that run together have told each other; `round` counts the turns they all had."""
 
-    def __init__(self, cores: list[CoreState], body: Body) -> None:
+    def __init__(self, cores: list[CoreState], body: Body, target: Target) -> None:
+        self.limit = target.cross_counter_limit
         self.cores = cores
         self.kinds = set(_kinds_with_sync_all(body, Core.EITHER))
         self.sent: dict[tuple[int, int, int], dict[CoreState, int]] = {}
@@ -83,8 +84,8 @@ class Meeting:
             sent[c] -= 1
         for c in receivers:
             c.counters[flag] += 1
-            if c.counters[flag] > COUNTER_LIMIT:
-                raise CounterOverflow(f"{c.name}: flag {flag} is set over {COUNTER_LIMIT} times")
+            if c.counters[flag] > self.limit:
+                raise CounterOverflow(f"{c.name}: flag {flag} is set over {self.limit} times")
 
     def _group(self, core: CoreState, mode: int) -> list[CoreState]:
         """The cores that set together: of the whole launch in mode 0, else of the block."""

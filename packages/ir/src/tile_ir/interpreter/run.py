@@ -98,7 +98,7 @@ class _Machine:
                         self.constants.setdefault(dim, size)
             else:
                 self.constants[param] = value
-        self.meeting = Meeting([], func.launch.body)
+        self.meeting = Meeting([], func.launch.body, target)
 
     def run(self) -> str:
         launch = self.func.launch
@@ -111,7 +111,7 @@ class _Machine:
         groups = [range(blocks)] if grid_wide else [range(b, b + 1) for b in range(blocks)]
         for group in groups:
             cores = [core for block in group for core in self.make_cores(block)]
-            self.meeting = Meeting(cores, launch.body)
+            self.meeting = Meeting(cores, launch.body, self.target)
             self.schedule(cores)
         return "".join(self.text)
 
@@ -123,7 +123,8 @@ class _Machine:
             variables = {**self.constants, launch.block: block, launch.lane: lane}
             views = views_of_arguments(allocs, self.globals)
             storage = {**self.globals, **views, **on_chip_storage(allocs, self.target)}
-            yield CoreState(kind, block, lane, storage, variables)
+            counters = [0] * self.target.cross_flags
+            yield CoreState(kind, block, lane, storage, variables, counters)
 
     def schedule(self, cores: list[CoreState]) -> None:
         running = [(core, self.top(core)) for core in cores]

@@ -29,6 +29,7 @@ from tile_ir.diagnostics import Diagnostic
 from tile_ir.expr import Var
 from tile_ir.launch_indices import own_lane_part, uses_lane
 from tile_ir.nodes import Func
+from tile_ir.target import Target
 from tile_ir.walk import Ranges, launch_ranges, written_buffers
 
 # Statements run at most: with every round of every loop; with just enough rounds of long loops to
@@ -38,12 +39,12 @@ WHOLE, BRIEF, SHORT, LONG, CONFIRM = 8_000, 240_000, 60_000, 80_000, 40_000
 MOST_WAYS = 400
 
 
-def check_across(func: Func) -> list[Diagnostic]:
+def check_across(func: Func, target: Target) -> list[Diagnostic]:
     """Everything the cores of one block leave to chance between them."""
     streams = streams_of(func)
     if not streams:
         return []
-    proof = _Proof(func, streams)
+    proof = _Proof(func, streams, target)
     whole = proof.attempt(WHOLE)
     if whole is None and not any(map(signals, streams)):
         return proof.given_up()
@@ -73,8 +74,9 @@ def check_across(func: Func) -> list[Diagnostic]:
 class _Proof:
     """What all runs of a kernel share."""
 
-    def __init__(self, func: Func, streams: tuple[Stream, ...]) -> None:
+    def __init__(self, func: Func, streams: tuple[Stream, ...], target: Target) -> None:
         self.func = func
+        self.target = target
         self.streams = streams
         scalars: Ranges = {p: EVERYTHING for p in func.params if isinstance(p, Var)}
         self.known = scalars | launch_ranges(func)
@@ -89,7 +91,8 @@ class _Proof:
         self.partly = self.no_findings()
 
     def no_findings(self) -> Findings:
-        return Findings(own_lane_part(self.func), not uses_lane(self.func))
+        limit = self.target.cross_counter_limit
+        return Findings(own_lane_part(self.func), not uses_lane(self.func), limit)
 
     def attempt(
         self, statements: int, reduced: bool = False, depth: Depth = Depth.SHORT
@@ -157,6 +160,7 @@ class _Proof:
             budget,
             reduced,
             depth,
+            self.target,
         )
         with suppress(Stop):
             run.run()

@@ -16,7 +16,6 @@ from tile_ir.check_sync.state import NUMBER
 from tile_ir.machine import Pipe
 from tile_ir.nodes import Op
 
-MOST = 15
 # A core, and the number of one of its counters.
 Counter = tuple[int, int]
 
@@ -49,8 +48,9 @@ class Trouble:
 class Counters:
     """All counters of a block with these cores; core 0 is the cube core."""
 
-    def __init__(self, cores: tuple[int, ...]) -> None:
+    def __init__(self, cores: tuple[int, ...], limit: int) -> None:
         self.cores = cores
+        self.limit = limit
         self.lanes = tuple(c for c in cores if c > 0)
         self.tokens: dict[Counter, Tokens] = {}
         # Sets of vector cores that wait for the other one, by mode and number.
@@ -110,7 +110,7 @@ class Counters:
         tokens.mode = mode
         tokens.raised += 1
         tokens.most = max(tokens.most, tokens.raised - over)
-        if tokens.raised - over > MOST:
+        if tokens.raised - over > self.limit:
             troubles.append(Trouble("overflow", (core, number), tokens.last_wait))
         tokens.waiting.append((clock, op))
         return troubles

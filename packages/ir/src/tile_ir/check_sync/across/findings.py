@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tile_ir.check_sync.across.accesses import Meeting
-from tile_ir.check_sync.across.counters import MOST, Counter, Trouble
+from tile_ir.check_sync.across.counters import Counter, Trouble
 from tile_ir.check_sync.across.streams import NAMES, Site
 from tile_ir.check_sync.state import PIPES
 from tile_ir.diagnostics import Diagnostic
@@ -20,9 +20,10 @@ class Findings:
     """Each once, however many ways lead to it. `way` is the one at hand, in words, `certain`
     says whether all cores surely take it together, and `growing` whether some counter rises with
     every round of a loop. `own_part` is what gives a vector core its own work, and `alike` whether
-    the kernel never asks which one it is."""
+    the kernel never asks which one it is; `limit` is what a counter holds."""
 
-    def __init__(self, own_part: str, alike: bool) -> None:
+    def __init__(self, own_part: str, alike: bool, limit: int) -> None:
+        self.limit = limit
         self.own_part = own_part
         self.alike = alike
         self.found: dict[tuple[object, ...], Diagnostic] = {}
@@ -131,8 +132,8 @@ class Findings:
             ("overflow", id(op), counter[1]),
             op.loc,
             "cross-flag-overflow",
-            f"counter {counter[1]} of {NAMES[counter[0]]} may pass {MOST}: nothing makes the set "
-            f"here come after the waits{line} of so many rounds ago",
+            f"counter {counter[1]} of {NAMES[counter[0]]} may pass {self.limit}: nothing makes the "
+            f"set here come after the waits{line} of so many rounds ago",
             "let the core that waits answer by a flag of its own, and wait for that here",
         )
 

@@ -15,7 +15,7 @@ from tile_ir.check_sync.across.accesses import Accesses, told_by
 from tile_ir.check_sync.across.choices import Path
 from tile_ir.check_sync.across.clocks import Clock, CoreClocks, joined
 from tile_ir.check_sync.across.counted_while import rounds_left
-from tile_ir.check_sync.across.counters import MOST, Counters
+from tile_ir.check_sync.across.counters import Counters
 from tile_ir.check_sync.across.findings import Findings
 from tile_ir.check_sync.across.rounds import MANY, Depth
 from tile_ir.check_sync.across.samples import Guard
@@ -29,6 +29,7 @@ from tile_ir.machine import Memory, Pipe
 from tile_ir.nodes import Body, Break, Buffer, For, If, Let, Op, Store, While
 from tile_ir.opdef import Effect, accesses, pipe_of
 from tile_ir.printer import print_expr
+from tile_ir.target import Target
 from tile_ir.walk import walk as walk_statements
 
 # Gives way where the stream has to wait; says whether the loop is left.
@@ -161,7 +162,7 @@ class CoreRun:
                 "take a constant, or a remainder of a loop variable",
             )
             raise Stop
-        number &= 15
+        number %= self.block.target.cross_flags  # the field of the instruction
         if op.opdef.effect is Effect.SET_CROSS_FLAG:
             for trouble in self.block.counters.set(self.core, self.clocks, number, op):
                 self.block.findings.trouble(self.core, op, trouble)
@@ -236,7 +237,8 @@ class CoreRun:
             return
         # Once is not enough: the first rounds may fill what is then kept full.
         rise = min(held[-1] - held[-1 - step], held[-1 - step] - held[-1 - 2 * step])
-        if rise > 0 and self.block.counters.peak() + rise * (most - len(held)) / step > MOST:
+        reached = self.block.counters.peak() + rise * (most - len(held)) / step
+        if rise > 0 and reached > self.block.counters.limit:
             self.block.growing.append(loop)
 
     def repeat(self, loop: While) -> Generator[None]:
@@ -304,8 +306,10 @@ class BlockRun:
         budget: Budget,
         reduced: bool,
         depth: Depth,
+        target: Target,
     ) -> None:
         self.path = path
+        self.target = target
         self.accesses = accesses
         self.shape = shape
         self.findings = findings
@@ -313,7 +317,7 @@ class BlockRun:
         self.reduced = reduced
         self.depth = depth
         self.growing: list[For | While] = []
-        self.counters = Counters(tuple(s.core for s in streams))
+        self.counters = Counters(tuple(s.core for s in streams), target.cross_counter_limit)
         accesses.begin()
         self.cores = [CoreRun(s, self, values[s.core]) for s in streams]
         self.together = [
