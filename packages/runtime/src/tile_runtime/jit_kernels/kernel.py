@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
-from tile_runtime.jit_kernels.profiler import Profiler
-from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType
+
+if TYPE_CHECKING:
+    from tile_runtime.jit_kernels.profiler import Profiler
+    from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType
 
 
 class JITKernel(CompiledKernel):
@@ -17,6 +19,10 @@ class JITKernel(CompiledKernel):
 
     def get_profiler(self, tensor_supply_type: TensorSupplyType | None = None) -> Profiler:
         """Runs this kernel with inputs of its own making."""
+        # Most kernels are never asked for one.
+        from tile_runtime.jit_kernels.profiler import Profiler
+        from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType
+
         return Profiler(self, tensor_supply_type or TensorSupplyType.Auto)
 
     def run_once(self, func: Callable[..., Any] | None = None) -> Any:
