@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 class JITKernel(CompiledKernel):
-    """A compiled kernel: call it with its inputs, get its outputs. It can time itself too."""
+    """A compiled kernel: call it with its inputs, get its outputs.
+
+    What it adds to running: it makes inputs of its own, and is timed and checked with them.
+    """
 
     def get_profiler(self, tensor_supply_type: TensorSupplyType | None = None) -> Profiler:
         """Runs this kernel with inputs of its own making."""
