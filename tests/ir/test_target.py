@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import fields
+from pathlib import Path
+
 import pytest
 
-from tile_ir import DEFAULT_TARGET, TARGETS, Memory
+import tile_ir
+from tile_ir import DEFAULT_TARGET, TARGETS, Memory, Target
 
 
 @pytest.mark.parametrize(
@@ -50,3 +55,17 @@ def test_sizes() -> None:
         assert target.capacity[Memory.L0C] == 131072
         for memory, alignment in target.alignment.items():
             assert memory is Memory.GM or target.capacity[memory] % alignment == 0
+
+
+PACKAGES = Path(tile_ir.__file__).parents[3]
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(Target)])
+def test_every_fact_of_a_chip_has_a_reader(name: str) -> None:
+    """What nothing asks is not known to be right."""
+    asked = re.compile(rf"\b(?:target|chip|candidate|self|t)\.{name}\b")
+    data = Path(tile_ir.__file__).parent / "chips"
+    readers = [
+        p for p in PACKAGES.glob("*/src/**/*.py") if data not in p.parents and asked.search(p.read_text())
+    ]
+    assert readers, f"nothing reads {name}"

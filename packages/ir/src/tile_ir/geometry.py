@@ -25,7 +25,11 @@ from tile_ir.expr import (
 from tile_ir.machine import Memory
 from tile_ir.regions import Region, Slice
 
+# Units in which instructions count (docs/hardware/vector.md#repeats): a block, the eight of a
+# repeat, and how many repeats one instruction has at most.
 BLOCK_BYTES = 32
+REPEAT_BYTES = 8 * BLOCK_BYTES
+MAX_REPEATS = 255
 
 
 @lru_cache(maxsize=4096)

@@ -32,7 +32,7 @@ def machine_form(op: Op, target: Target) -> tuple[Diagnostic, ...]:
                 Diagnostic(
                     "operand-alignment",
                     f"{op.opdef.name}: `{name}` is used from byte {misaligned}, "
-                    f"expected a multiple of {target.block_bytes}",
+                    f"expected a multiple of {target.alignment[Memory.UB]}",
                     op.loc,
                     "start slices of ub buffers at multiples of 32 bytes",
                 )
@@ -43,7 +43,7 @@ def machine_form(op: Op, target: Target) -> tuple[Diagnostic, ...]:
 def misalignment(region: Region, target: Target) -> int | None:
     """The byte at which a UB region starts if that is surely no multiple of a block, else None."""
     terms, constant = linear_form(element_offset(region))
-    block = region.dtype.elements_in(target.block_bytes)
+    block = region.dtype.elements_in(target.alignment[Memory.UB])
     if all(factor % block == 0 for factor in terms.values()) and constant % block:
         return constant * region.dtype.bits // 8
     return None

@@ -49,15 +49,8 @@ class Target:
     events_per_pair: int
     encoded_events_per_pair: int
     cross_flags: int
-    user_cross_flags: int
     compiler_cross_flags: int
     cross_counter_limit: int
-    vector_repeat_bytes: int
-    block_bytes: int
-    fractal_rows: int
-    fractal_bytes: int
-    max_repeats: int
-    max_blocks_per_copy: int
 
     def __hash__(self) -> int:
         return hash(self.name)

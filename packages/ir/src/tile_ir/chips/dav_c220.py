@@ -150,15 +150,8 @@ def chip(
         events_per_pair=8,
         encoded_events_per_pair=16,
         cross_flags=16,
-        user_cross_flags=11,
         compiler_cross_flags=8,
         cross_counter_limit=15,
-        vector_repeat_bytes=256,
-        block_bytes=32,
-        fractal_rows=16,
-        fractal_bytes=512,
-        max_repeats=255,
-        max_blocks_per_copy=4095,
     )
 
 

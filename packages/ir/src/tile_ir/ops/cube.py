@@ -9,7 +9,7 @@ from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT4, INT8, INT32
 from tile_ir.expr import Expr, constant_value, is_constant
 from tile_ir.geometry import element_count, element_offset, is_contiguous
 from tile_ir.lazy import np
-from tile_ir.machine import Core, Pipe
+from tile_ir.machine import Core, Memory, Pipe
 from tile_ir.nodes import Op, Region
 from tile_ir.opdef import Access, AttrDef, Composite, OpDef, OperandDef, Problem
 from tile_ir.ops.axes import whole
@@ -184,12 +184,13 @@ def _bias(op: Op, target: Target) -> Problem | None:
             "a bias has one value for each column",
         )
     start = constant_value(element_offset(bias))
-    if start is not None and start % 16:
+    unit = target.alignment[Memory.BT] // bias.dtype.size
+    if start is not None and start % unit:
         return Problem(
             "row-alignment",
-            f"{where} starts at element {start}, expected a multiple of 16",
+            f"{where} starts at element {start}, expected a multiple of {unit}",
             "bias",
-            "bias tables are read in blocks of 64 bytes",
+            f"bias tables are read in blocks of {target.alignment[Memory.BT]} bytes",
         )
     return None
 

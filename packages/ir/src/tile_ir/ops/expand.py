@@ -10,6 +10,7 @@ from tile_ir.dtypes import DType
 from tile_ir.expr import constant_value
 from tile_ir.geometry import (
     BLOCK_BYTES,
+    MAX_REPEATS,
     active_dims,
     element_count,
     is_contiguous,
@@ -73,7 +74,7 @@ def _matrices(op: Op, target: Target) -> Problem | None:
                 "expected rows and columns",
                 name,
             )
-        problem = one_matrix(op, name)
+        problem = one_matrix(op, name, target)
         if problem is not None:
             return problem
     if dst.extents[-2:] != src0.extents[-2:]:
@@ -237,9 +238,10 @@ def _brcb_sizes(op: Op, target: Target) -> Problem | None:
     """`repeat` is 0 to 255; each repeat reads 8 elements and writes 8 blocks, both in one run."""
     repeat, step, pitch = (op.attr(n) for n in ("repeat", "dst_blk_stride", "dst_rep_stride"))
     dst = op.region("dst")
-    if not 0 <= repeat <= 255:
+    if not 0 <= repeat <= MAX_REPEATS:
         return Problem(
-            "attribute-value", f"{op.opdef.name}: repeat is {repeat}, expected 0 to 255", "repeat"
+            "attribute-value", f"{op.opdef.name}: repeat is {repeat}, expected 0 to {MAX_REPEATS}",
+            "repeat",
         )
     for name, value, least in (("dst_blk_stride", step, 1), ("dst_rep_stride", pitch, 0)):
         if not least <= value <= 65535:

@@ -8,7 +8,13 @@ from typing import Any
 from tile_ir.diagnostics import OutOfBounds
 from tile_ir.dtypes import INT16, INT32, UINT16, UINT32
 from tile_ir.expr import Expr, ceildiv, constant_value, minimum
-from tile_ir.geometry import element_count, is_contiguous
+from tile_ir.geometry import (
+    BLOCK_BYTES,
+    MAX_REPEATS,
+    REPEAT_BYTES,
+    element_count,
+    is_contiguous,
+)
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op
@@ -32,9 +38,7 @@ from tile_ir.ops.rules import (
 )
 from tile_ir.target import Target
 
-BLOCK_BYTES = 32
 BLOCKS_PER_REPEAT = 8
-MAX_REPEATS = 255
 # The instruction's number of each pattern, the first element it keeps, and the step to the next.
 PATTERNS = {
     "p0101": (1, 0, 2),
@@ -151,7 +155,7 @@ def _gather_bits(
 ) -> Any:
     """docs/hardware/vector.md#gather: bits of UB say which elements are kept; strides in blocks."""
     size = op.region("src").dtype.size
-    per_block, per_repeat = BLOCK_BYTES // size, 256 // size
+    per_block, per_repeat = BLOCK_BYTES // size, REPEAT_BYTES // size
     count = int(mask) if op.attr("reduceMode") else per_repeat
     bits = np.unpackbits(pattern.reshape(-1).view(np.uint8), bitorder="little")
     lane = np.arange(count)

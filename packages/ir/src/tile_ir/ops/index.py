@@ -6,8 +6,9 @@ from typing import Any
 
 from tile_ir.dtypes import FLOAT16, FLOAT32, INT16, INT32, UINT16, UINT32
 from tile_ir.expr import constant_value, is_constant
-from tile_ir.geometry import BLOCK_BYTES, matrix_view
+from tile_ir.geometry import matrix_view
 from tile_ir.lazy import np
+from tile_ir.machine import Memory
 from tile_ir.nodes import Op
 from tile_ir.opdef import OpDef, Problem
 from tile_ir.ops.axes import whole
@@ -21,7 +22,7 @@ COUNTING = (INT16, UINT16, FLOAT16, INT32, UINT32, FLOAT32)
 
 def _in_rows(op: Op, target: Target) -> Problem | None:
     """Rows lie at one distance, a multiple of 32 bytes."""
-    dst = op.region("dst")
+    dst, step = op.region("dst"), target.alignment[Memory.UB]
     view = matrix_view(dst)
     if view is None:
         return Problem(
@@ -31,14 +32,14 @@ def _in_rows(op: Op, target: Target) -> Problem | None:
             "slice one matrix of the buffer",
         )
     pitch = constant_value(view.pitch)
-    if is_constant(view.rows, 1) or pitch is None or pitch * dst.dtype.size % BLOCK_BYTES == 0:
+    if is_constant(view.rows, 1) or pitch is None or pitch * dst.dtype.size % step == 0:
         return None
     return Problem(
         "row-alignment",
         f"{op.opdef.name}: rows of `{dst.buffer.name}` are {pitch * dst.dtype.size} bytes apart, "
-        "expected a multiple of 32",
+        f"expected a multiple of {step}",
         "dst",
-        f"give it a last dimension that is a multiple of {BLOCK_BYTES // dst.dtype.size}",
+        f"give it a last dimension that is a multiple of {step // dst.dtype.size}",
     )
 
 

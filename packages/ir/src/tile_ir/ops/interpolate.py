@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tile_ir.dtypes import FLOAT16, FLOAT32, UINT32
-from tile_ir.geometry import BLOCK_BYTES
+from tile_ir.geometry import BLOCK_BYTES, MAX_REPEATS, REPEAT_BYTES
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op
 from tile_ir.opdef import AttrDef, OpDef, Problem, Scratch
 from tile_ir.ops.axes import whole
-from tile_ir.ops.repeat_reduce import REPEAT_BYTES, in_range, long_enough
+from tile_ir.ops.repeat_reduce import in_range, long_enough
 from tile_ir.ops.rules import (
     UB,
     VECTOR,
@@ -45,20 +45,21 @@ def _interpolation_shape(op: Op, target: Target) -> Problem | None:
         op,
         {
             "mask": (1, 128),
-            "h_repeat": (1, 255),
+            "h_repeat": (1, MAX_REPEATS),
             "dst_blk_stride": (1, 65535),
             "v_r_offset": (16, 65535),
-            "v_repeat": (1, 255),
+            "v_repeat": (1, MAX_REPEATS),
         },
     )
     if problem is not None:
         return problem
     across, down, row = op.attr("h_repeat"), op.attr("v_repeat"), op.attr("v_r_offset")
-    if row % 16 or across * down > 255:
+    if row % 16 or across * down > MAX_REPEATS:
         name, what = (
             ("v_r_offset", f"{row}, expected a multiple of 16")
             if row % 16
-            else ("h_repeat", f"{across} with v_repeat {down}, together more than 255 repeats")
+            else ("h_repeat", f"{across} with v_repeat {down}, together more than {MAX_REPEATS} "
+                "repeats")
         )
         return Problem("attribute-value", f"{op.opdef.name}: {name} is {what}", name)
     src1 = op.region("src1")

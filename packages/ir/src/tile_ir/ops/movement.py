@@ -457,8 +457,8 @@ COPY = OpDef(
 )
 
 
-def misaligned_rows(src: Region, dst: Region) -> bool:
-    """Whether some row of the ub side of a transfer surely starts inside a block of 32 bytes. What
+def misaligned_rows(src: Region, dst: Region, target: Target) -> bool:
+    """Whether some row of the ub side of a transfer surely starts inside a block of ub. What
     is one run on both sides has one row."""
     views = transfer_rows(src, dst)
     if views is None:
@@ -467,7 +467,7 @@ def misaligned_rows(src: Region, dst: Region) -> bool:
     if is_constant(here.rows, 1) or (here.pitch == here.columns and there.pitch == there.columns):
         return False
     pitch = constant_value(here.pitch)
-    return pitch is not None and pitch % local.dtype.elements_in(32) != 0
+    return pitch is not None and pitch % local.dtype.elements_in(target.alignment[Memory.UB]) != 0
 
 
 def aligned_rows(op: Op, target: Target) -> Problem | None:
@@ -486,13 +486,14 @@ def aligned_rows(op: Op, target: Target) -> Problem | None:
             "slice one side so that both describe the same tile",
         )
     here = views[1] if local is dst else views[0]
-    if misaligned_rows(src, dst):
+    if misaligned_rows(src, dst, target):
         pitch = constant_value(here.pitch) or 0
-        multiple = local.dtype.elements_in(32)
+        step = target.alignment[Memory.UB]
+        multiple = local.dtype.elements_in(step)
         return Problem(
             "row-alignment",
             f"{word}: rows of `{name}` are {pitch * local.dtype.bits // 8} bytes apart, "
-            "but transfers start every row at a multiple of 32 bytes",
+            f"but transfers start every row at a multiple of {step} bytes",
             None,
             f"the first column of a tile takes a column as it comes: put T.alloc_ub((rows, "
             f"{multiple}), dtype)[:, 0] in the place of `{name}`"

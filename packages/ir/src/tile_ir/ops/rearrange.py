@@ -29,7 +29,7 @@ def _sizes(op: Op, target: Target) -> Problem | None:
     buffers."""
     src, dst = op.region("src"), op.region("dst")
     for name in ("src", "dst"):
-        problem = one_matrix(op, name)
+        problem = one_matrix(op, name, target)
         if problem is not None:
             return problem
     size, turned = static_matrix(src), static_matrix(dst)

@@ -9,7 +9,7 @@ from typing import Any
 from tile_ir.bounds import simplify
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT8, INT16, INT32, UINT8
 from tile_ir.expr import Const, constant_value, is_constant
-from tile_ir.geometry import BLOCK_BYTES, active_dims, is_contiguous, trailing_matrix
+from tile_ir.geometry import BLOCK_BYTES, REPEAT_BYTES, active_dims, is_contiguous, trailing_matrix
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
@@ -36,7 +36,6 @@ from tile_ir.ops.rules import (
 from tile_ir.target import Target
 
 # A vector instruction works on 256 bytes at a time.
-REPEAT_BYTES = 256
 # What the operations are called that take types and rows which the direct ones do not.
 COMPOSED = "_composed"
 _CONVERTED = (BFLOAT16, INT32, INT16, INT8, UINT8)
@@ -70,7 +69,7 @@ def check_axis(op: Op, target: Target) -> Problem | None:
 
 def _result_shape(op: Op, target: Target) -> Problem | None:
     """src is one matrix in rows of whole blocks; dst is one run as long as the kept dimension."""
-    return one_matrix(op, "src") or _result(op, target)
+    return one_matrix(op, "src", target) or _result(op, target)
 
 
 def _result(op: Op, target: Target) -> Problem | None:
@@ -194,7 +193,7 @@ def _composed_shape(op: Op, target: Target) -> Problem | None:
             "src",
             "reduce the whole tile, or cast it to float32 first",
         )
-    problem = one_matrix(op, "src")
+    problem = one_matrix(op, "src", target)
     if problem is not None and not (problem.slug == "row-alignment" and is_contiguous(src)):
         return problem
     return _result(op, target)
@@ -298,7 +297,7 @@ def _broadcast_shapes(op: Op, target: Target) -> Problem | None:
         )
     for name in ("src", "dst"):
         if any(constant_value(e) != 1 for e in op.region(name).extents[:-2]):
-            return one_matrix(op, name)
+            return one_matrix(op, name, target)
     axis = _axis_of_broadcast(op)
     count = src[0] * src[1]
     expected = {0: dst[1], 1: dst[0], 2: dst[0] * dst[1]}
@@ -325,7 +324,7 @@ def _broadcast_shapes(op: Op, target: Target) -> Problem | None:
 def _broadcast_rows(op: Op, target: Target) -> Problem | None:
     """src is one row, one column or one element of dst, in one run; sizes are fixed, and rows of
     dst start at whole blocks."""
-    return _broadcast_shapes(op, target) or one_matrix(op, "dst")
+    return _broadcast_shapes(op, target) or one_matrix(op, "dst", target)
 
 
 def is_packed(region: Region) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tile_ir.dtypes import FLOAT32, DType
 from tile_ir.expr import Expr, constant_value
-from tile_ir.geometry import BLOCK_BYTES, is_contiguous
+from tile_ir.geometry import BLOCK_BYTES, MAX_REPEATS, REPEAT_BYTES, is_contiguous
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op
@@ -28,7 +28,6 @@ from tile_ir.ops.rules import (
 )
 from tile_ir.target import Target
 
-REPEAT_BYTES = 256
 ORDERS = ("order_value_index", "order_index_value", "order_only_value", "order_only_index")
 
 
@@ -89,7 +88,7 @@ STRIDES = (
     AttrDef("src_rep_stride", int),
 )
 STRIDE_LIMITS = {
-    "repeat": (0, 255),
+    "repeat": (0, MAX_REPEATS),
     "dst_rep_stride": (0, 65535),
     "src_blk_stride": (1, 65535),
     "src_rep_stride": (0, 65535),
@@ -326,14 +325,14 @@ def _rows_shape(op: Op, target: Target) -> Problem | None:
     if problem is not None:
         return problem
     outer, inner, n = op.attr("outer"), _number(op, "inner"), _number(op, "n")
-    dtype = op.region("src").dtype
-    if inner is not None and outer > 1 and inner * dtype.size % BLOCK_BYTES:
+    dtype, step = op.region("src").dtype, target.alignment[Memory.UB]
+    if inner is not None and outer > 1 and inner * dtype.size % step:
         return Problem(
             "row-alignment",
             f"{op.opdef.name}: rows are {inner * dtype.size} bytes apart, expected a multiple of "
-            f"{BLOCK_BYTES}",
+            f"{step}",
             "inner",
-            f"pad rows to a multiple of {BLOCK_BYTES // dtype.size} elements",
+            f"pad rows to a multiple of {step // dtype.size} elements",
         )
     if inner is not None and n is not None and n > inner:
         return Problem("count-range", f"{op.opdef.name}: n is {n}, but rows have {inner}", "n")
@@ -359,7 +358,7 @@ def _masked_shape(op: Op, target: Target) -> Problem | None:
     if problem is not None:
         return problem
     lanes = _lanes(op.region("src").dtype)
-    for name, low, high in (("mask", 1, lanes), ("repeat", 0, 255)):
+    for name, low, high in (("mask", 1, lanes), ("repeat", 0, MAX_REPEATS)):
         number = _number(op, name)
         if number is not None and not low <= number <= high:
             return Problem(

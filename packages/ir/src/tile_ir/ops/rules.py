@@ -20,7 +20,7 @@ from tile_ir.dtypes import (
     DType,
 )
 from tile_ir.expr import Expr, constant_value, is_constant
-from tile_ir.geometry import BLOCK_BYTES, buffer_elements, element_count, trailing_matrix
+from tile_ir.geometry import buffer_elements, element_count, trailing_matrix
 from tile_ir.lazy import np
 from tile_ir.machine import Core, Memory, Pipe
 from tile_ir.nodes import Op, Operand, Region
@@ -254,7 +254,7 @@ def largest_matrix(region: Region) -> tuple[int, int]:
     return (1, sizes[0]) if len(sizes) == 1 else (sizes[-2], sizes[-1])
 
 
-def one_matrix(op: Op, name: str) -> Problem | None:
+def one_matrix(op: Op, name: str, target: Target) -> Problem | None:
     """The operand is one matrix: leading dimensions of one, consecutive columns, and rows that
     start at whole blocks, as strides of the hardware count those."""
     region = op.region(name)
@@ -273,22 +273,22 @@ def one_matrix(op: Op, name: str) -> Problem | None:
             name,
             "slice columns without a step",
         )
-    return row_alignment(op, name)
+    return row_alignment(op, name, target)
 
 
-def row_alignment(op: Op, name: str) -> Problem | None:
-    """Rows of the operand start at multiples of 32 bytes, as far as that is known now."""
-    region = op.region(name)
+def row_alignment(op: Op, name: str, target: Target) -> Problem | None:
+    """Rows of the operand start where ub can be read from, as far as that is known now."""
+    region, step = op.region(name), target.alignment[Memory.UB]
     view = trailing_matrix(region)
     pitch = constant_value(view.pitch)
-    if is_constant(view.rows, 1) or pitch is None or pitch * region.dtype.size % BLOCK_BYTES == 0:
+    if is_constant(view.rows, 1) or pitch is None or pitch * region.dtype.size % step == 0:
         return None
     return Problem(
         "row-alignment",
         f"{op.opdef.name}: rows of `{region.buffer.name}` are {pitch * region.dtype.size} bytes "
-        "apart, expected a multiple of 32",
+        f"apart, expected a multiple of {step}",
         name,
-        f"give it a last dimension that is a multiple of {BLOCK_BYTES // region.dtype.size}",
+        f"give it a last dimension that is a multiple of {step // region.dtype.size}",
     )
 
 

@@ -45,7 +45,7 @@ def _same_matrix(op: Op, target: Target) -> Problem | None:
             "dst",
             "give both the same shape",
         )
-    return one_matrix(op, "src") or one_matrix(op, "dst")
+    return one_matrix(op, "src", target) or one_matrix(op, "dst", target)
 
 
 def _running_sum(op: Op, src: Any, dst: Any, _scratch: Any) -> Any:

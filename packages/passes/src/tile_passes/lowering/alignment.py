@@ -22,7 +22,7 @@ def check_alignment(op: Op, region: Region, builder: Builder, walked_in_rows: bo
     """
     if region.memory is not Memory.UB:
         return
-    block = builder.target.block_bytes
+    block = builder.target.alignment[Memory.UB]
     unit = region.dtype.elements_in(block)
     terms, _ = linear_form(element_offset(region))
     start = misalignment(region, builder.target)

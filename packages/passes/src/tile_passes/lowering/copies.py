@@ -124,7 +124,7 @@ def _prepare(op: Op, c: Clipped, known: Ranges, builder: Builder) -> Body:
 def _rows(op: Op, c: Clipped, name: str, attrs: tuple[AttrValue, ...], builder: Builder) -> Body:
     """The movement itself; dimensions beyond the last two become loops."""
     src, dst = c.src, c.dst
-    inside = misaligned_rows(src, dst) or _column_inside_blocks(src, dst, builder)
+    inside = misaligned_rows(src, dst, builder.target) or _column_inside_blocks(src, dst, builder)
     if inside and has_slow_path(src, dst):
         return move_by_element(op, src, dst, name, attrs, builder)
     for region in (src, dst):

@@ -58,7 +58,7 @@ def move_by_element(
     dims = _moved_dims(local)
     assert dims is not None, "has_slow_path"
     sizes = [constant_value(local.buffer.shape[d]) or 0 for d in dims] + [1] * (2 - len(dims))
-    padded = round_up(sizes[1], builder.target.block_bytes // local.dtype.size)
+    padded = round_up(sizes[1], builder.target.alignment[Memory.UB] // local.dtype.size)
     stage = builder.scratch("rows", Memory.UB, local.dtype, (sizes[0], padded), loc)
     extents = [local.dims[d].extent for d in dims] + [Const(1)] * (2 - len(dims))
     tile = Region(stage, tuple(Slice(Const(0), extent) for extent in extents))

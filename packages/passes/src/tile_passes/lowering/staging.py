@@ -90,7 +90,7 @@ def _is_run(region: Region, builder: Builder) -> bool:
 def _aligned(region: Region, builder: Builder) -> bool:
     """Whether the region surely starts at a block."""
     terms, constant = linear_form(element_offset(region))
-    size, block = region.dtype.size, builder.target.block_bytes
+    size, block = region.dtype.size, builder.target.alignment[Memory.UB]
     return all(factor * size % block == 0 for factor in (constant, *terms.values()))
 
 
@@ -119,7 +119,7 @@ def _move(src: Region, dst: Region, op: Op, known: Ranges, builder: Builder) -> 
 
 def _rows_aligned(tile: Region, builder: Builder) -> bool:
     """Whether every row of a strided region starts at a block, and its run in the stage too."""
-    block = builder.target.block_bytes
+    block = builder.target.alignment[Memory.UB]
     dims = active_dims(tile)
     row = constant_value(tile.dims[dims[-1]].extent) if dims else 1
     pitches = [constant_value(d) for d in tile.buffer.shape[-1:]] if len(dims) > 1 else []

@@ -11,12 +11,11 @@ from tile_ir import Alloc, Buffer, Loc, Memory, Region, Slice
 from tile_ir.dtypes import DType
 from tile_ir.expr import Const, Expr, Load, constant_value, walk
 from tile_ir.footprint import buffer_bytes, round_up
-from tile_ir.geometry import BLOCK_BYTES
+from tile_ir.geometry import BLOCK_BYTES, REPEAT_BYTES
 from tile_passes.lowering.builder import Builder
 from tile_passes.parallel.nest import Unsuitable
 
 # Compares and masks work on whole repeats of this many bytes.
-REPEAT_BYTES = 256
 # Left free for the scratch of single operations.
 SCRATCH_BYTES = 8192
 
