@@ -99,6 +99,37 @@ def test_no_solver_is_wrong(problem: AllocationProblem) -> None:
         assert not any(s.addresses for s in found.values())
 
 
+@settings(max_examples=300, deadline=None)
+@given(problems(), st.data())
+def test_only_what_may_be_in_place_shares_a_point(
+    problem: AllocationProblem, data: st.DataObject
+) -> None:
+    """Where two share bytes, an operation writes in place at every point that needs both, and they
+    begin at one address."""
+    common = [
+        InPlacePair(point, a, b)
+        for a, b in itertools.permutations(range(len(problem.intervals)), 2)
+        for point in live_at(problem.intervals[a].live) & live_at(problem.intervals[b].live)
+    ]
+    chosen = data.draw(st.lists(st.sampled_from(common), max_size=6) if common else st.just([]))
+    smaller = data.draw(st.integers(0, problem.capacity))
+    end = max((i.address + i.size for i in problem.intervals if i.address is not None), default=0)
+    problem = replace(problem, in_place=tuple(chosen), capacity=max(smaller, end))
+    found = allocate(problem).addresses
+    if found is None:
+        return
+    allowed = {(frozenset((p.source, p.result)), p.point) for p in chosen}
+    for a, b in itertools.combinations(problem.free, 2):
+        if share(problem, found, a, b):
+            both = [live_at(problem.intervals[i].live) for i in (a, b)]
+            touching = both[0] & both[1]
+            assert all((frozenset((a, b)), point) in allowed for point in touching)
+            assert not touching or found[a] == found[b]
+            assert problem.sharing_cost.get((a, b)) != math.inf
+    for i in problem.free:
+        assert found[i] + problem.intervals[i].size <= problem.capacity
+
+
 @settings(max_examples=200, deadline=None)
 @given(problems())
 def test_interference_is_being_live_at_one_point(problem: AllocationProblem) -> None:
