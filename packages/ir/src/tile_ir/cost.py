@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tile_ir.dtypes import FLOAT32
 from tile_ir.expr import constant_value
 from tile_ir.footprint import is_run, matrix_footprint, round_up
-from tile_ir.geometry import contiguous_suffix
+from tile_ir.geometry import BLOCK_BYTES, REPEAT_BYTES, contiguous_suffix
 from tile_ir.machine import Memory, Pipe
 from tile_ir.nodes import Op, Region, Stmt, Store
 from tile_ir.opdef import Effect, element_limit, pipe_of
@@ -24,6 +24,8 @@ from tile_ir.target import Target
 from tile_ir.timing import DEFAULT_TIMING as TIMING
 from tile_ir.walk import loads
 
+# Rows of a fractal.
+_FRACTAL_ROWS = 16
 # L2 is asked for sectors of these bytes (docs/time_model.md#how-a-launch-is-replayed).
 SECTOR_BYTES = 128
 
@@ -62,10 +64,10 @@ def cost(stmt: Stmt, target: Target, assumed: Assumed = ALONE) -> Cost:
         return _at_once(TIMING.scalar_flag)
     match pipe_of(op):
         case Pipe.V:
-            busy = _vector(op, target)
+            busy = _vector(op)
             return Cost(busy, max(busy, TIMING.vector_latency))
         case Pipe.M:
-            busy = TIMING.cube_issue + _fractals(op, target)
+            busy = TIMING.cube_issue + _fractals(op)
             return Cost(busy, busy + TIMING.cube_latency)
         case Pipe.MTE1:
             return _load(op.region("dst"))
@@ -83,7 +85,7 @@ def _scalar_access(memory: Memory) -> float:
     return {Memory.VAR: 0.0, Memory.GM: TIMING.scalar_gm}.get(memory, TIMING.scalar_local)
 
 
-def _vector(op: Op, target: Target) -> float:
+def _vector(op: Op) -> float:
     """The elements of the widest operand in whole repeats. What works element by element takes
     them run by run where they do not lie one after another; other instructions have steps for
     that."""
@@ -94,7 +96,7 @@ def _vector(op: Op, target: Target) -> float:
     limit = element_limit(op)
     if limit is not None and (count := constant_value(limit)) is not None:
         runs, length = 1, count
-    lanes = target.vector_repeat_bytes / size
+    lanes = REPEAT_BYTES / size
     of_two, of_four = op.opdef.rate
     rate = of_four * math.pow(of_two / of_four, math.log2(4 / size))
     repeats = runs * math.ceil(length / lanes)
@@ -102,16 +104,16 @@ def _vector(op: Op, target: Target) -> float:
     return issues * TIMING.vector_issue + repeats * lanes / rate
 
 
-def _fractals(op: Op, target: Target) -> int:
+def _fractals(op: Op) -> int:
     """Steps of a product: a fractal of the result and as much of k as a fractal has, of float32 a
     half of it."""
-    rows = target.fractal_rows
+    rows = _FRACTAL_ROWS
     if not any(o.name == "A" for o in op.opdef.operands):
         m, n = largest_matrix(op.region("dst"))
         return -(-m // rows) * -(-n // rows)
     a, c = op.region("A"), op.region("C")
     m, n, k = matrix_sizes(op) or (*largest_matrix(c), max(largest_matrix(a)))
-    step = a.dtype.elements_in(target.block_bytes) // (2 if a.dtype is FLOAT32 else 1)
+    step = a.dtype.elements_in(BLOCK_BYTES) // (2 if a.dtype is FLOAT32 else 1)
     return -(-m // rows) * -(-n // rows) * -(-k // step)
 
 
@@ -141,26 +143,26 @@ def _transfer(op: Op, target: Target, assumed: Assumed) -> float:
     else:
         shaped, length = local, _sizes(local)[-1]
         runs = _elements(local) // length
-    moved = runs * _sectors(gm, gm.dtype.bytes_of(length), target)
+    moved = runs * _sectors(gm, gm.dtype.bytes_of(length))
     busy = max(TIMING.dma_issue, moved / _rate(src, dst, target, assumed))
     if dst.memory is Memory.L1 and not is_run(dst.buffer):
         _, columns = largest_matrix(shaped)
-        busy = max(busy, _elements(shaped) // columns * _nd2nz_row(gm, columns, target, assumed))
+        busy = max(busy, _elements(shaped) // columns * _nd2nz_row(gm, columns, assumed))
     return busy
 
 
-def _sectors(gm: Region, row: int, target: Target) -> int:
+def _sectors(gm: Region, row: int) -> int:
     """The bytes of all sectors a row is part of; on average, where it starts at any block."""
     pitch = constant_value(gm.buffer.shape[-1])
     if pitch is not None and gm.dtype.bits * pitch % (8 * SECTOR_BYTES) == 0:
         return round_up(row, SECTOR_BYTES)
-    return row + SECTOR_BYTES - target.block_bytes
+    return row + SECTOR_BYTES - BLOCK_BYTES
 
 
-def _nd2nz_row(gm: Region, columns: int, target: Target, assumed: Assumed) -> float:
+def _nd2nz_row(gm: Region, columns: int, assumed: Assumed) -> float:
     row = gm.dtype.bytes_of(columns)
     pitch = constant_value(gm.buffer.shape[-1])
-    if pitch is not None and gm.dtype.bits * pitch % (8 * target.block_bytes):
+    if pitch is not None and gm.dtype.bits * pitch % (8 * BLOCK_BYTES):
         cycles = row / TIMING.nd2nz_unaligned_rate
     else:
         cycles = max(TIMING.nd2nz_row_least, TIMING.nd2nz_row + row / TIMING.nd2nz_rate)
