@@ -20,7 +20,6 @@ import golden
 import numpy as np
 import pytest
 from kernel_batch import KernelBatch
-from tile_runtime.timeline import KINDS, PIPES, timeline_from
 
 import tile_ir
 from tile_ir import DEFAULT_TARGET, OPS, Buffer, Func, Op, OpDef
@@ -32,6 +31,7 @@ from tile_ir.opdef import Effect, pipe_of
 from tile_ir.timing import DEFAULT_TIMING, timing_of
 from tile_ir.walk import bodies, walk_ops
 from tile_passes import PIPELINE, PassOptions, run_passes
+from tile_runtime.simulator.timeline import KINDS, PIPES, timeline_from
 
 FOLDER = Path(__file__).parent.parent / "codegen" / "ops"
 FRAGMENT = PassOptions(skip=("check_written",))  # an operation alone reads what nothing has written

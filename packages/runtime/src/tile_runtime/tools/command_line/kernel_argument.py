@@ -46,7 +46,7 @@ class NamedKernel:
 
     def source_of(self, func: Func) -> str | None:
         """The source of its lowered function; None where none is emitted for its chip."""
-        from tile_runtime.build import emitted
+        from tile_runtime.jit_kernels.build import emitted
 
         if self.target.ai_core not in self.generator.ai_cores:
             return None
