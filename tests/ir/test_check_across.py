@@ -12,10 +12,15 @@ from collections import Counter
 import example_kernels
 import pytest
 
-from tile_ir import DEFAULT_TARGET, Func, Op
+from tile_ir import DEFAULT_TARGET, For, Func, Op, parse
+from tile_ir.bounds import EVERYTHING
+from tile_ir.check_sync import across
 from tile_ir.check_sync.across import check_across
+from tile_ir.check_sync.across.rounds import Depth, Rounds
 from tile_ir.check_sync.across.streams import CROSS
-from tile_ir.walk import rewrite, walk_ops
+from tile_ir.check_sync.across.values import Values
+from tile_ir.expr import Var
+from tile_ir.walk import rewrite, walk, walk_ops, written_buffers
 from tile_passes import run_pipeline
 
 from .block_order import problems_of
@@ -32,6 +37,57 @@ def concrete(func: Func) -> set[str]:
 
 def without(func: Func, op: Op) -> Func:
     return func.with_body(rewrite(func.launch.body, lambda s: () if s is op else s))
+
+
+ROUNDS = """file 0 "k.py"
+func "k" phase synced @0:1:1 {
+  tensor $W: float32 [64, 64] @0:1:1
+  tensor $G: float32 [18] @0:1:1
+  scalar %n: int32
+  launch blocks(1) %cid %vid threads any @0:1:1 {
+    alloc $u: ub float32 [32, 64] address 0 @0:2:5
+    alloc $c: l0c float32 [32, 64] address 0 @0:3:5
+    section cube @0:4:5 {
+      for %i: int32 in serial(0, %n) @0:5:7 {
+        copy_l0c_gm($c, $W[0:+32, 0:+64]) {enable_relu=false} @0:6:9
+        set_cross_flag(%i % 2) {pipe="fix", mode=2} @0:7:9
+        wait_cross_flag(2) {pipe=""} @0:8:9
+      }
+    }
+    section vector @0:10:5 {
+      for %j: int32 in serial(0, %n) @0:11:7 {
+        wait_cross_flag(%j % 2) {pipe=""} @0:12:9
+        copy_gm_ub($W[%vid * 16:+16, 0:+64], $u[0:+16, 0:+64]) {pad_value=0.0} @0:13:9
+        set_cross_flag(2) {pipe="mte2", mode=2} @0:14:9
+        if %vid == 0 @0:15:9 {
+          store $G[%j % 18] = $u[9, 5] @0:16:11
+        }
+      }
+    }
+  }
+}
+"""
+
+
+def test_rounds_of_two_cores_are_cut_alike() -> None:
+    """What one core stores does not choose ways, whatever it reads for that."""
+    func = parse(ROUNDS)
+    written = written_buffers(func.launch.body)
+    loops = [s for s in walk(func.launch.body) if isinstance(s, For)]
+    known = {p: EVERYTHING for p in func.params if isinstance(p, Var)}
+    kept = [
+        tuple(Rounds(loop).of(40, Values(name, written), known, Depth.BRIEF, 4))
+        for name, loop in zip(("aic", "aiv0"), loops, strict=True)
+    ]
+    assert kept[0] == kept[1] and len(kept[0]) < 40
+
+
+def test_an_alarm_of_fewer_rounds_is_confirmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the way where it was found, even where there are too many others for whole runs."""
+    monkeypatch.setattr(Rounds, "_alike", lambda self, *_: self.loop.var.name == "i")
+    monkeypatch.setattr(across, "WHOLE", 10)
+    monkeypatch.setattr(across, "CONFIRM", 10)
+    assert not check_across(parse(ROUNDS), DEFAULT_TARGET)
 
 
 def test_what_passes_is_right_in_every_run() -> None:
