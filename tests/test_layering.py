@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,7 @@ def module_name(path: Path) -> str:
     return ".".join(path.relative_to(PACKAGES).with_suffix("").parts[2:]).removesuffix(".__init__")
 
 
+@cache
 def import_graph(package: str) -> nx.DiGraph:
     """The modules of a package, each with an edge to those it imports: at its top, in a function or
     for type checkers only."""
@@ -198,9 +200,9 @@ def used_by_tests(path: Path, seen: set[Path]) -> Iterator[tuple[str, Path]]:
 
 
 def test_pass_tests_do_without_the_runtime() -> None:
-    seen = {ROOT / "tests/conftest.py"}
-    folder = ROOT / "tests/passes"
-    used = [use for path in sorted(folder.glob("*.py")) for use in used_by_tests(path, seen)]
+    seen: set[Path] = set()
+    files = [ROOT / "tests/conftest.py", *sorted((ROOT / "tests/passes").glob("*.py"))]
+    used = [use for path in files for use in used_by_tests(path, seen)]
     assert ROOT / "tests/fuzz/kernels/random_kernel.py" in seen, "it follows the imports of tests"
     wrong = {f"{place(file)} imports {name}" for name, file in used if name in RUNTIME}
     assert not wrong, "a test of passes and all that it imports run where only they are installed"

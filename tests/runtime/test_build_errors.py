@@ -10,6 +10,7 @@ import pytest
 from tile_ir import BuildError, Func
 from tile_ir.switches import override
 from tile_runtime import compile
+from tile_runtime.devices.choose_device import current_device
 from tile_runtime.devices.compile_device import device_command, find_device_compiler
 from tile_runtime.devices.compile_host import find_compiler, host_command, run_compiler
 
@@ -21,6 +22,7 @@ def script(path: Path, body: str) -> str:
 
 
 def test_no_compiler(saxpy: Func, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    current_device().prepare()  # it needs the compiler too, once for all tests of a process
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)
     with pytest.raises(BuildError) as error:

@@ -34,6 +34,7 @@ class Value:
     """What a name stands for while a kernel is traced that is no object of Python's own."""
 
     __slots__ = ()
+    # What to write where a scalar is wanted.
     a_scalar_of_it: ClassVar[str | None] = None
 
     def in_words(self) -> str:
