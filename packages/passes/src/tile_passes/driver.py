@@ -7,8 +7,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tile_ir import Automatic, Func, IRError, Target, TileError, did_you_mean, print_func, verify
+from tile_ir import (
+    Automatic,
+    Func,
+    IRError,
+    KernelError,
+    Target,
+    TileError,
+    did_you_mean,
+    print_func,
+    verify,
+)
 from tile_ir.expansions import calls_to
+from tile_ir.verifier import problems
 from tile_passes.passdef import Pass
 
 
@@ -44,8 +55,9 @@ def run_passes(
 ) -> PassResult:
     """Run the passes in order.
 
-    Raises KernelError when a pass finds the user's source at fault, IRError when a pass is not in
-    the list, cannot be skipped, comes in the wrong phase or leaves broken IR behind.
+    Raises KernelError when a pass finds the user's source at fault, or it asks for what the chip
+    has not; IRError when a pass is not in the list, cannot be skipped, comes in the wrong phase or
+    leaves broken IR behind.
     """
     options = options or PassOptions()
     _check_names(passes, options)
@@ -101,6 +113,11 @@ def _run_one(p: Pass, func: Func, target: Target, earlier: list[str]) -> Func:
         try:
             verify(new, target)
         except IRError as error:
+            # What was wrong before is not the pass's: the kernel may be one for another chip.
+            for found in problems(func, target):
+                raise KernelError(
+                    found.slug, found.message, found.loc, found.hint, sources=func.sources
+                ) from None
             ran = ", ".join(earlier) or "none"
             raise IRError(
                 error.slug,

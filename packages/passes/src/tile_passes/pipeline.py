@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tile_ir import Automatic, Func, IRError, KernelError, Target, did_you_mean
-from tile_ir.verifier import problems
+from tile_ir import Automatic, Func, IRError, Target, did_you_mean
 from tile_passes.accept_manual_sync import accept_manual_sync
 from tile_passes.adopt_scratch import adopt_scratch
 from tile_passes.assign_cores import assign_cores
@@ -50,15 +49,7 @@ PASSES: dict[str, Pass] = {p.name: p for p in PIPELINE}
 
 
 def run_pipeline(func: Func, target: Target, options: PassOptions | None = None) -> PassResult:
-    """From a traced kernel to IR that can be emitted.
-
-    Raises KernelError, besides what passes raise, for what the chip has not: a kernel may have been
-    traced for another one.
-    """
-    for problem in problems(func, target):
-        raise KernelError(
-            problem.slug, problem.message, problem.loc, problem.hint, sources=func.sources
-        )
+    """From a traced kernel to IR that can be emitted."""
     options = options or PassOptions()
     return run_passes(_leaving(func, frozenset(options.automatic)), PIPELINE, target, options)
 
