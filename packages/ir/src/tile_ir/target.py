@@ -7,7 +7,7 @@ of the op table, a pass, the verifier or a checker wants to know about a device 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from tile_ir.diagnostics import KernelError
 from tile_ir.dtypes import DType
@@ -55,6 +55,10 @@ class Target:
     def __hash__(self) -> int:
         return hash(self.name)
 
+    def text(self) -> str:
+        """All that is known of it, as the same text in every process: sets in order."""
+        return "\n".join(f"{f.name}: {_in_order(getattr(self, f.name))}" for f in fields(self))
+
     @property
     def clock_mhz(self) -> int:
         """Raises KernelError where no clock is published: nothing can be timed."""
@@ -73,3 +77,12 @@ class Target:
                 hint="choose a chip of another family: its kernels are checked, but not timed",
             )
         return number
+
+
+def _in_order(value: object) -> str:
+    match value:
+        case frozenset():
+            return repr(sorted(map(repr, value)))
+        case Mapping():
+            return repr([(repr(key), _in_order(inner)) for key, inner in value.items()])
+    return repr(value)

@@ -139,7 +139,7 @@ def cache_key(job: Job) -> str:
     parts = (
         str(SCHEMA),
         print_func(job.func),
-        repr(job.target),
+        job.target.text(),
         repr(_of_result(job.options)),
         job.generator.language,
         job.device.name,
