@@ -90,6 +90,16 @@ def test_an_alarm_of_fewer_rounds_is_confirmed(monkeypatch: pytest.MonkeyPatch) 
     assert not check_across(parse(ROUNDS), DEFAULT_TARGET)
 
 
+def test_a_true_alarm_of_fewer_rounds_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(across, "WHOLE", 10)
+    unordered = ROUNDS.replace("        wait_cross_flag(2) {pipe=\"\"} @0:8:9\n", "").replace(
+        "        set_cross_flag(2) {pipe=\"mte2\", mode=2} @0:14:9\n", ""
+    )
+    assert unordered.count("cross_flag(2)") == 0
+    slugs = {d.slug for d in check_across(parse(unordered), DEFAULT_TARGET)}
+    assert "cross-sync-missing" in slugs
+
+
 def test_what_passes_is_right_in_every_run() -> None:
     rng = random.Random(21)
     count: Counter[str] = Counter()

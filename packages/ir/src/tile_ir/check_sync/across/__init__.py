@@ -141,10 +141,14 @@ class _Proof:
         """What is found on the same way without leaving out rounds; None if that takes too long, or
         if there is more to choose."""
         trial, same = self.no_findings(), path.copy()
+        # What has been found once is not looked at again: here it is to be found anew.
+        tried, self.accesses.tries = self.accesses.tries, {}
         try:
             self._run(same, trial, budget, False, depth)
         except (Again, Impossible, TooLong):
             return None
+        finally:
+            self.accesses.tries = tried
         return trial if len(same.choices) == len(path.choices) else None
 
     def _run(
