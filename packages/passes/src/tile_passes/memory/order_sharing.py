@@ -12,15 +12,15 @@ from tile_ir import Buffer, Func, Memory, Section, Target
 from tile_ir.cost import cost
 from tile_ir.shared_bytes import Sharing
 from tile_ir.touched_bytes import Touch
+from tile_passes.sync.allocate_events import Allocation
 from tile_passes.sync.build_tree import build_tree
+from tile_passes.sync.completion import Completion, State, flow_of
 from tile_passes.sync.conflicts import conflicts
-from tile_passes.sync.facts import Facts, State
-from tile_passes.sync.fences import Piece, Plan
+from tile_passes.sync.plan_section import plan_for
 from tile_passes.sync.scalar_reads import name_scalar_reads
-from tile_passes.sync.search import Numbers, find_plan
 from tile_passes.sync.sections import order_sections
-from tile_passes.sync.settle import settle
-from tile_passes.sync.tree import Phases, Site, Tree
+from tile_passes.sync.sync_ops import Plan, SyncOp
+from tile_passes.sync.tree import Instance, Tree
 
 Pair = frozenset[Buffer]
 
@@ -30,14 +30,11 @@ def order_sharing(func: Func, sharing: Sharing, target: Target) -> Func:
     the compiler's choice, where those of its author do not order them already."""
     if not sharing:
         return func
-    made: list[Piece] = []
+    made: list[SyncOp] = []
 
-    def plan(tree: Tree, target: Target) -> Plan:
-        numbers = Numbers(tree.free_bit())
-        wanted = _of_sharing(tree, conflicts(tree), sharing)
-        found = find_plan(tree, wanted, numbers)
-        settle(tree, wanted, found, numbers, target)
-        made.extend(found.pieces)
+    def plan(tree: Tree, target: Target) -> Allocation:
+        found = plan_for(tree, _of_sharing(tree, conflicts(tree), sharing), target)
+        made.extend(found.plan.ops)
         return found
 
     ordered = order_sections(func, target, plan)
@@ -48,10 +45,10 @@ def _of_sharing(tree: Tree, found: list[int], sharing: Sharing) -> list[int]:
     """The conflicts that are there because buffers share bytes. A signal to other cores speaks of
     what its author wrote."""
     result = [0] * len(found)
-    for site in tree.sites:
-        for bit, other, _ in tree.facts_of(found[site.bit]):
-            if any(sharing.clash(t, u) for t in site.touches for u in other.touches):
-                result[site.bit] |= 1 << bit
+    for instance in tree.instances:
+        for bit, other, _ in tree.facts_of(found[instance.bit]):
+            if any(sharing.clash(t, u) for t in instance.touches for u in other.touches):
+                result[instance.bit] |= 1 << bit
     return result
 
 
@@ -64,27 +61,27 @@ def waits_of_sharing(func: Func, target: Target) -> dict[Pair, float]:
     found: dict[Pair, float] = {}
     for stmt in func.launch.body:
         if isinstance(stmt, Section):
-            _Reuse(build_tree(func, stmt, target), roots, found, target).run()
+            _Reuse(build_tree(func, stmt, target), roots, found, target).solve()
     return found
 
 
-class _Reuse(Facts):
+class _Reuse(Completion):
     """One walk over a section as its author ordered it, in which every access of a memory is in the
     way of all accesses of other buffers there."""
 
     def __init__(
         self, tree: Tree, roots: dict[Buffer, Buffer], found: dict[Pair, float], target: Target
     ) -> None:
-        super().__init__(tree, _all_pairs(tree), Plan())
+        super().__init__(flow_of(tree, _all_pairs(tree)), Plan())
         self.roots, self.found, self.target = roots, found, target
-        self.seen = [0] * len(tree.sites)
+        self.seen = [0] * len(tree.instances)
 
-    def uncovered(self, site: Site, need: int, state: State, phases: Phases) -> None:
-        fresh = need & ~self.seen[site.bit]
-        self.seen[site.bit] |= need
+    def uncovered(self, instance: Instance, need: int, state: State) -> None:
+        fresh = need & ~self.seen[instance.bit]
+        self.seen[instance.bit] |= need
         for _, other, _ in self.tree.facts_of(fresh):
             wait = cost(other.item.stmt, self.target).done
-            for t in site.touches:
+            for t in instance.touches:
                 for u in other.touches:
                     if t.place is u.place and isinstance(t.place, Memory) and _one_writes(t, u):
                         pair = frozenset((self.roots[t.region.buffer], self.roots[u.region.buffer]))
@@ -95,17 +92,17 @@ class _Reuse(Facts):
 def _all_pairs(tree: Tree) -> list[int]:
     writers: dict[Memory, int] = defaultdict(int)
     everyone: dict[Memory, int] = defaultdict(int)
-    for site in tree.sites:
-        for t in site.touches:
+    for instance in tree.instances:
+        for t in instance.touches:
             if isinstance(t.place, Memory):
-                everyone[t.place] |= 1 << site.bit
+                everyone[t.place] |= 1 << instance.bit
                 if t.writes:
-                    writers[t.place] |= 1 << site.bit
-    result = [0] * len(tree.sites)
-    for site in tree.sites:
-        for t in site.touches:
+                    writers[t.place] |= 1 << instance.bit
+    result = [0] * len(tree.instances)
+    for instance in tree.instances:
+        for t in instance.touches:
             if isinstance(t.place, Memory):
-                result[site.bit] |= everyone[t.place] if t.writes else writers[t.place]
+                result[instance.bit] |= everyone[t.place] if t.writes else writers[t.place]
     return result
 
 

@@ -1,7 +1,7 @@
 """Makes the tree of a section.
 
 A loop whose variable appears as `i % m` where on-chip memory or event ids are chosen is looked at
-modulo m: everything in it is a site once for each phase, so that slots are constants.
+modulo m: everything in it is an instance once for each residue, so that slots are constants.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from tile_passes.sync.tree import (
     ROUNDS,
     Block,
     Branch,
+    EarlierRun,
+    Instance,
     Leave,
     Order,
-    Phases,
     Plain,
     Repeat,
-    Run,
-    Site,
+    Residues,
     Tree,
     Work,
     round_by_round,
@@ -44,17 +44,17 @@ def build_tree(func: Func, section: Section, target: Target) -> Tree:
     root = builder.block(section.body, None, None, builder.ranges, {}, [], ())
     pipes = target.pipes[section.core]
     masks = dict.fromkeys(pipes, 0)
-    for site in builder.sites:
-        masks[site.item.pipe] |= 1 << site.bit
-    runs = _runs(builder.sites)
+    for instance in builder.instances:
+        masks[instance.item.pipe] |= 1 << instance.bit
+    runs = _earlier_runs(builder.instances)
     for run in runs:
-        masks[run.site.item.pipe] |= 1 << run.bit
+        masks[run.instance.item.pipe] |= 1 << run.bit
     _count_bits(root)
     flat = all(isinstance(i, (Work, Plain, Order)) for i in root.items)
     return Tree(
         section.core,
         root,
-        builder.sites,
+        builder.instances,
         runs,
         pipes,
         target.flag_pairs[section.core],
@@ -69,14 +69,14 @@ def build_tree(func: Func, section: Section, target: Target) -> Tree:
     )
 
 
-def _runs(sites: list[Site]) -> list[Run]:
-    """A fact for every site that may touch other bytes in each round of a loop that may be run more
-    than once."""
-    found: list[Run] = []
-    for site in sites:
-        loop = round_by_round(site)
+def _earlier_runs(instances: list[Instance]) -> list[EarlierRun]:
+    """A fact for every instance that may touch other bytes in each round of a loop that may be run
+    more than once."""
+    found: list[EarlierRun] = []
+    for instance in instances:
+        loop = round_by_round(instance)
         if loop is not None and loop.block.loop is not None:
-            found.append(Run(len(sites) + len(found), site, loop))
+            found.append(EarlierRun(len(instances) + len(found), instance, loop))
     return found
 
 
@@ -94,9 +94,9 @@ def _seldom(block: Block) -> int:
 
 
 @dataclass(slots=True)
-class _Phase:
+class _Residue:
     """A loop looked at modulo m, the variable that counts its rounds of m iterations, and `turns`:
-    the phases it comes to."""
+    the residues it comes to."""
 
     var: Var
     rounds: Var
@@ -110,7 +110,7 @@ class _Builder:
         scalars: Ranges = {p: EVERYTHING for p in func.params if isinstance(p, Var)}
         self.ranges = scalars | launch_ranges(func)
         self.addresses = {a.buffer: a.address for a in func.launch.allocs if a.address is not None}
-        self.sites: list[Site] = []
+        self.instances: list[Instance] = []
 
     def block(
         self,
@@ -119,12 +119,12 @@ class _Builder:
         loop: Repeat | None,
         known: Ranges,
         values: Mapping[Var, Expr],
-        phased: list[_Phase],
+        counted: list[_Residue],
         path: tuple[Stmt, ...],
     ) -> Block:
-        block = Block(owner, loop, 0 if owner is None else owner.block.depth + 1)
+        block = Block(owner, loop, 0 if owner is None else owner.block.depth + 1, len(counted))
         for stmt in body:
-            context = (known, values, phased, path)
+            context = (known, values, counted, path)
             match stmt:
                 case For() | While():
                     self.loop(block, stmt, *context)
@@ -132,7 +132,7 @@ class _Builder:
                     taken = surely_taken(stmt.condition, _loops_around(block), values, known)
                     branch = Branch(block, len(block.items), stmt, taken)
                     block.items.append(branch)
-                    inner = (known, values, phased, (*path, stmt))
+                    inner = (known, values, counted, (*path, stmt))
                     branch.then = self.block(stmt.then, branch, loop, *inner)
                     branch.orelse = self.block(stmt.orelse, branch, loop, *inner)
                     leaves = any(isinstance(s, Break) for s in walk_statements(stmt.then))
@@ -143,7 +143,7 @@ class _Builder:
                     leave.loop = loop
                     block.items.append(leave)
                 case Op() if stmt.opdef.effect is Effect.SET_CROSS_FLAG:
-                    self.signal(block, stmt, phased, path)
+                    self.signal(block, stmt, counted, path)
                 case Op() if stmt.opdef.effect in ORDERING:
                     order = Order(block, len(block.items), stmt)
                     block.items.append(order)
@@ -168,46 +168,48 @@ class _Builder:
         in_order: bool,
         known: Ranges,
         values: Mapping[Var, Expr],
-        phased: list[_Phase],
+        counted: list[_Residue],
         path: tuple[Stmt, ...],
     ) -> None:
-        """An item for the statement; sites for it if it touches anything."""
+        """An item for the statement; instances for it if it touches anything."""
         item = Work(block, len(block.items), stmt, pipe, in_order, {}, path)
-        for phases, ranges, chosen in _each_phase(phased, known, values):
+        for residues, ranges, chosen in _each_residue(counted, known, values):
             found = touches(stmt, self.addresses, ranges, chosen)
             if found:
-                site = Site(len(self.sites), item, phases, found, chosen)
-                item.sites[phases] = site
-                self.sites.append(site)
-        if item.sites:
+                instance = Instance(len(self.instances), item, residues, found, chosen)
+                item.instances[residues] = instance
+                self.instances.append(instance)
+        if item.instances:
             block.items.append(item)
         else:
             block.items.append(Plain(block, len(block.items), stmt))
 
-    def signal(self, block: Block, stmt: Op, phased: list[_Phase], path: tuple[Stmt, ...]) -> None:
+    def signal(
+        self, block: Block, stmt: Op, counted: list[_Residue], path: tuple[Stmt, ...]
+    ) -> None:
         """A signal to other cores. It speaks for one pipe, but what it tells them is that they may
         use gm: all this core did there before, on any pipe that is told of, must be done."""
         item = Work(block, len(block.items), stmt, Pipe(stmt.attr("pipe")), True, {}, path)
         block.items.append(item)
-        for phases, _, _ in _each_phase(phased, {}, {}):
-            item.sites[phases] = Site(len(self.sites), item, phases, (), {})
-            self.sites.append(item.sites[phases])
+        for residues, _, _ in _each_residue(counted, {}, {}):
+            item.instances[residues] = Instance(len(self.instances), item, residues, (), {})
+            self.instances.append(item.instances[residues])
 
     def event_ids(
         self,
         order: Order,
         known: Ranges,
         values: Mapping[Var, Expr],
-        phased: list[_Phase],
+        counted: list[_Residue],
         path: tuple[Stmt, ...],
     ) -> None:
         assert isinstance(order.stmt, Op)
         event = order.stmt.operand("event_id")
         assert isinstance(event, Expr), "event ids are scalars"
-        for phases, ranges, chosen in _each_phase(phased, known, values):
+        for residues, ranges, chosen in _each_residue(counted, known, values):
             found = interval(simplify(resolved(event, chosen)), ranges)
-            order.ids[phases] = int(found.low) if found.low == found.high else None
-            order.spans[phases] = found
+            order.ids[residues] = int(found.low) if found.low == found.high else None
+            order.spans[residues] = found
 
     def loop(
         self,
@@ -215,7 +217,7 @@ class _Builder:
         stmt: For | While,
         known: Ranges,
         values: Mapping[Var, Expr],
-        phased: list[_Phase],
+        counted: list[_Residue],
         path: tuple[Stmt, ...],
     ) -> None:
         repeat = Repeat(block, len(block.items), stmt)
@@ -238,8 +240,8 @@ class _Builder:
             if m > 1:
                 rounds = Var(stmt.var.name + ROUNDS, stmt.var.dtype)
                 inside = (*path, _in_rounds(stmt, rounds, m))
-                phased = [*phased, _Phase(stmt.var, rounds, m, span, repeat.turns)]
-        repeat.body = self.block(stmt.body, repeat, repeat, known, values, phased, inside)
+                counted = [*counted, _Residue(stmt.var, rounds, m, span, repeat.turns)]
+        repeat.body = self.block(stmt.body, repeat, repeat, known, values, counted, inside)
 
 
 def _loops_around(block: Block) -> Iterator[For]:
@@ -251,36 +253,36 @@ def _loops_around(block: Block) -> Iterator[For]:
 
 
 def _in_rounds(loop: For, rounds: Var, modulus: int) -> For:
-    """The loop as one over rounds of all phases."""
+    """The loop as one over rounds of all residues."""
     start, last = (binary("//", e, modulus) for e in (loop.start, loop.stop - 1))
     return replace(loop, var=rounds, start=start, stop=last + 1)
 
 
-def _each_phase(
-    phased: list[_Phase], known: Ranges, values: Mapping[Var, Expr]
-) -> Iterator[tuple[Phases, Ranges, Mapping[Var, Expr]]]:
-    """Every combination of phases, with what is known of variables in it."""
-    if not phased:
+def _each_residue(
+    counted: list[_Residue], known: Ranges, values: Mapping[Var, Expr]
+) -> Iterator[tuple[Residues, Ranges, Mapping[Var, Expr]]]:
+    """Every combination of residues, with what is known of variables in it."""
+    if not counted:
         yield (), known, values
         return
-    p, rest = phased[-1], phased[:-1]
-    for phases, ranges, chosen in _each_phase(rest, known, values):
+    p, rest = counted[-1], counted[:-1]
+    for residues, ranges, chosen in _each_residue(rest, known, values):
         for j in p.turns:
             low = -INF if p.span.low == -INF else -((j - p.span.low) // p.modulus)
             high = INF if p.span.high == INF else (p.span.high - j) // p.modulus
-            counted = {**ranges, p.rounds: Interval(low, max(low, high))}
-            yield (*phases, j), counted, {**chosen, p.var: p.rounds * p.modulus + j}
+            within = {**ranges, p.rounds: Interval(low, max(low, high))}
+            yield (*residues, j), within, {**chosen, p.var: p.rounds * p.modulus + j}
 
 
 def _count_bits(block: Block) -> int:
-    """Fill `below` of the block and all inside; returns the bits of all its sites."""
+    """Fill `below` of the block and all inside; returns the bits of all its instances."""
     total = 0
     block.below = [0]
     for item in block.items:
         match item:
-            case Work(sites=sites):
-                for site in sites.values():
-                    total |= 1 << site.bit
+            case Work(instances=instances):
+                for instance in instances.values():
+                    total |= 1 << instance.bit
             case Branch(then=then, orelse=orelse):
                 total |= _count_bits(then) | _count_bits(orelse)
             case Repeat(body=body):

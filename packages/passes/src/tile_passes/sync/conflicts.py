@@ -1,4 +1,4 @@
-"""Which sites of a section conflict: common bytes, at least one of them writing.
+"""Which instances of a section conflict: common bytes, at least one of them writing.
 
 On chip by physical address, found by an index of intervals, but by regions where a number known at
 run time chooses a slot of one buffer; in gm by regions of one tensor.
@@ -17,34 +17,34 @@ from tile_ir.nodes import Stmt
 from tile_ir.regions_apart import ever_meet
 from tile_ir.touched_bytes import Touch
 from tile_passes.sync.earlier_runs import look_back_only
-from tile_passes.sync.tree import Site, Tree, is_rounds
+from tile_passes.sync.tree import Instance, Tree, is_rounds
 
-_Access = tuple[Site, Touch]
+_Access = tuple[Instance, Touch]
 
 
 def conflicts(tree: Tree) -> list[int]:
-    """For every site the bits of the sites it must come after, itself included if it must in
+    """For every instance the bits of those that it must come after, itself included if it must in
     another iteration. A signal to other cores comes after all that touches what they may use."""
-    result = [0] * len(tree.sites)
+    result = [0] * len(tree.instances)
     on_chip: dict[Memory, list[_Access]] = defaultdict(list)
     tensors: dict[Buffer, list[_Access]] = defaultdict(list)
-    for site in tree.sites:
-        for touch in site.touches:
+    for instance in tree.instances:
+        for touch in instance.touches:
             if isinstance(touch.place, Memory):
-                on_chip[touch.place].append((site, touch))
+                on_chip[touch.place].append((instance, touch))
             else:
-                tensors[touch.place].append((site, touch))
+                tensors[touch.place].append((instance, touch))
     shared = 0
     for tensor, found in tensors.items():
         if tensor in tree.written:
-            told = {site.bit for site, _ in found if site.item.pipe in tree.told}
+            told = {instance.bit for instance, _ in found if instance.item.pipe in tree.told}
             shared |= sum(1 << bit for bit in told)
-    for site in tree.sites:
-        if not site.touches:
-            result[site.bit] = shared
+    for instance in tree.instances:
+        if not instance.touches:
+            result[instance.bit] = shared
     decided: dict[tuple[object, ...], bool] = {}
     for found in on_chip.values():
-        moving = [_moves(site, touch) for site, touch in found]
+        moving = [_moves(instance, touch) for instance, touch in found]
         _by_address([a for a, moves in zip(found, moving, strict=True) if not moves], result)
         if any(moving):
             _by_region(tree, found, moving, result, decided)
@@ -57,20 +57,20 @@ def conflicts(tree: Tree) -> list[int]:
 
 def meet(tree: Tree, one: _Access, two: _Access) -> bool:
     """Whether two accesses, one of which writes, may have a byte in common in some execution of
-    the one and some of the other. Those of one site are of two executions."""
-    (site, touch), (other, t) = one, two
+    the one and some of the other. Those of one instance are of two executions."""
+    (instance, touch), (other, t) = one, two
     if not touch.overlaps(t) or not (touch.writes or t.writes) or (touch.atomic and t.atomic):
         return False
     if not _moves(*one) and not _moves(*two) and isinstance(touch.place, Memory):
         return True
-    path = _path_beside(site, other)
-    a, b = site.reach(touch), other.reach(t)
-    return ever_meet(a, site.item.path, b, path, tree.ranges, site is other)
+    path = _path_beside(instance, other)
+    a, b = instance.reach(touch), other.reach(t)
+    return ever_meet(a, instance.item.path, b, path, tree.ranges, instance is other)
 
 
-def _moves(site: Site, touch: Touch) -> bool:
-    """Whether the first byte is chosen by a number that the phases do not give."""
-    return any(not isinstance(simplify(s.offset), Const) for s in site.region(touch).dims)
+def _moves(instance: Instance, touch: Touch) -> bool:
+    """Whether the first byte is chosen by a number that the residues do not give."""
+    return any(not isinstance(simplify(s.offset), Const) for s in instance.region(touch).dims)
 
 
 def _by_address(found: list[_Access], result: list[int]) -> None:
@@ -78,18 +78,18 @@ def _by_address(found: list[_Access], result: list[int]) -> None:
     cuts = sorted({end for _, t in found for end in (t.low, t.high)})
     readers, writers = [0] * len(cuts), [0] * len(cuts)
     spans = []
-    for site, t in found:
+    for instance, t in found:
         span = range(bisect_left(cuts, t.low), bisect_left(cuts, t.high))
         spans.append(span)
         pieces = writers if t.writes else readers
-        bit = 1 << site.bit
+        bit = 1 << instance.bit
         for piece in span:
             pieces[piece] |= bit
-    for (site, t), span in zip(found, spans, strict=True):
+    for (instance, t), span in zip(found, spans, strict=True):
         bits = 0
         for piece in span:
             bits |= writers[piece] | readers[piece] if t.writes else writers[piece]
-        result[site.bit] |= bits
+        result[instance.bit] |= bits
 
 
 def _by_region(
@@ -104,36 +104,36 @@ def _by_region(
     ordered = sorted(zip(found, moving, strict=True), key=lambda entry: entry[0][1].low)
     active: list[tuple[_Access, bool]] = []
     for access, moves in ordered:
-        site, touch = access
+        instance, touch = access
         active = [entry for entry in active if entry[0][1].high > touch.low]
         active.append((access, moves))
         for beside, also_moves in active:
             other, t = beside
             if not (moves or also_moves):
                 continue
-            if result[site.bit] >> other.bit & 1 and result[other.bit] >> site.bit & 1:
+            if result[instance.bit] >> other.bit & 1 and result[other.bit] >> instance.bit & 1:
                 continue
             key = (
-                (site.item, site.region(touch), touch.writes),
+                (instance.item, instance.region(touch), touch.writes),
                 (other.item, other.region(t), t.writes),
-                site is other,
+                instance is other,
             )
             if key not in decided:
                 decided[key] = meet(tree, access, beside)
             if decided[key]:
-                result[site.bit] |= 1 << other.bit
-                result[other.bit] |= 1 << site.bit
+                result[instance.bit] |= 1 << other.bit
+                result[other.bit] |= 1 << instance.bit
 
 
-def _path_beside(site: Site, other: Site) -> tuple[Stmt, ...]:
-    """What stands around and before `other`. In another phase of a loop it sees other values than
-    `site` does: what the loop defines is not the same then."""
+def _path_beside(instance: Instance, other: Instance) -> tuple[Stmt, ...]:
+    """What stands around and before `other`. In another residue of a loop it sees other values than
+    `instance` does: what the loop defines is not the same then."""
     path: list[Stmt] = []
-    phases = list(zip(site.phases, other.phases, strict=False))
+    residues = list(zip(instance.residues, other.residues, strict=False))
     same = True
     for stmt in other.item.path:
         path.append(stmt if same else replace(stmt))
-        if is_rounds(stmt) and phases:
-            one, two = phases.pop(0)
+        if is_rounds(stmt) and residues:
+            one, two = residues.pop(0)
             same = same and one == two
     return tuple(path)

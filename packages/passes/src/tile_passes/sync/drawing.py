@@ -1,16 +1,23 @@
-"""Graphs of a section as SVG: a lane for each pipe, statements from top to bottom, arrows coloured
-by what they order, carried ones dashed. Knows nothing of synchronisation."""
+"""The dependences of a section and its sync ops as SVG: a lane for each pipe, statements from top
+to bottom, arrows coloured by what they order, carried ones dashed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from html import escape
+from itertools import pairwise
+from typing import TYPE_CHECKING, TypeAlias
 
 from tile_ir.machine import Pipe
-from tile_passes.sync.graph import Graph, statements
-from tile_passes.sync.hazards import Kind, existing, header, statement
+from tile_passes.sync.allocate_events import Allocation
+from tile_passes.sync.dependences import Kind, dependences_of
+from tile_passes.sync.sync_ops import Barrier, Flag, SyncOp
 from tile_passes.sync.tree import Block, Branch, Order, Repeat, Tree, Work
+from tile_passes.sync.wording import existing, header, statement
+
+if TYPE_CHECKING:
+    from tile_passes.sync.dependences import DependenceGraph
 
 # Pixels: height of a row, width of a lane, room above a section, between the two pictures.
 ROW, LANE, TOP, GAP = 26, 92, 84, 40
@@ -32,13 +39,15 @@ text { font: 12px ui-monospace, Menlo, Consolas, monospace; fill: #212121; }
 """
 
 
-def draw(title: str, file: str, pictures: Sequence[tuple[Tree, Graph, Graph]]) -> str:
-    """The graphs of every section before and after, side by side, sections one below another."""
+def draw(
+    title: str, file: str, pictures: Sequence[tuple[Tree, DependenceGraph, Allocation]]
+) -> str:
+    """Dependences and sync ops of every section side by side, sections one below another."""
     parts: list[str] = []
     top, width = 0, 560
-    for tree, before, after in pictures:
-        section = _Section(tree, top + TOP, [p for p in tree.pipes if _used(tree, p)])
-        parts += section.draw(before, after)
+    for tree, graph, found in pictures:
+        section = _Section(tree, top + TOP, [p for p in tree.pipes if tree.masks[p]])
+        parts += section.draw(_arrows_of(graph), _arrows_of_ops(tree, found))
         width = max(width, section.width)
         top = section.bottom
     height = top + 40
@@ -54,8 +63,54 @@ def draw(title: str, file: str, pictures: Sequence[tuple[Tree, Graph, Graph]]) -
     return "\n".join([*head, *parts, "</svg>"]) + "\n"
 
 
-def _used(tree: Tree, pipe: Pipe) -> bool:
-    return bool(tree.masks[pipe])
+@dataclass(slots=True)
+class _Arrow:
+    """From one statement to another; `labels` for sync ops only."""
+
+    earlier: Work
+    later: Work
+    kinds: set[Kind] = field(default_factory=set)
+    carried: bool = True
+    labels: list[str] = field(default_factory=list)
+
+
+def _arrows_of(graph: DependenceGraph) -> list[_Arrow]:
+    found: dict[tuple[Work, Work], _Arrow] = {}
+    for a, b, dependence in graph.edges(data="dependence"):
+        arrow = found.setdefault((a, b), _Arrow(a, b))
+        arrow.kinds.add(dependence.kind)
+        arrow.carried &= dependence.carried is not None
+    return list(found.values())
+
+
+def _arrows_of_ops(tree: Tree, found: Allocation) -> list[_Arrow]:
+    """An arrow for each sync op, from the statement it waits for to the one that waits: one that
+    only keeps flags apart, the other way."""
+    arrows: dict[tuple[Work, Work], _Arrow] = {}
+    for op in found.plan.ops:
+        a, b = op.reason.earlier, op.reason.later
+        if not op.reason.edges:
+            a, b = b, a
+        arrow = arrows.setdefault((a, b), _Arrow(a, b))
+        for edge in op.reason.edges:
+            arrow.kinds |= {d.kind for d in dependences_of(tree, edge.later, edge.needs)}
+        arrow.carried &= isinstance(op, Flag) and op.carried
+        arrow.labels.append(_label(op, found))
+    return list(arrows.values())
+
+
+def _label(op: SyncOp, found: Allocation) -> str:
+    """A sync op in a few letters: its event ids, or which barrier it is."""
+    match op:
+        case Barrier(pipe=Pipe.ALL):
+            return "all"
+        case Barrier(pipe=pipe):
+            return f"| {pipe.value}"
+        case Flag(slots=slots) if slots > 1:
+            return f"{found.events[op]}-{found.events[op] + slots - 1}"
+        case Flag():
+            return str(found.events[op])
+    return f"={found.events[op]}"
 
 
 def _markers() -> str:
@@ -110,7 +165,7 @@ class _Section:
         self.bands: list[tuple[int, int, int]] = []
         self.fill(tree.root, 0)
         self.at = {row.work: row.y for row in self.rows if row.work is not None}
-        self.order = {work: n for n, work in enumerate(statements(tree))}
+        self.order = {work: n for n, work in enumerate(self.at)}
         self.bottom = top + len(self.rows) * ROW + 16
         self.picture = LANE * len(pipes) + GAP
         self.left = 40 + round(7.3 * max((len(row.text[:LONGEST]) for row in self.rows), default=0))
@@ -139,7 +194,7 @@ class _Section:
                     elif isinstance(item, Repeat):
                         self.bands.append((first, len(self.rows), depth))
 
-    def draw(self, before: Graph, after: Graph) -> list[str]:
+    def draw(self, before: list[_Arrow], after: list[_Arrow]) -> list[str]:
         parts = [_text(12, self.top - 34, f"section {self.core}", "head")]
         for first, last, depth in self.bands:
             x, y = 44 + depth * 14, self.top + first * ROW
@@ -151,15 +206,15 @@ class _Section:
             _text(12, row.y + 4, row.text[:LONGEST], "" if row.work else "soft")
             for row in self.rows
         ]
-        for n, (graph, title) in enumerate(((before, "all hazards"), (after, "what is inserted"))):
-            left = self.left + n * self.picture
-            parts += self.picture_of(graph, left, title)
+        titles = ((before, "all dependences"), (after, "what is inserted"))
+        for n, (arrows, title) in enumerate(titles):
+            parts += self.picture_of(arrows, self.left + n * self.picture, title)
         return parts
 
     def lane(self, pipe: Pipe, left: int) -> int:
         return left + self.pipes.index(pipe) * LANE + LANE // 2
 
-    def picture_of(self, graph: Graph, left: int, title: str) -> list[str]:
+    def picture_of(self, arrows: list[_Arrow], left: int, title: str) -> list[str]:
         parts = [_text(left, self.top - 34, title, "head")]
         for pipe in self.pipes:
             x = self.lane(pipe, left)
@@ -167,32 +222,28 @@ class _Section:
             parts.append(
                 f'<line x1="{x}" y1="{self.top}" x2="{x}" y2="{self.bottom - 16}" class="lane"/>'
             )
-        arrows = []
-        for a, b, edge in graph.edges(data=True):
-            if "kinds" in edge:
-                arrows.append((a, b, edge))
-            else:
-                x = self.lane(a.pipe, left)
-                parts.append(
-                    f'<line x1="{x}" y1="{self.at[a]}" x2="{x}" y2="{self.at[b]}" class="own"/>'
-                )
+            rows = [y for work, y in self.at.items() if work.pipe is pipe]
+            parts += (
+                f'<line x1="{x}" y1="{a}" x2="{x}" y2="{b}" class="own"/>'
+                for a, b in pairwise(rows)
+            )
         for work, y in self.at.items():
             x = self.lane(work.pipe, left)
             parts.append(f'<circle cx="{x}" cy="{y}" r="6" class="node"/>')
-        arrows.sort(key=lambda arrow: abs(self.order[arrow[0]] - self.order[arrow[1]]))
-        for a, b, edge in arrows:
-            parts += self.arrow(a, b, edge, left)
+        for arrow in sorted(arrows, key=self.length):
+            parts += self.arrow(arrow, left)
         return parts
 
-    def arrow(self, a: Work, b: Work, edge: dict[str, object], left: int) -> list[str]:
-        kinds = edge["kinds"]
-        assert isinstance(kinds, set), "edges of hazards have kinds"
-        kind = next((k for k in Kind if k in kinds), None)
-        carried = bool(edge["carried"])
+    def length(self, arrow: _Arrow) -> int:
+        return abs(self.order[arrow.earlier] - self.order[arrow.later])
+
+    def arrow(self, arrow: _Arrow, left: int) -> Iterator[str]:
+        a, b, carried = arrow.earlier, arrow.later, arrow.carried
+        kind = next((k for k in Kind if k in arrow.kinds), None)
         x1, y1, x2, y2 = self.lane(a.pipe, left), self.at[a], self.lane(b.pipe, left), self.at[b]
         if x1 == x2:
             # One pipe: an arc beside the lane, wider for a longer way.
-            bend = 12 + min(30, 4 * abs(self.order[a] - self.order[b]))
+            bend = 12 + min(30, 4 * self.length(arrow))
             side, bend, down = (-6, -bend, 5) if carried else (6, bend, 0)
             down = down if a is b else 0
             ends = (x1 + side, y1 - down), (x2 + side, y2 + down)
@@ -211,11 +262,9 @@ class _Section:
             middle = (x1 + x2) // 2
             curve = (x1 + side, y1), (middle, y1), (middle, y2), (x2 - side, y2)
         (ax, ay), *rest = curve
-        parts = [_path(f"M{ax},{ay} C" + " ".join(f"{x},{y}" for x, y in rest), kind, carried)]
-        labels = edge.get("labels")
-        if isinstance(labels, list):
-            parts += self.label(", ".join(labels), curve, kind)
-        return parts
+        yield _path(f"M{ax},{ay} C" + " ".join(f"{x},{y}" for x, y in rest), kind, carried)
+        if arrow.labels:
+            yield from self.label(", ".join(arrow.labels), curve, kind)
 
     def label(self, text: str, curve: Curve, kind: Kind | None) -> list[str]:
         """A text on an arrow, where no other one is."""
@@ -235,7 +284,7 @@ class _Section:
         ]
 
 
-Curve = tuple[tuple[int, int], ...]
+Curve: TypeAlias = tuple[tuple[int, int], ...]
 
 
 def _point(curve: Curve, t: float) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 """Which conflicts only reach back to earlier runs of a loop: its rounds touch other bytes each.
 
 A loop over rows need not order its rounds for what every round does to a row of its own. Says
-nothing about loops with phases, whose slots are told apart already.
+nothing about loops with residues, whose slots are told apart already.
 """
 
 from __future__ import annotations
@@ -10,28 +10,29 @@ from collections import defaultdict
 
 from tile_ir.nodes import For
 from tile_ir.regions_apart import meet_in_run
-from tile_passes.sync.tree import Phases, Repeat, Site, Tree, round_by_round
+from tile_passes.sync.tree import Instance, Repeat, Residues, Tree, round_by_round
 
 
 def look_back_only(tree: Tree, conflicts: list[int]) -> None:
-    """Replace a site that another never meets in one run of their loop, by what it did before that
-    run; by nothing where the loop is run only once."""
-    groups: dict[tuple[Repeat, Phases], list[Site]] = defaultdict(list)
-    for site in tree.sites:
-        if (loop := round_by_round(site)) is not None:
-            groups[loop, site.phases].append(site)
-    before = {run.site: 1 << run.bit for run in tree.runs}
-    for (loop, _), sites in groups.items():
-        for later in sites:
-            for earlier in sites:
+    """Replace an instance that another never meets in one run of their loop, by what it did before
+    that run; by nothing where the loop is run only once."""
+    groups: dict[tuple[Repeat, Residues], list[Instance]] = defaultdict(list)
+    for instance in tree.instances:
+        if (loop := round_by_round(instance)) is not None:
+            groups[loop, instance.residues].append(instance)
+    before = {run.instance: 1 << run.bit for run in tree.runs}
+    for (loop, _), instances in groups.items():
+        for later in instances:
+            for earlier in instances:
                 bit = 1 << earlier.bit
                 if conflicts[later.bit] & bit and not _meet(tree, earlier, later, loop):
                     conflicts[later.bit] ^= bit
                     conflicts[later.bit] |= before.get(earlier, 0)
 
 
-def _meet(tree: Tree, earlier: Site, later: Site, loop: Repeat) -> bool:
-    """Whether two sites ever touch the same bytes in one run of the loop, one before the other."""
+def _meet(tree: Tree, earlier: Instance, later: Instance, loop: Repeat) -> bool:
+    """Whether two instances ever touch the same bytes in one run of the loop, one before the
+    other."""
     assert isinstance(loop.stmt, For)
     same_round = earlier.bit < later.bit
     return any(

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tile_ir import Func, Section, Target
+from tile_passes.sync.allocate_events import Allocation
 from tile_passes.sync.build_tree import build_tree
-from tile_passes.sync.fences import Plan
 from tile_passes.sync.scalar_reads import name_scalar_reads
 from tile_passes.sync.tree import Tree
 from tile_passes.sync.write import write_plan
 
 
-def order_sections(func: Func, target: Target, plan: Callable[[Tree, Target], Plan]) -> Func:
+def order_sections(
+    func: Func, target: Target, plan: Callable[[Tree, Target], Allocation]
+) -> Func:
     """The planned function with the flags and barriers of the plan in each section."""
     func = name_scalar_reads(func)
 

@@ -1,4 +1,4 @@
-"""A section as blocks of items, and the sites that may touch memory. Says nothing about order.
+"""A section as blocks of items, and the instances that may touch memory. Says nothing about order.
 
 How a section becomes one is in `build_tree`.
 """
@@ -17,24 +17,24 @@ from tile_ir.nodes import Region, Slice, Stmt
 from tile_ir.touched_bytes import Touch, resolved, widened
 from tile_ir.walk import Ranges
 
-Phases = tuple[int, ...]
-# Behind the name of a loop variable: the rounds of all phases. No user's name has it.
+Residues = tuple[int, ...]
+# Behind the name of a loop variable: the rounds of all residues. No user's name has it.
 ROUNDS = "'"
 
 
 @dataclass(eq=False, slots=True)
-class Site:
-    """A statement that may touch memory, in one combination of phases of the loops around it.
+class Instance:
+    """A statement that may touch memory, in one combination of residues of the loops around it.
     Signals to other cores touch nothing themselves."""
 
     bit: int
     item: Work
-    phases: Phases
+    residues: Residues
     touches: tuple[Touch, ...]
     values: Mapping[Var, Expr]
 
     def region(self, touch: Touch) -> Region:
-        """What is touched, in this combination of phases."""
+        """What is touched, in this combination of residues."""
         dims = (
             Slice(resolved(s.offset, self.values), resolved(s.extent, self.values), s.stride)
             for s in touch.region.dims
@@ -66,7 +66,7 @@ class Work(Item):
 
     pipe: Pipe
     in_order: bool
-    sites: dict[Phases, Site] = field(default_factory=dict)
+    instances: dict[Residues, Instance] = field(default_factory=dict)
     path: tuple[Stmt, ...] = ()
 
 
@@ -77,11 +77,11 @@ class Plain(Item):
 
 @dataclass(eq=False, slots=True)
 class Order(Item):
-    """A flag or barrier of the user's. `ids` gives its event id for each phase, where constant, and
-    `spans` what it may be."""
+    """A flag or barrier of the user's. `ids` gives its event id for each residue, where constant,
+    and `spans` what it may be."""
 
-    ids: dict[Phases, int | None] = field(default_factory=dict)
-    spans: dict[Phases, Interval] = field(default_factory=dict)
+    ids: dict[Residues, int | None] = field(default_factory=dict)
+    spans: dict[Residues, Interval] = field(default_factory=dict)
 
 
 @dataclass(eq=False, slots=True)
@@ -97,8 +97,8 @@ class Branch(Item):
 
 @dataclass(eq=False, slots=True)
 class Repeat(Item):
-    """A loop: `modulus` phases, of which it begins with one of `entries` and may end with one of
-    `ends`; `runs` if it surely runs at least once, and `most` times; `wraps` if a phase may come
+    """A loop: `modulus` residues, of which it begins with one of `entries` and may end with one of
+    `ends`; `runs` if it surely runs at least once, and `most` times; `wraps` if a residue may come
     twice."""
 
     body: Block = field(init=False)
@@ -111,7 +111,7 @@ class Repeat(Item):
 
     @property
     def turns(self) -> tuple[int, ...]:
-        """The phases it comes to, in the order in which it does."""
+        """The residues it comes to, in the order in which it does."""
         m = self.modulus
         if len(self.entries) > 1:
             return self.entries
@@ -127,12 +127,14 @@ class Leave(Item):
 
 @dataclass(eq=False, slots=True)
 class Block:
-    """Items in order. `owner` is the branch or loop it belongs to, `loop` the innermost one around.
-    `below[k]` holds the bits of all sites in the first k items."""
+    """Items in order. `owner` is the branch or loop it belongs to, `loop` the innermost one around,
+    `residues` how many residues its instances have. `below[k]` holds the bits of all instances in
+    the first k items."""
 
     owner: Branch | Repeat | None
     loop: Repeat | None
     depth: int
+    residues: int
     items: list[Item] = field(default_factory=list)
     below: list[int] = field(default_factory=list)
 
@@ -149,74 +151,74 @@ class Block:
 
     def holds(self, item: Work) -> bool:
         """Whether the item stands in this block or in one inside it."""
-        return any(self.below[-1] >> site.bit & 1 for site in item.sites.values())
+        return any(self.below[-1] >> instance.bit & 1 for instance in item.instances.values())
 
     def bits(self, first: int, end: int) -> int:
-        """The sites in items [first, end)."""
+        """The instances in items [first, end)."""
         return self.below[end] & ~self.below[first]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """What a site did before its innermost loop was entered last: a fact with a bit of its own, for
-    what follows it in the same run of the loop, in which it touches other bytes."""
+class EarlierRun:
+    """What an instance did before its innermost loop was entered last: a fact with a bit of its
+    own, for what follows it in the same run of the loop, in which it touches other bytes."""
 
     bit: int
-    site: Site
+    instance: Instance
     loop: Repeat
 
 
 @dataclass(eq=False, slots=True)
 class Tree:
-    """One section. `masks` holds the sites of each pipe as bits, with the bits of their `runs`,
-    which come behind those of all sites."""
+    """One section. `masks` holds the instances of each pipe as bits, with the bits of their `runs`,
+    which come behind those of all instances."""
 
     core: Core
     root: Block
-    sites: list[Site]
-    runs: list[Run]
+    instances: list[Instance]
+    runs: list[EarlierRun]
     pipes: tuple[Pipe, ...]
     flag_pairs: frozenset[tuple[Pipe, Pipe]]
     masks: dict[Pipe, int]
     ranges: Ranges
     flat: bool
-    # The sites in branches that hardly ever run.
+    # The instances in branches that hardly ever run.
     seldom: int
     # Tensors that the kernel writes: what cores tell each other about.
     written: frozenset[Buffer]
     # The pipes whose work a signal may tell of: its own always, and those it has to come after.
     told: frozenset[Pipe]
 
-    def facts_of(self, bits: int) -> Iterator[tuple[int, Site, Repeat | None]]:
-        """Each bit with the site it stands for, and the loop where it is only what the site did
-        before that was entered last. Bits of waits are left out."""
+    def facts_of(self, bits: int) -> Iterator[tuple[int, Instance, Repeat | None]]:
+        """Each bit with the instance it stands for, and the loop where it is only what that did
+        before the loop was entered last. Bits of waits are left out."""
         bits &= (1 << self.free_bit()) - 1
         while bits:
             bit = bits.bit_length() - 1
             bits ^= 1 << bit
-            if bit < len(self.sites):
-                yield bit, self.sites[bit], None
+            if bit < len(self.instances):
+                yield bit, self.instances[bit], None
             else:
-                run = self.runs[bit - len(self.sites)]
-                yield bit, run.site, run.loop
+                run = self.runs[bit - len(self.instances)]
+                yield bit, run.instance, run.loop
 
     def free_bit(self) -> int:
         """The first bit without a meaning."""
-        return len(self.sites) + len(self.runs)
+        return len(self.instances) + len(self.runs)
 
 
-def round_by_round(site: Site) -> Repeat | None:
-    """The loop around the site, if it may touch other bytes in each round of it."""
-    loop = site.item.block.loop
+def round_by_round(instance: Instance) -> Repeat | None:
+    """The loop around the instance, if it may touch other bytes in each round of it."""
+    loop = instance.item.block.loop
     if loop is None or loop.modulus > 1 or not isinstance(loop.stmt, For):
         return None
     var = loop.stmt.var
-    offsets = (s.offset for t in site.touches for s in site.region(t).dims)
+    offsets = (s.offset for t in instance.touches for s in instance.region(t).dims)
     return loop if any(e == var for offset in offsets for e in walk(offset)) else None
 
 
 def is_rounds(stmt: Stmt) -> bool:
-    """Whether a statement of a path stands for the rounds of a loop with phases."""
+    """Whether a statement of a path stands for the rounds of a loop with residues."""
     return isinstance(stmt, For) and stmt.var.name.endswith(ROUNDS)
 
 
@@ -236,7 +238,7 @@ def unlikely_block(item: Item, other: Item) -> Block | None:
     return found
 
 
-def meeting(p: Item, q: Item) -> tuple[Block, int, int]:
+def nearest_common_ancestor(p: Item, q: Item) -> tuple[Block, int, int]:
     """The innermost block around both, and where in it each of them stands."""
     a, b = p.block, q.block
     i, j = p.position, q.position
@@ -248,3 +250,24 @@ def meeting(p: Item, q: Item) -> tuple[Block, int, int]:
             assert b.owner is not None
             j, b = b.owner.position, b.owner.block
     return a, i, j
+
+
+def counted_loops(block: Block) -> list[Repeat]:
+    """The loops around a block that are looked at by residue, the outermost first."""
+    loops: list[Repeat] = []
+    around = block.loop
+    while around is not None:
+        if around.modulus > 1:
+            loops.append(around)
+        around = around.block.loop
+    return loops[::-1]
+
+
+def place_in(block: Block, item: Work) -> int:
+    """Where in the block the item stands, or what holds it."""
+    place: Item = item
+    while place.block is not block:
+        owner = place.block.owner
+        assert owner is not None, "the block is around the item"
+        place = owner
+    return place.position

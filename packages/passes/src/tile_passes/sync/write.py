@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tile_ir import OPS, For, If, Op, Section, While
 from tile_ir.bounds import simplify
@@ -11,90 +11,91 @@ from tile_ir.expr import Const, Expr, binary, maximum
 from tile_ir.location import Loc
 from tile_ir.machine import Pipe
 from tile_ir.nodes import Body, Stmt
-from tile_passes.sync.fences import Action, Barrier, Do, Fence, Flag, Plan, Reason
+from tile_passes.sync.allocate_events import Allocation
+from tile_passes.sync.sync_ops import Action, Barrier, Do, Flag, PointToPoint, Reason, Signal
 from tile_passes.sync.tree import Block, Branch, Item, Leave, Repeat, Tree
 
 
-def write_plan(section: Section, tree: Tree, plan: Plan) -> Section:
+def write_plan(section: Section, tree: Tree, found: Allocation) -> Section:
     """The section with its order."""
-    return replace(section, body=_body(tree.root, plan)) if plan.pieces else section
+    return replace(section, body=_Writer(found).body(tree.root)) if found.plan.ops else section
 
 
-def _body(block: Block, plan: Plan) -> Body:
-    before, after = plan.before.get(block, {}), plan.after.get(block, {})
-    result: list[Stmt] = []
-    for item in block.items:
-        result += _instructions(before.get(item.position, ()))
-        if isinstance(item, Repeat):
-            result += _rounds(item, plan, Do.PRIME)
-        if isinstance(item, Leave):
-            result += _instructions(plan.at_break(item))
-        result += _statement(item, plan)
-        if isinstance(item, Repeat):
-            result += _rounds(item, plan, Do.DRAIN)
-        result += _instructions(after.get(item.position, ()))
-    return (*result, *_instructions(before.get(len(block.items), ())))
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    found: Allocation
+
+    def body(self, block: Block) -> Body:
+        plan = self.found.plan
+        result: list[Stmt] = []
+        for item in block.items:
+            result += self.instructions(plan.before(block, item.position))
+            if isinstance(item, Repeat):
+                result += self.rounds(item, Do.PRIME)
+            if isinstance(item, Leave):
+                result += self.instructions(plan.at_break(item))
+            result += self.statement(item)
+            if isinstance(item, Repeat):
+                result += self.rounds(item, Do.DRAIN)
+            result += self.instructions(plan.after(block, item.position))
+        return (*result, *self.instructions(plan.before(block, len(block.items))))
+
+    def statement(self, item: Item) -> Iterator[Stmt]:
+        match item:
+            case Branch(stmt=If() as stmt, then=then, orelse=orelse):
+                yield replace(stmt, then=self.body(then), orelse=self.body(orelse))
+            case Repeat(stmt=For() | While() as stmt, body=body):
+                yield replace(stmt, body=self.body(body))
+            case _:
+                yield item.stmt
+
+    def instructions(self, actions: Iterable[Action]) -> Iterator[Op]:
+        for do, op in actions:
+            match op:
+                case Barrier(pipe=Pipe.ALL):
+                    yield Op(OPS["barrier_all"], (), (), _at(op.reason, later=True))
+                case Barrier(pipe=pipe):
+                    yield Op(OPS["pipe_barrier"], (), (pipe.value,), _at(op.reason, later=True))
+                case PointToPoint():
+                    yield flag_op(op, Const(self.found.events[op]), True)
+                    yield flag_op(op, Const(self.found.events[op]), False)
+                case Flag():
+                    match do:
+                        case Do.SET:
+                            yield flag_op(op, self.turn(op, op.distance), True)
+                        case Do.WAIT:
+                            yield flag_op(op, self.turn(op, 0), False)
+                        case Do.PRIME | Do.DRAIN:
+                            for slot in range(op.slots):
+                                event = Const(self.found.events[op] + slot)
+                                yield flag_op(op, event, do is Do.PRIME)
+
+    def rounds(self, loop: Repeat, do: Do) -> Iterator[Op]:
+        """What is raised before a loop and taken back after it, of flags whose rounds matter."""
+        stmt = loop.stmt
+        for flag in self.found.plan.by_round.get(loop, ()):
+            assert isinstance(stmt, For), "only counted loops have rounds"
+            start = stmt.start if do is Do.PRIME else maximum(stmt.start, stmt.stop)
+            for t in range(flag.distance):
+                yield flag_op(flag, self.event(flag, start + t), do is Do.PRIME)
+
+    def turn(self, flag: Flag, ahead: int) -> Expr:
+        """The event of this round, or of one ahead."""
+        if flag.slots == 1:
+            return Const(self.found.events[flag])
+        loop = flag.block.loop
+        assert loop is not None and isinstance(loop.stmt, For), "only counted loops have slots"
+        return self.event(flag, loop.stmt.var + ahead)
+
+    def event(self, flag: Flag, count: Expr) -> Expr:
+        return simplify(binary("%", simplify(count), flag.slots)) + self.found.events[flag]
 
 
-def _statement(item: Item, plan: Plan) -> Iterator[Stmt]:
-    match item:
-        case Branch(stmt=If() as stmt, then=then, orelse=orelse):
-            yield replace(stmt, then=_body(then, plan), orelse=_body(orelse, plan))
-        case Repeat(stmt=For() | While() as stmt, body=body):
-            yield replace(stmt, body=_body(body, plan))
-        case _:
-            yield item.stmt
-
-
-def _instructions(actions: Iterable[Action]) -> Iterator[Op]:
-    for do, piece in actions:
-        match piece:
-            case Barrier(pipe=Pipe.ALL):
-                yield Op(OPS["barrier_all"], (), (), _at(piece.reason, later=True))
-            case Barrier(pipe=pipe):
-                yield Op(OPS["pipe_barrier"], (), (pipe.value,), _at(piece.reason, later=True))
-            case Fence():
-                yield flag_op(piece, Const(piece.event), True)
-                yield flag_op(piece, Const(piece.event), False)
-            case Flag():
-                match do:
-                    case Do.SET:
-                        yield flag_op(piece, _turn(piece, piece.distance), True)
-                    case Do.WAIT:
-                        yield flag_op(piece, _turn(piece, 0), False)
-                    case Do.PRIME | Do.DRAIN:
-                        for slot in range(piece.slots):
-                            yield flag_op(piece, Const(piece.event + slot), do is Do.PRIME)
-
-
-def _rounds(loop: Repeat, plan: Plan, do: Do) -> Iterator[Op]:
-    """What is raised before a loop and taken back after it, of flags whose rounds matter."""
-    stmt = loop.stmt
-    for piece in plan.by_round.get(loop, ()):
-        assert isinstance(stmt, For), "only counted loops have rounds"
-        start = stmt.start if do is Do.PRIME else maximum(stmt.start, stmt.stop)
-        for t in range(piece.distance):
-            yield flag_op(piece, _event(piece, start + t), do is Do.PRIME)
-
-
-def _turn(piece: Flag, ahead: int) -> Expr:
-    """The event of this round, or of one ahead."""
-    if piece.slots == 1:
-        return Const(piece.event)
-    loop = piece.block.loop
-    assert loop is not None and isinstance(loop.stmt, For), "only counted loops have slots"
-    return _event(piece, loop.stmt.var + ahead)
-
-
-def _event(piece: Flag, count: Expr) -> Expr:
-    return simplify(binary("%", simplify(count), piece.slots)) + piece.event
-
-
-def flag_op(piece: Flag | Fence, event: Expr, sets: bool) -> Op:
+def flag_op(op: Signal, event: Expr, sets: bool) -> Op:
     """One instruction of a flag, told at the statement it is for."""
-    pipes = (piece.source.value, piece.target.value)
+    pipes = (op.source.value, op.target.value)
     name = "set_flag" if sets else "wait_flag"
-    return Op(OPS[name], (event,), pipes, _at(piece.reason, later=not sets))
+    return Op(OPS[name], (event,), pipes, _at(op.reason, later=not sets))
 
 
 def _at(reason: Reason, later: bool) -> Loc:

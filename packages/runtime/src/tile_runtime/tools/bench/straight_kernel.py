@@ -1,4 +1,4 @@
-"""A kernel of any length without a loop, to see how the time of passes grows."""
+"""Kernels of any length, a straight line and a loop nest, to see how the time of passes grows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tile_ir import (
 )
 from tile_ir.expr import Const, Expr, Var
 from tile_ir.location import Loc
-from tile_ir.nodes import Region, Slice
+from tile_ir.nodes import Body, For, LoopKind, Region, Slice
 
 COLUMNS = 64
 
@@ -28,22 +28,31 @@ COLUMNS = 64
 def straight_kernel(length: int, buffers: int = 60) -> Func:
     """`length` loads, sums and stores of rows of 64 floats in ub, some of each, by chance but the
     same at every call; one statement a line, ready for `plan_memory`."""
+    return _kernel(length, buffers, None)
+
+
+def loop_nest(length: int, slots: int, buffers: int = 20) -> Func:
+    """As many in two nested loops, the outer one taking the slots of all buffers in turn."""
+    return _kernel(length, buffers, slots)
+
+
+def _kernel(length: int, buffers: int, slots: int | None) -> Func:
     rng = random.Random(length)
     start = Loc("straight.py", 1, 1)
+    outer, inner = Var("i"), Var("j")
+    shape = (Const(COLUMNS),) if slots is None else (Const(slots), Const(COLUMNS))
+    every = Slice(Const(0), Const(COLUMNS))
+    places = (every,) if slots is None else (Slice(outer % slots, Const(1)), every)
 
     def tensor(name: str) -> Buffer:
-        shape = (Const(length), Const(COLUMNS))
-        return Buffer(name, Memory.GM, DTYPES["float32"], shape, start)
+        return Buffer(name, Memory.GM, DTYPES["float32"], (Const(length), Const(COLUMNS)), start)
 
     x, y = tensor("x"), tensor("y")
-    rows = [
-        Buffer(f"b{i}", Memory.UB, DTYPES["float32"], (Const(COLUMNS),), start)
-        for i in range(buffers)
-    ]
+    rows = [Buffer(f"b{i}", Memory.UB, DTYPES["float32"], shape, start) for i in range(buffers)]
 
     def statement(number: int) -> Op:
         loc = Loc("straight.py", number + 2, 1)
-        a, b, c = (Region.whole(r) for r in rng.sample(rows, 3))
+        a, b, c = (Region(r, places) for r in rng.sample(rows, 3))
         kind = rng.choices(("copy_gm_ub", "add", "copy_ub_gm"), (5, 12, 3))[0]
         operands: tuple[Expr | Region | None, ...]
         match kind:
@@ -55,7 +64,11 @@ def straight_kernel(length: int, buffers: int = 60) -> Func:
                 operands = (a, b, c)
         return Op(OPS[kind], operands, (None,) * len(OPS[kind].attrs), loc)
 
-    section = Section(Core.VECTOR, tuple(statement(i) for i in range(length)), start)
+    body: Body = tuple(statement(i) for i in range(length))
+    if slots is not None:
+        for var in (inner, outer):
+            body = (For(var, Const(0), Const(64), LoopKind.SERIAL, body, start),)
+    section = Section(Core.VECTOR, body, start)
     allocs = tuple(Alloc(b, start) for b in rows)
     launch = Launch(Const(1), Var("cid"), Var("vid"), None, allocs, (section,), start)
     automatic = frozenset({Automatic.SYNC, Automatic.MEMORY})

@@ -1,97 +1,18 @@
-"""Names what must be ordered: kind, bytes, and the loop that carries it. Orders nothing itself."""
+"""Statements, loops and bytes of a section in a few words, for `explain` and pictures."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from enum import Enum
 
 from tile_ir import Memory, Op, Region, Store
 from tile_ir.expr import Expr
 from tile_ir.nodes import For, If, Let, While
 from tile_ir.printer import print_expr
 from tile_ir.touched_bytes import Touch
-from tile_passes.sync.conflicts import meet
-from tile_passes.sync.tree import Branch, Order, Repeat, Site, Tree, Work, meeting
+from tile_passes.sync.tree import Branch, Order, Repeat, Work
 
 # Scalar expressions longer than this are cut in labels.
 LONGEST_VALUE = 40
-
-
-class Kind(Enum):
-    """What goes wrong without the order. A signal tells other cores that work is complete."""
-
-    RAW = "RAW"
-    WAW = "WAW"
-    WAR = "WAR"
-    SIGNAL = "signal"
-
-
-@dataclass(frozen=True, slots=True)
-class Hazard:
-    """`later` must wait for `earlier`: of the same round, or of an earlier one of the loop
-    `carried`. `before` and `after` are what the two touch; None for a signal."""
-
-    earlier: Work
-    later: Work
-    kind: Kind
-    carried: Repeat | None
-    before: Touch | None
-    after: Touch | None
-
-
-def hazards(tree: Tree, conflicts: list[int]) -> list[Hazard]:
-    """Every hazard of the section, by the later statement, each once."""
-    found: dict[Hazard, None] = {}
-    for later in tree.sites:
-        for _, earlier, run in reversed([*tree.facts_of(conflicts[later.bit])]):
-            found.update(dict.fromkeys(hazards_between(tree, earlier, later, run)))
-    return list(found)
-
-
-def hazards_between(
-    tree: Tree, earlier: Site, later: Site, run: Repeat | None = None
-) -> list[Hazard]:
-    """Why one site comes after another; nothing if the one never runs before the other. `run` is a
-    loop around both, where it does so in an earlier run of that loop only."""
-    happens, loop = carried_by(earlier, later)
-    if run is not None:
-        happens, loop = run.block.loop is not None, run.block.loop
-    if not happens:
-        return []
-    a, b = earlier.item, later.item
-    if not later.touches:
-        return [Hazard(a, b, Kind.SIGNAL, loop, None, None)]
-    found = []
-    for before in earlier.touches:
-        for after in later.touches:
-            if meet(tree, (earlier, before), (later, after)):
-                found.append(Hazard(a, b, _kind(before, after), loop, before, after))
-    return found
-
-
-def _kind(before: Touch, after: Touch) -> Kind:
-    if not before.writes:
-        return Kind.WAR
-    return Kind.WAW if after.writes else Kind.RAW
-
-
-def carried_by(earlier: Site, later: Site) -> tuple[bool, Repeat | None]:
-    """Whether the one may run before the other, and the loop from whose earlier round it does so;
-    no loop: from earlier in the same round."""
-    block, i, j = meeting(earlier.item, later.item)
-    phased = []
-    around = block.loop
-    while around is not None:
-        if around.modulus > 1:
-            phased.append(around)
-        around = around.block.loop
-    for depth, loop in enumerate(reversed(phased)):
-        if earlier.phases[depth] != later.phases[depth]:
-            return True, loop
-    if i < j:
-        return True, None
-    return block.loop is not None, block.loop
 
 
 def statement(work: Work) -> str:

@@ -1,0 +1,164 @@
+"""Gives every flag its event ids: an interference graph, coloured; and where colours run out, or a
+flag may be set while it is still set, a list of spills.
+
+Needs: a plan that orders everything. Gives: one that does so with the ids there are, and the ids.
+The spills themselves are in `spill`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import networkx as nx
+
+from tile_ir import Effect, IRError, Op, Target
+from tile_ir.machine import Pipe
+from tile_passes.sync.completion import Completion, Flow, State
+from tile_passes.sync.eliminate import needed
+from tile_passes.sync.place import place
+from tile_passes.sync.reduce import edges_of, reduce
+from tile_passes.sync.spill import give_up, hold_back, spill
+from tile_passes.sync.sync_ops import Flag, Pair, Plan, Signal
+from tile_passes.sync.tree import Block, Instance, Order, Tree
+
+# Rounds of spills before a pair of pipes gets no more flags, and before giving up.
+PATIENCE, MOST_ROUNDS = 60, 200
+# Of more ops than this, none is tried without after the changes.
+MOST_TRIED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """A plan, and the first event id of every flag in it."""
+
+    plan: Plan
+    events: Mapping[Signal, int] = field(default_factory=dict)
+
+
+def allocate_events(flow: Flow, plan: Plan, target: Target) -> Allocation:
+    """Event ids for every flag of the plan, changed where it must be.
+
+    Raises IRError (`sync-events`) if that never ends: a bug of the compiler.
+    """
+    for count in range(MOST_ROUNDS):
+        live = live_flags(flow, plan)
+        if live.incomplete:
+            plan = place(flow.tree, plan, edges_of(reduce(flow, plan)))
+        elif live.early:
+            if count > PATIENCE:
+                plan = give_up(plan, live.early)
+            else:
+                plan = hold_back(flow.tree, plan, list(live.early))
+        else:
+            events, failed = colour(live, flow.tree, target)
+            if not failed:
+                spilled = count > 0 and len(plan.ops) <= MOST_TRIED
+                return _leave_out(flow, plan, target) if spilled else Allocation(plan, events)
+            if count > PATIENCE:
+                plan = give_up(plan, failed)
+            else:
+                for op in failed:
+                    plan = spill(flow.tree, plan, op) if op in plan.ops else plan
+    where = flow.tree.root.items[0].loc
+    raise IRError("sync-events", "no assignment of event ids was found", where)
+
+
+def _leave_out(flow: Flow, plan: Plan, target: Target) -> Allocation:
+    """Without what the spills have made superfluous."""
+
+    def fits(without: Plan) -> bool:
+        live = live_flags(flow, without)
+        return not (live.incomplete or live.early or colour(live, flow.tree, target)[1])
+
+    surely = needed(flow, plan)
+    less = plan.leave_out([op for op in reversed(plan.ops) if op not in surely], fits)
+    return Allocation(less, colour(live_flags(flow, less), flow.tree, target)[0])
+
+
+class LiveFlags(Completion):
+    """What may be in flight at once. `interference` joins flags of one ordered pair of pipes where
+    the wait of the one may not be over when the other is set; `early` has the flags whose own last
+    wait may not be; `incomplete` says that some conflict is not ordered."""
+
+    def __init__(self, flow: Flow, plan: Plan) -> None:
+        super().__init__(flow, plan)
+        self.early: dict[Signal, None] = {}
+        self.incomplete = False
+        self.interference: nx.Graph[Signal] = nx.Graph()
+        self.interference.add_nodes_from(plan.signals)
+        self.pairs: dict[Pair, int] = defaultdict(int)
+        self.by_bit: dict[int, Signal] = {}
+        for op in plan.signals:
+            self.pairs[op.pair] |= self.bits_of(op)
+            self.by_bit.update((self.first_bit[op] + slot, op) for slot in range(op.slots))
+        self.met: set[tuple[Signal, int]] = set()
+
+    def uncovered(self, instance: Instance, need: int, state: State) -> None:
+        self.incomplete = True
+
+    def flag_set(self, flag: int, op: Signal, source: int, state: State) -> None:
+        known = state.known[source]
+        if flag in state.flags or not known >> flag & 1:
+            self.early[op] = None
+        live = self.pairs[op.pair] & ~known
+        for other in state.flags:
+            if isinstance(other, int) and self.by_bit[other].pair == op.pair:
+                live |= 1 << other
+        live &= ~self.bits_of(op)
+        if live and (op, live) not in self.met:
+            self.met.add((op, live))
+            while live:
+                bit = live.bit_length() - 1
+                live ^= 1 << bit
+                self.interference.add_edge(op, self.by_bit[bit])
+
+
+def live_flags(flow: Flow, plan: Plan) -> LiveFlags:
+    found = LiveFlags(flow, plan)
+    found.solve()
+    found.report()
+    return found
+
+
+def colour(
+    live: LiveFlags, tree: Tree, target: Target
+) -> tuple[dict[Signal, int], list[Signal]]:
+    """Greedy colouring, the flags of loops first: they have the fewest places to go. A flag of
+    several slots takes as many ids in a row, which `networkx.greedy_color` has not. Also those for
+    which no id was left."""
+    taken = _of_user(tree.root, target)
+    events: dict[Signal, int] = {}
+    failed: list[Signal] = []
+    for op in sorted(live.plan.signals, key=lambda p: not (isinstance(p, Flag) and p.carried)):
+        used = set(taken[op.pair])
+        for other in live.interference[op]:
+            if other in events:
+                used.update(range(events[other], events[other] + other.slots))
+        for first in range(target.events_per_pair - op.slots + 1):
+            if used.isdisjoint(range(first, first + op.slots)):
+                events[op] = first
+                break
+        else:
+            failed.append(op)
+    return events, failed
+
+
+def _of_user(root: Block, target: Target) -> dict[Pair, set[int]]:
+    """The ids that flags of the kernel's author may use."""
+    taken: dict[Pair, set[int]] = defaultdict(set)
+    for item in existing_orders(root):
+        op = item.stmt
+        assert isinstance(op, Op), "flags and barriers are operations"
+        if op.opdef.effect in (Effect.SET_FLAG, Effect.WAIT_FLAG):
+            pair = (Pipe(op.attr("src_pipe")), Pipe(op.attr("dst_pipe")))
+            for span in item.spans.values():
+                first, last = max(span.low, 0), min(span.high, target.events_per_pair - 1)
+                taken[pair].update(range(int(first), int(last) + 1))
+    return taken
+
+
+def existing_orders(block: Block) -> Iterator[Order]:
+    """The flags and barriers that stand in a block, and in all inside, before any is inserted."""
+    return (item for item in block.walk() if isinstance(item, Order))

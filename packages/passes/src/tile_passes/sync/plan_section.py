@@ -1,0 +1,37 @@
+"""The steps of `insert_sync` for one section: dependences, reduce, place, eliminate, allocate.
+Normalising comes before them, in `sections`, and writing after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tile_ir import Target
+from tile_passes.sync.allocate_events import Allocation, allocate_events
+from tile_passes.sync.completion import Flow, flow_of
+from tile_passes.sync.conflicts import conflicts
+from tile_passes.sync.eliminate import eliminate
+from tile_passes.sync.place import place
+from tile_passes.sync.reduce import Stage, edges_of, reduce
+from tile_passes.sync.sync_ops import Plan
+from tile_passes.sync.tree import Tree
+
+
+def plan_section(tree: Tree, target: Target) -> Allocation:
+    """What orders one section, with event ids."""
+    return plan_for(tree, conflicts(tree), target)
+
+
+def plan_for(tree: Tree, wanted: Sequence[int], target: Target) -> Allocation:
+    """What orders these conflicts of a section, with event ids."""
+    flow = flow_of(tree, wanted)
+    return allocate_events(flow, eliminate(flow, place_all(flow)), target)
+
+
+def place_all(flow: Flow) -> Plan:
+    """Ops for all that is left of the dependences, until a reduction under the plan finds nothing:
+    that all is ordered on all paths."""
+    plan = Plan()
+    for stage in (Stage.ALL,) if flow.tree.flat else Stage:
+        while edges := edges_of(reduce(flow, plan, stage)):
+            plan = place(flow.tree, plan, edges)
+    return plan

@@ -1,0 +1,244 @@
+"""The transitive reduction of the dependences: what has to be waited for when the rest follows.
+
+Needs: control flow, conflicts, and a plan of what is ordered already, which it does not change.
+Gives: a graph whose edges are what is still to be placed.
+
+An edge follows from others where the pipe already knows its source to be complete. So the reduction
+is one run of `completion` over the section, loops unrolled to the residues that slots go by, in
+which an edge counts as satisfied, with all that its source knew, from where it is needed. On a DAG
+in program order this is what `networkx.transitive_reduction` gives for the graph of all dependences
+and each pipe's own order, which a test compares; that function takes time and memory by the cube of
+the instances, and knows neither branches nor loops. That what is left suffices on all paths is
+confirmed by `completion` again, when it has been placed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import count
+from typing import TYPE_CHECKING, TypeAlias
+
+import networkx as nx
+
+from tile_passes.sync.completion import Completion, Flow, Point, State
+from tile_passes.sync.dependences import Edge, Form
+from tile_passes.sync.sync_ops import Plan
+from tile_passes.sync.tree import (
+    Block,
+    Instance,
+    Repeat,
+    Work,
+    counted_loops,
+    nearest_common_ancestor,
+    place_in,
+    unlikely_block,
+)
+
+if TYPE_CHECKING:
+    # Nodes are statements; the keys of edges number them as they were met, `edge` is their data.
+    ReducedGraph: TypeAlias = nx.MultiDiGraph[Work]
+
+
+class Stage(IntEnum):
+    """What is looked at; the rest is taken for ordered. What rounds carry may follow from the order
+    within them, and what unlikely branches need from what likely work waits for."""
+
+    WITHIN_ROUNDS = 0
+    LIKELY = 1
+    ALL = 2
+
+
+def reduce(flow: Flow, plan: Plan, stage: Stage = Stage.ALL) -> ReducedGraph:
+    """The dependences that neither the plan nor each other imply."""
+    reducing = _Reducing(flow, plan, stage)
+    reducing.solve()
+    reducing.report()
+    return reducing.graph
+
+
+def edges_of(graph: ReducedGraph) -> list[Edge]:
+    """In the order in which they are met along the section."""
+    found = sorted(graph.edges(keys=True, data="edge"), key=lambda edge: edge[2])
+    return [edge for *_, edge in found]
+
+
+@dataclass(frozen=True, slots=True)
+class _Met:
+    """An edge, and what its target knows behind it; no edge if that is for a later stage."""
+
+    edge: Edge | None
+    gives: int
+    needs: int
+
+
+class _Reducing(Completion):
+    watches_points = True
+
+    def __init__(self, flow: Flow, plan: Plan, stage: Stage) -> None:
+        super().__init__(flow, plan)
+        self.stage = stage
+        self.graph: ReducedGraph = nx.MultiDiGraph()
+        self.numbers = count()
+        # What every pipe knew behind each item when it was run last.
+        self.history: dict[Point, list[int]] = {}
+
+    def passed(self, state: State, point: Point) -> None:
+        self.history[point] = state.known.copy()
+
+    def uncovered(self, instance: Instance, need: int, state: State) -> None:
+        target = self.index[instance.item.pipe]
+        while need:
+            found = [
+                self.edge(source, need & own, instance)
+                for source, own in enumerate(self.own)
+                if need & own
+            ]
+            for met in _needed(found) if self.tree.flat else found:
+                self.learn(target, met.gives, None, state)
+                need &= ~met.gives
+                if self.reporting and met.edge is not None:
+                    edge = met.edge
+                    number = next(self.numbers)
+                    self.graph.add_edge(edge.earlier, edge.later.item, number, edge=edge)
+
+    def edge(self, source: int, need: int, later: Instance) -> _Met:
+        """The edge from the innermost place where one is needed, whatever else it covers."""
+        if self.tree.flat:
+            last = self.tree.instances[need.bit_length() - 1].item
+            place = _Pair(last, *nearest_common_ancestor(last, later.item))
+            return self.within_round(source, place, later, need)
+        if self.stage is Stage.WITHIN_ROUNDS:
+            forward_bits = self.forward(need, later)
+            if not forward_bits:
+                return _Met(None, need, need)
+            need = forward_bits
+        if (need | 1 << later.bit) & self.tree.seldom:
+            found = self.unlikely(source, need, later)
+            if isinstance(found, _Met):
+                return found
+            need = found
+        forward: _Pair | None = None
+        carried: dict[tuple[bool, Block], tuple[_Pair, int]] = {}
+        for _, earlier, run in self.tree.facts_of(need):
+            place, distance = _relation(earlier, run, later)
+            if place.first < place.then and distance == 0:
+                if forward is None or place.inner > forward.inner:
+                    forward = place
+                continue
+            # The last place and the smallest distance cover the others of the same block. In a
+            # branch that other rounds may not take, so do only flags of the very same slots.
+            key = (place.first < place.then, place.block)
+            loop = place.block.loop
+            distance = distance or (loop.modulus if loop is not None else 1)
+            old = carried.get(key)
+            if old is not None:
+                every = loop is None or place.block is loop.body
+                distance = (min if every else math.gcd)(distance, old[1])
+                place = old[0] if old[0].inner >= place.inner else place
+            carried[key] = (place, distance)
+        if forward is not None:
+            return self.within_round(source, forward, later, need)
+        chosen = max(carried, key=lambda key: (key[1].depth, not key[0]))
+        place, distance = carried[chosen]
+        return self.met(Form.CARRIED, source, place, later, distance, need, self.own[source])
+
+    def forward(self, need: int, later: Instance) -> int:
+        """What comes before an instance in the same round of all loops around both."""
+        found = 0
+        for bit, earlier, run in self.tree.facts_of(need):
+            place, distance = _relation(earlier, run, later)
+            if place.first < place.then and distance == 0:
+                found |= 1 << bit
+        return found
+
+    def met(
+        self, form: Form, source: int, place: _Pair, later: Instance, distance: int,
+        need: int, gives: int,
+    ) -> _Met:  # fmt: skip
+        at = place.block, place.first, place.then
+        pipe, orders = self.tree.pipes[source], need & gives
+        return _Met(Edge(form, pipe, place.earlier, later, *at, distance, orders), gives, need)
+
+    def within_round(self, source: int, place: _Pair, later: Instance, need: int) -> _Met:
+        block, i, j = place.block, place.first, place.then
+        nested = block.bits(j, j + 1) if later.item.block is not block else 0
+        gives = self.own[source] & ~nested
+        if self.tree.pipes[source] is not later.item.pipe:
+            known = self.history[block, i, later.residues[: block.residues]][source]
+            gives = (known | self.own[source]) & ~block.bits(i + 1, j) & ~nested
+        return self.met(Form.WITHIN, source, place, later, 0, need, gives)
+
+    def unlikely(self, source: int, need: int, later: Instance) -> _Met | int:
+        """What stands inside a branch that hardly ever runs costs nothing where it does not: before
+        what the branch does, or at its end. Or else what is needed besides such branches, which may
+        cover what they need."""
+        own, likely = self.own[source], 0
+        behind: _Pair | None = None
+        for bit, instance, run in self.tree.facts_of(need):
+            earlier = run or instance.item
+            if (block := unlikely_block(later.item, earlier)) is not None:
+                if self.stage < Stage.ALL:
+                    return _Met(None, need, need)
+                at = place_in(block, later.item)
+                before = _Pair(instance.item, block, at, at)
+                gives = own & ~block.bits(at, at + 1)
+                return self.met(Form.BEFORE_UNLIKELY, source, before, later, 0, need, gives)
+            if (block := unlikely_block(earlier, later.item)) is not None:
+                end = len(block.items)
+                behind = behind or _Pair(instance.item, block, end, end)
+            else:
+                likely |= 1 << bit
+        if likely or behind is None:
+            return likely
+        gives = own & behind.block.below[-1]
+        return self.met(Form.BEHIND_UNLIKELY, source, behind, later, 0, need, gives)
+
+
+def _needed(found: list[_Met]) -> list[_Met]:
+    """Those whose need the others do not cover."""
+    kept = found.copy()
+    for met in found:
+        others = 0
+        for other in kept:
+            if other is not met:
+                others |= other.gives
+        if not met.needs & ~others:
+            kept.remove(met)
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two items of one block, in which an earlier instance stands and a later one."""
+
+    earlier: Work
+    block: Block
+    first: int
+    then: int
+
+    @property
+    def inner(self) -> tuple[int, int]:
+        """Orders places: what stands deeper in loops and branches, then what stands later."""
+        return self.block.depth, self.first
+
+
+def _relation(earlier: Instance, run: Repeat | None, later: Instance) -> tuple[_Pair, int]:
+    """Where two instances meet, and how many rounds of the loop there apart their residues say they
+    are: the outermost loop in whose residue they differ, or else the innermost block around both.
+    What the earlier one did before a run of a loop around both, it did in an earlier round around
+    that."""
+    if run is not None:
+        return _Pair(earlier.item, run.block, run.position, run.position), 0
+    block, i, j = nearest_common_ancestor(earlier.item, later.item)
+    for loop, one, two in zip(
+        counted_loops(block), earlier.residues, later.residues, strict=False
+    ):
+        apart = (two - one) % loop.modulus
+        if apart:
+            if loop is not block.loop:
+                block = loop.body
+                i, j = place_in(block, earlier.item), place_in(block, later.item)
+            return _Pair(earlier.item, block, i, j), apart
+    return _Pair(earlier.item, block, i, j), 0
