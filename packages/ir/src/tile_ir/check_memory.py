@@ -163,10 +163,14 @@ class _Check:
                 live = self.own(stmt, then, here)
             else:
                 live = self.statement(stmt, live, here)
-            for buffer in self.first_uses.get(id(stmt), ()):
-                live = {b: spans for b, spans in live.items() if b is not buffer}
+            live = self.without_begun(stmt, live)
             behind.append(live)
         return live
+
+    def without_begun(self, stmt: Stmt, live: Live) -> Live:
+        """What is live before a statement but for scratch that it is the first to use."""
+        begun = self.first_uses.get(id(stmt))
+        return {b: spans for b, spans in live.items() if b not in begun} if begun else live
 
     def skipped(
         self,
@@ -186,7 +190,7 @@ class _Check:
         live = behind[-1 - count]
         for stmt_at in range(at + count, at, -1):
             there = visible[stmt_at - first].with_facts(facts)
-            live = self.statement(body[stmt_at], live, there)
+            live = self.without_begun(body[stmt_at], self.statement(body[stmt_at], live, there))
         return live
 
     def statement(self, stmt: Stmt, live: Live, here: Circumstances) -> Live:
