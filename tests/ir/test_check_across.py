@@ -8,12 +8,14 @@ import os
 import random
 import time
 from collections import Counter
+from dataclasses import replace
 
 import example_kernels
 import pytest
 
 from tile_ir import DEFAULT_TARGET, For, Func, Op, parse
 from tile_ir.bounds import EVERYTHING
+from tile_ir.check_choices import check_choices
 from tile_ir.check_sync import across
 from tile_ir.check_sync.across import check_across
 from tile_ir.check_sync.across.rounds import Depth, Rounds
@@ -98,6 +100,39 @@ def test_a_true_alarm_of_fewer_rounds_stays(monkeypatch: pytest.MonkeyPatch) -> 
     assert unordered.count("cross_flag(2)") == 0
     slugs = {d.slug for d in check_across(parse(unordered), DEFAULT_TARGET)}
     assert "cross-sync-missing" in slugs
+
+
+LANES = """file 0 "k.py"
+func "k" phase synced automatic cross @0:1:1 {
+  tensor $W: float32 [1, 4096] @0:1:1
+  scalar %stride: int32
+  launch blocks(1) %cid %vid threads any @0:1:1 {
+    alloc $u: ub float32 [1, 64] address 0 @0:2:5
+    section vector @0:3:5 {
+      copy_ub_gm($u, $W[0:+1, %vid * %stride:+64]) @0:4:7
+    }
+  }
+}
+"""
+
+
+def test_what_each_vector_core_stores_is_no_choice_of_the_compiler() -> None:
+    """Rows that overlap by a parameter are told with the numbers, and as the author's; only where
+    the compiler gave the lanes their parts are they its own."""
+    func = parse(LANES)
+    (said,) = check_across(func, DEFAULT_TARGET)
+    assert said.slug == "cross-sync-missing" and "for example with `%stride` " in said.message
+    assert "let each vector core store to places of its own" in (said.hint or "")
+    assert not check_choices(func, func)
+    split = replace(func, launch=replace(func.launch, threads=2))
+    assert check_choices(split, func)
+
+
+def test_what_would_lie_outside_the_tensor_does_not_meet() -> None:
+    rows = LANES.replace("%vid * %stride:+64", "4000 + %vid * %stride * %stride:+64")
+    assert {d.slug for d in check_across(parse(rows), DEFAULT_TARGET)} == {"cross-sync-missing"}
+    rows = rows.replace("4000", "4096")
+    assert {d.slug for d in check_across(parse(rows), DEFAULT_TARGET)} == {"sync-unproved"}
 
 
 def test_what_passes_is_right_in_every_run() -> None:

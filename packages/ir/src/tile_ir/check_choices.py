@@ -33,7 +33,7 @@ def check_choices(
     Addresses: values lost where buffers share bytes, unless the author placed both. Order inside a
     core: all of it where it is automatic; else the races of buffers that share bytes, if the
     author's flags are right by themselves. Order between cores: where it is automatic and the text
-    had none.
+    had none; what each vector core stores is the author's, but with `threads=2`.
     """
     placed = {a.buffer.name for a in traced.launch.allocs if a.address is not None}
     sharing = Sharing.of(final.launch.allocs, placed)
@@ -42,7 +42,8 @@ def check_choices(
     if automatic or sharing:
         found += _inside(final, None if automatic else sharing, _has(traced, _IN_CORE), target)
     if Automatic.CROSS in final.automatic and not _has(traced, _BETWEEN):
-        found += [d for d in check_across(final, target) if d.severity == "error"]
+        across = check_across(final, target, lanes_apart=traced.launch.threads != 2)
+        found += [d for d in across if d.severity == "error"]
     return tuple(sorted(found, key=lambda d: (d.loc or final.loc, d.slug, d.message)))
 
 

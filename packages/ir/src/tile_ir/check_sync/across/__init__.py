@@ -39,12 +39,13 @@ WHOLE, BRIEF, SHORT, LONG, CONFIRM = 8_000, 240_000, 60_000, 80_000, 40_000
 MOST_WAYS = 400
 
 
-def check_across(func: Func, target: Target) -> list[Diagnostic]:
-    """Everything the cores of one block leave to chance between them."""
+def check_across(func: Func, target: Target, lanes_apart: bool = False) -> list[Diagnostic]:
+    """Everything the cores of one block leave to chance between them; with `lanes_apart`, but for
+    two stores of its vector cores to one place."""
     streams = streams_of(func)
     if not streams:
         return []
-    proof = _Proof(func, streams, target)
+    proof = _Proof(func, streams, target, lanes_apart)
     whole = proof.attempt(WHOLE)
     if whole is None and not any(map(signals, streams)):
         return proof.given_up()
@@ -74,8 +75,11 @@ def check_across(func: Func, target: Target) -> list[Diagnostic]:
 class _Proof:
     """What all runs of a kernel share."""
 
-    def __init__(self, func: Func, streams: tuple[Stream, ...], target: Target) -> None:
+    def __init__(
+        self, func: Func, streams: tuple[Stream, ...], target: Target, lanes_apart: bool
+    ) -> None:
         self.func = func
+        self.lanes_apart = lanes_apart
         self.target = target
         self.streams = streams
         scalars: Ranges = {p: EVERYTHING for p in func.params if isinstance(p, Var)}
@@ -92,7 +96,8 @@ class _Proof:
 
     def no_findings(self) -> Findings:
         limit = self.target.cross_counter_limit
-        return Findings(own_lane_part(self.func), not uses_lane(self.func), limit)
+        alike = not uses_lane(self.func)
+        return Findings(own_lane_part(self.func), alike, limit, self.lanes_apart)
 
     def attempt(
         self, statements: int, reduced: bool = False, depth: Depth = Depth.SHORT

@@ -10,7 +10,7 @@ from typing import Any
 from tile_ir.bounds import linear_form
 from tile_ir.check_sync.across.choices import Path, normal_form
 from tile_ir.check_sync.across.clocks import WIDTH, Clock
-from tile_ir.check_sync.across.samples import Guard, Samples, meet_somewhere
+from tile_ir.check_sync.across.samples import Guard, Sample, Samples, meet_somewhere
 from tile_ir.check_sync.across.streams import Site, conflict
 from tile_ir.check_sync.across.values import WRITTEN, Key, Values
 from tile_ir.check_sync.loops import moduli_of
@@ -50,8 +50,8 @@ class Done:
 @dataclass(frozen=True, slots=True)
 class Meeting:
     """Two executions in no certain order that touch the same bytes, or may do so if that is not
-    `certain`. `alike` ones are of one statement, in the same round of all loops, and touch the
-    same."""
+    `certain`: `sample` has the numbers with which they do. `alike` ones are of one statement, in
+    the same round of all loops, and touch the same."""
 
     first: Site
     second: Site
@@ -59,6 +59,7 @@ class Meeting:
     two: Touch
     certain: bool
     alike: bool
+    sample: Sample
 
     @property
     def kind(self) -> str:
@@ -163,16 +164,20 @@ class Accesses:
         alike = other.stmt is site.stmt and then.rounds == now.rounds
         alike = alike and then.regions == now.regions
         certain: bool | None = alike
+        sample: Sample = {}
         if not alike:
             guards = (*then.guards, *now.guards)
             path.proofs += 10
             samples = self.samples.fitting(path)
-            certain = meet_somewhere(then.regions[a], now.regions[b], guards, samples)
+            one, two = then.regions[a], now.regions[b]
+            certain, sample = meet_somewhere(one, two, guards, samples)
             if certain is False and every:
                 return None
             more = MOST_TRIES if certain else 1
             self.tries[other, site] = self.tries.get((other, site), 0) + more
-        return Meeting(other, site, other.touches[a], site.touches[b], bool(certain), alike)
+        return Meeting(
+            other, site, other.touches[a], site.touches[b], bool(certain), alike, sample
+        )
 
     def _now(self, site: Site, number: int, values: Values, guards: tuple[Guard, ...]) -> Done:
         rounds = tuple(values.bound.get(v) for v in site.loops)

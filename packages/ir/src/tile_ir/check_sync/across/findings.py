@@ -6,11 +6,13 @@ from dataclasses import replace
 
 from tile_ir.check_sync.across.accesses import Meeting
 from tile_ir.check_sync.across.counters import Counter, Trouble
+from tile_ir.check_sync.across.samples import Sample
 from tile_ir.check_sync.across.streams import NAMES, Site
 from tile_ir.check_sync.state import PIPES
 from tile_ir.diagnostics import Diagnostic
 from tile_ir.location import Loc
 from tile_ir.nodes import Op, Stmt
+from tile_ir.printer import print_expr
 
 # Nobody reads more than this.
 MOST_FINDINGS = 200
@@ -20,10 +22,13 @@ class Findings:
     """Each once, however many ways lead to it. `way` is the one at hand, in words, `certain`
     says whether all cores surely take it together, and `growing` whether some counter rises with
     every round of a loop. `own_part` is what gives a vector core its own work, and `alike` whether
-    the kernel never asks which one it is; `limit` is what a counter holds."""
+    the kernel never asks which one it is; `limit` is what a counter holds. Two stores of the two
+    vector cores to one place are left out where `lanes_apart` says that the author gave each its
+    own."""
 
-    def __init__(self, own_part: str, alike: bool, limit: int) -> None:
+    def __init__(self, own_part: str, alike: bool, limit: int, lanes_apart: bool = False) -> None:
         self.limit = limit
+        self.lanes_apart = lanes_apart
         self.own_part = own_part
         self.alike = alike
         self.found: dict[tuple[object, ...], Diagnostic] = {}
@@ -58,10 +63,15 @@ class Findings:
         if met.alike and met.one.writes and met.two.writes:
             self.redundant(two.stmt, name)
             return
+        stores_of_lanes = bool(one.core and two.core and met.kind == "WAW")
+        if stores_of_lanes and self.lanes_apart:
+            return
         did = "writes" if met.one.writes else "reads"
         does = "writes" if met.two.writes else "reads"
         low, high = max(met.one.low, met.two.low), min(met.one.high, met.two.high)
-        where = f", bytes {low:g} to {high:g}" if high < float("inf") else ""
+        where = f", bytes {low:.0f} to {high:.0f}" if high < float("inf") else ""
+        if met.sample:
+            where += f", for example with {_numbers(met.sample)}"
         key = (id(one.stmt), id(two.stmt), met.kind)
         open_key = ("open", *key)
         if not met.certain:
@@ -81,7 +91,11 @@ class Findings:
             "cross-sync-missing",
             f"{_who(two)} {does} `{name}` before line {one.stmt.loc.line}, where {_who(one)} "
             f"{did} it, is surely complete ({met.kind}{where})",
-            self.own_part if self.alike and one.core and two.core else _signal(one, two),
+            self.own_part
+            if self.alike and one.core and two.core
+            else _places_of_their_own(one, two)
+            if stores_of_lanes
+            else _signal(one, two),
         )
 
     def redundant(self, stmt: Stmt, name: str) -> None:
@@ -222,6 +236,15 @@ def _unproved(loc: Loc | None, why: str, hint: str) -> Diagnostic:
 def _who(site: Site) -> str:
     name: str = PIPES[site.pipe].value
     return f"{name} of {NAMES[site.core]}"
+
+
+def _numbers(sample: Sample) -> str:
+    return ", ".join(f"`{print_expr(v)}` {n}" for v, n in sample.items())
+
+
+def _places_of_their_own(one: Site, two: Site) -> str:
+    hint = "let each vector core store to places of its own"
+    return hint if one.stmt is two.stmt else f"{hint}, or {_signal(one, two)}"
 
 
 def _signal(one: Site, two: Site) -> str:

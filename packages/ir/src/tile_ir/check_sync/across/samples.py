@@ -56,21 +56,22 @@ class Samples:
 
 def meet_somewhere(
     one: Region, two: Region, guards: Sequence[Guard], samples: Iterable[Sample]
-) -> bool | None:
-    """Whether two regions have an element in common for some numbers that fulfil the guards; None
-    if that cannot be told from numbers: data decide, or all numbers say no."""
+) -> tuple[bool | None, Sample]:
+    """Whether two regions have an element in common for some numbers that fulfil the guards, and
+    these numbers; None if that cannot be told from numbers: data decide, or all numbers say no."""
     exprs = [e for r in (one, two) for s in r.dims for e in (s.offset, s.extent)]
     parts = {e for x in exprs for e in walk(x)}
-    if not any(isinstance(e, (Var, Load)) for e in parts):
-        return _overlap(one, two, {})
-    if any(isinstance(e, Load) or (isinstance(e, Var) and is_unknown(e)) for e in parts):
-        return None
+    named = {e for e in parts if isinstance(e, Var)}
+    if any(isinstance(e, Load) for e in parts) or any(map(is_unknown, named)):
+        return None, {}
+    if not named:
+        return _overlap(one, two, {}), {}
     for sample in samples:
         if all(_number(c, sample) in (None, held) for c, held in guards) and _overlap(
             one, two, sample
         ):
-            return True
-    return None
+            return True, {v: n for v, n in sample.items() if v in named}
+    return None, {}
 
 
 def _number(expr: Expr, sample: Sample) -> Any:
@@ -86,8 +87,9 @@ def _no_load(load: Load) -> Any:
 
 
 def _overlap(one: Region, two: Region, sample: Sample) -> bool:
-    for s, t in zip(one.dims, two.dims, strict=True):
-        a, b = _places(s, sample), _places(t, sample)
+    for s, t, dim in zip(one.dims, two.dims, one.buffer.shape, strict=True):
+        size = _number(dim, sample)
+        a, b = (_places(x, size, sample) for x in (s, t))
         if a.step == b.step == 1:
             if max(a.start, b.start) >= min(a.stop, b.stop):
                 return False
@@ -96,12 +98,13 @@ def _overlap(one: Region, two: Region, sample: Sample) -> bool:
     return True
 
 
-def _places(s: Slice, sample: Sample) -> range:
-    """The places of a slice; none if they cannot be told."""
+def _places(s: Slice, size: int | None, sample: Sample) -> range:
+    """The places of a slice; none if they cannot be told, or lie outside the tensor."""
     start, count = _number(s.offset, sample), _number(s.extent, sample)
-    if start is None or count is None:
+    if start is None or count is None or start < 0:
         return range(0)
-    return range(start, start + count * s.stride, s.stride)
+    end = start + count * s.stride
+    return range(start, end if size is None else min(end, size), s.stride)
 
 
 __all__ = ["Guard", "Sample", "Samples", "meet_somewhere"]
