@@ -86,6 +86,28 @@ def test_a_race_reads_as_two_places_and_an_action() -> None:
     assert text_of(result) == text_of(result)
 
 
+TWO = """#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void two(__gm__ float* x, __gm__ float* y)
+{
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> p, q;
+    pipe.InitBuffer(p, 256); pipe.InitBuffer(q, 256);
+    GlobalTensor<float> gx, gy;
+    gx.SetGlobalBuffer(x); gy.SetGlobalBuffer(y);
+    LocalTensor<float> a = p.Get<float>(); LocalTensor<float> b = q.Get<float>();
+    DataCopy(a, gx, 64); DataCopy(b, gy, 64);
+    Adds(b, b, 1.0f, 64);
+}
+"""
+
+
+def test_tensors_made_on_one_line_are_not_taken_for_the_first() -> None:
+    result = simulate(TWO, None, 1, [np.zeros(64, np.float32) for _ in range(2)])
+    assert "bytes [0, 256) of 'a' or 'b' (UB)" in text_of(result)
+
+
 def test_levels() -> None:
     for what, levels in ((0, ""), (1, "device strict"), (3, "device strict")):
         for check in ("off", "device", "strict"):

@@ -127,6 +127,19 @@ def racing(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
 """
 
 
+def test_the_second_statement_of_a_line_is_told_as_such() -> None:
+    import linecache
+
+    line = "T.copy(X, x); T.copy(x, Y)"
+    text = CELL.replace("T.tile.exp(x, x)", line).replace("        T.copy(X, x)\n", "", 1)
+    linecache.cache["two"] = (len(text), None, text.splitlines(True), "two")
+    names: dict[str, Any] = {}
+    exec(builtins.compile(text, "two", "exec"), names)
+    with pytest.raises(SimulationError) as caught:
+        compile(names["racing"])(torch.ones(64), torch.zeros(64))
+    assert caught.value.loc is not None and caught.value.loc.column == 9 + line.index("T.copy(x")
+
+
 @pytest.mark.parametrize("name", ["<ipython-input-3-0f1e2d3c4b5a>", "<stdin>", "/tmp/a cell", "k"])
 def test_a_race_in_a_cell_is_told_at_its_line(name: str) -> None:
     """The text of a cell is in `linecache` only, under whatever name the terminal gives it."""

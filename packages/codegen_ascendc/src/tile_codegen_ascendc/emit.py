@@ -136,6 +136,7 @@ class _Emitter:
     def __init__(self, func: Func, target: Target) -> None:
         self.func = func
         self.target = target
+        self.lines_of = {file: text.splitlines() for file, text in func.sources.items()}
         self.sections = [s for s in func.launch.body if isinstance(s, Section)]
         self.synchronised = {
             s.core
@@ -217,12 +218,12 @@ class _Emitter:
                 continue
             kind = b.dtype.c_name
             if b.memory is Memory.VAR:
-                yield f"{kind} {cxx_name(b.name)} = 0;{_comment(alloc.loc)}"
+                yield f"{kind} {cxx_name(b.name)} = 0;{self.comment(alloc.loc)}"
                 continue
             view = _placed(b, buffer_bytes(alloc), alloc.address)
             yield (
                 f"const AscendC::LocalTensor<{kind}> {cxx_name(b.name)} = {view};"
-                f"{_comment(alloc.loc)}"
+                f"{self.comment(alloc.loc)}"
             )
 
     def body(self, body: Body, ranges: Ranges, depth: int, core: Core) -> list[str]:
@@ -232,7 +233,7 @@ class _Emitter:
         return lines
 
     def stmt(self, stmt: Stmt, known: Ranges, depth: int, core: Core) -> list[str]:
-        pad, note = INDENT * depth, _comment(stmt.loc)
+        pad, note = INDENT * depth, self.comment(stmt.loc)
 
         def cxx(expr: Expr) -> str:
             return cxx_expr(expr, known, stmt.loc)
@@ -287,6 +288,13 @@ class _Emitter:
             return self.grid_barrier(core)
         return render_op(view_op(op, known)).splitlines()
 
+    def comment(self, loc: Loc) -> str:
+        """Where a statement of the author's stands; with its column behind another one."""
+        lines = self.lines_of.get(loc.file, ())
+        before = lines[loc.line - 1][: loc.column - 1] if 0 < loc.line <= len(lines) else ""
+        column = f":{loc.column}" if ";" in before else ""
+        return f"  // {without_entry_word(loc.file)}:{loc.line}{column}"
+
     def grid_barrier(self, core: Core) -> list[str]:
         """All cores that have the barrier: waiting for a kind that has none would never end."""
         if len(self.synchronised) == 2:
@@ -313,10 +321,6 @@ def _placed(buffer: Buffer, size: int, address: int | None) -> str:
         return f"{memory}.GetWithOffset<{INT8.c_name}>({size}, {address}).ReinterpretCast<{kind}>()"
     elements = -(-size // buffer.dtype.size)
     return f"{memory}.GetWithOffset<{kind}>({elements}, {address})"
-
-
-def _comment(loc: Loc) -> str:
-    return f"  // {without_entry_word(loc.file)}:{loc.line}"
 
 
 def _names_used(body: Body) -> set[str]:

@@ -15,20 +15,22 @@ _ASSIGNED = re.compile(r"(?P<name>\w+)\s*=\s*[^=;]*(?:Get|Alloc|LocalTensor)")
 _CONSTRUCTED = re.compile(r"LocalTensor<.*?>\s+(?P<name>\w+)\s*[({]")
 
 
-def buffer_name(line: str) -> str | None:
-    """The name a line of C++ gives to the local tensor it makes."""
-    match = _ASSIGNED.search(line) or _CONSTRUCTED.search(line)
-    return match["name"] if match else None
+def names_made(line: str) -> tuple[str, ...]:
+    """The names a line of C++ gives to local tensors it makes, in their order."""
+    found = [m for pattern in (_ASSIGNED, _CONSTRUCTED) for m in pattern.finditer(line)]
+    found.sort(key=lambda m: m.start("name"))
+    return tuple(dict.fromkeys(m["name"] for m in found))
 
 
 def name_buffers(text: str, sources: Mapping[str, Sequence[str]]) -> str:
     """The text with names for buffers where they are known; `sources` holds the lines of every
-    source by the last part of its path."""
+    source by the last part of its path. Of several made on one line it may be any."""
 
     def named(match: re.Match[str]) -> str:
         lines = sources.get(PurePath(match["file"]).name, ())
         number = int(match["line"])
-        name = buffer_name(lines[number - 1]) if 0 < number <= len(lines) else None
-        return match[0] if name is None else f"'{name}' ({match['memory']})"
+        names = names_made(lines[number - 1]) if 0 < number <= len(lines) else ()
+        either = " or ".join(f"'{name}'" for name in names)
+        return f"{either} ({match['memory']})" if names else match[0]
 
     return _MADE.sub(named, text)
