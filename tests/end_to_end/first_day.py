@@ -105,7 +105,7 @@ def no_order_between_cores():
                 T.copy(c, W)
             with T.Scope("V"):
                 T.copy(W[vid * 16, 0], u)
-               #^ race: aic FIX writes bytes [0, 2048) of GM buffer 'W' (Fixpipe at first_day.py:105 (kernel.cpp:N)), aiv0 MTE2 reads them (DataCopyPad at first_day.py:107 (kernel.cpp:N)), and nothing orders the two (DataCopyPad, block 0, aiv0, kernel.cpp:N) | add T.set_cross_flag("fix", id, mode=2) on aic after the first and T.wait_cross_flag(id) on aiv0 before the second; or leave it to the compiler: pass_configs={"tl.ascend_auto_cv_combine": True, "tl.ascend_auto_cross_core_sync": True}
+               #^ race: aic FIX writes bytes [0, 2048) of GM buffer 'W' (Fixpipe at first_day.py:105 (kernel.cpp:N)), aiv0 MTE2 reads them (DataCopyPad at first_day.py:107 (kernel.cpp:N)), and nothing orders the two (DataCopyPad, block 0, aiv0, kernel.cpp:N) | if aic has to come first, add T.set_cross_flag("fix", id, mode=2) on aic after its access and T.wait_cross_flag(id) on every vector core before the other one; if aiv0 has to come first, add T.set_cross_flag("mte2", id, mode=2) on every vector core after its access and T.wait_cross_flag(id) on aic before the other one; or leave it to the compiler: pass_configs={"tl.ascend_auto_cv_combine": True, "tl.ascend_auto_cross_core_sync": True}
                 T.barrier_all()
                 T.copy(u, Y[vid * 16, 0])
 

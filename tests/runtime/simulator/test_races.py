@@ -313,6 +313,42 @@ def test_starved_and_shuffled_schedules() -> None:
 
 
 KERNELS.add(
+    "handover",
+    "GM_ADDR d, GM_ADDR s",
+    """
+    GlobalTensor<float> g; g.SetGlobalBuffer((__gm__ float*)d);
+    TPipe pipe; TBuf<TPosition::VECCALC> b; TBuf<TPosition::A1> l; pipe.InitBuffer(b, 256); pipe.InitBuffer(l, 256);
+    if ASCEND_IS_AIC { DataCopy(l.Get<float>(), g, 64); }
+    if ASCEND_IS_AIV {
+        Duplicate(b.Get<float>(), 1.0f, 64); PipeBarrier<PIPE_ALL>();
+        if (GetSubBlockIdx() == 0) { DataCopy(g, b.Get<float>(), 64); }
+    }
+    """,
+    None,
+)
+
+
+def test_a_hint_does_not_say_which_core_is_meant_to_come_first() -> None:
+    """Schedules have the two in either order, and neither says what the kernel means."""
+    told, ways = set(), set()
+    for starved in range(4):
+        fault = KERNELS.fault("handover", *arrays(), starved=starved)
+        told.add(fault.text.split()[0])
+        ways.add(frozenset(fault.hint.split("; ")))
+    assert told == {"aic", "aiv0"}
+    assert ways == {
+        frozenset(
+            f"if {first} has to come first, add CrossCoreSetFlag<2, PIPE_{pipe}>(id) on {setter} after "
+            f"its access and CrossCoreWaitFlag(id) on {waiter} before the other one"
+            for first, pipe, setter, waiter in (
+                ("aic", "MTE2", "aic", "every vector core"),
+                ("aiv0", "MTE3", "every vector core", "aic"),
+            )
+        )
+    }
+
+
+KERNELS.add(
     "cycle",
     "GM_ADDR d, GM_ADDR s",
     """

@@ -77,27 +77,43 @@ bool vector_cores(int a, int b)
     return a / agents_per_core != 0 && b / agents_per_core != 0 && a / agents_per_core != b / agents_per_core;
 }
 
-// What would put the earlier access before the later one.
+const char* store_completion(int agent)
+{
+    return is_cache(agent)    ? "call DataCacheCleanAndInvalid after the store, then "
+           : is_bypass(agent) ? "call DataSyncBarrier after the store, then "
+                              : "";
+}
+
+// What lets one core go before another one. A counter of a cube core rises once all vector cores of the block have set
+// it, and each of them has one of its own to take down.
+std::string handover(int first, int second)
+{
+    const auto cores = [](int agent) { return agent / agents_per_core == 0 ? "aic" : "every vector core"; };
+    const bool same_kind = first / agents_per_core != 0 && second / agents_per_core != 0;
+    // The scalar unit sets no flag of its own: any pipe does, as what it has done is behind it.
+    const bool scalar = stored_by_scalar(first) || first % agents_per_core == int(Pipe::s);
+    const char* pipe = !scalar ? name_of_pipe(first) : first / agents_per_core == 0 ? "FIX" : "MTE3";
+    return text_of(
+        "if %s has to come first, %sadd CrossCoreSetFlag<%d, PIPE_%s>(id) on %s after its access and "
+        "CrossCoreWaitFlag(id) on %s before the other one",
+        core_name(first), store_completion(first), same_kind ? 1 : 2, pipe, cores(first), cores(second));
+}
+
+// What would put one access before the other. In a core that is the order of its program; which of two cores is meant to
+// come first nobody can see: the order of this run is one of many.
 std::string missing_order(int earlier, int later)
 {
     const char* from = name_of_pipe(earlier);
     const char* to = name_of_pipe(later);
-    const char* first = is_cache(earlier)    ? "call DataCacheCleanAndInvalid after the store, then "
-                        : is_bypass(earlier) ? "call DataSyncBarrier after the store, then "
-                                             : "";
     if (earlier / agents_per_core != later / agents_per_core) {
-        const bool same_kind = earlier / agents_per_core != 0 && later / agents_per_core != 0;
-        return text_of(
-            "%sadd CrossCoreSetFlag<%d, PIPE_%s>(id) on %s after the first and CrossCoreWaitFlag(id) on %s before the "
-            "second",
-            first, same_kind ? 1 : 2, stored_by_scalar(earlier) ? "MTE3" : from, core_name(earlier), core_name(later));
+        return handover(earlier, later) + "; " + handover(later, earlier);
     }
     if (earlier == later) {
         return text_of("add PipeBarrier<PIPE_%s>() between them", from);
     }
     return text_of(
         "%sadd SetFlag<HardEvent::%s_%s>(id) after the first and WaitFlag<HardEvent::%s_%s>(id) before the second",
-        first, from, to, from, to);
+        store_completion(earlier), from, to, from, to);
 }
 
 }  // namespace
