@@ -70,6 +70,32 @@ def test_a_run_tells_about_its_outputs(capsys: pytest.CaptureFixture[str], folde
     assert capsys.readouterr().out == out
 
 
+SCRIPT = """
+import tile_frontend as T
+
+
+@T.prim_func
+def copies(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
+    with T.Kernel(1, threads=1) as bx:
+        x = T.alloc_shared((64,), "float32")
+        T.copy(X, x)
+        T.copy(x, Y)
+"""
+
+
+def test_a_run_without_outputs_says_that_it_ran(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    assert sim(*F16, "--in", "z=f16[8]") == 0
+    said = capsys.readouterr().out
+    assert said.endswith("copy(x, z) ran without an error, checked at level device\n")
+    (folder / "copies.py").write_text(SCRIPT)
+    assert main(["sim", "copies.py:copies", "--check", "strict"]) == 0
+    assert capsys.readouterr().out == "copies(X, Y) ran without an error, checked at level strict\n"
+    assert main(["sim", "copies.py:copies", "--out", "Y"]) == 0
+    assert "ran" not in capsys.readouterr().out
+
+
 def test_an_input_can_be_told_about(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--template", "copy<int32_t>", "--in", "x=i32[4]=arange", "--in", "z=i32[8]:zeros")
     assert sim(*words, "--out", "z", "--scalar", "limit=4") == 0

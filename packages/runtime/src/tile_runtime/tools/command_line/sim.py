@@ -6,8 +6,9 @@ import argparse
 import math
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from tile_ir import BuildError, CallError, KernelError, TileError
 from tile_ir.switches import SWITCHES, override, switch
@@ -107,12 +108,15 @@ def _run(options: argparse.Namespace) -> int:
     ran = _run_of_script(options) if names_a_kernel(options.source) else _run_of_source(options)
     if ran is None:
         return 1
-    outputs, told, timed = ran
-    for name in told:
+    outputs, timed = ran.outputs, ran.timed
+    for name in ran.told:
         print(summary(name, outputs[name]))
     if timed is not None:
         print(time_summary(timed.timeline))
         _write_timeline(options, timed)
+    if not ran.told and timed is None:
+        level = options.check or switch("check")
+        print(f"{ran.kernel}({', '.join(outputs)}) ran without an error, checked at level {level}")
     for name, path in map(split_argument, options.save_):
         import numpy as np
 
@@ -127,8 +131,15 @@ def _check_saved(options: argparse.Namespace, known: Collection[str]) -> None:
             raise CallError("kernel-arguments", f"--save {name}: no such --in or --out")
 
 
-# Arrays by name after the run, which of them to tell about, and the run if it was timed.
-_Ran: TypeAlias = "tuple[Mapping[str, Any], Sequence[str], TimedRun | None]"
+@dataclass(frozen=True, slots=True)
+class _Ran:
+    """A run without fault: arrays by name as it left them, which of them to tell about, and what
+    the clock saw if it was timed."""
+
+    kernel: str
+    outputs: Mapping[str, Any]
+    told: Sequence[str]
+    timed: TimedRun | None
 
 
 def _run_of_source(options: argparse.Namespace) -> _Ran | None:
@@ -163,10 +174,11 @@ def _run_of_source(options: argparse.Namespace) -> _Ran | None:
     hashed = source_hash(source.read_text(errors="replace"))
     print(f"{kernel} for {soc}; source {hashed}", file=sys.stderr)
     if result.timeline is None:
-        return result.outputs, told, None
+        return _Ran(kernel, result.outputs, told, None)
     files = (name for name in result.timeline.strings if Path(name).is_file())
     sources = {name: Path(name).read_text(errors="replace") for name in files}
-    return result.outputs, told, TimedRun(result.timeline, kernel, soc, sources)
+    timed = TimedRun(result.timeline, kernel, soc, sources)
+    return _Ran(kernel, result.outputs, told, timed)
 
 
 def _run_of_script(options: argparse.Namespace) -> _Ran:
@@ -201,7 +213,8 @@ def _run_of_script(options: argparse.Namespace) -> _Ran:
             result = kernel(*arguments)
     results = [result] if len(made) == 1 else result
     outputs = {**arrays, **dict(zip(made, results, strict=True))}
-    return {n: _for_numpy(t) for n, t in outputs.items()}, [*options.out_, *made], timed
+    arrays = {n: _for_numpy(t) for n, t in outputs.items()}
+    return _Ran(kernel.prim_func.name, arrays, [*options.out_, *made], timed)
 
 
 def _for_numpy(tensor: Any) -> Any:
