@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "tile_codegen_ascendc": {"tile_ir", "jinja2"},
     "tile_runtime": {
         "tile_ir", "tile_frontend", "tile_passes", "numpy", "torch", "torch_npu", "pybind11",
-        "jinja2",
+        "jinja2", "rich",
     },
 }  # fmt: skip
 # Not there where passes alone are installed.
@@ -78,7 +78,7 @@ ROOMS = {
     },
 }  # fmt: skip
 # `import tile_frontend` must stay below 0.15 s, so it may not load any of these.
-HEAVY = ("torch", "networkx", "numpy", "lark", "jinja2")
+HEAVY = ("torch", "networkx", "numpy", "lark", "jinja2", "rich")
 
 
 def modules() -> list[Path]:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel, watch_runs
+from tile_runtime.scripts.columns import columns
 
 
 @dataclass
@@ -25,15 +26,11 @@ class LaunchTimes:
 
     def table(self) -> str:
         """One line per kernel."""
-        width = max(map(len, ("kernel", *self.by_kernel)))
-        heads = f"{'mean us':>12} {'least us':>12} {'most us':>12}"
-        lines = [f"{'kernel':<{width}} {'launches':>8} {heads}"]
+        rows: list[tuple[str, ...]] = [("kernel", "launches", "mean us", "least us", "most us")]
         for name, times in self.by_kernel.items():
-            mean = sum(times) / len(times)
-            lines.append(
-                f"{name:<{width}} {len(times):8} {mean:12.2f} {min(times):12.2f} {max(times):12.2f}"
-            )
-        return "\n".join(lines)
+            figures = (sum(times) / len(times), min(times), max(times))
+            rows.append((name, str(len(times)), *(f"{us:.2f}" for us in figures)))
+        return columns(rows, right=range(1, 5))
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tile_ir import BuildError
+from tile_runtime.scripts.columns import columns
 
 # Oldest compilers the simulator is written for.
 OLDEST = {"g++": 11, "clang++": 14}
@@ -45,16 +46,16 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print all findings; 1 if kernels can not run on the simulator."""
-    broken = later = False
-    for check in CHECKS:
-        finding = check(options.build)
-        mark = "ok     " if finding.works else "BROKEN " if finding.needed else "absent "
-        mark = "later  " if finding.later else mark
-        later |= finding.later
-        print(f"{mark} {finding.name:<18} {finding.detail}")
-        if not finding.works and finding.fix:
-            print(f"{'':<8}{'':<18}  fix: {finding.fix}")
-        broken |= finding.needed and not finding.works
+    findings = [check(options.build) for check in CHECKS]
+    later = any(f.later for f in findings)
+    broken = any(f.needed and not f.works for f in findings)
+    rows = []
+    for found in findings:
+        mark = "ok" if found.works else "BROKEN" if found.needed else "absent"
+        rows.append(("later" if found.later else mark, found.name, found.detail))
+        if not found.works and found.fix:
+            rows.append(("", "", f"fix: {found.fix}"))
+    print(columns(rows))
     once = ", once the first use has built what is marked `later`" if later else ""
     print("kernels can not run here" if broken else f"kernels run here on the simulator{once}")
     return int(broken)

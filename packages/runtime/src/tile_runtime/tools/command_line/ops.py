@@ -27,6 +27,7 @@ from tile_ir import (
 from tile_ir.dtypes import FLOAT32
 from tile_ir.expr import Const
 from tile_ir.opdef import REQUIRED, AttrDef, OperandDef
+from tile_runtime.scripts.columns import columns
 
 
 def add_parser(commands: Any) -> None:
@@ -61,11 +62,7 @@ def _table() -> str:
         cores, pipes = zip(*placements(o), strict=True)
         core, pipe = _words(c.value for c in cores), _words(p.value for p in pipes)
         rows.append((language_name(o), core, pipe, o.ascend_c, o.doc))
-    widths = [max(len(row[i]) for row in rows) for i in range(4)]
-    return "\n".join(
-        "  ".join([*(cell.ljust(w) for cell, w in zip(row[:4], widths, strict=True)), row[4]])
-        for row in rows
-    )
+    return columns(rows)
 
 
 def placements(opdef: OpDef) -> list[tuple[Core, Pipe]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from tile_runtime.scripts.columns import columns
+
 
 def add_parser(commands: Any) -> None:
     parser = commands.add_parser("passes", help="list the passes in the order they run")
@@ -14,9 +16,9 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     from tile_passes import PIPELINE
 
-    width = max(len(p.name) for p in PIPELINE)
+    rows = []
     for p in PIPELINE:
         gives = "" if p.gives is None else f" -> {p.gives.name}"
-        phases = f"{p.needs.name}{gives}"
-        print(f"{p.name:<{width}}  {phases:<22}  {p.summary}")
+        rows.append((p.name, f"{p.needs.name}{gives}", p.summary))
+    print(columns(rows))
     return 0

@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from tile_ir.switches import SWITCHES, switch
+from tile_runtime.scripts.columns import columns
 
 
 def add_parser(commands: Any) -> None:
@@ -14,10 +15,11 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    width = max(len(s.variable) for s in SWITCHES.values())
+    rows = []
     for s in SWITCHES.values():
         value = switch(s.name)
         mark = " " if value == s.default else "*"
         choices = f" ({', '.join(s.choices)})" if s.choices else ""
-        print(f"{mark} {s.variable:<{width}}  {value!r:<14} {s.doc}{choices}")
+        rows.append((f"{mark} {s.variable}", repr(value), s.doc + choices))
+    print(columns(rows))
     return 0

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from tile_runtime.scripts.columns import columns
+
 if TYPE_CHECKING:
     from tile_runtime.simulator.timeline import Stall, Timeline
 
@@ -20,8 +22,11 @@ def time_summary(timeline: Timeline) -> str:
 def _lines(timeline: Timeline) -> Iterator[str]:
     whole = timeline.microseconds
     yield f"modelled  {whole:.2f} us on the device, {timeline.task_microseconds:.2f} us with launch"
-    for (core, pipe), busy in timeline.busy().items():
-        yield f"  {core} {pipe:<5}{busy:10.2f} us busy {_percent(busy, whole):>7}"
+    busy = [
+        ("", f"{core} {pipe}", f"{us:.2f} us busy", _percent(us, whole))
+        for (core, pipe), us in timeline.busy().items()
+    ]
+    yield columns(busy, right=(2, 3))
     if timeline.totals["macs"]:
         share = _percent(timeline.flops, timeline.peak_flops)
         peak = timeline.peak_flops / 1e12
@@ -35,19 +40,21 @@ def _lines(timeline: Timeline) -> Iterator[str]:
     stalls = timeline.stalls()[:_MOST_STALLS]
     if stalls:
         yield "longest stalls, summed over cores:"
-    for stall in stalls:
-        yield _stall(stall, timeline.mhz)
+        yield columns([_stall(stall, timeline.mhz) for stall in stalls], right=(1,))
 
 
-def _stall(stall: Stall, mhz: float) -> str:
+def _stall(stall: Stall, mhz: float) -> tuple[str, ...]:
     file, number = stall.worker_file, stall.worker_line
-    place = f"{PurePath(file).name}:{number}" if number else file
-    text = (
-        f"  {stall.cycles / mhz:10.2f} us  {stall.core} {stall.pipe:<5}{stall.reason:<16}"
-        f"x{stall.count:<6} for {stall.worker:<9}{place}"
+    return (
+        "",
+        f"{stall.cycles / mhz:.2f} us",
+        f"{stall.core} {stall.pipe}",
+        stall.reason,
+        f"x{stall.count}",
+        f"for {stall.worker}",
+        f"{PurePath(file).name}:{number}" if number else file,
+        _source_line(file, number),
     )
-    line = _source_line(file, number)
-    return f"{text}  {line}" if line else text
 
 
 def _source_line(file: str, number: int) -> str:
