@@ -278,6 +278,14 @@ def test_the_group_needs_its_members() -> None:
     assert fault.kind == "deadlock", fault
 
 
+def test_one_host_thread_alone_tells_of_a_deadlock() -> None:
+    """Another one would look at blocks that the first already stops."""
+    arguments = (np.zeros(320, I32), np.zeros(960, I32), np.zeros(4096, I32))
+    for _ in range(1000):
+        fault = KERNELS.fault("group", *arguments, blocks=4, checks=DEVICE)
+        assert fault.text.count(" waits at ") == 4, fault
+
+
 BAD: dict[str, tuple[str, str]] = {
     "event": ("IBSet(t.gw, t.words, 0, -1);", "eventID is -1"),
     "block": ("IBWait(t.gw, t.words, 9, 0);", "blockIdx is 9, but must be 0..1"),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "order_checks.h"
 #include "sync_state.h"
@@ -292,13 +293,15 @@ void Launch::all_idle()
 bool Launch::wait_for_others(uint64_t seen, uint64_t stores_seen)
 {
     std::unique_lock<std::mutex> lock(mutex_);
+    // One worker tells of a deadlock: to the others, blocks that it then stops would be moving under their eyes.
+    const auto goes_on = [&] { return !std::exchange(deadlock_, false); };
     const auto changed = [&] { return version_.load(std::memory_order_acquire) != seen || deadlock_; };
     if (changed() || stores_told() != stores_seen) {
-        return !deadlock_;
+        return goes_on();
     }
     if (++idle_ == workers_) {
         all_idle();
-        return !deadlock_;
+        return goes_on();
     }
     // Stores are told without the lock.
     while (!changed() && stores_told() == stores_seen) {
@@ -307,7 +310,7 @@ bool Launch::wait_for_others(uint64_t seen, uint64_t stores_seen)
     if (!changed()) {
         --idle_;
     }
-    return !deadlock_;
+    return goes_on();
 }
 
 void Launch::retire(Block& block)

@@ -132,8 +132,8 @@ private:
     bool take_block(uint32_t& order);
     void fail(uint32_t order, Fault fault);
     void stop_all();
-    // Blocks until another thread may have unblocked something; false if this was the last awake worker.
     void all_idle();
+    // Blocks until another thread may have unblocked something; false, to one worker, if none can go on.
     bool wait_for_others(uint64_t seen, uint64_t stores_seen);
     void report_deadlock(const std::vector<Block*>& blocks);
     // A running block, or null when the host has no memory for it (then the launch has failed).
