@@ -46,59 +46,24 @@ __aicore__ inline void broadcast_column(const AscendC::LocalTensor<T>& dst, cons
     spread(as_bits(dst), as_bits(scratch), rows, columns, pitch, 0, 1, 0);
 }
 
-struct Addition {
-    template <class T>
-    __aicore__ static void apply(const AscendC::LocalTensor<T>& d, const AscendC::LocalTensor<T>& a,
-        const AscendC::LocalTensor<T>& b, uint64_t mask, uint8_t repeats, const AscendC::BinaryRepeatParams& strides)
-    {
-        AscendC::Add(d, a, b, mask, repeats, strides);
-    }
-};
-
-struct Difference {
-    template <class T>
-    __aicore__ static void apply(const AscendC::LocalTensor<T>& d, const AscendC::LocalTensor<T>& a,
-        const AscendC::LocalTensor<T>& b, uint64_t mask, uint8_t repeats, const AscendC::BinaryRepeatParams& strides)
-    {
-        AscendC::Sub(d, a, b, mask, repeats, strides);
-    }
-};
-
-struct Product {
-    template <class T>
-    __aicore__ static void apply(const AscendC::LocalTensor<T>& d, const AscendC::LocalTensor<T>& a,
-        const AscendC::LocalTensor<T>& b, uint64_t mask, uint8_t repeats, const AscendC::BinaryRepeatParams& strides)
-    {
-        AscendC::Mul(d, a, b, mask, repeats, strides);
-    }
-};
-
-struct Quotient {
-    template <class T>
-    __aicore__ static void apply(const AscendC::LocalTensor<T>& d, const AscendC::LocalTensor<T>& a,
-        const AscendC::LocalTensor<T>& b, uint64_t mask, uint8_t repeats, const AscendC::BinaryRepeatParams& strides)
-    {
-        AscendC::Div(d, a, b, mask, repeats, strides);
-    }
-};
-
-struct Larger {
-    template <class T>
-    __aicore__ static void apply(const AscendC::LocalTensor<T>& d, const AscendC::LocalTensor<T>& a,
-        const AscendC::LocalTensor<T>& b, uint64_t mask, uint8_t repeats, const AscendC::BinaryRepeatParams& strides)
-    {
-        AscendC::Max(d, a, b, mask, repeats, strides);
-    }
-};
-
-struct Smaller {
-    template <class T>
-    __aicore__ static void apply(const AscendC::LocalTensor<T>& d, const AscendC::LocalTensor<T>& a,
-        const AscendC::LocalTensor<T>& b, uint64_t mask, uint8_t repeats, const AscendC::BinaryRepeatParams& strides)
-    {
-        AscendC::Min(d, a, b, mask, repeats, strides);
-    }
-};
+// A vector instruction with two sources as a type.
+#define TILE_BINARY(name, instruction)                                                                                \
+    struct name {                                                                                                     \
+        template <class T>                                                                                            \
+        __aicore__ static void apply(const AscendC::LocalTensor<T>& d, const AscendC::LocalTensor<T>& a,              \
+            const AscendC::LocalTensor<T>& b, uint64_t mask, uint8_t repeats,                                         \
+            const AscendC::BinaryRepeatParams& strides)                                                               \
+        {                                                                                                             \
+            AscendC::instruction(d, a, b, mask, repeats, strides);                                                    \
+        }                                                                                                             \
+    };
+TILE_BINARY(Addition, Add)
+TILE_BINARY(Difference, Sub)
+TILE_BINARY(Product, Mul)
+TILE_BINARY(Quotient, Div)
+TILE_BINARY(Larger, Max)
+TILE_BINARY(Smaller, Min)
+#undef TILE_BINARY
 
 // Where the second operand of a row is: blocks from lane group to lane group of a repeat, from repeat to repeat of a
 // row, and from row to row.

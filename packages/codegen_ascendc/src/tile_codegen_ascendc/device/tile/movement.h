@@ -9,6 +9,17 @@ constexpr uint32_t kMaxBlocksPerCopy = 4095;  // blockCount of DataCopyExtParams
 constexpr uint32_t kMaxNdRows = 16384;        // nValue of Nd2NzParams
 constexpr uint32_t kMaxNdPitch = 65535;       // srcDValue of Nd2NzParams
 
+// Rows that touch are one run of bytes, whatever its length.
+template <class A, class B>
+__aicore__ inline void join_rows(uint32_t& rows, uint32_t& columns, A& src_pitch, B& dst_pitch)
+{
+    if (src_pitch == columns && dst_pitch == columns) {
+        columns *= rows;
+        src_pitch = dst_pitch = columns;
+        rows = 1;
+    }
+}
+
 // Rows of gm into ub; each row starts at a block boundary of ub, and what is left of its last block
 // becomes `pad`.
 template <class T>
@@ -17,11 +28,7 @@ __aicore__ inline void copy_gm_ub(const AscendC::LocalTensor<T>& dst, const Asce
     Site site = Site::here())
 {
     SiteScope scope(site);
-    if (src_pitch == columns && dst_pitch == columns) {  // one run of bytes, whatever its length
-        columns *= rows;
-        src_pitch = dst_pitch = columns;
-        rows = 1;
-    }
+    join_rows(rows, columns, src_pitch, dst_pitch);
     for (uint32_t row = 0; row < rows; row += kMaxBlocksPerCopy) {
         const uint32_t count = minimum(rows - row, kMaxBlocksPerCopy);
         AscendC::DataCopyExtParams params;
@@ -52,11 +59,7 @@ __aicore__ inline void copy_ub_gm(const AscendC::GlobalTensor<T>& dst, const Asc
     uint32_t rows, uint32_t columns, int64_t dst_pitch, uint32_t src_pitch, Site site = Site::here())
 {
     SiteScope scope(site);
-    if (src_pitch == columns && dst_pitch == columns) {
-        columns *= rows;
-        src_pitch = dst_pitch = columns;
-        rows = 1;
-    }
+    join_rows(rows, columns, src_pitch, dst_pitch);
     for (uint32_t row = 0; row < rows; row += kMaxBlocksPerCopy) {
         const uint32_t count = minimum(rows - row, kMaxBlocksPerCopy);
         AscendC::DataCopyExtParams params;

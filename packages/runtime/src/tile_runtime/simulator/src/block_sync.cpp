@@ -143,11 +143,37 @@ uint8_t* turn_number(Core& core, const SyncWorkspace& workspace, Use use)
     return take_scratch(core, workspace.local, words + block_bytes, use) + words;
 }
 
-int32_t turn_of(const uint8_t* number)
+// Calls f(core) on an AIV; on an AIC these calls do nothing.
+template <class F>
+void on_vector_core(Use use, const F& f)
 {
-    int32_t turn = 0;
-    std::memcpy(&turn, number, sizeof(turn));
-    return turn;
+    Core& core = core_of(use);
+    enter(core, use);
+    if (core.is_vector()) {
+        f(core);
+    }
+}
+
+// Calls f(core, turn) between what the AIV did before and what it does after, and keeps the turn that f returns.
+template <class F>
+void at_turn(const SyncWorkspace& workspace, Use use, const F& f)
+{
+    on_vector_core(use, [&](Core& core) {
+        pipe_barrier(PIPE_ALL, use);
+        uint8_t* const number = turn_number(core, workspace, use);
+        int32_t turn = 0;
+        std::memcpy(&turn, number, sizeof(turn));
+        turn = f(core, turn);
+        std::memcpy(number, &turn, sizeof(turn));
+        pipe_barrier(PIPE_ALL, use);
+    });
+}
+
+void clear_turns(Core& core, const SyncWorkspace& workspace)
+{
+    for (int64_t block = 0; block < block_count(); ++block) {
+        store_word(core, turn_word(workspace, block), 0);
+    }
 }
 
 uint64_t group_word(const GroupCounters& group, uint32_t index, bool waiters)
@@ -194,155 +220,118 @@ void OrderChecks::take_word(Core& core, uint64_t address)
 
 void block_set(SyncWorkspace workspace, int64_t block, int64_t event, bool vector_cores_only, Use use)
 {
-    Core& core = core_of(use);
-    enter(core, use);
-    if (core.is_vector()) {
+    on_vector_core(use, [&](Core& core) {
         exchange(core, workspace, event_word(core, workspace, block, event, vector_cores_only, use), 0, 1, use);
-    }
+    });
 }
 
 void block_wait(SyncWorkspace workspace, int64_t block, int64_t event, bool vector_cores_only, Use use)
 {
-    Core& core = core_of(use);
-    enter(core, use);
-    if (core.is_vector()) {
+    on_vector_core(use, [&](Core& core) {
         exchange(core, workspace, event_word(core, workspace, block, event, vector_cores_only, use), 1, 0, use);
-    }
+    });
 }
 
 void sync_all_in_memory(SyncWorkspace workspace, int64_t used, Use use)
 {
-    Core& core = core_of(use);
-    enter(core, use);
-    if (!core.is_vector()) {
-        return;
-    }
-    const int64_t all = core.block.launch().participants(CoreKind::aiv);
-    const int64_t cores = used == 0 ? all : used;
-    if (used < 0 || used > all || block_index() >= cores) {
-        raise("bad-argument", use,
-            text_of("%s: usedCores is %lld, but this core is number %lld of %lld", use.api,
-                static_cast<long long>(used), static_cast<long long>(block_index()), static_cast<long long>(all)));
-    }
-    const uint64_t bytes = block_bytes * static_cast<uint64_t>(cores);
-    require_words(core, workspace.global, bytes, "gmWorkspace", use);
-    require_resident(core, use);
-    pipe_barrier(PIPE_ALL, use);
-    take_scratch(core, workspace.local, bytes, use);
-    const uint64_t own = turn_word(workspace, block_index());
-    const int32_t round = load_word(own) + 1;
-    store_word(core, own, round);
-    for (int64_t other = 0; other < cores; ++other) {
-        wait_for_word(
-            core, turn_word(workspace, other), use, [round](int32_t value) { return value >= round; });
-    }
-    pipe_barrier(PIPE_ALL, use);
+    on_vector_core(use, [&](Core& core) {
+        const int64_t all = core.block.launch().participants(CoreKind::aiv);
+        const int64_t cores = used == 0 ? all : used;
+        if (used < 0 || used > all || block_index() >= cores) {
+            raise("bad-argument", use,
+                text_of("%s: usedCores is %lld, but this core is number %lld of %lld", use.api,
+                    static_cast<long long>(used), static_cast<long long>(block_index()), static_cast<long long>(all)));
+        }
+        const uint64_t bytes = block_bytes * static_cast<uint64_t>(cores);
+        require_words(core, workspace.global, bytes, "gmWorkspace", use);
+        require_resident(core, use);
+        pipe_barrier(PIPE_ALL, use);
+        take_scratch(core, workspace.local, bytes, use);
+        const uint64_t own = turn_word(workspace, block_index());
+        const int32_t round = load_word(own) + 1;
+        store_word(core, own, round);
+        for (int64_t other = 0; other < cores; ++other) {
+            wait_for_word(
+                core, turn_word(workspace, other), use, [round](int32_t value) { return value >= round; });
+        }
+        pipe_barrier(PIPE_ALL, use);
+    });
 }
 
 void init_turns(SyncWorkspace workspace, Use use)
 {
-    Core& core = core_of(use);
-    enter(core, use);
-    if (!core.is_vector()) {
-        return;
-    }
-    pipe_barrier(PIPE_ALL, use);
-    uint8_t* const number = turn_number(core, workspace, use);
-    for (int64_t block = 0; block_index() == 0 && block < block_count(); ++block) {
-        store_word(core, turn_word(workspace, block), 0);
-    }
-    const int32_t first = 1;
-    std::memcpy(number, &first, sizeof(first));
-    pipe_barrier(PIPE_ALL, use);
+    at_turn(workspace, use, [&](Core& core, int32_t) {
+        if (block_index() == 0) {
+            clear_turns(core, workspace);
+        }
+        return 1;
+    });
 }
 
 void wait_for_turn(SyncWorkspace workspace, Use use)
 {
-    Core& core = core_of(use);
-    enter(core, use);
-    if (!core.is_vector()) {
-        return;
-    }
-    pipe_barrier(PIPE_ALL, use);
-    const int32_t turn = turn_of(turn_number(core, workspace, use));
-    // All before this block have had this turn; this one and those behind it have not.
-    for (int64_t block = 0; block < block_count(); ++block) {
-        const int32_t expected = block < block_index() ? turn : 0;
-        wait_for_word(
-            core, turn_word(workspace, block), use, [expected](int32_t value) { return value == expected; });
-    }
-    pipe_barrier(PIPE_ALL, use);
+    at_turn(workspace, use, [&](Core& core, int32_t turn) {
+        // All before this block have had this turn; this one and those behind it have not.
+        for (int64_t block = 0; block < block_count(); ++block) {
+            const int32_t expected = block < block_index() ? turn : 0;
+            wait_for_word(
+                core, turn_word(workspace, block), use, [expected](int32_t value) { return value == expected; });
+        }
+        return turn;
+    });
 }
 
 void pass_turn(SyncWorkspace workspace, Use use)
 {
-    Core& core = core_of(use);
-    enter(core, use);
-    if (!core.is_vector()) {
-        return;
-    }
-    pipe_barrier(PIPE_ALL, use);
-    uint8_t* const number = turn_number(core, workspace, use);
-    const int32_t turn = turn_of(number);
-    if (block_index() + 1 == block_count()) {
-        for (int64_t block = 0; block < block_count(); ++block) {
-            store_word(core, turn_word(workspace, block), 0);
+    at_turn(workspace, use, [&](Core& core, int32_t turn) {
+        if (block_index() + 1 == block_count()) {
+            clear_turns(core, workspace);
+        } else {
+            store_word(core, turn_word(workspace, block_index()), turn);
         }
-    } else {
-        store_word(core, turn_word(workspace, block_index()), turn);
-    }
-    const int32_t next = static_cast<int32_t>(static_cast<uint32_t>(turn) + 1);
-    std::memcpy(number, &next, sizeof(next));
-    pipe_barrier(PIPE_ALL, use);
+        return static_cast<int32_t>(static_cast<uint32_t>(turn) + 1);
+    });
 }
 
 void create_group(const GroupCounters& group, Use use)
 {
-    Core& core = core_of(use);
-    enter(core, use);
-    if (!core.is_vector()) {
-        return;
-    }
-    if (group.arrivers == 0 || group.waiters == 0) {
-        raise("bad-argument", use, text_of("%s: a group of 0 AIVs", use.api));
-    }
-    const uint32_t slots = group.arrivers > group.waiters ? group.arrivers : group.waiters;
-    const GlobalOperand workspace = {group.address, DataType::u8, group.address};
-    require_words(core, workspace, group_slot_bytes * slots - group_slot_bytes + 2 * group_wait_offset,
-        "groupWorkspace", use);
-    require_resident(core, use);
+    on_vector_core(use, [&](Core& core) {
+        if (group.arrivers == 0 || group.waiters == 0) {
+            raise("bad-argument", use, text_of("%s: a group of 0 AIVs", use.api));
+        }
+        const uint32_t slots = group.arrivers > group.waiters ? group.arrivers : group.waiters;
+        const GlobalOperand workspace = {group.address, DataType::u8, group.address};
+        require_words(core, workspace, group_slot_bytes * slots - group_slot_bytes + 2 * group_wait_offset,
+            "groupWorkspace", use);
+        require_resident(core, use);
+    });
 }
 
 void group_arrive(GroupCounters& group, uint32_t index, Use use)
 {
-    Core& core = core_of(use);
-    enter(core, use);
-    if (!core.is_vector()) {
-        return;
-    }
-    require_member("arriveIndex", index, group.arrivers, use);
-    // All have left the round before.
-    const int32_t left = static_cast<int32_t>((group.round - 1) * group.waiters);
-    wait_for_word(core, group_word(group, index, true), use, [left](int32_t value) { return value == left; });
-    count_in_group(core, group, false);
-    ++group.round;
-    group.arrived = true;
+    on_vector_core(use, [&](Core& core) {
+        require_member("arriveIndex", index, group.arrivers, use);
+        // All have left the round before.
+        const int32_t left = static_cast<int32_t>((group.round - 1) * group.waiters);
+        wait_for_word(core, group_word(group, index, true), use, [left](int32_t value) { return value == left; });
+        count_in_group(core, group, false);
+        ++group.round;
+        group.arrived = true;
+    });
 }
 
 void group_wait(GroupCounters& group, uint32_t index, Use use)
 {
-    Core& core = core_of(use);
-    enter(core, use);
-    if (!core.is_vector()) {
-        return;
-    }
-    require_member("waitIndex", index, group.waiters, use);
-    const uint32_t round = group.arrived ? group.round - 1 : group.round;
-    const int32_t expected = static_cast<int32_t>(round * group.arrivers);
-    wait_for_word(core, group_word(group, index, false), use, [expected](int32_t value) { return value >= expected; });
-    count_in_group(core, group, true);
-    group.round = round + 1;
-    group.arrived = false;
+    on_vector_core(use, [&](Core& core) {
+        require_member("waitIndex", index, group.waiters, use);
+        const uint32_t round = group.arrived ? group.round - 1 : group.round;
+        const int32_t expected = static_cast<int32_t>(round * group.arrivers);
+        wait_for_word(
+            core, group_word(group, index, false), use, [expected](int32_t value) { return value >= expected; });
+        count_in_group(core, group, true);
+        group.round = round + 1;
+        group.arrived = false;
+    });
 }
 
 }  // namespace tile_simulator

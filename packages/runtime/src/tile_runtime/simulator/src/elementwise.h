@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstring>
+#include <type_traits>
 
 #include "number_arrays.h"
 #include "vector_engine.h"
@@ -42,11 +43,12 @@ void direct_kernel(uint8_t* const* operands, size_t count, const void* context)
 
 constexpr size_t half_chunk = 256;
 
-// The same on half, computed in float and rounded once.
-template <class Op, int sources>
+// The same on half, computed in float and rounded once if the destination is half too; it is that or float.
+template <class Op, int sources, class D = uint16_t>
 void half_kernel(uint8_t* const* operands, size_t count, const void* context)
 {
-    uint16_t* dst = reinterpret_cast<uint16_t*>(operands[0]);
+    constexpr bool rounds = std::is_same_v<D, uint16_t>;
+    D* dst = reinterpret_cast<D*>(operands[0]);
     const uint16_t* a = reinterpret_cast<const uint16_t*>(operands[1]);
     const uint16_t* b = sources > 1 ? reinterpret_cast<const uint16_t*>(operands[2]) : a;
     const ScalarContext scalar = context != nullptr ? scalar_in(context) : ScalarContext{0.0f, 0};
@@ -59,41 +61,38 @@ void half_kernel(uint8_t* const* operands, size_t count, const void* context)
         if (sources > 1) {
             half_to_float(b + start, fb, n);
         }
-        if (Op::reads_destination) {
+        float* out = fd;
+        if constexpr (!rounds) {
+            out = dst + start;
+        } else if (Op::reads_destination) {
             half_to_float(dst + start, fd, n);
         }
         const float* right = sources > 1 ? fb : fa;
         TILE_INDEPENDENT
         for (size_t i = 0; i < n; ++i) {
-            fd[i] = Op::apply(fa[i], right[i], fd[i], scalar);
+            out[i] = Op::apply(fa[i], right[i], out[i], scalar);
         }
-        float_to_half(fd, dst + start, n);
+        if constexpr (rounds) {
+            float_to_half(fd, dst + start, n);
+        }
     }
 }
 
-// half sources, float destination.
+// The kernel of an operation on floating numbers, and of one on signed integers too; null for other types.
 template <class Op, int sources>
-void half_to_float_kernel(uint8_t* const* operands, size_t count, const void* context)
+VectorKernel floating(DataType type)
 {
-    float* dst = reinterpret_cast<float*>(operands[0]);
-    const uint16_t* a = reinterpret_cast<const uint16_t*>(operands[1]);
-    const uint16_t* b = sources > 1 ? reinterpret_cast<const uint16_t*>(operands[2]) : a;
-    const ScalarContext scalar = context != nullptr ? scalar_in(context) : ScalarContext{0.0f, 0};
-    alignas(64) float fa[half_chunk];
-    alignas(64) float fb[half_chunk];
-    for (size_t start = 0; start < count; start += half_chunk) {
-        const size_t n = count - start < half_chunk ? count - start : half_chunk;
-        half_to_float(a + start, fa, n);
-        if (sources > 1) {
-            half_to_float(b + start, fb, n);
-        }
-        const float* right = sources > 1 ? fb : fa;
-        float* out = dst + start;
-        TILE_INDEPENDENT
-        for (size_t i = 0; i < n; ++i) {
-            out[i] = Op::apply(fa[i], right[i], out[i], scalar);
-        }
-    }
+    return type == DataType::f32   ? &direct_kernel<float, Op, sources>
+           : type == DataType::f16 ? &half_kernel<Op, sources>
+                                   : nullptr;
+}
+
+template <class Op, int sources>
+VectorKernel arithmetic(DataType type)
+{
+    return type == DataType::i16   ? &direct_kernel<int16_t, Op, sources>
+           : type == DataType::i32 ? &direct_kernel<int32_t, Op, sources>
+                                   : floating<Op, sources>(type);
 }
 
 struct PlainOp {

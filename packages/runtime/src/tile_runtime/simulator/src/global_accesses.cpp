@@ -59,7 +59,7 @@ void GlobalAccesses::keep_stored(const StoredBytes* cores, const AccessLog& log)
         if (access.scattered != nullptr) {
             access.scattered->for_runs(0, ~uint64_t(0), append);
         } else {
-            for_runs_of(access.region.compact(), append);
+            access.region.compact().for_runs(append);
         }
         access.bytes = known ? first : not_known;
         if (!known) {

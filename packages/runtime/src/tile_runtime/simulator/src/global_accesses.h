@@ -25,17 +25,6 @@ struct GlobalAccess {
     ByteSet* scattered = nullptr;  // the bytes, where they are no region
 };
 
-// Calls f(begin, end) for the runs of bytes of a region.
-template <class F>
-void for_runs_of(const Region& region, const F& f)
-{
-    for (uint64_t i = 0; i < region.outer * region.inner; ++i) {
-        const uint64_t begin =
-            region.start + i / region.inner * region.outer_stride + i % region.inner * region.inner_stride;
-        f(begin, begin + region.run);
-    }
-}
-
 constexpr uint64_t not_known = ~uint64_t(0);
 
 class GlobalAccesses {

@@ -111,7 +111,7 @@ std::vector<GridRaces::Run> GridRaces::runs_of(const std::vector<uint32_t>& reco
             record.scattered->for_runs(low, high, add);
             record.passed = passed;
         } else {
-            for_runs_of(record.region, add);
+            record.region.for_runs(add);
         }
     }
     const auto rank = [this](const Run& run) {

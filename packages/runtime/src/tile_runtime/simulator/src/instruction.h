@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "core.h"
 
@@ -37,6 +38,19 @@ struct Region {
             return region.inner_stride == region.run ? region.compact() : region;
         }
         return region;
+    }
+    // Calls f(begin, end) for every run of bytes, until it returns false if it returns something.
+    template <class F>
+    void for_runs(const F& f) const
+    {
+        for (uint64_t i = 0; run != 0 && i < outer * inner; ++i) {
+            const uint64_t begin = start + i / inner * outer_stride + i % inner * inner_stride;
+            if constexpr (std::is_void_v<decltype(f(begin, begin))>) {
+                f(begin, begin + run);
+            } else if (!f(begin, begin + run)) {
+                return;
+            }
+        }
     }
     static Region bytes(uint64_t start, uint64_t length) { return {start, length, 1, 0, 1, 0}; }
     static Region strided(uint64_t start, uint64_t run, uint64_t count, uint64_t stride)

@@ -7,24 +7,6 @@
 #include "race_report.h"
 
 namespace tile_simulator {
-namespace {
-
-// Calls f(begin, end) for every byte run of a region until it returns false.
-template <class F>
-void for_runs(const Region& whole, const F& f)
-{
-    const Region region = whole.compact();
-    for (uint64_t outer = 0; outer < region.outer; ++outer) {
-        for (uint64_t inner = 0; inner < region.inner; ++inner) {
-            const uint64_t begin = region.start + outer * region.outer_stride + inner * region.inner_stride;
-            if (region.run != 0 && !f(begin, begin + region.run)) {
-                return;
-            }
-        }
-    }
-}
-
-}  // namespace
 
 FaultPointer OrderChecks::read_local(
     const Instruction& instruction, const Operand& operand, Present& now, uint32_t index)
@@ -44,7 +26,7 @@ FaultPointer OrderChecks::read_local(
     }
     const Taints& taints = taints_[core_index(instruction.core)][int(operand.memory)];
     if (!taints.empty() && taint == nullptr) {
-        for_runs(operand.region, [&](uint64_t begin, uint64_t end) {
+        operand.region.compact().for_runs([&](uint64_t begin, uint64_t end) {
             taint = taints.find(begin, end);
             return taint == nullptr;
         });
@@ -65,19 +47,15 @@ void OrderChecks::write_local(
             columns_[column] ? taints.set(begin, end, taint) : taints.clear(begin, end);
         }
     } else if (!taints.empty() || taint != nullptr) {
-        for_runs(operand.region, [&](uint64_t begin, uint64_t end) {
+        operand.region.compact().for_runs([&](uint64_t begin, uint64_t end) {
             if (taint != nullptr && taints.full()) {
                 throw FaultError{*taint};
             }
             taint != nullptr ? taints.set(begin, end, taint) : taints.clear(begin, end);
-            return true;
         });
     }
     const Conflict conflict = touch_local(instruction, operand, now, index);
-    for_runs(operand.region, [&](uint64_t begin, uint64_t end) {
-        shadow.mark_written(begin, end);
-        return true;
-    });
+    operand.region.compact().for_runs([&](uint64_t begin, uint64_t end) { shadow.mark_written(begin, end); });
     if (conflict.access != 0) {
         raise_race(instruction, operand, AccessKind::write, conflict);
     }
@@ -90,7 +68,7 @@ Conflict OrderChecks::touch_local(
     Shadow& shadow = shadow_of(instruction.core, operand.memory);
     Taints& taints = taints_[core_index(instruction.core)][int(operand.memory)];
     Conflict conflict;
-    for_runs(operand.region, [&](uint64_t begin, uint64_t end) {
+    operand.region.compact().for_runs([&](uint64_t begin, uint64_t end) {
         while (begin < end) {
             conflict = shadow.touch(begin, end, index, log_, now);
             if (conflict.access == 0) {
@@ -160,7 +138,7 @@ FaultPointer OrderChecks::check_written(const Instruction& instruction, const Op
     uint64_t written = 0;
     uint64_t first = 0;
     const bool blocks = instruction.pipe == Pipe::mte3 && !strict_;
-    for_runs(operand.region, [&](uint64_t begin, uint64_t end) {
+    operand.region.compact().for_runs([&](uint64_t begin, uint64_t end) {
         const uint64_t found = shadow.written_bytes(begin, end, blocks);
         if (found != end - begin && total == written) {
             first = begin;
@@ -170,7 +148,6 @@ FaultPointer OrderChecks::check_written(const Instruction& instruction, const Op
         }
         total += end - begin;
         written += found;
-        return true;
     });
     const bool filler = instruction.pipe == Pipe::mte1 || (instruction.pipe == Pipe::v && !strict_);
     if (written == total || (filler && written != 0)) {

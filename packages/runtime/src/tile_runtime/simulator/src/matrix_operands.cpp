@@ -123,6 +123,17 @@ void pack_b(const MatrixShape& s, const uint8_t* source, float* panels)
     }
 }
 
+void require_matrices(const Core& core, LocalOperand c, LocalOperand a, LocalOperand b, const AscendC::MmadParams& p,
+    Use use)
+{
+    require_memory(c, Memory::l0c, "dst", use);
+    require_memory(a, Memory::l0a, "fm", use);
+    require_memory(b, Memory::l0b, "filter", use);
+    require_range(core, "m", p.m, 0, 4095, use);
+    require_range(core, "n", p.n, 0, 4095, use);
+    require_range(core, "k", p.k, 0, 4095, use);
+}
+
 // Declares what is read of A or B: the unit skips the lines beyond m or n and the elements beyond k, which need not have
 // been written. A line of a fractal is 32 B.
 void add_matrix(Instruction& instruction, const char* name, LocalOperand tensor, Memory memory, const MatrixShape& s)

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "ascend_c/mmad.h"
 #include "instruction.h"
 
 namespace tile_simulator {
@@ -32,6 +33,10 @@ size_t block_elements(DataType type);
 void pack_a(const MatrixShape& shape, const uint8_t* source, float* panels);
 // B to panels [n / 16][k][16].
 void pack_b(const MatrixShape& shape, const uint8_t* source, float* panels);
+
+// What every product asks of its operands and sizes.
+void require_matrices(const Core& core, LocalOperand c, LocalOperand a, LocalOperand b, const AscendC::MmadParams& p,
+    Use use);
 
 // Declares what an instruction reads of A (in L0A) or B (in L0B).
 void add_matrix(Instruction& instruction, const char* name, LocalOperand tensor, Memory memory,

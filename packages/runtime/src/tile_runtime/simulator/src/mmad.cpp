@@ -155,12 +155,7 @@ void run(
         return;
     }
     check_types(c, a, b, use);
-    require_memory(c, Memory::l0c, "dst", use);
-    require_memory(a, Memory::l0a, "fm", use);
-    require_memory(b, Memory::l0b, "filter", use);
-    require_range(core, "m", p.m, 0, 4095, use);
-    require_range(core, "n", p.n, 0, 4095, use);
-    require_range(core, "k", p.k, 0, 4095, use);
+    require_matrices(core, c, a, b, p, use);
     if (p.enSsparse || p.enWinogradA || p.enWinogradB || p.fmOffset != 0) {
         raise("bad-argument", use,
             text_of("%s: enSsparse, enWinogradA, enWinogradB and fmOffset do not exist on 910B", use.api));

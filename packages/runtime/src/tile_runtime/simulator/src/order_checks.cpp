@@ -245,7 +245,7 @@ void OrderChecks::check_fresh(
     uint64_t total = 0;
     uint64_t unwritten = 0;
     uint64_t first = 0;
-    for_runs_of(operand.region.compact(), [&](uint64_t begin, uint64_t end) {
+    operand.region.compact().for_runs([&](uint64_t begin, uint64_t end) {
         begin -= buffer.begin;
         end -= buffer.begin;
         if (reads) {

@@ -83,12 +83,7 @@ void mmad_sparse(LocalOperand c, LocalOperand a, LocalOperand b, const AscendC::
     if (!runs_here(core, CoreKind::aic)) {
         return;
     }
-    require_memory(c, Memory::l0c, "dst", use);
-    require_memory(a, Memory::l0a, "fm", use);
-    require_memory(b, Memory::l0b, "filter", use);
-    require_range(core, "m", p.m, 0, 4095, use);
-    require_range(core, "n", p.n, 0, 4095, use);
-    require_range(core, "k", p.k, 0, 4095, use);
+    require_matrices(core, c, a, b, p, use);
     if (core.device_checks && p.k % 4 != 0) {
         raise("bad-argument", use, text_of("%s: k is %u, but must be a multiple of 4", use.api, p.k));
     }

@@ -87,46 +87,40 @@ inline float ln_one(float x)
     return x < 0.0f ? std::numeric_limits<float>::quiet_NaN() : x != x ? x : defined;
 }
 
+template <class F>
+inline void each(const float* source, float* target, size_t count, const F& one)
+{
+    TILE_INDEPENDENT
+    for (size_t i = 0; i < count; ++i) {
+        target[i] = one(source[i]);
+    }
+}
+
 }  // namespace
 
 void exp_array(const float* source, float* target, size_t count)
 {
-    TILE_INDEPENDENT
-    for (size_t i = 0; i < count; ++i) {
-        target[i] = exp_one(source[i]);
-    }
+    each(source, target, count, [](float x) { return exp_one(x); });
 }
 
 void ln_array(const float* source, float* target, size_t count)
 {
-    TILE_INDEPENDENT
-    for (size_t i = 0; i < count; ++i) {
-        target[i] = ln_one(source[i]);
-    }
+    each(source, target, count, [](float x) { return ln_one(x); });
 }
 
 void sqrt_array(const float* source, float* target, size_t count)
 {
-    TILE_INDEPENDENT
-    for (size_t i = 0; i < count; ++i) {
-        target[i] = __builtin_sqrtf(source[i]);
-    }
+    each(source, target, count, [](float x) { return __builtin_sqrtf(x); });
 }
 
 void rsqrt_array(const float* source, float* target, size_t count)
 {
-    TILE_INDEPENDENT
-    for (size_t i = 0; i < count; ++i) {
-        target[i] = static_cast<float>(1.0 / __builtin_sqrt(static_cast<double>(source[i])));
-    }
+    each(source, target, count, [](float x) { return static_cast<float>(1.0 / __builtin_sqrt(double(x))); });
 }
 
 void reciprocal_array(const float* source, float* target, size_t count)
 {
-    TILE_INDEPENDENT
-    for (size_t i = 0; i < count; ++i) {
-        target[i] = 1.0f / source[i];
-    }
+    each(source, target, count, [](float x) { return 1.0f / x; });
 }
 
 }  // namespace tile_simulator

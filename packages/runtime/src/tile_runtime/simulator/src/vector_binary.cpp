@@ -78,20 +78,6 @@ struct MulAddDstOp : UpdateOp {
 };
 
 template <class Op>
-VectorKernel floating(DataType type)
-{
-    return type == DataType::f32 ? &direct_kernel<float, Op, 2> : type == DataType::f16 ? &half_kernel<Op, 2> : nullptr;
-}
-
-template <class Op>
-VectorKernel arithmetic(DataType type)
-{
-    return type == DataType::i16   ? &direct_kernel<int16_t, Op, 2>
-           : type == DataType::i32 ? &direct_kernel<int32_t, Op, 2>
-                                   : floating<Op>(type);
-}
-
-template <class Op>
 VectorKernel bitwise(DataType type)
 {
     return type == DataType::i16 || type == DataType::u16 ? &direct_kernel<uint16_t, Op, 2> : nullptr;
@@ -101,9 +87,9 @@ template <class Op>
 VectorKernel mixed_kernel(DataType dst, DataType src)
 {
     if (dst == DataType::f32 && src == DataType::f16) {
-        return &half_to_float_kernel<Op, 2>;
+        return &half_kernel<Op, 2, float>;
     }
-    return dst == src ? floating<Op>(dst) : nullptr;
+    return dst == src ? floating<Op, 2>(dst) : nullptr;
 }
 
 VectorKernel kernel_of(BinaryOp op, DataType dst, DataType src)
@@ -116,29 +102,29 @@ VectorKernel kernel_of(BinaryOp op, DataType dst, DataType src)
     }
     switch (op) {
         case BinaryOp::add:
-            return arithmetic<AddOp>(dst);
+            return arithmetic<AddOp, 2>(dst);
         case BinaryOp::sub:
-            return arithmetic<SubOp>(dst);
+            return arithmetic<SubOp, 2>(dst);
         case BinaryOp::mul:
-            return arithmetic<MulOp>(dst);
+            return arithmetic<MulOp, 2>(dst);
         case BinaryOp::div:
-            return floating<DivOp>(dst);
+            return floating<DivOp, 2>(dst);
         case BinaryOp::max:
-            return arithmetic<MaxOp>(dst);
+            return arithmetic<MaxOp, 2>(dst);
         case BinaryOp::min:
-            return arithmetic<MinOp>(dst);
+            return arithmetic<MinOp, 2>(dst);
         case BinaryOp::bit_and:
             return bitwise<AndOp>(dst);
         case BinaryOp::bit_or:
             return bitwise<OrOp>(dst);
         case BinaryOp::add_relu:
-            return dst == DataType::i32 ? nullptr : arithmetic<AddReluOp>(dst);
+            return dst == DataType::i32 ? nullptr : arithmetic<AddReluOp, 2>(dst);
         case BinaryOp::sub_relu:
-            return dst == DataType::i32 ? nullptr : arithmetic<SubReluOp>(dst);
+            return dst == DataType::i32 ? nullptr : arithmetic<SubReluOp, 2>(dst);
         case BinaryOp::fused_mul_add:
-            return floating<FusedMulAddOp>(dst);
+            return floating<FusedMulAddOp, 2>(dst);
         case BinaryOp::fused_mul_add_relu:
-            return floating<FusedMulAddReluOp>(dst);
+            return floating<FusedMulAddReluOp, 2>(dst);
         default:
             return nullptr;
     }

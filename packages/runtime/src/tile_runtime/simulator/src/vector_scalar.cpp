@@ -78,20 +78,6 @@ struct ShiftRightRoundOp : PlainOp {
 };
 
 template <class Op>
-VectorKernel floating(DataType type)
-{
-    return type == DataType::f32 ? &direct_kernel<float, Op, 1> : type == DataType::f16 ? &half_kernel<Op, 1> : nullptr;
-}
-
-template <class Op>
-VectorKernel arithmetic(DataType type)
-{
-    return type == DataType::i16   ? &direct_kernel<int16_t, Op, 1>
-           : type == DataType::i32 ? &direct_kernel<int32_t, Op, 1>
-                                   : floating<Op>(type);
-}
-
-template <class Op>
 VectorKernel shifting(DataType type)
 {
     switch (type) {
@@ -111,24 +97,24 @@ VectorKernel shifting(DataType type)
 VectorKernel kernel_of(ScalarOp op, DataType dst, DataType src)
 {
     if (op == ScalarOp::axpy && dst == DataType::f32 && src == DataType::f16) {
-        return &half_to_float_kernel<AxpyOp, 1>;
+        return &half_kernel<AxpyOp, 1, float>;
     }
     if (dst != src) {
         return nullptr;
     }
     switch (op) {
         case ScalarOp::adds:
-            return arithmetic<AddsOp>(dst);
+            return arithmetic<AddsOp, 1>(dst);
         case ScalarOp::muls:
-            return arithmetic<MulsOp>(dst);
+            return arithmetic<MulsOp, 1>(dst);
         case ScalarOp::maxs:
-            return arithmetic<MaxsOp>(dst);
+            return arithmetic<MaxsOp, 1>(dst);
         case ScalarOp::mins:
-            return arithmetic<MinsOp>(dst);
+            return arithmetic<MinsOp, 1>(dst);
         case ScalarOp::leaky_relu:
-            return floating<LeakyReluOp>(dst);
+            return floating<LeakyReluOp, 1>(dst);
         case ScalarOp::axpy:
-            return floating<AxpyOp>(dst);
+            return floating<AxpyOp, 1>(dst);
         case ScalarOp::shift_left:
             return shifting<ShiftLeftOp>(dst);
         case ScalarOp::shift_right:

@@ -51,19 +51,13 @@ VectorKernel function_kernel(DataType type)
                                    : nullptr;
 }
 
-template <class Op>
-VectorKernel floating(DataType type)
-{
-    return type == DataType::f32 ? &direct_kernel<float, Op, 1> : type == DataType::f16 ? &half_kernel<Op, 1> : nullptr;
-}
-
 VectorKernel kernel_of(UnaryOp op, DataType type)
 {
     switch (op) {
         case UnaryOp::relu:
-            return type == DataType::i32 ? &direct_kernel<int32_t, ReluOp, 1> : floating<ReluOp>(type);
+            return type == DataType::i32 ? &direct_kernel<int32_t, ReluOp, 1> : floating<ReluOp, 1>(type);
         case UnaryOp::abs:
-            return floating<AbsOp>(type);
+            return floating<AbsOp, 1>(type);
         case UnaryOp::exp:
             return function_kernel<exp_array>(type);
         case UnaryOp::ln:

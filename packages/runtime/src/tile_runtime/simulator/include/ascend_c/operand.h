@@ -119,6 +119,18 @@ struct GlobalOperand {
     bool past_l2 = false;  // reads are not to stay in L2
 };
 
+// What an API calls `mask`: the number of lanes, from the first on, or a bit for each lane.
+struct Mask {
+    template <class N, class = std::enable_if_t<std::is_convertible_v<N, uint64_t>>>
+    Mask(N number) : lanes(static_cast<uint64_t>(number))
+    {
+    }
+    Mask(const uint64_t* words) : bits(words) {}
+
+    uint64_t lanes = 0;
+    const uint64_t* bits = nullptr;
+};
+
 // Which lanes a vector instruction computes: the four ways an API says it.
 struct VectorForm {
     enum Kind : uint8_t {
@@ -134,10 +146,12 @@ struct VectorForm {
     static VectorForm of_count(int64_t n) { return {count, n, {0, 0}}; }
     // Without setting the mask, the count has no effect: one repeat as the mask register (in counter mode) says.
     static VectorForm of_count(bool set, int64_t n) { return set ? of_count(n) : VectorForm{preset, 1, {0, 0}}; }
-    static VectorForm of_mask(bool set, uint64_t n, int64_t repeats) { return {set ? lanes : preset, repeats, {n, 0}}; }
-    static VectorForm of_mask(bool set, const uint64_t* bit_mask, int64_t repeats)
+    static VectorForm of_mask(bool set, Mask given, int64_t repeats)
     {
-        return set ? VectorForm{bits, repeats, {bit_mask[0], bit_mask[1]}} : VectorForm{preset, repeats, {0, 0}};
+        if (set && given.bits != nullptr) {
+            return {bits, repeats, {given.bits[0], given.bits[1]}};
+        }
+        return {set ? lanes : preset, repeats, {given.lanes, 0}};
     }
 };
 

@@ -1,7 +1,7 @@
 // Vector operations with two sources: dst = op(src0, src1), on UB, PIPE_V.
 //
-// Every operation has three forms: the first `count` elements; the first `mask` lanes of every repeat; the lanes
-// whose bit is set in `mask[]`. isSetMask = false leaves the mask register as SetVectorMask left it.
+// Every operation has two forms: the first `count` elements; of every repeat the lanes of `mask`, which is their number
+// or an array with a bit for each. isSetMask = false leaves the mask register as SetVectorMask left it.
 #pragma once
 
 #include "repeat_parameters.h"
@@ -42,15 +42,8 @@ namespace AscendC {
 
 // dst = src0 + src1
 template <class T, bool isSetMask = true>
-inline void Add(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,
-    int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::binary<tile_simulator::BinaryOp::add, half, float, int16_t, int32_t>(
-        dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Add", at});
-}
-template <class T, bool isSetMask = true>
 inline void Add(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
-    const uint64_t mask[], int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+    tile_simulator::Mask mask, int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::binary<tile_simulator::BinaryOp::add, half, float, int16_t, int32_t>(
         dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Add", at});
@@ -65,15 +58,8 @@ inline void Add(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const Loc
 
 // dst = src0 - src1
 template <class T, bool isSetMask = true>
-inline void Sub(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,
-    int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::binary<tile_simulator::BinaryOp::sub, half, float, int16_t, int32_t>(
-        dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Sub", at});
-}
-template <class T, bool isSetMask = true>
 inline void Sub(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
-    const uint64_t mask[], int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+    tile_simulator::Mask mask, int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::binary<tile_simulator::BinaryOp::sub, half, float, int16_t, int32_t>(
         dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Sub", at});
@@ -88,15 +74,8 @@ inline void Sub(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const Loc
 
 // dst = src0 * src1
 template <class T, bool isSetMask = true>
-inline void Mul(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,
-    int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::binary<tile_simulator::BinaryOp::mul, half, float, int16_t, int32_t>(
-        dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Mul", at});
-}
-template <class T, bool isSetMask = true>
 inline void Mul(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
-    const uint64_t mask[], int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+    tile_simulator::Mask mask, int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::binary<tile_simulator::BinaryOp::mul, half, float, int16_t, int32_t>(
         dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Mul", at});
@@ -111,15 +90,8 @@ inline void Mul(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const Loc
 
 // dst = src0 / src1
 template <class T, bool isSetMask = true>
-inline void Div(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,
-    int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::binary<tile_simulator::BinaryOp::div, half, float>(
-        dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Div", at});
-}
-template <class T, bool isSetMask = true>
 inline void Div(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
-    const uint64_t mask[], int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+    tile_simulator::Mask mask, int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::binary<tile_simulator::BinaryOp::div, half, float>(
         dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Div", at});
@@ -134,15 +106,8 @@ inline void Div(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const Loc
 
 // dst = max(src0, src1); NaN wins
 template <class T, bool isSetMask = true>
-inline void Max(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,
-    int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::binary<tile_simulator::BinaryOp::max, half, float, int16_t, int32_t>(
-        dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Max", at});
-}
-template <class T, bool isSetMask = true>
 inline void Max(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
-    const uint64_t mask[], int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+    tile_simulator::Mask mask, int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::binary<tile_simulator::BinaryOp::max, half, float, int16_t, int32_t>(
         dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Max", at});
@@ -157,15 +122,8 @@ inline void Max(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const Loc
 
 // dst = min(src0, src1); NaN wins
 template <class T, bool isSetMask = true>
-inline void Min(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,
-    int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::binary<tile_simulator::BinaryOp::min, half, float, int16_t, int32_t>(
-        dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Min", at});
-}
-template <class T, bool isSetMask = true>
 inline void Min(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
-    const uint64_t mask[], int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+    tile_simulator::Mask mask, int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::binary<tile_simulator::BinaryOp::min, half, float, int16_t, int32_t>(
         dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Min", at});
@@ -180,15 +138,8 @@ inline void Min(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const Loc
 
 // dst = src0 & src1
 template <class T, bool isSetMask = true>
-inline void And(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,
-    int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::binary<tile_simulator::BinaryOp::bit_and, int16_t, uint16_t>(
-        dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"And", at});
-}
-template <class T, bool isSetMask = true>
 inline void And(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
-    const uint64_t mask[], int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+    tile_simulator::Mask mask, int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::binary<tile_simulator::BinaryOp::bit_and, int16_t, uint16_t>(
         dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"And", at});
@@ -203,15 +154,8 @@ inline void And(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const Loc
 
 // dst = src0 | src1
 template <class T, bool isSetMask = true>
-inline void Or(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,
-    int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::binary<tile_simulator::BinaryOp::bit_or, int16_t, uint16_t>(
-        dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Or", at});
-}
-template <class T, bool isSetMask = true>
-inline void Or(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const uint64_t mask[],
-    int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+inline void Or(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+    tile_simulator::Mask mask, int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::binary<tile_simulator::BinaryOp::bit_or, int16_t, uint16_t>(
         dst, src0, src1, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Or", at});
@@ -226,15 +170,8 @@ inline void Or(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const Loca
 
 // dst = max(src0 + src1, 0)
 template <class T, bool isSetMask = true>
-inline void AddRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,
-    int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::binary<tile_simulator::BinaryOp::add_relu, half, float, int16_t>(dst, src0, src1,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"AddRelu", at});
-}
-template <class T, bool isSetMask = true>
 inline void AddRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
-    const uint64_t mask[], int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+    tile_simulator::Mask mask, int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::binary<tile_simulator::BinaryOp::add_relu, half, float, int16_t>(dst, src0, src1,
         tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"AddRelu", at});
@@ -249,15 +186,8 @@ inline void AddRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const
 
 // dst = max(src0 - src1, 0)
 template <class T, bool isSetMask = true>
-inline void SubRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, uint64_t mask,
-    int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::binary<tile_simulator::BinaryOp::sub_relu, half, float, int16_t>(dst, src0, src1,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"SubRelu", at});
-}
-template <class T, bool isSetMask = true>
 inline void SubRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
-    const uint64_t mask[], int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+    tile_simulator::Mask mask, int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::binary<tile_simulator::BinaryOp::sub_relu, half, float, int16_t>(dst, src0, src1,
         tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"SubRelu", at});
@@ -273,14 +203,7 @@ inline void SubRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const
 // dst = src0 * dst + src1
 template <class T, bool isSetMask = true>
 inline void FusedMulAdd(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
-    uint64_t mask, int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::binary<tile_simulator::BinaryOp::fused_mul_add, half, float>(dst, src0, src1,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"FusedMulAdd", at});
-}
-template <class T, bool isSetMask = true>
-inline void FusedMulAdd(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
-    const uint64_t mask[], int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+    tile_simulator::Mask mask, int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::binary<tile_simulator::BinaryOp::fused_mul_add, half, float>(dst, src0, src1,
         tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"FusedMulAdd", at});
@@ -296,14 +219,7 @@ inline void FusedMulAdd(const LocalTensor<T>& dst, const LocalTensor<T>& src0, c
 // dst = max(src0 * dst + src1, 0)
 template <class T, bool isSetMask = true>
 inline void FusedMulAddRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
-    uint64_t mask, int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::binary<tile_simulator::BinaryOp::fused_mul_add_relu, half, float>(dst, src0, src1,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"FusedMulAddRelu", at});
-}
-template <class T, bool isSetMask = true>
-inline void FusedMulAddRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
-    const uint64_t mask[], int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+    tile_simulator::Mask mask, int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::binary<tile_simulator::BinaryOp::fused_mul_add_relu, half, float>(dst, src0, src1,
         tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"FusedMulAddRelu", at});
@@ -318,15 +234,8 @@ inline void FusedMulAddRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src
 
 // dst += src0 * src1; the sources may be half with a float destination
 template <class T, class U, bool isSetMask = true>
-inline void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const LocalTensor<U>& src1, uint64_t mask,
-    int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::vector_binary(tile_simulator::BinaryOp::mul_add_dst, dst.operand(), src0.operand(), src1.operand(),
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"MulAddDst", at});
-}
-template <class T, class U, bool isSetMask = true>
 inline void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const LocalTensor<U>& src1,
-    const uint64_t mask[], int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+    tile_simulator::Mask mask, int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::vector_binary(tile_simulator::BinaryOp::mul_add_dst, dst.operand(), src0.operand(), src1.operand(),
         tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"MulAddDst", at});

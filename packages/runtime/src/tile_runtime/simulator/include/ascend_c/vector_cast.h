@@ -15,15 +15,8 @@ void set_dequantization_scale(float scale);
 namespace AscendC {
 
 template <class T, class U, bool isSetMask = true>
-inline void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& round_mode, uint64_t mask,
-    int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::vector_cast(dst.operand(), src.operand(), round_mode,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Cast", at});
-}
-template <class T, class U, bool isSetMask = true>
 inline void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& round_mode,
-    const uint64_t mask[], int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
+    tile_simulator::Mask mask, int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::vector_cast(dst.operand(), src.operand(), round_mode,
         tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Cast", at});

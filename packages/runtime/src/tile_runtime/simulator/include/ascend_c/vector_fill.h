@@ -21,16 +21,7 @@ constexpr bool fillable = is_one_of<T, half, bfloat16_t, float, int16_t, uint16_
 namespace AscendC {
 
 template <class T, bool isSetMask = true>
-inline void Duplicate(const LocalTensor<T>& dst, const T& scalar, uint64_t mask, int32_t repeatTimes,
-    uint32_t dstBlockStride, uint32_t dstRepeatStride, Where at = Where::here())
-{
-    static_assert(tile_simulator::fillable<T>, "Duplicate: 16- and 32-bit types only on 910B");
-    tile_simulator::vector_duplicate(dst.operand(), tile_simulator::scalar_of(scalar),
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), dstBlockStride, dstRepeatStride,
-        {"Duplicate", at});
-}
-template <class T, bool isSetMask = true>
-inline void Duplicate(const LocalTensor<T>& dst, const T& scalar, const uint64_t mask[], int32_t repeatTimes,
+inline void Duplicate(const LocalTensor<T>& dst, const T& scalar, tile_simulator::Mask mask, int32_t repeatTimes,
     uint32_t dstBlockStride, uint32_t dstRepeatStride, Where at = Where::here())
 {
     static_assert(tile_simulator::fillable<T>, "Duplicate: 16- and 32-bit types only on 910B");
@@ -47,15 +38,7 @@ inline void Duplicate(const LocalTensor<T>& dst, const T& scalar, const int32_t&
 }
 
 template <class T, bool isSetMask = true>
-inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask, int32_t repeatTimes,
-    const CopyRepeatParams& repeatParams, Where at = Where::here())
-{
-    static_assert(tile_simulator::fillable<T>, "Copy: 16- and 32-bit types only on 910B");
-    tile_simulator::vector_copy(dst.operand(), src.operand(),
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Copy", at});
-}
-template <class T, bool isSetMask = true>
-inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[], int32_t repeatTimes,
+inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, tile_simulator::Mask mask, int32_t repeatTimes,
     const CopyRepeatParams& repeatParams, Where at = Where::here())
 {
     static_assert(tile_simulator::fillable<T>, "Copy: 16- and 32-bit types only on 910B");

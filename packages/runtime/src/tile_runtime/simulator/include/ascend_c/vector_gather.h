@@ -84,16 +84,7 @@ inline void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src, const L
 }
 template <class T>
 inline void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint32_t>& srcOffset,
-    const uint32_t srcBaseAddr, const uint64_t mask, const int32_t repeatTime, const uint32_t dstRepStride,
-    Where at = Where::here())
-{
-    static_assert(tile_simulator::gatherable<T>, "Gather: 16- and 32-bit types only on 910B");
-    tile_simulator::vector_gather(dst.operand(), {src.operand(), srcOffset.operand(), srcBaseAddr},
-        tile_simulator::VectorForm::of_mask(true, mask, repeatTime), dstRepStride, {"Gather", at});
-}
-template <class T>
-inline void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint32_t>& srcOffset,
-    const uint32_t srcBaseAddr, const uint64_t mask[], const int32_t repeatTime, const uint32_t dstRepStride,
+    const uint32_t srcBaseAddr, tile_simulator::Mask mask, const int32_t repeatTime, const uint32_t dstRepStride,
     Where at = Where::here())
 {
     static_assert(tile_simulator::gatherable<T>, "Gather: 16- and 32-bit types only on 910B");

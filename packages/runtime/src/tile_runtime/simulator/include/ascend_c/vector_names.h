@@ -42,58 +42,31 @@ inline void reduce_as(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTe
 namespace AscendC {
 
 template <ReduceType reduceType, class T, class U, bool isSetMask = true>
-inline void ReduceRepeat(const LocalTensor<T>& dst, const LocalTensor<U>& src, const int32_t mask,
+inline void ReduceRepeat(const LocalTensor<T>& dst, const LocalTensor<U>& src, tile_simulator::Mask mask,
     const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
     ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, Where at = Where::here())
 {
     tile_simulator::reduce_as<reduceType, tile_simulator::ReduceSpan::repeat>(dst, src,
-        tile_simulator::VectorForm::of_mask(isSetMask, static_cast<uint64_t>(mask), repeatTime),
+        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTime),
         {dstRepStride, srcBlkStride, srcRepStride}, order, {"ReduceRepeat", at});
 }
 template <ReduceType reduceType, class T, class U, bool isSetMask = true>
-inline void ReduceRepeat(const LocalTensor<T>& dst, const LocalTensor<U>& src, const uint64_t mask[],
-    const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
-    ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, Where at = Where::here())
-{
-    tile_simulator::reduce_as<reduceType, tile_simulator::ReduceSpan::repeat>(dst, src,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTime), {dstRepStride, srcBlkStride, srcRepStride},
-        order, {"ReduceRepeat", at});
-}
-template <ReduceType reduceType, class T, class U, bool isSetMask = true>
-inline void ReduceDataBlock(const LocalTensor<T>& dst, const LocalTensor<U>& src, const int32_t mask,
+inline void ReduceDataBlock(const LocalTensor<T>& dst, const LocalTensor<U>& src, tile_simulator::Mask mask,
     const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
     Where at = Where::here())
 {
     tile_simulator::reduce_as<reduceType, tile_simulator::ReduceSpan::block>(dst, src,
-        tile_simulator::VectorForm::of_mask(isSetMask, static_cast<uint64_t>(mask), repeatTime),
+        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTime),
         {dstRepStride, srcBlkStride, srcRepStride}, ReduceOrder::ORDER_ONLY_VALUE, {"ReduceDataBlock", at});
 }
 template <ReduceType reduceType, class T, class U, bool isSetMask = true>
-inline void ReduceDataBlock(const LocalTensor<T>& dst, const LocalTensor<U>& src, const uint64_t mask[],
-    const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
-    Where at = Where::here())
-{
-    tile_simulator::reduce_as<reduceType, tile_simulator::ReduceSpan::block>(dst, src,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTime), {dstRepStride, srcBlkStride, srcRepStride},
-        ReduceOrder::ORDER_ONLY_VALUE, {"ReduceDataBlock", at});
-}
-template <ReduceType reduceType, class T, class U, bool isSetMask = true>
-inline void ReducePairElem(const LocalTensor<T>& dst, const LocalTensor<U>& src, const int32_t mask,
+inline void ReducePairElem(const LocalTensor<T>& dst, const LocalTensor<U>& src, tile_simulator::Mask mask,
     const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
     Where at = Where::here())
 {
     tile_simulator::reduce_as<reduceType, tile_simulator::ReduceSpan::pair>(dst, src,
-        tile_simulator::VectorForm::of_mask(isSetMask, static_cast<uint64_t>(mask), repeatTime),
+        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTime),
         {dstRepStride, srcBlkStride, srcRepStride}, ReduceOrder::ORDER_ONLY_VALUE, {"ReducePairElem", at});
-}
-template <ReduceType reduceType, class T, class U, bool isSetMask = true>
-inline void ReducePairElem(const LocalTensor<T>& dst, const LocalTensor<U>& src, const uint64_t mask[],
-    const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
-    Where at = Where::here())
-{
-    tile_simulator::reduce_as<reduceType, tile_simulator::ReduceSpan::pair>(dst, src,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTime), {dstRepStride, srcBlkStride, srcRepStride},
-        ReduceOrder::ORDER_ONLY_VALUE, {"ReducePairElem", at});
 }
 
 template <class T>
@@ -114,13 +87,7 @@ inline void GetReduceRepeatMaxMinSpr(T& maxMinValue, T& maxMinIndex, Where at = 
 
 template <class T, class U, bool isSetMask = true>
 inline void Compares(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const T src1Scalar, CMPMODE cmpMode,
-    const uint64_t mask, int32_t repeatTime, const UnaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    CompareScalar<T, U, isSetMask>(dst, src0, src1Scalar, cmpMode, mask, repeatTime, repeatParams, at);
-}
-template <class T, class U, bool isSetMask = true>
-inline void Compares(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const T src1Scalar, CMPMODE cmpMode,
-    const uint64_t mask[], int32_t repeatTime, const UnaryRepeatParams& repeatParams, Where at = Where::here())
+    tile_simulator::Mask mask, int32_t repeatTime, const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     CompareScalar<T, U, isSetMask>(dst, src0, src1Scalar, cmpMode, mask, repeatTime, repeatParams, at);
 }
@@ -151,13 +118,7 @@ inline void MulAddRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, co
 }
 
 template <class T, class U, bool isSetMask = true, bool isVecDeq = true, bool halfBlock = true>
-inline void CastDequant(const LocalTensor<T>& dst, const LocalTensor<U>& src, const int32_t mask, int32_t repeatTime,
-    const UnaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    CastDeq<T, U, isSetMask, isVecDeq, halfBlock>(dst, src, mask, repeatTime, repeatParams, at);
-}
-template <class T, class U, bool isSetMask = true, bool isVecDeq = true, bool halfBlock = true>
-inline void CastDequant(const LocalTensor<T>& dst, const LocalTensor<U>& src, const uint64_t mask[],
+inline void CastDequant(const LocalTensor<T>& dst, const LocalTensor<U>& src, tile_simulator::Mask mask,
     int32_t repeatTime, const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     CastDeq<T, U, isSetMask, isVecDeq, halfBlock>(dst, src, mask, repeatTime, repeatParams, at);

@@ -1,5 +1,5 @@
 // Vector operations that also convert: AddReluCast, SubReluCast, MulCast, CastDeq, AddDeqRelu, and the scale register
-// (SetDeqScale) of those that quantise. On UB, PIPE_V; three forms each, see vector_binary.h.
+// (SetDeqScale) of those that quantise. On UB, PIPE_V; forms as in vector_binary.h.
 #pragma once
 
 #include "repeat_parameters.h"
@@ -193,19 +193,12 @@ inline void AddDeqRelu(const LocalTensor<T>& dst, const LocalTensor<U>& src0, co
 
 // dst = cast(src * scale + offset), as SetDeqScale says
 template <class T, class U, bool isSetMask = true, bool isVecDeq = true, bool halfBlock = true>
-inline void CastDeq(const LocalTensor<T>& dst, const LocalTensor<U>& src, const int32_t mask, int32_t repeatTime,
+inline void CastDeq(const LocalTensor<T>& dst, const LocalTensor<U>& src, tile_simulator::Mask mask, int32_t repeatTime,
     const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::quantize<isVecDeq, halfBlock>(dst, src,
-        tile_simulator::VectorForm::of_mask(isSetMask, static_cast<uint64_t>(mask), repeatTime), repeatParams,
+        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTime), repeatParams,
         {"CastDeq", at});
-}
-template <class T, class U, bool isSetMask = true, bool isVecDeq = true, bool halfBlock = true>
-inline void CastDeq(const LocalTensor<T>& dst, const LocalTensor<U>& src, const uint64_t mask[], int32_t repeatTime,
-    const UnaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::quantize<isVecDeq, halfBlock>(
-        dst, src, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTime), repeatParams, {"CastDeq", at});
 }
 template <class T, class U, bool isVecDeq = true, bool halfBlock = true>
 inline void CastDeq(

@@ -28,18 +28,7 @@ constexpr bool reducible = is_one_of<T, half, float>;
 namespace AscendC {
 
 template <class T, bool isSetMask = true>
-inline void WholeReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t mask,
-    const int32_t repeatTimes, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
-    Where at = Where::here())
-{
-    static_assert(tile_simulator::reducible<T>, "WholeReduceSum: half and float only");
-    tile_simulator::vector_reduce(tile_simulator::ReduceOp::sum, tile_simulator::ReduceSpan::repeat, dst.operand(),
-        src.operand(), tile_simulator::VectorForm::of_mask(isSetMask, static_cast<uint64_t>(mask), repeatTimes),
-        {dstRepStride, srcBlkStride, srcRepStride}, ReduceOrder::ORDER_ONLY_VALUE, {"WholeReduceSum", at});
-}
-
-template <class T, bool isSetMask = true>
-inline void WholeReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[],
+inline void WholeReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, tile_simulator::Mask mask,
     const int32_t repeatTimes, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
     Where at = Where::here())
 {
@@ -50,18 +39,7 @@ inline void WholeReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
 }
 
 template <class T, bool isSetMask = true>
-inline void WholeReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t mask,
-    const int32_t repeatTimes, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
-    ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, Where at = Where::here())
-{
-    static_assert(tile_simulator::reducible<T>, "WholeReduceMax: half and float only");
-    tile_simulator::vector_reduce(tile_simulator::ReduceOp::max, tile_simulator::ReduceSpan::repeat, dst.operand(),
-        src.operand(), tile_simulator::VectorForm::of_mask(isSetMask, static_cast<uint64_t>(mask), repeatTimes),
-        {dstRepStride, srcBlkStride, srcRepStride}, order, {"WholeReduceMax", at});
-}
-
-template <class T, bool isSetMask = true>
-inline void WholeReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[],
+inline void WholeReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, tile_simulator::Mask mask,
     const int32_t repeatTimes, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
     ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, Where at = Where::here())
 {
@@ -72,18 +50,7 @@ inline void WholeReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src,
 }
 
 template <class T, bool isSetMask = true>
-inline void WholeReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t mask,
-    const int32_t repeatTimes, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
-    ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, Where at = Where::here())
-{
-    static_assert(tile_simulator::reducible<T>, "WholeReduceMin: half and float only");
-    tile_simulator::vector_reduce(tile_simulator::ReduceOp::min, tile_simulator::ReduceSpan::repeat, dst.operand(),
-        src.operand(), tile_simulator::VectorForm::of_mask(isSetMask, static_cast<uint64_t>(mask), repeatTimes),
-        {dstRepStride, srcBlkStride, srcRepStride}, order, {"WholeReduceMin", at});
-}
-
-template <class T, bool isSetMask = true>
-inline void WholeReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[],
+inline void WholeReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src, tile_simulator::Mask mask,
     const int32_t repeatTimes, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
     ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, Where at = Where::here())
 {
@@ -95,18 +62,7 @@ inline void WholeReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src,
 
 template <class T, bool isSetMask = true>
 inline void BlockReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat,
-    const int32_t mask, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
-    Where at = Where::here())
-{
-    static_assert(tile_simulator::reducible<T>, "BlockReduceSum: half and float only");
-    tile_simulator::vector_reduce(tile_simulator::ReduceOp::sum, tile_simulator::ReduceSpan::block, dst.operand(),
-        src.operand(), tile_simulator::VectorForm::of_mask(isSetMask, static_cast<uint64_t>(mask), repeat),
-        {dstRepStride, srcBlkStride, srcRepStride}, ReduceOrder::ORDER_ONLY_VALUE, {"BlockReduceSum", at});
-}
-
-template <class T, bool isSetMask = true>
-inline void BlockReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat,
-    const uint64_t mask[], const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+    tile_simulator::Mask mask, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
     Where at = Where::here())
 {
     static_assert(tile_simulator::reducible<T>, "BlockReduceSum: half and float only");
@@ -117,18 +73,7 @@ inline void BlockReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
 
 template <class T, bool isSetMask = true>
 inline void BlockReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat,
-    const int32_t mask, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
-    Where at = Where::here())
-{
-    static_assert(tile_simulator::reducible<T>, "BlockReduceMax: half and float only");
-    tile_simulator::vector_reduce(tile_simulator::ReduceOp::max, tile_simulator::ReduceSpan::block, dst.operand(),
-        src.operand(), tile_simulator::VectorForm::of_mask(isSetMask, static_cast<uint64_t>(mask), repeat),
-        {dstRepStride, srcBlkStride, srcRepStride}, ReduceOrder::ORDER_ONLY_VALUE, {"BlockReduceMax", at});
-}
-
-template <class T, bool isSetMask = true>
-inline void BlockReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat,
-    const uint64_t mask[], const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+    tile_simulator::Mask mask, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
     Where at = Where::here())
 {
     static_assert(tile_simulator::reducible<T>, "BlockReduceMax: half and float only");
@@ -139,18 +84,7 @@ inline void BlockReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src,
 
 template <class T, bool isSetMask = true>
 inline void BlockReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat,
-    const int32_t mask, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
-    Where at = Where::here())
-{
-    static_assert(tile_simulator::reducible<T>, "BlockReduceMin: half and float only");
-    tile_simulator::vector_reduce(tile_simulator::ReduceOp::min, tile_simulator::ReduceSpan::block, dst.operand(),
-        src.operand(), tile_simulator::VectorForm::of_mask(isSetMask, static_cast<uint64_t>(mask), repeat),
-        {dstRepStride, srcBlkStride, srcRepStride}, ReduceOrder::ORDER_ONLY_VALUE, {"BlockReduceMin", at});
-}
-
-template <class T, bool isSetMask = true>
-inline void BlockReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat,
-    const uint64_t mask[], const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+    tile_simulator::Mask mask, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
     Where at = Where::here())
 {
     static_assert(tile_simulator::reducible<T>, "BlockReduceMin: half and float only");
@@ -161,18 +95,7 @@ inline void BlockReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src,
 
 template <class T, bool isSetMask = true>
 inline void PairReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat,
-    const int32_t mask, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
-    Where at = Where::here())
-{
-    static_assert(tile_simulator::reducible<T>, "PairReduceSum: half and float only");
-    tile_simulator::vector_reduce(tile_simulator::ReduceOp::sum, tile_simulator::ReduceSpan::pair, dst.operand(),
-        src.operand(), tile_simulator::VectorForm::of_mask(isSetMask, static_cast<uint64_t>(mask), repeat),
-        {dstRepStride, srcBlkStride, srcRepStride}, ReduceOrder::ORDER_ONLY_VALUE, {"PairReduceSum", at});
-}
-
-template <class T, bool isSetMask = true>
-inline void PairReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat,
-    const uint64_t mask[], const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+    tile_simulator::Mask mask, const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
     Where at = Where::here())
 {
     static_assert(tile_simulator::reducible<T>, "PairReduceSum: half and float only");

@@ -1,6 +1,6 @@
 // Reductions of a whole tensor: ReduceSum, ReduceMax, ReduceMin, on UB. half and float.
 //
-// Three forms: the first `count` elements; the first `mask` lanes of every repeat; the lanes set in `mask[]`. Each is
+// Two forms, see vector_binary.h: `count` elements, or the lanes of `mask`. Each is
 // several vector and scalar instructions. Sums of the count form are added repeat by repeat and leave the temporary
 // tensor alone; the other forms keep partial results in it.
 #pragma once
@@ -33,20 +33,12 @@ inline void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, cons
 }
 template <class T>
 inline void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& sharedTmpBuffer,
-    const int32_t mask, const int32_t repeatTime, const int32_t srcRepStride, Where at = Where::here())
+    tile_simulator::Mask mask, const int32_t repeatTime, const int32_t srcRepStride, Where at = Where::here())
 {
     static_assert(tile_simulator::reducible<T>, "ReduceSum: half and float only");
     tile_simulator::reduce_all(tile_simulator::ReduceOp::sum, dst.operand(), src.operand(), sharedTmpBuffer.operand(),
-        tile_simulator::VectorForm::of_mask(true, static_cast<uint64_t>(mask), repeatTime), srcRepStride, false,
+        tile_simulator::VectorForm::of_mask(true, mask, repeatTime), srcRepStride, false,
         {"ReduceSum", at});
-}
-template <class T>
-inline void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& sharedTmpBuffer,
-    const uint64_t mask[], const int32_t repeatTime, const int32_t srcRepStride, Where at = Where::here())
-{
-    static_assert(tile_simulator::reducible<T>, "ReduceSum: half and float only");
-    tile_simulator::reduce_all(tile_simulator::ReduceOp::sum, dst.operand(), src.operand(), sharedTmpBuffer.operand(),
-        tile_simulator::VectorForm::of_mask(true, mask, repeatTime), srcRepStride, false, {"ReduceSum", at});
 }
 
 template <class T>
@@ -59,22 +51,13 @@ inline void ReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, cons
 }
 template <class T>
 inline void ReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& sharedTmpBuffer,
-    const int32_t mask, const int32_t repeatTime, const int32_t srcRepStride, bool calIndex = false,
+    tile_simulator::Mask mask, const int32_t repeatTime, const int32_t srcRepStride, bool calIndex = false,
     Where at = Where::here())
 {
     static_assert(tile_simulator::reducible<T>, "ReduceMax: half and float only");
     tile_simulator::reduce_all(tile_simulator::ReduceOp::max, dst.operand(), src.operand(), sharedTmpBuffer.operand(),
-        tile_simulator::VectorForm::of_mask(true, static_cast<uint64_t>(mask), repeatTime), srcRepStride, calIndex,
+        tile_simulator::VectorForm::of_mask(true, mask, repeatTime), srcRepStride, calIndex,
         {"ReduceMax", at});
-}
-template <class T>
-inline void ReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& sharedTmpBuffer,
-    const uint64_t mask[], const int32_t repeatTime, const int32_t srcRepStride, bool calIndex = false,
-    Where at = Where::here())
-{
-    static_assert(tile_simulator::reducible<T>, "ReduceMax: half and float only");
-    tile_simulator::reduce_all(tile_simulator::ReduceOp::max, dst.operand(), src.operand(), sharedTmpBuffer.operand(),
-        tile_simulator::VectorForm::of_mask(true, mask, repeatTime), srcRepStride, calIndex, {"ReduceMax", at});
 }
 
 template <class T>
@@ -87,22 +70,13 @@ inline void ReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src, cons
 }
 template <class T>
 inline void ReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& sharedTmpBuffer,
-    const int32_t mask, const int32_t repeatTime, const int32_t srcRepStride, bool calIndex = false,
+    tile_simulator::Mask mask, const int32_t repeatTime, const int32_t srcRepStride, bool calIndex = false,
     Where at = Where::here())
 {
     static_assert(tile_simulator::reducible<T>, "ReduceMin: half and float only");
     tile_simulator::reduce_all(tile_simulator::ReduceOp::min, dst.operand(), src.operand(), sharedTmpBuffer.operand(),
-        tile_simulator::VectorForm::of_mask(true, static_cast<uint64_t>(mask), repeatTime), srcRepStride, calIndex,
+        tile_simulator::VectorForm::of_mask(true, mask, repeatTime), srcRepStride, calIndex,
         {"ReduceMin", at});
-}
-template <class T>
-inline void ReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& sharedTmpBuffer,
-    const uint64_t mask[], const int32_t repeatTime, const int32_t srcRepStride, bool calIndex = false,
-    Where at = Where::here())
-{
-    static_assert(tile_simulator::reducible<T>, "ReduceMin: half and float only");
-    tile_simulator::reduce_all(tile_simulator::ReduceOp::min, dst.operand(), src.operand(), sharedTmpBuffer.operand(),
-        tile_simulator::VectorForm::of_mask(true, mask, repeatTime), srcRepStride, calIndex, {"ReduceMin", at});
 }
 
 // What the last ReduceSum(count) computed.

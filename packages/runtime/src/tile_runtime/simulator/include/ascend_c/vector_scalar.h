@@ -1,5 +1,5 @@
 // Vector operations with one source and a scalar: dst = op(src, scalar), on UB, PIPE_V.
-// Three forms each, see vector_binary.h.
+// Two forms each, see vector_binary.h.
 #pragma once
 
 #include "repeat_parameters.h"
@@ -26,14 +26,7 @@ namespace AscendC {
 
 // dst = src + scalar
 template <class T, bool isSetMask = true>
-inline void Adds(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, uint64_t mask,
-    int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::with_scalar<tile_simulator::ScalarOp::adds, half, float, int16_t, int32_t>(dst, src, scalar,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Adds", at});
-}
-template <class T, bool isSetMask = true>
-inline void Adds(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, const uint64_t mask[],
+inline void Adds(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, tile_simulator::Mask mask,
     int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::with_scalar<tile_simulator::ScalarOp::adds, half, float, int16_t, int32_t>(dst, src, scalar,
@@ -49,14 +42,7 @@ inline void Adds(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& 
 
 // dst = src * scalar
 template <class T, bool isSetMask = true>
-inline void Muls(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, uint64_t mask,
-    int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::with_scalar<tile_simulator::ScalarOp::muls, half, float, int16_t, int32_t>(dst, src, scalar,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Muls", at});
-}
-template <class T, bool isSetMask = true>
-inline void Muls(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, const uint64_t mask[],
+inline void Muls(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, tile_simulator::Mask mask,
     int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::with_scalar<tile_simulator::ScalarOp::muls, half, float, int16_t, int32_t>(dst, src, scalar,
@@ -72,14 +58,7 @@ inline void Muls(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& 
 
 // dst = max(src, scalar)
 template <class T, bool isSetMask = true>
-inline void Maxs(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, uint64_t mask,
-    int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::with_scalar<tile_simulator::ScalarOp::maxs, half, float, int16_t, int32_t>(dst, src, scalar,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Maxs", at});
-}
-template <class T, bool isSetMask = true>
-inline void Maxs(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, const uint64_t mask[],
+inline void Maxs(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, tile_simulator::Mask mask,
     int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::with_scalar<tile_simulator::ScalarOp::maxs, half, float, int16_t, int32_t>(dst, src, scalar,
@@ -95,14 +74,7 @@ inline void Maxs(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& 
 
 // dst = min(src, scalar)
 template <class T, bool isSetMask = true>
-inline void Mins(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, uint64_t mask,
-    int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::with_scalar<tile_simulator::ScalarOp::mins, half, float, int16_t, int32_t>(dst, src, scalar,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Mins", at});
-}
-template <class T, bool isSetMask = true>
-inline void Mins(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, const uint64_t mask[],
+inline void Mins(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, tile_simulator::Mask mask,
     int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::with_scalar<tile_simulator::ScalarOp::mins, half, float, int16_t, int32_t>(dst, src, scalar,
@@ -118,14 +90,7 @@ inline void Mins(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& 
 
 // dst = src >= 0 ? src : src * scalar
 template <class T, bool isSetMask = true>
-inline void LeakyRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, uint64_t mask,
-    int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::with_scalar<tile_simulator::ScalarOp::leaky_relu, half, float>(dst, src, scalar,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"LeakyRelu", at});
-}
-template <class T, bool isSetMask = true>
-inline void LeakyRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, const uint64_t mask[],
+inline void LeakyRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, tile_simulator::Mask mask,
     int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::with_scalar<tile_simulator::ScalarOp::leaky_relu, half, float>(dst, src, scalar,
@@ -141,14 +106,7 @@ inline void LeakyRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src, cons
 
 // dst = src << scalar
 template <class T, bool isSetMask = true>
-inline void ShiftLeft(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, uint64_t mask,
-    int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::with_scalar<tile_simulator::ScalarOp::shift_left, int16_t, uint16_t, int32_t, uint32_t>(dst, src,
-        scalar, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"ShiftLeft", at});
-}
-template <class T, bool isSetMask = true>
-inline void ShiftLeft(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, const uint64_t mask[],
+inline void ShiftLeft(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, tile_simulator::Mask mask,
     int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::with_scalar<tile_simulator::ScalarOp::shift_left, int16_t, uint16_t, int32_t, uint32_t>(dst, src,
@@ -164,18 +122,7 @@ inline void ShiftLeft(const LocalTensor<T>& dst, const LocalTensor<T>& src, cons
 
 // dst = src >> scalar, arithmetic for signed types; roundEn adds the last bit shifted out (signed types)
 template <class T, bool isSetMask = true>
-inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, uint64_t mask,
-    int32_t repeatTimes, const UnaryRepeatParams& repeatParams, bool roundEn = false, Where at = Where::here())
-{
-    const auto form = tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes);
-    static_assert(
-        tile_simulator::is_one_of<T, int16_t, uint16_t, int32_t, uint32_t>, "ShiftRight: 16- and 32-bit integers only");
-    tile_simulator::vector_scalar(
-        roundEn ? tile_simulator::ScalarOp::shift_right_round : tile_simulator::ScalarOp::shift_right, dst.operand(),
-        src.operand(), tile_simulator::scalar_of(scalar), form, repeatParams, {"ShiftRight", at});
-}
-template <class T, bool isSetMask = true>
-inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, const uint64_t mask[],
+inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, tile_simulator::Mask mask,
     int32_t repeatTimes, const UnaryRepeatParams& repeatParams, bool roundEn = false, Where at = Where::here())
 {
     const auto form = tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes);
@@ -195,15 +142,7 @@ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, con
 
 // dst += src * scalar; the source may be half with a float destination
 template <class T, class U, bool isSetMask = true>
-inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalar, uint64_t mask,
-    int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::vector_scalar(tile_simulator::ScalarOp::axpy, dst.operand(), src.operand(),
-        tile_simulator::scalar_of(scalar), tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes),
-        repeatParams, {"Axpy", at});
-}
-template <class T, class U, bool isSetMask = true>
-inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalar, const uint64_t mask[],
+inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalar, tile_simulator::Mask mask,
     int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::vector_scalar(tile_simulator::ScalarOp::axpy, dst.operand(), src.operand(),

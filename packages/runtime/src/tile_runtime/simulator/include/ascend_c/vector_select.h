@@ -36,16 +36,7 @@ namespace AscendC {
 
 template <class T, class U, bool isSetMask = true>
 inline void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPMODE cmpMode,
-    const uint64_t mask, int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    static_assert(tile_simulator::comparable<T>, "Compare: half, float or (EQ only) int32");
-    const tile_simulator::LocalOperand right = src1.operand();
-    tile_simulator::vector_compare(dst.operand(), src0.operand(), {&right, {}}, cmpMode,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Compare", at});
-}
-template <class T, class U, bool isSetMask = true>
-inline void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPMODE cmpMode,
-    const uint64_t mask[], int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
+    tile_simulator::Mask mask, int32_t repeatTimes, const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
     static_assert(tile_simulator::comparable<T>, "Compare: half, float or (EQ only) int32");
     const tile_simulator::LocalOperand right = src1.operand();
@@ -63,14 +54,7 @@ inline void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const
 }
 // One repeat, into the compare mask register that Select mode 0 reads.
 template <class T, bool isSetMask = true>
-inline void Compare(const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPMODE cmpMode, const uint64_t mask,
-    const BinaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::vector_compare_to_register(src0.operand(), src1.operand(), cmpMode,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, 1), repeatParams, {"Compare", at});
-}
-template <class T, bool isSetMask = true>
-inline void Compare(const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPMODE cmpMode, const uint64_t mask[],
+inline void Compare(const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPMODE cmpMode, tile_simulator::Mask mask,
     const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::vector_compare_to_register(src0.operand(), src1.operand(), cmpMode,
@@ -79,16 +63,7 @@ inline void Compare(const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPM
 
 template <class T, class U, bool isSetMask = true>
 inline void CompareScalar(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const T src1, CMPMODE cmpMode,
-    const uint64_t mask, int32_t repeatTimes, const UnaryRepeatParams& p, Where at = Where::here())
-{
-    static_assert(tile_simulator::comparable<T>, "CompareScalar: half, float or (EQ only) int32");
-    tile_simulator::vector_compare(dst.operand(), src0.operand(), {nullptr, tile_simulator::scalar_of(src1)}, cmpMode,
-        tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes),
-        {p.dstBlkStride, p.srcBlkStride, 1, p.dstRepStride, p.srcRepStride, 8}, {"CompareScalar", at});
-}
-template <class T, class U, bool isSetMask = true>
-inline void CompareScalar(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const T src1, CMPMODE cmpMode,
-    const uint64_t mask[], int32_t repeatTimes, const UnaryRepeatParams& p, Where at = Where::here())
+    tile_simulator::Mask mask, int32_t repeatTimes, const UnaryRepeatParams& p, Where at = Where::here())
 {
     static_assert(tile_simulator::comparable<T>, "CompareScalar: half, float or (EQ only) int32");
     tile_simulator::vector_compare(dst.operand(), src0.operand(), {nullptr, tile_simulator::scalar_of(src1)}, cmpMode,
@@ -106,17 +81,7 @@ inline void CompareScalar(const LocalTensor<U>& dst, const LocalTensor<T>& src0,
 
 template <class T, class U, bool isSetMask = true>
 inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const LocalTensor<T>& src0,
-    const LocalTensor<T>& src1, SELMODE selMode, uint64_t mask, int32_t repeatTimes,
-    const BinaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    static_assert(tile_simulator::is_one_of<T, half, float>, "Select: half and float only");
-    const tile_simulator::LocalOperand right = src1.operand();
-    tile_simulator::vector_select(dst.operand(), selMask.operand(), src0.operand(), {&right, {}}, selMode,
-        tile_simulator::VectorForm::of_mask(true, mask, repeatTimes), repeatParams, {"Select", at});
-}
-template <class T, class U, bool isSetMask = true>
-inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const LocalTensor<T>& src0,
-    const LocalTensor<T>& src1, SELMODE selMode, const uint64_t mask[], int32_t repeatTimes,
+    const LocalTensor<T>& src1, SELMODE selMode, tile_simulator::Mask mask, int32_t repeatTimes,
     const BinaryRepeatParams& repeatParams, Where at = Where::here())
 {
     static_assert(tile_simulator::is_one_of<T, half, float>, "Select: half and float only");
@@ -135,17 +100,7 @@ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, con
 }
 template <class T, class U, bool isSetMask = true>
 inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const LocalTensor<T>& src0, T src1,
-    SELMODE selMode, uint64_t mask, int32_t repeatTimes, const BinaryRepeatParams& repeatParams,
-    Where at = Where::here())
-{
-    static_assert(tile_simulator::is_one_of<T, half, float>, "Select: half and float only");
-    tile_simulator::vector_select(dst.operand(), selMask.operand(), src0.operand(),
-        {nullptr, tile_simulator::scalar_of(src1)}, selMode,
-        tile_simulator::VectorForm::of_mask(true, mask, repeatTimes), repeatParams, {"Select", at});
-}
-template <class T, class U, bool isSetMask = true>
-inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const LocalTensor<T>& src0, T src1,
-    SELMODE selMode, const uint64_t mask[], int32_t repeatTimes, const BinaryRepeatParams& repeatParams,
+    SELMODE selMode, tile_simulator::Mask mask, int32_t repeatTimes, const BinaryRepeatParams& repeatParams,
     Where at = Where::here())
 {
     static_assert(tile_simulator::is_one_of<T, half, float>, "Select: half and float only");

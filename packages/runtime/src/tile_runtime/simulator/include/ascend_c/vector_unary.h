@@ -1,4 +1,4 @@
-// Vector operations with one source: dst = op(src), on UB, PIPE_V. Three forms each, see vector_binary.h.
+// Vector operations with one source: dst = op(src), on UB, PIPE_V. Two forms each, see vector_binary.h.
 #pragma once
 
 #include "repeat_parameters.h"
@@ -25,14 +25,7 @@ namespace AscendC {
 
 // dst = max(src, 0)
 template <class T, bool isSetMask = true>
-inline void Relu(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask, int32_t repeatTimes,
-    const UnaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::unary<tile_simulator::UnaryOp::relu, half, float, int32_t>(
-        dst, src, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Relu", at});
-}
-template <class T, bool isSetMask = true>
-inline void Relu(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[], int32_t repeatTimes,
+inline void Relu(const LocalTensor<T>& dst, const LocalTensor<T>& src, tile_simulator::Mask mask, int32_t repeatTimes,
     const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::unary<tile_simulator::UnaryOp::relu, half, float, int32_t>(
@@ -47,14 +40,7 @@ inline void Relu(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int
 
 // dst = |src|
 template <class T, bool isSetMask = true>
-inline void Abs(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask, int32_t repeatTimes,
-    const UnaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::unary<tile_simulator::UnaryOp::abs, half, float>(
-        dst, src, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Abs", at});
-}
-template <class T, bool isSetMask = true>
-inline void Abs(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[], int32_t repeatTimes,
+inline void Abs(const LocalTensor<T>& dst, const LocalTensor<T>& src, tile_simulator::Mask mask, int32_t repeatTimes,
     const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::unary<tile_simulator::UnaryOp::abs, half, float>(
@@ -69,14 +55,7 @@ inline void Abs(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int3
 
 // dst = e^src
 template <class T, bool isSetMask = true>
-inline void Exp(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask, int32_t repeatTimes,
-    const UnaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::unary<tile_simulator::UnaryOp::exp, half, float>(
-        dst, src, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Exp", at});
-}
-template <class T, bool isSetMask = true>
-inline void Exp(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[], int32_t repeatTimes,
+inline void Exp(const LocalTensor<T>& dst, const LocalTensor<T>& src, tile_simulator::Mask mask, int32_t repeatTimes,
     const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::unary<tile_simulator::UnaryOp::exp, half, float>(
@@ -91,14 +70,7 @@ inline void Exp(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int3
 
 // dst = natural logarithm of src
 template <class T, bool isSetMask = true>
-inline void Ln(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask, int32_t repeatTimes,
-    const UnaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::unary<tile_simulator::UnaryOp::ln, half, float>(
-        dst, src, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Ln", at});
-}
-template <class T, bool isSetMask = true>
-inline void Ln(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[], int32_t repeatTimes,
+inline void Ln(const LocalTensor<T>& dst, const LocalTensor<T>& src, tile_simulator::Mask mask, int32_t repeatTimes,
     const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::unary<tile_simulator::UnaryOp::ln, half, float>(
@@ -113,14 +85,7 @@ inline void Ln(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32
 
 // dst = square root of src
 template <class T, bool isSetMask = true>
-inline void Sqrt(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask, int32_t repeatTimes,
-    const UnaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::unary<tile_simulator::UnaryOp::sqrt, half, float>(
-        dst, src, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Sqrt", at});
-}
-template <class T, bool isSetMask = true>
-inline void Sqrt(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[], int32_t repeatTimes,
+inline void Sqrt(const LocalTensor<T>& dst, const LocalTensor<T>& src, tile_simulator::Mask mask, int32_t repeatTimes,
     const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::unary<tile_simulator::UnaryOp::sqrt, half, float>(
@@ -135,14 +100,7 @@ inline void Sqrt(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int
 
 // dst = 1 / sqrt(src); approximate on the device, rounded once here
 template <class T, bool isSetMask = true>
-inline void Rsqrt(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask, int32_t repeatTimes,
-    const UnaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::unary<tile_simulator::UnaryOp::rsqrt, half, float>(
-        dst, src, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Rsqrt", at});
-}
-template <class T, bool isSetMask = true>
-inline void Rsqrt(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[], int32_t repeatTimes,
+inline void Rsqrt(const LocalTensor<T>& dst, const LocalTensor<T>& src, tile_simulator::Mask mask, int32_t repeatTimes,
     const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::unary<tile_simulator::UnaryOp::rsqrt, half, float>(
@@ -157,15 +115,8 @@ inline void Rsqrt(const LocalTensor<T>& dst, const LocalTensor<T>& src, const in
 
 // dst = 1 / src; approximate on the device, rounded once here
 template <class T, bool isSetMask = true>
-inline void Reciprocal(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask, int32_t repeatTimes,
-    const UnaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::unary<tile_simulator::UnaryOp::reciprocal, half, float>(
-        dst, src, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Reciprocal", at});
-}
-template <class T, bool isSetMask = true>
-inline void Reciprocal(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[], int32_t repeatTimes,
-    const UnaryRepeatParams& repeatParams, Where at = Where::here())
+inline void Reciprocal(const LocalTensor<T>& dst, const LocalTensor<T>& src, tile_simulator::Mask mask,
+    int32_t repeatTimes, const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::unary<tile_simulator::UnaryOp::reciprocal, half, float>(
         dst, src, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Reciprocal", at});
@@ -180,14 +131,7 @@ inline void Reciprocal(
 
 // dst = ~src
 template <class T, bool isSetMask = true>
-inline void Not(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask, int32_t repeatTimes,
-    const UnaryRepeatParams& repeatParams, Where at = Where::here())
-{
-    tile_simulator::unary<tile_simulator::UnaryOp::bit_not, int16_t, uint16_t>(
-        dst, src, tile_simulator::VectorForm::of_mask(isSetMask, mask, repeatTimes), repeatParams, {"Not", at});
-}
-template <class T, bool isSetMask = true>
-inline void Not(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[], int32_t repeatTimes,
+inline void Not(const LocalTensor<T>& dst, const LocalTensor<T>& src, tile_simulator::Mask mask, int32_t repeatTimes,
     const UnaryRepeatParams& repeatParams, Where at = Where::here())
 {
     tile_simulator::unary<tile_simulator::UnaryOp::bit_not, int16_t, uint16_t>(
