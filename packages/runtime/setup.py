@@ -21,13 +21,11 @@ class BuildWithNative(build_py):
 
     def _prebuild(self, folder: Path) -> None:
         # The builder needs the standard library only, so it runs before anything is installed.
-        rooms = HERE / "src" / "tile_runtime"
-        sys.path[:0] = [str(rooms / "simulator"), str(rooms / "cache")]
+        sys.path.insert(0, str(HERE / "src" / "tile_runtime" / "simulator"))
         import build_simulator
-        import fingerprint
 
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "cpu").write_text(fingerprint.cpu_digest())
+        (folder / "cpu").write_text(build_simulator.cpu_digest())
         builds = (
             build_simulator.build_simulator,
             build_simulator.build_launcher,

@@ -20,8 +20,9 @@ from hand_written import FAULT_LINE, SAXPY, SAXPY_CPP, SAXPY_PYTHON, HandWritten
 from tile_ir import BuildError, Func
 from tile_ir.switches import override, switch
 from tile_runtime import JITKernel, cache, compile
-from tile_runtime.cache.fingerprint import compiler_identity, cpu_features, sources_digest
+from tile_runtime.cache.fingerprint import compiler_identity, sources_digest
 from tile_runtime.cache.kernel_cache import STALE_SECONDS, CacheSize, KernelCache
+from tile_runtime.simulator.build_simulator import cpu_features
 
 A, B = torch.arange(8.0), torch.ones(8)
 

@@ -17,7 +17,6 @@ from hand_written import SAXPY_CPP, HandWritten
 from tile_ir import BuildError, Func
 from tile_ir.switches import override
 from tile_runtime import SimulationError, compile
-from tile_runtime.cache.fingerprint import cpu_digest
 from tile_runtime.launcher import native
 from tile_runtime.launcher.ctypes_launcher import CtypesLauncher
 from tile_runtime.simulator import build_simulator
@@ -81,7 +80,7 @@ def test_a_prebuilt_library_is_used_on_its_own_cpu(
     prebuilt.write_text("")
     (tmp_path / "cpu").write_text("another")
     assert native.simulator_library() != prebuilt
-    (tmp_path / "cpu").write_text(cpu_digest())
+    (tmp_path / "cpu").write_text(build_simulator.cpu_digest())
     assert native.simulator_library() == prebuilt
 
 

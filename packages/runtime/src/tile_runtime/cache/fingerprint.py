@@ -1,14 +1,15 @@
-"""What a compiled kernel depends on besides its own text: our sources, the compiler, the CPU."""
+"""What a compiled kernel depends on besides its own text: our sources and the compiler."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import platform
 import shutil
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+
+from tile_runtime.options.code_generators import GENERATORS
 
 _SUFFIXES = (".py", ".h", ".cpp", ".jinja", ".lark")
 
@@ -18,9 +19,6 @@ def sources_digest() -> str:
     """Hash of all source files, by content, of the packages that decide what is emitted and how it
     runs; computed once per process. The frontend is not among them: what it makes is the IR, which
     is part of the key itself."""
-    # Not above: this file is loaded by itself where a wheel is built.
-    from tile_runtime.options.code_generators import GENERATORS
-
     digest = hashlib.sha256()
     for package in ("tile_ir", "tile_passes", *GENERATORS.values(), "tile_runtime"):
         for path in _files(package):
@@ -58,27 +56,6 @@ def compiler_identity(program: str) -> str:
     return f"{real}:{stat.st_size}:{stat.st_mtime_ns}"
 
 
-@lru_cache(maxsize=1)
-def cpu_features() -> str:
-    """Machine type and instruction set extensions of this host."""
-    lines = [platform.machine()]
-    try:
-        # The first processor's block is enough, and /proc/cpuinfo is slow to produce.
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            for line in file:
-                if line.startswith(("flags", "Features")):
-                    lines.append(" ".join(sorted(line.partition(":")[2].split())))
-                    break
-    except OSError:
-        lines.append(platform.processor())
-    return "\n".join(lines)
-
-
 def source_hash(text: str) -> str:
     """What commands show of an emitted source: two kernels with the same are the same."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def cpu_digest() -> str:
-    """Hash of `cpu_features`, short enough to compare and store."""
-    return hashlib.sha256(cpu_features().encode()).hexdigest()

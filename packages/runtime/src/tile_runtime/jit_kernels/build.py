@@ -31,11 +31,12 @@ from tile_ir import (
 from tile_ir.code_generator import CodeGenerator
 from tile_ir.switches import switch
 from tile_passes import PassOptions, PassResult, run_pipeline
-from tile_runtime.cache.fingerprint import cpu_features, sources_digest
+from tile_runtime.cache.fingerprint import sources_digest
 from tile_runtime.cache.kernel_cache import META, KernelCache, get_cache_dir
 from tile_runtime.devices.device import Device, KernelFiles, Launch
 from tile_runtime.jit_kernels.prove import prove, wants_proof
 from tile_runtime.launcher.signature import Signature, signature_of
+from tile_runtime.simulator.build_simulator import cpu_features
 
 # Raise it when the meaning of a file in an entry changes.
 SCHEMA = 2

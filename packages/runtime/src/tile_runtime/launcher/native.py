@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from tile_ir import BuildError
-from tile_runtime.cache.fingerprint import cpu_digest
 from tile_runtime.simulator import build_simulator as builder
 
 PREBUILT = Path(__file__).parents[1] / "prebuilt"
@@ -66,7 +65,7 @@ def launcher_can_be_compiled() -> bool:
 def _prebuilt(pattern: str) -> Path | None:
     """The file in the installed package, if it was built for this CPU."""
     found = sorted(PREBUILT.glob(pattern))
-    if not found or (PREBUILT / "cpu").read_text() != cpu_digest():
+    if not found or (PREBUILT / "cpu").read_text() != builder.cpu_digest():
         return None
     return found[0]
 

@@ -163,7 +163,7 @@ def _build(
 ) -> Path:
     compiler = find_compiler()
     digest = hashlib.sha256()
-    for text in (_compiler_version(compiler), *flags, *identity, _cpu_features()):
+    for text in (_compiler_version(compiler), *flags, *identity, cpu_features()):
         digest.update(text.encode() + b"\0")
     for path in watched:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
@@ -263,15 +263,24 @@ def _compiler_version(compiler: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _cpu_features() -> str:
-    """What -march=native looks at: architecture and the feature flags the kernel reports."""
-    features = ""
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.split(":")[0].strip() in ("flags", "Features"):
-                features = line
-                break
-    return platform.machine() + features
+def cpu_features() -> str:
+    """Machine type and instruction set extensions of this host: what -march=native looks at."""
+    lines = [platform.machine()]
+    try:
+        # The first processor's block is enough, and /proc/cpuinfo is slow to produce.
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if line.startswith(("flags", "Features")):
+                    lines.append(" ".join(sorted(line.partition(":")[2].split())))
+                    break
+    except OSError:
+        lines.append(platform.processor())
+    return "\n".join(lines)
+
+
+def cpu_digest() -> str:
+    """Hash of `cpu_features`, short enough to compare and store."""
+    return hashlib.sha256(cpu_features().encode()).hexdigest()
 
 
 if __name__ == "__main__":

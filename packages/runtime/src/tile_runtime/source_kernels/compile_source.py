@@ -15,11 +15,11 @@ from typing import Any
 
 from tile_ir import BuildError, Loc
 from tile_ir.switches import switch
-from tile_runtime.cache.fingerprint import compiler_identity, cpu_features, sources_digest
+from tile_runtime.cache.fingerprint import compiler_identity, sources_digest
 from tile_runtime.cache.kernel_cache import META, KernelCache, get_cache_dir
 from tile_runtime.devices.compile_host import FLAGS, find_compiler, run_compiler
 from tile_runtime.options.code_generators import named_generator
-from tile_runtime.simulator.build_simulator import include_directory
+from tile_runtime.simulator.build_simulator import cpu_features, include_directory
 from tile_runtime.source_kernels.host_stub import STUB_NAME
 
 # -g1: a crash is told at its line. A loop that never ends has to be one here too, and a function
