@@ -4,7 +4,7 @@ from tile_passes.driver import PassOptions, PassRecord, PassResult, run_passes
 from tile_passes.explain_lanes import explain_lanes
 from tile_passes.explain_memory import explain_memory
 from tile_passes.explain_sync import draw_sync, explain_sync
-from tile_passes.explanations import EXPLANATIONS, explained
+from tile_passes.explanations import EXPLANATIONS, drawn, explained
 from tile_passes.passdef import Pass
 from tile_passes.pipeline import PASSES, PIPELINE, apply_passes, run_pipeline
 
@@ -18,6 +18,7 @@ __all__ = [
     "PassResult",
     "apply_passes",
     "draw_sync",
+    "drawn",
     "explain_lanes",
     "explain_memory",
     "explain_sync",

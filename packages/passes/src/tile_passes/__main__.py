@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from tile_ir import (
     DEFAULT_TARGET,
     TARGETS,
-    Automatic,
     Func,
     Target,
     TileError,
@@ -59,7 +57,6 @@ def _done(func: Func, names: list[str], target: Target, explain: bool) -> str:
     try:
         verify(func, target)
         if explain:
-            func = replace(func, automatic=func.automatic | {Automatic.SYNC})
             return "\n".join((*explained(func, [n for n in names if n != _ALL], target), ""))
         if names == [_ALL]:
             return print_func(run_pipeline(func, target).func)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
-from tile_ir import Func, Target
+from tile_ir import Automatic, Func, Target
 from tile_passes.explain_cores import explain_signals, explain_streams, explain_workspaces
 from tile_passes.explain_lanes import explain_lanes
 from tile_passes.explain_memory import explain_memory
-from tile_passes.explain_sync import explain_sync
+from tile_passes.explain_sync import draw_sync, explain_sync
 from tile_passes.infer_memory import infer_memory
 from tile_passes.insert_cross_core_sync import insert_cross_core_sync
 from tile_passes.insert_sync import insert_sync
@@ -29,7 +30,8 @@ EXPLANATIONS: dict[str, Callable[[Func, Target], str]] = {
 
 def explained(func: Func, names: Sequence[str], target: Target) -> Iterator[str]:
     """What each of the named passes decides and why, of those that can say it; `insert_sync` if
-    none of them can. The passes named before run first."""
+    none of them can. The passes named before run first, and the order of pipes is left to them."""
+    func = _left_to_passes(func)
     telling = [name for name in names if name in EXPLANATIONS] or [insert_sync.name]
     done = 0
     for name in telling:
@@ -37,3 +39,13 @@ def explained(func: Func, names: Sequence[str], target: Target) -> Iterator[str]
         func = apply_passes(func, names[done:before], target)
         done = before
         yield EXPLANATIONS[name](func, target)
+
+
+def drawn(func: Func, names: Sequence[str], target: Target) -> str:
+    """`draw_sync` of what the passes named before `insert_sync` make of a function."""
+    before = names[: names.index(insert_sync.name)] if insert_sync.name in names else names
+    return draw_sync(apply_passes(_left_to_passes(func), before, target), target)
+
+
+def _left_to_passes(func: Func) -> Func:
+    return replace(func, automatic=func.automatic | {Automatic.SYNC})

@@ -5,14 +5,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tile_ir import Automatic, Diagnostic, Func, KernelError, Op, Phase, Target
-from tile_ir.opdef import Effect
-from tile_ir.walk import walk
+from tile_ir import Automatic, Diagnostic, Func, KernelError, Phase, Target
+from tile_passes.own_order import own_cross_flag
 from tile_passes.passdef import ir_pass
 from tile_passes.streams.handovers import Handover, find_handovers
 from tile_passes.streams.items import definitions, gm_accesses
-
-CROSS_FLAGS = (Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG)
 
 
 @ir_pass(needs=Phase.TYPED)
@@ -50,15 +47,15 @@ def merge_streams(func: Func, target: Target) -> Func:
 
 
 def _check_no_flags(func: Func) -> None:
-    for stmt in walk(func.launch.body):
-        if isinstance(stmt, Op) and stmt.opdef.effect in CROSS_FLAGS:
-            raise KernelError(
-                "cross-order-mixed",
-                f"{stmt.opdef.name} stands in a kernel whose order between cores is left to the "
-                "compiler (tl.ascend_auto_cross_core_sync)",
-                stmt.loc,
-                "remove the cross-core flags, or switch the option off",
-            )
+    flag = own_cross_flag(func)
+    if flag is not None:
+        raise KernelError(
+            "cross-order-mixed",
+            f"{flag.opdef.name} stands in a kernel whose order between cores is left to the "
+            "compiler (tl.ascend_auto_cross_core_sync)",
+            flag.loc,
+            "remove the cross-core flags, or switch the option off",
+        )
 
 
 def _told(handover: Handover) -> Diagnostic:

@@ -1,4 +1,4 @@
-"""Whether a kernel orders the pipes of its cores itself, and what it leaves to the compiler."""
+"""Whether a kernel orders its pipes and its cores itself, and what it leaves to the compiler."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from tile_ir.opdef import Effect
 from tile_ir.walk import walk
 
 _ORDER = (Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER)
+_CROSS_FLAGS = (Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG)
 
 
 def left_with(func: Func, more: Automatic | None = None) -> frozenset[Automatic]:
@@ -20,4 +21,7 @@ def left_with(func: Func, more: Automatic | None = None) -> frozenset[Automatic]
     return left if own else left | {Automatic.SYNC, Automatic.MEMORY}
 
 
-__all__ = ["left_with"]
+def own_cross_flag(func: Func) -> Op | None:
+    """The first flag between cores in the text: no order of the compiler's goes with it."""
+    ops = (s for s in walk(func.launch.body) if isinstance(s, Op))
+    return next((op for op in ops if op.opdef.effect in _CROSS_FLAGS), None)

@@ -10,15 +10,13 @@ from tile_ir.expr import Const, Expr, Var
 from tile_ir.expr import walk as walk_expr
 from tile_ir.machine import Memory
 from tile_ir.nodes import Body, Break, Buffer, For, Let, Region, Slice, Stmt
-from tile_ir.opdef import Effect, accesses
+from tile_ir.opdef import accesses
 from tile_ir.ops.movement import goes_through_workspace
 from tile_ir.touched_bytes import resolved
 from tile_ir.walk import bodies, buffers_of, loads, map_own_expressions, walk, with_bodies
-from tile_passes.own_order import left_with
+from tile_passes.own_order import left_with, own_cross_flag
 from tile_passes.passdef import ir_pass
 from tile_passes.streams.cube_half import CubeHalf, Guard, Rounds
-
-CROSS_FLAGS = (Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG)
 
 
 @ir_pass(needs=Phase.TYPED)
@@ -34,18 +32,16 @@ def plan_workspace(func: Func, target: Target) -> Func:
     stands in the scope of one core, the scopes of the kernel are left out. Limits: the
     buffer of the cube core has a static shape; one workspace per copy.
     """
-    statements = list(walk(func.launch.body))
-    crossing = [s for s in statements if _crosses(s)]
+    crossing = [s for s in walk(func.launch.body) if _crosses(s)]
     if not crossing:
         return func
-    flag = next((s for s in statements if _is_cross_flag(s)), None)
+    flag = own_cross_flag(func)
     if flag is not None:
-        copy = crossing[0]
         raise KernelError(
             "cross-order-mixed",
             f"this copy hands a tile from one core to another in an order the compiler makes, but "
             f"line {flag.loc.line} has a cross-core flag of the source's own",
-            copy.loc,
+            crossing[0].loc,
             "remove the cross-core flags, or declare a workspace tensor and copy to and from it",
         )
     scoped = _in_a_scope(func.launch.body)
@@ -57,10 +53,6 @@ def plan_workspace(func: Func, target: Target) -> Func:
     params = (*func.params, *planner.workspaces)
     left = left_with(func, Automatic.CROSS)
     return replace(func.with_body(body), params=params, automatic=left)
-
-
-def _is_cross_flag(stmt: Stmt) -> bool:
-    return isinstance(stmt, Op) and stmt.opdef.effect in CROSS_FLAGS
 
 
 @dataclass(eq=False)

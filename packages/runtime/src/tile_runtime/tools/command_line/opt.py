@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tile_ir import TileError
 from tile_runtime.tools.command_line.kernel_argument import (
@@ -15,9 +14,6 @@ from tile_runtime.tools.command_line.kernel_argument import (
     read_kernel,
     tell,
 )
-
-if TYPE_CHECKING:
-    from tile_ir import Func, Target
 
 # In place of the names of passes: the pipeline with the options of the kernel.
 _ALL = "all"
@@ -50,8 +46,8 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from tile_ir import Automatic, Phase, print_func, verify
-    from tile_passes import apply_passes
+    from tile_ir import Phase, print_func, verify
+    from tile_passes import apply_passes, drawn, explained
     from tile_runtime.jit_kernels.build import lower
 
     kernel = read_kernel(options.file, parse_arguments(options.arg)).for_target(options.target)
@@ -61,8 +57,9 @@ def run(options: argparse.Namespace) -> int:
     try:
         verify(func, target)
         if options.explain or options.graph:
-            func = replace(func, automatic=func.automatic | {Automatic.SYNC})
-            text = _explain(options, func, names, target)
+            if options.graph:
+                Path(options.graph).write_text(drawn(func, names, target))
+            text = "\n".join(explained(func, names, target)) if options.explain else ""
         else:
             if names == [_ALL]:
                 func = lower(func, target, kernel.passes)
@@ -76,12 +73,3 @@ def run(options: argparse.Namespace) -> int:
         tell(kernel, source)
     print(text, end="" if not text or text.endswith("\n") else "\n")
     return 0
-
-
-def _explain(options: argparse.Namespace, func: Func, names: list[str], target: Target) -> str:
-    from tile_passes import apply_passes, draw_sync, explained
-
-    if options.graph:
-        before = names[: names.index("insert_sync")] if "insert_sync" in names else names
-        Path(options.graph).write_text(draw_sync(apply_passes(func, before, target), target))
-    return "\n".join(explained(func, names, target)) if options.explain else ""
