@@ -11,9 +11,9 @@ from pages.op_examples import Example, op_example
 from pages.signatures import native, parameters, signature
 from tile_frontend._tracing import calls
 from tile_frontend._tracing.reduce_arguments import ARGUMENT_OF_OPERAND
-from tile_ir import DEFAULT_TARGET, OPS, Composite, Memory, OpDef
-from tile_ir.opdef import REQUIRED, AttrDef, OperandDef, check_op
-from tile_runtime.tools.command_line.ops import language_name, placements
+from tile_ir import DEFAULT_TARGET, OPS, Composite, OpDef
+from tile_ir.opdef import REQUIRED, AttrDef, check_op
+from tile_runtime.tools.command_line.ops import language_name, operand_text, placements
 
 # What every call of an operation can run into; a section lists what comes on top.
 GENERAL = slugs_of([calls.bind, calls.build_op, check_op], known_slugs())
@@ -31,7 +31,10 @@ def op_section(opdef: OpDef) -> str:
         f"{code(signature(opdef))}: {opdef.doc}.\n",
         f"* {place(opdef)}; Ascend C: {opdef.ascend_c}",
     ]
-    lines += [f"* {operand_text(o, opdef)}" for o in opdef.operands]
+    lines += [
+        f"* {operand_text(o, spelled(o.name, opdef), o.name in opdef.hidden)}"
+        for o in opdef.operands
+    ]
     lines += [f"* {attribute_text(a)}" for a in opdef.attrs]
     lines += [f"* {text}" for text in facts(opdef)]
     demands = [rule_text(r) for r in rules(opdef)]
@@ -85,27 +88,6 @@ def example(found: Example) -> str:
         shown.append(f"// and {len(found.becomes) - MOST_LINES} lines more")
     which = "The first line becomes" if len(found.lines) > 1 else "It becomes"
     return text + f"\n{which}\n\n" + block("cpp", shown)
-
-
-def operand_text(o: OperandDef, opdef: OpDef) -> str:
-    access = {"r": "read", "w": "written", "rw": "read and written"}[o.access.value]
-    if o.memories:
-        memories = [m.value for m in Memory if m in o.memories]
-        place = "in " + " or ".join(memories) + (", or a scalar" if o.scalar else "")
-    else:
-        place = "a scalar"
-    dtypes = f"; {listed(d.name for d in o.dtypes)}" if o.dtypes else ""
-    marks = [
-        word
-        for word, holds in (
-            ("optional", o.optional),
-            ("any number", o.variadic),
-            ("added by the compiler", o.name in opdef.hidden),
-        )
-        if holds
-    ]
-    name = spelled(o.name, opdef)
-    return f"{name}: {access}, {place}{dtypes}" + (f" ({', '.join(marks)})" if marks else "")
 
 
 def spelled(operand: str, opdef: OpDef) -> str:

@@ -107,7 +107,7 @@ def _page(opdef: OpDef) -> str:
         "  runs on " + ", ".join(f"{c.value} ({p.value})" for c, p in placements(opdef)),
     ]
     lines += [
-        f"  operand {_operand(o, renamed.get(o.name, o.name), o.name in opdef.hidden)}"
+        f"  operand {operand_text(o, renamed.get(o.name, o.name), o.name in opdef.hidden)}"
         for o in opdef.operands
     ]
     lines += [f"  attribute {_attribute(a)}" for a in opdef.attrs]
@@ -138,14 +138,15 @@ def _arguments(opdef: OpDef) -> list[str]:
     return [p.name for p in kept if p.kind is not p.VAR_POSITIONAL]
 
 
-def _operand(o: OperandDef, name: str, hidden: bool) -> str:
+def operand_text(o: OperandDef, name: str, hidden: bool) -> str:
+    """What an operation does with an operand, under the name that a reader knows."""
     access = {"r": "read", "w": "written", "rw": "read and written"}[o.access.value]
     if o.memories:
         order = [m.value for m in Memory if m in o.memories]
         where = "in " + " or ".join(order) + (" or a scalar" if o.scalar else "")
     else:
         where = "a scalar"
-    dtypes = f": {', '.join(d.name for d in o.dtypes)}" if o.dtypes else ""
+    dtypes = f"; {', '.join(d.name for d in o.dtypes)}" if o.dtypes else ""
     marks = [w for w, on in (("optional", o.optional), ("repeats", o.variadic)) if on]
     marks += ["added by the compiler"] if hidden else []
     return f"{name}: {access}, {where}{dtypes}" + (f" ({', '.join(marks)})" if marks else "")
