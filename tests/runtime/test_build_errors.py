@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tile_ir import BuildError, Func
+from tile_ir import DEFAULT_TARGET, BuildError, Func
 from tile_ir.switches import override
 from tile_runtime import compile
 from tile_runtime.devices.choose_device import current_device
@@ -94,7 +94,8 @@ def test_bisheng_is_found_below_cann(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 def test_the_device_command_line() -> None:
     command = device_command(
-        "bisheng", [Path("k.cpp"), Path("e.cpp")], Path("k.so"), [Path("hdr")], Path("/cann")
+        "bisheng", [Path("k.cpp"), Path("e.cpp")], Path("k.so"), [Path("hdr")], Path("/cann"),
+        DEFAULT_TARGET,
     )
     assert command == [
         "bisheng", "--npu-arch=dav-2201", "-O2", "-fwrapv", "-std=c++17", "-xasc",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tile_frontend as T
-from tile_ir import KernelError
+from tile_ir import DEFAULT_TARGET, KernelError
 from tile_ir.switches import override
 from tile_runtime import PassConfigKey, compile, jit
 from tile_runtime.devices.choose_device import current_device
@@ -95,7 +95,7 @@ def test_flags_of_the_device_compiler_follow_ours(
     program.chmod(0o755)
     monkeypatch.setenv("ASCEND_HOME_PATH", str(tmp_path))
     device = NpuDevice(("-O3", "--cce-auto-sync=off"))
-    device.compile((tmp_path / "k.cpp",), tmp_path / "k.so", tmp_path)
+    device.compile((tmp_path / "k.cpp",), tmp_path / "k.so", tmp_path, DEFAULT_TARGET)
     words = log.read_text().split()
     assert words.index("-O3") > words.index("-O2") and "--cce-auto-sync=off" in words
     assert device.identity() != NpuDevice().identity()

@@ -63,8 +63,8 @@ def test_compile_load_and_launch(
     files.source.write_text(KERNEL)
     files.entry.write_text(entry_for(func))
     device = NpuDevice()
-    assert "bisheng" in device.identity() and "--npu-arch=dav-2201" in device.identity()
-    device.compile((files.source, files.entry), files.library, tmp_path)
+    assert "bisheng" in device.identity() and "-fwrapv" in device.identity()
+    device.compile((files.source, files.entry), files.library, tmp_path, DEFAULT_TARGET)
     assert bisheng.read_text().startswith("--npu-arch=dav-2201 -O2 -fwrapv -std=c++17 -xasc ")
 
     signature = signature_of(func, 4)
@@ -94,4 +94,4 @@ def test_without_cann(bisheng: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.delenv("ASCEND_HOME_PATH")
     monkeypatch.delenv("ASCEND_HOME", raising=False)
     with pytest.raises(BuildError, match="ASCEND_HOME_PATH is not set"):
-        NpuDevice().compile((tmp_path / "k.cpp",), tmp_path / "k.so", tmp_path)
+        NpuDevice().compile((tmp_path / "k.cpp",), tmp_path / "k.so", tmp_path, DEFAULT_TARGET)

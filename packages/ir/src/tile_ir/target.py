@@ -19,7 +19,8 @@ class Target:
     """One SoC. Sizes in bytes, clock in MHz.
 
     `architecture` is the family that scripts name (A2, A3, A5); `ai_core` is the architecture of
-    its cores (dav-c220), by which instructions differ. `pipes` are the queues of each kind of core
+    its cores (dav-c220), by which instructions differ, and `npu_arch` its number where compilers
+    are told of it. `pipes` are the queues of each kind of core
     and `flag_pairs` those between which it has flags. `paths` are the ways from memory to memory
     that the hardware has. `conversions` are those of one vector instruction, with their rounding
     modes, and `fixpipe` those on the way out of l0c; `accumulators` are the types that products
@@ -30,6 +31,7 @@ class Target:
     name: str
     architecture: str
     ai_core: str
+    npu_arch: str
     cube_cores: int
     vector_cores: int
     published_mhz: int | None

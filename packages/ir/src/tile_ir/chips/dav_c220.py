@@ -132,6 +132,7 @@ def chip(
         name=name,
         architecture=architecture,
         ai_core="dav-c220",
+        npu_arch="2201",
         cube_cores=cube_cores,
         vector_cores=2 * cube_cores,
         published_mhz=clock,

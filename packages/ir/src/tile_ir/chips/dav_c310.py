@@ -131,6 +131,7 @@ def chip(name: str, cube_cores: int, hbm: int | None) -> Target:
         name=name,
         architecture="A5",
         ai_core="dav-c310",
+        npu_arch="3510",
         cube_cores=cube_cores,
         vector_cores=2 * cube_cores,
         published_mhz=None,

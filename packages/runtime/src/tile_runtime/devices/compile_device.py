@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from tile_ir import BuildError
+from tile_ir import BuildError, Target
 
 _INCLUDES = (
     "include",
@@ -20,7 +20,7 @@ _INCLUDES = (
 _LIBRARIES = ("runtime", "ascendcl", "m", "tiling_api", "platform", "c_sec", "dl")
 _WARNINGS = ("macro-redefined", "ignored-attributes", "non-c-typedef-for-linkage")
 # Integers of the language wrap, so signed overflow has to be what the machine does.
-FLAGS = ("--npu-arch=dav-2201", "-O2", "-fwrapv", "-std=c++17")
+FLAGS = ("-O2", "-fwrapv", "-std=c++17")
 
 
 def find_device_compiler() -> str:
@@ -60,11 +60,13 @@ def device_command(
     output: Path,
     includes: Sequence[Path],
     home: Path,
+    target: Target,
     flags: Sequence[str] = (),
 ) -> list[str]:
     """One invocation of bisheng that makes a shared object of the sources."""
     return [
         compiler,
+        f"--npu-arch=dav-{target.npu_arch}",
         *FLAGS,
         *flags,
         "-xasc",

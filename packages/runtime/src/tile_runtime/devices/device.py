@@ -51,15 +51,17 @@ class Device(Protocol):
     device_type: str
 
     def identity(self) -> str:
-        """Everything besides the sources that decides what `compile` makes."""
+        """Everything besides the sources and the chip that decides what `compile` makes."""
 
     def prepare(self) -> None:
         """Make what all kernels need, once for this machine; it may take a while, and says so.
         BuildError if it can not be made."""
 
-    def compile(self, sources: Sequence[Path], output: Path, headers: Path) -> None:
-        """Make a shared object of sources that include from `headers`. BuildError if the compiler
-        is missing or fails."""
+    def compile(
+        self, sources: Sequence[Path], output: Path, headers: Path, target: Target
+    ) -> None:
+        """Make a shared object of sources that include from `headers`, for a chip. BuildError if
+        the compiler is missing or fails."""
 
     def load(self, files: KernelFiles, signature: Signature, func: Func, target: Target) -> Launch:
         """Load a shared object. BuildError if it can not be loaded."""

@@ -39,9 +39,11 @@ class NpuDevice:
     def prepare(self) -> None:
         """CANN has everything."""
 
-    def compile(self, sources: Sequence[Path], output: Path, headers: Path) -> None:
+    def compile(
+        self, sources: Sequence[Path], output: Path, headers: Path, target: Target
+    ) -> None:
         command = device_command(
-            find_device_compiler(), sources, output, [headers], cann_home(), self.flags
+            find_device_compiler(), sources, output, [headers], cann_home(), target, self.flags
         )
         run_compiler(command, sources[0].name)
 

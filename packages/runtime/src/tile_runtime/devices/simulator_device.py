@@ -65,7 +65,9 @@ class SimulatorDevice:
     def prepare(self) -> None:
         launcher()
 
-    def compile(self, sources: Sequence[Path], output: Path, headers: Path) -> None:
+    def compile(
+        self, sources: Sequence[Path], output: Path, headers: Path, target: Target
+    ) -> None:
         includes = [include_directory(), headers]
         run_compiler(host_command(find_compiler(), sources, output, includes), sources[0].name)
 

@@ -248,7 +248,7 @@ class _Steps:
         files.lowered.write_text(print_func(lowered))
         emit = clock.lap()
         sources = (files.source, files.entry)
-        job.device.compile(sources, files.library, job.generator.headers)
+        job.device.compile(sources, files.library, job.generator.headers, job.target)
         self.timings = Timings(lower=lowering, emit=emit, compile=clock.lap())
         meta = {
             "schema": SCHEMA,
