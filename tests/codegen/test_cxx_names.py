@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
-from tile_codegen_ascendc.cxx_names import GIVEN, HANDLE, STOP, cxx_name
+from tile_codegen_ascendc.cxx.names import GIVEN, HANDLE, STOP, cxx_name
 
 # Valid Python identifiers; C++17 makes keywords or alternative tokens of them.
 WORDS = """

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tile_codegen_ascendc.cxx_expressions import cxx_expr, linear_index, scalar_as
-from tile_codegen_ascendc.cxx_names import GIVEN, HANDLE, STOP, cxx_name, without_entry_word
+from tile_codegen_ascendc.cxx.expressions import cxx_expr, linear_index, scalar_as
+from tile_codegen_ascendc.cxx.names import GIVEN, HANDLE, STOP, cxx_name, without_entry_word
+from tile_codegen_ascendc.cxx.views import view_op
 from tile_codegen_ascendc.templates import render_op, template
-from tile_codegen_ascendc.views import view_op
+from tile_codegen_ascendc.tensor_view import TensorView
 from tile_ir import (
     Break,
     Buffer,
@@ -286,7 +287,7 @@ class _Emitter:
     def op(self, op: Op, known: Ranges, core: Core) -> list[str]:
         if op.opdef.effect is Effect.SYNC_ALL:
             return self.grid_barrier(core)
-        return render_op(view_op(op, known)).splitlines()
+        return render_op(view_op(op, known, TensorView)).splitlines()
 
     def comment(self, loc: Loc) -> str:
         """Where a statement of the author's stands; with its column behind another one."""

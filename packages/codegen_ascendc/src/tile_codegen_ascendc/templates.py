@@ -9,8 +9,8 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
-from tile_codegen_ascendc.cxx_names import string_literal
-from tile_codegen_ascendc.views import OpView
+from tile_codegen_ascendc.cxx.names import string_literal
+from tile_codegen_ascendc.cxx.views import OpView
 from tile_ir import Op
 from tile_ir.geometry import transfer_rows
 from tile_ir.ops.debug import printed_format

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 
-from tile_codegen_ascendc.cxx_names import cxx_name
+from tile_codegen_ascendc.cxx.names import cxx_name
 from tile_ir import Buffer, DType, KernelError, Loc, Memory
 from tile_ir.bounds import interval, simplify
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, INT32, Kind

@@ -1,0 +1,91 @@
+"""What templates see of a tensor of Ascend C besides what every back end has: its address, and the
+matrix in l1 or l0 that it is part of."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from tile_codegen_ascendc.cxx.views import RegionView
+from tile_ir import Memory
+from tile_ir.bounds import simplify
+from tile_ir.expr import Const, Expr, constant_value
+from tile_ir.footprint import k0_elements, stored_matrix
+
+FRACTAL_MEMORIES = (Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C)
+
+
+class TensorView(RegionView):
+    """A LocalTensor or a GlobalTensor."""
+
+    @property
+    def address(self) -> str:
+        """The address of the first element."""
+        return f"{self.ref}.GetPhyAddr()"
+
+    @cached_property
+    def matrix(self) -> str:
+        """The tensor at the first element of the l1 or l0 matrix that the region is part of."""
+        return self.at(self._slot_offset())
+
+    @cached_property
+    def extents(self) -> tuple[int, int]:
+        """Static rows and columns of the last two dimensions."""
+        found = self.region.static_extents()
+        if found is None:
+            rows, columns = (
+                constant_value(e) for e in ((Const(1),) * 2 + self.region.extents)[-2:]
+            )
+            return rows or 0, columns or 0
+        return (1, found[-1]) if len(found) == 1 else (found[-2], found[-1])
+
+    @cached_property
+    def matrix_rows(self) -> str:
+        return self.cxx(self.region.dims[-2].extent if len(self.region.dims) > 1 else Const(1))
+
+    @cached_property
+    def matrix_columns(self) -> str:
+        return self.cxx(self.region.dims[-1].extent)
+
+    @cached_property
+    def stored(self) -> tuple[int, int]:
+        """Rows and columns of the whole matrix as it lies in memory."""
+        return stored_matrix(self.buffer)[1]
+
+    @property
+    def stored_bytes(self) -> int:
+        return self.region.dtype.bytes_of(self.stored[0] * self.stored[1])
+
+    @property
+    def tile(self) -> str:
+        """The L1Tile initialiser: stored size of the matrix, row and column of the region."""
+        row = self.region.dims[-2].offset if len(self.region.dims) > 1 else Const(0)
+        column = self.region.dims[-1].offset
+        rows, columns = self.stored
+        return "{" + f"{rows}, {columns}, {self._unsigned(row)}, {self._unsigned(column)}" + "}"
+
+    def _unsigned(self, expr: Expr) -> str:
+        value = constant_value(expr)
+        return str(value) if value is not None else f"static_cast<uint32_t>({self.cxx(expr)})"
+
+    def _slot_offset(self) -> Expr:
+        """Elements before the matrix: leading dimensions count whole stored matrices."""
+        rows, columns = self.stored
+        offset: Expr = Const(0)
+        step: Expr = Const(rows * columns)
+        for s, size in reversed(
+            list(zip(self.region.dims[:-2], self.buffer.shape[:-2], strict=True))
+        ):
+            offset = offset + s.offset * step
+            step = step * size
+        return simplify(offset)
+
+    def offset(self) -> Expr:
+        """In l1 and l0 in NZ order: columns of fractals, rows inside them, elements inside rows."""
+        if self.buffer.memory not in FRACTAL_MEMORIES:
+            return super().offset()
+        rows, _ = self.stored
+        width = 16 if self.buffer.memory is Memory.L0C else k0_elements(self.buffer.dtype)
+        row = self.region.dims[-2].offset if len(self.region.dims) > 1 else Const(0)
+        column = self.region.dims[-1].offset
+        inside = column // width * (rows * width) + row * width
+        return simplify(self._slot_offset() + inside)
