@@ -71,21 +71,7 @@ def _plural(word: str, count: int) -> str:
 
 
 def _index(buffer: Buffer, value: Any, position: int) -> Expr:
-    number = python_number(value)
-    if number is None and not isinstance(value, Scalar):
-        raise Fault(
-            "index-type",
-            f"index {position} of `{buffer.name}` is {describe(value)}, expected an integer",
-            argument=position,
-        )
-    expr = scalar_expr(value if number is None else number)
-    if not expr.dtype.is_integer:
-        raise Fault(
-            "index-type",
-            f"index {position} of `{buffer.name}` is {expr.dtype}, expected an integer",
-            integer_hint(value),
-            position,
-        )
+    expr = _integer(value, f"index {position} of `{buffer.name}`", position)
     limit = None if buffer.memory is Memory.GM else constant_value(buffer.shape[position])
     constant = constant_value(expr)
     if constant is not None:
@@ -97,6 +83,19 @@ def _index(buffer: Buffer, value: Any, position: int) -> Expr:
                 f"but the dimension has {limit} elements",
                 argument=position,
             )
+    return expr
+
+
+def _integer(value: Any, what: str, position: int) -> Expr:
+    number = python_number(value)
+    if number is None and not isinstance(value, Scalar):
+        raise Fault(
+            "index-type", f"{what} is {describe(value)}, expected an integer", argument=position
+        )
+    expr = scalar_expr(value if number is None else number)
+    if not expr.dtype.is_integer:
+        found = f"{what} is {expr.dtype}, expected an integer"
+        raise Fault("index-type", found, integer_hint(value), position)
     return expr
 
 
@@ -142,22 +141,7 @@ def _slice(buffer: Buffer, value: slice, position: int) -> Slice:
 
 
 def _bound(buffer: Buffer, value: Any, position: int) -> Expr:
-    number = python_number(value)
-    if number is None and not isinstance(value, Scalar):
-        raise Fault(
-            "index-type",
-            f"a bound of slice {position} of `{buffer.name}` is {describe(value)}, "
-            "expected an integer",
-            argument=position,
-        )
-    expr = scalar_expr(value if number is None else number)
-    if not expr.dtype.is_integer:
-        raise Fault(
-            "index-type",
-            f"a bound of slice {position} of `{buffer.name}` is {expr.dtype}, expected an integer",
-            integer_hint(value),
-            position,
-        )
+    expr = _integer(value, f"a bound of slice {position} of `{buffer.name}`", position)
     constant = constant_value(expr)
     if constant is not None:
         _check_not_negative(buffer, constant, position)
