@@ -38,11 +38,7 @@ def test_conversions_and_their_modes() -> None:
 def test_sizes_of_memories() -> None:
     text = (SIMULATOR / "src/memory.h").read_text()
     sizes = dict(zip(numbers(text, "memory_names"), map(int, numbers(text, "memory_bytes")), strict=True))
-    starts = dict(zip(numbers(text, "memory_names"), map(int, numbers(text, "memory_alignment")), strict=True))
     assert {MEMORIES[name]: sizes[name] for name in MEMORIES} == DEFAULT_TARGET.capacity
-    for name, memory in MEMORIES.items():
-        # The compiler may place buffers by more than an access asks for, never by less.
-        assert DEFAULT_TARGET.alignment[memory] % starts[name] == 0, name
 
 
 def test_flags_have_a_name_in_the_interface() -> None:

@@ -20,7 +20,6 @@ public:
     ArgumentMemory(int request_file, const RequestArgument* arguments, uint32_t count);
 
     uint8_t* address(uint32_t argument) const { return areas_[argument].data; }
-    uint64_t mapped_bytes() const { return reserved_; }
     // May be called in a signal handler.
     Nearest nearest(uint64_t address) const;
     // A buffer beside whose data the pages were changed, by a pointer the simulator does not see.

@@ -63,7 +63,6 @@ public:
     bool has(Memory which) const { return memories[static_cast<int>(which)].data() != nullptr; }
     bool is_vector() const { return kind == CoreKind::aiv; }
     std::string name() const { return kind == CoreKind::aic ? "aic" : (sub == 0 ? "aiv0" : "aiv1"); }
-    bool checks_device() const { return device_checks; }
     bool stopped() const;
 
     Block& block;

@@ -35,7 +35,6 @@ struct NotTakingPart {};
 // The error of a call, at the place in the kernel it was made from.
 Fault fault_of(const char* kind, Use use, std::string text);
 [[noreturn]] void raise(const char* kind, Use use, std::string text);
-Fault fault_of(const char* kind, Use use, std::string text);
 
 // printf into a string.
 [[gnu::format(printf, 1, 2)]] std::string text_of(const char* format, ...);

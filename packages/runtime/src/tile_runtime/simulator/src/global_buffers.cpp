@@ -7,13 +7,11 @@ namespace tile_simulator {
 void GlobalBuffers::assign(const TileBuffer* buffers, size_t count)
 {
     sorted_.resize(count);
-    any_fresh_ = false;
     for (size_t i = 0; i < count; ++i) {
         sorted_[i].begin = reinterpret_cast<uint64_t>(buffers[i].base);
         sorted_[i].end = sorted_[i].begin + buffers[i].bytes;
         sorted_[i].name.assign(buffers[i].name != nullptr ? buffers[i].name : "?");
         sorted_[i].written = buffers[i].fresh != 0 ? std::make_unique<WrittenBytes>(buffers[i].bytes) : nullptr;
-        any_fresh_ = any_fresh_ || buffers[i].fresh != 0;
     }
     if (count > 1) {
         std::sort(sorted_.begin(), sorted_.end(),

@@ -24,14 +24,11 @@ class GlobalBuffers {
 public:
     void assign(const TileBuffer* buffers, size_t count);
     const GlobalBuffer* find(uint64_t address) const;
-    // Whether nothing had written some of them.
-    bool any_fresh() const { return any_fresh_; }
     size_t count() const { return sorted_.size(); }
     uint32_t index_of(const GlobalBuffer* buffer) const { return static_cast<uint32_t>(buffer - sorted_.data()); }
 
 private:
     std::vector<GlobalBuffer> sorted_;
-    bool any_fresh_ = false;
 };
 
 }  // namespace tile_simulator
