@@ -34,7 +34,32 @@ def _numbers(rows: int, *shapes: tuple[int, ...], dtype: str = "float32") -> lis
     return [rng.integers(1, 9, shape).astype(dtype) for shape in shapes]
 
 
-def unary(rows: int, op: Any, dtype: str = "float32") -> LaneCase:
+def in_frame(
+    name: str, rows: int, work: Any, splits: bool | None = True, columns: int = COLUMNS
+) -> LaneCase:
+    """A tile that `work`, a macro, changes in place."""
+
+    def make(threads: int) -> Func:
+        @T.prim_func
+        def kernel(
+            A: T.Tensor((BLOCKS * rows, columns), "float32"),
+            C: T.Tensor((BLOCKS * rows, columns), "float32"),
+        ):
+            with T.Kernel(BLOCKS, threads=threads, is_npu=True) as cid:
+                a = T.alloc_ub((rows, columns), "float32")
+                T.copy(A[cid * rows, 0], a)
+                work(a)
+                T.copy(a, C[cid * rows, 0])
+
+        return kernel
+
+    a = _numbers(rows, (BLOCKS * rows, columns))
+    return LaneCase(name, make, [*a, np.zeros_like(a[0])], splits)
+
+
+def unary(
+    rows: int, op: Any, dtype: str = "float32", name: str = "unary", splits: bool | None = True
+) -> LaneCase:
     def make(threads: int) -> Func:
         @T.prim_func
         def kernel(
@@ -52,7 +77,7 @@ def unary(rows: int, op: Any, dtype: str = "float32") -> LaneCase:
 
     shape = (BLOCKS * rows, COLUMNS)
     a = _numbers(rows, shape, dtype=dtype)
-    return LaneCase("unary", make, [*a, np.zeros_like(a[0])], True)
+    return LaneCase(name, make, [*a, np.zeros_like(a[0])], splits)
 
 
 def binary(rows: int, op: Any, dtype: str = "float32") -> LaneCase:
@@ -161,26 +186,15 @@ def expanded(rows: int, op: Any) -> LaneCase:
 def over_rows(rows: int, reduce: Any) -> LaneCase:
     """A reduction over the rows: the columns are split."""
 
-    def make(threads: int) -> Func:
-        @T.prim_func
-        def kernel(
-            A: T.Tensor((BLOCKS * rows, COLUMNS), "float32"),
-            C: T.Tensor((BLOCKS * rows, COLUMNS), "float32"),
-        ):
-            with T.Kernel(BLOCKS, threads=threads, is_npu=True) as cid:
-                a = T.alloc_ub((rows, COLUMNS), "float32")
-                m = T.alloc_ub((COLUMNS,), "float32")
-                wide = T.alloc_ub((rows, COLUMNS), "float32")
-                T.copy(A[cid * rows, 0], a)
-                reduce(a, m, dim=0)
-                T.tile.broadcast(wide, m, axis=0)
-                T.tile.sub(a, a, wide)
-                T.copy(a, C[cid * rows, 0])
+    @T.macro
+    def work(a):
+        m = T.alloc_ub((COLUMNS,), "float32")
+        wide = T.alloc_ub((rows, COLUMNS), "float32")
+        reduce(a, m, dim=0)
+        T.tile.broadcast(wide, m, axis=0)
+        T.tile.sub(a, a, wide)
 
-        return kernel
-
-    a = _numbers(rows, (BLOCKS * rows, COLUMNS))
-    return LaneCase("over_rows", make, [*a, np.zeros_like(a[0])], True)
+    return in_frame("over_rows", rows, work)
 
 
 def weights(rows: int) -> LaneCase:
@@ -362,27 +376,16 @@ def reused_indices(rows: int) -> LaneCase:
 def numbered(rows: int) -> LaneCase:
     """The number of the row as a value: in an operation, in a condition, in T.Parallel."""
 
-    def make(threads: int) -> Func:
-        @T.prim_func
-        def kernel(
-            A: T.Tensor((BLOCKS * rows, COLUMNS), "float32"),
-            C: T.Tensor((BLOCKS * rows, COLUMNS), "float32"),
-        ):
-            with T.Kernel(BLOCKS, threads=threads, is_npu=True) as cid:
-                a = T.alloc_ub((rows, COLUMNS), "float32")
-                T.copy(A[cid * rows, 0], a)
-                for i in range(rows):
-                    T.tile.mul(a[i, :], a[i, :], T.float32(i))
-                    if i % 3 == 1:
-                        T.tile.add(a[i, :], a[i, :], 5.0)
-                for i, j in T.Parallel(rows, COLUMNS):
-                    a[i, j] = a[i, j] + T.float32(i)
-                T.copy(a, C[cid * rows, 0])
+    @T.macro
+    def work(a):
+        for i in range(rows):
+            T.tile.mul(a[i, :], a[i, :], T.float32(i))
+            if i % 3 == 1:
+                T.tile.add(a[i, :], a[i, :], 5.0)
+        for i, j in T.Parallel(rows, COLUMNS):
+            a[i, j] = a[i, j] + T.float32(i)
 
-        return kernel
-
-    a = _numbers(rows, (BLOCKS * rows, COLUMNS))
-    return LaneCase("numbered", make, [*a, np.zeros_like(a[0])], True)
+    return in_frame("numbered", rows, work)
 
 
 def tails(rows: int) -> LaneCase:
@@ -537,94 +540,49 @@ def carried(rows: int) -> LaneCase:
 def neighbours(rows: int) -> LaneCase:
     """A row that is made of the one before."""
 
-    def make(threads: int) -> Func:
-        @T.prim_func
-        def kernel(
-            A: T.Tensor((BLOCKS * rows, COLUMNS), "float32"),
-            C: T.Tensor((BLOCKS * rows, COLUMNS), "float32"),
-        ):
-            with T.Kernel(BLOCKS, threads=threads, is_npu=True) as cid:
-                a = T.alloc_ub((rows, COLUMNS), "float32")
-                c = T.alloc_ub((rows, COLUMNS), "float32")
-                T.copy(A[cid * rows, 0], a)
-                for i in range(rows):
-                    T.tile.add(c[i, :], a[i, :], a[T.max(i - 1, 0), :])
-                T.copy(c, C[cid * rows, 0])
+    @T.macro
+    def work(c, a):
+        for i in range(rows):
+            T.tile.add(c[i, :], a[i, :], a[T.max(i - 1, 0), :])
 
-        return kernel
-
-    a = _numbers(rows, (BLOCKS * rows, COLUMNS))
-    return LaneCase("neighbours", make, [*a, np.zeros_like(a[0])], None)
+    return unary(rows, work, name="neighbours", splits=None)
 
 
 def all_pairs(rows: int) -> LaneCase:
     """Every row with every other."""
 
-    def make(threads: int) -> Func:
-        @T.prim_func
-        def kernel(
-            A: T.Tensor((BLOCKS * rows, COLUMNS), "float32"),
-            C: T.Tensor((BLOCKS * rows, COLUMNS), "float32"),
-        ):
-            with T.Kernel(BLOCKS, threads=threads, is_npu=True) as cid:
-                a = T.alloc_ub((rows, COLUMNS), "float32")
-                c = T.alloc_ub((rows, COLUMNS), "float32")
-                T.copy(A[cid * rows, 0], a)
-                T.tile.fill(c, 0.0)
-                for i in range(rows):
-                    for j in range(rows):
-                        T.tile.axpy(c[i, :], a[j, :], T.float32(i + 2 * j))
-                T.copy(c, C[cid * rows, 0])
+    @T.macro
+    def work(c, a):
+        T.tile.fill(c, 0.0)
+        for i in range(rows):
+            for j in range(rows):
+                T.tile.axpy(c[i, :], a[j, :], T.float32(i + 2 * j))
 
-        return kernel
-
-    a = _numbers(rows, (BLOCKS * rows, COLUMNS))
-    return LaneCase("all_pairs", make, [*a, np.zeros_like(a[0])], None)
+    return unary(rows, work, name="all_pairs", splits=None)
 
 
 def repeated(rows: int) -> LaneCase:
     """A whole tile in each round of a loop as long as the tile."""
 
-    def make(threads: int) -> Func:
-        @T.prim_func
-        def kernel(
-            A: T.Tensor((BLOCKS * rows, COLUMNS), "float32"),
-            C: T.Tensor((BLOCKS * rows, COLUMNS), "float32"),
-        ):
-            with T.Kernel(BLOCKS, threads=threads, is_npu=True) as cid:
-                a = T.alloc_ub((rows, COLUMNS), "float32")
-                T.copy(A[cid * rows, 0], a)
-                for i in range(rows):
-                    T.tile.add(a, a, 1.0)
-                    T.tile.mul(a[i, :], a[i, :], 2.0)
-                T.copy(a, C[cid * rows, 0])
+    @T.macro
+    def work(a):
+        for i in range(rows):
+            T.tile.add(a, a, 1.0)
+            T.tile.mul(a[i, :], a[i, :], 2.0)
 
-        return kernel
-
-    a = _numbers(rows, (BLOCKS * rows, COLUMNS))
-    return LaneCase("repeated", make, [*a, np.zeros_like(a[0])], None)
+    return in_frame("repeated", rows, work, None)
 
 
 def masked(rows: int) -> LaneCase:
     """Comparisons and selections by packed bits, row by row."""
 
-    def make(threads: int) -> Func:
-        @T.prim_func
-        def kernel(
-            A: T.Tensor((BLOCKS * rows, 64), "float32"), C: T.Tensor((BLOCKS * rows, 64), "float32")
-        ):
-            with T.Kernel(BLOCKS, threads=threads, is_npu=True) as cid:
-                a = T.alloc_ub((rows, 64), "float32")
-                bits = T.alloc_ub((rows, 8), "uint8")
-                T.copy(A[cid * rows, 0], a)
-                T.tile.compare(bits, a, 4.0, "GT")
-                T.tile.select(a, bits, a, -1.0, "VSEL_TENSOR_SCALAR_MODE")
-                T.copy(a, C[cid * rows, 0])
+    @T.macro
+    def work(a):
+        bits = T.alloc_ub((rows, 8), "uint8")
+        T.tile.compare(bits, a, 4.0, "GT")
+        T.tile.select(a, bits, a, -1.0, "VSEL_TENSOR_SCALAR_MODE")
 
-        return kernel
-
-    a = _numbers(rows, (BLOCKS * rows, 64))
-    return LaneCase("masked", make, [*a, np.zeros_like(a[0])], True)
+    return in_frame("masked", rows, work, columns=64)
 
 
 def sorted_rows(rows: int) -> LaneCase:
