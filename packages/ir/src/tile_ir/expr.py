@@ -325,7 +325,6 @@ _FOLD: dict[str, Callable[[Number, Number], Number]] = {
     "and": lambda a, b: bool(a) and bool(b),
     "or": lambda a, b: bool(a) or bool(b),
 }
-BINARY_OPERATORS = frozenset(_FOLD)
 _INDEXING = frozenset({"+", "-", "*", "//", "%", "min", "max", *COMPARISONS})
 
 

@@ -3,7 +3,7 @@ variables. Rewriting keeps every object that did not change."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from tile_ir.bounds import Interval, interval
@@ -41,7 +41,7 @@ def bodies(stmt: Stmt) -> tuple[Body, ...]:
 
 def with_bodies(stmt: Stmt, new: tuple[Body, ...]) -> Stmt:
     """The statement around other statement lists; itself if they are the same objects."""
-    if all(a is b for a, b in zip(bodies(stmt), new, strict=True)):
+    if _same(bodies(stmt), new):
         return stmt
     match stmt:
         case For() | While() | Section():
@@ -49,6 +49,12 @@ def with_bodies(stmt: Stmt, new: tuple[Body, ...]) -> Stmt:
         case If():
             return replace(stmt, then=new[0], orelse=new[1])
     return stmt
+
+
+def with_statements(body: Body, new: Iterable[Stmt]) -> Body:
+    """Other statements in place of a body; the body itself if they are the same objects."""
+    found = tuple(new)
+    return body if len(found) == len(body) and _same(body, found) else found
 
 
 def walk(body: Body) -> Iterator[Stmt]:
@@ -109,17 +115,11 @@ Rewrite = Callable[[Stmt], "Stmt | Body"]
 def rewrite(body: Body, fn: Rewrite) -> Body:
     """Inner statements first, then `fn` on each statement; it may give back several or none."""
     result: list[Stmt] = []
-    changed = False
     for stmt in body:
         inner = with_bodies(stmt, tuple(rewrite(b, fn) for b in bodies(stmt)))
         new = fn(inner)
-        if isinstance(new, tuple):
-            result.extend(new)
-            changed = True
-        else:
-            result.append(new)
-            changed = changed or new is not stmt
-    return tuple(result) if changed else body
+        result.extend(new if isinstance(new, tuple) else (new,))
+    return with_statements(body, result)
 
 
 def map_expressions(body: Body, fn: Callable[[Expr], Expr]) -> Body:

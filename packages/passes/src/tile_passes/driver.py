@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -79,16 +79,17 @@ def run_passes(
     return PassResult(func, tuple(records))
 
 
+def check_known(wanted: Sequence[str], names: Collection[str]) -> None:
+    """IRError for the first that is no name of a pass."""
+    for name in wanted:
+        if name not in names:
+            hint = did_you_mean(name, names) or f"passes: {', '.join(names)}"
+            raise IRError("unknown-pass", f"no pass is called `{name}`", None, hint)
+
+
 def _check_names(passes: Sequence[Pass], options: PassOptions) -> None:
     names = [p.name for p in passes]
-    for wanted in (*options.skip, *filter(None, [options.stop_after])):
-        if wanted not in names:
-            raise IRError(
-                "unknown-pass",
-                f"no pass is called `{wanted}`",
-                None,
-                did_you_mean(wanted, names) or f"passes: {', '.join(names)}",
-            )
+    check_known((*options.skip, *filter(None, [options.stop_after])), names)
     for p in passes:
         if p.name in options.skip and not p.optional:
             raise IRError("pass-required", f"pass `{p.name}` cannot be skipped")

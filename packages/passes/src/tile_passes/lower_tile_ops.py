@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 
 from tile_ir import For, Func, Op, Phase, Target
 from tile_ir.nodes import Body, LoopKind, Stmt, While
@@ -14,6 +15,7 @@ from tile_ir.walk import (
     ranges_inside,
     with_bodies,
     with_ranges,
+    with_statements,
 )
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.one_operation import lower_op
@@ -39,13 +41,8 @@ def lower_tile_ops(func: Func, target: Target) -> Func:
 
 
 def _body(body: Body, ranges: Ranges, builder: Builder, func: Func) -> Body:
-    result: list[Stmt] = []
-    changed = False
-    for stmt, known in with_ranges(body, ranges):
-        pieces = _stmt(stmt, known, builder, func)
-        changed = changed or len(pieces) != 1 or pieces[0] is not stmt
-        result.extend(pieces)
-    return tuple(result) if changed else body
+    pieces = (_stmt(stmt, known, builder, func) for stmt, known in with_ranges(body, ranges))
+    return with_statements(body, chain.from_iterable(pieces))
 
 
 def _stmt(stmt: Stmt, known: Ranges, builder: Builder, func: Func) -> Body:

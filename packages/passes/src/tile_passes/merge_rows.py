@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from tile_ir import (
     OPS,
@@ -27,7 +28,15 @@ from tile_ir.geometry import BLOCK_BYTES, element_count
 from tile_ir.nodes import Body, Stmt
 from tile_ir.opdef import check_op
 from tile_ir.ops.rules import elements_bound
-from tile_ir.walk import Ranges, bodies, launch_ranges, ranges_inside, with_bodies, with_ranges
+from tile_ir.walk import (
+    Ranges,
+    bodies,
+    launch_ranges,
+    ranges_inside,
+    with_bodies,
+    with_ranges,
+    with_statements,
+)
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.one_operation import lower_op
 from tile_passes.lowering.without_order import is_order, without_order
@@ -63,13 +72,8 @@ class _Merger:
     allocs: list[Alloc] = field(default_factory=list)
 
     def body(self, body: Body, ranges: Ranges) -> Body:
-        result: list[Stmt] = []
-        changed = False
-        for stmt, known in with_ranges(body, ranges):
-            pieces = self.stmt(stmt, known)
-            changed = changed or len(pieces) != 1 or pieces[0] is not stmt
-            result.extend(pieces)
-        return tuple(result) if changed else body
+        pieces = (self.stmt(stmt, known) for stmt, known in with_ranges(body, ranges))
+        return with_statements(body, chain.from_iterable(pieces))
 
     def stmt(self, stmt: Stmt, known: Ranges) -> Body:
         if isinstance(stmt, For) and stmt.kind in (LoopKind.SERIAL, LoopKind.UNROLL):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tile_ir import Automatic, Func, IRError, Target, did_you_mean
+from tile_ir import Automatic, Func, Target
 from tile_passes.accept_manual_sync import accept_manual_sync
 from tile_passes.adopt_scratch import adopt_scratch
 from tile_passes.assign_cores import assign_cores
 from tile_passes.check_written import check_written
-from tile_passes.driver import PassOptions, PassResult, run_passes
+from tile_passes.driver import PassOptions, PassResult, check_known, run_passes
 from tile_passes.infer_memory import infer_memory
 from tile_passes.insert_cross_core_sync import insert_cross_core_sync
 from tile_passes.insert_sync import insert_sync
@@ -57,14 +57,7 @@ def run_pipeline(func: Func, target: Target, options: PassOptions | None = None)
 def apply_passes(func: Func, names: Sequence[str], target: Target) -> Func:
     """Run named passes on any function, as `tile-ascend opt` does: naming `insert_sync` leaves the
     order of pipes to it."""
-    for name in names:
-        if name not in PASSES:
-            raise IRError(
-                "unknown-pass",
-                f"no pass is called `{name}`",
-                None,
-                did_you_mean(name, PASSES) or f"passes: {', '.join(PASSES)}",
-            )
+    check_known(names, PASSES)
     func = _leaving(func, frozenset(_ASKED_BY[n] for n in names if n in _ASKED_BY))
     return run_passes(func, [PASSES[n] for n in names], target).func
 

@@ -13,7 +13,15 @@ from tile_ir.nodes import Body, Break, Buffer, For, Let, Region, Slice, Stmt
 from tile_ir.opdef import accesses
 from tile_ir.ops.movement import goes_through_workspace
 from tile_ir.touched_bytes import resolved
-from tile_ir.walk import bodies, buffers_of, loads, map_own_expressions, walk, with_bodies
+from tile_ir.walk import (
+    bodies,
+    buffers_of,
+    loads,
+    map_own_expressions,
+    walk,
+    with_bodies,
+    with_statements,
+)
 from tile_passes.own_order import left_with, own_cross_flag
 from tile_passes.passdef import ir_pass
 from tile_passes.streams.cube_half import CubeHalf, Guard, Rounds
@@ -94,8 +102,7 @@ class _Planner:
             fetched = self.place(fetched, result, body, stmt, repeated)
             self.written |= _written(stmt)
         result.extend(op for op, _ in fetched)
-        same = len(result) == len(body) and all(a is b for a, b in zip(result, body, strict=True))
-        return (body if same else tuple(result)), leaving
+        return with_statements(body, result), leaving
 
     def place(
         self,

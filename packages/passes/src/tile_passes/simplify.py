@@ -19,6 +19,7 @@ from tile_ir.walk import (
     replace_in,
     with_bodies,
     with_ranges,
+    with_statements,
 )
 from tile_passes.passdef import ir_pass
 
@@ -38,16 +39,13 @@ def simplify(func: Func, target: Target) -> Func:
 
 def _body(body: Body, ranges: Ranges, truths: Truths) -> Body:
     result: list[Stmt] = []
-    changed = False
     for stmt, known in with_ranges(body, ranges):
         plain = map_own_expressions(stmt, partial(_narrowed, ranges=known))
-        pieces = _pieces(plain, known, truths)
-        changed = changed or len(pieces) != 1 or pieces[0] is not stmt
-        result.extend(pieces)
+        result += _pieces(plain, known, truths)
         match plain:
             case Let(var=var, value=Const() as value) if var.dtype == BOOL:
                 truths = {**truths, var: value}
-    return tuple(result) if changed else body
+    return with_statements(body, result)
 
 
 def _narrowed(expr: Expr, ranges: Ranges) -> Expr:

@@ -24,6 +24,7 @@ from tile_ir.walk import (
     walk,
     with_bodies,
     with_ranges,
+    with_statements,
 )
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.without_order import without_order
@@ -122,22 +123,19 @@ class _Vectorizer:
 
     def body(self, body: Body, ranges: Ranges) -> Body:
         result: list[Stmt] = []
-        changed = False
         outside = len(self.values.before)
         for stmt, known in with_ranges(body, ranges):
             whole = self.rows_at_once(stmt, known)
             if whole is not None:
-                pieces = without_order(self.func, whole)
+                result += without_order(self.func, whole)
             elif isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL:
-                pieces = without_order(self.func, self.nest(stmt, known))
+                result += without_order(self.func, self.nest(stmt, known))
             else:
                 inside = ranges_inside(stmt, known)
-                pieces = (with_bodies(stmt, tuple(self.body(b, inside) for b in bodies(stmt))),)
-            changed = changed or len(pieces) != 1 or pieces[0] is not stmt
-            result.extend(pieces)
+                result.append(with_bodies(stmt, tuple(self.body(b, inside) for b in bodies(stmt))))
             self.values.before.append(stmt)
         del self.values.before[outside:]
-        return tuple(result) if changed else body
+        return with_statements(body, result)
 
     def nest(self, loop: For, known: Ranges) -> Body:
         """One nest: its statements one after another, or all together as serial loops."""
