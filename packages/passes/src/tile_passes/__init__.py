@@ -6,7 +6,7 @@ from tile_passes.explain_memory import explain_memory
 from tile_passes.explain_sync import draw_sync, explain_sync
 from tile_passes.explanations import EXPLANATIONS, drawn, explained
 from tile_passes.passdef import Pass
-from tile_passes.pipeline import PASSES, PIPELINE, apply_passes, run_pipeline
+from tile_passes.pipeline import PASSES, PIPELINE, apply_passes, leaving, run_pipeline
 
 __all__ = [
     "EXPLANATIONS",
@@ -23,6 +23,7 @@ __all__ = [
     "explain_memory",
     "explain_sync",
     "explained",
+    "leaving",
     "run_passes",
     "run_pipeline",
 ]

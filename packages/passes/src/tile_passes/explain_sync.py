@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from tile_ir import Automatic, Func, Section, Target
 from tile_passes.driver import run_passes
 from tile_passes.insert_sync import insert_sync
-from tile_passes.pipeline import PIPELINE
+from tile_passes.pipeline import PIPELINE, leaving
 from tile_passes.sync.allocate_events import Allocation
 from tile_passes.sync.build_tree import build_tree
 from tile_passes.sync.conflicts import conflicts
@@ -46,7 +45,7 @@ def draw_sync(func: Func, target: Target) -> str:
 
 
 def _allocations(func: Func, target: Target) -> Iterator[tuple[Tree, Allocation]]:
-    func = replace(func, automatic=func.automatic | {Automatic.SYNC})
+    func = leaving(func, (Automatic.SYNC,))
     before = PIPELINE[: PIPELINE.index(insert_sync)]
     due = [
         p for p in before if (p.needs >= func.phase if p.gives is None else p.gives > func.phase)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 from tile_ir import Automatic, Func, Target
 from tile_passes.explain_cores import explain_signals, explain_streams, explain_workspaces
@@ -14,7 +13,7 @@ from tile_passes.infer_memory import infer_memory
 from tile_passes.insert_cross_core_sync import insert_cross_core_sync
 from tile_passes.insert_sync import insert_sync
 from tile_passes.merge_streams import merge_streams
-from tile_passes.pipeline import apply_passes
+from tile_passes.pipeline import apply_passes, leaving
 from tile_passes.plan_workspace import plan_workspace
 from tile_passes.split_vector_lanes import split_vector_lanes
 
@@ -31,7 +30,7 @@ EXPLANATIONS: dict[str, Callable[[Func, Target], str]] = {
 def explained(func: Func, names: Sequence[str], target: Target) -> Iterator[str]:
     """What each of the named passes decides and why, of those that can say it; `insert_sync` if
     none of them can. The passes named before run first, and the order of pipes is left to them."""
-    func = _left_to_passes(func)
+    func = leaving(func, (Automatic.SYNC,))
     telling = [name for name in names if name in EXPLANATIONS] or [insert_sync.name]
     done = 0
     for name in telling:
@@ -44,8 +43,5 @@ def explained(func: Func, names: Sequence[str], target: Target) -> Iterator[str]
 def drawn(func: Func, names: Sequence[str], target: Target) -> str:
     """`draw_sync` of what the passes named before `insert_sync` make of a function."""
     before = names[: names.index(insert_sync.name)] if insert_sync.name in names else names
-    return draw_sync(apply_passes(_left_to_passes(func), before, target), target)
-
-
-def _left_to_passes(func: Func) -> Func:
-    return replace(func, automatic=func.automatic | {Automatic.SYNC})
+    func = leaving(func, (Automatic.SYNC,))
+    return draw_sync(apply_passes(func, before, target), target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 
 from tile_ir import (
@@ -60,8 +60,7 @@ def merge_rows(func: Func, target: Target) -> Func:
     body = merger.body(func.launch.body, launch_ranges(func))
     if body is func.launch.body:
         return func
-    launch = replace(func.launch, body=body, allocs=(*func.launch.allocs, *merger.allocs))
-    return replace(func, launch=launch)
+    return func.with_body(body, allocs=(*func.launch.allocs, *merger.allocs))
 
 
 @dataclass(eq=False)

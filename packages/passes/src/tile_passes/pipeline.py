@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tile_ir import Automatic, Func, Target
@@ -51,14 +51,14 @@ PASSES: dict[str, Pass] = {p.name: p for p in PIPELINE}
 def run_pipeline(func: Func, target: Target, options: PassOptions | None = None) -> PassResult:
     """From a traced kernel to IR that can be emitted."""
     options = options or PassOptions()
-    return run_passes(_leaving(func, frozenset(options.automatic)), PIPELINE, target, options)
+    return run_passes(leaving(func, options.automatic), PIPELINE, target, options)
 
 
 def apply_passes(func: Func, names: Sequence[str], target: Target) -> Func:
     """Run named passes on any function, as `tile-ascend opt` does: naming `insert_sync` leaves the
     order of pipes to it."""
     check_known(names, PASSES)
-    func = _leaving(func, frozenset(_ASKED_BY[n] for n in names if n in _ASKED_BY))
+    func = leaving(func, (_ASKED_BY[n] for n in names if n in _ASKED_BY))
     return run_passes(func, [PASSES[n] for n in names], target).func
 
 
@@ -66,6 +66,7 @@ def apply_passes(func: Func, names: Sequence[str], target: Target) -> Func:
 _ASKED_BY = {"insert_sync": Automatic.SYNC}
 
 
-def _leaving(func: Func, more: frozenset[Automatic]) -> Func:
+def leaving(func: Func, more: Iterable[Automatic]) -> Func:
     """The function with more left to the compiler than its text says."""
-    return func if more <= func.automatic else replace(func, automatic=func.automatic | more)
+    automatic = func.automatic.union(more)
+    return func if automatic == func.automatic else replace(func, automatic=automatic)

@@ -30,7 +30,7 @@ from tile_ir import (
 )
 from tile_ir.code_generator import CodeGenerator
 from tile_ir.switches import switch
-from tile_passes import PassOptions, PassResult, run_pipeline
+from tile_passes import PassOptions, PassResult, leaving, run_pipeline
 from tile_runtime.cache.fingerprint import sources_digest
 from tile_runtime.cache.kernel_cache import META, KernelCache, get_cache_dir
 from tile_runtime.devices.device import Device, KernelFiles, Launch
@@ -67,8 +67,7 @@ class Job:
     @property
     def compiled(self) -> Func:
         """The function with all that it leaves to the compiler."""
-        automatic = self.func.automatic | frozenset(self.options.automatic)
-        return replace(self.func, automatic=automatic)
+        return leaving(self.func, self.options.automatic)
 
     def files(self, folder: Path) -> KernelFiles:
         """The files of the kernel in a folder."""

@@ -185,8 +185,10 @@ def _of_result(value: Func | JITKernel, compiled: Sequence[JITKernel]) -> NamedK
 
 
 def _of_kernel(kernel: JITKernel) -> NamedKernel:
+    from tile_passes import leaving
+
     return NamedKernel(
-        _leaving(kernel.prim_func, kernel.passes),
+        leaving(kernel.prim_func, kernel.passes.automatic),
         kernel.target,
         kernel.generator,
         kernel.passes,
@@ -202,6 +204,7 @@ def _of_func(func: Func, options: CompileOptions | None = None) -> NamedKernel:
 
         return compile_func(func, options or CompileOptions())
 
+    from tile_passes import leaving
     from tile_runtime.options.pass_configs import pass_options
 
     if options is None:
@@ -212,11 +215,7 @@ def _of_func(func: Func, options: CompileOptions | None = None) -> NamedKernel:
 
         target, passes = resolve_target(options), pass_options(options.pass_configs)
         generator = code_generator(options.target, func.loc)
-    return NamedKernel(_leaving(func, passes), target, generator, passes, make)
-
-
-def _leaving(func: Func, passes: PassOptions) -> Func:
-    return replace(func, automatic=func.automatic | frozenset(passes.automatic))
+    return NamedKernel(leaving(func, passes.automatic), target, generator, passes, make)
 
 
 def _check_arguments(factory: Callable[..., Any], name: str, given: Mapping[str, Any]) -> None:
