@@ -79,6 +79,7 @@ def copies(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
     with T.Kernel(1, threads=1) as bx:
         x = T.alloc_shared((64,), "float32")
         T.copy(X, x)
+        T.barrier_all()
         T.copy(x, Y)
 """
 

@@ -308,6 +308,42 @@ __global__ __aicore__ void lanes(__gm__ float* d)
 """
 
 
+COUNTED = """#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void counted(__gm__ half* x, __gm__ half* z, int32_t count)
+{
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> buffer;
+    pipe.InitBuffer(buffer, 256);
+    GlobalTensor<half> from, to;
+    from.SetGlobalBuffer(x);
+    to.SetGlobalBuffer(z);
+    LocalTensor<half> tile = buffer.Get<half>();
+    DataCopy(tile, from, count);
+    SetFlag<HardEvent::MTE2_MTE3>(0);
+    WaitFlag<HardEvent::MTE2_MTE3>(0);
+    DataCopy(to, tile, count);
+}
+"""
+
+
+def test_a_count_that_is_no_whole_blocks_is_cut_short() -> None:
+    x, z = np.ones(64, np.float16), np.zeros(64, np.float16)
+    result = simulate(COUNTED, None, 1, [x, z, 37])
+    result.raise_for_error()
+    assert z.sum() == 32  # as on the device
+    assert [(w.slug, w.loc and w.loc.line) for w in result.warnings] == [
+        ("cut-short", 13),
+        ("cut-short", 16),
+    ]
+    assert "74 bytes is cut to 64" in result.warnings[0].message
+    assert not simulate(COUNTED, None, 1, [x, z, 48]).warnings
+    assert not simulate(COUNTED, None, 1, [x, z, 37], check="off").warnings
+    strict = simulate(COUNTED, None, 1, [x, z, 37], check="strict").error
+    assert strict is not None and (strict.kind, strict.line) == ("cut-short", 13)
+
+
 def test_warnings_stand_in_the_result() -> None:
     both = "KERNEL_TYPE_MIX_AIC_1_2"
     result = simulate(LANES, "lanes", 1, [np.zeros(16, np.float32)], kernel_type=both)

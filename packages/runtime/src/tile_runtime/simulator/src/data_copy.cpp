@@ -6,6 +6,7 @@
 #include "atomic_write.h"
 #include "copy_table.h"
 #include "instruction.h"
+#include "launch.h"
 
 namespace tile_simulator {
 namespace {
@@ -27,6 +28,29 @@ Memory dma_memory(const Core& core, LocalOperand tensor, const char* operand, Us
                 memory == Memory::none ? "no local memory" : name_of(memory)));
     }
     return core.has(memory) ? memory : Memory::none;
+}
+
+// What a copy by count moves: whole blocks, as the vendor documents it, and says nothing about the rest.
+uint64_t whole_blocks(LocalOperand tensor, uint64_t bytes, Use use)
+{
+    Core& core = core_of(use);
+    const uint64_t moved = bytes / block_bytes * block_bytes;
+    Launch& launch = core.block.launch();
+    if (moved == bytes || !core.has(memory_of(tensor.position)) || launch.options().checks < TILE_CHECKS_DEVICE) {
+        return moved;
+    }
+    Fault fault = fault_of("cut-short", use,
+        text_of("%s: a count of %llu bytes is cut to %llu, whole blocks of 32: the last %llu bytes are not copied",
+            use.api, static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(moved),
+            static_cast<unsigned long long>(bytes - moved)));
+    fault.hint = "use DataCopyPad with the length in bytes, or a count of whole blocks";
+    if (launch.options().checks >= TILE_CHECKS_STRICT) {
+        throw FaultError{std::move(fault)};
+    }
+    if (!launch.warned("cut-short", fault.file.c_str(), fault.line, core.block.index())) {
+        launch.warn(core, std::move(fault));
+    }
+    return moved;
 }
 
 // `count` runs of `run` bytes, `stride` bytes from start to start; a unit-stride series is one run.
@@ -141,19 +165,19 @@ void copy_local(LocalOperand dst, LocalOperand src, const AscendC::DataCopyParam
 // The count forms move whole 32 B blocks: the length is rounded down.
 void copy_in_count(LocalOperand dst, GlobalOperand src, uint64_t bytes, Use use)
 {
-    const uint64_t run = bytes / block_bytes * block_bytes;
+    const uint64_t run = whole_blocks(dst, bytes, use);
     in_runs(core_of(use), dst, src, run, 1, run, run, use);
 }
 
 void copy_out_count(GlobalOperand dst, LocalOperand src, uint64_t bytes, Use use)
 {
-    const uint64_t run = bytes / block_bytes * block_bytes;
+    const uint64_t run = whole_blocks(src, bytes, use);
     out_runs(core_of(use), dst, src, run, 1, run, run, use);
 }
 
 void copy_local_count(LocalOperand dst, LocalOperand src, uint64_t bytes, Use use)
 {
-    const uint64_t run = bytes / block_bytes * block_bytes;
+    const uint64_t run = whole_blocks(src, bytes, use);
     if (is_table(dst)) {
         return copy_to_table_count(core_of(use), dst, src, run, use);
     }
