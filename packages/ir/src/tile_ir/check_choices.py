@@ -31,15 +31,16 @@ def check_choices(
     is the function as its author wrote it.
 
     Addresses: values lost where buffers share bytes, unless the author placed both. Order inside a
-    core: all of it where it is automatic; else the races of buffers that share bytes, if the
-    author's flags are right by themselves. Order between cores: where it is automatic and the text
-    had none; what each vector core stores is the author's, but with `threads=2`.
+    core: all of it where it is automatic; else the races of buffers that share bytes and of
+    statements that the compiler has made, if the author's flags are right by themselves. Order
+    between cores: where it is automatic and the text had none; what each vector core stores is
+    the author's, but with `threads=2`.
     """
     placed = {a.buffer.name for a in traced.launch.allocs if a.address is not None}
     sharing = Sharing.of(final.launch.allocs, placed)
     found = [*check_memory(final, target, sharing)] if sharing.pairs else []
     automatic = Automatic.SYNC in final.automatic
-    if automatic or sharing:
+    if automatic or sharing or final.made:
         found += _inside(final, None if automatic else sharing, _has(traced, _IN_CORE), target)
     if Automatic.CROSS in final.automatic and not _has(traced, _BETWEEN):
         across = check_across(final, target, lanes_apart=traced.launch.threads != 2)

@@ -170,6 +170,7 @@ def text_of(node: object) -> str:
 class Func:
     """A kernel: parameters in declaration order (tensors are GM buffers, scalars are variables).
 
+    `made`: where statements are the compiler's, although the order inside a core is the author's.
     `sources` maps file names to the text they had when the kernel was traced, for diagnostics; it
     is not part of the printed form. `remarks` is what passes have to tell the user, `expansions`
     are the calls of macros; nor are they.
@@ -181,6 +182,7 @@ class Func:
     phase: Phase
     loc: Loc
     automatic: frozenset[Automatic] = frozenset()
+    made: frozenset[Loc] = frozenset()
     sources: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     remarks: tuple[Diagnostic, ...] = field(default=(), compare=False, repr=False)
     expansions: tuple[Expansion, ...] = field(default=(), compare=False, repr=False)

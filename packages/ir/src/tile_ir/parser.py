@@ -112,7 +112,7 @@ class _Reader:
             number, name = nodes.pop(0).children  # type: ignore[union-attr]
             self.files[int(str(number))] = json.loads(str(name))
         name, phase, automatic, loc, *rest = nodes
-        params = tuple(self.param(node) for node in rest[:-1])
+        params = tuple(self.param(node) for node in rest[:-2])
         launch = self.launch(rest[-1])
         return Func(
             json.loads(str(name)),
@@ -121,6 +121,7 @@ class _Reader:
             self.word(phase, Phase, upper=True),
             self.loc(loc),
             frozenset(self.word(n, Automatic) for n in _children(automatic)),
+            frozenset(map(self.loc, _children(rest[-2]))),
         )
 
     def word(self, node: Node, enum: Any, upper: bool = False) -> Any:

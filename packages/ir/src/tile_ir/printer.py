@@ -151,6 +151,8 @@ class _Printer:
                 self.line(1, f"tensor ${param.name}: {param.dtype} {shape} {self.at(param.loc)}")
             else:
                 self.line(1, f"scalar %{param.name}: {param.dtype}")
+        if func.made:
+            self.line(1, f"made {' '.join(map(self.at, sorted(func.made)))}")
         threads = "any" if launch.threads is None else str(launch.threads)
         self.line(
             1,

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from tile_ir import Automatic, Func, Phase, Target
 from tile_passes.passdef import ir_pass
-from tile_passes.sync.plan_section import plan_section
+from tile_passes.sync.allocate_events import Allocation
+from tile_passes.sync.conflicts import conflicts, of_made
+from tile_passes.sync.plan_section import plan_for, plan_section
 from tile_passes.sync.sections import order_sections
+from tile_passes.sync.tree import Tree
 
 
 @ir_pass(needs=Phase.PLANNED, optional=True)
 def insert_sync(func: Func, target: Target) -> Func:
-    """Insert the flags and barriers that order all conflicting accesses of each core.
+    """Insert the flags and barriers that order all conflicting accesses of each core; where order
+    is the author's, those of statements that the compiler has made.
 
     Needs, gives: PLANNED. Idea: the dependences between accesses of physical bytes, loops unrolled
     to the residues that slots go by; what is left of them after transitive reduction; a flag for
@@ -19,6 +23,12 @@ def insert_sync(func: Func, target: Target) -> Func:
     stay and count. Limits: whether these are right is for `check_sync` to say; the order between
     cores is that of `insert_cross_core_sync` or of the user.
     """
-    if Automatic.SYNC not in func.automatic:
+    if Automatic.SYNC in func.automatic:
+        return order_sections(func, target, plan_section)
+    if not func.made:
         return func
-    return order_sections(func, target, plan_section)
+
+    def plan(tree: Tree, target: Target) -> Allocation:
+        return plan_for(tree, of_made(tree, conflicts(tree), func.made), target)
+
+    return order_sections(func, target, plan)

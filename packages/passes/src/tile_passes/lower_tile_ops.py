@@ -18,9 +18,9 @@ from tile_ir.walk import (
     with_statements,
 )
 from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.made import behind_all, made, reads_element
 from tile_passes.lowering.one_operation import lower_op
 from tile_passes.lowering.turns import turn_of
-from tile_passes.lowering.without_order import is_order, without_order
 from tile_passes.passdef import ir_pass
 
 
@@ -29,15 +29,16 @@ def lower_tile_ops(func: Func, target: Target) -> Func:
     """Replace every composite operation, strided vector operand and tail copy.
 
     Needs: TYPED. Gives: LOWERED. Idea: one rule per composite (`lowering/`), driven by the op
-    table; order inside a composite is kept by its own flags and barriers, unless order is
-    automatic. Limits: pipelined loops become serial ones.
+    table. What they become is ordered by `insert_sync`, also where the rest is the author's to
+    order. Limits: pipelined loops become serial ones.
     """
     builder = Builder.for_func(func, target)
     body = _body(func.launch.body, launch_ranges(func), builder, func)
     if body is func.launch.body:
         return func
     launch = replace(func.launch, body=body, allocs=(*func.launch.allocs, *builder.allocs))
-    return replace(func, launch=launch, remarks=(*func.remarks, *builder.remarks))
+    remarks = (*func.remarks, *builder.remarks)
+    return replace(func, launch=launch, remarks=remarks, made=func.made | builder.made)
 
 
 def _body(body: Body, ranges: Ranges, builder: Builder, func: Func) -> Body:
@@ -46,10 +47,11 @@ def _body(body: Body, ranges: Ranges, builder: Builder, func: Func) -> Body:
 
 
 def _stmt(stmt: Stmt, known: Ranges, builder: Builder, func: Func) -> Body:
-    if is_order(stmt):
-        return (stmt,)
     if isinstance(stmt, Op):
-        return without_order(func, lower_op(stmt, known, builder))
+        pieces = lower_op(stmt, known, builder)
+        builder.made.update(made(func, pieces))
+        its_own = stmt.loc not in func.made and reads_element(stmt)
+        return behind_all(func, pieces, stmt.loc) if its_own else pieces
     inside = ranges_inside(stmt, known)
     builder = _inside(stmt, builder, func)
     new = with_bodies(stmt, tuple(_body(b, inside, builder, func) for b in bodies(stmt)))

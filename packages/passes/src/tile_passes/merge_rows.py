@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from tile_ir import (
@@ -38,8 +38,8 @@ from tile_ir.walk import (
     with_statements,
 )
 from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.made import behind_all, made
 from tile_passes.lowering.one_operation import lower_op
-from tile_passes.lowering.without_order import is_order, without_order
 from tile_passes.parallel.nest import Unsuitable
 from tile_passes.parallel.row_loops import RowLoop, divisors, elements_of_rows, merged, row_loop
 from tile_passes.parallel.temporaries import SCRATCH_BYTES
@@ -60,7 +60,8 @@ def merge_rows(func: Func, target: Target) -> Func:
     body = merger.body(func.launch.body, launch_ranges(func))
     if body is func.launch.body:
         return func
-    return func.with_body(body, allocs=(*func.launch.allocs, *merger.allocs))
+    new = func.with_body(body, allocs=(*func.launch.allocs, *merger.allocs))
+    return replace(new, made=func.made | merger.builder.made)
 
 
 @dataclass(eq=False)
@@ -77,43 +78,44 @@ class _Merger:
     def stmt(self, stmt: Stmt, known: Ranges) -> Body:
         if isinstance(stmt, For) and stmt.kind in (LoopKind.SERIAL, LoopKind.UNROLL):
             try:
-                return without_order(self.func, self.rows(stmt, known))
+                steps = self.rows(stmt, known)
             except Unsuitable:
                 pass
+            else:
+                self.builder.made.update(made(self.func, steps))
+                return behind_all(self.func, steps, stmt.loc)
         inside = ranges_inside(stmt, known)
         return (with_bodies(stmt, tuple(self.body(b, inside) for b in bodies(stmt))),)
 
     def rows(self, loop: For, known: Ranges) -> Body:
-        """The loop's operations one after another, behind the barrier that every scalar read from
-        ub has waited for. Raises Unsuitable."""
+        """The loop's operations one after another. Raises Unsuitable."""
         found = row_loop(loop, self.func.launch.allocs)
-        if Automatic.SYNC in self.func.automatic and any(map(is_order, found.ops)):
+        barriers = any(op.opdef.effect is Effect.BARRIER for op in found.ops)
+        if Automatic.SYNC in self.func.automatic and barriers:
             raise Unsuitable("order of the user's and of the compiler's do not mix")
-        made: list[Alloc] = []
+        allocs: list[Alloc] = []
         inverses: dict[Load, Region] = {}
-        before: list[Stmt] = [self.builder.barrier_all(loop.loc)]
+        before: list[Stmt] = []
         for load in divisors(found):
             column = elements_of_rows(load, found)
-            inverses[load] = inverse = self._column(column, made)
+            inverses[load] = inverse = self._column(column, allocs)
             one = Const(1.0, inverse.dtype)
             for name, operands in (("fill", (inverse, one)), ("div", (inverse, inverse, column))):
                 before.append(Op(OPS[name], operands, (), loop.loc))
-                before.append(self.builder.barrier("v", loop.loc))
-        # Operations with scratch, as those of rows are, wait for earlier vector work themselves.
         steps_of_rows = [merged(op, found, inverses) for op in found.ops]
         for step in (*before, *steps_of_rows):
             if isinstance(step, Op) and step.opdef.effect is Effect.DATA:
                 self._check(step, found, known)
-        self.allocs += made
+        self.allocs += allocs
         return (*before, *steps_of_rows)
 
-    def _column(self, like: Region, made: list[Alloc]) -> Region:
+    def _column(self, like: Region, allocs: list[Alloc]) -> Region:
         """A run of the compiler's own, as long as the elements of the rows."""
         unit = BLOCK_BYTES // like.dtype.size
         shape = (Const(round_up(elements_bound(like), unit)),)
         name = self.builder.fresh("inverse")
         buffer = Buffer(name, Memory.UB, like.dtype, shape, like.buffer.loc)
-        made.append(Alloc(buffer, like.buffer.loc))
+        allocs.append(Alloc(buffer, like.buffer.loc))
         return Region(buffer, (Slice(Const(0), element_count(like)),))
 
     def _check(self, op: Op, found: RowLoop, known: Ranges) -> None:

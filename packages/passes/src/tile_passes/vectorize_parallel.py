@@ -18,6 +18,7 @@ from tile_ir.nodes import Body, Stmt
 from tile_ir.walk import (
     Ranges,
     bodies,
+    buffers_of,
     launch_ranges,
     loop_range,
     ranges_inside,
@@ -27,13 +28,12 @@ from tile_ir.walk import (
     with_statements,
 )
 from tile_passes.lowering.builder import Builder
-from tile_passes.lowering.without_order import without_order
+from tile_passes.lowering.made import behind_all, made
 from tile_passes.parallel.dependence import check_independent
 from tile_passes.parallel.earlier_values import EarlierValues
 from tile_passes.parallel.element_conditions import as_choices
 from tile_passes.parallel.narrow_integers import fitted
 from tile_passes.parallel.nest import Domain, Leaf, Unsuitable, domain_of, leaves, loads_of
-from tile_passes.parallel.order import fenced, in_order, repeated_in_order, work_of
 from tile_passes.parallel.scalar_unit import check_scalar_unit, has_foreign_functions
 from tile_passes.parallel.temporaries import Temporaries
 from tile_passes.parallel.tile_steps import LARGEST_EXTENT
@@ -115,24 +115,26 @@ class _Vectorizer:
     def run(self) -> Func:
         launch = self.func.launch
         body = self.body(launch.body, launch_ranges(self.func))
-        touched = work_of(body)
-        used = touched.reads | touched.writes
+        used = {buffer for stmt in walk(body) for buffer in buffers_of(stmt)}
         own = tuple(a for a in self.temporaries.allocs if a.buffer in used)
         new = replace(launch, body=body, allocs=(*launch.allocs, *own))
-        return replace(self.func, launch=new, remarks=(*self.func.remarks, *self.remarks))
+        remarks = (*self.func.remarks, *self.remarks)
+        locs = self.func.made | self.builder.made
+        return replace(self.func, launch=new, remarks=remarks, made=locs)
 
     def body(self, body: Body, ranges: Ranges) -> Body:
         result: list[Stmt] = []
         outside = len(self.values.before)
         for stmt, known in with_ranges(body, ranges):
-            whole = self.rows_at_once(stmt, known)
-            if whole is not None:
-                result += without_order(self.func, whole)
-            elif isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL:
-                result += without_order(self.func, self.nest(stmt, known))
-            else:
+            pieces = self.rows_at_once(stmt, known)
+            if pieces is None and isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL:
+                pieces = self.nest(stmt, known)
+            if pieces is None:
                 inside = ranges_inside(stmt, known)
-                result.append(with_bodies(stmt, tuple(self.body(b, inside) for b in bodies(stmt))))
+                pieces = (with_bodies(stmt, tuple(self.body(b, inside) for b in bodies(stmt))),)
+            else:
+                self.builder.made.update(made(self.func, pieces))
+            result += pieces
             self.values.before.append(stmt)
         del self.values.before[outside:]
         return with_statements(body, result)
@@ -148,14 +150,13 @@ class _Vectorizer:
             serial = _serial(loop)
             check_scalar_unit(serial, problem.reason)
             self.remark(problem.loc or loop.loc, problem.reason)
-            return fenced((serial,), (), loop.loc, self.builder)
+            return (serial,)
         steps: list[Stmt] = []
         for number, leaf in enumerate(parts):
             steps.extend(self.leaf(leaf, known, parts[:number]))
             self.temporaries.give_back_all()
         self.temporaries.let_go()
-        own = [a.buffer for a in self.temporaries.allocs]
-        return fenced(steps, own, loop.loc, self.builder)
+        return tuple(steps)
 
     def rows_at_once(self, stmt: Stmt, known: Ranges) -> Body | None:
         """A serial loop around one-dimensional nests as one nest of two dimensions, where its
@@ -177,11 +178,9 @@ class _Vectorizer:
             self.temporaries.let_go()
             return None
         self.temporaries.let_go()
-        own = [a.buffer for a in self.temporaries.allocs]
-        if any(map(_takes_element_of_row, parts)):  # as the scalar unit would have waited for it
-            every = self.builder.barrier_all(stmt.loc)
-            return (every, *in_order(steps, self.builder), self.builder.barrier_all(stmt.loc))
-        return fenced(steps, own, stmt.loc, self.builder)
+        if any(map(_takes_element_of_row, parts)):
+            return behind_all(self.func, tuple(steps), stmt.loc)
+        return tuple(steps)
 
     def keep(
         self, known: Ranges, value: Expr, loops: tuple[For, ...], loc: Loc
@@ -205,7 +204,7 @@ class _Vectorizer:
             condition = leaf.guards[0]
             for guard in leaf.guards[1:]:
                 condition = binary("and", condition, guard)
-            return [If(condition, in_order(steps, self.builder), (), leaf.stmt.loc)]
+            return [If(condition, tuple(steps), (), leaf.stmt.loc)]
         return steps
 
     def unguarded(self, leaf: Leaf, known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:
@@ -271,10 +270,8 @@ class _Vectorizer:
         test = found.conditions[0]
         for condition in found.conditions[1:]:
             test = binary("and", test, condition)
-        vector = in_order(found.steps, self.builder)
         self.temporaries.give_back_all()
-        other = in_order(fallback.silently(inside), self.builder)
-        return [If(test, vector, other, store.loc)]
+        return [If(test, tuple(found.steps), tuple(fallback.silently(inside)), store.loc)]
 
     def attempt(
         self, store: Store, domain: Domain, known: Ranges, by_element: bool = False
@@ -303,9 +300,7 @@ class _Vectorizer:
         inside = {**known, outer.var: loop_range(outer, known)}
         row = Leaf((inner,), (), store)
         steps = self.vector(store, row, inside, None)
-        own = [a.buffer for a in self.temporaries.allocs]
-        body = repeated_in_order(steps, own, store.loc, self.builder)
-        return [replace(outer, kind=LoopKind.SERIAL, body=body)]
+        return [replace(outer, kind=LoopKind.SERIAL, body=tuple(steps))]
 
     def scalar_loop(self, leaf: Leaf, reason: str) -> Stmt:
         """The statement element by element, with a remark. Raises KernelError where the scalar

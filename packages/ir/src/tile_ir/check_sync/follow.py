@@ -16,7 +16,7 @@ from tile_ir.check_sync.context import Context, defined_inside, iteration
 from tile_ir.check_sync.findings import Findings
 from tile_ir.check_sync.loops import FLAGS, MOST_STATES, Heads, Plan, plan_of
 from tile_ir.check_sync.remainders import ended_before, entered, events, not_entered
-from tile_ir.check_sync.sites import NEAR, Site, Sites, moved
+from tile_ir.check_sync.sites import NEAR, Hazard, Site, Sites, moved
 from tile_ir.check_sync.state import NUMBER, Flag, Raised, S, State, merged
 from tile_ir.diagnostics import Diagnostic
 from tile_ir.expr import Const, Expr, Load, Var, constant_value, walk
@@ -40,7 +40,8 @@ class Leaving:
 
 
 class Follower:
-    """Follows one section at a time; with `sharing`, no other races than its own are told."""
+    """Follows one section at a time; with `sharing`, no other races than those of the compiler's
+    choices are told."""
 
     def __init__(self, func: Func, target: Target, sharing: Sharing | None = None) -> None:
         self.func = func
@@ -124,9 +125,15 @@ class Follower:
             candidates &= self.sites.may_conflict(site)
             if candidates and not self.findings.full():
                 for earlier, hazard in self.sites.hazards(site, candidates):
-                    if self.sharing is None or self.sharing.clash(hazard.first, hazard.second):
+                    if self.is_told(earlier, site, hazard):
                         self.findings.race(earlier, site, hazard)
         state.execute(site.pipe, self.sites.bit(site, NEAR))
+
+    def is_told(self, earlier: Site, later: Site, hazard: Hazard) -> bool:
+        """All races, or those of sharing and of statements that the compiler has made."""
+        if self.sharing is None or self.sharing.clash(hazard.first, hazard.second):
+            return True
+        return bool({earlier.loc, later.loc} & self.func.made)
 
     def site(self, stmt: Stmt, part: str, context: Context) -> Site | None:
         """The site of a statement in this context; None if it touches nothing."""

@@ -1,4 +1,5 @@
-"""What lowering rules build with: fresh names, scratch buffers, free event ids, sync statements."""
+"""What lowering rules build with: fresh names, scratch buffers, checked operations. What orders
+these is no business of theirs: `insert_sync` does it."""
 
 from __future__ import annotations
 
@@ -19,16 +20,13 @@ from tile_ir import (
     Slice,
     Target,
 )
-from tile_ir.bounds import interval, simplify
+from tile_ir.bounds import simplify
 from tile_ir.dtypes import DType
 from tile_ir.expr import Const, Expr, Var
 from tile_ir.footprint import buffer_bytes
 from tile_ir.nodes import AttrValue, For, Let, Operand
-from tile_ir.opdef import Effect, accesses, check_op
-from tile_ir.walk import launch_ranges, walk_with_ranges
+from tile_ir.opdef import accesses, check_op
 from tile_ir.walk import walk as walk_body
-
-Pair = tuple[str, str]
 
 
 @dataclass(eq=False)
@@ -41,12 +39,13 @@ class Builder:
 
     target: Target
     names: set[str]
-    used_events: dict[Pair, set[int]]
     user_bytes: dict[Memory, int]
     allocs: list[Alloc] = field(default_factory=list)
     shared: dict[tuple[str, Memory, DType], Alloc] = field(default_factory=dict)
     turn: Var | None = None
     remarks: list[Diagnostic] = field(default_factory=list)
+    # Where the statements stand that lowering has made.
+    made: set[Loc] = field(default_factory=set)
     # Sizes in which the matrices of l0a and l0b are used, all over the function.
     register_sizes: dict[Buffer, set[tuple[Expr, ...]]] = field(default_factory=dict)
 
@@ -58,23 +57,13 @@ class Builder:
                 names.add(stmt.var.name)
         names |= {p.name for p in func.params} | {s.name for s in func.symbols}
         names |= {func.launch.block.name, func.launch.lane.name}
-        used: dict[Pair, set[int]] = {}
-        for stmt, known in walk_with_ranges(func.launch.body, launch_ranges(func)):
-            if isinstance(stmt, Op) and stmt.opdef.effect in (Effect.SET_FLAG, Effect.WAIT_FLAG):
-                value = stmt.operand("event_id")
-                assert isinstance(value, Expr), "event ids are scalars"
-                found = interval(value, known)
-                low = int(max(found.low, 0))
-                high = int(min(found.high, target.events_per_pair - 1))
-                pair = (stmt.attr("src_pipe"), stmt.attr("dst_pipe"))
-                used.setdefault(pair, set()).update(range(low, high + 1))
         taken: dict[Memory, int] = {}
         for a in func.launch.allocs:
             placed = a.alias_of is None and a.buffer.memory in target.capacity
             if placed and a.buffer.static_shape() is not None:
                 end = buffer_bytes(a) + (taken.get(a.buffer.memory, 0) if a.address is None else 0)
                 taken[a.buffer.memory] = max(end, taken.get(a.buffer.memory, 0))
-        return Builder(target, names, used, taken, register_sizes=_register_sizes(func))
+        return Builder(target, names, taken, register_sizes=_register_sizes(func))
 
     def fresh(self, name: str) -> str:
         """The name, with a number behind it if it is taken."""
@@ -145,19 +134,6 @@ class Builder:
             self.flat_scratch("scratch", need.memory, need.dtype, need.elements, op.loc)
         )
 
-    def events(self, pair: Pair, count: int, back: Pair | None = None) -> int | None:
-        """First of `count` consecutive event ids that no flag of the user's has on this pair (nor
-        on `back`), or None. The two highest ids are the vendor's
-        (docs/hardware/flags.md#event-ids)."""
-        taken = self.used_events.get(pair, set()) | (
-            self.used_events.get(back, set()) if back else set()
-        )
-        last = self.target.events_per_pair - count
-        for first in sorted(range(last + 1), key=lambda i: (i + count > 6, -i)):
-            if not taken & set(range(first, first + count)):
-                return first
-        return None
-
     def regions(self, op: Op) -> Iterator[Region]:
         return (o for o in op.operands if isinstance(o, Region))
 
@@ -169,18 +145,6 @@ class Builder:
         if problem:
             raise KernelError(problem.slug, problem.message, loc, problem.hint)
         return result
-
-    def barrier(self, pipe: str, loc: Loc) -> Op:
-        return self.op("pipe_barrier", (), loc, pipe)
-
-    def barrier_all(self, loc: Loc) -> Op:
-        return self.op("barrier_all", (), loc)
-
-    def flag(self, pair: Pair, event: Expr, loc: Loc) -> Op:
-        return self.op("set_flag", (event,), loc, *pair)
-
-    def wait(self, pair: Pair, event: Expr, loc: Loc) -> Op:
-        return self.op("wait_flag", (event,), loc, *pair)
 
 
 def _register_sizes(func: Func) -> dict[Buffer, set[tuple[Expr, ...]]]:

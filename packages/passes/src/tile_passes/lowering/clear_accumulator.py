@@ -12,8 +12,7 @@ from tile_passes.lowering.builder import Builder
 
 
 def lower_clear_accumulator(op: Op, known: Ranges, builder: Builder) -> Body:
-    """One step of k with zeroed registers, which overwrites. It orders itself against all the cube
-    core does before and after, as a product does."""
+    """One step of k with zeroed registers, which overwrites."""
     dst, loc = op.region("dst"), op.loc
     sizes = static_matrix(dst)
     assert sizes is not None, "checked by the record"
@@ -23,10 +22,7 @@ def lower_clear_accumulator(op: Op, known: Ranges, builder: Builder) -> Body:
     a = Region.whole(builder.scratch("zero_a", Memory.L0A, dtype, (rows, k), loc))
     b = Region.whole(builder.scratch("zero_b", Memory.L0B, dtype, (k, columns), loc))
     return (
-        builder.barrier_all(loc),
         builder.op("zero_l0", (a,), loc),
         builder.op("zero_l0", (b,), loc),
-        builder.barrier_all(loc),
         builder.op("mma", (a, b, dst, Const(True, BOOL)), loc),
-        builder.barrier_all(loc),
     )

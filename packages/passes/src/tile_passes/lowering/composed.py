@@ -1,4 +1,4 @@
-"""Elementwise composites: sequences of vector instructions with barriers between dependent ones."""
+"""Elementwise composites: sequences of vector instructions."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ from tile_passes.lowering.vector import lower_vector_op
 def _sequence(
     steps: list[tuple[str, tuple[Operand, ...]]], op: Op, known: Ranges, builder: Builder
 ) -> Body:
-    """The steps, each lowered, each ordered after the one before."""
-    result: list[Stmt] = [builder.barrier("v", op.loc)]
-    for i, (name, operands) in enumerate(steps):
-        if i:
-            result.append(builder.barrier("v", op.loc))
+    """The steps, each lowered."""
+    result: list[Stmt] = []
+    for name, operands in steps:
         result.extend(lower_vector_op(builder.op(name, operands, op.loc), known, builder))
     return tuple(result)
 

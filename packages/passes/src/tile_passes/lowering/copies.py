@@ -15,7 +15,7 @@ from tile_ir.ops.movement import cast_mode_of_copy, directions, misaligned_rows
 from tile_ir.walk import Ranges
 from tile_passes.lowering.alignment import check_alignment, check_fractals
 from tile_passes.lowering.builder import Builder
-from tile_passes.lowering.fills import filled
+from tile_passes.lowering.fills import lower_fill
 from tile_passes.lowering.short_rows import has_slow_path, is_column, move_by_element
 from tile_passes.lowering.vector import lower_vector_op
 
@@ -105,16 +105,11 @@ def _prepare(op: Op, c: Clipped, known: Ranges, builder: Builder) -> Body:
     if c.fill is None:
         return ()
     if c.fill.memory is Memory.L1:
-        steps: Body = (
-            builder.op("clear_l1", (c.fill,), op.loc),
-            builder.barrier("mte2", op.loc),
-        )
+        steps: Body = (builder.op("clear_l1", (c.fill,), op.loc),)
     else:
         value = int(c.value) if c.fill.dtype.is_integer else c.value
         constant = Const(value, c.fill.dtype)
-        fill = filled(builder.op("fill", (c.fill, constant), op.loc), known, builder)
-        # Another pipe writes what the load pipe is about to write: order it with everything.
-        steps = (builder.barrier_all(op.loc), *fill, builder.barrier_all(op.loc))
+        steps = lower_fill(builder.op("fill", (c.fill, constant), op.loc), known, builder)
     if is_constant(c.complete, False):
         return steps
     return (If(unary("not", c.complete), steps, (), op.loc, unlikely=True),)

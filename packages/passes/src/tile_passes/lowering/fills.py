@@ -17,15 +17,7 @@ from tile_passes.lowering.vector import lower_vector_op
 
 
 def lower_fill(op: Op, known: Ranges, builder: Builder) -> Body:
-    """The fill, ordered with all around it where two units do it."""
-    steps = filled(op, known, builder)
-    if _in_pairs(op.region("dst"))[1] is None:
-        return steps
-    return (builder.barrier_all(op.loc), *steps, builder.barrier_all(op.loc))
-
-
-def filled(op: Op, known: Ranges, builder: Builder) -> Body:
-    """The part that is surely pairs, and the rest; what orders them is the caller's."""
+    """The part that is surely pairs, and the rest."""
     pairs, rest = _in_pairs(op.region("dst"))
     if rest is None:
         return lower_vector_op(op, known, builder)

@@ -20,9 +20,4 @@ def lower_gather_elements(op: Op, known: Ranges, builder: Builder) -> Body:
     shift = Const(src.dtype.size.bit_length() - 1)
     shifted = builder.op("bitwise_lshift", (offsets, index, shift), op.loc)
     gathered = builder.op("gather", (op.operand("dst"), src, offsets, Const(0)), op.loc)
-    return (
-        builder.barrier("v", op.loc),
-        *lower_vector_op(shifted, known, builder),
-        builder.barrier("v", op.loc),
-        *lower_flat_op(gathered, known, builder),
-    )
+    return (*lower_vector_op(shifted, known, builder), *lower_flat_op(gathered, known, builder))

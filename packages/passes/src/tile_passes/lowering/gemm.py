@@ -1,9 +1,8 @@
 """`gemm_v0`: an l1 product as l0 tiles along k, loads of the next tile under the product of this.
 
-The sequence orders itself against everything the cube core did before and does after, so that a
-script needs no flags around it (docs/rules/operations.md#products). Where order is the compiler's,
-products of one tile take their slot by the turn of the loop around them, so that loads overlap the
-product of the turn before.
+A script needs no flags around it (docs/rules/operations.md#products): what it becomes is ordered
+by `insert_sync`. Where all order is the compiler's, products of one tile take their slot by the
+turn of the loop around them, so that loads overlap the product of the turn before.
 """
 
 from __future__ import annotations
@@ -19,15 +18,10 @@ from tile_ir.nodes import Body, LoopKind, Stmt
 from tile_ir.ops.cube import matrix_sizes
 from tile_ir.walk import Ranges
 from tile_passes.lowering.alignment import check_fractals
-from tile_passes.lowering.builder import Builder, Pair
+from tile_passes.lowering.builder import Builder
 
-LOAD_FREE: Pair = ("m", "mte1")
-LOAD_DONE: Pair = ("mte1", "m")
 # One tile of k is at most this many elements: longer ones gain nothing but wait longer to start.
 LONGEST_TILE = 128
-# Below this many accumulator fractals, products on one tile need a barrier
-# (docs/hardware/cube.md#barrier-between-products).
-FRACTALS_WITHOUT_BARRIER = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +77,10 @@ class _Gemm:
         t, dtype = tiling, op.region("A").dtype
         self.l0a = builder.scratch("gemm_a", Memory.L0A, dtype, (t.slots, t.m, t.k0), op.loc)
         self.l0b = builder.scratch("gemm_b", Memory.L0B, dtype, (t.slots, t.k0, t.n), op.loc)
-        self.event = builder.events(LOAD_FREE, t.slots, LOAD_DONE)
 
     def build(self) -> Body:
         t = self.t
-        tiles = t.steps + (t.tail > 0)
-        used = min(t.slots, tiles)
-        body: list[Stmt] = [*self.order("mte2", "mte1"), *self.order("fix", "m")]
-        body += self.slot_flags(used, release=True)
+        body: list[Stmt] = []
         slot: Expr
         if t.steps == 1:
             slot = Const(0) if t.tail else self.only_slot()
@@ -102,28 +92,12 @@ class _Gemm:
         if t.tail:
             slot = Const(t.steps % t.slots) if t.steps else self.only_slot()
             body += self.tile(Const(t.steps), Const(t.steps * t.k0), slot, t.tail)
-        body += self.slot_flags(used, release=False)
-        return (*body, *self.order("mte1", "mte2"), *self.order("m", "fix"))
+        return tuple(body)
 
     def only_slot(self) -> Expr:
         """The slot of a product of one tile."""
         turn = self.b.turn
         return Const(0) if turn is None or self.t.slots == 1 else turn % self.t.slots
-
-    def order(self, src: str, dst: str) -> Body:
-        """Everything before on one pipe is done before anything after on the other."""
-        event = self.b.events((src, dst), 1)
-        if event is None:
-            return (self.b.barrier_all(self.loc),)
-        e = Const(event)
-        return (self.b.flag((src, dst), e, self.loc), self.b.wait((src, dst), e, self.loc))
-
-    def slot_flags(self, used: int, release: bool) -> list[Stmt]:
-        """Before the loop every slot is free; after it every slot has been given back."""
-        if self.event is None:
-            return []
-        make = self.b.flag if release else self.b.wait
-        return [make(LOAD_FREE, Const(self.event + s), self.loc) for s in range(used)]
 
     def tile(self, index: Expr, k: Expr, slot: Expr, size: int) -> Body:
         op, b, loc = self.op, self.b, self.loc
@@ -134,26 +108,10 @@ class _Gemm:
         init = op.operand("init")
         assert isinstance(init, Expr), "checked by the record"
         first = binary("and", init, equal(index, 0))
-        loads: Body = (
+        return (
             b.op("copy_l1_l0a", (a, dst_a), loc, transpose_a),
             b.op("copy_l1_l0b", (w, dst_b), loc, transpose_b),
-        )
-        product = b.op("mma", (dst_a, dst_b, op.region("C"), first), loc)
-        small = round_up(self.t.m, 16) * round_up(self.t.n, 16) // 256 < FRACTALS_WITHOUT_BARRIER
-        fence: Body = (b.barrier("m", loc),) if small else ()
-        if self.event is None:
-            # No event ids are left for this pair: nothing overlaps, but nothing collides either.
-            every = b.barrier_all(loc)
-            return (every, *loads, b.barrier_all(loc), *fence, product, b.barrier_all(loc))
-        event = simplify(slot + self.event)
-        return (
-            b.wait(LOAD_FREE, event, loc),
-            *loads,
-            b.flag(LOAD_DONE, event, loc),
-            b.wait(LOAD_DONE, event, loc),
-            *fence,
-            product,
-            b.flag(LOAD_FREE, event, loc),
+            b.op("mma", (dst_a, dst_b, op.region("C"), first), loc),
         )
 
 

@@ -14,7 +14,7 @@ from tile_passes.lowering.builder import Builder
 
 
 def lower_broadcast_packed(op: Op, known: Ranges, builder: Builder) -> Body:
-    """An element after the other, between barriers."""
+    """An element after the other."""
     dst, src = op.region("dst"), op.region("src")
     row, column = builder.scalar("row"), builder.scalar("column")
     rows, columns = dst.extents[-2:]
@@ -24,12 +24,11 @@ def lower_broadcast_packed(op: Op, known: Ranges, builder: Builder) -> Body:
     body: Body = (Store(dst.buffer, _at(dst, {-2: row, -1: column}), value, op.loc),)
     for var, extent in ((column, columns), (row, rows)):
         body = (For(var, Const(0), extent, LoopKind.SERIAL, body, op.loc),)
-    barrier = builder.barrier_all(op.loc)
-    return (barrier, *body, barrier)
+    return body
 
 
 def store_everywhere(region: Region, value: Expr, op: Op, builder: Builder) -> Body:
-    """The value in every element, one after the other; what orders it is the caller's."""
+    """The value in every element, one after the other."""
     dims = active_dims(region)
     variables = [builder.scalar("byte") for _ in dims]
     place = _at(region, dict(zip(dims, variables, strict=True)))

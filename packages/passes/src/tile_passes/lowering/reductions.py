@@ -64,7 +64,7 @@ def _part(region: Region, rows: int, columns: int, row: int = 0, column: int = 0
 
 @dataclass(eq=False)
 class _Steps:
-    """Operations one after another, each ordered behind the one before."""
+    """Operations one after another."""
 
     op: Op
     known: Ranges
@@ -81,7 +81,6 @@ class _Steps:
     def lowered(self) -> Body:
         result: list[Stmt] = []
         for step in self.steps:
-            result.append(self.builder.barrier("v", self.op.loc))
             lower = lower_flat_op if step.opdef.flat else lower_vector_op
             result.extend(lower(step, self.known, self.builder))
         return tuple(result)

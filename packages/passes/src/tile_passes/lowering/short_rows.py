@@ -75,11 +75,8 @@ def move_by_element(
         moves = (For(var, Const(0), extent, LoopKind.SERIAL, moves, loc),)
     if is_column(local):
         builder.remarks.append(_one_by_one(op, local))
-    barrier = builder.barrier_all(loc)
     movement = builder.op(name, (src, tile) if loads else (tile, dst), loc, *attrs)
-    if loads:
-        return (barrier, movement, barrier, *moves, barrier)
-    return (barrier, *moves, barrier, movement, barrier)
+    return (movement, *moves) if loads else (*moves, movement)
 
 
 def _one_by_one(op: Op, local: Region) -> Diagnostic:

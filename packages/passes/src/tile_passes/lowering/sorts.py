@@ -21,9 +21,4 @@ def lower_merge_top(op: Op, known: Ranges, builder: Builder) -> Body:
     merge = builder.op("merge_sort", (whole, dst, src), op.loc)
     first = Region(scratch, (Slice(Const(0), count),))
     copy = builder.op("copy_ub_ub", (first, dst), op.loc)
-    return (
-        builder.barrier("v", op.loc),
-        *lower_flat_op(merge, known, builder),
-        builder.barrier("v", op.loc),
-        *lower_vector_op(copy, known, builder),
-    )
+    return (*lower_flat_op(merge, known, builder), *lower_vector_op(copy, known, builder))

@@ -34,20 +34,15 @@ def lower_flat_op(op: Op, known: Ranges, builder: Builder) -> Body:
         count = element_count(operand)
         run = Region(stage, (Slice(Const(0), count),))
         if definition.access.reads:
-            before += [*_move(operand, run, op, known, builder), builder.barrier("v", op.loc)]
+            before += _move(operand, run, op, known, builder)
         if definition.access.writes:
             _whole(op, definition.name, operand)
-            after += [builder.barrier("v", op.loc), *_move(run, operand, op, known, builder)]
+            after += _move(run, operand, op, known, builder)
         operands[i] = run
     if not before and not after:
         return lower_vector_op(op, known, builder)
     moved = replace(op, operands=tuple(operands))
-    return (
-        builder.barrier("v", op.loc),
-        *before,
-        *lower_vector_op(moved, known, builder),
-        *after,
-    )
+    return (*before, *lower_vector_op(moved, known, builder), *after)
 
 
 def lower_overlapping(op: Op, known: Ranges, builder: Builder) -> Body:
@@ -61,12 +56,9 @@ def lower_overlapping(op: Op, known: Ranges, builder: Builder) -> Body:
     stage = builder.staging(name, dst.dtype, elements_bound(dst), op.loc)
     run = Region(stage, (Slice(Const(0), element_count(dst)),))
     moved = replace(op, operands=(*op.operands[:i], run, *op.operands[i + 1 :]))
-    barrier = builder.barrier("v", op.loc)
-    before: Body = ()
-    if overwriting(op) is not True:
-        before = (*_move(dst, run, op, known, builder), barrier)
+    before = () if overwriting(op) is True else _move(dst, run, op, known, builder)
     after = _move(run, dst, op, known, builder)
-    return (barrier, *before, *lower_vector_op(moved, known, builder), barrier, *after)
+    return (*before, *lower_vector_op(moved, known, builder), *after)
 
 
 def writes_what_it_reads(op: Op) -> bool:
@@ -141,4 +133,4 @@ def _bytes(src: Region, dst: Region, tile: Region, op: Op, builder: Builder) -> 
     body: Body = (Store(dst.buffer, inside if from_tile else outside, value, op.loc),)
     for dim, var in zip(reversed(dims), reversed(variables), strict=True):
         body = (For(var, Const(0), tile.dims[dim].extent, LoopKind.SERIAL, body, op.loc),)
-    return (builder.barrier_all(op.loc), *body, builder.barrier_all(op.loc))
+    return body

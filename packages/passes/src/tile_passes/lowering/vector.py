@@ -1,5 +1,5 @@
-"""Vector operations: strided operands become loops over contiguous rows, scratch becomes a buffer,
-and a scalar read from ub waits for the vector pipe."""
+"""Vector operations: strided operands become loops over contiguous rows, scratch becomes a
+buffer."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from tile_ir import For, KernelError, Op, Region, Slice
 from tile_ir.bounds import simplify
-from tile_ir.expr import Const, Expr, Load, Var, walk
+from tile_ir.expr import Const, Expr, Var
 from tile_ir.geometry import active_dims, is_contiguous, squeezed
-from tile_ir.machine import Memory
 from tile_ir.nodes import Body, LoopKind
 from tile_ir.walk import Ranges
 from tile_passes.lowering.alignment import check_alignment
@@ -19,12 +18,8 @@ from tile_passes.lowering.builder import Builder
 def lower_vector_op(op: Op, known: Ranges, builder: Builder) -> Body:
     """One vector operation as operations on contiguous, aligned runs of elements."""
     prepared = builder.with_scratch(op)
-    before = _scalar_reads(prepared, builder)
-    if prepared.opdef.scratch(prepared):
-        # Earlier vector work may still use the same scratch bytes.
-        before = (*before, builder.barrier("v", op.loc))
     rows = in_rows(prepared, builder) if op.opdef.elementwise else _whole(prepared, builder)
-    return (*before, *rows) if before or rows != (op,) else (op,)
+    return rows if rows != (op,) else (op,)
 
 
 def _whole(op: Op, builder: Builder) -> Body:
@@ -32,18 +27,6 @@ def _whole(op: Op, builder: Builder) -> Body:
     for region in builder.regions(op):
         check_alignment(op, region, builder)
     return (op,)
-
-
-def _scalar_reads(op: Op, builder: Builder) -> Body:
-    """A scalar operand read from ub needs everything before it done
-    (docs/rules/operations.md#operands)."""
-    reads_ub = any(
-        isinstance(part, Load) and part.buffer.memory is Memory.UB
-        for operand in op.operands
-        if isinstance(operand, Expr)
-        for part in walk(operand)
-    )
-    return (builder.barrier_all(op.loc),) if reads_ub else ()
 
 
 def in_rows(op: Op, builder: Builder) -> Body:
@@ -85,7 +68,7 @@ def in_rows(op: Op, builder: Builder) -> Body:
         if isinstance(before, Region) and isinstance(after, Region) and before is not after:
             check_alignment(op, after, builder, walked_in_rows=_is_vector(before))
     one_row = replace(op, operands=operands)
-    body: Body = (one_row,) if scratch is None else (builder.barrier("v", op.loc), one_row)
+    body: Body = (one_row,)
     for var, extent in zip(reversed(variables), reversed(outer), strict=True):
         body = (For(var, Const(0), extent, LoopKind.SERIAL, body, op.loc),)
     return body

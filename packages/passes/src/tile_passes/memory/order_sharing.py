@@ -15,7 +15,7 @@ from tile_ir.touched_bytes import Touch
 from tile_passes.sync.allocate_events import Allocation
 from tile_passes.sync.build_tree import build_tree
 from tile_passes.sync.completion import Completion, State, flow_of
-from tile_passes.sync.conflicts import conflicts
+from tile_passes.sync.conflicts import conflicts, of_made
 from tile_passes.sync.plan_section import plan_for
 from tile_passes.sync.scalar_reads import name_scalar_reads
 from tile_passes.sync.sections import order_sections
@@ -27,13 +27,17 @@ Pair = frozenset[Buffer]
 
 def order_sharing(func: Func, sharing: Sharing, target: Target) -> Func:
     """The planned function with flags and barriers between accesses of buffers that share bytes by
-    the compiler's choice, where those of its author do not order them already."""
+    the compiler's choice, and for statements that are the compiler's, where those of its author do
+    not order them already."""
     if not sharing:
         return func
     made: list[SyncOp] = []
 
     def plan(tree: Tree, target: Target) -> Allocation:
-        found = plan_for(tree, _of_sharing(tree, conflicts(tree), sharing), target)
+        all_of_them = conflicts(tree)
+        shared = _of_sharing(tree, all_of_them, sharing)
+        own = of_made(tree, all_of_them, func.made)
+        found = plan_for(tree, [a | b for a, b in zip(shared, own, strict=True)], target)
         made.extend(found.plan.ops)
         return found
 

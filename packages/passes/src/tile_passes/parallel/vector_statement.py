@@ -46,7 +46,6 @@ from tile_passes.parallel.operators import (
     UNARY,
     conversion,
 )
-from tile_passes.parallel.order import in_order
 from tile_passes.parallel.packed_lines import counted_line, is_packed, picked_line
 from tile_passes.parallel.tile_steps import check_inside
 from tile_passes.parallel.vector_steps import Value, VectorSteps
@@ -319,7 +318,7 @@ class VectorStatement(VectorSteps):
                 elif value != out:
                     self.copy(value, out)
                     self.release(value)
-            branches.append(in_order(steps, self.temporaries.builder))
+            branches.append(tuple(steps))
         self.steps.append(If(e.condition, branches[0], branches[1], self.loc))
         return out
 

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import replace
 
-from tile_ir import Buffer, Memory
+from tile_ir import Buffer, Loc, Memory
 from tile_ir.bounds import simplify
 from tile_ir.expr import Const
 from tile_ir.nodes import Stmt
@@ -53,6 +53,20 @@ def conflicts(tree: Tree) -> list[int]:
             _by_region(tree, found, [True] * len(found), result, decided)
     look_back_only(tree, result)
     return result
+
+
+def of_made(tree: Tree, found: list[int], made: frozenset[Loc]) -> list[int]:
+    """The conflicts in which a statement of the compiler's has a part."""
+    ours = 0
+    for instance in tree.instances:
+        if instance.item.loc in made:
+            ours |= 1 << instance.bit
+    for run in tree.runs:
+        if run.instance.item.loc in made:
+            ours |= 1 << run.bit
+    return [
+        bits if ours >> bit & 1 else bits & ours for bit, bits in enumerate(found)
+    ]
 
 
 def meet(tree: Tree, one: _Access, two: _Access) -> bool:

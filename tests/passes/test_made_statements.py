@@ -1,0 +1,114 @@
+"""Where the order inside a core is the author's: what lowering makes of one of his statements is
+ordered by `insert_sync`, among itself and against his, and nothing else is."""
+
+from __future__ import annotations
+
+import pytest
+
+import tile_ir
+from tile_ir import DEFAULT_TARGET, Automatic, Func, Op
+from tile_ir.check_choices import check_choices
+from tile_ir.expr import Const
+from tile_ir.opdef import Effect
+from tile_ir.walk import walk
+from tile_passes.accept_manual_sync import accept_manual_sync
+from tile_passes.insert_sync import insert_sync
+
+ORDER = (Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER)
+HEAD = """file 0 "kernel.py"
+func "k" phase planned @0:1:1 {
+  tensor $X: float32 [64] @0:1:1
+  tensor $Y: float32 [64] @0:1:1
+  MADE
+  launch blocks(1) %cid %vid threads any @0:1:1 {
+    alloc $a: ub float32 [64] address 0 @0:2:5
+    alloc $b: ub float32 [64] address 256 @0:3:5
+    alloc $c: ub float32 [64] address 512 @0:4:5
+    section vector @0:2:9 {
+"""
+LOAD, AGAIN = (f"copy_gm_ub($X, $a) {{pad_value=0.0}} @0:{line}:9" for line in (5, 8))
+SET, WAIT = (
+    f'{do}_flag(0) {{src_pipe="mte2", dst_pipe="v"}} @0:5:20' for do in ("set", "wait")
+)
+STEPS = ("exp($b, $a) @0:6:9", "add($c, $b, $b) @0:6:9")
+STORE = "copy_ub_gm($c, $Y) @0:7:9"
+MADE = "made @0:6:9"
+# Name: what the compiler made, the statements, and the order that is put in.
+CASES = {
+    "nothing is made": ("", (LOAD, *STEPS, STORE), []),
+    "steps among each other and against the author's": (
+        MADE,
+        (LOAD, *STEPS, STORE),
+        ["set mte2 v 0", "wait mte2 v 0", "barrier v", "set v mte3 0", "wait v mte3 0"],
+    ),
+    "flags of the author's count": (
+        MADE,
+        (LOAD, SET, WAIT, *STEPS, STORE),
+        ["barrier v", "set v mte3 0", "wait v mte3 0"],
+    ),
+    "an id of the author's is not taken": (
+        MADE,
+        (LOAD, *STEPS, AGAIN, SET, WAIT),
+        ["set mte2 v 1", "wait mte2 v 1", "set v mte2 0", "barrier v", "wait v mte2 0"],
+    ),
+    "a race of the author's is left alone": (
+        "made @0:7:9",
+        (LOAD, *STEPS, STORE),
+        ["set v mte3 0", "wait v mte3 0"],
+    ),
+    "rounds of a loop": (
+        MADE,
+        ("for %i: int32 in serial(0, 4) @0:4:9 {", *STEPS, "}"),
+        ["barrier v", "barrier v"],
+    ),
+    "a loop without rounds": (
+        MADE,
+        ("for %i: int32 in serial(0, 0) @0:4:9 {", *STEPS, "}", STORE),
+        [],
+    ),
+}
+
+
+def kernel(made: str, body: tuple[str, ...]) -> Func:
+    text = HEAD.replace("  MADE\n", f"  {made}\n" if made else "")
+    return tile_ir.parse(text + "".join(f"      {line}\n" for line in body) + "    }\n  }\n}\n")
+
+
+def order_of(func: Func) -> list[str]:
+    ops = (s for s in walk(func.launch.body) if isinstance(s, Op) and s.opdef.effect in ORDER)
+    short = {"set_flag": "set", "wait_flag": "wait", "pipe_barrier": "barrier"}
+    return [
+        " ".join(
+            [short.get(op.opdef.name, op.opdef.name), *map(str, op.attrs)]
+            + [str(o.value) for o in op.operands if isinstance(o, Const)]
+        )
+        for op in ops
+    ]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_the_compiler_made_is_ordered(name: str) -> None:
+    made, body, expected = CASES[name]
+    func = kernel(made, body)
+    ordered = insert_sync.run(func, DEFAULT_TARGET)
+    put_in = order_of(ordered)
+    for own in order_of(func):
+        put_in.remove(own)
+    assert put_in == expected
+    assert (ordered is func) == (not made)
+    final = accept_manual_sync.run(ordered, DEFAULT_TARGET)
+    assert check_choices(func, final) == ()
+
+
+def test_a_missing_order_is_told_as_the_compilers() -> None:
+    made, body, _ = CASES["steps among each other and against the author's"]
+    func = kernel(made, body)
+    assert {d.slug for d in check_choices(func, func)} == {"sync-missing"}
+    theirs = kernel("", body)
+    assert check_choices(theirs, theirs) == ()
+
+
+def test_what_is_made_is_in_the_text() -> None:
+    func = kernel("made @0:6:9 @0:7:9", CASES["nothing is made"][1])
+    assert tile_ir.parse(tile_ir.print_func(func)).made == func.made
+    assert Automatic.SYNC not in func.automatic
