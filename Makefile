@@ -18,8 +18,11 @@ demo: setup ## set up, then run the examples on the simulator
 	@$(BIN)/tile-ascend doctor --build
 	@for example in examples/[0-9]*.py; do echo "== $$example"; $(BIN)/python $$example || exit 1; done
 
-test: setup ## run all tests; skips are listed with their reasons
+test: setup ## run a fixed part of the tests, some minutes; skips are listed with their reasons
 	$(PYTEST) tests
+
+test-all: setup ## run all tests
+	$(PYTEST) --all tests
 
 check: $(STAMP) ## ruff, mypy --strict, layering
 	$(BIN)/ruff check packages tests docs examples

@@ -1,14 +1,54 @@
-"""Shared by all tests: a cache of their own, and no environment switches of the developer."""
+"""Shared by all tests: a cache of their own, and no environment switches of the developer; and which
+of them `make test` runs.
+
+With `--all` (`make test-all`) that is every test. Without, a test with many cases keeps the same few
+of them, unless it is marked `whole`, and tests marked `exhaustive` stay away.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tile_ir.switches import SWITCHES, override
+
+
+# So many cases of a test are kept.
+KEPT = 5
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="every case of every test")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Whoever names cases or files gets what he names."""
+    if config.getoption("--all") or config.getoption("-k") or not _whole_folders(config):
+        return
+    cases: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        cases[item.nodeid.partition("[")[0]].append(item)
+    kept = {item for found in cases.values() for item in _kept(found)}
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = [item for item in items if item in kept]
+
+
+def _whole_folders(config: pytest.Config) -> bool:
+    return all(Path(argument).is_dir() for argument in config.args)
+
+
+def _kept(cases: list[pytest.Item]) -> list[pytest.Item]:
+    """The same ones at every run, whatever else there is."""
+    if cases[0].get_closest_marker("exhaustive"):
+        return []
+    if cases[0].get_closest_marker("whole"):
+        return cases
+    return sorted(cases, key=lambda item: hashlib.sha256(item.nodeid.encode()).digest())[:KEPT]
 
 
 @pytest.fixture(autouse=True)

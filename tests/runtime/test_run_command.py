@@ -177,7 +177,7 @@ def test_a_mistake_in_the_kernel_is_told_at_its_line(tmp_path: Path) -> None:
     assert "tile_frontend" not in done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_script_that_takes_too_long_is_ended_with_what_it_started(tmp_path: Path) -> None:
     text = (
         "import os, subprocess, sys\n"

@@ -73,7 +73,7 @@ def run(*command: str) -> str:
     ).stdout
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_mypy(wrong: Path) -> None:
     needs("mypy")
     cache = f"--cache-dir={wrong.parent / 'cache'}"
@@ -83,7 +83,7 @@ def test_mypy(wrong: Path) -> None:
     assert {int(n) for _, n in found} == EXPECTED, text
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_pyright(wrong: Path) -> None:
     needs("pyright")
     text = run(
