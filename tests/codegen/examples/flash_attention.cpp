@@ -50,23 +50,11 @@ extern "C" __global__ __aicore__ void attention_kernel(GM_ADDR Q_handle, GM_ADDR
     for (int32_t n = 0; n < 4; ++n) {  // 05_flash_attention.py:65
       tile::copy_gm_l1(k_l1, K[batch * 131072 + head * 65536 + n * 16384], 128, 128, 128, 128);  // 05_flash_attention.py:66
       AscendC::PipeBarrier<PIPE_ALL>();  // 05_flash_attention.py:67
-      AscendC::SetFlag<AscendC::HardEvent::MTE2_MTE1>(5);  // 05_flash_attention.py:68
-      AscendC::WaitFlag<AscendC::HardEvent::MTE2_MTE1>(5);  // 05_flash_attention.py:68
-      AscendC::SetFlag<AscendC::HardEvent::FIX_M>(5);  // 05_flash_attention.py:68
-      AscendC::WaitFlag<AscendC::HardEvent::FIX_M>(5);  // 05_flash_attention.py:68
-      AscendC::SetFlag<AscendC::HardEvent::M_MTE1>(4);  // 05_flash_attention.py:68
-      AscendC::WaitFlag<AscendC::HardEvent::M_MTE1>(4);  // 05_flash_attention.py:68
       tile::copy_l1_l0a(gemm_a, q_l1, {64, 128, 0, 0}, 64, 128, false);  // 05_flash_attention.py:68
       tile::copy_l1_l0b(gemm_b, k_l1, {128, 128, 0, 0}, 128, 128, true);  // 05_flash_attention.py:68
-      AscendC::SetFlag<AscendC::HardEvent::MTE1_M>(4);  // 05_flash_attention.py:68
-      AscendC::WaitFlag<AscendC::HardEvent::MTE1_M>(4);  // 05_flash_attention.py:68
+      AscendC::SetFlag<AscendC::HardEvent::MTE1_M>(0);  // 05_flash_attention.py:68
+      AscendC::WaitFlag<AscendC::HardEvent::MTE1_M>(0);  // 05_flash_attention.py:68
       tile::mma(s_l0, gemm_a, gemm_b, 64, 128, 128, true);  // 05_flash_attention.py:68
-      AscendC::SetFlag<AscendC::HardEvent::M_MTE1>(4);  // 05_flash_attention.py:68
-      AscendC::WaitFlag<AscendC::HardEvent::M_MTE1>(4);  // 05_flash_attention.py:68
-      AscendC::SetFlag<AscendC::HardEvent::MTE1_MTE2>(5);  // 05_flash_attention.py:68
-      AscendC::WaitFlag<AscendC::HardEvent::MTE1_MTE2>(5);  // 05_flash_attention.py:68
-      AscendC::SetFlag<AscendC::HardEvent::M_FIX>(5);  // 05_flash_attention.py:68
-      AscendC::WaitFlag<AscendC::HardEvent::M_FIX>(5);  // 05_flash_attention.py:68
       AscendC::PipeBarrier<PIPE_ALL>();  // 05_flash_attention.py:69
       tile::copy_l0c_gm(scores[cid * 8192], s_l0, 64, 128, 128, 64, false);  // 05_flash_attention.py:70
       AscendC::PipeBarrier<PIPE_ALL>();  // 05_flash_attention.py:71
@@ -75,23 +63,11 @@ extern "C" __global__ __aicore__ void attention_kernel(GM_ADDR Q_handle, GM_ADDR
       AscendC::CrossCoreWaitFlag(1);  // 05_flash_attention.py:75
       tile::copy_gm_l1(p_l1, probabilities[cid * 8192], 64, 128, 128, 64);  // 05_flash_attention.py:76
       AscendC::PipeBarrier<PIPE_ALL>();  // 05_flash_attention.py:77
-      AscendC::SetFlag<AscendC::HardEvent::MTE2_MTE1>(5);  // 05_flash_attention.py:78
-      AscendC::WaitFlag<AscendC::HardEvent::MTE2_MTE1>(5);  // 05_flash_attention.py:78
-      AscendC::SetFlag<AscendC::HardEvent::FIX_M>(5);  // 05_flash_attention.py:78
-      AscendC::WaitFlag<AscendC::HardEvent::FIX_M>(5);  // 05_flash_attention.py:78
-      AscendC::SetFlag<AscendC::HardEvent::M_MTE1>(4);  // 05_flash_attention.py:78
-      AscendC::WaitFlag<AscendC::HardEvent::M_MTE1>(4);  // 05_flash_attention.py:78
       tile::copy_l1_l0a(gemm_a_1, p_l1, {64, 128, 0, 0}, 64, 128, false);  // 05_flash_attention.py:78
       tile::copy_l1_l0b(gemm_b_1, v_l1, {128, 128, 0, 0}, 128, 128, false);  // 05_flash_attention.py:78
-      AscendC::SetFlag<AscendC::HardEvent::MTE1_M>(4);  // 05_flash_attention.py:78
-      AscendC::WaitFlag<AscendC::HardEvent::MTE1_M>(4);  // 05_flash_attention.py:78
+      AscendC::SetFlag<AscendC::HardEvent::MTE1_M>(0);  // 05_flash_attention.py:78
+      AscendC::WaitFlag<AscendC::HardEvent::MTE1_M>(0);  // 05_flash_attention.py:78
       tile::mma(o_l0, gemm_a_1, gemm_b_1, 64, 128, 128, true);  // 05_flash_attention.py:78
-      AscendC::SetFlag<AscendC::HardEvent::M_MTE1>(4);  // 05_flash_attention.py:78
-      AscendC::WaitFlag<AscendC::HardEvent::M_MTE1>(4);  // 05_flash_attention.py:78
-      AscendC::SetFlag<AscendC::HardEvent::MTE1_MTE2>(5);  // 05_flash_attention.py:78
-      AscendC::WaitFlag<AscendC::HardEvent::MTE1_MTE2>(5);  // 05_flash_attention.py:78
-      AscendC::SetFlag<AscendC::HardEvent::M_FIX>(5);  // 05_flash_attention.py:78
-      AscendC::WaitFlag<AscendC::HardEvent::M_FIX>(5);  // 05_flash_attention.py:78
       AscendC::PipeBarrier<PIPE_ALL>();  // 05_flash_attention.py:79
       tile::copy_l0c_gm(partial[cid * 8192], o_l0, 64, 128, 128, 64, false);  // 05_flash_attention.py:80
       AscendC::PipeBarrier<PIPE_ALL>();  // 05_flash_attention.py:81
@@ -128,13 +104,11 @@ extern "C" __global__ __aicore__ void attention_kernel(GM_ADDR Q_handle, GM_ADDR
       AscendC::PipeBarrier<PIPE_ALL>();  // 05_flash_attention.py:93
       AscendC::Muls(s, s, 0.08838834764831843f, 4096);  // 05_flash_attention.py:94
       AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:95
-      AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:96
       tile::reduce_rows<tile::Max>(new_peak, s, scratch, 32, 128, 128);  // 05_flash_attention.py:96
       AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:97
       AscendC::Max(new_peak, new_peak, peak, 32);  // 05_flash_attention.py:98
       AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:99
       AscendC::Sub(shrink, peak, new_peak, 32);  // 05_flash_attention.py:100
-      AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:101
       tile::broadcast_column(wide_s, new_peak, scratch, 32, 128, 128);  // 05_flash_attention.py:101
       AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:102
       AscendC::Exp(shrink, shrink, 32);  // 05_flash_attention.py:103
@@ -147,7 +121,6 @@ extern "C" __global__ __aicore__ void attention_kernel(GM_ADDR Q_handle, GM_ADDR
       tile::copy_ub_gm(probabilities[cid * 8192 + mine * 128], p, 32, 128, 128, 128);  // 05_flash_attention.py:110
       AscendC::PipeBarrier<PIPE_ALL>();  // 05_flash_attention.py:111
       AscendC::CrossCoreSetFlag<2, PIPE_MTE3>(1);  // 05_flash_attention.py:112
-      AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:114
       tile::reduce_rows<tile::Sum>(row_sum, s, scratch, 32, 128, 128);  // 05_flash_attention.py:114
       AscendC::Mul(total, total, shrink, 32);  // 05_flash_attention.py:115
       AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:116
@@ -162,7 +135,6 @@ extern "C" __global__ __aicore__ void attention_kernel(GM_ADDR Q_handle, GM_ADDR
       AscendC::Add(o, o, part, 4096);  // 05_flash_attention.py:124
       AscendC::PipeBarrier<PIPE_ALL>();  // 05_flash_attention.py:125
     }
-    AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:126
     tile::broadcast_column(wide_o, total, scratch, 32, 128, 128);  // 05_flash_attention.py:126
     AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:127
     AscendC::Div(o, o, wide_o, 4096);  // 05_flash_attention.py:128

@@ -36,23 +36,11 @@ extern "C" __global__ __aicore__ void gemm_kernel_kernel(GM_ADDR A_handle, GM_AD
       tile::copy_gm_l1(a_l1, A[bx * 131072 + k * 64], 128, 64, 1024, 128);  // 02_gemm.py:33
       tile::copy_gm_l1(b_l1, B[by * 256 + k * 65536], 64, 256, 1024, 64);  // 02_gemm.py:34
       AscendC::PipeBarrier<PIPE_ALL>();  // 02_gemm.py:35
-      AscendC::SetFlag<AscendC::HardEvent::MTE2_MTE1>(5);  // 02_gemm.py:36
-      AscendC::WaitFlag<AscendC::HardEvent::MTE2_MTE1>(5);  // 02_gemm.py:36
-      AscendC::SetFlag<AscendC::HardEvent::FIX_M>(5);  // 02_gemm.py:36
-      AscendC::WaitFlag<AscendC::HardEvent::FIX_M>(5);  // 02_gemm.py:36
-      AscendC::SetFlag<AscendC::HardEvent::M_MTE1>(4);  // 02_gemm.py:36
-      AscendC::WaitFlag<AscendC::HardEvent::M_MTE1>(4);  // 02_gemm.py:36
       tile::copy_l1_l0a(gemm_a, a_l1, {128, 64, 0, 0}, 128, 64, false);  // 02_gemm.py:36
       tile::copy_l1_l0b(gemm_b, b_l1, {64, 256, 0, 0}, 64, 256, false);  // 02_gemm.py:36
-      AscendC::SetFlag<AscendC::HardEvent::MTE1_M>(4);  // 02_gemm.py:36
-      AscendC::WaitFlag<AscendC::HardEvent::MTE1_M>(4);  // 02_gemm.py:36
+      AscendC::SetFlag<AscendC::HardEvent::MTE1_M>(0);  // 02_gemm.py:36
+      AscendC::WaitFlag<AscendC::HardEvent::MTE1_M>(0);  // 02_gemm.py:36
       tile::mma(c_l0, gemm_a, gemm_b, 128, 256, 64, k == 0);  // 02_gemm.py:36
-      AscendC::SetFlag<AscendC::HardEvent::M_MTE1>(4);  // 02_gemm.py:36
-      AscendC::WaitFlag<AscendC::HardEvent::M_MTE1>(4);  // 02_gemm.py:36
-      AscendC::SetFlag<AscendC::HardEvent::MTE1_MTE2>(5);  // 02_gemm.py:36
-      AscendC::WaitFlag<AscendC::HardEvent::MTE1_MTE2>(5);  // 02_gemm.py:36
-      AscendC::SetFlag<AscendC::HardEvent::M_FIX>(5);  // 02_gemm.py:36
-      AscendC::WaitFlag<AscendC::HardEvent::M_FIX>(5);  // 02_gemm.py:36
       AscendC::PipeBarrier<PIPE_ALL>();  // 02_gemm.py:37
     }
     tile::copy_l0c_gm(C[bx * 131072 + by * 256], c_l0, 128, 256, 1024, 128, false);  // 02_gemm.py:38

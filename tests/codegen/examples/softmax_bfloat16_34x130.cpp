@@ -37,9 +37,9 @@ extern "C" __global__ __aicore__ void softmax_kernel(GM_ADDR X_handle, GM_ADDR Y
     AscendC::Duplicate(total, 0.0f, 16);  // 04_online_softmax.py:53
     for (int32_t step = 0; step < 3; ++step) {  // 04_online_softmax.py:54
       if (!(tile::minimum(tile::maximum(34 - row, 0), 16) == 16 && tile::minimum(130 - step * 64, 64) == 64)) {  // 04_online_softmax.py:25
-        AscendC::PipeBarrier<PIPE_ALL>();  // 04_online_softmax.py:25
         AscendC::Duplicate(raw, static_cast<bfloat16_t>(tile::float_from_bits(0xFF800000u)), 1024);  // 04_online_softmax.py:25
-        AscendC::PipeBarrier<PIPE_ALL>();  // 04_online_softmax.py:25
+        AscendC::SetFlag<AscendC::HardEvent::V_MTE2>(0);  // 04_online_softmax.py:25
+        AscendC::WaitFlag<AscendC::HardEvent::V_MTE2>(0);  // 04_online_softmax.py:25
       }
       if (tile::minimum(tile::maximum(34 - row, 0), 16) > 0) {  // 04_online_softmax.py:25
         tile::copy_gm_ub(raw, X[row * 130 + step * 64], tile::minimum(tile::maximum(34 - row, 0), 16), tile::minimum(130 - step * 64, 64), 130, 64, static_cast<bfloat16_t>(tile::float_from_bits(0xFF800000u)));  // 04_online_softmax.py:25
@@ -51,7 +51,6 @@ extern "C" __global__ __aicore__ void softmax_kernel(GM_ADDR X_handle, GM_ADDR Y
       AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:57
       AscendC::Max(new_peak, new_peak, peak, 16);  // 04_online_softmax.py:58
       AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:59
-      AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:32
       tile::broadcast_column(wide, new_peak, scratch, 16, 64, 64);  // 04_online_softmax.py:32
       AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:33
       AscendC::Sub(x, x, wide, 1024);  // 04_online_softmax.py:34
@@ -71,9 +70,9 @@ extern "C" __global__ __aicore__ void softmax_kernel(GM_ADDR X_handle, GM_ADDR Y
     }
     for (int32_t step_1 = 0; step_1 < 3; ++step_1) {  // 04_online_softmax.py:72
       if (!(tile::minimum(tile::maximum(34 - row, 0), 16) == 16 && tile::minimum(130 - step_1 * 64, 64) == 64)) {  // 04_online_softmax.py:25
-        AscendC::PipeBarrier<PIPE_ALL>();  // 04_online_softmax.py:25
         AscendC::Duplicate(raw, static_cast<bfloat16_t>(tile::float_from_bits(0xFF800000u)), 1024);  // 04_online_softmax.py:25
-        AscendC::PipeBarrier<PIPE_ALL>();  // 04_online_softmax.py:25
+        AscendC::SetFlag<AscendC::HardEvent::V_MTE2>(0);  // 04_online_softmax.py:25
+        AscendC::WaitFlag<AscendC::HardEvent::V_MTE2>(0);  // 04_online_softmax.py:25
       }
       if (tile::minimum(tile::maximum(34 - row, 0), 16) > 0) {  // 04_online_softmax.py:25
         tile::copy_gm_ub(raw, X[row * 130 + step_1 * 64], tile::minimum(tile::maximum(34 - row, 0), 16), tile::minimum(130 - step_1 * 64, 64), 130, 64, static_cast<bfloat16_t>(tile::float_from_bits(0xFF800000u)));  // 04_online_softmax.py:25
@@ -81,14 +80,12 @@ extern "C" __global__ __aicore__ void softmax_kernel(GM_ADDR X_handle, GM_ADDR Y
       AscendC::PipeBarrier<PIPE_ALL>();  // 04_online_softmax.py:26
       AscendC::Cast(x, raw, AscendC::RoundMode::CAST_NONE, 1024);  // 04_online_softmax.py:27
       AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:28
-      AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:32
       tile::broadcast_column(wide, peak, scratch, 16, 64, 64);  // 04_online_softmax.py:32
       AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:33
       AscendC::Sub(x, x, wide, 1024);  // 04_online_softmax.py:34
       AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:35
       AscendC::Exp(x, x, 1024);  // 04_online_softmax.py:36
       AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:37
-      AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:75
       tile::broadcast_column(wide, total, scratch, 16, 64, 64);  // 04_online_softmax.py:75
       AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:76
       AscendC::Div(x, x, wide, 1024);  // 04_online_softmax.py:77
