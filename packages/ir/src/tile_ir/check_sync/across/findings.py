@@ -248,14 +248,25 @@ def _places_of_their_own(one: Site, two: Site) -> str:
 
 
 def _signal(one: Site, two: Site) -> str:
-    pipe = PIPES[one.pipe].value
+    """What orders two accesses of two cores. Nothing says which of them is meant to come first: the
+    streams were run in one order of many."""
     first, second = one.stmt.loc.line, two.stmt.loc.line
+    if first == second:
+        return _handover(one, two)
+    return (
+        f"if line {first} has to come first, {_handover(one, two)}; "
+        f"if line {second} has to, {_handover(two, one)}"
+    )
+
+
+def _handover(one: Site, two: Site) -> str:
+    pipe = PIPES[one.pipe].value
     if pipe == "s":
-        pipe = "mte3"
+        pipe = "mte3" if one.core else "fix"
     mode = ", mode=1" if one.core and two.core else ""
     return (
-        f'behind line {first}: T.set_cross_flag("{pipe}", id{mode}); '
-        f"before line {second}: T.wait_cross_flag(id)"
+        f'T.set_cross_flag("{pipe}", id{mode}) behind it and T.wait_cross_flag(id) before line '
+        f"{two.stmt.loc.line}"
     )
 
 
