@@ -29,7 +29,7 @@ from tile_runtime.jit_kernels.jit_compile import compile
 from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.scripts.module import load_script
 from tile_runtime.tools.bench.developer import developer_lowering, developer_times
-from tile_runtime.tools.bench.order import memory_peaks, order_quality, order_scale
+from tile_runtime.tools.bench.order import memory_peaks, order_of_slots, order_quality, order_scale
 from tile_runtime.tools.bench.row import RUNS, Examples, Measurement, Row, repeat, summary
 from tile_runtime.tools.bench.row_loops import row_loops
 
@@ -270,6 +270,7 @@ ROWS: dict[str, Measurement] = {
         simulated_million,
         order_quality,
         order_scale,
+        order_of_slots,
         memory_peaks,
         row_loops,
         developer_lowering,

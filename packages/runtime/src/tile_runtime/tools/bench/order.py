@@ -13,7 +13,7 @@ from tile_passes import PASSES, PIPELINE, apply_passes, run_passes
 from tile_passes.analysis.memory_use import memory_bound, memory_max_live, memory_peak
 from tile_runtime.tools.bench.order_quality import example_times, left_to_compiler
 from tile_runtime.tools.bench.row import RUNS, Examples, Row, summary
-from tile_runtime.tools.bench.straight_kernel import straight_kernel
+from tile_runtime.tools.bench.straight_kernel import loop_nest, straight_kernel
 
 
 def order_quality(examples: Examples) -> list[Row]:
@@ -64,6 +64,14 @@ def order_scale(examples: Examples) -> list[Row]:
     return rows
 
 
+def order_of_slots(examples: Examples) -> list[Row]:
+    """The same for 500 operations in two loops that take eight slots in turn: 4,000 instances,
+    as each slot has hazards of its own."""
+    (seconds,) = _in_turns([partial(_both, loop_nest(500, 8))], RUNS)
+    name = "plan_memory and insert_sync, loop nest of 4000 instances with 8 slots"
+    return [summary(name, seconds, "s", 2)]
+
+
 def memory_peaks(examples: Examples) -> list[Row]:
     """Bytes the examples take where memory is as small as what is alive at one time asks for,
     against those bytes; and side by side, where there is room."""
@@ -98,10 +106,12 @@ def _exactly(name: str, value: float, unit: str, limit: float | None = None) -> 
     return Row(name, value, value, value, unit, 1, limit)
 
 
-def _in_turns(runs: Sequence[Callable[[], object]]) -> list[list[float]]:
+def _in_turns(
+    runs: Sequence[Callable[[], object]], rounds: int = 2 * RUNS
+) -> list[list[float]]:
     """Seconds of the processor for each of several runs, taken in turns."""
     seconds: list[list[float]] = [[] for _ in runs]
-    for _ in range(2 * RUNS):
+    for _ in range(rounds):
         for run, taken in zip(runs, seconds, strict=True):
             start = time.process_time()
             run()
