@@ -5,9 +5,11 @@ Gives: a graph whose edges are what is still to be placed.
 
 An edge follows from others where the pipe already knows its source to be complete. So the reduction
 is one run of `completion` over the section, loops unrolled to the residues that slots go by, in
-which an edge counts as satisfied, with all that its source knew, from where it is needed. On a DAG
-in program order this is what `networkx.transitive_reduction` gives for the graph of all dependences
-and each pipe's own order, which a test compares; that function takes time and memory by the cube of
+which an edge counts as satisfied, with all that its source knew, from where it is needed. On a
+straight line this is what `networkx.transitive_reduction` gives, which a test compares, for the
+graph that has two nodes for each instance, its begin and a flag behind it: pipes begin in order, a
+flag comes after all earlier work of its pipe, a barrier after all that its pipe was given, and what
+the scalar unit waits for holds back every pipe. That function takes time and memory by the cube of
 the instances, and knows neither branches nor loops. That what is left suffices on all paths is
 confirmed by `completion` again, when it has been placed.
 """

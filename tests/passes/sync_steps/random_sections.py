@@ -1,0 +1,69 @@
+"""Random sections, as the steps of `insert_sync` see them: straight lines, and anything at all."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+
+from fuzz.kernels.random_kernel import random_kernel
+from random_sync import Anything
+
+from tile_ir import DEFAULT_TARGET, Func, Section
+from tile_ir.expr import Var
+from tile_ir.nodes import Body, Stmt
+from tile_passes import apply_passes
+from tile_passes.sync.build_tree import build_tree
+from tile_passes.sync.completion import Flow, flow_of
+from tile_passes.sync.conflicts import conflicts
+from tile_passes.sync.scalar_reads import name_scalar_reads
+
+
+def flows_of(func: Func) -> Iterator[tuple[Section, Flow]]:
+    """Every section of a planned function whose scalar reads have names."""
+    for section in func.launch.body:
+        if isinstance(section, Section):
+            tree = build_tree(func, section, DEFAULT_TARGET)
+            yield section, flow_of(tree, conflicts(tree))
+
+
+class Unordered(Anything):
+    """Statements in loops and branches without flags and barriers."""
+
+    def order(self, loops: tuple[Var, ...]) -> list[Stmt]:
+        return []
+
+    def straight(self, length: int) -> Body:
+        return tuple(self.work(()) for _ in range(length))
+
+    def sharing(self, body: Body) -> Func:
+        """The function, its buffers some rows into each other as a planner may place them."""
+        func = self.func(body)
+        step = self.rng.choice((64, 96, 128))
+        allocs = tuple(replace(a, address=step * i) for i, a in enumerate(func.launch.allocs))
+        return name_scalar_reads(func.with_body(func.launch.body, allocs=allocs))
+
+
+def straight_line(seed: int) -> Flow:
+    """Up to thirty operations in a row over three buffers of four rows."""
+    rng = random.Random(seed)
+    program = Unordered(rng)
+    ((_, flow),) = flows_of(program.sharing(program.straight(rng.randint(2, 30))))
+    return flow
+
+
+def short_function(seed: int) -> Func:
+    """Loops, branches and breaks over three buffers of four rows, ready for a tree."""
+    program = Unordered(random.Random(seed))
+    return program.sharing((*program.body(0, ()), *program.body(0, ())))
+
+
+@lru_cache(maxsize=4096)
+def kernel_flows(seed: int) -> tuple[Flow, ...]:
+    """The sections of a random kernel of `make fuzz`."""
+    func = apply_passes(random_kernel(seed), ["plan_memory"], DEFAULT_TARGET)
+    return tuple(flow for _, flow in flows_of(name_scalar_reads(func)))
+
+
+__all__ = ["flows_of", "kernel_flows", "short_function", "straight_line"]

@@ -1,0 +1,35 @@
+"""`eliminate` leaves what is needed, and `needed` names nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from sync_steps.random_sections import kernel_flows, straight_line
+from tile_passes.sync.completion import Flow, orders
+from tile_passes.sync.eliminate import eliminate, needed
+from tile_passes.sync.plan_section import place_all
+
+
+def spared(flow: Flow) -> int:
+    """How many ops are taken away."""
+    plan = place_all(flow)
+    assert orders(flow, plan)
+    for op in needed(flow, plan):
+        assert not orders(flow, plan.without(op)), op
+    less = eliminate(flow, plan)
+    assert orders(flow, less)
+    for op in less.ops:
+        assert not orders(flow, less.without(op)), op
+    return len(plan.ops) - len(less.ops)
+
+
+@pytest.mark.parametrize("first", range(0, 80, 20))
+def test_kernels(first: int) -> None:
+    seeds = range(first, first + 20)
+    assert sum(spared(flow) for seed in seeds for flow in kernel_flows(seed)) > 0
+
+
+def test_straight_lines() -> None:
+    """The reduction leaves nothing to take away."""
+    for seed in range(40):
+        assert spared(straight_line(seed)) == 0
