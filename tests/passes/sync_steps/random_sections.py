@@ -19,6 +19,9 @@ from tile_passes.sync.completion import Flow, flow_of
 from tile_passes.sync.conflicts import conflicts
 from tile_passes.sync.scalar_reads import name_scalar_reads
 
+# Instances of the sections that are looked at: few, so that many can be.
+MOST_INSTANCES = 40
+
 
 def flows_of(func: Func) -> Iterator[tuple[Section, Flow]]:
     """Every section of a planned function whose scalar reads have names."""
@@ -61,9 +64,10 @@ def short_function(seed: int) -> Func:
 
 @lru_cache(maxsize=4096)
 def kernel_flows(seed: int) -> tuple[Flow, ...]:
-    """The sections of a random kernel of `make fuzz`."""
+    """The short sections of a random kernel of `make fuzz`."""
     func = apply_passes(random_kernel(seed), ["plan_memory"], DEFAULT_TARGET)
-    return tuple(flow for _, flow in flows_of(name_scalar_reads(func)))
+    flows = [flow for _, flow in flows_of(name_scalar_reads(func))]
+    return tuple(f for f in flows if 0 < len(f.tree.instances) <= MOST_INSTANCES)
 
 
 __all__ = ["flows_of", "kernel_flows", "short_function", "straight_line"]

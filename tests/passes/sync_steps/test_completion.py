@@ -54,14 +54,12 @@ def any_op(rng: random.Random, flow: Flow) -> SyncOp:
     return Flag(source, target, block, first, rng.randint(0, first), slots, slots, reason)
 
 
-@pytest.mark.parametrize("first", range(0, 80, 20))
+@pytest.mark.parametrize("first", range(0, 60, 20))
 def test_more_ops_are_never_less_known(first: int) -> None:
     more = 0
     for seed in range(first, first + 20):
         rng = random.Random(seed)
         for flow in kernel_flows(seed):
-            if not flow.tree.instances:
-                continue
             ops = [*place_all(flow).ops, *(any_op(rng, flow) for _ in range(4))]
             for _ in range(3):
                 many = [op for op in ops if rng.random() < 0.8]
