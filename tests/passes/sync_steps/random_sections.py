@@ -20,7 +20,7 @@ from tile_passes.sync.conflicts import conflicts
 from tile_passes.sync.scalar_reads import name_scalar_reads
 
 # Instances of the sections that are looked at: few, so that many can be.
-MOST_INSTANCES = 40
+MOST_INSTANCES = 30
 
 
 def flows_of(func: Func) -> Iterator[tuple[Section, Flow]]:
@@ -63,11 +63,16 @@ def short_function(seed: int) -> Func:
 
 
 @lru_cache(maxsize=4096)
+def kernel_function(seed: int) -> Func:
+    """A random kernel of `make fuzz`, ready for a tree."""
+    return name_scalar_reads(apply_passes(random_kernel(seed), ["plan_memory"], DEFAULT_TARGET))
+
+
+@lru_cache(maxsize=4096)
 def kernel_flows(seed: int) -> tuple[Flow, ...]:
-    """The short sections of a random kernel of `make fuzz`."""
-    func = apply_passes(random_kernel(seed), ["plan_memory"], DEFAULT_TARGET)
-    flows = [flow for _, flow in flows_of(name_scalar_reads(func))]
+    """The short sections of such a kernel."""
+    flows = [flow for _, flow in flows_of(kernel_function(seed))]
     return tuple(f for f in flows if 0 < len(f.tree.instances) <= MOST_INSTANCES)
 
 
-__all__ = ["flows_of", "kernel_flows", "short_function", "straight_line"]
+__all__ = ["flows_of", "kernel_flows", "kernel_function", "short_function", "straight_line"]
