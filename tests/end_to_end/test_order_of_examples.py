@@ -1,4 +1,4 @@
-"""Automatic order of the examples, their own flags taken out: nothing that no hazard asks for, no
+"""Automatic order of the examples, their own flags taken out: nothing that no dependence asks for, no
 full barrier in a loop, no more memory than needed."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tile_ir.nodes import Body, For, While
 from tile_ir.opdef import pipe_of
 from tile_ir.walk import walk
 from tile_passes import PIPELINE
-from tile_passes.insert_fences import insert_fences
+from tile_passes.insert_back_to_back import insert_back_to_back
 from tile_passes.plan_memory import plan_memory
 from tile_passes.sync.back_to_back import plan_back_to_back
 from tile_passes.sync.build_tree import build_tree
@@ -90,11 +90,11 @@ def test_back_to_back_orders_everything(name: str) -> None:
 def test_back_to_back_is_asked_for() -> None:
     func = before("vector_add", "insert_sync")
     assert (
-        insert_fences.run(replace(func, automatic=frozenset()), DEFAULT_TARGET).launch
+        insert_back_to_back.run(replace(func, automatic=frozenset()), DEFAULT_TARGET).launch
         == func.launch
     )
     names = [p.name for p in BACK_TO_BACK]
-    assert "insert_fences" in names and "insert_sync" not in names
+    assert "insert_back_to_back" in names and "insert_sync" not in names
     assert unsynchronised(KERNELS["rope"]) is KERNELS["rope"]
 
 

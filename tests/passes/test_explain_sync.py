@@ -1,4 +1,4 @@
-"""What insert_sync tells of itself: every instruction with its hazard, and the picture."""
+"""What insert_sync tells of itself: every sync op with its dependences, and the picture."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def ordering(func: Func) -> int:
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_every_piece_says_what_it_is_for(name: str) -> None:
+def test_every_op_says_what_it_is_for(name: str) -> None:
     func = func_of(name)
     text = explain_sync(func, DEFAULT_TARGET)
-    pieces = re.split(r"\n\d+\. ", text)[1:]
+    ops = re.split(r"\n\d+\. ", text)[1:]
     more = ordering(apply_passes(func, ["insert_sync"], DEFAULT_TARGET)) - ordering(func)
-    assert (more > 0) == bool(pieces), text
-    for piece in pieces:
-        assert re.search(r"RAW|WAW|WAR|signal:|keeps the|put in for", piece), piece
-        assert re.search(r"before|after |at the end of", piece), piece
+    assert (more > 0) == bool(ops), text
+    for op in ops:
+        assert re.search(r"RAW|WAW|WAR|signal:|keeps flags", op), op
+        assert re.search(r"before|after |at the end of", op), op
 
 
 def test_a_flag_is_told_with_its_places_bytes_and_event() -> None:
@@ -88,7 +88,7 @@ def test_a_function_of_an_early_phase_is_planned_first() -> None:
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_the_picture_has_every_statement_and_hazard(name: str) -> None:
+def test_the_picture_has_every_statement(name: str) -> None:
     func = func_of(name)
     svg = draw_sync(func, DEFAULT_TARGET)
     root = ElementTree.fromstring(svg)

@@ -55,7 +55,7 @@ def allocate_events(flow: Flow, plan: Plan, target: Target) -> Allocation:
             events, failed = colour(live, flow.tree, target)
             if not failed:
                 spilled = count > 0 and len(plan.ops) <= MOST_TRIED
-                return _leave_out(flow, plan, target) if spilled else Allocation(plan, events)
+                return _eliminate(flow, plan, target) if spilled else Allocation(plan, events)
             if count > PATIENCE:
                 plan = give_up(plan, failed)
             else:
@@ -65,15 +65,15 @@ def allocate_events(flow: Flow, plan: Plan, target: Target) -> Allocation:
     raise IRError("sync-events", "no assignment of event ids was found", where)
 
 
-def _leave_out(flow: Flow, plan: Plan, target: Target) -> Allocation:
-    """Without what the spills have made superfluous."""
+def _eliminate(flow: Flow, plan: Plan, target: Target) -> Allocation:
+    """The plan without what the spills have made superfluous, as far as ids still suffice."""
 
     def fits(without: Plan) -> bool:
         live = live_flags(flow, without)
         return not (live.incomplete or live.early or colour(live, flow.tree, target)[1])
 
     surely = needed(flow, plan)
-    less = plan.leave_out([op for op in reversed(plan.ops) if op not in surely], fits)
+    less = plan.eliminate([op for op in reversed(plan.ops) if op not in surely], fits)
     return Allocation(less, colour(live_flags(flow, less), flow.tree, target)[0])
 
 

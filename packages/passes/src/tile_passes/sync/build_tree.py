@@ -18,6 +18,7 @@ from tile_ir.opdef import pipe_of
 from tile_ir.touched_bytes import resolved, touches
 from tile_ir.walk import Ranges, launch_ranges, loop_range, written_buffers
 from tile_ir.walk import walk as walk_statements
+from tile_passes.sync.branch_feasibility import surely_taken
 from tile_passes.sync.modulus import ORDERING, modulus_of
 from tile_passes.sync.tree import (
     ROUNDS,
@@ -35,7 +36,6 @@ from tile_passes.sync.tree import (
     round_by_round,
 )
 from tile_passes.sync.trips import surely_runs
-from tile_passes.sync.ways import surely_taken
 
 
 def build_tree(func: Func, section: Section, target: Target) -> Tree:

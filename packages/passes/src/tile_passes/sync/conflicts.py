@@ -88,21 +88,22 @@ def _moves(instance: Instance, touch: Touch) -> bool:
 
 
 def _by_address(found: list[_Access], result: list[int]) -> None:
-    """Cuts the memory at every first and last byte, so that an access covers whole pieces."""
+    """Cuts the memory at every first and last byte, so that an access covers whole elementary
+    intervals."""
     cuts = sorted({end for _, t in found for end in (t.low, t.high)})
     readers, writers = [0] * len(cuts), [0] * len(cuts)
     spans = []
     for instance, t in found:
         span = range(bisect_left(cuts, t.low), bisect_left(cuts, t.high))
         spans.append(span)
-        pieces = writers if t.writes else readers
+        users = writers if t.writes else readers
         bit = 1 << instance.bit
-        for piece in span:
-            pieces[piece] |= bit
+        for i in span:
+            users[i] |= bit
     for (instance, t), span in zip(found, spans, strict=True):
         bits = 0
-        for piece in span:
-            bits |= writers[piece] | readers[piece] if t.writes else writers[piece]
+        for i in span:
+            bits |= writers[i] | readers[i] if t.writes else writers[i]
         result[instance.bit] |= bits
 
 

@@ -90,7 +90,7 @@ class Edge:
 
 
 def dependence_graph(tree: Tree, conflicts: Sequence[int]) -> DependenceGraph:
-    """Every dependence of the section, before anything is left out. A node for each statement that
+    """Every dependence of the section, before its reduction. A node for each statement that
     touches memory, in program order."""
     import networkx as nx  # whoever asks for no explanation does not pay for it
 

@@ -1,5 +1,5 @@
-"""How many phases of a loop choose different on-chip bytes or events: the period of `i % m` there.
-What a phase is good for is in `tree`."""
+"""In how many residues of its variable a loop is looked at: the period of what chooses on-chip
+bytes or event ids there. What is done with them is in `build_tree`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tile_ir.touched_bytes import resolved
 from tile_ir.walk import loads
 from tile_ir.walk import walk as walk_statements
 
-# More phases than this and a loop is looked at as a whole.
+# More residues than this are not told apart.
 MOST_PHASES = 8
 ORDERING = (
     Effect.SET_FLAG,
@@ -26,9 +26,9 @@ ORDERING = (
 
 
 def modulus_of(loop: For, values: Mapping[Var, Expr]) -> int:
-    """How many phases of the loop choose different on-chip bytes or events; long periods are left
-    out where there are too many. A loop that a break leaves is looked at as a whole: what is in
-    flight then must not depend on the phase."""
+    """The least common multiple of the periods with which the loop chooses on-chip bytes and event
+    ids; short periods come first, and those that make it too large do not count. A loop that a
+    break leaves is looked at as a whole: what is in flight then must not depend on the residue."""
     if _has_break(loop.body):
         return 1
     periods: set[int] = set()
@@ -49,7 +49,7 @@ def modulus_of(loop: For, values: Mapping[Var, Expr]) -> int:
         joined = math.lcm(found, period)
         found = joined if joined <= MOST_PHASES else found
     if counted and (rounds := _rounds(loop)) is not None:
-        # As many phases as rounds, such as where the flags of all slots are set one after another.
+        # As many residues as rounds, as where the flags of all slots are set one after another.
         every = found * -(-rounds // found)
         found = every if every <= MOST_PHASES else found
     return found

@@ -1,5 +1,5 @@
 """What is done where event ids do not suffice, or a flag may be set while it is still set. Each
-transformation keeps the hazard of its op ordered, and may lose what that ordered besides.
+transformation keeps the dependences of its op ordered, and may lose what that ordered besides.
 
 Where ids run out, the first of `SPILLS` that applies: the list goes from what costs least to what
 stops every pipe.
@@ -23,7 +23,7 @@ def spill(tree: Tree, plan: Plan, op: Signal) -> Plan:
     """The plan with fewer ids of the op's pair of pipes in use at once."""
     if isinstance(op, PointToPoint):
         return _hold_back_point_to_point(tree, plan, op)
-    return next(less for way in SPILLS if (less := way(tree, plan, op)) is not None)
+    return next(less for step in SPILLS if (less := step(tree, plan, op)) is not None)
 
 
 def merge(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
@@ -81,7 +81,7 @@ def end_use_before(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
 
 
 def full_barrier(tree: Tree, plan: Plan, op: Flag) -> Plan:
-    """A barrier of all pipes for the hazard of the op."""
+    """A barrier of all pipes for the dependences of the op."""
     return plan.without(op).with_ops(_barrier(op))
 
 
@@ -190,6 +190,6 @@ def _for_reuse(op: Signal, why: str) -> Reason:
 
 
 def _because(op: Signal, why: str, *others: Signal) -> Reason:
-    """The hazards of an op, and of others, for what stands in its place."""
+    """The edges of an op, and of others, for what stands in its place."""
     more = (edge for other in others for edge in other.reason.edges)
     return replace(op.reason, edges=(*op.reason.edges, *more), why=why)

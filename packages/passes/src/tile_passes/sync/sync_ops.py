@@ -169,7 +169,7 @@ class Plan:
         """Some ops replaced by others, each at the place of the one it replaces."""
         return Plan((changed.get(op, op) for op in self.ops), self.closed)
 
-    def leave_out(self, tried: Iterable[SyncOp], suffices: Callable[[Plan], bool]) -> Plan:
+    def eliminate(self, tried: Iterable[SyncOp], suffices: Callable[[Plan], bool]) -> Plan:
         """The plan without those ops that it suffices without, tried one by one."""
         plan: Plan = self
         for op in tried:

@@ -191,7 +191,7 @@ class Tree:
 
     def facts_of(self, bits: int) -> Iterator[tuple[int, Instance, Repeat | None]]:
         """Each bit with the instance it stands for, and the loop where it is only what that did
-        before the loop was entered last. Bits of waits are left out."""
+        before the loop was entered last. Bits of waits are passed over."""
         bits &= (1 << self.free_bit()) - 1
         while bits:
             bit = bits.bit_length() - 1

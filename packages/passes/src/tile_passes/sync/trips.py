@@ -1,5 +1,5 @@
-"""Whether a loop surely runs, from its bounds and from the loops around it. How many phases it has
-is in `modulus`."""
+"""Whether a loop surely runs, from its bounds and from the loops around it. Into how many
+residues it is taken apart is in `modulus`."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ class CompiledKernel:
         return explain_memory(self.prim_func, self.target)
 
     def explain_sync(self) -> str:
-        """What orders the pipes of this kernel, hazard by hazard, where its order is left to the
+        """What orders the pipes of this kernel and for which dependences, where that is left to the
         compiler: what `tile-ascend opt --explain` prints."""
         from tile_passes import explain_sync
 

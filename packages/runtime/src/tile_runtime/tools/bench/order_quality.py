@@ -13,7 +13,7 @@ from typing import Any
 from tile_ir import Automatic, Func, Target
 from tile_ir.switches import override
 from tile_passes import PIPELINE, Pass, run_passes
-from tile_passes.insert_fences import insert_fences
+from tile_passes.insert_back_to_back import insert_back_to_back
 from tile_passes.sync.without_flags import without_flags
 from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel, record_calls
 from tile_runtime.jit_kernels.jit_compile import compile
@@ -23,7 +23,7 @@ from tile_runtime.scripts.module import load_script
 
 AUTOMATIC = frozenset({Automatic.SYNC, Automatic.MEMORY})
 BACK_TO_BACK: tuple[Pass, ...] = tuple(
-    insert_fences if p.name == "insert_sync" else p for p in PIPELINE
+    insert_back_to_back if p.name == "insert_sync" else p for p in PIPELINE
 )
 
 

@@ -39,7 +39,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--graph",
         metavar="FILE.svg",
-        help="draw the hazards, and what insert_sync inserts for them",
+        help="draw the dependences, and what insert_sync inserts for them",
     )
     add_target_argument(parser)
     parser.set_defaults(run=run)

@@ -1,4 +1,4 @@
-"""Which way a branch surely goes, by what the loops around it say of their variables and bounds.
+"""Which side of a branch is feasible, by what loops around it say of their variables and bounds.
 
 Whether a loop runs at all is in `trips`.
 """

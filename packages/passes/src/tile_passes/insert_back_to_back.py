@@ -9,12 +9,12 @@ from tile_passes.sync.sections import order_sections
 
 
 @ir_pass(needs=Phase.PLANNED, optional=True)
-def insert_fences(func: Func, target: Target) -> Func:
-    """Insert set and wait back to back, right before each consumer.
+def insert_back_to_back(func: Func, target: Target) -> Func:
+    """Insert a set and its wait back to back, right before each consumer.
 
-    Needs, gives: PLANNED. Idea: the hazards of `insert_sync`; whatever a pipe is not ordered after
-    it waits for where it needs it. Limits: in no pipeline; measurements put it in the place of
-    `insert_sync`.
+    Needs, gives: PLANNED. Idea: the dependences of `insert_sync`; whatever a pipe is not ordered
+    after it waits for where it needs it. Limits: in no pipeline; measurements put it in the place
+    of `insert_sync`.
     """
     if Automatic.SYNC not in func.automatic:
         return func
