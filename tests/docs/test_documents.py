@@ -87,6 +87,21 @@ def test_the_readme_names_every_command() -> None:
     assert [c for c in commands if f"`tile-ascend {c}" not in text] == []
 
 
+def test_words_of_the_glossary_stand_where_it_says() -> None:
+    """Every word of a pass has a name in the code, and a file that defines it."""
+    page = generate.DOCS / "glossary.md"
+    named = re.findall(r"`(\w+)` in \[[^]]*\]\(([^)]+)\) \|$", page.read_text(), re.M)
+    assert len(named) > 40
+    definition = r"^ *(class |def |)%s\b *[(:=]"
+    wrong = [
+        (word, file)
+        for word, file in named
+        if not (page.parent / file).exists()
+        or not re.search(definition % word, (page.parent / file).read_text(), re.M)
+    ]
+    assert not wrong
+
+
 def test_make_targets_that_pages_name_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
     named = {
