@@ -1,15 +1,15 @@
 """Proof that flags and barriers suffice, for all trip counts and branch outcomes, from text alone.
 
-Each core section is followed abstractly: at every point, for every pipe, which earlier accesses may
-not be complete before what that pipe does next. Nothing of the passes is used here; the order rules
-are those of docs/hardware/flags.md. Data between cores is not looked at, nor whether
-what a core signals to another one is early enough.
+Each core section goes through an abstract interpreter, which knows at every point, for every pipe,
+which earlier accesses may not be complete before what that pipe does next. The order between the
+cores of a block is looked at in `across`. Nothing of the passes is used here; the order rules are
+those of docs/hardware/flags.md.
 """
 
 from __future__ import annotations
 
+from tile_ir.check_sync.abstract_interpreter import AbstractInterpreter
 from tile_ir.check_sync.across import check_across
-from tile_ir.check_sync.follow import Follower
 from tile_ir.chips import DEFAULT_TARGET
 from tile_ir.diagnostics import Diagnostic
 from tile_ir.nodes import Func, Section
@@ -26,7 +26,7 @@ def check_sync(func: Func, target: Target = DEFAULT_TARGET) -> tuple[Diagnostic,
     found: list[Diagnostic] = []
     for stmt in func.launch.body:
         if isinstance(stmt, Section):
-            found += Follower(func, target).section(stmt)
+            found += AbstractInterpreter(func, target).section(stmt)
     found += check_across(func, target)
     return tuple(sorted(found, key=lambda d: (d.loc or func.loc, d.slug, d.message)))
 

@@ -1,4 +1,4 @@
-"""Whether a branch is certain, from the phases of loops and the place of an iteration in them."""
+"""Whether a branch is certain, from the residues of loops and the place of an iteration in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is visible at a statement, in one phase of every loop around it."""
+"""What is visible at a statement, in one residue of every loop around it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_ir.bounds import INF, Interval, interval
+from tile_ir.check_sync.access_sites import rounds_of
 from tile_ir.check_sync.conditions import Facts, Place, facts_in
 from tile_ir.check_sync.loops import Node, Plan
-from tile_ir.check_sync.sites import rounds_of
 from tile_ir.expr import Expr, Load, Var, walk
 from tile_ir.nodes import For, Let, While
 from tile_ir.walk import Ranges, loop_range
@@ -18,12 +18,12 @@ from tile_ir.walk import walk as walk_statements
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What is visible at a statement, in one phase of every loop around it.
+    """What is visible at a statement, in one residue of every loop around it.
 
-    `values` has lets and the phases of loop variables, `plain` lets and unrolled variables only.
+    `values` has lets and the residues of loop variables, `plain` lets and unrolled variables only.
     `places` says in which part of its loop an iteration is, `facts` what branches and loops imply.
     `frames` names the loops around, `key`
-    the phases and unrolled iterations."""
+    the residues and unrolled iterations."""
 
     known: Ranges
     values: Mapping[Var, Expr]
@@ -50,17 +50,17 @@ class Context:
 
 def iteration(loop: For | While, plan: Plan, node: Node, frame: Any, context: Context) -> Context:
     """What an iteration of one kind sees."""
-    phase, place = node
+    residue, place = node
     frames, path = (*context.frames, frame), (*context.path, loop)
-    key = (*context.key, (id(loop), phase)) if plan.modulus > 1 else context.key
+    key = (*context.key, (id(loop), residue)) if plan.modulus > 1 else context.key
     if isinstance(loop, While):
         return replace(context, frames=frames, path=path, key=key)
     values, known = context.values, {**context.known, loop.var: loop_range(loop, context.known)}
     if plan.modulus > 1:
         step = rounds_of(loop.var)
-        known[step] = _rounds(known[loop.var], phase, plan.modulus)
-        values = {**values, loop.var: step * plan.modulus + phase}
-    places = context.places if plan.apart == 0 else (*context.places, (loop, place))
+        known[step] = _rounds(known[loop.var], residue, plan.modulus)
+        values = {**values, loop.var: step * plan.modulus + residue}
+    places = context.places if plan.peeled == 0 else (*context.places, (loop, place))
     facts = (*context.facts, *facts_in(loop, context.plain))
     return replace(
         context,
@@ -74,10 +74,10 @@ def iteration(loop: For | While, plan: Plan, node: Node, frame: Any, context: Co
     )
 
 
-def _rounds(span: Interval, phase: int, modulus: int) -> Interval:
-    """The numbers k for which `k * modulus + phase` lies in a span."""
-    low = -INF if span.low == -INF else -((phase - span.low) // modulus)
-    high = INF if span.high == INF else (span.high - phase) // modulus
+def _rounds(span: Interval, residue: int, modulus: int) -> Interval:
+    """The numbers k for which `k * modulus + residue` lies in a span."""
+    low = -INF if span.low == -INF else -((residue - span.low) // modulus)
+    high = INF if span.high == INF else (span.high - residue) // modulus
     return Interval(low, max(low, high))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tile_ir.check_sync.sites import Hazard, Site, Sites
+from tile_ir.check_sync.access_sites import AccessSite, AccessSites, Hazard
 from tile_ir.check_sync.state import PIPES, Flag, Raised
 from tile_ir.diagnostics import Diagnostic
 from tile_ir.expr import Expr
@@ -18,7 +18,7 @@ MOST = 200
 class Findings:
     """Each once, however many ways lead to it."""
 
-    def __init__(self, sites: Sites) -> None:
+    def __init__(self, sites: AccessSites) -> None:
         self.sites = sites
         self.found: dict[tuple[object, ...], Diagnostic] = {}
 
@@ -28,7 +28,7 @@ class Findings:
     def full(self) -> bool:
         return len(self.found) >= MOST
 
-    def race(self, earlier: Site, later: Site, hazard: Hazard) -> None:
+    def race(self, earlier: AccessSite, later: AccessSite, hazard: Hazard) -> None:
         key = (id(earlier.stmt), id(later.stmt), hazard.kind, hazard.second.region.buffer)
         if key in self.found or self.full():
             return

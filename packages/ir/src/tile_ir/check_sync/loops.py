@@ -1,5 +1,5 @@
 """How a loop is looked at: modulo what its slots and event ids are taken modulo, unrolled where it
-is short, and with its first and last iteration apart where branches ask for them."""
+is short, and with its first and last iterations peeled where branches ask for them."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from tile_ir.walk import walk as walk_statements
 
 SYNC = frozenset({Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER, Effect.SYNC_ALL})
 FLAGS = frozenset({Effect.SET_FLAG, Effect.WAIT_FLAG})
-# More phases than this are not told apart, nor longer loops unrolled; where event ids ask for it,
+# More residues than this are not told apart, nor longer loops unrolled; where event ids ask for it,
 # more of them are.
-MOST_PHASES = 8
-MOST_PHASES_OF_EVENTS = 16
+MOST_RESIDUES = 8
+MOST_RESIDUES_OF_EVENTS = 16
 MOST_UNROLLED = 8
 # More sets of flags than this at one point are not told apart.
 MOST_STATES = 64
-# So many iterations at either end are told apart where branches ask for it.
-MOST_APART = 3
-# The phase of an iteration, and where it stands.
+# So many iterations at either end are peeled where branches ask for it.
+MOST_PEELED = 3
+# The residue of an iteration, and where it stands.
 Node = tuple[int, Place]
 # Statements of an unrolled loop, all iterations together.
 MOST_STATEMENTS = 64
@@ -37,61 +37,61 @@ MOST_STATEMENTS = 64
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`starts` and `ends` are the phases the first and the last iteration can have; `least` and
-    `most` bound the number of iterations. The first and the last `apart` iterations are told from
-    those between. `unrolled` has the values of the variable, if so."""
+    """`starts` and `ends` are the residues the first and the last iteration can have; `least` and
+    `most` bound the number of iterations. The first and the last `peeled` iterations are looked at
+    apart from those between. `unrolled` has the values of the variable, if so."""
 
     modulus: int
     starts: frozenset[int]
     ends: frozenset[int]
     least: float
     most: float
-    apart: int = 0
+    peeled: int = 0
     unrolled: tuple[int, ...] | None = None
 
     def entries(self) -> Iterator[tuple[int, Place]]:
-        for phase in self.starts:
-            for behind in range(self.apart + 1):
-                place = Place(0, behind, self.apart == 0, behind == self.apart)
-                if self.possible(phase, place):
-                    yield phase, place
+        for residue in self.starts:
+            for behind in range(self.peeled + 1):
+                place = Place(0, behind, self.peeled == 0, behind == self.peeled)
+                if self.possible(residue, place):
+                    yield residue, place
 
-    def following(self, phase: int, place: Place) -> Iterator[tuple[int, Place]]:
+    def following(self, residue: int, place: Place) -> Iterator[tuple[int, Place]]:
         """The kinds of iteration that may come next."""
         if place.before + 2 > self.most:
             return
         if self.most <= self.modulus and len(self.starts) == 1:
-            # Every phase comes once at most.
+            # Every residue comes once at most.
             (first,) = self.starts
-            if (phase - first) % self.modulus + 2 > self.most:
+            if (residue - first) % self.modulus + 2 > self.most:
                 return
-        before = min(place.before + 1, self.apart)
+        before = min(place.before + 1, self.peeled)
         choices = {place.behind - 1, place.behind} if place.more_behind else {place.behind - 1}
         for behind in choices:
             if behind < 0:
                 continue
-            after = (phase + 1) % self.modulus
-            more_before = place.more_before or place.before + 1 >= self.apart
-            found = Place(before, behind, more_before, behind == self.apart)
+            after = (residue + 1) % self.modulus
+            more_before = place.more_before or place.before + 1 >= self.peeled
+            found = Place(before, behind, more_before, behind == self.peeled)
             if self.possible(after, found):
                 yield after, found
 
-    def possible(self, phase: int, place: Place) -> bool:
-        """Whether the number of iterations, and the phase of the last one, allow it."""
+    def possible(self, residue: int, place: Place) -> bool:
+        """Whether the number of iterations, and the residue of the last one, allow it."""
         count = place.before + place.behind + 1
         if count > self.most or (
             not (place.more_before or place.more_behind) and count < self.least
         ):
             return False
-        return place.more_behind or (phase + place.behind) % self.modulus in self.ends
+        return place.more_behind or (residue + place.behind) % self.modulus in self.ends
 
-    def may_end(self, phase: int, place: Place) -> bool:
-        return place.behind == 0 and phase in self.ends
+    def may_end(self, residue: int, place: Place) -> bool:
+        return place.behind == 0 and residue in self.ends
 
 
 @dataclass(slots=True)
-class Heads:
-    """All states in which iterations of a loop begin, and those not followed yet."""
+class Worklist:
+    """All states in which iterations of a loop begin, and those still to be interpreted."""
 
     states: dict[Node, dict[frozenset[Flag], State]] = field(default_factory=dict)
     waiting: dict[Node, set[frozenset[Flag]]] = field(default_factory=dict)
@@ -145,32 +145,32 @@ def plan_of(
     if exact is not None and first is not None and 0 < exact <= MOST_UNROLLED:
         bare = any(_is_bare(s, depends, lets, loop.var) for s in inside)
         small = exact * len(inside) <= MOST_STATEMENTS and exact <= 2
-        crowded = math.lcm(*events, *slots) > MOST_PHASES
+        crowded = math.lcm(*events, *slots) > MOST_RESIDUES
         if bare or small or crowded or exact == 1:
             return Plan(1, anything, anything, exact, exact, 0, tuple(range(first, first + exact)))
     modulus = 1
-    # Where there are too many phases, events count before slots and slots before ways, and short
+    # Where there are too many residues, events count before slots and slots before ways, and short
     # periods before long ones.
     for moduli in (events, slots, ways):
-        limit = MOST_PHASES_OF_EVENTS if moduli is events else MOST_PHASES
+        limit = MOST_RESIDUES_OF_EVENTS if moduli is events else MOST_RESIDUES
         for m in sorted(moduli):
             joined = math.lcm(modulus, m)
             modulus = joined if joined <= limit else modulus
     everything = frozenset(range(modulus))
-    phase = constant_value(simplify(start % modulus)) if modulus > 1 else 0
-    starts = everything if phase is None else frozenset({phase})
+    residue = constant_value(simplify(start % modulus)) if modulus > 1 else 0
+    starts = everything if residue is None else frozenset({residue})
     ends = everything
-    if phase is not None and exact is not None:
-        ends = frozenset({(phase + max(exact, 1) - 1) % modulus})
+    if residue is not None and exact is not None:
+        ends = frozenset({(residue + max(exact, 1) - 1) % modulus})
     guarded = any(_guards(s, depends) for s in inside)
     # Who waits for a slot that was never used asks whether k >= 2 of two slots.
-    apart = min(modulus, MOST_APART) if guarded else 0
-    return Plan(modulus, starts, ends, least, most, apart)
+    peeled = min(modulus, MOST_PEELED) if guarded else 0
+    return Plan(modulus, starts, ends, least, most, peeled)
 
 
 def _choosing(stmt: Stmt) -> Iterator[Expr]:
     """The expressions by which a statement chooses on-chip bytes, events or ways. What of gm it
-    means needs no phases; lets are looked at where they are used, but for what they load."""
+    means needs no residues; lets are looked at where they are used, but for what they load."""
     if isinstance(stmt, Op):
         for operand in stmt.operands:
             if isinstance(operand, Expr):
@@ -236,4 +236,4 @@ def _guards(stmt: Stmt, depends: frozenset[Var]) -> bool:
     return not effects.isdisjoint(FLAGS) or bool(effects & SYNC and Effect.DATA not in effects)
 
 
-__all__ = ["FLAGS", "MOST_STATES", "SYNC", "Heads", "Node", "Plan", "moduli_of", "plan_of"]
+__all__ = ["FLAGS", "MOST_STATES", "SYNC", "Node", "Plan", "Worklist", "moduli_of", "plan_of"]

@@ -40,13 +40,13 @@ def events(event: Expr, state: State) -> Iterator[tuple[int, State]]:
         return
 
 
-def told(expr: Expr, phase: int, modulus: int, state: State) -> bool:
-    """Whether an expression may leave `phase` when divided; if so, the state says that it does."""
+def told(expr: Expr, residue: int, modulus: int, state: State) -> bool:
+    """Whether an expression may leave `residue` if divided; if so, the state says that it does."""
     found = divided(Binary("%", expr, Const(modulus), expr.dtype))
     if found is None:
         return True
     key, shift = found
-    return _recorded(key, (phase - shift) % modulus, state)
+    return _recorded(key, (residue - shift) % modulus, state)
 
 
 def _recorded(key: tuple[Expr, int], remainder: int, state: State) -> bool:
@@ -77,20 +77,20 @@ def not_entered(plan: Plan, bounds: Bounds | None, states: Sequence[State]) -> I
     if bounds is None:
         yield from states
         return
-    for phase in plan.starts:
+    for residue in plan.starts:
         for state in states:
             after = state.copy()
-            first = told(bounds[0], phase, plan.modulus, after)
-            if first and ended_before(bounds, phase, plan.modulus, after):
+            first = told(bounds[0], residue, plan.modulus, after)
+            if first and ended_before(bounds, residue, plan.modulus, after):
                 yield after
 
 
-def ended_before(bounds: Bounds | None, phase: int, modulus: int, state: State) -> bool:
-    """A loop has ended, and its next iteration would have had this phase: whether it may have."""
+def ended_before(bounds: Bounds | None, residue: int, modulus: int, state: State) -> bool:
+    """A loop has ended, and its next iteration would have had this residue: whether it may have."""
     if bounds is None:
         return True
     start, stop = bounds
-    return told(simplify(maximum(start, stop)), phase, modulus, state)
+    return told(simplify(maximum(start, stop)), residue, modulus, state)
 
 
 def divided(expr: Expr, loads: bool = False) -> tuple[tuple[Expr, int], int] | None:

@@ -1,6 +1,6 @@
 """What is known at a point of the program, as bits: one per access site.
 
-Data and the rules of each synchronisation; which bits there are is in `sites`.
+Data and the rules of each synchronisation; which bits there are is in `access_sites`.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class Raised:
 @dataclass(slots=True)
 class State:
     """`open[p]`: sites of which some execution may not be complete before whatever pipe p does
-    next. `flags`: those that are surely set; all others are surely clear. `truths`: conditions on
-    the way here. `facts`: what is not negative, from how often loops ran. `remainders`: what is
-    left of an expression divided by a number, where flags are chosen by it."""
+    next. `flags`: those that are surely set; all others are surely clear. `conditions`: what was
+    decided on the path here. `facts`: what is not negative, from how often loops ran.
+    `remainders`: what an expression divided by a number leaves, where flags are chosen by it."""
 
     open: list[int] = field(default_factory=lambda: [0] * len(PIPES))
     flags: dict[Flag, Raised] = field(default_factory=dict)
-    truths: dict[Expr, bool] = field(default_factory=dict)
+    conditions: dict[Expr, bool] = field(default_factory=dict)
     facts: frozenset[Expr] = frozenset()
     remainders: dict[tuple[Expr, int], int] = field(default_factory=dict)
 
@@ -46,7 +46,7 @@ class State:
         return State(
             list(self.open),
             dict(self.flags),
-            dict(self.truths),
+            dict(self.conditions),
             self.facts,
             dict(self.remainders),
         )
@@ -100,9 +100,9 @@ class State:
             if raised.open & ~mine.open:
                 self.flags[flag] = Raised(mine.open | raised.open, mine.loc)
                 changed = True
-        common = {c: v for c, v in self.truths.items() if other.truths.get(c) is v}
-        if len(common) != len(self.truths):
-            self.truths = common
+        common = {c: v for c, v in self.conditions.items() if other.conditions.get(c) is v}
+        if len(common) != len(self.conditions):
+            self.conditions = common
             changed = True
         if not self.facts <= other.facts:
             self.facts &= other.facts

@@ -24,8 +24,8 @@ NEAR = -1
 
 
 @dataclass(slots=True, eq=False)
-class Spot:
-    """A range of bytes: bits of the sites that read and write it, and the spots it overlaps."""
+class ByteRange:
+    """Bits of the sites that read and write a range of bytes, and the other ranges it overlaps."""
 
     place: Any
     low: float
@@ -33,14 +33,14 @@ class Spot:
     readers: int = 0
     writers: int = 0
     atomics: int = 0
-    overlapping: list[Spot] = field(default_factory=list)
+    overlapping: list[ByteRange] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
-class Site:
-    """A statement's accesses by one pipe, in one phase of the loops around it. `path` is what
+class AccessSite:
+    """A statement's accesses by one pipe, in one residue of the loops around it. `path` is what
     stands around and before it; entries other than statements tell unrolled iterations apart.
-    `phased` gives the variables of loops as rounds and phases."""
+    `by_residue` gives the variables of loops as rounds and residues."""
 
     number: int
     stmt: Stmt
@@ -50,7 +50,7 @@ class Site:
     path: tuple[Any, ...]
     known: Ranges
     values: Mapping[Var, Expr]
-    phased: Mapping[Var, Expr]
+    by_residue: Mapping[Var, Expr]
     bits: dict[int, int] = field(default_factory=dict)
     regions: dict[tuple[int, bool], Region] = field(default_factory=dict)
 
@@ -58,18 +58,18 @@ class Site:
     def loc(self) -> Loc:
         return self.stmt.loc
 
-    def region(self, i: int, in_phase: bool = False) -> Region:
-        """The elements a touch takes in, with definitions put in; those of this phase, in terms of
-        the rounds of loops, if asked for."""
-        if (i, in_phase) not in self.regions:
-            region, values = self.touches[i].region, self.phased if in_phase else self.values
+    def region(self, i: int, in_residue: bool = False) -> Region:
+        """The elements a touch takes in, with definitions put in; if asked for, those of this
+        residue, in terms of the rounds of loops."""
+        if (i, in_residue) not in self.regions:
+            region, values = self.touches[i].region, self.by_residue if in_residue else self.values
             dims = tuple(
                 Slice(resolved(s.offset, values), resolved(s.extent, values), s.stride)
                 for s in region.dims
             )
             found = widened(Region(region.buffer, dims), PIPES[self.pipe])
-            self.regions[i, in_phase] = found
-        return self.regions[i, in_phase]
+            self.regions[i, in_residue] = found
+        return self.regions[i, in_residue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +86,15 @@ class Hazard:
         return "WAW" if self.second.writes else "RAW"
 
 
-class Sites:
+class AccessSites:
     """All sites of one section, by bit."""
 
     def __init__(self) -> None:
-        self.by_bit: list[tuple[Site | None, int]] = []
+        self.by_bit: list[tuple[AccessSite | None, int]] = []
         self.of_pipe = [0] * len(PIPES)
-        self.spots: dict[tuple[Any, float, float], Spot] = {}
-        self.of_place: dict[Any, list[Spot]] = {}
-        self.inside: dict[Any, list[Site]] = {}
+        self.byte_ranges: dict[tuple[Any, float, float], ByteRange] = {}
+        self.of_place: dict[Any, list[ByteRange]] = {}
+        self.inside: dict[Any, list[AccessSite]] = {}
         self.masks: dict[int, tuple[int, int]] = {}
         self.moves: dict[tuple[Any, int, bool], tuple[int, int, list[tuple[int, int]]]] = {}
         self.pairs: dict[tuple[int, int], Hazard | None] = {}
@@ -111,27 +111,28 @@ class Sites:
         frames: tuple[Any, ...],
         known: Ranges,
         values: Mapping[Var, Expr],
-        phased: Mapping[Var, Expr],
-    ) -> Site:
-        site = Site(self.count, stmt, pipe, in_order, touched, path, known, values, phased)
+        by_residue: Mapping[Var, Expr],
+    ) -> AccessSite:
+        number = self.count
+        site = AccessSite(number, stmt, pipe, in_order, touched, path, known, values, by_residue)
         self.count += 1
         for frame in frames:
             self.inside.setdefault(frame, []).append(site)
         return site
 
-    def bit(self, site: Site, relation: int) -> int:
+    def bit(self, site: AccessSite, relation: int) -> int:
         found = site.bits.get(relation)
         if found is None:
             found = self._allocate(site, relation, site.pipe)
             site.bits[relation] = found
             for t in site.touches:
-                spot = self._spot(t)
+                byte_range = self._byte_range(t)
                 if t.atomic:
-                    spot.atomics |= found
+                    byte_range.atomics |= found
                 elif t.writes:
-                    spot.writers |= found
+                    byte_range.writers |= found
                 else:
-                    spot.readers |= found
+                    byte_range.readers |= found
         return found
 
     def wait_bit(self, flag: Any, wait: int, pipe: int) -> int:
@@ -147,28 +148,28 @@ class Sites:
         """The bits of all waits for a flag."""
         return sum(self.waits.get(flag, {}).values())
 
-    def _allocate(self, site: Site | None, relation: int, pipe: int) -> int:
+    def _allocate(self, site: AccessSite | None, relation: int, pipe: int) -> int:
         bit = 1 << len(self.by_bit)
         self.by_bit.append((site, relation))
         self.of_pipe[pipe] |= bit
         return bit
 
-    def _spot(self, t: Touch) -> Spot:
+    def _byte_range(self, t: Touch) -> ByteRange:
         key = (t.place, t.low, t.high)
-        spot = self.spots.get(key)
-        if spot is None:
-            spot = Spot(*key)
+        byte_range = self.byte_ranges.get(key)
+        if byte_range is None:
+            byte_range = ByteRange(*key)
             others = self.of_place.setdefault(t.place, [])
-            others.append(spot)
+            others.append(byte_range)
             for other in others:
                 if other.low < t.high and t.low < other.high:
-                    spot.overlapping.append(other)
-                    if other is not spot:
-                        other.overlapping.append(spot)
-            self.spots[key] = spot
-        return spot
+                    byte_range.overlapping.append(other)
+                    if other is not byte_range:
+                        other.overlapping.append(byte_range)
+            self.byte_ranges[key] = byte_range
+        return byte_range
 
-    def may_conflict(self, site: Site) -> int:
+    def may_conflict(self, site: AccessSite) -> int:
         """Bits of sites whose bytes overlap, one of both writing. Of its own pipe too, unless that
         orders it."""
         version = len(self.by_bit)
@@ -177,18 +178,18 @@ class Sites:
             return cached[1]
         mask = 0
         for t in site.touches:
-            for spot in self._spot(t).overlapping:
-                mask |= spot.writers
+            for byte_range in self._byte_range(t).overlapping:
+                mask |= byte_range.writers
                 if t.writes:
-                    mask |= spot.readers
+                    mask |= byte_range.readers
                 if not t.atomic:
-                    mask |= spot.atomics
+                    mask |= byte_range.atomics
         if site.in_order or site.pipe == S:
             mask &= ~self.of_pipe[site.pipe]
         self.masks[site.number] = version, mask
         return mask
 
-    def hazards(self, site: Site, candidates: int) -> Iterator[tuple[Site, Hazard]]:
+    def hazards(self, site: AccessSite, candidates: int) -> Iterator[tuple[AccessSite, Hazard]]:
         """The candidates that really conflict with a site that runs now."""
         while candidates:
             index = (candidates & -candidates).bit_length() - 1
@@ -239,7 +240,7 @@ def moved(bits: int, moves: Moves) -> int:
 
 
 def rounds_of(var: Var) -> Var:
-    """The variable that counts the rounds of all phases of a loop. No user's name has its mark."""
+    """Counts the rounds of all residues of a loop. No user's name has its mark."""
     return Var(f"{var.name}#", var.dtype)
 
 
@@ -248,9 +249,10 @@ def is_rounds(var: Var) -> bool:
     return var.name.endswith("#")
 
 
-def _rounds_between(earlier: Site, later: Site, var: Var) -> tuple[int, int]:
-    """The number of phases, and what is left of the distance of two iterations divided by it."""
-    forms = [linear_form(site.phased[var]) for site in (earlier, later) if var in site.phased]
+def _rounds_between(earlier: AccessSite, later: AccessSite, var: Var) -> tuple[int, int]:
+    """The number of residues, and what is left of the distance of two iterations divided by it."""
+    both = (earlier.by_residue, later.by_residue)
+    forms = [linear_form(values[var]) for values in both if var in values]
     if len(forms) != 2 or any(len(terms) != 1 for terms, _ in forms):
         return 1, 0
     ((one, first), (two, second)) = ((next(iter(t.values())), c) for t, c in forms)
@@ -259,7 +261,7 @@ def _rounds_between(earlier: Site, later: Site, var: Var) -> tuple[int, int]:
     return one, (second - first) % one
 
 
-def _hazard(earlier: Site, relation: int, later: Site) -> Hazard | None:
+def _hazard(earlier: AccessSite, relation: int, later: AccessSite) -> Hazard | None:
     """Two touches that an earlier and a later execution may have in conflict."""
     common = 0
     for x, y in zip(earlier.path, later.path, strict=False):
@@ -278,7 +280,7 @@ def _hazard(earlier: Site, relation: int, later: Site) -> Hazard | None:
     local = {s.var for s in (*earlier.path, *later.path) if isinstance(s, (For, Let))}
     known = {**earlier.known, **later.known}
     everywhere = {v for v in known if v not in local}
-    # The rounds of all phases are any two.
+    # The rounds of all residues are any two.
     fixed = {v for v in same | everywhere if not is_rounds(v)}
     found: list[Hazard] = []
     for i, a in enumerate(earlier.touches):
@@ -294,4 +296,4 @@ def _hazard(earlier: Site, relation: int, later: Site) -> Hazard | None:
     return min(found, key=lambda h: h.kind != "RAW", default=None)
 
 
-__all__ = ["NEAR", "Hazard", "Moves", "Site", "Sites", "moved"]
+__all__ = ["NEAR", "AccessSite", "AccessSites", "Hazard", "Moves", "moved"]

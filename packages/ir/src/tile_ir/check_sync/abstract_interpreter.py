@@ -1,7 +1,7 @@
-"""Follows the statements of a section with all states they can be reached in.
+"""An abstract interpreter: the statements of a section, with all states they can be reached in.
 
-What synchronisation does to a state is in `state`, what conflicts in `sites`, how a loop is looked
-at in `loops`, what is said about findings in `findings`.
+What synchronisation does to a state is in `state`, what conflicts in `access_sites`, how a loop is
+looked at in `loops`, what is said about findings in `findings`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tile_ir.bounds import EVERYTHING, Interval, simplify
+from tile_ir.check_sync.access_sites import NEAR, AccessSite, AccessSites, Hazard, moved
 from tile_ir.check_sync.conditions import Facts, Place, decide, facts_of
 from tile_ir.check_sync.context import Context, defined_inside, iteration
 from tile_ir.check_sync.findings import Findings
-from tile_ir.check_sync.loops import FLAGS, MOST_STATES, Heads, Plan, plan_of
+from tile_ir.check_sync.loops import FLAGS, MOST_STATES, Plan, Worklist, plan_of
 from tile_ir.check_sync.remainders import ended_before, entered, events, not_entered
-from tile_ir.check_sync.sites import NEAR, Hazard, Site, Sites, moved
 from tile_ir.check_sync.state import NUMBER, Flag, Raised, S, State, merged
 from tile_ir.diagnostics import Diagnostic
 from tile_ir.expr import Const, Expr, Load, Var, constant_value, walk
@@ -39,9 +39,9 @@ class Leaving:
     states: States = field(default_factory=list)
 
 
-class Follower:
-    """Follows one section at a time; with `sharing`, no other races than those of the compiler's
-    choices are told."""
+class AbstractInterpreter:
+    """Goes through one section at a time; with `sharing`, no other races than those of the
+    compiler's choices are told."""
 
     def __init__(self, func: Func, target: Target, sharing: Sharing | None = None) -> None:
         self.func = func
@@ -51,9 +51,9 @@ class Follower:
         self.start()
 
     def start(self) -> None:
-        self.sites = Sites()
+        self.sites = AccessSites()
         self.findings = Findings(self.sites)
-        self.known_sites: dict[tuple[int, str, tuple[Any, ...]], Site | None] = {}
+        self.known_sites: dict[tuple[int, str, tuple[Any, ...]], AccessSite | None] = {}
         self.plans: dict[tuple[int, tuple[Any, ...]], Plan] = {}
         self.decided: dict[tuple[Any, ...], bool | None] = {}
         self.meanings: dict[tuple[Any, ...], tuple[Expr, dict[bool, Facts]]] = {}
@@ -119,7 +119,7 @@ class Follower:
                     for state in states:
                         self.run(site, state)
 
-    def run(self, site: Site, state: State) -> None:
+    def run(self, site: AccessSite, state: State) -> None:
         candidates = state.open[site.pipe]
         if candidates:
             candidates &= self.sites.may_conflict(site)
@@ -129,20 +129,20 @@ class Follower:
                         self.findings.race(earlier, site, hazard)
         state.execute(site.pipe, self.sites.bit(site, NEAR))
 
-    def is_told(self, earlier: Site, later: Site, hazard: Hazard) -> bool:
+    def is_told(self, earlier: AccessSite, later: AccessSite, hazard: Hazard) -> bool:
         """All races, or those of sharing and of statements that the compiler has made."""
         if self.sharing is None or self.sharing.clash(hazard.first, hazard.second):
             return True
         return bool({earlier.loc, later.loc} & self.func.made)
 
-    def site(self, stmt: Stmt, part: str, context: Context) -> Site | None:
+    def site(self, stmt: Stmt, part: str, context: Context) -> AccessSite | None:
         """The site of a statement in this context; None if it touches nothing."""
         key = (id(stmt), part, context.key)
         if key not in self.known_sites:
             self.known_sites[key] = self.new_site(stmt, part, context)
         return self.known_sites[key]
 
-    def new_site(self, stmt: Stmt, part: str, context: Context) -> Site | None:
+    def new_site(self, stmt: Stmt, part: str, context: Context) -> AccessSite | None:
         found: tuple[Touch, ...] = touches(stmt, self.addresses, context.known, context.values)
         pipe, in_order = S, False
         if isinstance(stmt, Op):
@@ -211,7 +211,7 @@ class Follower:
         inside = {v: replace(context, facts=(*context.facts, *implied[v])) for v in (True, False)}
         result: States = []
         for state in states:
-            truth = certain if certain is not None else state.truths.get(condition)
+            truth = certain if certain is not None else state.conditions.get(condition)
             if truth is None and remember and state.facts:
                 facts = (*context.facts, *state.facts)
                 truth = decide(condition, context.known, {}, {}, (), facts)
@@ -220,7 +220,7 @@ class Follower:
                     continue
                 mine = state.copy()
                 if truth is None and remember:
-                    mine.truths[condition] = value
+                    mine.conditions[condition] = value
                 result += self.block(body, [mine], inside[value])
         return self.limited(stmt, merged(result))
 
@@ -305,11 +305,11 @@ class Follower:
         bounds = self.bounds_of(loop, plan, context)
         after = list(not_entered(plan, bounds, after))
         local = defined_inside(loop)
-        heads = Heads()
+        worklist = Worklist()
         for node, state in entered(plan, bounds, states):
-            heads.arrive(node, state)
-        while heads.waiting:
-            node, chosen = heads.take()
+            worklist.arrive(node, state)
+        while worklist.waiting:
+            node, chosen = worklist.take()
             inside = iteration(loop, plan, node, frame, context)
             ended = self.block(loop.body, chosen, inside)
             if isinstance(loop, While):
@@ -325,8 +325,8 @@ class Follower:
                 self.shift(ended, frame, depth, False, local)
                 for state in ended:
                     for later in following:
-                        heads.arrive(later, state)
-        if heads.full:
+                        worklist.arrive(later, state)
+        if worklist.full:
             self.findings.too_many(loop)
         self.shift(after, frame, depth, True, local)
         leaving = self.leaving[-1].states
@@ -347,7 +347,7 @@ class Follower:
     ) -> Callable[[Place | None], frozenset[Expr]]:
         """What the place of the last iteration, or that there was none, says of the bounds."""
         nothing: frozenset[Expr] = frozenset()
-        if isinstance(loop, While) or not plan.apart or not self.has_flags(loop):
+        if isinstance(loop, While) or not plan.peeled or not self.has_flags(loop):
             return lambda place: nothing
         trips = simplify(resolved(loop.stop - loop.start, context.plain))
         if isinstance(trips, Const) or any(isinstance(e, Load) for e in walk(trips)):
@@ -358,7 +358,7 @@ class Follower:
             count = 0 if place is None else place.before + 1
             found = {simplify(trips - i) for i in range(1, count + 1)}
             if place is None or not place.more_before:
-                found |= {simplify(i - trips) for i in range(count, plan.apart + 1)}
+                found |= {simplify(i - trips) for i in range(count, plan.peeled + 1)}
             return frozenset(found)
 
         return facts
@@ -384,10 +384,12 @@ class Follower:
                     for k, r in state.remainders.items()
                     if not any(e in local for e in walk(k[0]))
                 }
-            if state.truths:
-                state.truths = {
-                    c: v for c, v in state.truths.items() if not any(e in local for e in walk(c))
+            if state.conditions:
+                state.conditions = {
+                    c: v
+                    for c, v in state.conditions.items()
+                    if not any(e in local for e in walk(c))
                 }
 
 
-__all__ = ["Follower"]
+__all__ = ["AbstractInterpreter"]
