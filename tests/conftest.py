@@ -17,7 +17,6 @@ import pytest
 
 from tile_ir.switches import SWITCHES, override
 
-
 # So many cases of a test are kept.
 KEPT = 5
 
