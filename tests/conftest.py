@@ -18,7 +18,7 @@ import pytest
 from tile_ir.switches import SWITCHES, override
 
 # So many cases of a test are kept.
-KEPT = 5
+KEPT = 2
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

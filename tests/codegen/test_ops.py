@@ -35,6 +35,7 @@ def emitted_statements(text: str) -> str:
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.tir")), ids=lambda p: p.stem)
+@pytest.mark.whole
 def test_golden(path: Path) -> None:
     case = golden.read(path)
     func = tile_ir.parse(case.source, str(path))

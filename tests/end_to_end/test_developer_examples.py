@@ -164,6 +164,7 @@ def test_both_checks_are_content(name: str) -> None:
     assert [d.render() for d in check_memory(final, DEFAULT_TARGET)] == []
 
 
+@pytest.mark.exhaustive
 def test_simulated_under_many_schedules(tmp_path: Path) -> None:
     batch = KernelBatch(tmp_path)
     numbers = {name: batch.add(f, AUTOMATIC) for name, f in small().items()}
@@ -206,6 +207,7 @@ def _leaves_more(func: Func) -> bool:
     return func.launch.threads == 2
 
 
+@pytest.mark.exhaustive
 def test_expert_examples_under_every_subset_of_the_options() -> None:
     """Each is right, or an error that says what does not go together."""
     by_hand = example_kernels.traced()

@@ -42,6 +42,7 @@ def test_every_operation_has_a_reference() -> None:
 
 
 @pytest.mark.parametrize("chunk", CHUNKS, ids=lambda c: c[0].name.replace(" ", "-"))
+@pytest.mark.exhaustive
 def test_matrix(chunk: list[Case], tmp_path: Path) -> None:
     tally = run_cases(chunk, tmp_path)
     assert not tally.wrong, f"{len(tally.wrong)} of {len(chunk)}:\n" + "\n".join(tally.wrong[:40])

@@ -66,6 +66,7 @@ def test_no_full_barrier_in_a_loop(name: str) -> None:
     assert full_barriers_in_loops(ordered(name).launch.body) == 0
 
 
+@pytest.mark.exhaustive
 def test_every_instruction_is_needed() -> None:
     """Left out, it is missed by the static checker; the same for all instructions of a flag."""
     total = sum((minimality(ordered(n), noticed) for n in KERNELS), Minimality())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from example_kernels import EXAMPLES, SCRIPTS
 
 from tile_runtime.tools.bench.order import order_scale
@@ -23,6 +24,7 @@ def test_every_example_has_a_size() -> None:
     assert list(SIZES) == [script.stem for script in SCRIPTS]
 
 
+@pytest.mark.exhaustive
 def test_time_of_passes(tmp_path: Path) -> None:
     """Half a second for two thousand operations, and no more than in proportion for twice as many:
     the limits of the bench, on a machine that does other things too."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -42,6 +43,7 @@ def test_the_interpreter_sees_no_difference(data: st.DataObject) -> None:
     assert not same(kernel, interpreted(lowered, kernel.arguments), want)
 
 
+@pytest.mark.exhaustive
 def test_the_simulator_agrees_and_finds_no_race(tmp_path: Path) -> None:
     batch = KernelBatch(tmp_path)
     listed = []

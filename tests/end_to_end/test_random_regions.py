@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tile_ir import DType, KernelError
 from tile_ir.dtypes import FLOAT16, FLOAT32, UINT8, UINT16, UINT32
@@ -95,6 +96,7 @@ def cases(refused: list[str]) -> Iterator[FlatCase]:
         yield case
 
 
+@pytest.mark.exhaustive
 def test_right_or_refused(tmp_path: Path) -> None:
     refused: list[str] = []
     count, wrong = disagreements(cases(refused), tmp_path)

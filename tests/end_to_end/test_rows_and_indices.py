@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tile_ir import DEFAULT_TARGET, DTYPES, OPS, DType, Op, check_op
 from tile_ir.walk import walk_ops
@@ -124,6 +125,7 @@ def with_spread_blocks(case: Case) -> Case:
     return case
 
 
+@pytest.mark.exhaustive
 def test_one_value_per_row(tmp_path: Path) -> None:
     cases = [with_spread_blocks(case) for case in row_cases()]
     assert len(cases) > 500

@@ -156,6 +156,7 @@ def numbers(rng: np.random.Generator, dtype: DType) -> Any:
     ],
     ids=["small", "deep", "conditions", "floats"],
 )
+@pytest.mark.exhaustive
 def test_random_expressions(make: Any, kernels: int, tmp_path: Path) -> None:
     batch = KernelBatch(tmp_path)
     listed = [kernel(make, 40, seed) for seed in range(kernels)]

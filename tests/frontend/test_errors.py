@@ -16,6 +16,7 @@ ALL = list(cases(*sorted(FOLDER.glob("*.py"))))
 
 
 @pytest.mark.parametrize("case", ALL, ids=lambda c: f"{c.file.stem}-{c.name}")
+@pytest.mark.whole
 def test_the_error_is_exactly_this(case: Case) -> None:
     with pytest.raises(KernelError) as caught:
         getattr(module_of(case.file), case.name)()

@@ -47,6 +47,7 @@ def batch(tmp_path_factory: pytest.TempPathFactory) -> KernelBatch:
     return built
 
 
+@pytest.mark.exhaustive
 def test_same_arrays_and_same_faults(batch: KernelBatch) -> None:
     lines = (batch.folder / "batch.cpp").read_text().splitlines()
     faults = 0

@@ -26,6 +26,7 @@ def test_random_kernels(first: int) -> None:
         )
 
 
+@pytest.mark.exhaustive
 def test_what_is_inserted_is_needed() -> None:
     """Of every 50th kernel: the whole measure is that of `make fuzz`."""
     by = opinions()

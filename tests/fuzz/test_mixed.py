@@ -27,6 +27,7 @@ def test_mixed_kernels(first: int) -> None:
     assert len(tally.unproved) <= CHUNK // 25, tally.unproved
 
 
+@pytest.mark.exhaustive
 def test_cross_core_flags_are_needed() -> None:
     """Of every 50th kernel: the whole measure is that of `python -m fuzz N --mixed`."""
     found = Minimality()

@@ -157,6 +157,7 @@ def test_handovers_written_by_hand_pass() -> None:
         assert not check_across(func, DEFAULT_TARGET), (number, [d.render() for d in check_across(func, DEFAULT_TARGET)])
 
 
+@pytest.mark.exhaustive
 def test_whatever_is_missing_in_a_handover_is_noticed() -> None:
     """Without one cross flag the checker objects, as some run does."""
     rng = random.Random(23)

@@ -201,6 +201,7 @@ def test_sums_that_pass_lose_nothing() -> None:
     assert count["lost"] > 80 and count["passed"] > 20
 
 
+@pytest.mark.exhaustive
 def test_rows_that_pass_lose_nothing() -> None:
     rng = random.Random(8)
     count: Counter[str] = Counter()

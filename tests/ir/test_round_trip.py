@@ -141,6 +141,7 @@ def bodies(draw: st.DrawFn, names: tuple[Var, ...], depth: int) -> Body:
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
+@pytest.mark.exhaustive
 def test_generated_functions(data: st.DataObject) -> None:
     body = data.draw(bodies((), 2))
     allocs = (Alloc(UB, HERE, 64, Layout.NZ, True), Alloc(CELL, HERE))

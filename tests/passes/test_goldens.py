@@ -20,6 +20,7 @@ FILES = sorted(Path(__file__).parent.glob("*/*.tir"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}-{p.stem}")
+@pytest.mark.whole
 def test_golden(path: Path) -> None:
     case = golden.read(path)
     func = tile_ir.parse(case.source, path.name)

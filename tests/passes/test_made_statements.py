@@ -32,7 +32,7 @@ SET, WAIT = (
 )
 STEPS = ("exp($b, $a) @0:6:9", "add($c, $b, $b) @0:6:9")
 STORE = "copy_ub_gm($c, $Y) @0:7:9"
-MADE = "made @0:6:9"
+MADE = "made add @0:6:9 exp @0:6:9"
 # Name: what the compiler made, the statements, and the order that is put in.
 CASES = {
     "nothing is made": ("", (LOAD, *STEPS, STORE), []),
@@ -52,7 +52,7 @@ CASES = {
         ["set mte2 v 1", "wait mte2 v 1", "set v mte2 0", "barrier v", "wait v mte2 0"],
     ),
     "a race of the author's is left alone": (
-        "made @0:7:9",
+        "made copy_ub_gm @0:7:9",
         (LOAD, *STEPS, STORE),
         ["set v mte3 0", "wait v mte3 0"],
     ),
@@ -87,6 +87,7 @@ def order_of(func: Func) -> list[str]:
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.whole
 def test_what_the_compiler_made_is_ordered(name: str) -> None:
     made, body, expected = CASES[name]
     func = kernel(made, body)
@@ -109,6 +110,6 @@ def test_a_missing_order_is_told_as_the_compilers() -> None:
 
 
 def test_what_is_made_is_in_the_text() -> None:
-    func = kernel("made @0:6:9 @0:7:9", CASES["nothing is made"][1])
+    func = kernel("made exp @0:6:9 fill @0:7:9", CASES["nothing is made"][1])
     assert tile_ir.parse(tile_ir.print_func(func)).made == func.made
     assert Automatic.SYNC not in func.automatic

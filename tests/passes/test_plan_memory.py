@@ -69,6 +69,7 @@ def test_no_value_is_lost(chunk: int) -> None:
             )
 
 
+@pytest.mark.exhaustive
 def test_the_peak_is_what_is_live_together() -> None:
     """In a memory just large enough for what is needed at one time, with every buffer kept from its
     first need to its last, 98 of 100 kernels have a plan; most need less still, as buffers are

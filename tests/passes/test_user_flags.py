@@ -134,6 +134,7 @@ def program(text: str) -> tile_ir.Func:
 
 
 @pytest.mark.parametrize("name", WRONG)
+@pytest.mark.whole
 def test_what_is_wrong_is_found_at_its_line(name: str) -> None:
     text, line, slug = WRONG[name]
     ordered = apply_passes(program(text), ["insert_sync"], DEFAULT_TARGET)

@@ -20,6 +20,7 @@ from fuzz_sources import (
 from mutate_source import mutate
 
 
+@pytest.mark.exhaustive
 def test_sixty_mutants_end_with_success_or_a_report() -> None:
     mutants = fuzz(60, seed=1)
     assert [describe(m) for m in mutants if m.problem] == []

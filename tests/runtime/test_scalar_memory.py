@@ -68,6 +68,7 @@ def run(kind: str, rounds: int, time: bool) -> None:
     ("kind", "time"),
     [("tile", False), ("flags", False), ("gather", False), ("scatter", False), ("tile", True)],
 )
+@pytest.mark.exhaustive
 def test_memory_does_not_grow_with_the_rounds(kind: str, time: bool) -> None:
     few, many = (peak(kind, rounds, time) for rounds in (2 * N, 6 * N))
     assert many - few < 24 << 20, (few >> 20, many >> 20)

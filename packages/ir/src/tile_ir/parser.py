@@ -6,7 +6,7 @@ Names resolve as they are read: a scalar or buffer must be defined above its use
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,7 @@ from tile_ir.nodes import (
     Launch,
     Let,
     LoopKind,
+    Made,
     Op,
     Operand,
     Phase,
@@ -121,8 +122,12 @@ class _Reader:
             self.word(phase, Phase, upper=True),
             self.loc(loc),
             frozenset(self.word(n, Automatic) for n in _children(automatic)),
-            frozenset(map(self.loc, _children(rest[-2]))),
+            frozenset(self.made(_children(rest[-2]))),
         )
+
+    def made(self, nodes: list[Node]) -> Iterator[Made]:
+        for name, loc in zip(nodes[::2], nodes[1::2], strict=True):
+            yield Made(self.loc(loc), str(name))
 
     def word(self, node: Node, enum: Any, upper: bool = False) -> Any:
         text = str(node)

@@ -152,7 +152,8 @@ class _Printer:
             else:
                 self.line(1, f"scalar %{param.name}: {param.dtype}")
         if func.made:
-            self.line(1, f"made {' '.join(map(self.at, sorted(func.made)))}")
+            made = (f"{name} {self.at(loc)}" for loc, name in sorted(func.made))
+            self.line(1, f"made {' '.join(made)}")
         threads = "any" if launch.threads is None else str(launch.threads)
         self.line(
             1,

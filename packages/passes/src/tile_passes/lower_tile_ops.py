@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import chain
 
 from tile_ir import For, Func, Op, Phase, Target
-from tile_ir.nodes import Body, LoopKind, Stmt, While
+from tile_ir.nodes import Body, LoopKind, Made, Stmt, While
 from tile_ir.phases import PLAIN_LOOPS
 from tile_ir.walk import (
     Ranges,
@@ -50,7 +50,7 @@ def _stmt(stmt: Stmt, known: Ranges, builder: Builder, func: Func) -> Body:
     if isinstance(stmt, Op):
         pieces = lower_op(stmt, known, builder)
         builder.made.update(made(func, pieces))
-        its_own = stmt.loc not in func.made and reads_element(stmt)
+        its_own = Made.of(stmt) not in func.made and reads_element(stmt)
         return behind_all(func, pieces, stmt.loc) if its_own else pieces
     inside = ranges_inside(stmt, known)
     builder = _inside(stmt, builder, func)

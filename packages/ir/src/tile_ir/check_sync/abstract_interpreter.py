@@ -21,7 +21,7 @@ from tile_ir.check_sync.state import NUMBER, Flag, Raised, S, State, merged
 from tile_ir.diagnostics import Diagnostic
 from tile_ir.expr import Const, Expr, Load, Var, constant_value, walk
 from tile_ir.machine import Memory, Pipe
-from tile_ir.nodes import Body, Break, For, Func, If, Let, Op, Section, Stmt, While
+from tile_ir.nodes import Body, Break, For, Func, If, Let, Made, Op, Section, Stmt, While
 from tile_ir.opdef import Effect, pipe_of
 from tile_ir.shared_bytes import Sharing
 from tile_ir.target import Target
@@ -133,7 +133,7 @@ class AbstractInterpreter:
         """All races, or those of sharing and of statements that the compiler has made."""
         if self.sharing is None or self.sharing.clash(hazard.first, hazard.second):
             return True
-        return bool({earlier.loc, later.loc} & self.func.made)
+        return bool({Made.of(earlier.stmt), Made.of(later.stmt)} & self.func.made)
 
     def site(self, stmt: Stmt, part: str, context: Context) -> AccessSite | None:
         """The site of a statement in this context; None if it touches nothing."""

@@ -24,7 +24,7 @@ from tile_ir.bounds import simplify
 from tile_ir.dtypes import DType
 from tile_ir.expr import Const, Expr, Var
 from tile_ir.footprint import buffer_bytes
-from tile_ir.nodes import AttrValue, For, Let, Operand
+from tile_ir.nodes import AttrValue, For, Let, Made, Operand
 from tile_ir.opdef import accesses, check_op
 from tile_ir.walk import walk as walk_body
 
@@ -44,8 +44,8 @@ class Builder:
     shared: dict[tuple[str, Memory, DType], Alloc] = field(default_factory=dict)
     turn: Var | None = None
     remarks: list[Diagnostic] = field(default_factory=list)
-    # Where the statements stand that lowering has made.
-    made: set[Loc] = field(default_factory=set)
+    # The statements that lowering has made.
+    made: set[Made] = field(default_factory=set)
     # Sizes in which the matrices of l0a and l0b are used, all over the function.
     register_sizes: dict[Buffer, set[tuple[Expr, ...]]] = field(default_factory=dict)
 

@@ -6,21 +6,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tile_ir import OPS, Automatic, Func, Loc, Memory, Op
+from tile_ir import OPS, Automatic, Func, If, Loc, Memory, Op
 from tile_ir.expr import Load
 from tile_ir.expr import walk as walk_expr
-from tile_ir.nodes import Body, Let, Store
-from tile_ir.walk import expressions, walk
+from tile_ir.nodes import Body, Let, Made, Stmt, Store
+from tile_ir.walk import bodies, expressions
 
 
-def made(func: Func, pieces: Body) -> Iterator[Loc]:
-    """Where the statements stand that one of the author's became, if he cannot order them: they are
-    more than one operation on one pipe. Nothing where all order is automatic."""
+def made(func: Func, pieces: Body) -> Iterator[Made]:
+    """The statements that one of the author's became, if he cannot order them: all of them, but for
+    the one operation on one pipe that it is, but for what is hardly ever done beside it. Nothing
+    where all order is automatic."""
     if Automatic.SYNC in func.automatic:
         return
-    leaves = [s for s in walk(pieces) if isinstance(s, (Op, Store, Let))]
-    if len(leaves) != 1 or not isinstance(leaves[0], Op):
-        yield from (leaf.loc for leaf in leaves)
+    his = list(_leaves(pieces, likely=True))
+    alone = len(his) == 1 and isinstance(his[0], Op)
+    yield from (Made.of(s) for s in _leaves(pieces, likely=False) if not alone or s is not his[0])
+
+
+def _leaves(body: Body, likely: bool) -> Iterator[Stmt]:
+    for stmt in body:
+        if isinstance(stmt, (Op, Store, Let)):
+            yield stmt
+        elif not (likely and isinstance(stmt, If) and stmt.unlikely):
+            for inner in bodies(stmt):
+                yield from _leaves(inner, likely)
 
 
 def behind_all(func: Func, pieces: Body, loc: Loc) -> Body:

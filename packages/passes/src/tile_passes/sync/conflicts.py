@@ -10,10 +10,10 @@ from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import replace
 
-from tile_ir import Buffer, Loc, Memory
+from tile_ir import Buffer, Memory
 from tile_ir.bounds import simplify
 from tile_ir.expr import Const
-from tile_ir.nodes import Stmt
+from tile_ir.nodes import Made, Stmt
 from tile_ir.regions_apart import ever_meet
 from tile_ir.touched_bytes import Touch
 from tile_passes.sync.earlier_runs import look_back_only
@@ -55,14 +55,14 @@ def conflicts(tree: Tree) -> list[int]:
     return result
 
 
-def of_made(tree: Tree, found: list[int], made: frozenset[Loc]) -> list[int]:
+def of_made(tree: Tree, found: list[int], made: frozenset[Made]) -> list[int]:
     """The conflicts in which a statement of the compiler's has a part."""
     ours = 0
     for instance in tree.instances:
-        if instance.item.loc in made:
+        if Made.of(instance.item.stmt) in made:
             ours |= 1 << instance.bit
     for run in tree.runs:
-        if run.instance.item.loc in made:
+        if Made.of(run.instance.item.stmt) in made:
             ours |= 1 << run.bit
     return [
         bits if ours >> bit & 1 else bits & ours for bit, bits in enumerate(found)

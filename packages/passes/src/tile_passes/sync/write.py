@@ -29,16 +29,16 @@ class _Writer:
         plan = self.found.plan
         result: list[Stmt] = []
         for item in block.items:
-            result += self.instructions(plan.before(block, item.position))
+            result += self.between(plan.before(block, item.position))
             if isinstance(item, Repeat):
                 result += self.rounds(item, Do.PRIME)
             if isinstance(item, Leave):
-                result += self.instructions(plan.at_break(item))
+                result += self.between(plan.at_break(item))
             result += self.statement(item)
             if isinstance(item, Repeat):
                 result += self.rounds(item, Do.DRAIN)
-            result += self.instructions(plan.after(block, item.position))
-        return (*result, *self.instructions(plan.before(block, len(block.items))))
+            result += self.between(plan.after(block, item.position))
+        return (*result, *self.between(plan.before(block, len(block.items))))
 
     def statement(self, item: Item) -> Iterator[Stmt]:
         match item:
@@ -49,7 +49,7 @@ class _Writer:
             case _:
                 yield item.stmt
 
-    def instructions(self, actions: Iterable[Action]) -> Iterator[Op]:
+    def between(self, actions: Iterable[Action]) -> Iterator[Op]:
         for do, op in actions:
             match op:
                 case Barrier(pipe=Pipe.ALL):
