@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from tile_ir import DEFAULT_TARGET, DTYPES, Func, Loc, Memory
+from tile_ir.analysis.accesses import Touch, touches
+from tile_ir.analysis.intervals import launch_ranges, walk_with_ranges
 from tile_ir.nodes import Automatic, Body, Buffer
 from tile_ir.timing import timing_of
-from tile_ir.touched_bytes import Touch, touches
-from tile_ir.walk import bodies, launch_ranges, walk_with_ranges, with_bodies
+from tile_ir.walk import bodies, with_bodies
 from tile_runtime.launcher.native import launcher
 from tile_runtime.simulator.timeline import MEMORIES, timeline_from
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from fuzz.verdict import is_sync
 from tile_ir import Effect, Func, Op
-from tile_ir.bounds import interval
+from tile_ir.analysis.intervals import interval, launch_ranges, walk_with_ranges
 from tile_ir.expr import Expr
 from tile_ir.nodes import Stmt
-from tile_ir.walk import launch_ranges, rewrite, walk, walk_with_ranges
+from tile_ir.walk import rewrite, walk
 
 
 @dataclass(frozen=True)

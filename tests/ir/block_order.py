@@ -15,12 +15,12 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from tile_ir import Core, Effect, Func, Memory, Op, Section
+from tile_ir.analysis.accesses import element
 from tile_ir.expr import Expr, Load, Var
 from tile_ir.interpreter.scalars import evaluate
 from tile_ir.machine import Pipe
 from tile_ir.nodes import Body, Break, For, If, Let, Region, Stmt, Store
 from tile_ir.opdef import pipe_of
-from tile_ir.touched_bytes import element
 from tile_ir.walk import loads
 
 PIPES = [p for p in Pipe if p is not Pipe.ALL]

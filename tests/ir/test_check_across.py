@@ -14,7 +14,7 @@ import example_kernels
 import pytest
 
 from tile_ir import DEFAULT_TARGET, For, Func, Op, parse
-from tile_ir.bounds import EVERYTHING
+from tile_ir.analysis.intervals import EVERYTHING
 from tile_ir.check_choices import check_choices
 from tile_ir.check_sync import across
 from tile_ir.check_sync.across import check_across

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tile_ir import DTYPES, Buffer, Loc, Memory
-from tile_ir.bounds import Interval, interval, linear_form, narrow, simplify
+from tile_ir.analysis.affine import linear_form, simplify
+from tile_ir.analysis.intervals import Interval, interval, narrow
 from tile_ir.dtypes import BOOL, FLOAT16, FLOAT32, INT8, INT32, INT64, UINT32
 from tile_ir.expr import (
     Const,

@@ -38,6 +38,7 @@ from tile_ir import (
     TileError,
     While,
 )
+from tile_ir.analysis.intervals import Ranges, launch_ranges, ranges_inside, with_ranges
 from tile_ir.dtypes import INT8
 from tile_ir.expr import Expr, Load, Var
 from tile_ir.expr import walk as walk_expr
@@ -45,15 +46,7 @@ from tile_ir.footprint import buffer_bytes
 from tile_ir.machine import CORE_OF_MEMORY
 from tile_ir.nodes import Body, LoopKind, Stmt
 from tile_ir.opdef import Effect
-from tile_ir.walk import (
-    Ranges,
-    expressions,
-    launch_ranges,
-    ranges_inside,
-    walk,
-    walk_ops,
-    with_ranges,
-)
+from tile_ir.walk import expressions, walk, walk_ops
 
 # Those whose instructions the templates are.
 AI_CORES = frozenset({"dav-c220"})

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from tile_codegen_ascendc.cxx.views import RegionView
 from tile_ir import Memory
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
 from tile_ir.expr import Const, Expr, constant_value
 from tile_ir.footprint import k0_elements, stored_matrix
 

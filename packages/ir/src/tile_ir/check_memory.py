@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
-from tile_ir.bounds import INF, simplify
+from tile_ir.analysis.accesses import Touch, touches
+from tile_ir.analysis.affine import simplify
+from tile_ir.analysis.intervals import INF, Ranges, launch_ranges, walk_with_ranges
 from tile_ir.chips import DEFAULT_TARGET
 from tile_ir.circumstances import Circumstances, Conditions, equalities
 from tile_ir.diagnostics import Diagnostic
@@ -40,9 +42,8 @@ from tile_ir.opdef import element_limit
 from tile_ir.scratch_users import first_user
 from tile_ir.shared_bytes import Sharing
 from tile_ir.target import Target
-from tile_ir.touched_bytes import Touch, touches
 from tile_ir.verifier import problems
-from tile_ir.walk import Ranges, bodies, buffers_of, launch_ranges, walk, walk_with_ranges
+from tile_ir.walk import bodies, buffers_of, walk
 
 _PLACEMENT = frozenset({"phase-address", "address-alignment", "address-range", "alias"})
 # So many statements behind a branch are looked at with what the branch not taken says.

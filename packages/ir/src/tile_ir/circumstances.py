@@ -10,19 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from tile_ir.bounds import INF, Interval, interval, narrow, simplify
+from tile_ir.analysis.affine import simplify
+from tile_ir.analysis.intervals import INF, Interval, Ranges, interval, narrow, ranges_inside
 from tile_ir.expr import Binary, Const, Expr, Load, Unary, Var, constant_value, substitute
 from tile_ir.expr import walk as parts_of
 from tile_ir.nodes import For, If, Let, Op, Stmt, While
-from tile_ir.walk import (
-    Ranges,
-    bodies,
-    buffers_of,
-    map_own_expressions,
-    ranges_inside,
-    replace_in,
-    walk,
-)
+from tile_ir.walk import bodies, buffers_of, map_own_expressions, replace_in, walk
 
 Facts = Mapping[Expr, int]
 

@@ -1,7 +1,7 @@
 """Scalar expressions: nodes, typing rules and the operators that build them.
 
 Values are frozen and equal by value. Building folds constants and drops neutral elements, no
-more; `simplify` brings integer expressions into a canonical form, `bounds` finds intervals.
+more; `analysis` has their canonical forms and intervals.
 Floor division and remainder follow Python (and the language), not C.
 """
 

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
 from tile_ir.dtypes import BOOL
 from tile_ir.expr import (
     Buffer,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from tile_ir.bounds import linear_form
+from tile_ir.analysis.affine import linear_form
 from tile_ir.diagnostics import Diagnostic
 from tile_ir.geometry import element_offset, is_contiguous
 from tile_ir.machine import Memory

@@ -10,14 +10,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tile_ir.bounds import interval, linear_form, narrow, simplify
+from tile_ir.analysis.accesses import Touch, layout
+from tile_ir.analysis.affine import linear_form, simplify
+from tile_ir.analysis.intervals import interval, narrow
 from tile_ir.circumstances import Circumstances
 from tile_ir.expr import Const, Expr, Var, substitute, walk
 from tile_ir.geometry import BLOCK_BYTES, is_contiguous
 from tile_ir.machine import Memory, Pipe
 from tile_ir.nodes import Buffer, Op, Region, Slice, Stmt
 from tile_ir.opdef import element_limit, pipe_of
-from tile_ir.touched_bytes import Touch, layout
 
 _DMA = (Pipe.MTE2, Pipe.MTE3)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from tile_ir.analysis.overlap import Overlap, overlap
 from tile_ir.dtypes import DType
 from tile_ir.expr import Const, Expr
 from tile_ir.geometry import Clipped
@@ -25,7 +26,6 @@ from tile_ir.op_parts import Composite as Composite
 from tile_ir.op_parts import Effect as Effect
 from tile_ir.op_parts import OperandDef as OperandDef
 from tile_ir.op_parts import Problem as Problem
-from tile_ir.overlap import Overlap, overlap
 from tile_ir.regions import AttrValue, Operand, Region
 from tile_ir.target import Target
 from tile_ir.timing import FULL_RATE

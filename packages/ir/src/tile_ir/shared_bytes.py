@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from tile_ir.analysis.accesses import Touch
 from tile_ir.footprint import buffer_bytes
 from tile_ir.machine import Memory
 from tile_ir.nodes import Alloc, Buffer
-from tile_ir.touched_bytes import Touch
 
 
 @dataclass(frozen=True, slots=True)

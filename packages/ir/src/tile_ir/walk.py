@@ -1,13 +1,12 @@
-"""Going over a function's statements: visiting, rewriting, and the facts loops give about
-variables. Rewriting keeps every object that did not change."""
+"""Going over a function's statements: visiting and rewriting, which keeps every object that did not
+change."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from tile_ir.bounds import Interval, interval
-from tile_ir.expr import Expr, Load, Var, rebuild
+from tile_ir.expr import Expr, Load, rebuild
 from tile_ir.expr import walk as walk_expr
 from tile_ir.nodes import (
     Body,
@@ -25,8 +24,6 @@ from tile_ir.nodes import (
     Store,
     While,
 )
-
-Ranges = dict[Var, Interval]
 
 
 def bodies(stmt: Stmt) -> tuple[Body, ...]:
@@ -223,61 +220,18 @@ def buffers(func: Func) -> tuple[Buffer, ...]:
     return (*func.tensors, *(a.buffer for a in func.launch.allocs))
 
 
-def launch_ranges(func: Func) -> Ranges:
-    """What is known of launch indices and symbolic dimensions everywhere in the body."""
-    ranges: Ranges = {symbol: Interval(0, float("inf")) for symbol in func.symbols}
-    blocks = interval(func.launch.blocks, ranges)
-    ranges[func.launch.block] = Interval(0, blocks.high - 1)
-    ranges[func.launch.lane] = Interval(0, 1 if func.launch.threads is None else 0)
-    return ranges
-
-
-def loop_range(loop: For, ranges: Ranges) -> Interval:
-    """The interval of a loop variable while the body runs."""
-    low, high = interval(loop.start, ranges), interval(loop.stop, ranges)
-    return Interval(low.low, max(high.high - 1, low.low))
-
-
-def with_ranges(body: Body, ranges: Ranges) -> Iterator[tuple[Stmt, Ranges]]:
-    """The statements of one block, each with the intervals of the variables visible to it."""
-    known = ranges
-    for stmt in body:
-        yield stmt, known
-        if isinstance(stmt, Let) and stmt.var.dtype.is_integer:
-            known = {**known, stmt.var: interval(stmt.value, known)}
-
-
-def ranges_inside(stmt: Stmt, known: Ranges) -> Ranges:
-    """What the statements inside a statement know: a loop adds its variable."""
-    return {**known, stmt.var: loop_range(stmt, known)} if isinstance(stmt, For) else known
-
-
-def walk_with_ranges(body: Body, ranges: Ranges) -> Iterator[tuple[Stmt, Ranges]]:
-    """Every statement, outer before inner, with the intervals of the variables visible to it."""
-    for stmt, known in with_ranges(body, ranges):
-        yield stmt, known
-        for inner in bodies(stmt):
-            yield from walk_with_ranges(inner, ranges_inside(stmt, known))
-
-
 __all__ = [
-    "Ranges",
     "bodies",
     "buffers",
     "expressions",
-    "launch_ranges",
     "loads",
-    "loop_range",
     "map_expressions",
     "map_own_expressions",
-    "ranges_inside",
     "replace_buffers",
     "replace_in",
     "rewrite",
     "walk",
     "walk_ops",
-    "walk_with_ranges",
     "with_bodies",
-    "with_ranges",
     "written_buffers",
 ]

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tile_ir import Automatic, Core, For, Func, IRError, Phase, Target
-from tile_ir.bounds import interval
-from tile_ir.walk import Ranges, launch_ranges
+from tile_ir.analysis.intervals import Ranges, interval, launch_ranges
 from tile_passes.cross.blocks import Block, breaking_places, build_blocks
 from tile_passes.cross.completion import examine
 from tile_passes.cross.dependences import Dependence, find_dependences

@@ -6,17 +6,10 @@ from dataclasses import replace
 from itertools import chain
 
 from tile_ir import For, Func, Op, Phase, Target
+from tile_ir.analysis.intervals import Ranges, launch_ranges, ranges_inside, with_ranges
 from tile_ir.nodes import Body, LoopKind, Made, Stmt, While
 from tile_ir.phases import PLAIN_LOOPS
-from tile_ir.walk import (
-    Ranges,
-    bodies,
-    launch_ranges,
-    ranges_inside,
-    with_bodies,
-    with_ranges,
-    with_statements,
-)
+from tile_ir.walk import bodies, with_bodies, with_statements
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.made import behind_all, made, reads_element
 from tile_passes.lowering.one_operation import lower_op

@@ -22,21 +22,14 @@ from tile_ir import (
     Slice,
     Target,
 )
+from tile_ir.analysis.intervals import Ranges, launch_ranges, ranges_inside, with_ranges
 from tile_ir.expr import Const, Load
 from tile_ir.footprint import round_up
 from tile_ir.geometry import BLOCK_BYTES, element_count
 from tile_ir.nodes import Body, Stmt
 from tile_ir.opdef import check_op
 from tile_ir.ops.rules import elements_bound
-from tile_ir.walk import (
-    Ranges,
-    bodies,
-    launch_ranges,
-    ranges_inside,
-    with_bodies,
-    with_ranges,
-    with_statements,
-)
+from tile_ir.walk import bodies, with_bodies, with_statements
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.made import behind_all, made
 from tile_passes.lowering.one_operation import lower_op

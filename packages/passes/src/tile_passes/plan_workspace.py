@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from tile_ir import Automatic, Diagnostic, Func, If, KernelError, Op, Phase, Section, Target
+from tile_ir.analysis.affine import resolved
 from tile_ir.expr import Const, Expr, Var
 from tile_ir.expr import walk as walk_expr
 from tile_ir.machine import Memory
 from tile_ir.nodes import Body, Break, Buffer, For, Let, Region, Slice, Stmt
 from tile_ir.opdef import accesses
 from tile_ir.ops.movement import goes_through_workspace
-from tile_ir.touched_bytes import resolved
 from tile_ir.walk import (
     bodies,
     buffers_of,

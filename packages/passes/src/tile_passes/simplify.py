@@ -6,21 +6,18 @@ from collections.abc import Mapping
 from functools import partial
 
 from tile_ir import For, Func, If, Phase, Target
-from tile_ir.bounds import interval, narrow
+from tile_ir.analysis.intervals import (
+    Ranges,
+    interval,
+    launch_ranges,
+    narrow,
+    ranges_inside,
+    with_ranges,
+)
 from tile_ir.dtypes import BOOL
 from tile_ir.expr import Const, Expr
 from tile_ir.nodes import Body, Let, Stmt
-from tile_ir.walk import (
-    Ranges,
-    bodies,
-    launch_ranges,
-    map_own_expressions,
-    ranges_inside,
-    replace_in,
-    with_bodies,
-    with_ranges,
-    with_statements,
-)
+from tile_ir.walk import bodies, map_own_expressions, replace_in, with_bodies, with_statements
 from tile_passes.passdef import ir_pass
 
 # What conditions with a name are known to be.

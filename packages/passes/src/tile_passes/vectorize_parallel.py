@@ -8,25 +8,21 @@ from functools import partial
 from typing import TypeGuard
 
 from tile_ir import Diagnostic, For, Func, If, KernelError, LoopKind, Phase, Store, Target
-from tile_ir.bounds import interval
+from tile_ir.analysis.intervals import (
+    Ranges,
+    interval,
+    launch_ranges,
+    loop_range,
+    ranges_inside,
+    with_ranges,
+)
 from tile_ir.dtypes import BOOL, FLOAT16
 from tile_ir.expr import Expr, Load, as_expr, binary, cast, select
 from tile_ir.expr import walk as walk_expr
 from tile_ir.location import Loc
 from tile_ir.machine import Memory
 from tile_ir.nodes import Body, Stmt
-from tile_ir.walk import (
-    Ranges,
-    bodies,
-    buffers_of,
-    launch_ranges,
-    loop_range,
-    ranges_inside,
-    walk,
-    with_bodies,
-    with_ranges,
-    with_statements,
-)
+from tile_ir.walk import bodies, buffers_of, walk, with_bodies, with_statements
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.made import behind_all, made
 from tile_passes.parallel.dependence import check_independent

@@ -7,7 +7,8 @@ import math
 
 from tile_codegen_ascendc.cxx.names import cxx_name
 from tile_ir import Buffer, DType, KernelError, Loc, Memory
-from tile_ir.bounds import interval, simplify
+from tile_ir.analysis.affine import simplify
+from tile_ir.analysis.intervals import Ranges, interval
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, INT32, Kind
 from tile_ir.expr import (
     BINARY_FUNCTIONS,
@@ -25,7 +26,6 @@ from tile_ir.expr import (
     wrap,
 )
 from tile_ir.geometry import strides
-from tile_ir.walk import Ranges
 
 # Binding strength as in C++, weakest first.
 _LEVELS = (

@@ -10,11 +10,11 @@ from typing import Any
 from tile_codegen_ascendc.cxx.expressions import cxx_constant, cxx_expr, scalar_as
 from tile_codegen_ascendc.cxx.names import cxx_name
 from tile_ir import Buffer, DType, Memory, Op, Region
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
+from tile_ir.analysis.intervals import Ranges
 from tile_ir.dtypes import FLOAT32 as FLOAT
 from tile_ir.expr import Const, Expr, constant_value
 from tile_ir.geometry import element_count, element_offset, matrix_view, trailing_matrix
-from tile_ir.walk import Ranges
 
 
 class RegionView:

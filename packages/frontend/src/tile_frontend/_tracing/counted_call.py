@@ -13,7 +13,7 @@ from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Pending, Tile
 from tile_ir import Diagnostic, OpDef, Region, Slice
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
 from tile_ir.diagnostics import warn
 from tile_ir.expr import Const, Load, is_constant
 from tile_ir.switches import switch

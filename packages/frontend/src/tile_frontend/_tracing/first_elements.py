@@ -7,7 +7,7 @@ import math
 from dataclasses import replace
 
 from tile_ir import Op, Region, Slice
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
 from tile_ir.expr import Const, Expr, constant_value
 from tile_ir.geometry import is_contiguous
 

@@ -15,7 +15,7 @@ from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Pending
 from tile_ir import Diagnostic, Region
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
 from tile_ir.expr import Expr, constant_value, is_constant
 from tile_ir.printer import print_expr
 

@@ -12,7 +12,7 @@ from tile_frontend._tracing.scalars import Scalar, describe, python_number
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Pending
 from tile_ir import OPS, For, If, Op, Region, Slice
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
 from tile_ir.expr import Const, Expr, binary, constant_value
 from tile_ir.footprint import k0_elements
 from tile_ir.nodes import Body, LoopKind

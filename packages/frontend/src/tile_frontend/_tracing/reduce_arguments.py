@@ -17,7 +17,7 @@ from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Pending, Tile
 from tile_frontend._tracing.working_memory import accepting_working_memory
 from tile_ir import OPS, Region, Slice, did_you_mean
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
 from tile_ir.expr import Const, Expr, constant_value, is_constant
 from tile_ir.geometry import BLOCK_BYTES
 from tile_ir.ops.reduce import composed_reduction

@@ -18,7 +18,7 @@ from tile_frontend._tracing.scalars import (
     scalar_expr,
 )
 from tile_ir import Buffer, Memory, Region, Slice
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
 from tile_ir.expr import Const, Expr, Load, constant_value
 
 READ_ONE = "read one element with buf[i], or compute on tiles with T.tile operations"

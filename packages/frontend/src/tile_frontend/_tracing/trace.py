@@ -32,7 +32,7 @@ from tile_ir import (
     Phase,
     Store,
 )  # fmt: skip
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
 from tile_ir.chips import chosen_target
 from tile_ir.dtypes import INT32
 from tile_ir.expansions import Expansion

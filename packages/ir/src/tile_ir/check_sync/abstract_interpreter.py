@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tile_ir.bounds import EVERYTHING, Interval, simplify
+from tile_ir.analysis.accesses import Touch, touches
+from tile_ir.analysis.affine import resolved, simplify
+from tile_ir.analysis.intervals import EVERYTHING, Interval, Ranges, launch_ranges
 from tile_ir.check_sync.access_sites import NEAR, AccessSite, AccessSites, Hazard, moved
 from tile_ir.check_sync.conditions import Facts, Place, decide, facts_of
 from tile_ir.check_sync.context import Context, defined_inside, iteration
@@ -25,8 +27,7 @@ from tile_ir.nodes import Body, Break, For, Func, If, Let, Made, Op, Section, St
 from tile_ir.opdef import Effect, pipe_of
 from tile_ir.shared_bytes import Sharing
 from tile_ir.target import Target
-from tile_ir.touched_bytes import Touch, resolved, touches
-from tile_ir.walk import Ranges, launch_ranges, loads
+from tile_ir.walk import loads
 from tile_ir.walk import walk as walk_statements
 
 States = list[State]

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tile_ir.bounds import linear_form
+from tile_ir.analysis.accesses import Touch, widened
+from tile_ir.analysis.affine import linear_form, resolved
+from tile_ir.analysis.intervals import Ranges
+from tile_ir.analysis.regions import apart
 from tile_ir.check_sync.state import PIPES, S
 from tile_ir.expr import Expr, Var
 from tile_ir.location import Loc
 from tile_ir.nodes import For, Let, Region, Slice, Stmt, While
-from tile_ir.regions_apart import apart
-from tile_ir.touched_bytes import Touch, resolved, widened
-from tile_ir.walk import Ranges
 
 NEAR = -1
 

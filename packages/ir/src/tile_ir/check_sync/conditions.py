@@ -6,11 +6,10 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tile_ir.bounds import Interval, interval, narrow, simplify
+from tile_ir.analysis.affine import resolved, simplify
+from tile_ir.analysis.intervals import Interval, Ranges, interval, narrow
 from tile_ir.expr import Binary, Const, Expr, Load, Unary, Var, equal, walk
 from tile_ir.nodes import For
-from tile_ir.touched_bytes import resolved
-from tile_ir.walk import Ranges
 
 Values = Mapping[Var, Expr]
 _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "!=": "=="}

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tile_ir.bounds import INF, Interval, interval
+from tile_ir.analysis.intervals import INF, Interval, Ranges, interval, loop_range
 from tile_ir.check_sync.access_sites import rounds_of
 from tile_ir.check_sync.conditions import Facts, Place, facts_in
 from tile_ir.check_sync.loops import Node, Plan
 from tile_ir.expr import Expr, Load, Var, walk
 from tile_ir.nodes import For, Let, While
-from tile_ir.walk import Ranges, loop_range
 from tile_ir.walk import walk as walk_statements
 
 

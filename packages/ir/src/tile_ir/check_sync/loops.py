@@ -7,15 +7,15 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tile_ir.bounds import interval, simplify
+from tile_ir.analysis.affine import resolved, simplify
+from tile_ir.analysis.intervals import Ranges, interval
 from tile_ir.check_sync.conditions import Facts, Place, at_least
 from tile_ir.check_sync.state import Flag, State
 from tile_ir.expr import Binary, Const, Expr, Load, Var, constant_value, walk
 from tile_ir.machine import Memory
 from tile_ir.nodes import For, If, Let, Op, Stmt, Store, While
 from tile_ir.opdef import Effect
-from tile_ir.touched_bytes import resolved
-from tile_ir.walk import Ranges, expressions, loads
+from tile_ir.walk import expressions, loads
 from tile_ir.walk import walk as walk_statements
 
 SYNC = frozenset({Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER, Effect.SYNC_ALL})

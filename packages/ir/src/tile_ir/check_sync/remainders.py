@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from tile_ir.bounds import linear_form, simplify
+from tile_ir.analysis.affine import linear_form, simplify
 from tile_ir.check_sync.conditions import Place
 from tile_ir.check_sync.loops import Plan
 from tile_ir.check_sync.state import State

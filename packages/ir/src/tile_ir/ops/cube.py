@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT4, INT8, INT32
 from tile_ir.expr import Expr, constant_value, is_constant
 from tile_ir.geometry import element_count, element_offset, is_contiguous

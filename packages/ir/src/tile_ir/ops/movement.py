@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Any
 
-from tile_ir.bounds import linear_form, simplify
+from tile_ir.analysis.affine import linear_form, simplify
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT4, INT8, INT16, INT32, UINT8, DType
 from tile_ir.expr import Const, Expr, binary, constant_value, is_constant
 from tile_ir.footprint import BIAS_UNIT, is_run

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT8, INT16, INT32, UINT8
 from tile_ir.expr import Const, constant_value, is_constant
 from tile_ir.geometry import BLOCK_BYTES, REPEAT_BYTES, active_dims, is_contiguous, trailing_matrix

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from tile_ir import For, Let
-from tile_ir.bounds import INF, Interval, interval, narrow, simplify
+from tile_ir.analysis.affine import simplify
+from tile_ir.analysis.intervals import INF, Interval, Ranges, interval, loop_range, narrow
 from tile_ir.expr import Const, Expr, Load, Var, rebuild, walk
 from tile_ir.nodes import Stmt
-from tile_ir.walk import Ranges, loop_range
 
 Key = frozenset[tuple[Var, bool]]
 _ALWAYS: Key = frozenset()

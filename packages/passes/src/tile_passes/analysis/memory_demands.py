@@ -24,7 +24,7 @@ from tile_ir import (
     Store,
     Target,
 )
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
 from tile_ir.expr import Cast, Expr, Load, cast, is_constant
 from tile_ir.expr import walk as walk_expr
 from tile_ir.machine import CHOICES_OF_OPEN, CORE_OF_MEMORY, PACKED_MEMORIES, Memory, possible

@@ -13,14 +13,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tile_ir import Buffer, For, If, Op, Region, Section, Store, While
-from tile_ir.bounds import linear_form, narrow, simplify
+from tile_ir.analysis.accesses import element
+from tile_ir.analysis.affine import linear_form, simplify
+from tile_ir.analysis.intervals import narrow
 from tile_ir.dtypes import BOOL
 from tile_ir.expr import Binary, Const, Expr, Load, Unary, Var, constant_value, walk
 from tile_ir.geometry import element_offset, is_contiguous
 from tile_ir.machine import Memory
 from tile_ir.nodes import Body, Break, Let, Slice, Stmt
 from tile_ir.opdef import accesses, element_limit, overwriting
-from tile_ir.touched_bytes import element
 from tile_ir.walk import buffers_of, loads, map_expressions, replace_in
 from tile_ir.walk import walk as statements
 from tile_passes.analysis.loop_turns import Names

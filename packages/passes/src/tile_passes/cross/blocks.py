@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tile_ir import Core, For, Func, If, Op, Pipe, Store
+from tile_ir.analysis.accesses import element
 from tile_ir.expr import Expr, Load, Var
 from tile_ir.expr import walk as walk_expr
 from tile_ir.machine import Memory
 from tile_ir.nodes import Break, Let, Region, Stmt, While
 from tile_ir.opdef import accesses, core_of, pipe_of
-from tile_ir.touched_bytes import element
 from tile_ir.walk import bodies, expressions, loads
 from tile_passes.streams.items import Item, items
 
@@ -38,7 +38,7 @@ class Access:
 @dataclass(slots=True, eq=False)
 class Leaf:
     """A statement without the statements inside it: an operation, or what a loop or a branch reads
-    before it begins. `path` is what stands around and before it (`regions_apart.Path`)."""
+    before it begins. `path` is what stands around and before it (`regions.Path`)."""
 
     stmt: Stmt
     block: Block

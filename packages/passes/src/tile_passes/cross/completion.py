@@ -15,12 +15,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tile_ir import Core, For, If, Pipe
-from tile_ir.bounds import interval
+from tile_ir.analysis.intervals import Ranges, interval
 from tile_ir.expr import Var
 from tile_ir.expr import walk as walk_expr
 from tile_ir.nodes import Break, Buffer, Region
 from tile_ir.opdef import Effect
-from tile_ir.walk import Ranges
 from tile_passes.cross.blocks import CORES, Access, Block, Leaf
 from tile_passes.cross.dependences import Dependence
 from tile_passes.cross.signals import Signal, open_signals

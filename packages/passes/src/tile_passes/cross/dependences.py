@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tile_ir import Core, For, Func
-from tile_ir.bounds import interval, simplify
+from tile_ir.analysis.affine import resolved, simplify
+from tile_ir.analysis.intervals import Ranges, interval, launch_ranges, loop_range
+from tile_ir.analysis.regions import apart, defined
 from tile_ir.expr import Binary, Const, Expr, Load, Var, constant_value, substitute
 from tile_ir.expr import walk as walk_expr
 from tile_ir.nodes import Let, Region, Slice, Stmt
-from tile_ir.regions_apart import apart, defined
-from tile_ir.touched_bytes import resolved
-from tile_ir.walk import Ranges, launch_ranges, loop_range
 from tile_passes.cross.blocks import Access, Block, Leaf
 
 # Slots are told apart up to this many rounds; a credit for more would not fit the counters either.

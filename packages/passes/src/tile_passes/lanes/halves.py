@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from tile_ir import Buffer, For, Func, If, LoopKind, Op, Region, Slice, Store, Target
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
 from tile_ir.expr import (
     Const,
     Expr,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tile_ir import Buffer, For, Op, Region, Store
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
 from tile_ir.expr import Const, Expr, Load, Var, constant_value, is_constant, substitute
 from tile_ir.expr import walk as walk_expr
 from tile_ir.nodes import Let, Slice, Stmt

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tile_ir import Buffer, Memory, Op, Store
-from tile_ir.bounds import Interval, linear_form, simplify
+from tile_ir.analysis.affine import linear_form, simplify
+from tile_ir.analysis.intervals import Interval
 from tile_ir.dtypes import INT32, INT64
 from tile_ir.expr import Expr, Load, Var, constant_value
 from tile_ir.expr import walk as walk_expr

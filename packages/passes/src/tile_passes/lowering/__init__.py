@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tile_ir.analysis.intervals import Ranges
 from tile_ir.nodes import Body, Op
-from tile_ir.walk import Ranges
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.clear_accumulator import lower_clear_accumulator
 from tile_passes.lowering.composed import lower_sigmoid, lower_silu, lower_xor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tile_ir import KernelError, Op, Region
-from tile_ir.bounds import linear_form
+from tile_ir.analysis.affine import linear_form
 from tile_ir.expr import constant_value
 from tile_ir.footprint import k0_elements
 from tile_ir.geometry import element_offset

@@ -20,7 +20,7 @@ from tile_ir import (
     Slice,
     Target,
 )
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
 from tile_ir.dtypes import DType
 from tile_ir.expr import Const, Expr, Var
 from tile_ir.footprint import buffer_bytes

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tile_ir import Buffer, For, KernelError, Memory, Op, Region, Slice
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
+from tile_ir.analysis.intervals import Ranges
 from tile_ir.expr import Const, Expr, binary, equal
 from tile_ir.footprint import k0_elements, round_up
 from tile_ir.machine import Memory as M
 from tile_ir.nodes import Body, LoopKind, Stmt
 from tile_ir.ops.cube import matrix_sizes
-from tile_ir.walk import Ranges
 from tile_passes.lowering.alignment import check_fractals
 from tile_passes.lowering.builder import Builder
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tile_ir import Op, Region, Slice
+from tile_ir.analysis.intervals import Ranges
 from tile_ir.dtypes import BFLOAT16, FLOAT16, FLOAT32, INT16, INT32, DType
 from tile_ir.expr import Const
 from tile_ir.footprint import round_up
@@ -13,7 +14,6 @@ from tile_ir.geometry import BLOCK_BYTES, is_contiguous
 from tile_ir.nodes import AttrValue, Body, Operand, Stmt
 from tile_ir.ops.reduce import COMPOSED, is_packed, reduced_axis
 from tile_ir.ops.rules import static_matrix
-from tile_ir.walk import Ranges
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.staging import lower_flat_op
 from tile_passes.lowering.vector import lower_vector_op

@@ -6,7 +6,7 @@ from __future__ import annotations
 from math import prod
 
 from tile_ir import Diagnostic, For, Memory, Op, Region, Slice
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
 from tile_ir.expr import Const, Expr, Load, constant_value
 from tile_ir.footprint import round_up
 from tile_ir.geometry import BLOCK_BYTES, active_dims

@@ -7,15 +7,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tile_ir import For, KernelError, Op, Region, Slice
-from tile_ir.bounds import linear_form, simplify
+from tile_ir.analysis.affine import linear_form, simplify
+from tile_ir.analysis.intervals import Ranges
+from tile_ir.analysis.overlap import Overlap, overlap
 from tile_ir.expr import Const, Expr, Load, constant_value
 from tile_ir.geometry import active_dims, element_count, element_offset, is_contiguous
 from tile_ir.machine import Memory
 from tile_ir.nodes import Body, LoopKind, Operand, Stmt, Store
 from tile_ir.opdef import accesses, overwriting
 from tile_ir.ops.rules import elements_bound
-from tile_ir.overlap import Overlap, overlap
-from tile_ir.walk import Ranges
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.vector import lower_vector_op
 

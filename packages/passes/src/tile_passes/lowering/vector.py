@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tile_ir import For, KernelError, Op, Region, Slice
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
+from tile_ir.analysis.intervals import Ranges
 from tile_ir.expr import Const, Expr, Var
 from tile_ir.geometry import active_dims, is_contiguous, squeezed
 from tile_ir.nodes import Body, LoopKind
-from tile_ir.walk import Ranges
 from tile_passes.lowering.alignment import check_alignment
 from tile_passes.lowering.builder import Builder
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 
 from tile_ir import Buffer, Func, Memory, Section, Target
+from tile_ir.analysis.accesses import Touch
 from tile_ir.cost import cost
 from tile_ir.shared_bytes import Sharing
-from tile_ir.touched_bytes import Touch
 from tile_passes.sync.allocate_events import Allocation
 from tile_passes.sync.build_tree import build_tree
 from tile_passes.sync.completion import Completion, State, flow_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tile_ir import Buffer, Region, Slice
-from tile_ir.bounds import linear_form, simplify
+from tile_ir.analysis.affine import linear_form, simplify
 from tile_ir.expr import Const, Expr, Load, Var
 from tile_ir.expr import walk as walk_expr
 from tile_passes.parallel.nest import Domain, Unsuitable

@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import partial
 
 from tile_ir import Buffer, For, LoopKind, Region, Store
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
 from tile_ir.expr import (
     Expr,
     Load,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from tile_ir import Region
-from tile_ir.bounds import interval, linear_form, simplify
+from tile_ir.analysis.affine import linear_form, simplify
+from tile_ir.analysis.intervals import interval
 from tile_ir.dtypes import FLOAT32, UINT8
 from tile_ir.expr import (
     COMPARISONS,

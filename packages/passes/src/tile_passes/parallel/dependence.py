@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tile_ir import Alloc, Buffer, For, Loc, Store
-from tile_ir.bounds import linear_form, simplify
+from tile_ir.analysis.affine import linear_form, simplify
 from tile_ir.expr import Expr, Var, constant_value
 from tile_ir.expr import walk as walk_expr
 from tile_ir.footprint import buffer_bytes

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tile_ir.bounds import interval
+from tile_ir.analysis.intervals import Ranges, interval
 from tile_ir.dtypes import INT16, INT32, DType
 from tile_ir.expr import (
     Binary,
@@ -27,7 +27,6 @@ from tile_ir.expr import (
     unary,
 )
 from tile_ir.expr import walk as walk_expr
-from tile_ir.walk import Ranges
 
 # Operations whose low bits depend on the low bits of their operands only.
 _LOW_BITS = frozenset({"+", "-", "*", "&", "|", "^"})

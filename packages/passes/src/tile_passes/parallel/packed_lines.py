@@ -4,7 +4,7 @@ bytes: no broadcast reaches them, but the matrix is one run, whose elements know
 from __future__ import annotations
 
 from tile_ir import Region
-from tile_ir.bounds import Interval
+from tile_ir.analysis.intervals import Interval
 from tile_ir.dtypes import INT32, DType
 from tile_ir.expr import Const, Expr, constant_value, substitute
 from tile_ir.geometry import BLOCK_BYTES

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from tile_ir import OPS, Alloc, Buffer, Effect, For, Let, Memory, Op, Region, Slice
-from tile_ir.bounds import linear_form, simplify
+from tile_ir.analysis.affine import linear_form, simplify
 from tile_ir.expr import Const, Expr, Load, Var, constant_value, substitute
 from tile_ir.expr import walk as walk_expr
 from tile_ir.geometry import BLOCK_BYTES, element_offset, is_contiguous

@@ -4,7 +4,8 @@ rules before it is kept."""
 from __future__ import annotations
 
 from tile_ir import OPS, For, KernelError, Loc, Memory, Op, Region, Store
-from tile_ir.bounds import interval, linear_form, simplify
+from tile_ir.analysis.affine import linear_form, simplify
+from tile_ir.analysis.intervals import Ranges, interval
 from tile_ir.dtypes import DType
 from tile_ir.expr import (
     Const,
@@ -19,7 +20,7 @@ from tile_ir.expr import walk as walk_expr
 from tile_ir.geometry import BLOCK_BYTES, active_dims, clip_copy, element_offset
 from tile_ir.nodes import AttrValue, Operand, Stmt
 from tile_ir.opdef import check_op
-from tile_ir.walk import Ranges, walk, walk_ops
+from tile_ir.walk import walk, walk_ops
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.one_operation import lower_op
 from tile_passes.parallel.nest import Domain, Unsuitable

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tile_ir import OPS, If, Memory, Region
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT32, DType
 from tile_ir.expr import (
     COMPARISONS,

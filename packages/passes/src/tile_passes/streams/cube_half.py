@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tile_ir import For, Func, Op
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
 from tile_ir.expr import Const, Expr, Var, binary, is_constant, substitute
 from tile_ir.expr import walk as walk_expr
 from tile_ir.nodes import Body, Buffer, If, LoopKind, Region, Stmt

@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tile_ir import Buffer, Core, For, KernelError
+from tile_ir.analysis.regions import apart
 from tile_ir.expr import Expr, Var
-from tile_ir.regions_apart import apart
 from tile_passes.streams.items import GmAccess, mentions, same_run, works_on
 
 

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tile_ir import Core, For, Op, Section, Store
-from tile_ir.bounds import simplify
+from tile_ir.analysis.accesses import element
+from tile_ir.analysis.affine import simplify
 from tile_ir.expr import Expr, Var
 from tile_ir.expr import walk as walk_expr
 from tile_ir.machine import CORE_OF_MEMORY, Memory
 from tile_ir.nodes import Body, Buffer, Let, Region, Stmt
 from tile_ir.opdef import accesses, core_of
-from tile_ir.touched_bytes import element
 from tile_ir.walk import bodies, expressions, loads, walk
 
 BOTH = frozenset({Core.CUBE, Core.VECTOR})

@@ -13,7 +13,7 @@ from itertools import pairwise
 import networkx as nx
 
 from tile_ir import Core, For, KernelError
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
 from tile_ir.expr import Expr, Load, Var, substitute
 from tile_ir.expr import walk as walk_expr
 from tile_ir.nodes import Body, Buffer, Let, Stmt

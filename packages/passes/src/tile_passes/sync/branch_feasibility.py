@@ -9,11 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tile_ir import For
-from tile_ir.bounds import Interval, decide, interval, narrow, simplify
+from tile_ir.analysis.affine import resolved, simplify
+from tile_ir.analysis.intervals import Interval, Ranges, decide, interval, narrow
 from tile_ir.dtypes import INT32, INT64
 from tile_ir.expr import Binary, Const, Expr, Load, Unary, Var, promote, walk
-from tile_ir.touched_bytes import resolved
-from tile_ir.walk import Ranges
 
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "=="})
 

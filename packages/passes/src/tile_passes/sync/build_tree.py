@@ -10,14 +10,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tile_ir import Effect, For, Func, If, Let, Memory, Op, Section, Target, While
-from tile_ir.bounds import EVERYTHING, INF, Interval, interval, simplify
+from tile_ir.analysis.accesses import touches
+from tile_ir.analysis.affine import resolved, simplify
+from tile_ir.analysis.intervals import (
+    EVERYTHING,
+    INF,
+    Interval,
+    Ranges,
+    interval,
+    launch_ranges,
+    loop_range,
+)
 from tile_ir.expr import Expr, Load, Var, binary, constant_value, walk
 from tile_ir.machine import Pipe
 from tile_ir.nodes import Automatic, Body, Break, Stmt
 from tile_ir.opdef import pipe_of
-from tile_ir.touched_bytes import resolved, touches
-from tile_ir.walk import Ranges, launch_ranges, loop_range, written_buffers
 from tile_ir.walk import walk as walk_statements
+from tile_ir.walk import written_buffers
 from tile_passes.sync.branch_feasibility import surely_taken
 from tile_passes.sync.modulus import ORDERING, modulus_of
 from tile_passes.sync.tree import (

@@ -11,11 +11,11 @@ from collections import defaultdict
 from dataclasses import replace
 
 from tile_ir import Buffer, Memory
-from tile_ir.bounds import simplify
+from tile_ir.analysis.accesses import Touch
+from tile_ir.analysis.affine import simplify
+from tile_ir.analysis.regions import ever_meet
 from tile_ir.expr import Const
 from tile_ir.nodes import Made, Stmt
-from tile_ir.regions_apart import ever_meet
-from tile_ir.touched_bytes import Touch
 from tile_passes.sync.earlier_runs import look_back_only
 from tile_passes.sync.tree import Instance, Tree, is_rounds
 

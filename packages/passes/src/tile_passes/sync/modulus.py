@@ -7,10 +7,9 @@ import math
 from collections.abc import Iterator, Mapping
 
 from tile_ir import Effect, For, If, Let, Memory, Op, Store
-from tile_ir.bounds import linear_form
+from tile_ir.analysis.affine import linear_form, resolved
 from tile_ir.expr import Binary, Const, Expr, Var, constant_value, walk
 from tile_ir.nodes import Body, Break, Region
-from tile_ir.touched_bytes import resolved
 from tile_ir.walk import loads
 from tile_ir.walk import walk as walk_statements
 

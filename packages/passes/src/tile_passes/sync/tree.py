@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tile_ir import Buffer, For
-from tile_ir.bounds import INF, Interval
+from tile_ir.analysis.accesses import Touch, widened
+from tile_ir.analysis.affine import resolved
+from tile_ir.analysis.intervals import INF, Interval, Ranges
 from tile_ir.expr import Expr, Var, walk
 from tile_ir.location import Loc
 from tile_ir.machine import Core, Pipe
 from tile_ir.nodes import Region, Slice, Stmt
-from tile_ir.touched_bytes import Touch, resolved, widened
-from tile_ir.walk import Ranges
 
 Residues = tuple[int, ...]
 # Behind the name of a loop variable: the rounds of all residues. No user's name has it.
@@ -62,7 +62,7 @@ class Item:
 @dataclass(eq=False, slots=True)
 class Work(Item):
     """A statement that touches memory, on one pipe; `path` is what stands around and before it, for
-    `regions_apart`."""
+    `analysis.regions`."""
 
     pipe: Pipe
     in_order: bool

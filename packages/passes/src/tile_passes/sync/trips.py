@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tile_ir import For
-from tile_ir.bounds import interval, simplify
+from tile_ir.analysis.affine import resolved, simplify
+from tile_ir.analysis.intervals import Ranges, interval
 from tile_ir.expr import Expr, Load, Var, walk
-from tile_ir.touched_bytes import resolved
-from tile_ir.walk import Ranges
 
 
 def surely_runs(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tile_ir import OPS, For, If, Op, Section, While
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
 from tile_ir.expr import Const, Expr, binary, maximum
 from tile_ir.location import Loc
 from tile_ir.machine import Pipe

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from tile_ir.bounds import EVERYTHING
+from tile_ir.analysis.intervals import EVERYTHING, Ranges, launch_ranges
 from tile_ir.check_sync.across.accesses import Accesses
 from tile_ir.check_sync.across.choices import Again, Impossible, Path
 from tile_ir.check_sync.across.findings import Findings
@@ -30,7 +30,7 @@ from tile_ir.expr import Var
 from tile_ir.launch_indices import own_lane_part, uses_lane
 from tile_ir.nodes import Func
 from tile_ir.target import Target
-from tile_ir.walk import Ranges, launch_ranges, written_buffers
+from tile_ir.walk import written_buffers
 
 # Statements run at most: with every round of every loop; with just enough rounds of long loops to
 # see that nothing changes; with enough to overflow a counter in the innermost loops, then in all;

@@ -7,7 +7,10 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tile_ir.bounds import linear_form
+from tile_ir.analysis.accesses import Touch, element
+from tile_ir.analysis.affine import linear_form
+from tile_ir.analysis.intervals import Ranges
+from tile_ir.analysis.regions import apart
 from tile_ir.check_sync.across.choices import Path, normal_form
 from tile_ir.check_sync.across.clocks import WIDTH, Clock
 from tile_ir.check_sync.across.samples import Guard, Sample, Samples, meet_somewhere
@@ -18,9 +21,6 @@ from tile_ir.check_sync.state import S
 from tile_ir.expr import Binary, Expr, Load, Var, constant_value, walk
 from tile_ir.nodes import Buffer, Region, Slice
 from tile_ir.printer import print_expr
-from tile_ir.regions_apart import apart
-from tile_ir.touched_bytes import Touch, element
-from tile_ir.walk import Ranges
 
 
 class _Everything(frozenset[Any]):

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 
-from tile_ir.bounds import INF, Interval, linear_form, simplify
+from tile_ir.analysis.affine import linear_form, simplify
+from tile_ir.analysis.intervals import INF, Interval, Ranges
 from tile_ir.check_sync.across.values import WRITTEN, is_made, is_unknown
 from tile_ir.check_sync.conditions import at_least, decide
 from tile_ir.check_sync.remainders import MOST_REMAINDERS, divided
@@ -26,7 +27,7 @@ from tile_ir.expr import (
     walk,
 )
 from tile_ir.printer import print_expr
-from tile_ir.walk import Ranges, replace_in
+from tile_ir.walk import replace_in
 
 # A condition of a loop is tried both ways so many times.
 MOST_TIMES = 2

@@ -3,7 +3,7 @@ count in another way are not looked at."""
 
 from __future__ import annotations
 
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
 from tile_ir.check_sync.across.values import Values
 from tile_ir.expr import Binary, Expr, Load, constant_value, rebuild, walk
 from tile_ir.machine import Memory

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from enum import Enum, auto
 from functools import cached_property
 
-from tile_ir.bounds import Interval, simplify
+from tile_ir.analysis.affine import resolved, simplify
+from tile_ir.analysis.intervals import Interval, Ranges
 from tile_ir.check_sync.across.streams import CROSS
 from tile_ir.check_sync.across.values import Values
 from tile_ir.check_sync.conditions import decide
@@ -16,8 +17,7 @@ from tile_ir.check_sync.loops import SYNC, moduli_of
 from tile_ir.expr import Expr, Load, Var, walk
 from tile_ir.machine import Memory
 from tile_ir.nodes import For, If, Let, Op, Stmt, Store, While
-from tile_ir.touched_bytes import resolved
-from tile_ir.walk import Ranges, expressions, loads
+from tile_ir.walk import expressions, loads
 from tile_ir.walk import walk as walk_statements
 
 # Rounds that overflow a counter which nothing holds back.

@@ -8,13 +8,12 @@ import random
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tile_ir.bounds import INF, Interval
+from tile_ir.analysis.intervals import INF, Interval, Ranges
 from tile_ir.check_sync.across.choices import Path
 from tile_ir.check_sync.across.values import is_unknown
 from tile_ir.expr import Expr, Load, Var, walk
 from tile_ir.interpreter.scalars import evaluate
 from tile_ir.nodes import Region, Slice
-from tile_ir.walk import Ranges
 
 # A condition, and whether it holds.
 Guard = tuple[Expr, bool]

@@ -6,7 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from tile_ir.bounds import EVERYTHING, interval
+from tile_ir.analysis.accesses import Touch, touches
+from tile_ir.analysis.affine import resolved
+from tile_ir.analysis.intervals import EVERYTHING, Ranges, interval, launch_ranges, ranges_inside
+from tile_ir.analysis.regions import apart
 from tile_ir.check_sync.loops import SYNC
 from tile_ir.check_sync.state import NUMBER, PIPES, S
 from tile_ir.expr import Const, Expr, Load, Var, walk
@@ -28,9 +31,7 @@ from tile_ir.nodes import (
     While,
 )
 from tile_ir.opdef import Effect, pipe_of
-from tile_ir.regions_apart import apart
-from tile_ir.touched_bytes import Touch, resolved, touches
-from tile_ir.walk import Ranges, bodies, expressions, launch_ranges, loads, ranges_inside
+from tile_ir.walk import bodies, expressions, loads
 from tile_ir.walk import walk as walk_statements
 
 CROSS = frozenset({Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG, Effect.SYNC_ALL})

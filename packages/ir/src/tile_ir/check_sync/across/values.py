@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
 from tile_ir.expr import Const, Expr, Load, Var, rebuild, walk
 from tile_ir.machine import Memory
 from tile_ir.nodes import Buffer

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from tile_ir.bounds import simplify
+from tile_ir.analysis.affine import simplify
 from tile_ir.expr import constant_value
 from tile_ir.regions import Region, Slice
 

@@ -1,9 +1,9 @@
-"""Whether two regions of one buffer surely share no element, in whatever relation two executions of
-their statements stand.
+"""Whether two regions of one buffer are disjoint, in whatever relation two executions of their
+statements stand.
 
 Dimension by dimension, with linear forms and intervals; what is left undecided may meet. Buffers
 that share bytes, and the bytes around a region that an operation touches too, are
-not looked at: `touched_bytes.widened` gives a region with those.
+not looked at: `accesses.widened` gives a region with those.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from tile_ir.bounds import INF, Interval, interval, linear_form, simplify
+from tile_ir.analysis.affine import linear_form, resolved, simplify
+from tile_ir.analysis.intervals import INF, Interval, Ranges, interval, loop_range
 from tile_ir.expr import Binary, Const, Expr, Load, Var, binary, rebuild, walk
 from tile_ir.nodes import For, Let, Region, Slice, Stmt, While
-from tile_ir.touched_bytes import resolved
-from tile_ir.walk import Ranges, loop_range
 
 Path = Sequence[Stmt]
 _Change = Callable[[Expr], Expr]

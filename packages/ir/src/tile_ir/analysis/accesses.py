@@ -1,7 +1,7 @@
 """Which bytes a statement may touch, from its text: operands, element loads and stores.
 
 Hulls only, from the first to the last byte. Whether two regions whose hulls overlap are apart all
-the same is in `regions_apart`; what must be ordered is the business of whoever asks.
+the same is in `regions`; what must be ordered is the business of whoever asks.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tile_ir.bounds import Interval, interval, linear_form, simplify
-from tile_ir.expr import Const, Expr, Var, constant_value, rebuild
+from tile_ir.analysis.affine import Values, linear_form, resolved, simplify
+from tile_ir.analysis.intervals import Interval, Ranges, interval
+from tile_ir.expr import Const, Expr, constant_value
 from tile_ir.footprint import is_run, k0_elements, round_up, stored_matrix
 from tile_ir.geometry import BLOCK_BYTES, strides
 from tile_ir.machine import Memory, Pipe
 from tile_ir.nodes import Buffer, Op, Region, Slice, Stmt, Store
 from tile_ir.opdef import Effect, pipe_of
-from tile_ir.walk import Ranges, loads
+from tile_ir.walk import loads
 
-Values = Mapping[Var, Expr]
 _NO_VALUES: Values = {}
 # printf names a buffer for its address only.
 _TOUCHING = frozenset({Effect.DATA, Effect.DUMP, Effect.CACHE})
@@ -75,16 +75,6 @@ def touches(
             place = buffer.memory
             found.append(Touch(place, base + span[0], base + span[1], a.writes, False, a.region))
     return tuple(found)
-
-
-def resolved(expr: Expr, values: Values) -> Expr:
-    """The expression with definitions put in, definitions of definitions included."""
-    if isinstance(expr, Const):
-        return expr
-    if isinstance(expr, Var):
-        value = values.get(expr)
-        return expr if value is None else resolved(value, values)
-    return rebuild(expr, lambda child: resolved(child, values))
 
 
 def widened(region: Region, pipe: Pipe) -> Region:
@@ -260,4 +250,4 @@ def _range(expr: Expr, known: Ranges, values: Values) -> Interval:
     return interval(simplify(expr), known)
 
 
-__all__ = ["Touch", "Values", "element", "layout", "resolved", "touches", "widened"]
+__all__ = ["Touch", "element", "layout", "touches", "widened"]

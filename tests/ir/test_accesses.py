@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from tile_ir import OPS, Buffer, For, Let, Loc, LoopKind, Memory, Op, Region, Slice, Store
-from tile_ir.bounds import Interval
+from tile_ir.analysis.accesses import touches
+from tile_ir.analysis.intervals import Interval
+from tile_ir.analysis.regions import apart, ever_meet
 from tile_ir.dtypes import FLOAT16, FLOAT32, INT8, INT32, DType
 from tile_ir.expr import Const, Expr, Load, Var, select
 from tile_ir.interpreter.scalars import evaluate
-from tile_ir.regions_apart import apart, ever_meet
-from tile_ir.touched_bytes import touches
 
 HERE = Loc("k.py", 1, 1)
 K, J, T = Var("k"), Var("j"), Var("t")

@@ -1,0 +1,190 @@
+"""Intervals of integer expressions, and of the variables that are visible at a statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tile_ir.analysis.affine import simplify
+from tile_ir.dtypes import BOOL, INT32, INT64, DType
+from tile_ir.expr import Binary, Cast, Const, Expr, Load, Select, Unary, Var, promote, rebuild
+from tile_ir.nodes import Body, For, Func, Let, Stmt
+from tile_ir.walk import bodies
+
+INF = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Closed range of an integer; infinite ends where nothing is known."""
+
+    low: float
+    high: float
+
+    @staticmethod
+    def exactly(value: float) -> Interval:
+        return Interval(value, value)
+
+
+EVERYTHING = Interval(-INF, INF)
+Ranges = dict[Var, Interval]
+
+
+def interval(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval:
+    """The range of an integer expression, given the ranges of its variables."""
+    found = _interval(expr, ranges)
+    if isinstance(expr, Var) or expr.dtype in (INT32, INT64, BOOL):
+        return found
+    return _wrapped(found, expr.dtype)
+
+
+def _interval(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval:
+    match expr:
+        case Const(value=value):
+            return Interval.exactly(value)
+        case Var():
+            return ranges.get(expr, EVERYTHING)
+        case Binary(op=op, left=a, right=b):
+            return _combine(op, interval(a, ranges), interval(b, ranges))
+        case Unary(op="-", operand=a):
+            r = interval(a, ranges)
+            return Interval(-r.high, -r.low)
+        case Select(then=a, orelse=b):
+            x, y = interval(a, ranges), interval(b, ranges)
+            return Interval(min(x.low, y.low), max(x.high, y.high))
+        case Cast(operand=a, bits=False) if expr.dtype.is_integer and a.dtype.is_integer:
+            r = interval(a, ranges)
+            low, high = expr.dtype.limits()
+            return r if low <= r.low and r.high <= high else Interval(low, high)
+        case Load() if expr.dtype.is_integer:
+            low, high = expr.dtype.limits()
+            return Interval(low, high)
+    return Interval(0, 1) if expr.dtype.name == "bool" else EVERYTHING
+
+
+def _times(a: float, b: float) -> float:
+    return 0 if a == 0 or b == 0 else a * b
+
+
+def _combine(op: str, a: Interval, b: Interval) -> Interval:
+    match op:
+        case "+":
+            return Interval(a.low + b.low, a.high + b.high)
+        case "-":
+            return Interval(a.low - b.high, a.high - b.low)
+        case "*":
+            corners = [_times(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
+            return Interval(min(corners), max(corners))
+        case "min":
+            return Interval(min(a.low, b.low), min(a.high, b.high))
+        case "max":
+            return Interval(max(a.low, b.low), max(a.high, b.high))
+        case "//" if b.low == b.high and 0 < b.low < INF:
+            return Interval(_floordiv(a.low, b.low), _floordiv(a.high, b.low))
+        case "%" if b.low == b.high and 0 < b.low < INF:
+            if a.low >= 0 and a.high < b.low:
+                return a
+            return Interval(0, b.low - 1)
+        case "%" if b.low > 0:
+            return Interval(0, b.high - 1)
+        case "//" if b.low > 0 and a.low >= 0:
+            return Interval(0, a.high)
+        case "&" if a.low >= 0 and b.low >= 0:
+            return Interval(0, min(a.high, b.high))
+        case ">>" if a.low >= 0 and b.low >= 0:
+            return Interval(0, a.high)
+        case "<" | "<=" | ">" | ">=" | "==" | "!=" | "and" | "or":
+            return Interval(0, 1)
+    return EVERYTHING
+
+
+def _wrapped(found: Interval, dtype: DType) -> Interval:
+    """The range of a result that wraps in its type; int32 and int64 are taken not to."""
+    if not dtype.is_integer:
+        return found
+    low, high = dtype.limits()
+    return found if low <= found.low and found.high <= high else Interval(low, high)
+
+
+def _floordiv(a: float, b: float) -> float:
+    return a if a in (INF, -INF) else a // b
+
+
+def always_at_most(small: Expr, large: Expr, ranges: Mapping[Var, Interval]) -> bool:
+    """Whether `small <= large` holds for every value in the ranges, as far as can be seen."""
+    return interval(simplify(large - small), ranges).low >= 0
+
+
+def narrow(expr: Expr, ranges: Mapping[Var, Interval]) -> Expr:
+    """The expression without the minima, maxima and comparisons that the ranges decide."""
+    expr = rebuild(simplify(expr), lambda child: narrow(child, ranges))
+    if not isinstance(expr, Binary):
+        return expr
+    a, b = expr.left, expr.right
+    if promote(a.dtype, b.dtype) not in (INT32, INT64):
+        return expr  # unsigned and narrow operands may wrap when they are compared
+    match expr.op:
+        case "min":
+            if always_at_most(a, b, ranges):
+                return a
+            return b if always_at_most(b, a, ranges) else expr
+        case "max":
+            if always_at_most(a, b, ranges):
+                return b
+            return a if always_at_most(b, a, ranges) else expr
+        case "<" | "<=" | ">" | ">=" | "==" | "!=":
+            decided = decide(expr.op, interval(simplify(a - b), ranges))
+            return expr if decided is None else Const(decided, BOOL)
+    return expr
+
+
+def decide(op: str, difference: Interval) -> bool | None:
+    """Whether `difference op 0` is certain, one way or the other."""
+    low, high = difference.low, difference.high
+    certain = {
+        "<": (high < 0, low >= 0),
+        "<=": (high <= 0, low > 0),
+        ">": (low > 0, high <= 0),
+        ">=": (low >= 0, high < 0),
+        "==": (low == high == 0, low > 0 or high < 0),
+        "!=": (low > 0 or high < 0, low == high == 0),
+    }
+    yes, no = certain[op]
+    return True if yes else False if no else None
+
+
+def launch_ranges(func: Func) -> Ranges:
+    """What is known of launch indices and symbolic dimensions everywhere in the body."""
+    ranges: Ranges = {symbol: Interval(0, float("inf")) for symbol in func.symbols}
+    blocks = interval(func.launch.blocks, ranges)
+    ranges[func.launch.block] = Interval(0, blocks.high - 1)
+    ranges[func.launch.lane] = Interval(0, 1 if func.launch.threads is None else 0)
+    return ranges
+
+
+def loop_range(loop: For, ranges: Ranges) -> Interval:
+    """The interval of a loop variable while the body runs."""
+    low, high = interval(loop.start, ranges), interval(loop.stop, ranges)
+    return Interval(low.low, max(high.high - 1, low.low))
+
+
+def with_ranges(body: Body, ranges: Ranges) -> Iterator[tuple[Stmt, Ranges]]:
+    """The statements of one block, each with the intervals of the variables visible to it."""
+    known = ranges
+    for stmt in body:
+        yield stmt, known
+        if isinstance(stmt, Let) and stmt.var.dtype.is_integer:
+            known = {**known, stmt.var: interval(stmt.value, known)}
+
+
+def ranges_inside(stmt: Stmt, known: Ranges) -> Ranges:
+    """What the statements inside a statement know: a loop adds its variable."""
+    return {**known, stmt.var: loop_range(stmt, known)} if isinstance(stmt, For) else known
+
+
+def walk_with_ranges(body: Body, ranges: Ranges) -> Iterator[tuple[Stmt, Ranges]]:
+    """Every statement, outer before inner, with the intervals of the variables visible to it."""
+    for stmt, known in with_ranges(body, ranges):
+        yield stmt, known
+        for inner in bodies(stmt):
+            yield from walk_with_ranges(inner, ranges_inside(stmt, known))
