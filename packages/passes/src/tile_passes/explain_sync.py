@@ -1,4 +1,5 @@
-"""What `insert_sync` does to a function and why, as text and as a picture; nothing is inserted."""
+"""What `insert_sync` does to a function and why, as text and as a picture; nothing is inserted.
+The words are those of `sync.explain`, the lines those of `sync.drawing`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Decides the memory of `alloc_shared` and `alloc_fragment` buffers."""
+"""Decides the memory of `alloc_shared` and `alloc_fragment` buffers. What uses demand, and what
+follows from all demands, is in `analysis`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Orders the cube core and the vector cores of a block by cross-core flags."""
+"""Orders the cube core and the vector cores of a block by cross-core flags; the steps are those of
+`cross`."""
 
 from __future__ import annotations
 
@@ -31,9 +32,9 @@ def insert_cross_core_sync(func: Func, target: Target) -> Func:
     Needs, gives: LOWERED, kernels whose order between cores is automatic. Idea: dependences
     between accesses of gm in the order of the text, with their distance in rounds; a signal for
     each, right behind its source and right before its sink, or a credit where a loop carries it;
-    signals that tell nothing new, by a must-analysis of what is complete, are left out; credits
-    hold a core back that could run ahead of the counters. Limits: blocks of a launch are not
-    ordered with each other.
+    signals that tell nothing new, by a must-analysis of what is complete, are eliminated;
+    credits hold a core back that could run ahead of the counters. Limits: blocks of a launch are
+    not ordered with each other.
     """
     root = build_blocks(func)
     ids = _find_signals(func, root, target)

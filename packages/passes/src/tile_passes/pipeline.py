@@ -1,4 +1,5 @@
-"""The order of passes."""
+"""The order of passes, all of them by name, and running them in that order. How one is run is in
+`driver`."""
 
 from __future__ import annotations
 

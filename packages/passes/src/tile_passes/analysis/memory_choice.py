@@ -67,7 +67,7 @@ def choose_memories(func: Func, target: Target) -> tuple[Choice, ...] | Clash:
     opened = [a.buffer for a in func.launch.allocs if is_open(a.buffer)]
     state = _State({n: choices(n) for n in graph if isinstance(n, Buffer)})
     state.left.update((b, choices(b)) for b in opened)
-    clash = _settle(graph, state, sorted(found, key=lambda d: len(d.buffers)))
+    clash = _propagate(graph, state, sorted(found, key=lambda d: len(d.buffers)))
     if clash is not None:
         return clash
     for buffer in opened:
@@ -76,7 +76,7 @@ def choose_memories(func: Func, target: Target) -> tuple[Choice, ...] | Clash:
     return tuple(Choice(b, next(iter(state.left[b])), state.reason.get(b)) for b in opened)
 
 
-def _settle(graph: nx.Graph, state: _State, due: Iterable[Demand]) -> Clash | None:
+def _propagate(graph: nx.Graph, state: _State, due: Iterable[Demand]) -> Clash | None:
     """Take away what the demands rule out, and what that rules out in turn."""
     waiting = deque(due)
     while waiting:
@@ -114,7 +114,7 @@ def _decided(graph: nx.Graph, state: _State, buffer: Buffer) -> _State:
     for memory in sorted(state.left[buffer], key=_preference(graph, buffer).__getitem__):
         trial = state.copy()
         trial.left[buffer] = frozenset({memory})
-        if buffer not in graph or _settle(graph, trial, graph[buffer]) is None:
+        if buffer not in graph or _propagate(graph, trial, graph[buffer]) is None:
             return trial
     raise AssertionError("some memory is left for every buffer")
 

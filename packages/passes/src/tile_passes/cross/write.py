@@ -1,4 +1,5 @@
-"""Writes signals into a kernel as cross-core flags."""
+"""Writes signals into a kernel as cross-core flags. Which there are is in `signals`, their numbers
+in `flag_ids`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,2 @@
-"""The cores of a block as streams of statements, and what they hand to each other."""
+"""The cores of a block as streams of statements (`items`), what they hand to each other
+(`handovers`), and one order for both (`merge`). What makes them wait is in `cross`."""
