@@ -66,7 +66,7 @@ def order_scale(examples: Examples) -> list[Row]:
 
 def order_of_slots(examples: Examples) -> list[Row]:
     """The same for 500 operations in two loops that take eight slots in turn: 4,000 instances,
-    as each slot has hazards of its own."""
+    as each slot has dependences of its own."""
     (seconds,) = _in_turns([partial(_both, loop_nest(500, 8))], RUNS)
     name = "plan_memory and insert_sync, loop nest of 4000 instances with 8 slots"
     return [summary(name, seconds, "s", 2)]
