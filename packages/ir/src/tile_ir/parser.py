@@ -6,7 +6,7 @@ Names resolve as they are read: a scalar or buffer must be defined above its use
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -114,7 +114,7 @@ class _Reader:
             self.files[int(str(number))] = json.loads(str(name))
         name, phase, automatic, loc, *rest = nodes
         params = tuple(self.param(node) for node in rest[:-2])
-        launch = self.launch(rest[-1])
+        made, launch = _children(rest[-2]), self.launch(rest[-1])
         return Func(
             json.loads(str(name)),
             params,
@@ -122,12 +122,8 @@ class _Reader:
             self.word(phase, Phase, upper=True),
             self.loc(loc),
             frozenset(self.word(n, Automatic) for n in _children(automatic)),
-            frozenset(self.made(_children(rest[-2]))),
+            frozenset(Made(self.loc(b), str(a)) for a, b in zip(made[::2], made[1::2], strict=True)),
         )
-
-    def made(self, nodes: list[Node]) -> Iterator[Made]:
-        for name, loc in zip(nodes[::2], nodes[1::2], strict=True):
-            yield Made(self.loc(loc), str(name))
 
     def word(self, node: Node, enum: Any, upper: bool = False) -> Any:
         text = str(node)
@@ -386,10 +382,8 @@ class _Reader:
 
 
 def _binary(op: str, a: Expr, b: Expr) -> Expr:
-    if op in COMPARISONS:
-        return Binary(op, a, b, BOOL)
-    dtype = promote(a.dtype, b.dtype)
-    if dtype.kind is Kind.BOOL and op not in ("&", "|", "^"):
+    dtype = BOOL if op in COMPARISONS else promote(a.dtype, b.dtype)
+    if dtype.kind is Kind.BOOL and op not in ("&", "|", "^", *COMPARISONS):
         dtype = INT32
     return Binary(op, a, b, dtype)
 
