@@ -114,7 +114,7 @@ class _Reader:
             self.files[int(str(number))] = json.loads(str(name))
         name, phase, automatic, loc, *rest = nodes
         params = tuple(self.param(node) for node in rest[:-2])
-        made, launch = _children(rest[-2]), self.launch(rest[-1])
+        launch, made = self.launch(rest[-1]), iter(_children(rest[-2]))
         return Func(
             json.loads(str(name)),
             params,
@@ -122,7 +122,7 @@ class _Reader:
             self.word(phase, Phase, upper=True),
             self.loc(loc),
             frozenset(self.word(n, Automatic) for n in _children(automatic)),
-            frozenset(Made(self.loc(b), str(a)) for a, b in zip(made[::2], made[1::2], strict=True)),
+            frozenset(Made(self.loc(loc), str(name)) for name, loc in zip(made, made, strict=True)),
         )
 
     def word(self, node: Node, enum: Any, upper: bool = False) -> Any:
