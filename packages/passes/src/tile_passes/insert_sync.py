@@ -13,15 +13,15 @@ from tile_passes.sync.tree import Tree
 
 @ir_pass(needs=Phase.PLANNED, optional=True)
 def insert_sync(func: Func, target: Target) -> Func:
-    """Insert the flags and barriers that order all conflicting accesses of each core; where order
-    is the author's, those of statements that the compiler has made.
+    """Insert the flags and barriers that order all conflicting accesses of each core.
 
     Needs, gives: PLANNED. Idea: the dependences between accesses of physical bytes, loops unrolled
     to the residues that slots go by; what is left of them after transitive reduction; a flag for
     each, from right after the earlier access to right before the later one, once for each slot of
     what is buffered several times; event ids by colouring an interference graph. Flags of the user
-    stay and count. Limits: whether these are right is for `check_sync` to say; the order between
-    cores is that of `insert_cross_core_sync` or of the user.
+    stay and count; where the order is his, only what the compiler has made is ordered. Limits:
+    whether the user's flags are right is for `check_sync` to say; the order between cores is that
+    of `insert_cross_core_sync` or of the user.
     """
     if Automatic.SYNC in func.automatic:
         return order_sections(func, target, plan_section)
