@@ -68,7 +68,7 @@ fuzz-simulator: setup ## mutated kernels on the simulator: N=2000 SEED=0 CHECK=s
 fuzz: setup ## random kernels through planning and ordering, all checkers, the simulator: N=20000 SEED=0 MIXED=1
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(or $(N),20000) --seed $(or $(SEED),0) --keep $(if $(MIXED),--mixed)
 
-matrix: setup ## operation x type x shape x slice x operand against NumPy, and all mutants (make test runs a part)
+matrix: setup ## operation x type x shape x slice x operand against NumPy, and all mutants (make test-all runs a part)
 	TILE_TEST_MATRIX=whole $(PYTEST) $(addprefix tests/end_to_end/test_,op_matrix.py sync_mutants.py error_corpus.py)
 
 bless: setup ## accept what the golden tests give now; look at the difference before committing
@@ -92,4 +92,4 @@ $(STAMP): constraints.txt Makefile $(PACKAGES:%=packages/%/pyproject.toml) packa
 	@$(BIN)/python -m compileall -q $(PACKAGES:%=packages/%/src)
 	@touch $@
 
-.PHONY: help setup demo test check bench conformance timing docs vendor-check sanitize fuzz fuzz-simulator matrix bless clean
+.PHONY: help setup demo test test-all check bench conformance timing docs vendor-check sanitize fuzz fuzz-simulator matrix bless clean
