@@ -3,16 +3,19 @@ ordered by `insert_sync`, among itself and against his, and nothing else is."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import tile_ir
-from tile_ir import DEFAULT_TARGET, Automatic, Func, Op
+from tile_ir import DEFAULT_TARGET, Automatic, Func, Op, Phase
 from tile_ir.check_choices import check_choices
 from tile_ir.expr import Const
 from tile_ir.opdef import Effect
 from tile_ir.walk import walk
 from tile_passes.accept_manual_sync import accept_manual_sync
 from tile_passes.insert_sync import insert_sync
+from tile_passes.lower_tile_ops import lower_tile_ops
 
 ORDER = (Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER)
 HEAD = """file 0 "kernel.py"
@@ -27,9 +30,7 @@ func "k" phase planned @0:1:1 {
     section vector @0:2:9 {
 """
 LOAD, AGAIN = (f"copy_gm_ub($X, $a) {{pad_value=0.0}} @0:{line}:9" for line in (5, 8))
-SET, WAIT = (
-    f'{do}_flag(0) {{src_pipe="mte2", dst_pipe="v"}} @0:5:20' for do in ("set", "wait")
-)
+SET, WAIT = (f'{do}_flag(0) {{src_pipe="mte2", dst_pipe="v"}} @0:5:20' for do in ("set", "wait"))
 STEPS = ("exp($b, $a) @0:6:9", "add($c, $b, $b) @0:6:9")
 STORE = "copy_ub_gm($c, $Y) @0:7:9"
 MADE = "made add @0:6:9 exp @0:6:9"
@@ -113,3 +114,14 @@ def test_what_is_made_is_in_the_text() -> None:
     func = kernel("made exp @0:6:9 fill @0:7:9", CASES["nothing is made"][1])
     assert tile_ir.parse(tile_ir.print_func(func)).made == func.made
     assert Automatic.SYNC not in func.automatic
+
+
+def test_what_a_made_statement_becomes_is_made() -> None:
+    copies = [
+        f"copy({a}, {b}) {{enable_relu=false, transpose=false, pad_value=none}} @0:6:9"
+        for a, b in (("$a", "$Y"), ("$X", "$a"))
+    ]
+    func = replace(kernel("made copy @0:6:9", tuple(copies)), phase=Phase.TYPED)
+    lowered = replace(lower_tile_ops.run(func, DEFAULT_TARGET), phase=Phase.PLANNED)
+    ordered = insert_sync.run(lowered, DEFAULT_TARGET)
+    assert order_of(ordered) == ["set mte3 mte2 0", "wait mte3 mte2 0"]

@@ -11,7 +11,7 @@ from tile_ir.nodes import Body, LoopKind, Made, Stmt, While
 from tile_ir.phases import PLAIN_LOOPS
 from tile_ir.walk import bodies, with_bodies, with_statements
 from tile_passes.lowering.builder import Builder
-from tile_passes.lowering.made import behind_all, made, reads_element
+from tile_passes.lowering.made import behind_all, leaves, made, reads_element
 from tile_passes.lowering.one_operation import lower_op
 from tile_passes.lowering.turns import turn_of
 from tile_passes.passdef import ir_pass
@@ -42,9 +42,11 @@ def _body(body: Body, ranges: Ranges, builder: Builder, func: Func) -> Body:
 def _stmt(stmt: Stmt, known: Ranges, builder: Builder, func: Func) -> Body:
     if isinstance(stmt, Op):
         pieces = lower_op(stmt, known, builder)
+        if Made.of(stmt) in func.made:
+            builder.made.update(map(Made.of, leaves(pieces)))
+            return pieces
         builder.made.update(made(func, pieces))
-        its_own = Made.of(stmt) not in func.made and reads_element(stmt)
-        return behind_all(func, pieces, stmt.loc) if its_own else pieces
+        return behind_all(func, pieces, stmt.loc) if reads_element(stmt) else pieces
     inside = ranges_inside(stmt, known)
     builder = _inside(stmt, builder, func)
     new = with_bodies(stmt, tuple(_body(b, inside, builder, func) for b in bodies(stmt)))

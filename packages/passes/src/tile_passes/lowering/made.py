@@ -19,18 +19,19 @@ def made(func: Func, pieces: Body) -> Iterator[Made]:
     where all order is automatic."""
     if Automatic.SYNC in func.automatic:
         return
-    his = list(_leaves(pieces, likely=True))
+    his = list(leaves(pieces, likely=True))
     alone = len(his) == 1 and isinstance(his[0], Op)
-    yield from (Made.of(s) for s in _leaves(pieces, likely=False) if not alone or s is not his[0])
+    yield from (Made.of(s) for s in leaves(pieces) if not alone or s is not his[0])
 
 
-def _leaves(body: Body, likely: bool) -> Iterator[Stmt]:
+def leaves(body: Body, likely: bool = False) -> Iterator[Stmt]:
+    """The statements that do something; if `likely`, without what is hardly ever done."""
     for stmt in body:
         if isinstance(stmt, (Op, Store, Let)):
             yield stmt
         elif not (likely and isinstance(stmt, If) and stmt.unlikely):
             for inner in bodies(stmt):
-                yield from _leaves(inner, likely)
+                yield from leaves(inner, likely)
 
 
 def behind_all(func: Func, pieces: Body, loc: Loc) -> Body:
