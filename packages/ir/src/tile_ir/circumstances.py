@@ -10,9 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from tile_ir.analysis.affine import simplify
 from tile_ir.analysis.intervals import INF, Interval, Ranges, interval, narrow, ranges_inside
-from tile_ir.expr import Binary, Const, Expr, Load, Unary, Var, constant_value, substitute
+from tile_ir.analysis.trip_count import surely_runs
+from tile_ir.expr import (
+    Binary,
+    Const,
+    Expr,
+    Unary,
+    Var,
+    constant_value,
+    reads_memory,
+    substitute,
+)
 from tile_ir.expr import walk as parts_of
 from tile_ir.nodes import For, If, Let, Op, Stmt, While
 from tile_ir.walk import bodies, buffers_of, map_own_expressions, replace_in, walk
@@ -37,7 +46,7 @@ class Circumstances:
         return known.defined(stmt.var, stmt.value)
 
     def defined(self, var: Var, value: Expr) -> Circumstances:
-        if _reads_memory(value):
+        if reads_memory(value):
             return self
         return replace(self, values={**self.values, var: self.spelled(value)})
 
@@ -96,7 +105,7 @@ class Circumstances:
 
     def surely_runs(self, loop: For) -> bool:
         """Whether a loop has at least one round."""
-        return interval(simplify(loop.stop - loop.start), self.ranges).low > 0
+        return surely_runs(loop, self.ranges, self.values)
 
 
 @dataclass(slots=True)
@@ -127,7 +136,7 @@ def _equalities(condition: Expr) -> Iterable[tuple[Expr, int]]:
         part = waiting.pop()
         if isinstance(part, Binary) and part.op == "and":
             waiting += [part.left, part.right]
-        elif not _reads_memory(part):
+        elif not reads_memory(part):
             yield part, True
             value = constant_value(part.right) if isinstance(part, Binary) else None
             if isinstance(part, Binary) and part.op == "==" and value is not None:
@@ -164,10 +173,6 @@ def _variables(expr: Expr) -> set[Var]:
 
 def _touches_memory(stmt: Stmt) -> bool:
     return any(buffers_of(s) for body in bodies(stmt) for s in walk(body))
-
-
-def _reads_memory(expr: Expr) -> bool:
-    return any(isinstance(part, Load) for part in parts_of(expr))
 
 
 __all__ = ["Circumstances", "Conditions", "Facts", "equalities"]

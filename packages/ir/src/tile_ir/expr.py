@@ -509,6 +509,11 @@ def walk(expr: Expr) -> Iterator[Expr]:
             waiting.extend(reversed(children(found)))
 
 
+def reads_memory(expr: Expr) -> bool:
+    """Whether it loads an element, so that it may have another value later on."""
+    return any(isinstance(e, Load) for e in walk(expr))
+
+
 def rebuild(expr: Expr, fn: Callable[[Expr], Expr]) -> Expr:
     """The expression with `fn` applied to its direct children; itself when nothing changed."""
     old = children(expr)
@@ -533,6 +538,8 @@ def substitute(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
     """The expression with variables replaced."""
     if isinstance(expr, Var):
         return values.get(expr, expr)
+    if isinstance(expr, Const) or not values:
+        return expr
     return rebuild(expr, lambda child: substitute(child, values))
 
 

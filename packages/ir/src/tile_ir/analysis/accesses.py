@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tile_ir.analysis.affine import Values, linear_form, resolved, simplify
+from tile_ir.analysis.affine import NO_VALUES, Values, linear_form, resolved, simplify
 from tile_ir.analysis.intervals import Interval, Ranges, interval
 from tile_ir.expr import Const, Expr, constant_value
 from tile_ir.footprint import is_run, k0_elements, round_up, stored_matrix
@@ -21,7 +21,6 @@ from tile_ir.nodes import Buffer, Op, Region, Slice, Stmt, Store
 from tile_ir.opdef import Effect, pipe_of
 from tile_ir.walk import loads
 
-_NO_VALUES: Values = {}
 # printf names a buffer for its address only.
 _TOUCHING = frozenset({Effect.DATA, Effect.DUMP, Effect.CACHE})
 _DMA = (Pipe.MTE2, Pipe.MTE3)
@@ -52,7 +51,7 @@ def touches(
     stmt: Stmt,
     addresses: Mapping[Buffer, int],
     known: Ranges,
-    values: Values = _NO_VALUES,
+    values: Values = NO_VALUES,
 ) -> tuple[Touch, ...]:
     """What the statement itself may touch, not the statements inside it. Element loads come first.
 
@@ -151,7 +150,7 @@ def _access(region: Region, writes: bool, atomic: bool = False, blocks: bool = F
     fixed = all(isinstance(s.offset, Const) and isinstance(s.extent, Const) for s in region.dims)
     if region.memory is Memory.GM and region.buffer.static_shape() is None:
         fixed = False
-    span = _span(region, blocks, {}, _NO_VALUES) if fixed else None
+    span = _span(region, blocks, {}, NO_VALUES) if fixed else None
     return _Access(region, writes, atomic, blocks, span)
 
 
@@ -245,9 +244,7 @@ def _times(a: float, b: float) -> float:
 def _range(expr: Expr, known: Ranges, values: Values) -> Interval:
     if isinstance(expr, Const):
         return Interval.exactly(expr.value)
-    if values:
-        expr = resolved(expr, values)
-    return interval(simplify(expr), known)
+    return interval(simplify(resolved(expr, values)), known)
 
 
 __all__ = ["Touch", "element", "layout", "touches", "widened"]

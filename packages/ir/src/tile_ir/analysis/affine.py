@@ -23,11 +23,12 @@ from tile_ir.expr import (
 
 # What variables stand for: lets, and loop variables in terms of other ones.
 Values = Mapping[Var, Expr]
+NO_VALUES: Values = {}
 
 
 def resolved(expr: Expr, values: Values) -> Expr:
     """The expression with definitions put in, definitions of definitions included."""
-    if isinstance(expr, Const):
+    if isinstance(expr, Const) or not values:
         return expr
     if isinstance(expr, Var):
         value = values.get(expr)
@@ -157,4 +158,4 @@ def _divide(expr: Binary) -> Expr:
     return _from_linear(whole, constant // divisor, expr.left) + binary("//", remainder, divisor)
 
 
-__all__ = ["Values", "linear_form", "resolved", "simplify"]
+__all__ = ["NO_VALUES", "Values", "linear_form", "resolved", "simplify"]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from tile_ir.analysis.affine import linear_form, resolved, simplify
 from tile_ir.analysis.intervals import INF, Interval, Ranges, interval, loop_range
-from tile_ir.expr import Binary, Const, Expr, Load, Var, binary, rebuild, walk
+from tile_ir.expr import Binary, Const, Expr, Load, Var, binary, reads_memory, rebuild
 from tile_ir.nodes import For, Let, Region, Slice, Stmt, While
 
 Path = Sequence[Stmt]
@@ -241,7 +241,7 @@ def _defined_by(path_a: Path, path_b: Path, known: Ranges) -> tuple[Ranges, dict
             ranges[stmt.var] = loop_range(stmt, ranges)
         if isinstance(stmt, Let) and stmt.var.dtype.is_integer:
             ranges[stmt.var] = interval(stmt.value, ranges)
-            if not any(isinstance(e, Load) for e in walk(stmt.value)):
+            if not reads_memory(stmt.value):
                 values[stmt.var] = stmt.value
     return ranges, values
 

@@ -13,6 +13,7 @@ from typing import Any
 from tile_ir.analysis.accesses import Touch, touches
 from tile_ir.analysis.affine import resolved, simplify
 from tile_ir.analysis.intervals import EVERYTHING, Interval, Ranges, launch_ranges
+from tile_ir.analysis.trip_count import trip_count
 from tile_ir.check_sync.access_sites import NEAR, AccessSite, AccessSites, Hazard, moved
 from tile_ir.check_sync.conditions import Facts, Place, decide, facts_of
 from tile_ir.check_sync.context import Context, defined_inside, iteration
@@ -21,7 +22,7 @@ from tile_ir.check_sync.loops import FLAGS, MOST_STATES, Plan, Worklist, plan_of
 from tile_ir.check_sync.remainders import ended_before, entered, events, not_entered
 from tile_ir.check_sync.state import NUMBER, Flag, Raised, S, State, merged
 from tile_ir.diagnostics import Diagnostic
-from tile_ir.expr import Const, Expr, Load, Var, constant_value, walk
+from tile_ir.expr import Const, Expr, Var, constant_value, reads_memory, walk
 from tile_ir.machine import Memory, Pipe
 from tile_ir.nodes import Body, Break, For, Func, If, Let, Made, Op, Section, Stmt, While
 from tile_ir.opdef import Effect, pipe_of
@@ -208,7 +209,7 @@ class AbstractInterpreter:
         condition, implied = self.meaning(stmt, context)
         certain = self.decision(stmt, context)
         # Only where flags are at stake: other facts are joined behind the branch.
-        remember = self.has_flags(stmt) and not any(isinstance(e, Load) for e in walk(condition))
+        remember = self.has_flags(stmt) and not reads_memory(condition)
         inside = {v: replace(context, facts=(*context.facts, *implied[v])) for v in (True, False)}
         result: States = []
         for state in states:
@@ -350,8 +351,8 @@ class AbstractInterpreter:
         nothing: frozenset[Expr] = frozenset()
         if isinstance(loop, While) or not plan.peeled or not self.has_flags(loop):
             return lambda place: nothing
-        trips = simplify(resolved(loop.stop - loop.start, context.plain))
-        if isinstance(trips, Const) or any(isinstance(e, Load) for e in walk(trips)):
+        trips = trip_count(loop, context.plain)
+        if isinstance(trips, Const) or reads_memory(trips):
             return lambda place: nothing
 
         def facts(place: Place | None) -> frozenset[Expr]:

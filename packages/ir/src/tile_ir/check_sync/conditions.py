@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from tile_ir.analysis.affine import resolved, simplify
 from tile_ir.analysis.intervals import Interval, Ranges, interval, narrow
-from tile_ir.expr import Binary, Const, Expr, Load, Unary, Var, equal, walk
+from tile_ir.analysis.trip_count import trips
+from tile_ir.expr import Binary, Const, Expr, Load, Unary, Var, equal, reads_memory, walk
 from tile_ir.nodes import For
 
 Values = Mapping[Var, Expr]
@@ -84,7 +85,7 @@ def at_least(expr: Expr, known: Ranges, facts: Facts) -> float:
 def facts_of(condition: Expr, value: bool, plain: Values) -> Facts:
     """What is not negative where a condition has a value; nothing that is loaded."""
     found = resolved(condition, plain)
-    if any(isinstance(e, Load) for e in walk(found)):
+    if reads_memory(found):
         return ()
     return tuple(map(simplify, _implied(found, value)))
 
@@ -144,17 +145,17 @@ def _forms(
 ) -> Iterator[tuple[Expr, tuple[Var, Interval] | None]]:
     """The loop variable from the start on, and from the end back."""
     first, last = loop.start, loop.stop - 1
-    trips = interval(simplify(loop.stop - loop.start), known).high
+    most = trips(loop, known).high
     away = Var(f"{loop.var.name}~", loop.var.dtype)
     if not place.more_before:
         yield first + place.before, None
     if not place.more_behind:
         yield last - place.behind, None
     if place.more_before:
-        span = Interval(place.before, max(place.before, trips - 1 - place.behind))
+        span = Interval(place.before, max(place.before, most - 1 - place.behind))
         yield first + away, (away, span)
     if place.more_behind:
-        span = Interval(place.behind, max(place.behind, trips - 1 - place.before))
+        span = Interval(place.behind, max(place.behind, most - 1 - place.before))
         yield last - away, (away, span)
 
 

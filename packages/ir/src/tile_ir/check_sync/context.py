@@ -10,7 +10,7 @@ from tile_ir.analysis.intervals import INF, Interval, Ranges, interval, loop_ran
 from tile_ir.check_sync.access_sites import rounds_of
 from tile_ir.check_sync.conditions import Facts, Place, facts_in
 from tile_ir.check_sync.loops import Node, Plan
-from tile_ir.expr import Expr, Load, Var, walk
+from tile_ir.expr import Expr, Var, reads_memory
 from tile_ir.nodes import For, Let, While
 from tile_ir.walk import walk as walk_statements
 
@@ -38,7 +38,7 @@ class Context:
         if stmt.var.dtype.is_integer:
             known = {**known, stmt.var: interval(stmt.value, known)}
         found = replace(self, known=known, path=(*self.path, stmt))
-        if any(isinstance(e, Load) for e in walk(stmt.value)):
+        if reads_memory(stmt.value):
             return found
         return replace(
             found,

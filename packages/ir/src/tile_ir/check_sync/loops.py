@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tile_ir.analysis.affine import resolved, simplify
-from tile_ir.analysis.intervals import Ranges, interval
+from tile_ir.analysis.intervals import Ranges
+from tile_ir.analysis.trip_count import trip_count, trips
 from tile_ir.check_sync.conditions import Facts, Place, at_least
 from tile_ir.check_sync.state import Flag, State
-from tile_ir.expr import Binary, Const, Expr, Load, Var, constant_value, walk
+from tile_ir.expr import Binary, Const, Expr, Var, constant_value, reads_memory, walk
 from tile_ir.machine import Memory
 from tile_ir.nodes import For, If, Let, Op, Stmt, Store, While
 from tile_ir.opdef import Effect
@@ -123,15 +124,15 @@ def plan_of(
     if isinstance(loop, While):
         return Plan(1, anything, anything, 0, math.inf)
     start = simplify(resolved(loop.start, values))
-    trips = simplify(resolved(loop.stop - loop.start, values))
-    least = max(0, at_least(trips, known, facts))
-    most = max(0, interval(trips, known).high)
-    exact = constant_value(trips)
+    count = trip_count(loop, values)
+    least = max(0, at_least(count, known, facts))
+    most = trips(loop, known, values).high
+    exact = constant_value(count)
     inside = list(walk_statements(loop.body))
     lets = {
         s.var: s.value
         for s in inside
-        if isinstance(s, Let) and not any(isinstance(e, Load) for e in walk(s.value))
+        if isinstance(s, Let) and not reads_memory(s.value)
     }
     depends = _dependent(loop.var, lets)
     first = constant_value(start)

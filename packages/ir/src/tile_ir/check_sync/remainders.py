@@ -10,7 +10,7 @@ from tile_ir.analysis.affine import linear_form, simplify
 from tile_ir.check_sync.conditions import Place
 from tile_ir.check_sync.loops import Plan
 from tile_ir.check_sync.state import State
-from tile_ir.expr import Binary, Const, Expr, Load, constant_value, maximum, walk
+from tile_ir.expr import Binary, Const, Expr, constant_value, maximum, reads_memory, walk
 from tile_ir.walk import replace_in
 
 # Start and stop of a loop in which flags are chosen by what is left of its variable.
@@ -101,7 +101,7 @@ def divided(expr: Expr, loads: bool = False) -> tuple[tuple[Expr, int], int] | N
     modulus = constant_value(expr.right)
     if modulus is None or not 1 < modulus <= MOST_REMAINDERS:
         return None
-    if not loads and any(isinstance(e, Load) for e in walk(expr.left)):
+    if not loads and reads_memory(expr.left):
         return None
     _, shift = linear_form(expr.left)
     return (simplify(expr.left - shift), modulus), shift

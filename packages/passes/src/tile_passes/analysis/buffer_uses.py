@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tile_ir import Buffer, For, If, Op, Region, Store
+from tile_ir.analysis.trip_count import surely_runs
 from tile_ir.expr import Const, Expr, Var, constant_value
 from tile_ir.machine import Memory
 from tile_ir.nodes import Body, Stmt
@@ -120,7 +121,7 @@ class Uses:
             elif isinstance(stmt, Store) and stmt.buffer in self.buffers:
                 node.writes.append((self.buffers[stmt.buffer][0], None))
             inside = names.inside(stmt)
-            node.runs = isinstance(stmt, For) and names.surely_runs(stmt)
+            node.runs = isinstance(stmt, For) and surely_runs(stmt, names.ranges, names.lets)
             node.inner = tuple(self.nodes(b, inside) for b in bodies(stmt))
             _ask(node, names)
             result.append(node)

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
 from tile_ir import For, Let
-from tile_ir.analysis.affine import simplify
-from tile_ir.analysis.intervals import INF, Interval, Ranges, interval, loop_range, narrow
-from tile_ir.expr import Const, Expr, Load, Var, rebuild, walk
+from tile_ir.analysis.intervals import INF, Interval, Ranges, loop_range, narrow
+from tile_ir.expr import Const, Expr, Var, reads_memory, substitute, walk
 from tile_ir.nodes import Stmt
 
 Key = frozenset[tuple[Var, bool]]
@@ -33,7 +31,7 @@ class Names:
 
     def behind(self, stmt: Stmt) -> Names:
         """What is known behind a statement of a block."""
-        if isinstance(stmt, Let) and not _loads(stmt.value):
+        if isinstance(stmt, Let) and not reads_memory(stmt.value):
             return replace(self, lets={**self.lets, stmt.var: self.spelled(stmt.value)})
         return self
 
@@ -42,18 +40,13 @@ class Names:
         if not isinstance(stmt, For):
             return self
         inside = replace(self, ranges={**self.ranges, stmt.var: loop_range(stmt, self.ranges)})
-        if _loads(stmt.start):
+        if reads_memory(stmt.start):
             return inside
         return replace(inside, starts={**self.starts, stmt.var: self.spelled(stmt.start)})
 
-    def surely_runs(self, loop: For) -> bool:
-        """Whether a loop has a first turn."""
-        rounds = self.spelled(loop.stop) - self.spelled(loop.start)
-        return interval(simplify(rounds), self.ranges).low > 0
-
     def spelled(self, expr: Expr) -> Expr:
         """The expression in terms of variables of loops, as far as they are known."""
-        return expr if isinstance(expr, Const) else _put_in(expr, self.lets)
+        return substitute(expr, self.lets)
 
     def asked(self, condition: Expr) -> frozenset[Var]:
         """The loops whose first turn has something to say about a condition: none if it stays open
@@ -83,7 +76,7 @@ class Turns:
 
     def of(self, var: Var, start: Expr, *, first: bool) -> Turns:
         """Inside a loop, in its first turn or in a later one."""
-        value, more = _put_in(start, self.values), self.more
+        value, more = substitute(start, self.values), self.more
         if not first:
             passed = Var(f"{var.name} passed", var.dtype)
             value, more = value + 1 + passed, {**more, passed: Interval(0, INF)}
@@ -95,16 +88,5 @@ class Turns:
 
     def decides(self, condition: Expr) -> bool | None:
         """Whether a condition is certain in these turns, one way or the other."""
-        found = narrow(_put_in(condition, self.values), self.more)
+        found = narrow(substitute(condition, self.values), self.more)
         return bool(found.value) if isinstance(found, Const) else None
-
-
-def _put_in(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
-    if isinstance(expr, Var):
-        return values.get(expr, expr)
-    return rebuild(expr, lambda part: _put_in(part, values)) if values else expr
-
-
-@lru_cache(maxsize=4096)
-def _loads(expr: Expr) -> bool:
-    return any(isinstance(part, Load) for part in walk(expr))

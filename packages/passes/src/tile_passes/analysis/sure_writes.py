@@ -16,8 +16,9 @@ from tile_ir import Buffer, For, If, Op, Region, Section, Store, While
 from tile_ir.analysis.accesses import element
 from tile_ir.analysis.affine import linear_form, simplify
 from tile_ir.analysis.intervals import narrow
+from tile_ir.analysis.trip_count import constant_trips, surely_runs
 from tile_ir.dtypes import BOOL
-from tile_ir.expr import Binary, Const, Expr, Load, Unary, Var, constant_value, walk
+from tile_ir.expr import Binary, Const, Expr, Unary, Var, constant_value, reads_memory, walk
 from tile_ir.geometry import element_offset, is_contiguous
 from tile_ir.machine import Memory
 from tile_ir.nodes import Body, Break, Let, Slice, Stmt
@@ -128,13 +129,13 @@ class SureWrites:
         inside = self._block(loop.body, names.inside(loop), tell)
         if tell:
             self._tell_unread(loop, inside)
-        start, stop = names.spelled(loop.start), names.spelled(loop.stop)
-        rounds = constant_value(simplify(stop - start))
+        start, rounds = names.spelled(loop.start), constant_trips(loop, names.lets)
         if rounds is not None and rounds <= 0:
             return _Effects()
         exposed = inside.exposed.widened([loop.var], self.sizes)
-        written = inside.written.staying([loop.var]) if names.surely_runs(loop) else _NOWHERE
-        if rounds is not None and not _reads_memory(start):
+        runs = surely_runs(loop, names.ranges, names.lets)
+        written = inside.written.staying([loop.var]) if runs else _NOWHERE
+        if rounds is not None and not reads_memory(start):
             terms, first = linear_form(simplify(start))
             together = inside.written.along(loop.var, (frozenset(terms.items()), first), rounds)
             written = written.joined(together)
@@ -224,7 +225,7 @@ class SureWrites:
         if None in counts or not is_contiguous(region):
             return None
         start = simplify(names.spelled(element_offset(region)))
-        if _reads_memory(start):
+        if reads_memory(start):
             return None
         terms, first = linear_form(start)
         length = math.prod(c for c in counts if c is not None) * unit
@@ -289,13 +290,9 @@ def _facts(stmt: Stmt, names: Names) -> dict[Expr, Expr]:
         match waiting.pop():
             case Binary(op="and", left=left, right=right):
                 waiting += [left, right]
-            case part if not _reads_memory(part):
+            case part if not reads_memory(part):
                 found[part] = Const(True, BOOL)
                 match part:
                     case Binary(op="==", left=left, right=Const() as right):
                         found[left] = right
     return found
-
-
-def _reads_memory(expr: Expr) -> bool:
-    return any(isinstance(part, Load) for part in walk(expr))

@@ -14,7 +14,7 @@ from tile_ir import Core, For, Func
 from tile_ir.analysis.affine import resolved, simplify
 from tile_ir.analysis.intervals import Ranges, interval, launch_ranges, loop_range
 from tile_ir.analysis.regions import apart, defined
-from tile_ir.expr import Binary, Const, Expr, Load, Var, constant_value, substitute
+from tile_ir.expr import Binary, Const, Expr, Var, constant_value, reads_memory, substitute
 from tile_ir.expr import walk as walk_expr
 from tile_ir.nodes import Let, Region, Slice, Stmt
 from tile_passes.cross.blocks import Access, Block, Leaf
@@ -142,7 +142,7 @@ class _Search:
                 ranges[stmt.var] = loop_range(stmt, ranges)
             if isinstance(stmt, Let) and stmt.var.dtype.is_integer:
                 ranges[stmt.var] = interval(stmt.value, ranges)
-                if not any(isinstance(e, Load) for e in walk_expr(stmt.value)):
+                if not reads_memory(stmt.value):
                     values[stmt.var] = simplify(stmt.value)
         return ranges, values
 

@@ -8,7 +8,17 @@ from dataclasses import dataclass
 
 from tile_ir import Buffer, For, Op, Region, Store
 from tile_ir.analysis.affine import simplify
-from tile_ir.expr import Const, Expr, Load, Var, constant_value, is_constant, substitute
+from tile_ir.analysis.trip_count import constant_trips
+from tile_ir.expr import (
+    Const,
+    Expr,
+    Load,
+    Var,
+    constant_value,
+    is_constant,
+    reads_memory,
+    substitute,
+)
 from tile_ir.expr import walk as walk_expr
 from tile_ir.nodes import Let, Slice, Stmt
 from tile_ir.opdef import Access, accesses
@@ -56,13 +66,13 @@ class Touch:
 
 def trips(loop: For) -> int | None:
     """How often a loop that counts from 0 goes round, where that is known now."""
-    return constant_value(simplify(loop.stop)) if is_constant(loop.start, 0) else None
+    return constant_trips(loop) if is_constant(loop.start, 0) else None
 
 
 def with_name(names: Names, let: Let) -> Names:
     """The names behind a `let`. One that keeps an element stays a name: elements change."""
     value = resolved(let.value, names)
-    if any(isinstance(part, Load) for part in walk_expr(value)):
+    if reads_memory(value):
         return names
     return {**names, let.var: value}
 

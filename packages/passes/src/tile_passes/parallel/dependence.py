@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from tile_ir import Alloc, Buffer, For, Loc, Store
 from tile_ir.analysis.affine import linear_form, simplify
-from tile_ir.expr import Expr, Var, constant_value
+from tile_ir.analysis.trip_count import constant_trips
+from tile_ir.expr import Expr, Var
 from tile_ir.expr import walk as walk_expr
 from tile_ir.footprint import buffer_bytes
 from tile_ir.walk import walk
@@ -78,9 +79,7 @@ def overlapping(allocs: Sequence[Alloc]) -> set[tuple[Buffer, Buffer]]:
 def _independent(write: _Touch, other: _Touch, variant: set[Var]) -> bool:
     """Whether two accesses never meet in different iterations of the loops they share."""
     pairs = list(zip(write.indices, other.indices, strict=True))
-    extents = {
-        loop.var: constant_value(simplify(loop.stop - loop.start)) for loop in write.leaf.loops
-    }
+    extents = {loop.var: constant_trips(loop) for loop in write.leaf.loops}
     if any(_apart(a, b, variant, extents) for a, b in pairs):
         return True
     common = [v for v in write.leaf.vars if v in other.leaf.vars]

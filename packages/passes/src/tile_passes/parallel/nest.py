@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from tile_ir import Buffer, For, If, Let, Loc, LoopKind, Op, Store
-from tile_ir.analysis.affine import simplify
+from tile_ir.analysis.trip_count import trip_count
 from tile_ir.expr import Expr, Load, Var, substitute, unary
 from tile_ir.expr import walk as walk_expr
 from tile_ir.nodes import Body, Break, Section, Stmt, While
@@ -75,7 +75,7 @@ def domain_of(loops: tuple[For, ...]) -> Domain:
     return Domain(
         variables,
         tuple(loop.start for loop in loops),
-        tuple(simplify(loop.stop - loop.start) for loop in loops),
+        tuple(map(trip_count, loops)),
     )
 
 

@@ -8,6 +8,7 @@ from functools import partial
 
 from tile_ir import OPS, Alloc, Buffer, Effect, For, Let, Memory, Op, Region, Slice
 from tile_ir.analysis.affine import linear_form, simplify
+from tile_ir.analysis.trip_count import trip_count
 from tile_ir.expr import Const, Expr, Load, Var, constant_value, substitute
 from tile_ir.expr import walk as walk_expr
 from tile_ir.geometry import BLOCK_BYTES, element_offset, is_contiguous
@@ -29,7 +30,7 @@ class RowLoop:
 
     @property
     def rows(self) -> Expr:
-        return simplify(self.loop.stop - self.loop.start)
+        return trip_count(self.loop)
 
 
 def row_loop(loop: For, allocs: Sequence[Alloc]) -> RowLoop:

@@ -27,9 +27,9 @@ from tile_ir.expr import (
     cast,
     children,
     is_constant,
+    reads_memory,
     unary,
 )
-from tile_ir.expr import walk as walk_expr
 from tile_ir.geometry import clip_copy
 from tile_ir.machine import CORE_OF_MEMORY, Core
 from tile_ir.nodes import Stmt
@@ -211,7 +211,7 @@ class VectorStatement(VectorSteps):
 
     def repeated(self, e: Expr, line: Domain, domain: Domain) -> Region:
         """A value of one variable, repeated over the other one."""
-        if e.dtype is INT32 and not has_loads(e) and is_packed(self, INT32, domain):
+        if e.dtype is INT32 and not reads_memory(e) and is_packed(self, INT32, domain):
             return counted_line(self, e, domain)
         vector = self.value(e, line, None)
         assert isinstance(vector, Region), "it follows a variable"
@@ -348,10 +348,6 @@ class VectorStatement(VectorSteps):
 def _axis(domain: Domain, line: Domain) -> int:
     """Axis of `broadcast`: 0 repeats a row downwards, 1 a column across."""
     return 1 if is_column(line, domain) else 0
-
-
-def has_loads(e: Expr) -> bool:
-    return any(isinstance(p, Load) for p in walk_expr(e))
 
 
 def _bare_load(e: Expr) -> Load | None:

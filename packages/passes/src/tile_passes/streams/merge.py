@@ -13,9 +13,8 @@ from itertools import pairwise
 import networkx as nx
 
 from tile_ir import Core, For, KernelError
-from tile_ir.analysis.affine import simplify
-from tile_ir.expr import Expr, Load, Var, substitute
-from tile_ir.expr import walk as walk_expr
+from tile_ir.analysis.trip_count import trip_count
+from tile_ir.expr import Expr, Var, reads_memory, substitute
 from tile_ir.nodes import Body, Buffer, Let, Stmt
 from tile_ir.printer import print_expr
 from tile_ir.walk import bodies, map_expressions, rewrite, walk, with_bodies
@@ -169,7 +168,7 @@ def _in_core_order(graph: nx.DiGraph, found: Sequence[Item]) -> None:
 
 
 def _only_names(stmt: Stmt) -> bool:
-    return isinstance(stmt, Let) and not any(isinstance(p, Load) for p in walk_expr(stmt.value))
+    return isinstance(stmt, Let) and not reads_memory(stmt.value)
 
 
 def _after_definitions(graph: nx.DiGraph, found: Sequence[Item]) -> None:
@@ -238,7 +237,7 @@ def _belong_together(a: Item, b: Item, pair: Pair, streams: Streams) -> bool:
 
 
 def _rounds(loop: For) -> str:
-    return print_expr(simplify(loop.stop - loop.start))
+    return print_expr(trip_count(loop))
 
 
 def _several(loop: Item, one: Item, other: Item) -> KernelError:

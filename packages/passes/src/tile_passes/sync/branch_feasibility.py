@@ -12,7 +12,7 @@ from tile_ir import For
 from tile_ir.analysis.affine import resolved, simplify
 from tile_ir.analysis.intervals import Interval, Ranges, decide, interval, narrow
 from tile_ir.dtypes import INT32, INT64
-from tile_ir.expr import Binary, Const, Expr, Load, Unary, Var, promote, walk
+from tile_ir.expr import Binary, Const, Expr, Unary, Var, promote, reads_memory
 
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "=="})
 
@@ -29,7 +29,7 @@ def _facts(loop: For, values: Mapping[Var, Expr]) -> Iterator[Expr]:
     """What is at least 0 in its rounds, of what cannot change meanwhile."""
     start, stop = (resolved(e, values) for e in (loop.start, loop.stop))
     for fact in (loop.var - start, stop - 1 - loop.var, stop - 1 - start):
-        if not any(isinstance(e, Load) for e in walk(fact)):
+        if not reads_memory(fact):
             yield simplify(fact)
 
 

@@ -21,7 +21,8 @@ from tile_ir.analysis.intervals import (
     launch_ranges,
     loop_range,
 )
-from tile_ir.expr import Expr, Load, Var, binary, constant_value, walk
+from tile_ir.analysis.trip_count import surely_runs, trips
+from tile_ir.expr import Expr, Var, binary, constant_value, reads_memory
 from tile_ir.machine import Pipe
 from tile_ir.nodes import Automatic, Body, Break, Stmt
 from tile_ir.opdef import pipe_of
@@ -44,7 +45,6 @@ from tile_passes.sync.tree import (
     Work,
     round_by_round,
 )
-from tile_passes.sync.trips import surely_runs
 
 
 def build_tree(func: Func, section: Section, target: Target) -> Tree:
@@ -165,7 +165,7 @@ class _Builder:
             if isinstance(stmt, Let) and stmt.var.dtype.is_integer:
                 known = {**known, stmt.var: interval(stmt.value, known)}
                 path = (*path, stmt)
-                if not any(isinstance(e, Load) for e in walk(stmt.value)):
+                if not reads_memory(stmt.value):
                     values = {**values, stmt.var: stmt.value}
         return block
 
@@ -235,9 +235,8 @@ class _Builder:
         if isinstance(stmt, For):
             span = loop_range(stmt, known)
             start, stop = constant_value(stmt.start), constant_value(stmt.stop)
-            repeat.runs = surely_runs(stmt, _loops_around(block), values, known)
-            trips = interval(simplify(resolved(stmt.stop - stmt.start, values)), known)
-            repeat.most = max(0, trips.high)
+            repeat.runs = surely_runs(stmt, known, values, _loops_around(block))
+            repeat.most = trips(stmt, known, values).high
             repeat.modulus = modulus_of(stmt, values)
             known = {**known, stmt.var: span}
             m = repeat.modulus

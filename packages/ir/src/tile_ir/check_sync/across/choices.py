@@ -24,6 +24,7 @@ from tile_ir.expr import (
     children,
     constant_value,
     equal,
+    reads_memory,
     walk,
 )
 from tile_ir.printer import print_expr
@@ -212,7 +213,7 @@ class Path:
         return tuple(islice(simple, MOST_FACTS)) if _size(expr) <= MOST_PARTS else ()
 
     def _decided(self, condition: Expr) -> bool | None:
-        if _size(condition) > MOST_PARTS or any(isinstance(e, Load) for e in walk(condition)):
+        if _size(condition) > MOST_PARTS or reads_memory(condition):
             return None
         facts = self._facts_about(condition)
         at = (condition, facts)

@@ -14,7 +14,7 @@ from tile_ir.check_sync.across.streams import CROSS
 from tile_ir.check_sync.across.values import Values
 from tile_ir.check_sync.conditions import decide
 from tile_ir.check_sync.loops import SYNC, moduli_of
-from tile_ir.expr import Expr, Load, Var, walk
+from tile_ir.expr import Expr, Load, Var, reads_memory, walk
 from tile_ir.machine import Memory
 from tile_ir.nodes import For, If, Let, Op, Stmt, Store, While
 from tile_ir.walk import expressions, loads
@@ -66,7 +66,7 @@ class Rounds:
         return {
             s.var: s.value
             for s in self.inside
-            if isinstance(s, Let) and not any(isinstance(e, Load) for e in walk(s.value))
+            if isinstance(s, Let) and not reads_memory(s.value)
         }
 
     @cached_property

@@ -12,7 +12,7 @@ from tile_ir.analysis.intervals import EVERYTHING, Ranges, interval, launch_rang
 from tile_ir.analysis.regions import apart
 from tile_ir.check_sync.loops import SYNC
 from tile_ir.check_sync.state import NUMBER, PIPES, S
-from tile_ir.expr import Const, Expr, Load, Var, walk
+from tile_ir.expr import Const, Expr, Load, Var, reads_memory, walk
 from tile_ir.machine import Core, Memory, Pipe
 from tile_ir.nodes import (
     Body,
@@ -143,7 +143,7 @@ def _sites_in(
         if isinstance(stmt, Let):
             if stmt.var.dtype.is_integer:
                 known = {**known, stmt.var: interval(resolved(stmt.value, values), known)}
-            if not any(isinstance(e, Load) for e in walk(stmt.value)):
+            if not reads_memory(stmt.value):
                 values = {**values, stmt.var: stmt.value}
 
 
