@@ -10,6 +10,7 @@ from tile_ir.expr import Expr, Load, rebuild
 from tile_ir.expr import walk as walk_expr
 from tile_ir.nodes import (
     Body,
+    Break,
     Buffer,
     For,
     Func,
@@ -60,6 +61,16 @@ def walk(body: Body) -> Iterator[Stmt]:
         yield stmt
         for inner in bodies(stmt):
             yield from walk(inner)
+
+
+def breaks(body: Body) -> Iterator[Break]:
+    """Those that leave the loop around the body."""
+    for stmt in body:
+        if isinstance(stmt, Break):
+            yield stmt
+        elif not isinstance(stmt, (For, While)):
+            for inner in bodies(stmt):
+                yield from breaks(inner)
 
 
 def walk_ops(body: Body) -> Iterator[Op]:
@@ -222,6 +233,7 @@ def buffers(func: Func) -> tuple[Buffer, ...]:
 
 __all__ = [
     "bodies",
+    "breaks",
     "buffers",
     "expressions",
     "loads",

@@ -15,6 +15,7 @@ from tile_ir.analysis.accesses import Touch, widened
 from tile_ir.analysis.affine import linear_form, resolved
 from tile_ir.analysis.intervals import Ranges
 from tile_ir.analysis.regions import apart
+from tile_ir.analysis.residues import is_rounds
 from tile_ir.check_sync.state import PIPES, S
 from tile_ir.expr import Expr, Var
 from tile_ir.location import Loc
@@ -237,16 +238,6 @@ def moved(bits: int, moves: Moves) -> int:
         if bits & old:
             result |= new
     return result
-
-
-def rounds_of(var: Var) -> Var:
-    """Counts the rounds of all residues of a loop. No user's name has its mark."""
-    return Var(f"{var.name}#", var.dtype)
-
-
-def is_rounds(var: Var) -> bool:
-    """Whether a variable is such a count."""
-    return var.name.endswith("#")
 
 
 def _rounds_between(earlier: AccessSite, later: AccessSite, var: Var) -> tuple[int, int]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tile_ir.analysis.intervals import INF, Interval, Ranges, interval, loop_range
-from tile_ir.check_sync.access_sites import rounds_of
+from tile_ir.analysis.intervals import Ranges, interval, loop_range
+from tile_ir.analysis.residues import rounds_in, rounds_of
 from tile_ir.check_sync.conditions import Facts, Place, facts_in
 from tile_ir.check_sync.loops import Node, Plan
 from tile_ir.expr import Expr, Var, reads_memory
@@ -57,7 +57,7 @@ def iteration(loop: For | While, plan: Plan, node: Node, frame: Any, context: Co
     values, known = context.values, {**context.known, loop.var: loop_range(loop, context.known)}
     if plan.modulus > 1:
         step = rounds_of(loop.var)
-        known[step] = _rounds(known[loop.var], residue, plan.modulus)
+        known[step] = rounds_in(known[loop.var], residue, plan.modulus)
         values = {**values, loop.var: step * plan.modulus + residue}
     places = context.places if plan.peeled == 0 else (*context.places, (loop, place))
     facts = (*context.facts, *facts_in(loop, context.plain))
@@ -71,13 +71,6 @@ def iteration(loop: For | While, plan: Plan, node: Node, frame: Any, context: Co
         places=places,
         facts=facts,
     )
-
-
-def _rounds(span: Interval, residue: int, modulus: int) -> Interval:
-    """The numbers k for which `k * modulus + residue` lies in a span."""
-    low = -INF if span.low == -INF else -((residue - span.low) // modulus)
-    high = INF if span.high == INF else (span.high - residue) // modulus
-    return Interval(low, max(low, high))
 
 
 def defined_inside(loop: For | While) -> frozenset[Var]:

@@ -9,22 +9,26 @@ from dataclasses import dataclass, field
 
 from tile_ir.analysis.affine import resolved, simplify
 from tile_ir.analysis.intervals import Ranges
+from tile_ir.analysis.residues import (
+    MOST_RESIDUES,
+    MOST_RESIDUES_OF_EVENTS,
+    events_chosen,
+    joint_period,
+    periods,
+    slots_chosen,
+)
 from tile_ir.analysis.trip_count import trip_count, trips
 from tile_ir.check_sync.conditions import Facts, Place, at_least
 from tile_ir.check_sync.state import Flag, State
-from tile_ir.expr import Binary, Const, Expr, Var, constant_value, reads_memory, walk
-from tile_ir.machine import Memory
-from tile_ir.nodes import For, If, Let, Op, Stmt, Store, While
+from tile_ir.expr import Const, Expr, Var, constant_value, reads_memory, walk
+from tile_ir.nodes import For, If, Let, Op, Stmt, While
 from tile_ir.opdef import Effect
-from tile_ir.walk import expressions, loads
+from tile_ir.walk import expressions
 from tile_ir.walk import walk as walk_statements
 
 SYNC = frozenset({Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER, Effect.SYNC_ALL})
 FLAGS = frozenset({Effect.SET_FLAG, Effect.WAIT_FLAG})
-# More residues than this are not told apart, nor longer loops unrolled; where event ids ask for it,
-# more of them are.
-MOST_RESIDUES = 8
-MOST_RESIDUES_OF_EVENTS = 16
+# Longer loops than this are not unrolled.
 MOST_UNROLLED = 8
 # More sets of flags than this at one point are not told apart.
 MOST_STATES = 64
@@ -136,27 +140,26 @@ def plan_of(
     }
     depends = _dependent(loop.var, lets)
     first = constant_value(start)
-    events, slots, ways = set[int](), set[int](), set[int]()
+    events, slots, branches = set[int](), set[int](), set[int]()
     for s in inside:
-        flag = isinstance(s, Op) and s.opdef.effect in FLAGS
-        moduli = events if flag else ways if isinstance(s, (If, While, For)) else slots
-        for e in _choosing(s):
-            if not isinstance(e, Const) and any(v in depends for v in walk(e)):
-                moduli.update(moduli_of(resolved(e, lets), loop.var))
+        asked = [(slots, slots_chosen(s))]
+        if isinstance(s, Op) and s.opdef.effect in FLAGS:
+            asked.append((events, events_chosen(s)))
+        elif isinstance(s, (If, While, For)):
+            asked.append((branches, expressions(s)))
+        for found, chosen in asked:
+            for e in chosen:
+                if not isinstance(e, Const) and any(v in depends for v in walk(e)):
+                    found |= periods(resolved(e, lets), loop.var)
     if exact is not None and first is not None and 0 < exact <= MOST_UNROLLED:
         bare = any(_is_bare(s, depends, lets, loop.var) for s in inside)
         small = exact * len(inside) <= MOST_STATEMENTS and exact <= 2
         crowded = math.lcm(*events, *slots) > MOST_RESIDUES
         if bare or small or crowded or exact == 1:
             return Plan(1, anything, anything, exact, exact, 0, tuple(range(first, first + exact)))
-    modulus = 1
-    # Where there are too many residues, events count before slots and slots before ways, and short
-    # periods before long ones.
-    for moduli in (events, slots, ways):
-        limit = MOST_RESIDUES_OF_EVENTS if moduli is events else MOST_RESIDUES
-        for m in sorted(moduli):
-            joined = math.lcm(modulus, m)
-            modulus = joined if joined <= limit else modulus
+    # Where there are too many residues, events count before slots, and slots before branches.
+    modulus = joint_period(events, MOST_RESIDUES_OF_EVENTS)
+    modulus = joint_period(branches, found=joint_period(slots, found=modulus))
     everything = frozenset(range(modulus))
     residue = constant_value(simplify(start % modulus)) if modulus > 1 else 0
     starts = everything if residue is None else frozenset({residue})
@@ -167,24 +170,6 @@ def plan_of(
     # Who waits for a slot that was never used asks whether k >= 2 of two slots.
     peeled = min(modulus, MOST_PEELED) if guarded else 0
     return Plan(modulus, starts, ends, least, most, peeled)
-
-
-def _choosing(stmt: Stmt) -> Iterator[Expr]:
-    """The expressions by which a statement chooses on-chip bytes, events or ways. What of gm it
-    means needs no residues; lets are looked at where they are used, but for what they load."""
-    if isinstance(stmt, Op):
-        for operand in stmt.operands:
-            if isinstance(operand, Expr):
-                yield operand
-            elif operand is not None and operand.memory is not Memory.GM:
-                yield from (s.offset for s in operand.dims)
-    elif isinstance(stmt, (Let, Store)):
-        if isinstance(stmt, Store) and stmt.buffer.memory is not Memory.GM:
-            yield from stmt.indices
-        for load in loads(stmt):
-            yield from load.indices if load.buffer.memory is not Memory.GM else ()
-    else:
-        yield from expressions(stmt)
 
 
 def _dependent(var: Var, lets: Mapping[Var, Expr]) -> frozenset[Var]:
@@ -203,24 +188,7 @@ def _is_bare(stmt: Stmt, depends: frozenset[Var], lets: Mapping[Var, Expr], var:
     event = stmt.operands[0]
     if not isinstance(event, Expr) or not any(v in depends for v in walk(event)):
         return False
-    return not moduli_of(resolved(event, lets), var)
-
-
-def moduli_of(expr: Expr, var: Var) -> set[int]:
-    """What an expression takes the variable modulo; inside `x // c % m` that is c * m."""
-    found: set[int] = set()
-    for part in walk(expr):
-        if not (isinstance(part, Binary) and part.op == "%"):
-            continue
-        m = constant_value(part.right)
-        if m is None or m <= 1 or not any(v == var for v in walk(part.left)):
-            continue
-        for inner in walk(part.left):
-            divisor = constant_value(inner.right) if isinstance(inner, Binary) else None
-            if isinstance(inner, Binary) and inner.op == "//" and divisor is not None:
-                m *= divisor if any(v == var for v in walk(inner.left)) else 1
-        found.add(m)
-    return found
+    return not periods(resolved(event, lets), var)
 
 
 def _guards(stmt: Stmt, depends: frozenset[Var]) -> bool:
@@ -237,4 +205,4 @@ def _guards(stmt: Stmt, depends: frozenset[Var]) -> bool:
     return not effects.isdisjoint(FLAGS) or bool(effects & SYNC and Effect.DATA not in effects)
 
 
-__all__ = ["FLAGS", "MOST_STATES", "SYNC", "Node", "Plan", "Worklist", "moduli_of", "plan_of"]
+__all__ = ["FLAGS", "MOST_STATES", "SYNC", "Node", "Plan", "Worklist", "plan_of"]

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from tile_ir.analysis.affine import linear_form, simplify
+from tile_ir.analysis.residues import MOST_RESIDUES
 from tile_ir.check_sync.conditions import Place
 from tile_ir.check_sync.loops import Plan
 from tile_ir.check_sync.state import State
@@ -16,8 +17,6 @@ from tile_ir.walk import replace_in
 # Start and stop of a loop in which flags are chosen by what is left of its variable.
 Bounds = tuple[Expr, Expr]
 Node = tuple[int, Place]
-# Divisors above this are not followed.
-MOST_REMAINDERS = 8
 
 
 def events(event: Expr, state: State) -> Iterator[tuple[int, State]]:
@@ -99,7 +98,7 @@ def divided(expr: Expr, loads: bool = False) -> tuple[tuple[Expr, int], int] | N
     if not (isinstance(expr, Binary) and expr.op == "%"):
         return None
     modulus = constant_value(expr.right)
-    if modulus is None or not 1 < modulus <= MOST_REMAINDERS:
+    if modulus is None or not 1 < modulus <= MOST_RESIDUES:
         return None
     if not loads and reads_memory(expr.left):
         return None
@@ -119,7 +118,6 @@ def _known(expr: Expr, state: State) -> Expr | None:
 
 
 __all__ = [
-    "MOST_REMAINDERS",
     "Bounds",
     "divided",
     "ended_before",

@@ -8,7 +8,6 @@ dimensions where an operation runs along them together (`OpDef.axes`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tile_ir import Buffer, Core, For, Func, LoopKind, Memory, Op, Store
@@ -16,9 +15,9 @@ from tile_ir.expr import Var, constant_value, is_constant
 from tile_ir.expr import walk as walk_expr
 from tile_ir.location import Loc
 from tile_ir.machine import CORE_OF_MEMORY
-from tile_ir.nodes import Body, Break, Let, Region, Slice, Stmt, While
+from tile_ir.nodes import Body, Let, Region, Slice, Stmt, While
 from tile_ir.opdef import Effect, core_of
-from tile_ir.walk import bodies, loads
+from tile_ir.walk import bodies, breaks, loads
 from tile_passes.lanes.carried import Lifetime
 from tile_passes.lanes.places import (
     Elsewhere,
@@ -157,19 +156,9 @@ def _loop(loop: For, found: Relations) -> None:
     elif loop.kind not in SPLITTABLE:
         found.keep_whole(loop, loop.loc, f"{name} is {loop.kind.value}")
     found.sizes[loop] = count or 0
-    leave = next(_breaks(loop.body), None)
+    leave = next(breaks(loop.body), None)
     if leave is not None:
         found.keep_whole(loop, leave.loc, f"a break leaves {name}")
-
-
-def _breaks(body: Body) -> Iterator[Break]:
-    """Breaks that leave the loop around the body."""
-    for stmt in body:
-        if isinstance(stmt, Break):
-            yield stmt
-        elif not isinstance(stmt, (For, While)):
-            for inner in bodies(stmt):
-                yield from _breaks(inner)
 
 
 def _own(stmt: Stmt, loops: tuple[For, ...], names: Names, found: Relations) -> None:

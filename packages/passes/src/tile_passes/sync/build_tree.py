@@ -21,6 +21,7 @@ from tile_ir.analysis.intervals import (
     launch_ranges,
     loop_range,
 )
+from tile_ir.analysis.residues import ORDERING, modulus_of
 from tile_ir.analysis.trip_count import surely_runs, trips
 from tile_ir.expr import Expr, Var, binary, constant_value, reads_memory
 from tile_ir.machine import Pipe
@@ -29,7 +30,6 @@ from tile_ir.opdef import pipe_of
 from tile_ir.walk import walk as walk_statements
 from tile_ir.walk import written_buffers
 from tile_passes.sync.branch_feasibility import surely_taken
-from tile_passes.sync.modulus import ORDERING, modulus_of
 from tile_passes.sync.tree import (
     ROUNDS,
     Block,

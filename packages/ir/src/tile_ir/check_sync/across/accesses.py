@@ -11,12 +11,12 @@ from tile_ir.analysis.accesses import Touch, element
 from tile_ir.analysis.affine import linear_form
 from tile_ir.analysis.intervals import Ranges
 from tile_ir.analysis.regions import apart
+from tile_ir.analysis.residues import periods
 from tile_ir.check_sync.across.choices import Path, normal_form
 from tile_ir.check_sync.across.clocks import WIDTH, Clock
 from tile_ir.check_sync.across.samples import Guard, Sample, Samples, meet_somewhere
 from tile_ir.check_sync.across.streams import Site, conflict
 from tile_ir.check_sync.across.values import WRITTEN, Key, Values
-from tile_ir.check_sync.loops import moduli_of
 from tile_ir.check_sync.state import S
 from tile_ir.expr import Binary, Expr, Load, Var, constant_value, walk
 from tile_ir.nodes import Buffer, Region, Slice
@@ -288,7 +288,7 @@ def _steps(offset: Expr, loops: list[Var], period: int) -> tuple[int, ...] | Non
 def _comes_back(atom: Expr, loops: list[Var], period: int) -> bool:
     if not (isinstance(atom, Binary) and atom.op == "%" and constant_value(atom.right)):
         return False
-    return not any(period % m for v in loops for m in moduli_of(atom, v))
+    return not any(period % m for v in loops for m in periods(atom, v))
 
 
 __all__ = ["Accesses", "Meeting", "told_by"]

@@ -11,9 +11,10 @@ from itertools import islice
 
 from tile_ir.analysis.affine import linear_form, simplify
 from tile_ir.analysis.intervals import INF, Interval, Ranges
+from tile_ir.analysis.residues import MOST_RESIDUES
 from tile_ir.check_sync.across.values import WRITTEN, is_made, is_unknown
 from tile_ir.check_sync.conditions import at_least, decide
-from tile_ir.check_sync.remainders import MOST_REMAINDERS, divided
+from tile_ir.check_sync.remainders import divided
 from tile_ir.expr import (
     Binary,
     Const,
@@ -283,7 +284,7 @@ class Path:
         if found is None:
             return None
         (base, modulus), shift = found
-        for m in range(modulus, MOST_REMAINDERS + 1, modulus):
+        for m in range(modulus, MOST_RESIDUES + 1, modulus):
             made = self.by_key.get(base % m)
             if made is not None:
                 return Const((made.answer + shift) % modulus, expr.dtype)

@@ -3,18 +3,18 @@ these. And which numbers of rounds are tried where the text does not say."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from enum import Enum, auto
 from functools import cached_property
 
 from tile_ir.analysis.affine import resolved, simplify
 from tile_ir.analysis.intervals import Interval, Ranges
+from tile_ir.analysis.residues import MOST_RESIDUES_OF_EVENTS, joint_period, periods, rounds_of
 from tile_ir.check_sync.across.streams import CROSS
 from tile_ir.check_sync.across.values import Values
 from tile_ir.check_sync.conditions import decide
-from tile_ir.check_sync.loops import SYNC, moduli_of
-from tile_ir.expr import Expr, Load, Var, reads_memory, walk
+from tile_ir.check_sync.loops import SYNC
+from tile_ir.expr import Expr, Var, reads_memory, walk
 from tile_ir.machine import Memory
 from tile_ir.nodes import For, If, Let, Op, Stmt, Store, While
 from tile_ir.walk import expressions, loads
@@ -22,8 +22,6 @@ from tile_ir.walk import walk as walk_statements
 
 # Rounds that overflow a counter which nothing holds back.
 MANY = 17
-# Phases beyond this are not tried one by one.
-MOST_PHASES = 16
 # More small numbers of rounds than this are not tried.
 MOST_SMALL = 8
 
@@ -88,12 +86,12 @@ class Rounds:
         """After so many rounds slots and ids are the same again."""
         if isinstance(self.loop, While):
             return 1
-        return common(self.moduli)
+        return joint_period(self.moduli, MOST_RESIDUES_OF_EVENTS)
 
     @cached_property
     def phases(self) -> int:
         """After so many rounds ways and ids are the same again, and with them what counters do."""
-        return common(self.choosing)
+        return joint_period(self.choosing, MOST_RESIDUES_OF_EVENTS)
 
     @cached_property
     def moduli(self) -> list[int]:
@@ -101,7 +99,7 @@ class Rounds:
         if isinstance(self.loop, While):
             return []
         var = self.loop.var
-        return sorted({m for _, e in self.asked for m in moduli_of(e, var)})
+        return sorted({m for _, e in self.asked for m in periods(e, var)})
 
     @cached_property
     def choosing(self) -> list[int]:
@@ -111,7 +109,7 @@ class Rounds:
         var = self.loop.var
         ids = (e for s, e in self.asked if isinstance(s, Op) and s.opdef.effect in SYNC | CROSS)
         ways = (e for s, e in self.asked if not isinstance(s, (Op, Store)))
-        return sorted({m for e in (*ids, *ways) for m in moduli_of(e, var)})
+        return sorted({m for e in (*ids, *ways) for m in periods(e, var)})
 
     def tried(self, depth: Depth, phases: int) -> Iterable[int]:
         """Numbers of rounds that stand for all others; without those that overflow a counter where
@@ -161,12 +159,12 @@ class Rounds:
         if any(load.buffer in values.written for load in deciding):
             return False  # each round may find something else
         var, start = self.loop.var, values.value(self.loop.start)
-        turn = Var(f"{var.name}#", var.dtype)
+        turn = rounds_of(var)
         for stmt, stated in self.asked:
             if isinstance(stmt, Op):
                 # An id that goes on with the variable is another one in each round.
                 chooses = stmt.opdef.effect in SYNC | CROSS
-                if chooses and not moduli_of(stated, var):
+                if chooses and not periods(stated, var):
                     return False
                 continue
             if isinstance(stmt, Store):
@@ -182,20 +180,10 @@ class Rounds:
         return True
 
 
-def common(moduli: Iterable[int]) -> int:
-    """After how many rounds all of them are the same again; without those that take too many."""
-    found = 1
-    for m in moduli:
-        found = math.lcm(found, m) if math.lcm(found, m) <= MOST_PHASES else found
-    return found
-
-
 def _stores(stmt: Stmt) -> bool:
     """Whether a statement stores at a place that nothing in memory decides: what it stores does not
     choose ways."""
-    return isinstance(stmt, Store) and not any(
-        isinstance(e, Load) for index in stmt.indices for e in walk(index)
-    )
+    return isinstance(stmt, Store) and not any(map(reads_memory, stmt.indices))
 
 
 def _both_ends(first: int, skipped: int, count: int) -> Iterator[int]:
@@ -203,4 +191,4 @@ def _both_ends(first: int, skipped: int, count: int) -> Iterator[int]:
     yield from range(first + skipped, count)
 
 
-__all__ = ["MANY", "Depth", "Rounds", "common"]
+__all__ = ["MANY", "Depth", "Rounds"]

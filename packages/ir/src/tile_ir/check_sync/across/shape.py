@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tile_ir.check_sync.across.rounds import Depth, Rounds, common
+from tile_ir.analysis.residues import MOST_RESIDUES_OF_EVENTS, joint_period
+from tile_ir.check_sync.across.rounds import Depth, Rounds
 from tile_ir.check_sync.across.streams import CROSS, Stream
 from tile_ir.expr import Expr, Var, walk
 from tile_ir.nodes import Break, For, If, Let, Op, While
@@ -86,7 +87,8 @@ def shape_of(streams: Iterable[Stream]) -> Shape:
                     asked.append(stmt.condition)
                 case While():
                     loops.append((Rounds(stmt), stmt.condition))
-    period, phases = common(r.period for r, _ in loops), common(r.phases for r, _ in loops)
+    period = joint_period((r.period for r, _ in loops), MOST_RESIDUES_OF_EVENTS)
+    phases = joint_period((r.phases for r, _ in loops), MOST_RESIDUES_OF_EVENTS)
     shape = Shape(period, phases, defined)
     shape.bounds += [(r, shape.behind(bound)) for r, bound in loops]
     shape.deciding.update(*(shape.behind(condition) for condition in asked))
