@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from tile_ir.analysis.branch_feasibility import decided
 from tile_ir.analysis.intervals import INF, Interval, Ranges, interval, narrow, ranges_inside
 from tile_ir.analysis.trip_count import surely_runs
 from tile_ir.expr import (
@@ -87,11 +88,8 @@ class Circumstances:
 
     def decided(self, condition: Expr) -> bool | None:
         """Whether a condition is certain, one way or the other."""
-        for form in (self._with_facts(condition), self.spelled(condition)):
-            value = constant_value(narrow(form, self.ranges))
-            if value is not None:
-                return bool(value)
-        return None
+        found = decided(self._with_facts(condition), self.ranges)
+        return found if found is not None else decided(self.spelled(condition), self.ranges)
 
     def _with_facts(self, expr: Expr) -> Expr:
         if not self.facts or isinstance(expr, Const):

@@ -133,12 +133,12 @@ def narrow(expr: Expr, ranges: Mapping[Var, Interval]) -> Expr:
                 return b
             return a if always_at_most(b, a, ranges) else expr
         case "<" | "<=" | ">" | ">=" | "==" | "!=":
-            decided = decide(expr.op, interval(simplify(a - b), ranges))
+            decided = sign_test(expr.op, interval(simplify(a - b), ranges))
             return expr if decided is None else Const(decided, BOOL)
     return expr
 
 
-def decide(op: str, difference: Interval) -> bool | None:
+def sign_test(op: str, difference: Interval) -> bool | None:
     """Whether `difference op 0` is certain, one way or the other."""
     low, high = difference.low, difference.high
     certain = {

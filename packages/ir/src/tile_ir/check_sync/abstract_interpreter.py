@@ -12,10 +12,11 @@ from typing import Any
 
 from tile_ir.analysis.accesses import Touch, touches
 from tile_ir.analysis.affine import resolved, simplify
+from tile_ir.analysis.branch_feasibility import Facts, decided, facts_of
 from tile_ir.analysis.intervals import EVERYTHING, Interval, Ranges, launch_ranges
 from tile_ir.analysis.trip_count import trip_count
 from tile_ir.check_sync.access_sites import NEAR, AccessSite, AccessSites, Hazard, moved
-from tile_ir.check_sync.conditions import Facts, Place, decide, facts_of
+from tile_ir.check_sync.conditions import Place, decide
 from tile_ir.check_sync.context import Context, defined_inside, iteration
 from tile_ir.check_sync.findings import Findings
 from tile_ir.check_sync.loops import FLAGS, MOST_STATES, Plan, Worklist, plan_of
@@ -216,7 +217,7 @@ class AbstractInterpreter:
             truth = certain if certain is not None else state.conditions.get(condition)
             if truth is None and remember and state.facts:
                 facts = (*context.facts, *state.facts)
-                truth = decide(condition, context.known, {}, {}, (), facts)
+                truth = decided(condition, context.known, facts)
             for value, body in ((True, stmt.then), (False, stmt.orelse)):
                 if truth is (not value):
                     continue

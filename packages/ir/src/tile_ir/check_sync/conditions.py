@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tile_ir.analysis.affine import resolved, simplify
-from tile_ir.analysis.intervals import Interval, Ranges, interval, narrow
+from tile_ir.analysis.affine import Values, resolved
+from tile_ir.analysis.branch_feasibility import Facts, decided, three_valued
+from tile_ir.analysis.intervals import Interval, Ranges
 from tile_ir.analysis.trip_count import trips
-from tile_ir.expr import Binary, Const, Expr, Load, Unary, Var, equal, reads_memory, walk
+from tile_ir.expr import Expr, Var, walk
 from tile_ir.nodes import For
-
-Values = Mapping[Var, Expr]
-_NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "!=": "=="}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +22,6 @@ class Place:
     behind: int = 0
     more_before: bool = True
     more_behind: bool = True
-
-
-# Expressions that are not negative.
-Facts = tuple[Expr, ...]
 
 
 def decide(
@@ -41,81 +35,14 @@ def decide(
     """The truth of a condition, or None if it may be either."""
 
     def part(of: Expr) -> bool | None:
-        return decide(of, known, values, plain, places, facts)
+        if isinstance(of, Var) and of in plain:
+            return three_valued(plain[of], part)
+        readings = _readings(of, known, values, plain, places)
+        found = (decided(substituted, ranges) for substituted, ranges in readings)
+        certain = next((truth for truth in found if truth is not None), None)
+        return certain if certain is not None else decided(resolved(of, plain), known, facts)
 
-    match condition:
-        case Const(value=value):
-            return bool(value)
-        case Var() if condition in plain:
-            return part(plain[condition])
-        case Unary(op="not", operand=x):
-            found = part(x)
-            return None if found is None else not found
-        case Binary(op="and" | "or" as op, left=a, right=b):
-            sides = [part(a), part(b)]
-            absorbing = op == "or"
-            if absorbing in sides:
-                return absorbing
-            return None if None in sides else not absorbing
-        case Binary(op="!=", left=a, right=b):
-            found = part(equal(a, b))
-            return None if found is None else not found
-    for substituted, ranges in _readings(condition, known, values, plain, places):
-        found_expr = narrow(simplify(substituted), ranges)
-        if isinstance(found_expr, Const):
-            return bool(found_expr.value)
-    # As it stands, and without what intervals decide inside it.
-    stated = resolved(condition, plain)
-    for form in (stated, narrow(simplify(stated), known)):
-        for truth in (True, False):
-            needed = list(_implied(form, truth))
-            if needed and all(at_least(e, known, facts) >= 0 for e in needed):
-                return truth
-    return None
-
-
-def at_least(expr: Expr, known: Ranges, facts: Facts) -> float:
-    """A lower bound of an expression, from intervals and from what is not negative."""
-    expr = simplify(expr)
-    bounds = [interval(expr, known).low]
-    bounds += [interval(simplify(expr - fact), known).low for fact in facts]
-    return max(bounds)
-
-
-def facts_of(condition: Expr, value: bool, plain: Values) -> Facts:
-    """What is not negative where a condition has a value; nothing that is loaded."""
-    found = resolved(condition, plain)
-    if reads_memory(found):
-        return ()
-    return tuple(map(simplify, _implied(found, value)))
-
-
-def _implied(condition: Expr, value: bool) -> Iterator[Expr]:
-    match condition:
-        case Unary(op="not", operand=x):
-            yield from _implied(x, not value)
-        case Binary(op="and" | "or" as op, left=a, right=b) if value is (op == "and"):
-            yield from _implied(a, value)
-            yield from _implied(b, value)
-        case Binary(op=op, left=a, right=b) if a.dtype.is_integer and b.dtype.is_integer:
-            if not value:
-                op = _NEGATED.get(op, "")
-            if op in ("<", "<="):
-                yield b - a - int(op == "<")
-            if op in (">", ">="):
-                yield a - b - int(op == ">")
-            if op == "==":
-                yield a - b
-                yield b - a
-
-
-def facts_in(loop: For, plain: Values) -> Facts:
-    """What is not negative while the body of a loop runs."""
-    start, stop = resolved(loop.start, plain), resolved(loop.stop, plain)
-    if any(isinstance(e, Load) for x in (start, stop) for e in walk(x)):
-        return ()
-    found = (loop.var - start, stop - 1 - loop.var, stop - start - 1)
-    return tuple(simplify(e) for e in found)
+    return three_valued(condition, part)
 
 
 def _readings(
@@ -159,4 +86,4 @@ def _forms(
         yield last - away, (away, span)
 
 
-__all__ = ["Facts", "Place", "at_least", "decide", "facts_in", "facts_of"]
+__all__ = ["Place", "decide"]

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tile_ir.analysis.branch_feasibility import Facts, facts_in
 from tile_ir.analysis.intervals import Ranges, interval, loop_range
 from tile_ir.analysis.residues import rounds_in, rounds_of
-from tile_ir.check_sync.conditions import Facts, Place, facts_in
+from tile_ir.check_sync.conditions import Place
 from tile_ir.check_sync.loops import Node, Plan
 from tile_ir.expr import Expr, Var, reads_memory
 from tile_ir.nodes import For, Let, While

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tile_ir.analysis.affine import resolved, simplify
+from tile_ir.analysis.branch_feasibility import Facts, at_least
 from tile_ir.analysis.intervals import Ranges
 from tile_ir.analysis.residues import (
     MOST_RESIDUES,
@@ -18,7 +19,7 @@ from tile_ir.analysis.residues import (
     slots_chosen,
 )
 from tile_ir.analysis.trip_count import trip_count, trips
-from tile_ir.check_sync.conditions import Facts, Place, at_least
+from tile_ir.check_sync.conditions import Place
 from tile_ir.check_sync.state import Flag, State
 from tile_ir.expr import Const, Expr, Var, constant_value, reads_memory, walk
 from tile_ir.nodes import For, If, Let, Op, Stmt, While

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from tile_ir import For, Let
-from tile_ir.analysis.intervals import INF, Interval, Ranges, loop_range, narrow
-from tile_ir.expr import Const, Expr, Var, reads_memory, substitute, walk
+from tile_ir.analysis.branch_feasibility import decided
+from tile_ir.analysis.intervals import INF, Interval, Ranges, loop_range
+from tile_ir.expr import Expr, Var, reads_memory, substitute, walk
 from tile_ir.nodes import Stmt
 
 Key = frozenset[tuple[Var, bool]]
@@ -72,7 +73,7 @@ class Turns:
 
     key: Key = _ALWAYS
     values: Mapping[Var, Expr] = field(default_factory=dict, compare=False)
-    more: Mapping[Var, Interval] = field(default_factory=dict, compare=False)
+    more: Ranges = field(default_factory=dict, compare=False)
 
     def of(self, var: Var, start: Expr, *, first: bool) -> Turns:
         """Inside a loop, in its first turn or in a later one."""
@@ -88,5 +89,4 @@ class Turns:
 
     def decides(self, condition: Expr) -> bool | None:
         """Whether a condition is certain in these turns, one way or the other."""
-        found = narrow(substitute(condition, self.values), self.more)
-        return bool(found.value) if isinstance(found, Const) else None
+        return decided(substitute(condition, self.values), self.more)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from tile_ir import Effect, For, Func, If, Let, Memory, Op, Section, Target, While
 from tile_ir.analysis.accesses import touches
 from tile_ir.analysis.affine import resolved, simplify
+from tile_ir.analysis.branch_feasibility import surely_taken
 from tile_ir.analysis.intervals import (
     EVERYTHING,
     INF,
@@ -29,7 +30,6 @@ from tile_ir.nodes import Automatic, Body, Break, Stmt
 from tile_ir.opdef import pipe_of
 from tile_ir.walk import walk as walk_statements
 from tile_ir.walk import written_buffers
-from tile_passes.sync.branch_feasibility import surely_taken
 from tile_passes.sync.tree import (
     ROUNDS,
     Block,

@@ -10,10 +10,10 @@ from functools import lru_cache
 from itertools import islice
 
 from tile_ir.analysis.affine import linear_form, simplify
+from tile_ir.analysis.branch_feasibility import at_least, decided, implied, three_valued
 from tile_ir.analysis.intervals import INF, Interval, Ranges
 from tile_ir.analysis.residues import MOST_RESIDUES
 from tile_ir.check_sync.across.values import WRITTEN, is_made, is_unknown
-from tile_ir.check_sync.conditions import at_least, decide
 from tile_ir.check_sync.remainders import divided
 from tile_ir.expr import (
     Binary,
@@ -71,12 +71,7 @@ class Choice:
             if self.answer == 0 and self.solved is None:
                 return (simplify(-self.key),)
             return simplify(self.key - self.answer), simplify(self.answer - self.key)
-        match self.key:
-            case Binary(op=">=", left=x):
-                return (x,) if self.answer else (simplify(-x - 1),)
-            case Binary(op="==", left=a, right=b) if self.answer and a.dtype.is_integer:
-                return simplify(a - b), simplify(b - a)
-        return ()
+        return tuple(map(simplify, implied(self.key, bool(self.answer))))
 
     def fits(self, value: object) -> bool:
         """Whether a value of the expression gives this answer."""
@@ -188,18 +183,9 @@ class Path:
 
     def truth(self, condition: Expr) -> bool | None:
         """Whether a condition holds, as far as the way so far says."""
-        match condition:
-            case Const(value=value):
-                return bool(value)
-            case Unary(op="not", operand=x):
-                found = self.truth(x)
-                return None if found is None else not found
-            case Binary(op="and" | "or" as op, left=a, right=b):
-                sides = [self.truth(a), self.truth(b)]
-                absorbing = op == "or"
-                if absorbing in sides:
-                    return absorbing
-                return None if None in sides else not absorbing
+        return three_valued(condition, self._truth_of_part)
+
+    def _truth_of_part(self, condition: Expr) -> bool | None:
         key, direct = normal_form(condition)
         made = self.by_key.get(key)
         if made is not None:
@@ -220,7 +206,7 @@ class Path:
         at = (condition, facts)
         if at not in self.decided:
             self.proofs += 1 + len(facts)
-            self.decided[at] = decide(condition, self.known, {}, {}, (), facts)
+            self.decided[at] = decided(condition, self.known, facts)
         return self.decided[at]
 
     def choose(self, condition: Expr, asked: Expr) -> bool:

@@ -1,0 +1,114 @@
+"""Which way a branch surely goes, by intervals, and by facts: what other branches and the loops
+around it say of variables and bounds.
+
+Not here: what the place of an iteration in its loop says (`check_sync.conditions`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from tile_ir.analysis.affine import Values, resolved, simplify
+from tile_ir.analysis.intervals import Interval, Ranges, interval, narrow, sign_test
+from tile_ir.dtypes import INT32, INT64
+from tile_ir.expr import COMPARISONS, Binary, Const, Expr, Unary, promote, reads_memory
+from tile_ir.nodes import For
+
+# Expressions that are not negative.
+Facts = tuple[Expr, ...]
+_NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "!=": "=="}
+
+
+def three_valued(condition: Expr, part: Callable[[Expr], bool | None]) -> bool | None:
+    """The truth of a condition from that of its parts; None if it may be either."""
+    match condition:
+        case Const(value=value):
+            return bool(value)
+        case Unary(op="not", operand=x):
+            found = three_valued(x, part)
+            return None if found is None else not found
+        case Binary(op="and" | "or" as op, left=a, right=b):
+            sides = (three_valued(a, part), three_valued(b, part))
+            absorbing = op == "or"
+            if absorbing in sides:
+                return absorbing
+            return None if None in sides else not absorbing
+    return part(condition)
+
+
+def decided(condition: Expr, known: Ranges, facts: Facts = ()) -> bool | None:
+    """Whether a condition, definitions put in, is certain one way or the other."""
+
+    def compared(part: Expr) -> bool | None:
+        if isinstance(part, Binary) and part.op in COMPARISONS and _is_exact(part):
+            a, b = part.left, part.right
+            low, high = at_least(a - b, known, facts), -at_least(b - a, known, facts)
+            return sign_test(part.op, Interval(low, high))
+        return None
+
+    return three_valued(narrow(simplify(condition), known), compared)
+
+
+def surely_taken(
+    condition: Expr, around: Iterable[For], values: Values, known: Ranges
+) -> bool | None:
+    """Whether a condition holds in every iteration of the loops around it, or in none; else
+    None."""
+    facts = tuple(fact for loop in around for fact in facts_in(loop, values))
+    return decided(resolved(condition, values), known, facts)
+
+
+def at_least(expr: Expr, known: Ranges, facts: Facts) -> float:
+    """A lower bound of an expression, from intervals and from what is not negative."""
+    expr = simplify(expr)
+    lows = (interval(simplify(expr - fact), known).low for fact in facts)
+    return max((interval(expr, known).low, *lows))
+
+
+def facts_in(loop: For, values: Values) -> Facts:
+    """What is not negative while the body of a loop runs, of what cannot change meanwhile."""
+    start, stop = resolved(loop.start, values), resolved(loop.stop, values)
+    found = (loop.var - start, stop - 1 - loop.var, stop - 1 - start)
+    return tuple(simplify(e) for e in found if not reads_memory(e))
+
+
+def facts_of(condition: Expr, value: bool, values: Values) -> Facts:
+    """What is not negative where a condition has a value; nothing that is loaded."""
+    found = resolved(condition, values)
+    return () if reads_memory(found) else tuple(map(simplify, implied(found, value)))
+
+
+def implied(condition: Expr, value: bool) -> Iterator[Expr]:
+    """What is not negative where a condition has a value."""
+    match condition:
+        case Unary(op="not", operand=x):
+            yield from implied(x, not value)
+        case Binary(op="and" | "or" as op, left=a, right=b) if value is (op == "and"):
+            yield from implied(a, value)
+            yield from implied(b, value)
+        case Binary(op=op, left=a, right=b) if op in COMPARISONS and _is_exact(condition):
+            match op if value else _NEGATED.get(op):
+                case "<" | "<=" as op:
+                    yield b - a - int(op == "<")
+                case ">" | ">=" as op:
+                    yield a - b - int(op == ">")
+                case "==":
+                    yield a - b
+                    yield b - a
+
+
+def _is_exact(comparison: Binary) -> bool:
+    """Whether it compares integers as they are: unsigned and narrow ones may wrap."""
+    return promote(comparison.left.dtype, comparison.right.dtype) in (INT32, INT64)
+
+
+__all__ = [
+    "Facts",
+    "at_least",
+    "decided",
+    "facts_in",
+    "facts_of",
+    "implied",
+    "surely_taken",
+    "three_valued",
+]
