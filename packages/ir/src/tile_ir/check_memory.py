@@ -20,10 +20,8 @@ from tile_ir.chips import DEFAULT_TARGET
 from tile_ir.circumstances import Circumstances, Conditions, equalities
 from tile_ir.diagnostics import Diagnostic
 from tile_ir.expr import Const, Expr, constant_value
-from tile_ir.geometry import is_contiguous
 from tile_ir.live_bytes import Live, same_bytes, union, without
 from tile_ir.location import Loc
-from tile_ir.machine import Memory
 from tile_ir.nodes import (
     Body,
     Break,
@@ -37,7 +35,7 @@ from tile_ir.nodes import (
     Stmt,
     While,
 )
-from tile_ir.one_round import OneRound, step_of
+from tile_ir.one_round import OneRound, is_solid, step_of
 from tile_ir.opdef import element_limit
 from tile_ir.scratch_users import first_user
 from tile_ir.shared_bytes import Sharing
@@ -294,7 +292,7 @@ class _Check:
         changed = dict(live)
         partial = isinstance(stmt, Op) and element_limit(stmt) is not None
         for t in mine:
-            solid = not partial and _solid(t.region)
+            solid = not partial and is_solid(t.region)
             if t.writes and solid and not _reads(stmt, t.region, here):
                 root = self.roots[t.region.buffer]
                 changed[root] = without(changed.get(root, ()), t.low, t.high)
@@ -356,17 +354,6 @@ class _Check:
                 f"give `{one.name}` (line {one.loc.line}) and `{other.name}` bytes of their own",
             ),
         )
-
-
-def _solid(region: Region) -> bool:
-    """Whether every byte of the region's hull belongs to it, whatever variables hold."""
-    if not all(isinstance(s.offset, Const) and isinstance(s.extent, Const) for s in region.dims):
-        return False
-    if region.memory is Memory.UB:
-        return is_contiguous(region)
-    last = region.dims[-2:]
-    whole = all(s.extent == n for s, n in zip(last, region.buffer.shape[-2:], strict=True))
-    return whole and is_contiguous(region)
 
 
 def _reads(stmt: Stmt, region: Region, here: Circumstances) -> bool:

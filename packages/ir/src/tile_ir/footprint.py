@@ -50,6 +50,16 @@ def buffer_bytes(alloc: Alloc) -> int:
     return buffer.dtype.bytes_of(slots * rows * columns)
 
 
+def share_bytes(a: Alloc, b: Alloc) -> bool:
+    """Whether two buffers lie on common bytes; both have addresses."""
+    assert a.address is not None and b.address is not None, "both are placed"
+    return (
+        a.buffer.memory is b.buffer.memory
+        and a.address < b.address + buffer_bytes(b)
+        and b.address < a.address + buffer_bytes(a)
+    )
+
+
 def stored_matrix(buffer: Buffer) -> tuple[int, tuple[int, int]]:
     """Number of matrices of a buffer and the size of one as it lies in memory. A bias table and a
     vector of l1, which is on its way to one, are a run of elements: of whole units in which the

@@ -63,7 +63,7 @@ class OneRound:
             low, high = _hull(region, here)
             if blocks and -math.inf < low and high < math.inf:
                 low, high = low // BLOCK_BYTES * BLOCK_BYTES, -(-high // BLOCK_BYTES) * BLOCK_BYTES
-            solid = _solid(region) and not partial
+            solid = is_solid(region) and not partial
             found.append(Part(touch, base + low, base + high, solid))
         return found
 
@@ -125,7 +125,8 @@ def _hull(region: Region, here: Circumstances) -> tuple[float, float]:
     return low // 8, -(-(high + bits) // 8)
 
 
-def _solid(region: Region) -> bool:
+def is_solid(region: Region) -> bool:
+    """Whether every byte of the region's hull belongs to it, whatever variables hold."""
     if not all(isinstance(s.offset, Const) and isinstance(s.extent, Const) for s in region.dims):
         return False
     if region.memory is not Memory.UB:
@@ -135,4 +136,4 @@ def _solid(region: Region) -> bool:
     return is_contiguous(region)
 
 
-__all__ = ["OneRound", "Part", "step_of"]
+__all__ = ["OneRound", "Part", "is_solid", "step_of"]

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from tile_ir.analysis.accesses import Touch
-from tile_ir.footprint import buffer_bytes
+from tile_ir.footprint import share_bytes
 from tile_ir.machine import Memory
 from tile_ir.nodes import Alloc, Buffer
 
@@ -32,7 +32,7 @@ class Sharing:
             frozenset((a.buffer, b.buffer))
             for i, a in enumerate(plain)
             for b in plain[:i]
-            if _meet(a, b) and not (a.buffer.name in placed and b.buffer.name in placed)
+            if share_bytes(a, b) and not (a.buffer.name in placed and b.buffer.name in placed)
         )
         scratch = frozenset(a.buffer for a in plain if a.scratch)
         return Sharing(pairs, scratch, {a.buffer: a.alias_of or a.buffer for a in here})
@@ -48,15 +48,6 @@ class Sharing:
         if a is None or b is None:
             return False
         return a in self.scratch if a is b else frozenset((a, b)) in self.pairs
-
-
-def _meet(a: Alloc, b: Alloc) -> bool:
-    assert a.address is not None and b.address is not None, "both are placed"
-    return (
-        a.buffer.memory is b.buffer.memory
-        and a.address < b.address + buffer_bytes(b)
-        and b.address < a.address + buffer_bytes(a)
-    )
 
 
 __all__ = ["Sharing"]

@@ -165,9 +165,14 @@ def _map_operand(operand: Operand, fn: Callable[[Expr], Expr]) -> Operand:
     if operand is None:
         return None
     if isinstance(operand, Region):
-        dims = tuple(_map_slice(s, fn) for s in operand.dims)
-        return operand if _same(operand.dims, dims) else Region(operand.buffer, dims)
+        return map_region(operand, fn)
     return fn(operand)
+
+
+def map_region(region: Region, fn: Callable[[Expr], Expr]) -> Region:
+    """The region with its bounds replaced by `fn` of them."""
+    dims = tuple(_map_slice(s, fn) for s in region.dims)
+    return region if _same(region.dims, dims) else Region(region.buffer, dims)
 
 
 def _map_slice(s: Slice, fn: Callable[[Expr], Expr]) -> Slice:
@@ -239,6 +244,7 @@ __all__ = [
     "loads",
     "map_expressions",
     "map_own_expressions",
+    "map_region",
     "replace_buffers",
     "replace_in",
     "rewrite",

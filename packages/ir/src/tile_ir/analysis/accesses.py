@@ -7,7 +7,7 @@ the same is in `regions`; what must be ordered is the business of whoever asks.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -18,7 +18,7 @@ from tile_ir.footprint import is_run, k0_elements, round_up, stored_matrix
 from tile_ir.geometry import BLOCK_BYTES, strides
 from tile_ir.machine import Memory, Pipe
 from tile_ir.nodes import Buffer, Op, Region, Slice, Stmt, Store
-from tile_ir.opdef import Effect, pipe_of
+from tile_ir.opdef import Access, Effect, accesses, pipe_of
 from tile_ir.walk import loads
 
 # printf names a buffer for its address only.
@@ -45,6 +45,11 @@ class Touch:
     def overlaps(self, other: Touch) -> bool:
         """Whether the two hulls have a byte in common."""
         return self.place is other.place and self.low < other.high and other.low < self.high
+
+    def conflicts(self, other: Touch) -> bool:
+        """Whether the two need an order if hulls that overlap do meet."""
+        ordered = (self.writes or other.writes) and not (self.atomic and other.atomic)
+        return ordered and self.overlaps(other)
 
 
 def touches(
@@ -125,20 +130,29 @@ class _Access:
 @lru_cache(maxsize=32768)
 def _accesses(stmt: Stmt) -> tuple[_Access, ...]:
     """Statements never change, and most are asked about many times."""
-    found = [
-        _access(element(load.buffer, load.indices), False)
-        for load in loads(stmt)
-        if load.buffer.memory is not Memory.VAR
-    ]
-    if isinstance(stmt, Store) and stmt.buffer.memory is not Memory.VAR:
-        found.append(_access(element(stmt.buffer, stmt.indices), True))
-    if isinstance(stmt, Op) and stmt.opdef.effect in _TOUCHING:
-        opdef, blocks = stmt.opdef, pipe_of(stmt) in _DMA
-        for i, operand in enumerate(stmt.operands):
-            if isinstance(operand, Region) and operand.memory is not Memory.VAR:
-                writes = opdef.operand_def(i).access.writes
-                found.append(_access(operand, writes, opdef.atomic and writes, blocks))
-    return tuple(found)
+    operation = isinstance(stmt, Op) and stmt.opdef.effect not in _TOUCHING
+    return tuple(
+        _access(region, access.writes, atomic, pipe in _DMA)
+        for region, access, atomic, pipe in regions_of(stmt)
+        if pipe is None or not operation
+    )
+
+
+def regions_of(stmt: Stmt) -> Iterator[tuple[Region, Access, bool, Pipe | None]]:
+    """What the statement itself reads and writes, scalar variables aside: in which direction,
+    whether by atomic additions, and by which pipe; None for elements, which are the scalar unit's
+    and come first."""
+    for load in loads(stmt):
+        if load.buffer.memory is not Memory.VAR:
+            yield element(load.buffer, load.indices), Access.READ, False, None
+    match stmt:
+        case Store(buffer=buffer, indices=indices) if buffer.memory is not Memory.VAR:
+            yield element(buffer, indices), Access.WRITE, False, None
+        case Op():
+            pipe = pipe_of(stmt)
+            for region, access in accesses(stmt):
+                if region.memory is not Memory.VAR:
+                    yield region, access, stmt.opdef.atomic and access.writes, pipe
 
 
 def element(buffer: Buffer, indices: tuple[Expr, ...]) -> Region:
@@ -146,7 +160,7 @@ def element(buffer: Buffer, indices: tuple[Expr, ...]) -> Region:
     return Region(buffer, tuple(Slice(i, Const(1)) for i in indices))
 
 
-def _access(region: Region, writes: bool, atomic: bool = False, blocks: bool = False) -> _Access:
+def _access(region: Region, writes: bool, atomic: bool, blocks: bool) -> _Access:
     fixed = all(isinstance(s.offset, Const) and isinstance(s.extent, Const) for s in region.dims)
     if region.memory is Memory.GM and region.buffer.static_shape() is None:
         fixed = False
@@ -247,4 +261,4 @@ def _range(expr: Expr, known: Ranges, values: Values) -> Interval:
     return interval(simplify(resolved(expr, values)), known)
 
 
-__all__ = ["Touch", "element", "layout", "touches", "widened"]
+__all__ = ["Touch", "element", "layout", "regions_of", "touches", "widened"]

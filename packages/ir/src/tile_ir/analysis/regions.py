@@ -11,10 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from tile_ir.analysis.affine import linear_form, resolved, simplify
+from tile_ir.analysis.affine import Values, linear_form, resolved, simplify
 from tile_ir.analysis.intervals import INF, Interval, Ranges, interval, loop_range
 from tile_ir.expr import Binary, Const, Expr, Load, Var, binary, reads_memory, rebuild
 from tile_ir.nodes import For, Let, Region, Slice, Stmt, While
+from tile_ir.walk import map_region
 
 Path = Sequence[Stmt]
 _Change = Callable[[Expr], Expr]
@@ -188,8 +189,8 @@ def ever_meet(
     """
     if a.buffer is not b.buffer:
         return True
-    common = _common(path_a, path_b)
-    ranges, values = _defined_by(path_a, path_b, known)
+    common = common_path(path_a, path_b)
+    ranges, values = visible(path_a, path_b, known)
     everywhere = set(known)
     if not once and not apart(a, b, everywhere | defined(common), ranges, None, values):
         return True
@@ -213,10 +214,10 @@ def meet_in_run(
     `same_round` says that they may be of one round too, and not only `b` of a later one. Paths and
     `known` as for `ever_meet`.
     """
-    common = _common(path_a, path_b)
+    common = common_path(path_a, path_b)
     if a.buffer is not b.buffer or loop not in common:
         return True
-    ranges, values = _defined_by(path_a, path_b, known)
+    ranges, values = visible(path_a, path_b, known)
     same = set(known) | defined(common)
     if same_round and not apart(a, b, same, ranges, None, values):
         return True
@@ -224,7 +225,8 @@ def meet_in_run(
     return not apart(a, b, same, ranges, loop.var, values)
 
 
-def _common(path_a: Path, path_b: Path) -> Path:
+def common_path(path_a: Path, path_b: Path) -> Path:
+    """What stands around and before both."""
     shared = 0
     for x, y in zip(path_a, path_b, strict=False):
         if x is not y:
@@ -233,7 +235,7 @@ def _common(path_a: Path, path_b: Path) -> Path:
     return path_a[:shared]
 
 
-def _defined_by(path_a: Path, path_b: Path, known: Ranges) -> tuple[Ranges, dict[Var, Expr]]:
+def visible(path_a: Path, path_b: Path, known: Ranges) -> tuple[Ranges, dict[Var, Expr]]:
     """The intervals and the values of what two paths bring into sight."""
     ranges, values = dict(known), {}
     for stmt in (*path_a, *path_b):
@@ -246,9 +248,23 @@ def _defined_by(path_a: Path, path_b: Path, known: Ranges) -> tuple[Ranges, dict
     return ranges, values
 
 
+def defined_region(region: Region, values: Values) -> Region:
+    """The region with definitions put in."""
+    return map_region(region, lambda expr: resolved(expr, values))
+
+
 def defined(path: Path) -> set[Var]:
     """The variables a path brings into sight."""
     return {s.var for s in path if isinstance(s, (For, Let))}
 
 
-__all__ = ["Path", "apart", "defined", "ever_meet", "meet_in_run"]
+__all__ = [
+    "Path",
+    "apart",
+    "common_path",
+    "defined",
+    "defined_region",
+    "ever_meet",
+    "meet_in_run",
+    "visible",
+]

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tile_ir.analysis.accesses import Touch, widened
-from tile_ir.analysis.affine import linear_form, resolved
+from tile_ir.analysis.affine import linear_form
 from tile_ir.analysis.intervals import Ranges
-from tile_ir.analysis.regions import apart
+from tile_ir.analysis.regions import apart, defined_region
 from tile_ir.analysis.residues import is_rounds
 from tile_ir.check_sync.state import PIPES, S
 from tile_ir.expr import Expr, Var
 from tile_ir.location import Loc
-from tile_ir.nodes import For, Let, Region, Slice, Stmt, While
+from tile_ir.nodes import For, Let, Region, Stmt, While
 
 NEAR = -1
 
@@ -64,11 +64,7 @@ class AccessSite:
         residue, in terms of the rounds of loops."""
         if (i, in_residue) not in self.regions:
             region, values = self.touches[i].region, self.by_residue if in_residue else self.values
-            dims = tuple(
-                Slice(resolved(s.offset, values), resolved(s.extent, values), s.stride)
-                for s in region.dims
-            )
-            found = widened(Region(region.buffer, dims), PIPES[self.pipe])
+            found = widened(defined_region(region, values), PIPES[self.pipe])
             self.regions[i, in_residue] = found
         return self.regions[i, in_residue]
 
@@ -276,7 +272,7 @@ def _hazard(earlier: AccessSite, relation: int, later: AccessSite) -> Hazard | N
     found: list[Hazard] = []
     for i, a in enumerate(earlier.touches):
         for j, b in enumerate(later.touches):
-            if not (a.writes or b.writes) or (a.atomic and b.atomic) or not a.overlaps(b):
+            if not a.conflicts(b):
                 continue
             x, y = earlier.region(i), later.region(j)
             if apart(x, y, same | everywhere, known, moving, None, by):

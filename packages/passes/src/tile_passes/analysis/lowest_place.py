@@ -6,20 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tile_ir.footprint import round_up
+from tile_passes.analysis.runs import Spans, joined
 
 # Bytes from the first to the one behind the last; several are ascending and do not overlap.
 Bytes = tuple[int, int]
 
 
-def taken(fixed: Iterable[Bytes], align: int) -> list[Bytes]:
+def taken(fixed: Iterable[Bytes], align: int) -> Spans:
     """The whole units of `align` bytes that some bytes are part of."""
-    merged: list[Bytes] = []
-    for start, end in sorted((low // align * align, round_up(high, align)) for low, high in fixed):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = merged[-1][0], max(end, merged[-1][1])
-        else:
-            merged.append((start, end))
-    return merged
+    return joined((low // align * align, round_up(high, align)) for low, high in fixed)
 
 
 def gaps(fixed: Iterable[Bytes], align: int, capacity: int) -> tuple[Bytes, ...]:

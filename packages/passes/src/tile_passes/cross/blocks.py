@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tile_ir import Core, For, Func, If, Op, Pipe, Store
-from tile_ir.analysis.accesses import element
+from tile_ir import Core, For, Func, If, Op, Pipe
+from tile_ir.analysis.accesses import regions_of
 from tile_ir.expr import Expr, Load, Var
 from tile_ir.expr import walk as walk_expr
 from tile_ir.machine import Memory
 from tile_ir.nodes import Break, Let, Region, Stmt, While
-from tile_ir.opdef import accesses, core_of, pipe_of
-from tile_ir.walk import bodies, expressions, loads
+from tile_ir.opdef import core_of
+from tile_ir.walk import bodies
 from tile_passes.streams.items import Item, items
 
 CORES = (Core.CUBE, Core.VECTOR)
@@ -161,30 +161,14 @@ class _Builder:
         leaf = Leaf(stmt, block, number, cores, path)
         gm: list[Access] = []
         chip: list[Access] = []
-        for region, writes, atomic, pipe in _touched(stmt):
-            access = Access(leaf, region, writes, atomic, pipe)
-            (gm if region.memory is Memory.GM else chip).append(access)
+        for region, way, atomic, pipe in regions_of(stmt):
+            its = gm if region.memory is Memory.GM else chip
+            by = Pipe.S if pipe is None else pipe
+            if way.reads and not (atomic and its is gm):
+                its.append(Access(leaf, region, False, False, by))
+            if way.writes:
+                its.append(Access(leaf, region, True, atomic and its is gm, by))
         if not gm and not chip:
             return None
         leaf.gm, leaf.chip = tuple(gm), tuple(chip)
         return leaf
-
-
-def _touched(stmt: Stmt) -> Iterator[tuple[Region, bool, bool, Pipe]]:
-    if any(True for _ in expressions(stmt)):
-        for load in loads(stmt):
-            if load.buffer.memory is not Memory.VAR:
-                yield element(load.buffer, load.indices), False, False, Pipe.S
-    match stmt:
-        case Store(buffer=buffer, indices=indices) if buffer.memory is not Memory.VAR:
-            yield element(buffer, indices), True, False, Pipe.S
-        case Op():
-            pipe = pipe_of(stmt)
-            for region, access in accesses(stmt):
-                if region.memory is Memory.VAR:
-                    continue
-                atomic = stmt.opdef.atomic and region.memory is Memory.GM
-                if access.reads and not atomic:
-                    yield region, False, False, pipe
-                if access.writes:
-                    yield region, True, atomic, pipe

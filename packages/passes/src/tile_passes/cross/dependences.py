@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tile_ir import Core, For, Func
-from tile_ir.analysis.affine import resolved, simplify
-from tile_ir.analysis.intervals import Ranges, interval, launch_ranges, loop_range
-from tile_ir.analysis.regions import apart, defined
-from tile_ir.expr import Binary, Const, Expr, Var, constant_value, reads_memory, substitute
+from tile_ir.analysis.affine import resolved
+from tile_ir.analysis.intervals import Ranges, launch_ranges
+from tile_ir.analysis.regions import apart, common_path, defined, visible
+from tile_ir.expr import Binary, Const, Expr, Var, constant_value, substitute
 from tile_ir.expr import walk as walk_expr
-from tile_ir.nodes import Let, Region, Slice, Stmt
+from tile_ir.nodes import Region
+from tile_ir.walk import map_region
 from tile_passes.cross.blocks import Access, Block, Leaf
 
 # Slots are told apart up to this many rounds; a credit for more would not fit the counters either.
@@ -89,9 +90,9 @@ class _Search:
     ) -> bool:
         """Whether the two may touch one byte, `b` in a later round of a loop than `a`, or in the
         same round of all loops around both."""
-        ranges, values = self.around(a.leaf, b.leaf)
+        ranges, values = visible(a.leaf.path, b.leaf.path, self.known)
         around = loop.around if loop is not None else None
-        shared = _shared_path(a.leaf.path, b.leaf.path)
+        shared = common_path(a.leaf.path, b.leaf.path)
         if around is not None:
             shared = shared[: next(i for i, s in enumerate(shared) if s is around)]
         same = (set(self.known) | defined(shared)) - {self.func.launch.lane}
@@ -109,7 +110,7 @@ class _Search:
         """Rounds that surely lie between them at least: as many as there are slots."""
         if not isinstance(loop.around, For):
             return 1
-        _, values = self.around(a.leaf, b.leaf)
+        _, values = visible(a.leaf.path, b.leaf.path, self.known)
         counts = {
             int(e.right.value)
             for region in (a.region, b.region)
@@ -132,19 +133,7 @@ class _Search:
         def on(expr: Expr) -> Expr:
             return substitute(resolved(expr, values), {self.func.launch.lane: Const(lane)})
 
-        dims = tuple(Slice(on(s.offset), on(s.extent), s.stride) for s in region.dims)
-        return Region(region.buffer, dims)
-
-    def around(self, a: Leaf, b: Leaf) -> tuple[Ranges, dict[Var, Expr]]:
-        ranges, values = dict(self.known), {}
-        for stmt in (*a.path, *b.path):
-            if isinstance(stmt, For):
-                ranges[stmt.var] = loop_range(stmt, ranges)
-            if isinstance(stmt, Let) and stmt.var.dtype.is_integer:
-                ranges[stmt.var] = interval(stmt.value, ranges)
-                if not reads_memory(stmt.value):
-                    values[stmt.var] = simplify(stmt.value)
-        return ranges, values
+        return map_region(region, on)
 
 
 def _never_meet(a: Region, b: Region) -> bool:
@@ -159,15 +148,6 @@ def _never_meet(a: Region, b: Region) -> bool:
             if extent is not None and start + (extent - 1) * s.stride < other:
                 return True
     return False
-
-
-def _shared_path(a: tuple[Stmt, ...], b: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    shared = 0
-    for x, y in zip(a, b, strict=False):
-        if x is not y:
-            break
-        shared += 1
-    return a[:shared]
 
 
 def _common_blocks(a: Leaf, b: Leaf) -> list[Block]:

@@ -12,7 +12,7 @@ from tile_ir.analysis.affine import linear_form, simplify
 from tile_ir.analysis.trip_count import constant_trips
 from tile_ir.expr import Expr, Var
 from tile_ir.expr import walk as walk_expr
-from tile_ir.footprint import buffer_bytes
+from tile_ir.footprint import share_bytes
 from tile_ir.walk import walk
 from tile_passes.parallel.nest import Leaf, Unsuitable, loads_of
 
@@ -69,10 +69,7 @@ def overlapping(allocs: Sequence[Alloc]) -> set[tuple[Buffer, Buffer]]:
         (a.buffer, b.buffer)
         for a in fixed
         for b in fixed
-        if a is not b
-        and a.buffer.memory is b.buffer.memory
-        and (a.address or 0) < (b.address or 0) + buffer_bytes(b)
-        and (b.address or 0) < (a.address or 0) + buffer_bytes(a)
+        if a is not b and share_bytes(a, b)
     }
 
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tile_ir import Buffer, Core, For, KernelError
-from tile_ir.analysis.regions import apart
+from tile_ir.analysis.regions import apart, common_path
 from tile_ir.expr import Expr, Var
 from tile_passes.streams.items import GmAccess, mentions, same_run, works_on
 
@@ -98,11 +98,7 @@ def _same_bytes_each_round(writer: GmAccess, reader: GmAccess, values: Mapping[V
 
 def outermost_apart(a: GmAccess, b: GmAccess) -> tuple[object, object]:
     """The outermost statements around the two that are not around both."""
-    shared = 0
-    for x, y in zip(a.path, b.path, strict=False):
-        if x is not y:
-            break
-        shared += 1
+    shared = len(common_path(a.path, b.path))
     return next(iter(a.path[shared:]), a.stmt), next(iter(b.path[shared:]), b.stmt)
 
 

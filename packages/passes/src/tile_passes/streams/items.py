@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tile_ir import Core, For, Op, Section, Store
-from tile_ir.analysis.accesses import element
+from tile_ir.analysis.accesses import regions_of
 from tile_ir.analysis.affine import simplify
 from tile_ir.expr import Expr, Var
 from tile_ir.expr import walk as walk_expr
 from tile_ir.machine import CORE_OF_MEMORY, Memory
 from tile_ir.nodes import Body, Buffer, Let, Region, Stmt
-from tile_ir.opdef import accesses, core_of
+from tile_ir.opdef import core_of
 from tile_ir.walk import bodies, expressions, loads, walk
 
 BOTH = frozenset({Core.CUBE, Core.VECTOR})
@@ -123,19 +123,12 @@ def gm_accesses(
 
 
 def _gm_regions(stmt: Stmt) -> Iterator[tuple[Region, bool]]:
-    for load in loads(stmt):
-        if load.buffer.memory is Memory.GM:
-            yield element(load.buffer, load.indices), False
-    match stmt:
-        case Store(buffer=buffer, indices=indices) if buffer.memory is Memory.GM:
-            yield element(buffer, indices), True
-        case Op():
-            for region, access in accesses(stmt):
-                if region.memory is Memory.GM:
-                    if access.reads and not stmt.opdef.atomic:
-                        yield region, False
-                    if access.writes:
-                        yield region, True
+    for region, access, atomic, _ in regions_of(stmt):
+        if region.memory is Memory.GM:
+            if access.reads and not atomic:
+                yield region, False
+            if access.writes:
+                yield region, True
 
 
 def variables(stmt: Stmt) -> Iterator[tuple[Buffer, bool]]:

@@ -17,7 +17,7 @@ from tile_ir.analysis.trip_count import trip_count
 from tile_ir.expr import Expr, Var, reads_memory, substitute
 from tile_ir.nodes import Body, Buffer, Let, Stmt
 from tile_ir.printer import print_expr
-from tile_ir.walk import bodies, map_expressions, rewrite, walk, with_bodies
+from tile_ir.walk import bodies, map_expressions, map_region, rewrite, walk, with_bodies
 from tile_passes.streams.handovers import Handover, Pair, rounds_share
 from tile_passes.streams.items import (
     BOTH,
@@ -79,15 +79,8 @@ class Renaming:
         new = self.stmts.get(id(old.stmt))
         if new is None:
             return old
-        dims = tuple(
-            replace(
-                s,
-                offset=substitute(s.offset, self.changes),
-                extent=substitute(s.extent, self.changes),
-            )
-            for s in old.region.dims
-        )
-        return replace(old, stmt=new, region=replace(old.region, dims=dims))
+        region = map_region(old.region, lambda expr: substitute(expr, self.changes))
+        return replace(old, stmt=new, region=region)
 
 
 def merged(body: Body, streams: Streams, core: Core = Core.EITHER) -> Body:

@@ -15,7 +15,7 @@ from tile_ir.analysis.residues import periods
 from tile_ir.check_sync.across.choices import Path, normal_form
 from tile_ir.check_sync.across.clocks import WIDTH, Clock
 from tile_ir.check_sync.across.samples import Guard, Sample, Samples, meet_somewhere
-from tile_ir.check_sync.across.streams import Site, conflict
+from tile_ir.check_sync.across.streams import Site
 from tile_ir.check_sync.across.values import WRITTEN, Key, Values
 from tile_ir.check_sync.state import S
 from tile_ir.expr import Binary, Expr, Load, Var, constant_value, walk
@@ -231,7 +231,7 @@ class Accesses:
         found = None
         for i, (a, x) in enumerate(zip(one.touches, first, strict=True)):
             for j, (b, y) in enumerate(zip(two.touches, second, strict=True)):
-                if conflict(a, b) and a.overlaps(b) and not apart(x, y, same, known):
+                if a.conflicts(b) and not apart(x, y, same, known):
                     which = i * len(two.touches) + j
                     if a.writes and not b.writes:
                         return which
@@ -245,7 +245,7 @@ class Accesses:
         b = [v for v in two.loops if v in self.skipped]
         for x, r in zip(one.touches, one.regions, strict=True):
             for y, q in zip(two.touches, two.regions, strict=True):
-                if not conflict(x, y):
+                if not x.conflicts(y):
                     continue
                 for s, t in zip(r.dims, q.dims, strict=False):
                     steps = _steps(s.offset, a, self.period)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from tile_ir.analysis.accesses import Touch, touches
 from tile_ir.analysis.affine import resolved
 from tile_ir.analysis.intervals import EVERYTHING, Ranges, interval, launch_ranges, ranges_inside
-from tile_ir.analysis.regions import apart
+from tile_ir.analysis.regions import apart, defined_region
 from tile_ir.check_sync.loops import SYNC
 from tile_ir.check_sync.state import NUMBER, PIPES, S
 from tile_ir.expr import Const, Expr, Load, Var, reads_memory, walk
@@ -25,7 +25,6 @@ from tile_ir.nodes import (
     Op,
     Region,
     Section,
-    Slice,
     Stmt,
     Store,
     While,
@@ -160,7 +159,7 @@ def _sites_of(
         of_gm = tuple(t for t in touched if t.region.memory is Memory.GM)
         if of_gm:
             pipe = NUMBER[pipe_of(stmt)] if own and isinstance(stmt, Op) else S
-            regions = tuple(_in_terms(t.region, values) for t in of_gm)
+            regions = tuple(defined_region(t.region, values) for t in of_gm)
             yield Site(core, stmt, pipe, of_gm, regions, loops, known)
 
 
@@ -169,13 +168,6 @@ class _Anywhere(dict[Buffer, int]):
 
     def __missing__(self, buffer: Buffer) -> int:
         return 0
-
-
-def _in_terms(region: Region, values: Mapping[Var, Expr]) -> Region:
-    dims = tuple(
-        Slice(resolved(s.offset, values), resolved(s.extent, values), s.stride) for s in region.dims
-    )
-    return Region(region.buffer, dims)
 
 
 def _pair(sites: dict[int, list[Site]], everywhere: frozenset[Var]) -> None:
@@ -202,14 +194,9 @@ def _may_meet(a: Site, b: Site, everywhere: frozenset[Var]) -> bool:
     known = {**a.known, **b.known}
     for x, one in zip(a.touches, a.regions, strict=True):
         for y, two in zip(b.touches, b.regions, strict=True):
-            if conflict(x, y) and x.overlaps(y) and not apart(one, two, everywhere, known):
+            if x.conflicts(y) and not apart(one, two, everywhere, known):
                 return True
     return False
-
-
-def conflict(a: Touch, b: Touch) -> bool:
-    """Whether two touches need an order if they meet."""
-    return (a.writes or b.writes) and not (a.atomic and b.atomic)
 
 
 # What is left out --------------------------------------------------------------------------------
@@ -303,4 +290,4 @@ def _asked(stmt: Stmt) -> Iterator[Expr]:
                 yield from (s.offset, s.extent)
 
 
-__all__ = ["CROSS", "NAMES", "Site", "Stream", "conflict", "signals", "streams_of"]
+__all__ = ["CROSS", "NAMES", "Site", "Stream", "signals", "streams_of"]
