@@ -10,7 +10,8 @@ import pytest
 from sync_steps.random_sections import kernel_flows
 from tile_ir import DEFAULT_TARGET
 from tile_passes.sync.allocate_events import allocate_events, live_flags
-from tile_passes.sync.completion import Flow, orders
+from tile_passes.sync.completion import Flow
+from tile_passes.sync.confirm import orders
 from tile_passes.sync.eliminate import eliminate
 from tile_passes.sync.place import place
 from tile_passes.sync.plan_section import place_all

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sync_steps.random_sections import kernel_flows, straight_line
-from tile_passes.sync.completion import Flow, orders
+from tile_passes.sync.completion import Flow
+from tile_passes.sync.confirm import orders
 from tile_passes.sync.eliminate import eliminate, needed
 from tile_passes.sync.plan_section import place_all
 

@@ -19,7 +19,7 @@ from tile_ir import (
     print_func,
     verify,
 )
-from tile_passes.explanations import explained
+from tile_passes.explain.explanations import explained
 from tile_passes.pipeline import PASSES, apply_passes, run_pipeline
 
 # In place of the names of passes: the whole pipeline.

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from tile_passes.sync.completion import Completion, Flow, State, superfluous
+from tile_passes.sync.completion import Completion, Flow, State
+from tile_passes.sync.confirm import superfluous
 from tile_passes.sync.sync_ops import Plan, SyncOp
 from tile_passes.sync.tree import Block, EarlierRun
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from tile_ir import Automatic, Func, Target
-from tile_passes.explain_cores import explain_signals, explain_streams, explain_workspaces
-from tile_passes.explain_lanes import explain_lanes
-from tile_passes.explain_memory import explain_memory
-from tile_passes.explain_sync import draw_sync, explain_sync
+from tile_passes.explain.between_cores import explain_signals, explain_streams, explain_workspaces
+from tile_passes.explain.lanes import explain_lanes
+from tile_passes.explain.memory import explain_memory
+from tile_passes.explain.order import draw_sync, explain_sync
 from tile_passes.infer_memory import infer_memory
 from tile_passes.insert_cross_core_sync import insert_cross_core_sync
 from tile_passes.insert_sync import insert_sync

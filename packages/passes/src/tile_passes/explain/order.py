@@ -1,5 +1,5 @@
 """What `insert_sync` does to a function and why, as text and as a picture; nothing is inserted.
-The words are those of `sync.explain`, the lines those of `sync.drawing`."""
+The words are those of `paragraphs`, the lines those of `drawing`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def explain_sync(func: Func, target: Target) -> str:
     A function before phase PLANNED is taken there first, its order left to the compiler. Raises
     what the passes raise.
     """
-    from tile_passes.sync.explain import explain
+    from tile_passes.explain.paragraphs import explain
 
     lines: list[str] = []
     for tree, found in _allocations(func, target):
@@ -35,8 +35,8 @@ def explain_sync(func: Func, target: Target) -> str:
 
 def draw_sync(func: Func, target: Target) -> str:
     """An SVG with all dependences of the function beside the sync ops that order them."""
+    from tile_passes.explain.drawing import draw
     from tile_passes.sync.dependences import dependence_graph
-    from tile_passes.sync.drawing import draw
 
     pictures = [
         (tree, dependence_graph(tree, conflicts(tree)), found)

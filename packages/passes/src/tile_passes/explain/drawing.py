@@ -10,11 +10,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 from tile_ir.machine import Pipe
+from tile_passes.explain.wording import existing, header, statement
 from tile_passes.sync.allocate_events import Allocation
 from tile_passes.sync.dependences import Kind, dependences_of
 from tile_passes.sync.sync_ops import Barrier, Flag, SyncOp
 from tile_passes.sync.tree import Block, Branch, Order, Repeat, Tree, Work
-from tile_passes.sync.wording import existing, header, statement
 
 if TYPE_CHECKING:
     from tile_passes.sync.dependences import DependenceGraph

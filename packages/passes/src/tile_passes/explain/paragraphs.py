@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from tile_ir import Op
 from tile_ir.machine import Core, Pipe
 from tile_ir.nodes import For
+from tile_passes.explain.wording import bytes_touched, loop_name, statement
 from tile_passes.sync.allocate_events import Allocation, existing_orders
 from tile_passes.sync.dependences import Dependence, Kind, dependences_of
 from tile_passes.sync.sync_ops import Barrier, Flag, PointToPoint, Signal, SyncOp
 from tile_passes.sync.tree import Block, Branch, Item, Repeat, Tree, Work
-from tile_passes.sync.wording import bytes_touched, loop_name, statement
 
 # More dependences than this of one op are counted, not told.
 MOST_TOLD = 4
