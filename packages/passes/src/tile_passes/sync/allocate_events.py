@@ -17,6 +17,7 @@ from tile_ir import Effect, IRError, Op, Target
 from tile_ir.machine import Pipe
 from tile_passes.sync.completion import Completion, Flow, State
 from tile_passes.sync.eliminate import needed
+from tile_passes.sync.modelled_time import ModelledTime
 from tile_passes.sync.place import place
 from tile_passes.sync.reduce import edges_of, reduce
 from tile_passes.sync.spill import give_up, hold_back, spill
@@ -25,7 +26,7 @@ from tile_passes.sync.tree import Block, Instance, Order, Tree
 
 # Rounds of spills before a pair of pipes gets no more flags, and before giving up.
 PATIENCE, MOST_ROUNDS = 60, 200
-# Of more ops than this, none is tried without after the changes.
+# Of more ops than this, none is tried without after the changes, and spills go by their order.
 MOST_TRIED = 200
 
 
@@ -42,6 +43,11 @@ def allocate_events(flow: Flow, plan: Plan, target: Target) -> Allocation:
 
     Raises IRError (`sync-events`) if that never ends: a bug of the compiler.
     """
+    modelled_time = ModelledTime(flow.tree, target)
+
+    def price(plan: Plan) -> float:
+        return modelled_time(plan) if len(plan.ops) <= MOST_TRIED else 0
+
     for count in range(MOST_ROUNDS):
         live = live_flags(flow, plan)
         if live.incomplete:
@@ -60,7 +66,7 @@ def allocate_events(flow: Flow, plan: Plan, target: Target) -> Allocation:
                 plan = give_up(plan, failed)
             else:
                 for op in failed:
-                    plan = spill(flow.tree, plan, op) if op in plan.ops else plan
+                    plan = spill(flow.tree, plan, op, price) if op in plan.ops else plan
     where = flow.tree.root.items[0].loc
     raise IRError("sync-events", "no assignment of event ids was found", where)
 

@@ -1,8 +1,8 @@
 """What is done where event ids do not suffice, or a flag may be set while it is still set. Each
 transformation keeps the dependences of its op ordered, and may lose what that ordered besides.
 
-Where ids run out, the first of `SPILLS` that applies: the list goes from what costs least to what
-stops every pipe.
+Where ids run out, the first of `SPILLS` that the modelled time says is about as good as any: the
+list goes from what mostly costs least to what stops every pipe.
 """
 
 from __future__ import annotations
@@ -15,15 +15,19 @@ from tile_passes.sync.place import divisors
 from tile_passes.sync.sync_ops import Barrier, Flag, Plan, PointToPoint, Reason, Signal
 from tile_passes.sync.tree import Block, Tree
 
+# What a spill may take longer than another that comes after it: it may make less of others needed.
+TOLERANCE = 1.05
 # More event ids than this are not spent on one flag.
 MOST_TURNS = 4
 
 
-def spill(tree: Tree, plan: Plan, op: Signal) -> Plan:
+def spill(tree: Tree, plan: Plan, op: Signal, price: Callable[[Plan], float]) -> Plan:
     """The plan with fewer ids of the op's pair of pipes in use at once."""
     if isinstance(op, PointToPoint):
         return _hold_back_point_to_point(tree, plan, op)
-    return next(less for step in SPILLS if (less := step(tree, plan, op)) is not None)
+    found = [less for step in SPILLS if (less := step(tree, plan, op)) is not None]
+    prices = [price(less) for less in found]
+    return next(f for f, p in zip(found, prices, strict=True) if p <= min(prices) * TOLERANCE)
 
 
 def merge(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
