@@ -59,8 +59,7 @@ def softmax_flash_v2(
     peak = _row_values(trace, rows)
 
     def step(op: str, **operands: Any) -> None:
-        trace.emit_pending(build_op(OPS[op], operands, NAME))
-        trace.emit_pending(build_op(OPS["pipe_barrier"], {"pipe": "v"}, NAME))
+        trace.emit_step(build_op(OPS[op], operands, NAME))
 
     # What is read of the old sums and maxima is read before their place is written.
     step("reduce_max", src=_cut(tiles["src"], live), dst=peak)

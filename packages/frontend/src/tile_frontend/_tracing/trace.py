@@ -37,7 +37,7 @@ from tile_ir.chips import chosen_target
 from tile_ir.dtypes import INT32
 from tile_ir.expansions import Expansion
 from tile_ir.expr import Expr, Load, Var, constant_value, substitute, walk
-from tile_ir.nodes import Body, Buffer, Stmt
+from tile_ir.nodes import Body, Buffer, Made, Stmt
 from tile_ir.opdef import TOLD, core_of
 from tile_ir.target import Target
 from tile_ir.walk import buffers_of, rewrite
@@ -95,6 +95,8 @@ class Trace:
     depth: int = 0
     prologue: list[Stmt] = field(default_factory=list)
     remarks: list[Diagnostic] = field(default_factory=list)
+    # Statements that stand for a part of a call: ordered by the compiler, not by the author.
+    made: set[Made] = field(default_factory=set)
     # Buffers that were handed to operations as working memory, which these do not use.
     lent: set[Buffer] = field(default_factory=set)
     # Copies to buffers of an open memory that say how much of a register is read.
@@ -140,6 +142,11 @@ class Trace:
         if isinstance(stmt, Op):
             self._check_core(stmt)
         self.emit(stmt)
+
+    def emit_step(self, pending: Pending) -> None:
+        """Emit one of several statements that a single call stands for, but not the last."""
+        self.emit_pending(pending)
+        self.made.add(Made.of(pending.stmt))
 
     def _check_core(self, op: Op) -> None:
         core = core_of(op)
@@ -258,7 +265,7 @@ class Trace:
         h = self.header
         launch = Launch(h.blocks, h.block, h.lane, h.threads, allocs, body, h.loc)
         return Func(
-            self.name, self.params, launch, Phase.BUILT, self.loc,
+            self.name, self.params, launch, Phase.BUILT, self.loc, made=frozenset(self.made),
             sources=dict(self.sources), remarks=tuple(self.remarks), expansions=tuple(self.calls),
         )  # fmt: skip
 
