@@ -5,7 +5,7 @@ from __future__ import annotations
 from tile_ir import Automatic, Func, Phase, Target
 from tile_passes.passdef import ir_pass
 from tile_passes.sync.allocate_events import Allocation
-from tile_passes.sync.conflicts import conflicts, of_made
+from tile_passes.sync.conflicts import conflicts, with_made
 from tile_passes.sync.plan_section import plan_for, plan_section
 from tile_passes.sync.sections import order_sections
 from tile_passes.sync.tree import Tree
@@ -29,6 +29,6 @@ def insert_sync(func: Func, target: Target) -> Func:
         return func
 
     def plan(tree: Tree, target: Target) -> Allocation:
-        return plan_for(tree, of_made(tree, conflicts(tree), func.made), target)
+        return plan_for(tree, conflicts(tree, with_made(tree, func.made)), target)
 
     return order_sections(func, target, plan)

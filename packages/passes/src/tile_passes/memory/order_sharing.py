@@ -7,6 +7,8 @@ nothing but what the compiler's choice of addresses has put in each other's way.
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import reduce
+from operator import or_
 
 from tile_ir import Buffer, Func, Memory, Section, Target
 from tile_ir.analysis.accesses import Touch
@@ -15,7 +17,7 @@ from tile_ir.shared_bytes import Sharing
 from tile_passes.sync.allocate_events import Allocation
 from tile_passes.sync.build_tree import build_tree
 from tile_passes.sync.completion import Completion, State, flow_of
-from tile_passes.sync.conflicts import conflicts, of_made
+from tile_passes.sync.conflicts import conflicts
 from tile_passes.sync.plan_section import plan_for
 from tile_passes.sync.scalar_reads import name_scalar_reads
 from tile_passes.sync.sections import order_sections
@@ -27,22 +29,39 @@ Pair = frozenset[Buffer]
 
 def order_sharing(func: Func, sharing: Sharing, target: Target) -> Func:
     """The planned function with flags and barriers between accesses of buffers that share bytes by
-    the compiler's choice, and for statements that are the compiler's, where those of its author do
-    not order them already."""
+    the compiler's choice, where those of its author do not order them already."""
     if not sharing:
         return func
     made: list[SyncOp] = []
 
     def plan(tree: Tree, target: Target) -> Allocation:
-        all_of_them = conflicts(tree)
-        shared = _of_sharing(tree, all_of_them, sharing)
-        own = of_made(tree, all_of_them, func.made)
-        found = plan_for(tree, [a | b for a, b in zip(shared, own, strict=True)], target)
+        shared = _of_sharing(tree, conflicts(tree, _that_share(tree, sharing)), sharing)
+        found = plan_for(tree, shared, target)
         made.extend(found.plan.ops)
         return found
 
     ordered = order_sections(func, target, plan)
     return ordered if made else func
+
+
+def _that_share(tree: Tree, sharing: Sharing) -> list[int]:
+    """For every instance the bits of those that touch a buffer which shares bytes with one that it
+    touches."""
+    users: dict[Buffer, int] = defaultdict(int)
+    roots = sharing.roots
+    touched = [
+        {roots[b] for t in i.touches if (b := t.region.buffer) in roots} for i in tree.instances
+    ]
+    for bit, buffers in enumerate(touched):
+        for buffer in buffers:
+            users[buffer] |= 1 << bit
+    beside: dict[Buffer, int] = defaultdict(int)
+    for buffer in sharing.scratch:
+        beside[buffer] |= users[buffer]
+    for one, two in sharing.pairs:
+        beside[one] |= users[two]
+        beside[two] |= users[one]
+    return [reduce(or_, (beside[b] for b in buffers), 0) for buffers in touched]
 
 
 def _of_sharing(tree: Tree, found: list[int], sharing: Sharing) -> list[int]:

@@ -110,7 +110,7 @@ class LiveFlags(Completion):
             self.early[op] = None
         live = self.pairs[op.pair] & ~known
         for other in state.flags:
-            if isinstance(other, int) and self.by_bit[other].pair == op.pair:
+            if other >= 0 and self.by_bit[other].pair == op.pair:
                 live |= 1 << other
         live &= ~self.bits_of(op)
         if live and (op, live) not in self.met:

@@ -12,6 +12,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any, TypeAlias
 
 from tile_ir import Effect, Op
@@ -31,8 +33,8 @@ from tile_passes.sync.sync_ops import Action, Barrier, Do, Flag, Plan, PointToPo
 from tile_passes.sync.tree import Block, EarlierRun, Instance, Repeat, Residues, Tree
 
 Point: TypeAlias = tuple[Block, int, Residues]
-# The bit of its wait for a flag of the plan; pipes and event id for one of the user's.
-FlagKey: TypeAlias = "int | tuple[Pipe, Pipe, int]"
+# The bit of its wait for a flag of the plan; a negative number for one of the user's.
+FlagKey: TypeAlias = int
 # A method that changes a state, and its further arguments.
 Effects: TypeAlias = tuple[Any, ...]
 
@@ -100,7 +102,13 @@ class Completion:
             self.first_bit[op] = bit
             self.waits[self.index[op.target]] |= ((1 << op.slots) - 1) << bit
             bit += op.slots
+        # The flags of the user, by pipes and event id.
+        self.user_flags: dict[tuple[int, int, int], FlagKey] = {}
         self.reporting = False
+        # What somebody waits for: of the rest nobody needs to know whether it is complete.
+        self.awaited = reduce(or_, flow.conflicts, 0)
+        for run in self.tree.runs:
+            self.awaited |= (self.awaited >> run.bit & 1) << run.instance.bit
         self.effects = [list(self.compiled(block)) for block in flow.blocks]
         self.entries: list[State | None] = []
 
@@ -175,13 +183,13 @@ class Completion:
             state.flags[flag] = bits & others
 
     def set(self, state: State, flag: FlagKey, source: int, op: Signal | None) -> None:
-        if self.reporting and op is not None and isinstance(flag, int):
+        if self.reporting and op is not None and flag >= 0:
             self.flag_set(flag, op, source, state)
         state.flags[flag] = state.known[source] | self.own[source] | self.waits[source]
 
     def wait(self, state: State, flag: FlagKey, target: int, op: Signal | None) -> None:
         carried = state.flags.pop(flag, 0)
-        if isinstance(flag, int):
+        if flag >= 0:
             self.forget(~(1 << flag), state)
             if target == self.scalar:
                 carried |= 1 << flag
@@ -217,7 +225,8 @@ class Completion:
                     must = self.flow.conflicts[step.bit]
                     if step.item.in_order or pipe == self.scalar:
                         must &= ~self.own[pipe]
-                    yield self.access, step, pipe, must, ~(1 << step.bit)
+                    if must or self.awaited >> step.bit & 1:
+                        yield self.access, step, pipe, must, ~(1 << step.bit)
                 case Gap(block=around, position=position, behind=behind, turn=turn):
                     standing = self.plan.after if behind else self.plan.before
                     yield from self.actions(standing(around, position), turn)
@@ -275,12 +284,15 @@ class Completion:
                 elif pipe in self.index:
                     yield self.barrier, (self.index[pipe],), None
             case Effect.SET_FLAG | Effect.WAIT_FLAG as effect:
-                source, target = (Pipe(op.attr(end)) for end in ("src_pipe", "dst_pipe"))
                 event = step.order.ids[step.residues]
-                if event is not None and effect is Effect.SET_FLAG:
-                    yield self.set, (source, target, event), self.index[source], None
-                elif event is not None:
-                    yield self.wait, (source, target, event), self.index[target], None
+                if event is None:
+                    return
+                source, target = (self.index[Pipe(op.attr(e))] for e in ("src_pipe", "dst_pipe"))
+                key = self.user_flags.setdefault((source, target, event), ~len(self.user_flags))
+                if effect is Effect.SET_FLAG:
+                    yield self.set, key, source, None
+                else:
+                    yield self.wait, key, target, None
 
 
 def _with(bits: int, run: EarlierRun) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tile_ir import Buffer, Memory
@@ -22,9 +23,13 @@ from tile_passes.sync.tree import Instance, Tree, is_rounds
 _Access = tuple[Instance, Touch]
 
 
-def conflicts(tree: Tree) -> list[int]:
+def conflicts(tree: Tree, among: Sequence[int] | None = None) -> list[int]:
     """For every instance the bits of those that it must come after, itself included if it must in
-    another iteration. A signal to other cores comes after all that touches what they may use."""
+    another iteration. A signal to other cores comes after all that touches what they may use.
+    `among`: the bits of those that are asked about, where not all are."""
+    if among is not None and not any(among):
+        return [0] * len(tree.instances)
+    everyone = among or [-1] * len(tree.instances)
     result = [0] * len(tree.instances)
     on_chip: dict[Memory, list[_Access]] = defaultdict(list)
     tensors: dict[Buffer, list[_Access]] = defaultdict(list)
@@ -47,26 +52,21 @@ def conflicts(tree: Tree) -> list[int]:
         moving = [_moves(instance, touch) for instance, touch in found]
         _by_address([a for a, moves in zip(found, moving, strict=True) if not moves], result)
         if any(moving):
-            _by_region(tree, found, moving, result, decided)
+            _by_region(tree, found, moving, result, everyone, decided)
     for found in tensors.values():
         if any(touch.writes for _, touch in found):
-            _by_region(tree, found, [True] * len(found), result, decided)
+            _by_region(tree, found, [True] * len(found), result, everyone, decided)
+    result = [bits & asked for bits, asked in zip(result, everyone, strict=True)]
     look_back_only(tree, result)
     return result
 
 
-def of_made(tree: Tree, found: list[int], made: frozenset[Made]) -> list[int]:
-    """The conflicts in which a statement of the compiler's has a part."""
-    ours = 0
-    for instance in tree.instances:
-        if Made.of(instance.item.stmt) in made:
-            ours |= 1 << instance.bit
-    for run in tree.runs:
-        if Made.of(run.instance.item.stmt) in made:
-            ours |= 1 << run.bit
-    return [
-        bits if ours >> bit & 1 else bits & ours for bit, bits in enumerate(found)
-    ]
+def with_made(tree: Tree, made: frozenset[Made]) -> list[int]:
+    """For every instance the bits of those with which it makes a pair that has a statement of the
+    compiler's."""
+    is_ours = [Made.of(instance.item.stmt) in made for instance in tree.instances]
+    ours = sum(1 << bit for bit, own in enumerate(is_ours) if own)
+    return [-1 if own else ours for own in is_ours]
 
 
 def meet(tree: Tree, one: _Access, two: _Access) -> bool:
@@ -112,10 +112,11 @@ def _by_region(
     found: list[_Access],
     moving: list[bool],
     result: list[int],
+    among: Sequence[int],
     decided: dict[tuple[object, ...], bool],
 ) -> None:
-    """Every pair of accesses, one of them moving, whose hulls overlap, unless their regions never
-    meet."""
+    """Every pair of accesses that is asked about, one of them moving, whose hulls overlap, unless
+    their regions never meet."""
     ordered = sorted(zip(found, moving, strict=True), key=lambda entry: entry[0][1].low)
     active: list[tuple[_Access, bool]] = []
     for access, moves in ordered:
@@ -124,7 +125,7 @@ def _by_region(
         active.append((access, moves))
         for beside, also_moves in active:
             other, t = beside
-            if not (moves or also_moves):
+            if not (moves or also_moves) or not among[instance.bit] >> other.bit & 1:
                 continue
             if result[instance.bit] >> other.bit & 1 and result[other.bit] >> instance.bit & 1:
                 continue

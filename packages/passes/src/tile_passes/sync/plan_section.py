@@ -23,6 +23,8 @@ def plan_section(tree: Tree, target: Target) -> Allocation:
 
 def plan_for(tree: Tree, wanted: Sequence[int], target: Target) -> Allocation:
     """What orders these conflicts of a section, with event ids."""
+    if not any(wanted):
+        return Allocation(Plan())
     flow = flow_of(tree, wanted)
     return allocate_events(flow, eliminate(flow, place_all(flow)), target)
 
