@@ -15,14 +15,13 @@ from tile_ir.analysis.affine import resolved, simplify
 from tile_ir.analysis.branch_feasibility import surely_taken
 from tile_ir.analysis.intervals import (
     EVERYTHING,
-    INF,
     Interval,
     Ranges,
     interval,
     launch_ranges,
     loop_range,
 )
-from tile_ir.analysis.residues import ORDERING, modulus_of
+from tile_ir.analysis.residues import ORDERING, modulus_of, rounds_in, rounds_of
 from tile_ir.analysis.trip_count import surely_runs, trips
 from tile_ir.expr import Expr, Var, binary, constant_value, reads_memory
 from tile_ir.machine import Pipe
@@ -31,7 +30,6 @@ from tile_ir.opdef import pipe_of
 from tile_ir.walk import walk as walk_statements
 from tile_ir.walk import written_buffers
 from tile_passes.sync.tree import (
-    ROUNDS,
     Block,
     Branch,
     EarlierRun,
@@ -246,7 +244,7 @@ class _Builder:
             if start is not None and stop is not None:
                 repeat.ends = ((stop - 1) % m,) if start < stop else ()
             if m > 1:
-                rounds = Var(stmt.var.name + ROUNDS, stmt.var.dtype)
+                rounds = rounds_of(stmt.var)
                 inside = (*path, _in_rounds(stmt, rounds, m))
                 counted = [*counted, _Residue(stmt.var, rounds, m, span, repeat.turns)]
         repeat.body = self.block(stmt.body, repeat, repeat, known, values, counted, inside)
@@ -276,9 +274,7 @@ def _each_residue(
     p, rest = counted[-1], counted[:-1]
     for residues, ranges, chosen in _each_residue(rest, known, values):
         for j in p.turns:
-            low = -INF if p.span.low == -INF else -((j - p.span.low) // p.modulus)
-            high = INF if p.span.high == INF else (p.span.high - j) // p.modulus
-            within = {**ranges, p.rounds: Interval(low, max(low, high))}
+            within = {**ranges, p.rounds: rounds_in(p.span, j, p.modulus)}
             yield (*residues, j), within, {**chosen, p.var: p.rounds * p.modulus + j}
 
 

@@ -15,10 +15,11 @@ from tile_ir import Buffer, Memory
 from tile_ir.analysis.accesses import Touch
 from tile_ir.analysis.affine import simplify
 from tile_ir.analysis.regions import ever_meet
+from tile_ir.analysis.residues import is_rounds
 from tile_ir.expr import Const
-from tile_ir.nodes import Made, Stmt
+from tile_ir.nodes import For, Made, Stmt
 from tile_passes.sync.earlier_runs import look_back_only
-from tile_passes.sync.tree import Instance, Tree, is_rounds
+from tile_passes.sync.tree import Instance, Tree
 
 _Access = tuple[Instance, Touch]
 
@@ -149,7 +150,7 @@ def _path_beside(instance: Instance, other: Instance) -> tuple[Stmt, ...]:
     same = True
     for stmt in other.item.path:
         path.append(stmt if same else replace(stmt))
-        if is_rounds(stmt) and residues:
+        if isinstance(stmt, For) and is_rounds(stmt.var) and residues:
             one, two = residues.pop(0)
             same = same and one == two
     return tuple(path)

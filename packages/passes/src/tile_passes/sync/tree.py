@@ -18,8 +18,6 @@ from tile_ir.machine import Core, Pipe
 from tile_ir.nodes import Region, Slice, Stmt
 
 Residues = tuple[int, ...]
-# Behind the name of a loop variable: the rounds of all residues. No user's name has it.
-ROUNDS = "'"
 
 
 @dataclass(eq=False, slots=True)
@@ -215,11 +213,6 @@ def round_by_round(instance: Instance) -> Repeat | None:
     var = loop.stmt.var
     offsets = (s.offset for t in instance.touches for s in instance.region(t).dims)
     return loop if any(e == var for offset in offsets for e in walk(offset)) else None
-
-
-def is_rounds(stmt: Stmt) -> bool:
-    """Whether a statement of a path stands for the rounds of a loop with residues."""
-    return isinstance(stmt, For) and stmt.var.name.endswith(ROUNDS)
 
 
 def unlikely_block(item: Item, other: Item) -> Block | None:
