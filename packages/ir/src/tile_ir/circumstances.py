@@ -103,7 +103,7 @@ class Circumstances:
 
     def surely_runs(self, loop: For) -> bool:
         """Whether a loop has at least one round."""
-        return surely_runs(loop, self.ranges, self.values)
+        return surely_runs(loop, self.ranges) or surely_runs(loop, self.ranges, self.values)
 
 
 @dataclass(slots=True)
