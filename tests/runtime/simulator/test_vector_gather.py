@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_set import KernelSet
+from limits import limit_tests
 from vector_kernels import BYTES, PRELUDE, add, bit_pattern, signed
 from vector_model import mask_bits
 
@@ -255,21 +256,16 @@ CASES: list[tuple[str, str, int, str, tuple[str, ...]]] = [
     ("keep_odd", "uint64_t n; GatherMask(x[1], x, (uint8_t)1, false, 0, {1, 1, 8, 0}, n);", 0, "misaligned", ("GatherMask: dst",)),
     ("bits_odd", "uint64_t n; GatherMask(x, x[1024], t[1], false, 0, {1, 1, 8, 0}, n);", 0, "misaligned", ("GatherMask: src1Pattern",)),
 ]  # fmt: skip
-for _name, _statement, *_ in CASES:
-    ERRORS.add(
-        f"error_{_name}",
-        "GM_ADDR d, int32_t value, int32_t repeats",
+test_limits = limit_tests(
+    ERRORS,
+    CASES,
+    "GM_ADDR d, int32_t value, int32_t repeats",
+    lambda statement: (
         "with_table(d, value, [&](LocalTensor<float>& x, LocalTensor<uint32_t>& t) "
-        f"{{ (void)t; {_statement} }});",
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "slug", "words"), [(c[0], *c[2:]) for c in CASES], ids=[c[0] for c in CASES]
+        f"{{ (void)t; {statement} }});"
+    ),
+    256,
 )
-def test_limits(name: str, value: int, slug: str, words: tuple[str, ...]) -> None:
-    fault = ERRORS.fault(f"error_{name}", np.zeros(64, np.float32), value, 256)
-    assert fault.kind == slug and all(word in fault.text for word in words), fault
 
 
 @pytest.mark.vendor

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_set import KernelSet
+from limits import limit_tests
 from vector_kernels import PRELUDE, add, numbers, signed
 from vector_model import Strides, mask_bits, positions
 
@@ -150,16 +151,13 @@ CASES: list[tuple[str, str, str, tuple[str, ...]]] = [
     ("repeat", "CreateVecIndex(x, 0.0f, (uint64_t)64, value, 1, 8);", "bad-argument", ("repeatTime is 256",)),
     ("block", "CreateVecIndex(x, 0.0f, (uint64_t)64, 1, 0, 8);", "bad-argument", ("dstBlkStride is 0",)),
 ]  # fmt: skip
-for _name, _statement, *_ in CASES:
-    ERRORS.add(f"error_{_name}", "GM_ADDR d, int32_t value", f"{UB} (void)value; {_statement}")
-
-
-@pytest.mark.parametrize(
-    ("name", "slug", "words"), [(c[0], *c[2:]) for c in CASES], ids=[c[0] for c in CASES]
+test_limits = limit_tests(
+    ERRORS,
+    CASES,
+    "GM_ADDR d, int32_t value",
+    lambda statement: f"{UB} (void)value; {statement}",
+    256,
 )
-def test_limits(name: str, slug: str, words: tuple[str, ...]) -> None:
-    fault = ERRORS.fault(f"error_{name}", np.zeros(64, np.float32), 256)
-    assert fault.kind == slug and all(word in fault.text for word in words), fault
 
 
 @pytest.mark.vendor

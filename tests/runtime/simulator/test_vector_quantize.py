@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_set import KernelSet
+from limits import limit_tests
 from vector_kernels import BYTES, PRELUDE, add, bit_pattern, numbers, signed
 from vector_model import Strides, apply, mask_bits
 
@@ -347,20 +348,12 @@ CASES: list[tuple[str, str, str, tuple[str, ...]]] = [
     ("cast_scale", "SetDeqScale(1.0f, (int16_t)0, true); Cast(h, w[1024], RoundMode::CAST_NONE, 64);", "bad-argument", ("Cast: int32 to half needs SetDeqScale(half)",)),
     ("cast_odd", "MulCast(b[8], h[1024], h[2048], (uint32_t)64);", "misaligned", ("MulCast: dst",)),
 ]  # fmt: skip
-for _name, _statement, *_ in CASES:
-    ERRORS.add(
-        f"error_{_name}",
-        "GM_ADDR d",
-        f"{UB} (void)s; (void)b; (void)t; (void)h; (void)w; (void)info; {_statement}",
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "slug", "words"), [(c[0], *c[2:]) for c in CASES], ids=[c[0] for c in CASES]
+test_limits = limit_tests(
+    ERRORS,
+    CASES,
+    "GM_ADDR d",
+    lambda statement: f"{UB} (void)s; (void)b; (void)t; (void)h; (void)w; (void)info; {statement}",
 )
-def test_limits(name: str, slug: str, words: tuple[str, ...]) -> None:
-    fault = ERRORS.fault(f"error_{name}", np.zeros(64, np.float32))
-    assert fault.kind == slug and all(word in fault.text for word in words), fault
 
 
 @pytest.mark.vendor

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_set import KernelSet
+from limits import limit_tests
 from vector_kernels import BYTES, PRELUDE, add, numbers, signed
 from vector_model import mask_bits
 
@@ -324,16 +325,9 @@ CASES: list[tuple[str, str, str, tuple[str, ...]]] = [
     ("strided", "WholeReduceMax(x, x[1024], 64, 2, 1, 1, 9); GetReduceMaxMinCount(v, i);", "bad-argument", ("srcRepStride 8",)),
     ("counter", "SetMaskCount(); SetVectorMask<float, MaskMode::COUNTER>(0, 100); WholeReduceMax<float, false>(x, x[1024], 0, 1, 1, 1, 8); GetReduceMaxMinCount(v, i);", "bad-argument", ("no counter mode",)),
 ]  # fmt: skip
-for _name, _statement, *_ in CASES:
-    ERRORS.add(f"error_{_name}", "GM_ADDR d", f"{UB} (void)v; (void)i; (void)h; {_statement}")
-
-
-@pytest.mark.parametrize(
-    ("name", "slug", "words"), [(c[0], *c[2:]) for c in CASES], ids=[c[0] for c in CASES]
+test_limits = limit_tests(
+    ERRORS, CASES, "GM_ADDR d", lambda statement: f"{UB} (void)v; (void)i; (void)h; {statement}"
 )
-def test_limits(name: str, slug: str, words: tuple[str, ...]) -> None:
-    fault = ERRORS.fault(f"error_{name}", np.zeros(64, np.float32))
-    assert fault.kind == slug and all(word in fault.text for word in words), fault
 
 
 @pytest.mark.vendor

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_set import KernelSet
+from limits import limit_tests
 from vector_kernels import BYTES, PRELUDE, add, bit_pattern, signed
 from vector_model import Strides, apply, mask_bits, positions
 
@@ -286,16 +287,9 @@ CASES: list[tuple[str, str, str, tuple[str, ...]]] = [
     ("register_end", "GetCmpMask(b[196608 - 8]);", "out-of-bounds", ("GetCmpMask: dst",)),
     ("compare_mode", "Compare(b, x.ReinterpretCast<int32_t>(), x.ReinterpretCast<int32_t>(), CMPMODE::LT, (uint64_t)64, 1, {1, 1, 1, 8, 8, 8});", "bad-argument", ("int32 supports CMPMODE::EQ only",)),
 ]  # fmt: skip
-for _name, _statement, *_ in CASES:
-    ERRORS.add(f"error_{_name}", "GM_ADDR d", f"{UB} (void)b; {_statement}")
-
-
-@pytest.mark.parametrize(
-    ("name", "slug", "words"), [(c[0], *c[2:]) for c in CASES], ids=[c[0] for c in CASES]
+test_limits = limit_tests(
+    ERRORS, CASES, "GM_ADDR d", lambda statement: f"{UB} (void)b; {statement}"
 )
-def test_limits(name: str, slug: str, words: tuple[str, ...]) -> None:
-    fault = ERRORS.fault(f"error_{name}", np.zeros(64, np.float32))
-    assert fault.kind == slug and all(word in fault.text for word in words), fault
 
 
 @pytest.mark.vendor

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_set import KernelSet
+from limits import limit_tests
 from vector_kernels import BYTES, PRELUDE, add, bit_pattern
 
 KERNELS = KernelSet(PRELUDE)
@@ -189,16 +190,9 @@ CASES: list[tuple[str, str, str, tuple[str, ...]]] = [
     ("list_end", "lists.src4 = x[49152 - 62]; MrgSort(x, lists, info);", "out-of-bounds", ("MrgSort: src4",)),
     ("no_counts", "uint16_t a, b, c, d2; Duplicate(x, 1.0f, 2048); MrgSort(x, lists, info); GetMrgSortResult(a, b, c, d2);", "bad-argument", ("GetMrgSortResult", "ifExhaustedSuspension")),
 ]  # fmt: skip
-for _name, _statement, *_ in CASES:
-    ERRORS.add(f"error_{_name}", "GM_ADDR d, int32_t value", f"{UB} (void)t; {_statement}")
-
-
-@pytest.mark.parametrize(
-    ("name", "slug", "words"), [(c[0], *c[2:]) for c in CASES], ids=[c[0] for c in CASES]
+test_limits = limit_tests(
+    ERRORS, CASES, "GM_ADDR d, int32_t value", lambda statement: f"{UB} (void)t; {statement}", 256
 )
-def test_limits(name: str, slug: str, words: tuple[str, ...]) -> None:
-    fault = ERRORS.fault(f"error_{name}", np.zeros(64, np.float32), 256)
-    assert fault.kind == slug and all(word in fault.text for word in words), fault
 
 
 @pytest.mark.vendor

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_set import KernelSet
+from limits import limit_tests
 from vector_kernels import PRELUDE, add, bit_pattern
 
 KERNELS = KernelSet(PRELUDE)
@@ -193,20 +194,13 @@ CASES: list[tuple[str, str, str, tuple[str, ...]]] = [
     ("temporary", "tmp.SetSize(2047); Transpose(x, x[1024], tmp, e);", "bad-argument", ("sharedTmpBuffer has 2047 bytes", "2048")),
     ("overlap", "Transpose(x, x, tmp[8192], e);", "bad-argument", ("dst and src must not overlap",)),
 ]  # fmt: skip
-for _name, _statement, *_ in CASES:
-    ERRORS.add(
-        f"error_{_name}",
-        "GM_ADDR d, int32_t value",
-        f"{UB} (void)u; (void)far; (void)near; (void)value; {_statement}",
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "slug", "words"), [(c[0], *c[2:]) for c in CASES], ids=[c[0] for c in CASES]
+test_limits = limit_tests(
+    ERRORS,
+    CASES,
+    "GM_ADDR d, int32_t value",
+    lambda statement: f"{UB} (void)u; (void)far; (void)near; (void)value; {statement}",
+    256,
 )
-def test_limits(name: str, slug: str, words: tuple[str, ...]) -> None:
-    fault = ERRORS.fault(f"error_{name}", np.zeros(64, np.float32), 256)
-    assert fault.kind == slug and all(word in fault.text for word in words), fault
 
 
 @pytest.mark.vendor

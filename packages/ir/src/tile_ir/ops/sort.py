@@ -7,6 +7,7 @@ keeps the bits of the index it is given. Of equal values the one with the lower 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from tile_ir.dtypes import FLOAT16, FLOAT32, INT32, UINT32
@@ -285,37 +286,38 @@ def _number_inside(op: Op, target: Target) -> Problem | None:
     return None
 
 
-OPS = (
-    OpDef(
-        name="sort",
-        family="sort",
-        doc="dst = (value, index) pairs of src, largest first; elements from actual_num on count "
-        "as -inf",
-        ascend_c="Sort32, MrgSort",
-        operands=(
-            destination("dst", UB, *FLOATS),
-            source("src"),
-            scalar("actual_num"),
-            scratch_operand(),
-        ),
-        hidden=("scratch",),
-        placement=VECTOR,
-        axes=whole,
-        meaning=_sort,
-        flat=True,
-        uses=_sort_uses,
-        dtype_rule=all_rules(same_dtype, integer_scalars),
-        shape_rule=all_rules(_sortable_size, _counts_inside, exact_sizes),
-        scratch=_sort_scratch,
-        rate=(1.2, 1.2),
-        instructions=lambda op: 15,
+SORT = OpDef(
+    name="sort",
+    family="sort",
+    doc="dst = (value, index) pairs of src, largest first; elements from actual_num on count "
+    "as -inf",
+    ascend_c="Sort32, MrgSort",
+    operands=(
+        destination("dst", UB, *FLOATS),
+        source("src"),
+        scalar("actual_num"),
+        scratch_operand(),
     ),
-    OpDef(
+    hidden=("scratch",),
+    placement=VECTOR,
+    axes=whole,
+    meaning=_sort,
+    flat=True,
+    uses=_sort_uses,
+    dtype_rule=all_rules(same_dtype, integer_scalars),
+    shape_rule=all_rules(_sortable_size, _counts_inside, exact_sizes),
+    scratch=_sort_scratch,
+    rate=(1.2, 1.2),
+    instructions=lambda op: 15,
+)
+
+OPS = (
+    SORT,
+    replace(
+        SORT,
         name="topk",
-        family="sort",
         doc="dst = the first K (value, index) pairs of src, largest first; elements from "
         "actual_num on count as -inf",
-        ascend_c="Sort32, MrgSort",
         operands=(
             destination("dst", UB, *FLOATS),
             source("src"),
@@ -323,17 +325,8 @@ OPS = (
             scalar("actual_num"),
             scratch_operand(),
         ),
-        hidden=("scratch",),
-        placement=VECTOR,
-        axes=whole,
         meaning=_topk,
-        flat=True,
         uses=_topk_uses,
-        dtype_rule=all_rules(same_dtype, integer_scalars),
-        shape_rule=all_rules(_sortable_size, _counts_inside, exact_sizes),
-        scratch=_sort_scratch,
-        rate=(1.2, 1.2),
-        instructions=lambda op: 15,
     ),
     OpDef(
         name="sort32",
@@ -373,11 +366,10 @@ OPS = (
         rate=(4, 4),
         scratch_elsewhere=True,
     ),
-    OpDef(
+    replace(
+        SORT,
         name="sort_labelled",
-        family="sort",
         doc="(value, bits of the index) pairs of src, largest first; what sort with indices means",
-        ascend_c="Sort32, MrgSort",
         namespace=None,
         operands=(
             destination("dst", UB, FLOAT32),
@@ -385,15 +377,9 @@ OPS = (
             source("index", UB, UINT32, INT32),
             scratch_operand(),
         ),
-        hidden=("scratch",),
-        placement=VECTOR,
-        axes=whole,
         meaning=_sort_labelled,
-        flat=True,
-        uses=_sort_uses,
         dtype_rule=_labelled_types,
         shape_rule=all_rules(_whole_groups_labelled, same_size_of("src", "index"), exact_sizes),
-        scratch=_sort_scratch,
         rate=(2, 2),
         instructions=lambda op: 3,
     ),

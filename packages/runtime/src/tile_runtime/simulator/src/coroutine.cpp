@@ -113,6 +113,15 @@ namespace {
 // Kernels keep tensors, not data, on their stack. Pages are only touched when used.
 constexpr size_t stack_size = 1u << 20;
 
+void switch_contexts(Context& from, Context& to)
+{
+#ifdef TILE_SIMULATOR_UCONTEXT
+    swapcontext(&from, &to);
+#else
+    tile_simulator_switch(&from, to);
+#endif
+}
+
 }  // namespace
 
 Coroutine::~Coroutine()
@@ -152,12 +161,12 @@ void Coroutine::start(void (*body)(void*), void* argument)
     argument_ = argument;
     finished_ = false;
 #ifdef TILE_SIMULATOR_UCONTEXT
-    getcontext(&own_context_);
-    own_context_.uc_stack.ss_sp = stack_;
-    own_context_.uc_stack.ss_size = stack_bytes_;
-    own_context_.uc_link = nullptr;
+    getcontext(&own_);
+    own_.uc_stack.ss_sp = stack_;
+    own_.uc_stack.ss_size = stack_bytes_;
+    own_.uc_link = nullptr;
     const uintptr_t self = reinterpret_cast<uintptr_t>(this);
-    makecontext(&own_context_, reinterpret_cast<void (*)()>(+[](unsigned high, unsigned low) {
+    makecontext(&own_, reinterpret_cast<void (*)()>(+[](unsigned high, unsigned low) {
         enter(reinterpret_cast<Coroutine*>((uintptr_t(high) << 16 << 16) | uintptr_t(low)));
     }),
         2, unsigned(self >> 16 >> 16), unsigned(self & 0xffffffffu));
@@ -182,7 +191,7 @@ void Coroutine::start(void (*body)(void*), void* argument)
     frame[1] = reinterpret_cast<uintptr_t>(this);                    // x20
     frame[11] = reinterpret_cast<uintptr_t>(&tile_simulator_start);  // x30
 #endif
-    own_stack_pointer_ = frame;
+    own_ = frame;
 #endif
 }
 
@@ -192,11 +201,7 @@ void Coroutine::enter(Coroutine* self)
 #ifdef TILE_SIMULATOR_ASAN
     __sanitizer_start_switch_fiber(nullptr, self->scheduler_stack_, self->scheduler_stack_bytes_);
 #endif
-#ifdef TILE_SIMULATOR_UCONTEXT
-    swapcontext(&self->own_context_, &self->scheduler_context_);
-#else
-    tile_simulator_switch(&self->own_stack_pointer_, self->scheduler_stack_pointer_);
-#endif
+    switch_contexts(self->own_, self->scheduler_);
 }
 
 void Coroutine::resume()
@@ -204,11 +209,7 @@ void Coroutine::resume()
 #ifdef TILE_SIMULATOR_ASAN
     __sanitizer_start_switch_fiber(&scheduler_fake_stack_, stack_, stack_bytes_);
 #endif
-#ifdef TILE_SIMULATOR_UCONTEXT
-    swapcontext(&scheduler_context_, &own_context_);
-#else
-    tile_simulator_switch(&scheduler_stack_pointer_, own_stack_pointer_);
-#endif
+    switch_contexts(scheduler_, own_);
 #ifdef TILE_SIMULATOR_ASAN
     __sanitizer_finish_switch_fiber(scheduler_fake_stack_, nullptr, nullptr);
 #endif
@@ -219,11 +220,7 @@ void Coroutine::suspend()
 #ifdef TILE_SIMULATOR_ASAN
     __sanitizer_start_switch_fiber(&own_fake_stack_, scheduler_stack_, scheduler_stack_bytes_);
 #endif
-#ifdef TILE_SIMULATOR_UCONTEXT
-    swapcontext(&own_context_, &scheduler_context_);
-#else
-    tile_simulator_switch(&own_stack_pointer_, scheduler_stack_pointer_);
-#endif
+    switch_contexts(own_, scheduler_);
 #ifdef TILE_SIMULATOR_ASAN
     __sanitizer_finish_switch_fiber(own_fake_stack_, &scheduler_stack_, &scheduler_stack_bytes_);
 #endif

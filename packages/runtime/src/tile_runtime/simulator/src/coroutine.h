@@ -10,6 +10,12 @@
 
 namespace tile_simulator {
 
+#ifdef TILE_SIMULATOR_UCONTEXT
+using Context = ucontext_t;
+#else
+using Context = void*;  // a stack pointer, below which the registers are saved
+#endif
+
 class Coroutine {
 public:
     Coroutine() = default;
@@ -35,13 +41,8 @@ private:
     void (*body_)(void*) = nullptr;
     void* argument_ = nullptr;
     bool finished_ = true;
-#ifdef TILE_SIMULATOR_UCONTEXT
-    ucontext_t own_context_;
-    ucontext_t scheduler_context_;
-#else
-    void* own_stack_pointer_ = nullptr;
-    void* scheduler_stack_pointer_ = nullptr;
-#endif
+    Context own_ = {};
+    Context scheduler_ = {};
     // Address sanitizer: fake stacks and the scheduler's stack, see sanitizer/common_interface_defs.h.
     [[maybe_unused]] void* own_fake_stack_ = nullptr;
     [[maybe_unused]] void* scheduler_fake_stack_ = nullptr;
