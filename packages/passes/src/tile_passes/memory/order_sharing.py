@@ -17,7 +17,7 @@ from tile_ir.shared_bytes import Sharing
 from tile_passes.sync.allocate_events import Allocation
 from tile_passes.sync.build_tree import build_tree
 from tile_passes.sync.completion import Completion, State, flow_of
-from tile_passes.sync.conflicts import conflicts
+from tile_passes.sync.conflicts import conflicts, with_made
 from tile_passes.sync.plan_section import plan_for
 from tile_passes.sync.scalar_reads import name_scalar_reads
 from tile_passes.sync.sections import order_sections
@@ -29,14 +29,18 @@ Pair = frozenset[Buffer]
 
 def order_sharing(func: Func, sharing: Sharing, target: Target) -> Func:
     """The planned function with flags and barriers between accesses of buffers that share bytes by
-    the compiler's choice, where those of its author do not order them already."""
+    the compiler's choice, where those of its author do not order them already; for statements of
+    the compiler's beside them, too, since one barrier may serve both."""
     if not sharing:
         return func
     made: list[SyncOp] = []
 
     def plan(tree: Tree, target: Target) -> Allocation:
-        shared = _of_sharing(tree, conflicts(tree, _that_share(tree, sharing)), sharing)
-        found = plan_for(tree, shared, target)
+        wanted = _of_sharing(tree, conflicts(tree, _that_share(tree, sharing)), sharing)
+        if any(wanted):
+            own = conflicts(tree, with_made(tree, func.made))
+            wanted = [a | b for a, b in zip(wanted, own, strict=True)]
+        found = plan_for(tree, wanted, target)
         made.extend(found.plan.ops)
         return found
 
