@@ -7,8 +7,8 @@ the author's can be blamed for. Says nothing about order that the author wrote.
 from __future__ import annotations
 
 from tile_ir.check_memory import check_memory
-from tile_ir.check_sync.abstract_interpreter import AbstractInterpreter
 from tile_ir.check_sync.across import check_across
+from tile_ir.check_sync.sections import check_section
 from tile_ir.chips import DEFAULT_TARGET
 from tile_ir.diagnostics import Diagnostic
 from tile_ir.nodes import Automatic, Func, Op, Section
@@ -54,7 +54,7 @@ def _inside(
     found: list[Diagnostic] = []
     for stmt in final.launch.body:
         if isinstance(stmt, Section):
-            found += AbstractInterpreter(final, target, sharing).section(stmt)
+            found += check_section(final, stmt, target, sharing)
     if any(d.slug in _NOT_FOLLOWED for d in found):
         return []
     races = [d for d in found if d.slug == "sync-missing"]

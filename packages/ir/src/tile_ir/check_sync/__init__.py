@@ -8,8 +8,8 @@ those of docs/hardware/flags.md.
 
 from __future__ import annotations
 
-from tile_ir.check_sync.abstract_interpreter import AbstractInterpreter
 from tile_ir.check_sync.across import check_across
+from tile_ir.check_sync.sections import check_section
 from tile_ir.chips import DEFAULT_TARGET
 from tile_ir.diagnostics import Diagnostic
 from tile_ir.nodes import Func, Section
@@ -26,7 +26,7 @@ def check_sync(func: Func, target: Target = DEFAULT_TARGET) -> tuple[Diagnostic,
     found: list[Diagnostic] = []
     for stmt in func.launch.body:
         if isinstance(stmt, Section):
-            found += AbstractInterpreter(func, target).section(stmt)
+            found += check_section(func, stmt, target)
     found += check_across(func, target)
     return tuple(sorted(found, key=lambda d: (d.loc or func.loc, d.slug, d.message)))
 

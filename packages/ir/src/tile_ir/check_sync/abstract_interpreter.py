@@ -43,17 +43,15 @@ class Leaving:
 
 
 class AbstractInterpreter:
-    """Goes through one section at a time; with `sharing`, no other races than those of the
-    compiler's choices are told."""
+    """Goes through one section; with `sharing`, no other races than those of the compiler's choices
+    are told. To confirm an alarm, the rounds of every short loop are told apart."""
 
-    def __init__(self, func: Func, target: Target, sharing: Sharing | None = None) -> None:
-        self.func = func
-        self.target = target
-        self.sharing = sharing
+    def __init__(
+        self, func: Func, target: Target, sharing: Sharing | None, confirming: bool
+    ) -> None:
+        self.func, self.target = func, target
+        self.sharing, self.confirming = sharing, confirming
         self.addresses = {a.buffer: a.address for a in func.launch.allocs if a.address is not None}
-        self.start()
-
-    def start(self) -> None:
         self.sites = AccessSites()
         self.findings = Findings(self.sites)
         self.known_sites: dict[tuple[int, str, tuple[Any, ...]], AccessSite | None] = {}
@@ -64,7 +62,6 @@ class AbstractInterpreter:
         self.leaving: list[Leaving] = []
 
     def section(self, section: Section) -> list[Diagnostic]:
-        self.start()
         scalars: Ranges = {p: EVERYTHING for p in self.func.params if isinstance(p, Var)}
         context = Context(scalars | launch_ranges(self.func), {}, {})
         for state in self.block(section.body, [State()], context):
@@ -266,7 +263,8 @@ class AbstractInterpreter:
     def loop(self, loop: For | While, states: States, context: Context) -> States:
         key = (id(loop), context.key)
         if key not in self.plans:
-            self.plans[key] = plan_of(loop, context.known, context.values, context.facts)
+            about = context.known, context.values, context.facts
+            self.plans[key] = plan_of(loop, *about, self.confirming)
         plan = self.plans[key]
         if plan.most <= 0:
             return states

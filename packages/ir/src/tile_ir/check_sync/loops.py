@@ -37,8 +37,8 @@ MOST_STATES = 64
 MOST_PEELED = 3
 # The residue of an iteration, and where it stands.
 Node = tuple[int, Place]
-# Statements of an unrolled loop, all iterations together.
-MOST_STATEMENTS = 64
+# Statements of an unrolled loop, all iterations together; and where alarms are to be confirmed.
+MOST_STATEMENTS, MOST_CONFIRMING = 64, 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +122,14 @@ class Worklist:
 
 
 def plan_of(
-    loop: For | While, known: Ranges, values: Mapping[Var, Expr], facts: Facts = ()
+    loop: For | While,
+    known: Ranges,
+    values: Mapping[Var, Expr],
+    facts: Facts = (),
+    confirming: bool = False,
 ) -> Plan:
-    """What is worth telling apart in a loop, given what is known of the variables around it."""
+    """What is worth telling apart in a loop, given what is known of the variables around it. To
+    confirm an alarm, the rounds of every short loop are."""
     anything = frozenset({0})
     if isinstance(loop, While):
         return Plan(1, anything, anything, 0, math.inf)
@@ -156,7 +161,8 @@ def plan_of(
         bare = any(_is_bare(s, depends, lets, loop.var) for s in inside)
         small = exact * len(inside) <= MOST_STATEMENTS and exact <= 2
         crowded = math.lcm(*events, *slots) > MOST_RESIDUES
-        if bare or small or crowded or exact == 1:
+        asked_for = confirming and exact * len(inside) <= MOST_CONFIRMING
+        if bare or small or crowded or asked_for or exact == 1:
             return Plan(1, anything, anything, exact, exact, 0, tuple(range(first, first + exact)))
     # Where there are too many residues, events count before slots, and slots before branches.
     modulus = joint_period(events, MOST_RESIDUES_OF_EVENTS)
