@@ -2,7 +2,8 @@
 of them `make test` runs.
 
 With `--all` (`make test-all`) that is every test. Without, a test with many cases keeps the same few
-of them, unless it is marked `whole`, and tests marked `exhaustive` stay away.
+of them, unless it is marked `whole`, tests marked `exhaustive` stay away, and tests that go through
+many cases themselves ask kept_cases.py.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from kept_cases import PART
 
 from tile_ir.switches import SWITCHES, override
 
@@ -25,9 +27,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="every case of every test")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    os.environ.pop(PART, None)
+    if _part(config):
+        os.environ[PART] = "1"
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Whoever names cases or files gets what he names."""
-    if config.getoption("--all") or config.getoption("-k") or not _whole_folders(config):
+    if not _part(config):
         return
     cases: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
@@ -37,8 +44,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item in kept]
 
 
-def _whole_folders(config: pytest.Config) -> bool:
-    return all(Path(argument).is_dir() for argument in config.args)
+def _part(config: pytest.Config) -> bool:
+    """Whoever names cases or files gets what he names."""
+    named = config.getoption("-k") or not all(Path(argument).is_dir() for argument in config.args)
+    return not (config.getoption("--all") or named)
 
 
 def _kept(cases: list[pytest.Item]) -> list[pytest.Item]:

@@ -5,23 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from kernel_compiler import quick_kernels as quick_kernels
+from kernel_compiler import unoptimising as unoptimising
 
 from tile_ir.switches import override
 
-from .kernel_compiler import kernel_compiler
-
-
-@pytest.fixture(scope="session")
-def compiler(pytestconfig: pytest.Config) -> str:
-    """`make test-all` optimises kernels as a user's are."""
-    return kernel_compiler(optimise=pytestconfig.getoption("--all"))
-
 
 @pytest.fixture(autouse=True)
-def quick_compiler(compiler: str, fresh_switches: None) -> Iterator[None]:
-    """What the test compiles itself, not in processes of its own, is compiled by the wrapper."""
-    with override(cxx=compiler):
-        yield
+def quick(quick_kernels: None) -> None:
+    """Many kernels, and none of these tests is about how they are compiled."""
 
 
 @pytest.fixture

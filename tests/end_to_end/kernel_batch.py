@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from kept_cases import kept_number
 
 import tile_ir
 import tile_passes
 from tile_codegen_ascendc import DEVICE_HEADER_DIR, emit, entry_source
 from tile_ir import DEFAULT_TARGET, Automatic, Buffer, Func
 from tile_ir.equality import structurally_equal
+from tile_runtime.devices.compile_host import FLAGS, find_compiler
 from tile_runtime.launcher.native import launcher
-from tile_runtime.simulator import build_simulator as builder
+from tile_runtime.simulator.build_simulator import include_directory
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class KernelBatch:
     def add(self, func: Func, automatic: Sequence[Automatic] = ()) -> int:
         """The number of a kernel, lowered with what is left to the compiler."""
         number = len(self.funcs)
-        law = number < LAW_FIRST or number % LAW_EVERY == 0
+        law = number < kept_number(LAW_FIRST) or number % LAW_EVERY == 0
         self.funcs.append(lower(replace(func, name=f"k{number}_{func.name}"), law, automatic))
         return number
 
@@ -82,24 +84,13 @@ class KernelBatch:
         source = self.folder / "batch.cpp"
         source.write_text("\n".join(parts))
         self.library = self.folder / "batch.so"
-        command = [
-            builder.find_compiler(),
-            "-std=c++17",
-            "-O0",
-            "-fPIC",
-            "-shared",
-            "-Wall",
-            "-Werror",
-            *flags,
-            "-I",
-            str(builder.include_directory()),
-            "-I",
-            str(headers),
-            str(source),
-            "-o",
-            str(self.library),
-        ]
-        done = subprocess.run(command, capture_output=True, text=True)
+        command = [*find_compiler(), *FLAGS, "-O0", "-Wall", "-Werror", *flags]
+        folders = [f"-I{include_directory()}", f"-I{headers}"]
+        done = subprocess.run(
+            [*command, *folders, str(source), "-o", str(self.library)],
+            capture_output=True,
+            text=True,
+        )
         assert done.returncode == 0, done.stderr[:4000]
 
     def run(self, number: int, arguments: Sequence[Any], **options: Any) -> Outcome:

@@ -3,12 +3,14 @@ over types, sizes and both lanes. The same text, run by Python on NumPy elements
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from kept_cases import kept
 
 import tile_frontend as T
 from tile_ir import Automatic, Func
@@ -152,13 +154,12 @@ def test_branches_agree(dtype: str, threads: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     kind = DTYPES[dtype]
     listed = []
-    for body in BODIES:
-        for rows, columns in SHAPES:
-            func = kernel(body, dtype, rows, columns, threads)
-            number = batch.add(func, AUTOMATIC)
-            remarks = [r.message for r in batch.funcs[number].remarks if r.slug == "scalar-loop"]
-            assert not remarks, (body.__name__, rows, columns, remarks)
-            listed.append((number, body, rows, columns))
+    for body, (rows, columns) in kept(itertools.product(BODIES, SHAPES)):
+        func = kernel(body, dtype, rows, columns, threads)
+        number = batch.add(func, AUTOMATIC)
+        remarks = [r.message for r in batch.funcs[number].remarks if r.slug == "scalar-loop"]
+        assert not remarks, (body.__name__, rows, columns, remarks)
+        listed.append((number, body, rows, columns))
     batch.build()
     wrong = []
     for number, body, rows, columns in listed:

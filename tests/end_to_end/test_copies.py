@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept_cases import kept, kept_number
 
 import tile_frontend as T
 import tile_ir
@@ -43,19 +45,24 @@ def through_ub(M: int, N: int, tm: int, tn: int, dtype: str, pad: Any) -> Func:
     return tiles
 
 
-def test_tails_are_cut_and_padded(tmp_path: Path) -> None:
-    batch, cases = KernelBatch(tmp_path), []
-    rng = np.random.default_rng(1)
+def tails() -> Iterator[tuple[str, int, int, int, int | None]]:
     for dtype in ("float32", "float16", "bfloat16", "int32", "int16", "int8", "uint8", "int64"):
-        storage = DTYPES[dtype].storage
         block = 32 // DTYPES[dtype].size
         for M, N, tm in ((1, 1, 4), (8, 2 * block, 4), (13, 2 * block + 3, 8), (7, block - 1, 2)):
             for pad in (None, 5) if dtype != "int64" else (None,):
-                func = through_ub(M, N, tm, 2 * block, dtype, pad)
-                x = rng.integers(1, 100, (M, N)).astype(storage)
-                y = np.zeros_like(x)
-                z = np.zeros(tuple(int(d) for d in func.tensors[2].static_shape() or ()), storage)
-                cases.append((batch.add(func), f"{dtype} {M}x{N} pad {pad}", func, [x, y, z], pad))
+                yield dtype, M, N, tm, pad
+
+
+def test_tails_are_cut_and_padded(tmp_path: Path) -> None:
+    batch, cases = KernelBatch(tmp_path), []
+    rng = np.random.default_rng(1)
+    for dtype, M, N, tm, pad in kept(tails()):
+        storage = DTYPES[dtype].storage
+        func = through_ub(M, N, tm, 64 // DTYPES[dtype].size, dtype, pad)
+        x = rng.integers(1, 100, (M, N)).astype(storage)
+        y = np.zeros_like(x)
+        z = np.zeros(tuple(int(d) for d in func.tensors[2].static_shape() or ()), storage)
+        cases.append((batch.add(func), f"{dtype} {M}x{N} pad {pad}", func, [x, y, z], pad))
     batch.build()
     wrong = []
     for number, label, func, arrays, pad in cases:
@@ -177,7 +184,7 @@ def through_ub_copy_line() -> int:
     return next(i for i, line in enumerate(lines, 1) if "T.copy(X[i, j], tile" in line)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=kept_number(60), deadline=None)
 @given(st.data())
 def test_every_phase_means_the_same(data: st.DataObject) -> None:
     """Lowering keeps the meaning of copies, whatever the shapes: interpreted before and after."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kept_cases import kept
 
 import tile_frontend as T
 import tile_ir
@@ -68,25 +69,25 @@ def test_products_agree(automatic: tuple[Automatic, ...], tmp_path: Path) -> Non
         (1, 17, 130, 64, 16, 32),
         (130, 64, 300, 256, 144, 64),
     ]
-    for dtype, out in (
+    types = (
         ("float16", "float32"),
         ("float16", "float16"),
         ("bfloat16", "bfloat16"),
         ("bfloat16", "float32"),
         ("float32", "float32"),
         ("int8", "int32"),
-    ):
-        for ta, tb in itertools.product((False, True), repeat=2):
-            for M, N, K, BK, tm, tn in shapes:
-                if dtype in ("float32", "int8") and BK > 64:
-                    continue
-                func = gemm(M, N, K, BK, dtype, out, ta, tb, tm, tn)
-                a = numbers(rng, (K, M) if ta else (M, K), dtype)
-                b = numbers(rng, (N, K) if tb else (K, N), dtype)
-                c = np.zeros((M, N), DTYPES[out].storage)
-                label = f"{dtype} to {out} {M}x{N}x{K} by {tm}x{tn}x{BK} ta={ta} tb={tb}"
-                number = batch.add(func, automatic)
-                cases.append((number, label, func, [a, b, c], (ta, tb)))
+    )
+    matrix = itertools.product(types, (False, True), (False, True), shapes)
+    for (dtype, out), ta, tb, (M, N, K, BK, tm, tn) in kept(matrix):
+        if dtype in ("float32", "int8") and BK > 64:
+            continue
+        func = gemm(M, N, K, BK, dtype, out, ta, tb, tm, tn)
+        a = numbers(rng, (K, M) if ta else (M, K), dtype)
+        b = numbers(rng, (N, K) if tb else (K, N), dtype)
+        c = np.zeros((M, N), DTYPES[out].storage)
+        label = f"{dtype} to {out} {M}x{N}x{K} by {tm}x{tn}x{BK} ta={ta} tb={tb}"
+        number = batch.add(func, automatic)
+        cases.append((number, label, func, [a, b, c], (ta, tb)))
     batch.build()
     wrong = []
     for number, label, func, arrays, (ta, tb) in cases:
@@ -221,10 +222,11 @@ def cleared_then_added(m: int, n: int, slots: int, dtype: str) -> Func:
 def test_an_accumulator_is_zeroed(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     batch, cases = KernelBatch(tmp_path), []
-    for dtype in ("float16", "float32", "int8"):
-        for m, n, slots in ((128, 128, 1), (16, 48, 2), (21, 32, 1), (1, 64, 2)):
-            func = cleared_then_added(m, n, slots, dtype)
-            cases.append((batch.add(func), func, m, n, dtype))
+    forms = ((128, 128, 1), (16, 48, 2), (21, 32, 1), (1, 64, 2))
+    types = ("float16", "float32", "int8")
+    for dtype, (m, n, slots) in kept(itertools.product(types, forms), least=6):
+        func = cleared_then_added(m, n, slots, dtype)
+        cases.append((batch.add(func), func, m, n, dtype))
     batch.build()
     for number, func, m, n, dtype in cases:
         a, b = numbers(rng, (m, 64), dtype), numbers(rng, (64, n), dtype)

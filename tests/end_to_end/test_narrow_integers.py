@@ -3,12 +3,14 @@ as NumPy's do, without a scalar loop."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from kept_cases import kept
 
 import tile_frontend as T
 from tile_ir import Automatic, Func
@@ -97,13 +99,13 @@ def test_narrow_integers_wrap_in_vectors(dtype: str, threads: int, tmp_path: Pat
     batch = KernelBatch(tmp_path)
     rng = np.random.default_rng(17)
     listed, wrong = [], []
-    for name, (formula, _) in FORMULAS.items():
-        for rows, columns in SHAPES:
-            number = batch.add(kernel(formula, dtype, rows, columns, threads), AUTOMATIC)
-            remarks = [r.message for r in batch.funcs[number].remarks if r.slug == "scalar-loop"]
-            if remarks:
-                wrong.append(f"{name} {rows}x{columns}: {remarks}")
-            listed.append((number, name, rows, columns))
+    for name, (rows, columns) in kept(itertools.product(FORMULAS, SHAPES)):
+        formula, _ = FORMULAS[name]
+        number = batch.add(kernel(formula, dtype, rows, columns, threads), AUTOMATIC)
+        remarks = [r.message for r in batch.funcs[number].remarks if r.slug == "scalar-loop"]
+        if remarks:
+            wrong.append(f"{name} {rows}x{columns}: {remarks}")
+        listed.append((number, name, rows, columns))
     assert not wrong, f"{len(wrong)} of {len(listed)}:\n" + "\n".join(wrong)
     batch.build()
     limits = np.iinfo(dtype)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kept_cases import running
 
 import tile_frontend as T
 from tile_ir import Func
@@ -160,21 +161,25 @@ LISTED = [(formula, dtype) for formula in FORMULAS for dtype in formula.dtypes]
 
 
 @pytest.fixture(scope="module")
-def batch(tmp_path_factory: pytest.TempPathFactory) -> KernelBatch:
+def batch(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[KernelBatch, dict[int, int]]:
     kernels = KernelBatch(tmp_path_factory.mktemp("formulas"))
-    for formula, dtype in LISTED:
-        kernels.add(kernel(formula, dtype))
+    places = {
+        number: kernels.add(kernel(*LISTED[number])) for number in sorted(running(request, "number"))
+    }
     kernels.build()
-    return kernels
+    return kernels, places
 
 
 @pytest.mark.parametrize("number", range(len(LISTED)), ids=[f"{f.name}-{d}" for f, d in LISTED])
-def test_formula(batch: KernelBatch, number: int) -> None:
+def test_formula(batch: tuple[KernelBatch, dict[int, int]], number: int) -> None:
+    kernels, places = batch
     formula, dtype = LISTED[number]
     arrays, element = data(dtype), DTYPES[dtype]
-    lowered = batch.funcs[number]
+    lowered = kernels.funcs[places[number]]
     assert not [r.message for r in lowered.remarks if r.slug == "scalar-loop"]
-    outcome = batch.run(number, arrays, checks=2)
+    outcome = kernels.run(places[number], arrays, checks=2)
     assert outcome.error is None, outcome.error.text
     got = np.asarray(from_bytes(outcome.arrays[-1], element), np.float64)
     i, j = np.indices((ROWS, COLUMNS))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kept_cases import kept
 
 from tile_ir import DEFAULT_TARGET, DTYPES, OPS, DType, Op, check_op
 from tile_ir.walk import walk_ops
@@ -80,7 +81,7 @@ def index_cases() -> Iterator[Case]:
 
 
 def test_counting_vectors(tmp_path: Path) -> None:
-    run_strict(list(index_cases()), tmp_path)
+    run_strict(kept(index_cases()), tmp_path)
 
 
 def row_cases() -> Iterator[Case]:
@@ -242,7 +243,7 @@ def broadcast_forms() -> Iterator[Case]:
 def test_broadcasts(tmp_path: Path) -> None:
     cases = list(broadcast_forms())
     assert len(cases) > 200
-    run_strict(cases[::2], tmp_path)
+    run_strict(kept(cases[::2]), tmp_path)
 
 
 def test_broadcasts_that_cannot_be() -> None:

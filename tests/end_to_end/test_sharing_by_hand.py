@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from kept_cases import running
 from passes.orders_by_hand import ordered_by_hand, with_ub
 
 import tile_ir
@@ -83,15 +84,18 @@ def finished(func: Func) -> Func | None:
 
 
 @pytest.fixture(scope="module")
-def batch(tmp_path_factory: pytest.TempPathFactory) -> KernelBatch:
+def batch(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> KernelBatch:
     batch = KernelBatch(tmp_path_factory.mktemp("shared"))
+    count = 1 + max(running(request, "number"))
     for seed in range(3 * KERNELS):
-        func = ordered_by_hand(program(random.Random(seed)))
-        final = finished(func)
-        if final is None or len(batch.funcs) == KERNELS:
-            continue
-        batch.funcs.append(replace(final, name=f"k{len(batch.funcs)}_k"))
-    assert len(batch.funcs) == KERNELS
+        if len(batch.funcs) == count:
+            break
+        final = finished(ordered_by_hand(program(random.Random(seed))))
+        if final is not None:
+            batch.funcs.append(replace(final, name=f"k{len(batch.funcs)}_k"))
+    assert len(batch.funcs) == count
     batch.build()
     return batch
 

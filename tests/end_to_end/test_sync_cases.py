@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from example_kernels import AUTOMATIC_SYNC
+from kept_cases import running
 
 from tile_runtime.launcher.native import launcher
 
@@ -15,6 +16,8 @@ from .kernel_batch import KernelBatch, interpreted
 from .sync_cases import CASES
 
 TRIPS = (0, 1, 2, 3, 7)
+# The kernels, and the number of each by the name of its case and its trips, if it knows them.
+Batch = tuple[KernelBatch, dict[tuple[str, int | None], int]]
 # Which core goes first must not matter.
 SCHEDULES = [
     {"seed": seed, "starved": starved} for seed, starved in ((0, 0), (1, 1), (2, 2), (3, 3))
@@ -22,26 +25,28 @@ SCHEDULES = [
 
 
 @pytest.fixture(scope="module")
-def batch(tmp_path_factory: pytest.TempPathFactory) -> KernelBatch:
+def batch(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Batch:
     made = KernelBatch(tmp_path_factory.mktemp("sync"))
-    for case in CASES.values():
-        for rounds in (None, *TRIPS):
-            made.add(case.make(rounds), AUTOMATIC_SYNC)
+    numbers = {
+        (name, rounds): made.add(CASES[name].make(rounds), AUTOMATIC_SYNC)
+        for name in sorted(running(request, "name"))
+        for rounds in (None, *TRIPS)
+    }
     made.build()
-    return made
+    return made, numbers
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["constant", "runtime"])
 @pytest.mark.parametrize("rounds", TRIPS)
 @pytest.mark.parametrize("name", CASES)
 def test_case(
-    name: str, rounds: int, known: bool, batch: KernelBatch, request: pytest.FixtureRequest
+    name: str, rounds: int, known: bool, batch: Batch, request: pytest.FixtureRequest
 ) -> None:
     case = CASES[name]
     if case.missing and rounds:
         request.applymarker(pytest.mark.xfail(reason=case.missing, strict=True))
-    first = list(CASES).index(name) * (1 + len(TRIPS))
-    number = first + 1 + TRIPS.index(rounds) if known else first
+    made, numbers = batch
+    number = numbers[name, rounds if known else None]
     arguments = case.arguments(rounds)
     want = case.expected(*case.inputs, rounds)
     results = slice(len(case.inputs), len(case.inputs) + len(want))
@@ -49,7 +54,7 @@ def test_case(
     for got, expected in zip(reference, want, strict=True):
         np.testing.assert_array_equal(got, expected, err_msg="interpreted")
     for schedule in SCHEDULES:
-        outcome = batch.run(number, arguments, checks=launcher().CHECKS_STRICT, **schedule)
+        outcome = made.run(number, arguments, checks=launcher().CHECKS_STRICT, **schedule)
         assert outcome.error is None, (schedule, outcome.error.text)
         for got, expected in zip(outcome.arrays[results], want, strict=True):
             np.testing.assert_array_equal(got, expected, err_msg=str(schedule))

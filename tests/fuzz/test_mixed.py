@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from kept_cases import kept_number
 
 import tile_ir
 from fuzz.minimality import Minimality
@@ -16,7 +17,7 @@ KERNELS, CHUNK = 1000, 50
 
 @pytest.mark.parametrize("first", range(0, KERNELS, CHUNK))
 def test_mixed_kernels(first: int) -> None:
-    tally = run_mixed(first, CHUNK)
+    tally = run_mixed(first, kept_number(CHUNK))
     if tally.found:
         seed, failure = tally.found[0].seed, tally.found[0].failure
         pytest.fail(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from kernel_compiler import quick_kernels as quick_kernels
+from kernel_compiler import unoptimising as unoptimising
 
 import tile_codegen_ascendc
 from hand_written import SAXPY, SAXPY_CPP, SAXPY_PYTHON, HandWritten, func_of
