@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import example_kernels
 import pytest
+from kept_cases import kept_number
 
 from tile_ir import DEFAULT_TARGET, For, Func, Op, parse
 from tile_ir.analysis.intervals import EVERYTHING
@@ -138,7 +139,7 @@ def test_what_would_lie_outside_the_tensor_does_not_meet() -> None:
 def test_what_passes_is_right_in_every_run() -> None:
     rng = random.Random(21)
     count: Counter[str] = Counter()
-    for number in range(150 * MORE):
+    for number in range(kept_number(150 * MORE)):
         func = anything(random.Random(rng.random()))
         said, wrong = check_across(func, DEFAULT_TARGET), concrete(func)
         count["clean"] += not wrong
@@ -151,7 +152,7 @@ def test_what_passes_is_right_in_every_run() -> None:
 
 def test_handovers_written_by_hand_pass() -> None:
     rng = random.Random(22)
-    for number in range(60 * MORE):
+    for number in range(kept_number(60 * MORE)):
         func = handover(random.Random(rng.random()))
         assert not concrete(func), (number, concrete(func))
         assert not check_across(func, DEFAULT_TARGET), (number, [d.render() for d in check_across(func, DEFAULT_TARGET)])
@@ -162,7 +163,7 @@ def test_whatever_is_missing_in_a_handover_is_noticed() -> None:
     """Without one cross flag the checker objects, as some run does."""
     rng = random.Random(23)
     count: Counter[str] = Counter()
-    for number in range(25 * MORE):
+    for number in range(kept_number(25 * MORE)):
         func = handover(random.Random(rng.random()))
         for op in walk_ops(func.launch.body):
             if op.opdef.effect not in CROSS:

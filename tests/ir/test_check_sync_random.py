@@ -8,6 +8,8 @@ import os
 import random
 from collections import Counter
 
+from kept_cases import kept_number
+
 from tile_ir import Func, Op, Section
 from tile_ir.check_sync import check_sync
 from tile_ir.check_sync.loops import SYNC
@@ -39,7 +41,7 @@ def without(func: Func, op: Op) -> Func:
 def test_what_passes_is_right_in_every_run() -> None:
     rng = random.Random(11)
     count: Counter[str] = Counter()
-    for number in range(150 * MORE):
+    for number in range(kept_number(150 * MORE)):
         func = anything(random.Random(rng.random()))
         said, wrong = check_sync(func), concrete(func)
         count["clean"] += not wrong
@@ -52,7 +54,7 @@ def test_what_passes_is_right_in_every_run() -> None:
 
 def test_pipelines_written_by_hand_pass() -> None:
     rng = random.Random(12)
-    for number in range(40 * MORE):
+    for number in range(kept_number(40 * MORE)):
         func = pipeline(random.Random(rng.random()))
         assert not concrete(func), number
         assert not check_sync(func), (number, [d.render() for d in check_sync(func)])
@@ -62,7 +64,7 @@ def test_whatever_is_missing_in_a_pipeline_is_noticed() -> None:
     """Without one instruction the checker objects wherever some run goes wrong."""
     rng = random.Random(13)
     count: Counter[str] = Counter()
-    for number in range(12 * MORE):
+    for number in range(kept_number(12 * MORE)):
         func = pipeline(random.Random(rng.random()))
         for op in walk_ops(func.launch.body):
             if op.opdef.effect not in SYNC:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import golden
 import pytest
+from kept_cases import kept
 
 TESTS = Path(__file__).parent
 REFUSED = (
@@ -61,7 +62,7 @@ def test_all_tests_of_passes_are_collected(refusing: dict[str, str]) -> None:
 
 
 def test_goldens_and_properties_pass(refusing: dict[str, str]) -> None:
-    files = [str(TESTS / name) for name in QUICK]
+    files = [str(TESTS / name) for name in kept(QUICK, least=1)]
     told = python(refusing, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rs", *files)
     assert " passed" in told and "skipped" not in told
 

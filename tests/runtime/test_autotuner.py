@@ -18,6 +18,8 @@ from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType, supply_tens
 from tile_runtime.tuning.autotuner import AutoTuner, autotune, set_autotune_inputs
 from tile_runtime.tuning.tile_hints import Ascend, MatmulTemplate
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
+
 N = 1024
 
 

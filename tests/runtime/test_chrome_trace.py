@@ -19,6 +19,8 @@ from tile_runtime.tools.report.timed_run import TimedRun
 from tile_runtime.tools.report.tracks import lanes
 from timed_runs import chance_runs, event, example_run, made_run, many_events, small_run
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
+
 FIELDS = {
     "M": {"name", "pid", "tid", "args"},
     "X": {"name", "cat", "ts", "dur", "pid", "tid", "args"},

@@ -12,6 +12,8 @@ import tile_frontend as T
 from tile_ir import CallError, KernelError
 from tile_runtime import compile, jit
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
+
 N = 64
 
 

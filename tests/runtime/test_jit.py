@@ -18,6 +18,8 @@ from tile_runtime import JITKernel, PassConfigKey, compile, jit
 from tile_runtime.jit_kernels.kernel import watch_kernels
 from tile_runtime.options.pass_configs import pass_options
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
+
 A, B = torch.arange(8.0), torch.ones(8)
 
 

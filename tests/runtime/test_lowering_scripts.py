@@ -17,6 +17,8 @@ from tile_runtime.devices.npu_device import NpuDevice
 from tile_runtime.jit_kernels.kernel_artifact import lower
 from tile_runtime.options.pass_context import PassContext
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
+
 SYNC = {"tl.ascend_auto_sync": True}
 
 

@@ -12,6 +12,8 @@ import tile_frontend as T
 from tile_ir import KernelWarning
 from tile_runtime import compile
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
+
 
 @T.prim_func
 def stays_scalar(X: T.Tensor((64,), "int32"), Y: T.Tensor((64,), "int32")):

@@ -15,6 +15,8 @@ from tile_runtime.tools.report.saved_timeline import load_run, save_run
 from tile_runtime.tools.report.timed_run import TimedRun, watch_timed_runs
 from timed_runs import many_events
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
+
 SCRIPT = """\
 import dataclasses
 import sys

@@ -41,6 +41,8 @@ from timed_runs import (
     small_run,
 )
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
+
 EXAMPLES = ("01_vector_add", "03_gemm_intrinsic", "05_flash_attention")
 
 

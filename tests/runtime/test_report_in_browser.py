@@ -200,6 +200,7 @@ def test_text_of_the_user_is_text(tmp_path: Path) -> None:
     assert found["state"] == "ready" and not document.all("b")
 
 
+@pytest.mark.exhaustive
 def test_many_events(tmp_path: Path) -> None:
     document, found = probe(many_events(200_000), tmp_path, 1280)
     assert document.one("html").attributes["data-events"] == "200000"

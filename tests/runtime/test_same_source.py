@@ -14,6 +14,8 @@ from tile_runtime.jit_kernels.kernel import watch_kernels
 from tile_runtime.scripts.module import load_script
 from tile_runtime.tools.command_line import main
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
+
 TESTS = Path(__file__).parents[1]
 DEVELOPER = EXAMPLES / "developer"
 HASH = re.compile(r"source ([0-9a-f]{16})$", re.M)

@@ -18,6 +18,8 @@ from tile_ir.switches import override
 from tile_runtime import Fault, SimulationError, compile
 from tile_runtime.simulator.simulation_error import python_place, simulation_error
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
+
 OUT_OF_BOUNDS = SAXPY_CPP.replace("// FAULT", "c.SetValue(N + 100, 1.0f); // saxpy.py:10")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kept_cases import kept
+
 from sync_steps.executed import Executed
 from sync_steps.random_sections import flows_of, kernel_function, short_function
 from tile_ir import Func
@@ -34,9 +36,10 @@ def compared(func: Func) -> tuple[int, int]:
 
 
 def test_short_functions() -> None:
-    found = [compared(short_function(seed)) for seed in range(40)]
+    seeds = kept(range(40), least=20)
+    found = [compared(short_function(seed)) for seed in seeds]
     shown, edges = (sum(n) for n in zip(*found, strict=True))
-    assert shown > 0.4 * edges > 400, "runs show what edges are about"
+    assert shown > 0.4 * edges > 10 * len(seeds), "runs show what edges are about"
 
 
 def test_kernels() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kept_cases import kept_number
 from kernel_set import KernelSet
 
 OFF, DEVICE, STRICT = 0, 1, 2
@@ -281,7 +282,7 @@ def test_the_group_needs_its_members() -> None:
 def test_one_host_thread_alone_tells_of_a_deadlock() -> None:
     """Another one would look at blocks that the first already stops."""
     arguments = (np.zeros(320, I32), np.zeros(960, I32), np.zeros(4096, I32))
-    for _ in range(1000):
+    for _ in range(kept_number(1000)):
         fault = KERNELS.fault("group", *arguments, blocks=4, checks=DEVICE)
         assert fault.text.count(" waits at ") == 4, fault
 
