@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from tile_ir import Target
 from tile_passes.sync.allocate_events import Allocation, allocate_events
 from tile_passes.sync.completion import Flow, flow_of
+from tile_passes.sync.confirm import orders
 from tile_passes.sync.conflicts import conflicts
 from tile_passes.sync.eliminate import eliminate
 from tile_passes.sync.place import place
@@ -18,14 +19,18 @@ from tile_passes.sync.tree import Tree
 
 def plan_section(tree: Tree, target: Target) -> Allocation:
     """What orders one section, with event ids."""
-    return plan_for(tree, conflicts(tree), target)
+    return _planned(flow_of(tree, conflicts(tree)), target)
 
 
 def plan_for(tree: Tree, wanted: Sequence[int], target: Target) -> Allocation:
-    """What orders these conflicts of a section, with event ids."""
+    """What orders these conflicts of a section besides the flags of its author, which mostly do."""
     if not any(wanted):
         return Allocation(Plan())
     flow = flow_of(tree, wanted)
+    return Allocation(Plan()) if orders(flow, Plan()) else _planned(flow, target)
+
+
+def _planned(flow: Flow, target: Target) -> Allocation:
     return allocate_events(flow, eliminate(flow, place_all(flow)), target)
 
 
