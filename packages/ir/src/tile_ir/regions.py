@@ -46,10 +46,12 @@ class Region:
         return None if any(s is None for s in sizes) else tuple(s for s in sizes if s is not None)
 
     def is_whole(self) -> bool:
-        return all(
-            constant_value(s.offset) == 0 and s.stride == 1 and s.extent == d
-            for s, d in zip(self.dims, self.buffer.shape, strict=True)
-        )
+        for s, size in zip(self.dims, self.buffer.shape, strict=True):
+            if s.stride != 1 or (s.extent is not size and s.extent != size):
+                return False
+            if constant_value(s.offset) != 0:
+                return False
+        return True
 
 
 Operand = Region | Expr | None

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from tile_ir.expr import Expr, Load, rebuild
+from tile_ir.expr import Const, Expr, Load, rebuild
 from tile_ir.expr import walk as walk_expr
 from tile_ir.nodes import (
     Body,
@@ -112,7 +112,7 @@ def buffers_of(stmt: Stmt) -> set[Buffer]:
 def loads(stmt: Stmt) -> Iterator[Load]:
     """Element loads in a statement's own expressions."""
     for e in expressions(stmt):
-        for part in walk_expr(e):
+        for part in () if type(e) is Const else walk_expr(e):
             if isinstance(part, Load):
                 yield part
 

@@ -26,12 +26,13 @@ class Places:
     spans: Mapping[Place, Spans] = field(default_factory=dict)
 
     def joined(self, other: Places) -> Places:
-        if not other.spans:
+        mine = self.spans
+        new = {place: s for place, s in other.spans.items() if mine.get(place) != s}
+        if not new:
             return self
-        found = dict(self.spans)
-        for place, spans in other.spans.items():
-            found[place] = joined((*found.get(place, ()), *spans))
-        return Places(found)
+        for place, spans in new.items():
+            new[place] = joined((*mine[place], *spans)) if place in mine else spans
+        return Places({**mine, **new})
 
     def without(self, other: Places, sizes: Sequence[int]) -> Places:
         if not other.spans or not self.spans:

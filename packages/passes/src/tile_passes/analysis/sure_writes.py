@@ -191,6 +191,8 @@ class SureWrites:
             self.unread[id(loop)] = found
 
     def _then(self, one: _Effects, two: _Effects) -> _Effects:
+        if not (one.exposed.spans or one.written.spans or one.leaves):
+            return two
         return _Effects(
             one.exposed.joined(two.exposed.without(one.written, self.sizes)),
             one.written.joined(two.written),

@@ -114,7 +114,7 @@ class AllocationProblem:
         """Sets of intervals that interfere each with each: the largest that are live at one point,
         in order of the points, and the other pairs that share nothing."""
         pairs, together = self._swept
-        live = {frozenset(pair) for pair in pairs}
+        live = {frozenset(pair) for pair in pairs} if self.apart else set()
         others = [frozenset(pair) for pair in sorted(self.apart)]
         return tuple(dict.fromkeys([*together, *(p for p in others if p not in live)]))
 

@@ -7,11 +7,11 @@ nothing but what the compiler's choice of addresses has put in each other's way.
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
 from tile_ir import Buffer, Func, Memory, Section, Target
-from tile_ir.analysis.accesses import Touch
 from tile_ir.cost import cost
 from tile_ir.shared_bytes import Sharing
 from tile_passes.sync.allocate_events import Allocation
@@ -100,20 +100,58 @@ class _Reuse(Completion):
         self, tree: Tree, roots: dict[Buffer, Buffer], found: dict[Pair, float], target: Target
     ) -> None:
         super().__init__(flow_of(tree, _all_pairs(tree)), Plan())
-        self.roots, self.found, self.target = roots, found, target
+        self.roots, self.found = roots, found
         self.seen = [0] * len(tree.instances)
+        self.uses = _uses(tree, roots, target)
 
     def uncovered(self, instance: Instance, need: int, state: State) -> None:
         fresh = need & ~self.seen[instance.bit]
         self.seen[instance.bit] |= need
-        for _, other, _ in self.tree.facts_of(fresh):
-            wait = cost(other.item.stmt, self.target).done
+        for t in instance.touches:
+            if isinstance(t.place, Memory):
+                one = self.roots[t.region.buffer]
+                for use in self.uses[t.place]:
+                    cycles = use.wait(fresh, t.writes)
+                    if cycles is not None and use.buffer is not one:
+                        pair = frozenset((one, use.buffer))
+                        self.found[pair] = max(cycles, self.found.get(pair, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """Who touches a buffer: instances as bits, those that take as many `cycles` together, the
+    longest first."""
+
+    buffer: Buffer
+    touches: int
+    by_cost: tuple[tuple[float, int, int], ...]
+
+    def wait(self, under_way: int, writes: bool) -> float | None:
+        """How long an access waits at most for those of the buffer that may still be under way;
+        None if there are none that it must wait for."""
+        if not under_way & self.touches:
+            return None
+        waits = (c for c, all, writers in self.by_cost if under_way & (all if writes else writers))
+        return next(waits, None)
+
+
+def _uses(tree: Tree, roots: dict[Buffer, Buffer], target: Target) -> dict[Memory, list[_Use]]:
+    """How the buffers of each memory are used in the section."""
+    bits: dict[Buffer, dict[float, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
+    for work in {i.item: None for i in tree.instances}:
+        cycles = cost(work.stmt, target).done
+        for instance in work.instances.values():
             for t in instance.touches:
-                for u in other.touches:
-                    if t.place is u.place and isinstance(t.place, Memory) and _one_writes(t, u):
-                        pair = frozenset((self.roots[t.region.buffer], self.roots[u.region.buffer]))
-                        if len(pair) == 2:
-                            self.found[pair] = max(wait, self.found.get(pair, 0))
+                if isinstance(t.place, Memory):
+                    masks = bits[roots[t.region.buffer]][cycles]
+                    masks[0] |= 1 << instance.bit
+                    masks[1] |= t.writes << instance.bit
+    found: dict[Memory, list[_Use]] = defaultdict(list)
+    for buffer, costs in bits.items():
+        touches = reduce(or_, (masks[0] for masks in costs.values()))
+        by_cost = tuple((c, costs[c][0], costs[c][1]) for c in sorted(costs, reverse=True))
+        found[buffer.memory].append(_Use(buffer, touches, by_cost))
+    return found
 
 
 def _all_pairs(tree: Tree) -> list[int]:
@@ -131,10 +169,6 @@ def _all_pairs(tree: Tree) -> list[int]:
             if isinstance(t.place, Memory):
                 result[instance.bit] |= everyone[t.place] if t.writes else writers[t.place]
     return result
-
-
-def _one_writes(one: Touch, other: Touch) -> bool:
-    return one.writes or other.writes
 
 
 __all__ = ["order_sharing", "waits_of_sharing"]
