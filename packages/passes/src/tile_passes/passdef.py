@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 
 from tile_ir import Func, Phase, Target
 
@@ -34,6 +36,23 @@ def ir_pass(
     """Make a pass of a function; it is called by the name of the function."""
 
     def decorate(fn: PassFunction) -> Pass:
-        return Pass(fn.__name__, fn, needs, gives, optional)
+        return Pass(fn.__name__, _without_collections(fn), needs, gives, optional)
 
     return decorate
+
+
+def _without_collections(fn: PassFunction) -> PassFunction:
+    """The pass with Python's cyclic garbage left until after it. What a pass makes is alive until
+    it ends: a collection finds nothing, and looks at all that PyTorch and the user hold."""
+
+    @wraps(fn)
+    def run(func: Func, target: Target) -> Func:
+        if not gc.isenabled():
+            return fn(func, target)
+        gc.disable()
+        try:
+            return fn(func, target)
+        finally:
+            gc.enable()
+
+    return run

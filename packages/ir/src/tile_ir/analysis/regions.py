@@ -13,7 +13,17 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from tile_ir.analysis.affine import Values, linear_form, resolved, simplify
 from tile_ir.analysis.intervals import INF, Interval, Ranges, interval, loop_range
-from tile_ir.expr import Binary, Const, Expr, Load, Var, binary, reads_memory, rebuild
+from tile_ir.expr import (
+    Binary,
+    Const,
+    Expr,
+    Load,
+    Var,
+    binary,
+    constant_value,
+    reads_memory,
+    rebuild,
+)
 from tile_ir.nodes import For, Let, Region, Slice, Stmt, While
 from tile_ir.walk import map_region
 
@@ -73,6 +83,10 @@ def apart(
 
     equal: set[Expr] = set()
     for x, y in zip(a.dims, b.dims, strict=True):
+        if (a_at := _constant(x)) is not None and (b_at := _constant(y)) is not None:
+            if a_at.stop <= b_at.start or b_at.stop <= a_at.start:
+                return True
+            continue
         start_a, plain_b = first(x.offset), first(y.offset)
         start_b = simplify(other(plain_b))
         span_a, span_b = _span(x, first, known), _span(y, first, known)
@@ -83,6 +97,14 @@ def apart(
             return True
         equal |= _forced(start_a, plain_b, other, span_a, span_b, ranges)
     return _contradict(equal, other, ranges)
+
+
+def _constant(s: Slice) -> range | None:
+    """The elements from the first to the last of a slice that is the same at every execution."""
+    start, extent = constant_value(s.offset), constant_value(s.extent)
+    if start is None or extent is None:
+        return None
+    return range(start, start + max(0, (extent - 1) * s.stride + 1))
 
 
 def _span(s: Slice, first: _Change, known: Ranges) -> float:

@@ -58,7 +58,7 @@ def find_handovers(found: Sequence[GmAccess], values: Mapping[Var, Expr]) -> lis
         if not early and _of_one_copy(buffer, its):
             continue
         if early or any(
-            _takes(r, w) and _same_bytes_each_round(w, r, values)
+            _same_bytes_each_round(w, r, values) and _takes(r, w)
             for w in writers
             for r in taken
             if w.path and r.path
