@@ -136,7 +136,7 @@ def plan_of(
     start = simplify(resolved(loop.start, values))
     count = trip_count(loop, values)
     least = max(0, at_least(count, known, facts))
-    most = trips(loop, known, values).high
+    most = max(0, min(trips(loop, known, values).high, -at_least(-count, known, facts)))
     exact = constant_value(count)
     inside = list(walk_statements(loop.body))
     lets = {
