@@ -266,8 +266,6 @@ class AbstractInterpreter:
             about = context.known, context.values, context.facts
             self.plans[key] = plan_of(loop, *about, self.confirming)
         plan = self.plans[key]
-        if plan.most <= 0:
-            return states
         self.leaving.append(Leaving())
         if plan.unrolled is not None and isinstance(loop, For):
             after = self.unrolled(loop, plan.unrolled, states, context)
@@ -307,7 +305,7 @@ class AbstractInterpreter:
         after = list(not_entered(plan, bounds, after))
         local = defined_inside(loop)
         worklist = Worklist()
-        for node, state in entered(plan, bounds, states):
+        for node, state in entered(plan, bounds, states) if plan.most > 0 else ():
             worklist.arrive(node, state)
         while worklist.waiting:
             node, chosen = worklist.take()
