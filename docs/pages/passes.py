@@ -31,7 +31,7 @@ def passes_page() -> str:
     ]
     for p in PIPELINE:
         doc = inspect.cleandoc(p.run.__doc__ or "")
-        path = Path(inspect.getsourcefile(p.run) or "")
+        path = Path(inspect.getsourcefile(inspect.unwrap(p.run)) or "")
         summary, _, rest = doc.partition("\n")
         parts.append(
             f"## {p.name}\n\n{summary}\n\n{definition(rest)}\n"
