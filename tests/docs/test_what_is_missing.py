@@ -14,9 +14,8 @@ from run_blocks import ROOT
 
 import tile_frontend as T
 from tile_codegen_ascendc import CODE_GENERATOR, emit
-from tile_ir import DEFAULT_TARGET, DTYPES, OPS, TARGETS, Automatic, Func, Phase
-from tile_ir.phases import PHASES
-from tile_passes import PIPELINE, PassOptions, run_pipeline
+from tile_ir import DEFAULT_TARGET, DTYPES, OPS, TARGETS, Automatic, Func
+from tile_passes import PassOptions, run_pipeline
 
 # Words by which a sentence says that something is missing.
 MISSING = re.compile(r"\bnot (?:here )?yet\b|\bnothing yet\b|\bno pass yet\b|\btoday\b", re.I)
@@ -27,20 +26,6 @@ def source(func: Func) -> str:
     options = PassOptions(automatic=frozenset({Automatic.SYNC}))
     text = emit(run_pipeline(func, DEFAULT_TARGET, options).func, DEFAULT_TARGET)
     return re.sub(r" *// .*", "", text)
-
-
-def looped(pipelined: bool) -> Func:
-    @T.prim_func
-    def kernel(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):  # type: ignore[no-untyped-def]
-        with T.Kernel(1, is_npu=True) as (cid, vid):
-            a = T.alloc_ub((8, 64), "float32")
-            with T.Scope("V"):
-                for i in T.Pipelined(8, num_stages=2) if pipelined else T.serial(8):
-                    T.copy(A[i * 8, 0], a)
-                    T.tile.exp(a, a)
-                    T.copy(a, B[i * 8, 0])
-
-    return kernel
 
 
 def laid_out(layout: Callable[..., object] | None) -> Func:
@@ -59,10 +44,6 @@ def laid_out(layout: Callable[..., object] | None) -> Func:
     return kernel
 
 
-def iterations_do_not_overlap() -> bool:
-    return source(looped(True)) == source(looped(False))
-
-
 def layouts_change_nothing() -> bool:
     return source(laid_out(T.make_nz_layout)) == source(laid_out(None))
 
@@ -77,22 +58,12 @@ def no_small_floats_and_no_code_for_a5() -> bool:
     return not any("float8" in name for name in DTYPES) and not cores & CODE_GENERATOR.ai_cores
 
 
-def no_pass_makes_pipelined() -> bool:
-    return set(PHASES) - {p.gives for p in PIPELINE} == {Phase.BUILT, Phase.PIPELINED}
-
-
 def only_a_device_can_tell() -> bool:
     return True
 
 
 CLAIMS: tuple[tuple[str, str, Callable[[], bool]], ...] = (
-    ("README.md", "Overlap of `T.Pipelined` iterations.", iterations_do_not_overlap),
     ("README.md", "What compiles and launches for a real NPU has not run on one.", only_a_device_can_tell),
-    (
-        "docs/coming_from_tilelang.md",
-        "* Overlap: `T.Pipelined` runs one iteration after the other.",
-        iterations_do_not_overlap,
-    ),
     (
         "docs/coming_from_tilelang.md",
         "* `T.shmem_…` (several NPUs) is checked and refused as `unavailable`.",
@@ -104,13 +75,6 @@ CLAIMS: tuple[tuple[str, str, Callable[[], bool]], ...] = (
         no_small_floats_and_no_code_for_a5,
     ),
     ("docs/ir.md", "it is kept and changes nothing yet", layouts_change_nothing),
-    ("docs/ir.md", "| PIPELINED | no pass yet | `pipelined` loops |", no_pass_makes_pipelined),
-    ("docs/language.md", "it runs as a serial one today.", iterations_do_not_overlap),
-    (
-        "docs/tutorial/03_gemm_epilogue.md",
-        "Today it runs as `T.serial` does.",
-        iterations_do_not_overlap,
-    ),
 )
 
 

@@ -30,21 +30,24 @@ def main() -> int:
     )
     parser.add_argument("--keep", action="store_true", help="save failing kernels, made small")
     parser.add_argument("--mixed", action="store_true", help="kernels for both kinds of core")
+    parser.add_argument("--pipelined", action="store_true", help="with pipelined loops")
     given = parser.parse_args()
     machine_library()  # once, before there are several processes
     if given.mixed:
-        return mixed(given.count, given.seed, given.jobs, given.minimal, given.keep)
+        return mixed(
+            given.count, given.seed, given.jobs, given.minimal, given.pipelined, given.keep
+        )
     start = time.perf_counter()
     tally = Tally()
     end = given.seed + given.count
     firsts = range(given.seed, end, CHUNK)
     sizes = [min(CHUNK, end - f) for f in firsts]
     with ProcessPoolExecutor(given.jobs) as pool:
-        for part in pool.map(run_seeds, firsts, sizes, repeat(given.minimal)):
+        for part in pool.map(run_seeds, firsts, sizes, repeat(given.minimal), repeat(given.pipelined)):
             tally.add(part)
             _progress(tally.kernels, part)
     print(report(tally, time.perf_counter() - start))
-    _show(tally, given.keep)
+    _show(tally, given.pipelined, given.keep)
     return 1 if tally.found else 0
 
 
@@ -85,7 +88,7 @@ def _shares(counts: Counter[str], total: int) -> str:
     return ", ".join(f"{k} {100 * n / max(total, 1):.0f} %" for k, n in counts.most_common())
 
 
-def _show(tally: Tally, keep: bool) -> None:
+def _show(tally: Tally, pipelined: bool, keep: bool) -> None:
     by = opinions()
     shown: Counter[str] = Counter()
     for found in tally.found:
@@ -94,16 +97,18 @@ def _show(tally: Tally, keep: bool) -> None:
         if shown[kind] > SHRUNK_PER_KIND:
             continue
         print(f"\nseed {found.seed}: {kind}: {found.failure.message}")
-        small = shrunk(found.seed, found.failure, by)
+        small = shrunk(found.seed, pipelined, found.failure, by)
         print(save(small, found.failure) if keep else tile_ir.print_func(small))
 
 
-def mixed(count: int, seed: int, jobs: int, minimal: int, keep: bool) -> int:
+def mixed(
+    count: int, seed: int, jobs: int, minimal: int, pipelined: bool, keep: bool
+) -> int:
     start, tally = time.perf_counter(), MixedTally()
     firsts = range(seed, seed + count, CHUNK)
     sizes = [min(CHUNK, seed + count - f) for f in firsts]
     with ProcessPoolExecutor(jobs) as pool:
-        for part in pool.map(run_mixed, firsts, sizes, repeat(minimal)):
+        for part in pool.map(run_mixed, firsts, sizes, repeat(minimal), repeat(pipelined)):
             tally.add(part)
             for found in part.found:
                 failure = found.failure
@@ -114,7 +119,7 @@ def mixed(count: int, seed: int, jobs: int, minimal: int, keep: bool) -> int:
     for found in tally.found:
         shown[found.failure.kind] += 1
         if shown[found.failure.kind] <= SHRUNK_PER_KIND:
-            small = shrunk_mixed(found.seed, found.failure)
+            small = shrunk_mixed(found.seed, pipelined, found.failure)
             print(f"\nseed {found.seed}: {found.failure.kind}: {found.failure.message}")
             print(save_mixed(small, found.failure) if keep else tile_ir.print_func(small))
     return 1 if tally.found else 0

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import tile_ir
 from fuzz.barriers import barriers_everywhere
-from fuzz.kernels import random_kernel
+from fuzz.kernels import pipelined_kernel, random_kernel
 from fuzz.minimality import Minimality, minimality
 from fuzz.shrink import shrink
 from fuzz.verdict import Checked, Failure, Opinions, check, is_sync, opinions, static_failures
@@ -77,14 +77,16 @@ def is_tight(seed: int) -> bool:
     return seed % TIGHT == 0
 
 
-def run_seeds(first: int, count: int, minimal: int = 0, by: Opinions | None = None) -> Tally:
-    """Check the kernels of `count` seeds; of every `minimal`th, if it is not 0, also what of its
-    order is needed."""
+def run_seeds(
+    first: int, count: int, minimal: int = 0, pipelined: bool = False, by: Opinions | None = None
+) -> Tally:
+    """Check the kernels of `count` seeds, with pipelined loops or without; of every `minimal`th, if
+    it is not 0, also what of its order is needed."""
     by = by or opinions()
     tally = Tally()
     start = time.process_time()
     for seed in range(first, first + count):
-        func = random_kernel(seed)
+        func = kernel_of(seed, pipelined)
         with at_most(MOST_SECONDS, f"seed {seed} takes over {MOST_SECONDS} s"):
             checked = check(func, seed, by, tight=is_tight(seed))
         tally.kernels += 1
@@ -98,6 +100,10 @@ def run_seeds(first: int, count: int, minimal: int = 0, by: Opinions | None = No
                 tally.minimal = tally.minimal + minimality(checked.final, notices(checked, by))
     tally.seconds = time.process_time() - start
     return tally
+
+
+def kernel_of(seed: int, pipelined: bool) -> Func:
+    return pipelined_kernel(seed) if pipelined else random_kernel(seed)
 
 
 def notices(checked: Checked, by: Opinions) -> Callable[[Func], bool]:
@@ -140,7 +146,7 @@ def features(func: Func) -> set[str]:
     return found
 
 
-def shrunk(seed: int, failure: Failure, by: Opinions) -> Func:
+def shrunk(seed: int, pipelined: bool, failure: Failure, by: Opinions) -> Func:
     """The kernel of a seed made small, with the same kind of failure and none when every statement
     is fenced."""
     plain = Opinions(lambda func, target: barriers_everywhere(func))
@@ -155,7 +161,7 @@ def shrunk(seed: int, failure: Failure, by: Opinions) -> Func:
         before_order = found.kind.startswith(("interpreter", "pass"))
         return before_order or check(func, seed, plain, compared=5).failure is None
 
-    func = random_kernel(seed)
+    func = kernel_of(seed, pipelined)
     return shrink(func, still) if still(func) else func
 
 

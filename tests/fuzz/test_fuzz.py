@@ -1,4 +1,5 @@
-"""2,000 random kernels (`make test`: a few), and every kernel that once failed."""
+"""2,000 random kernels and 1,000 with pipelined loops (`make test`: a few), and every kernel that
+once failed."""
 
 from __future__ import annotations
 
@@ -8,22 +9,31 @@ import pytest
 from kept_cases import kept_number
 
 import tile_ir
-from fuzz.campaign import FOUND, run_seeds
+from fuzz.campaign import FOUND, Found, run_seeds
 from fuzz.minimality import Minimality
 from fuzz.verdict import check, opinions
 from tile_passes.pipeline import PASSES
 
-KERNELS, CHUNK = 2000, 50
+KERNELS, PIPELINED, CHUNK = 2000, 1000, 50
 
 
 @pytest.mark.parametrize("first", range(0, KERNELS, CHUNK))
 def test_random_kernels(first: int) -> None:
-    found = run_seeds(first, kept_number(CHUNK)).found
+    _none_wrong(run_seeds(first, kept_number(CHUNK)).found, "")
+
+
+@pytest.mark.parametrize("first", range(0, PIPELINED, CHUNK))
+def test_random_pipelined_kernels(first: int) -> None:
+    """Results equal those of the loops as they are written, whatever overlaps."""
+    _none_wrong(run_seeds(first, kept_number(CHUNK), pipelined=True).found, " --pipelined")
+
+
+def _none_wrong(found: list[Found], option: str) -> None:
     if found:
         seed, failure = found[0].seed, found[0].failure
         pytest.fail(
             f"seeds {[f.seed for f in found]}; of {seed}: {failure.kind}: {failure.message}; "
-            "`python -m fuzz 1 --seed SEED` makes it small"
+            f"`python -m fuzz 1 --seed SEED{option}` makes it small"
         )
 
 
@@ -35,7 +45,7 @@ def test_what_is_inserted_is_needed() -> None:
         pytest.skip("insert_sync and check_sync are not both there")
     found = Minimality()
     for seed in range(0, KERNELS, 50):
-        found = found + run_seeds(seed, 1, 1, by).minimal
+        found = found + run_seeds(seed, 1, 1, by=by).minimal
     assert found.single_noticed >= 0.99 * found.single, found
     assert found.flags_noticed >= 0.99 * found.flags, found
 

@@ -41,7 +41,7 @@ def test_a_missing_order_shrinks_to_the_statements_that_need_it() -> None:
     seed = next(s for s in range(50) if check(random_kernel(s), s, by).failure is not None)
     failure = check(random_kernel(seed), seed, by).failure
     assert failure == Failure("race", failure.message if failure else "")
-    small = shrunk(seed, failure, by)
+    small = shrunk(seed, False, failure, by)
     found = check(small, seed, by, compared=5).failure
     assert found is not None and found.kind == "race"
     assert len(list(walk(small.launch.body))) <= 5, tile_ir.print_func(small)

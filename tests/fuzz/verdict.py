@@ -85,8 +85,9 @@ def automatic_order() -> Order:
 def check(
     func: Func, seed: int, by: Opinions, *, compared: int = COMPARED, tight: bool = False
 ) -> Checked:
-    """What is wrong with a PIPELINED kernel after planning and ordering. It runs with all trip counts, and for `compared` of the sets of arguments its results are
-    compared. `tight` plans into memories that are too small for all buffers side by side."""
+    """What is wrong with a kernel, PIPELINED or SPLIT, after planning and ordering. It runs with all
+    trip counts, and for `compared` of the sets of arguments its results are compared. `tight` plans
+    into memories that are too small for all buffers side by side."""
     arguments = argument_sets(func, seed, SETS)
     try:
         expected = [_interpreted(func, a) for a in arguments[:compared]] if by.runs else []
@@ -115,20 +116,21 @@ def joined(failures: Sequence[Failure]) -> Failure | None:
 
 def plan(func: Func, tight: bool) -> tuple[Func, Target]:
     """The function with addresses, in the smallest of a few memories that holds it."""
+    passes = ["plan_memory"] if func.phase is Phase.PIPELINED else ["inject_pipeline", "plan_memory"]
     targets = [small_target(func, share) for share in SHARES] if tight else [DEFAULT_TARGET]
     for target in targets[:-1]:
         try:
-            return apply_passes(func, ["plan_memory"], target), target
+            return apply_passes(func, passes, target), target
         except KernelError as error:
             if error.slug != "memory-overflow":
                 raise
     try:
-        return apply_passes(func, ["plan_memory"], targets[-1]), targets[-1]
+        return apply_passes(func, passes, targets[-1]), targets[-1]
     except KernelError:
         if not tight:
             raise
         # Scratch may not fit beside buffers that are alive.
-        return apply_passes(func, ["plan_memory"], DEFAULT_TARGET), DEFAULT_TARGET
+        return apply_passes(func, passes, DEFAULT_TARGET), DEFAULT_TARGET
 
 
 def static_failures(final: Func, target: Target, by: Opinions) -> list[Failure]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import tile_ir
 from fuzz.campaign import MOST_SECONDS, at_most, kind_of
-from fuzz.kernels import argument_sets
+from fuzz.kernels import argument_sets, in_pipelines
 from fuzz.minimality import Minimality
 from fuzz.mixed.random_mixed import random_mixed
 from fuzz.mixed.removals import cross_minimality
@@ -65,18 +66,24 @@ class MixedTally:
         self.minimal = self.minimal + other.minimal
 
 
-def mixed_kernel(seed: int) -> tuple[Func, Func | None]:
+def mixed_kernel(seed: int, pipelined: bool = False) -> tuple[Func, Func | None]:
     """The kernel of a seed, and what it means where its text does not say it."""
-    return two_scopes(seed) if seed % SCOPES == 0 else (random_mixed(seed), None)
+    func, meant = two_scopes(seed) if seed % SCOPES == 0 else (random_mixed(seed), None)
+    if pipelined:
+        rng = random.Random(f"pipelined {seed}")
+        func = func.with_body(in_pipelines(func.launch.body, rng))
+    return func, meant
 
 
-def run_mixed(first: int, count: int, minimal: int = 0) -> MixedTally:
-    """Judge the kernels of `count` seeds; of every `minimal`th, if it is not 0, also which of its
-    cross-core flags are needed."""
+def run_mixed(
+    first: int, count: int, minimal: int = 0, pipelined: bool = False
+) -> MixedTally:
+    """Judge the kernels of `count` seeds, with pipelined loops or without; of every `minimal`th, if
+    it is not 0, also which of its cross-core flags are needed."""
     tally = MixedTally()
     start = time.process_time()
     for seed in range(first, first + count):
-        func, meant = mixed_kernel(seed)
+        func, meant = mixed_kernel(seed, pipelined)
         with at_most(MOST_SECONDS, f"seed {seed} takes over {MOST_SECONDS} s"):
             judged = judge(func, seed, meant=meant)
             tally.kernels += 1
@@ -137,9 +144,9 @@ def features(func: Func, judged: Judged) -> set[str]:
     return found
 
 
-def shrunk_mixed(seed: int, failure: Failure) -> Func:
+def shrunk_mixed(seed: int, pipelined: bool, failure: Failure) -> Func:
     """The kernel of a seed made small, with the same kind of failure."""
-    func, meant = mixed_kernel(seed)
+    func, meant = mixed_kernel(seed, pipelined)
     if meant is not None:
         return func  # what it means does not shrink with it
 

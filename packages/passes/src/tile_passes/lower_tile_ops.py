@@ -23,7 +23,7 @@ def lower_tile_ops(func: Func, target: Target) -> Func:
 
     Needs: TYPED. Gives: LOWERED. Idea: one rule per composite (`lowering/`), driven by the op
     table. What they become is ordered by `insert_sync`, also where the rest is the author's to
-    order. Limits: pipelined loops become serial ones.
+    order. Limits: persistent loops become serial ones.
     """
     builder = Builder.for_func(func, target)
     body = _body(func.launch.body, launch_ranges(func), builder, func)
@@ -50,8 +50,8 @@ def _stmt(stmt: Stmt, known: Ranges, builder: Builder, func: Func) -> Body:
     inside = ranges_inside(stmt, known)
     builder = _inside(stmt, builder, func)
     new = with_bodies(stmt, tuple(_body(b, inside, builder, func) for b in bodies(stmt)))
-    if isinstance(new, For) and (new.stages or new.kind not in PLAIN_LOOPS):
-        new = replace(new, kind=LoopKind.SERIAL, stages=0)
+    if isinstance(new, For) and new.kind not in (*PLAIN_LOOPS, LoopKind.PIPELINED):
+        new = replace(new, kind=LoopKind.SERIAL)
     return (new,)
 
 

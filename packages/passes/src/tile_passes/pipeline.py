@@ -13,12 +13,14 @@ from tile_passes.assign_cores import assign_cores
 from tile_passes.check_written import check_written
 from tile_passes.driver import PassOptions, PassResult, check_known, run_passes
 from tile_passes.infer_memory import infer_memory
+from tile_passes.inject_pipeline import inject_pipeline
 from tile_passes.insert_cross_core_sync import insert_cross_core_sync
 from tile_passes.insert_sync import insert_sync
 from tile_passes.lower_tile_ops import lower_tile_ops
 from tile_passes.merge_rows import merge_rows
 from tile_passes.merge_streams import merge_streams
 from tile_passes.passdef import Pass
+from tile_passes.pipeline_across_cores import pipeline_across_cores
 from tile_passes.plan_memory import plan_memory
 from tile_passes.plan_workspace import plan_workspace
 from tile_passes.remove_dead import remove_dead
@@ -38,10 +40,12 @@ PIPELINE: tuple[Pass, ...] = (
     merge_rows,
     vectorize_parallel,
     lower_tile_ops,
+    pipeline_across_cores,
     insert_cross_core_sync,
     split_cube_vector,
     simplify,
     remove_dead,
+    inject_pipeline,
     plan_memory,
     insert_sync,
     accept_manual_sync,

@@ -86,9 +86,11 @@ def grid(*extents: Any) -> Loop:
 
 
 def Pipelined(start: Any, stop: Any = None, num_stages: int = 0, cross_interval: int = 1) -> Loop:
-    """A loop whose iterations may overlap, with loads `num_stages` ahead; it runs as a serial one
-    today. `cross_interval` tunes flags of another implementation and changes no result, so it is
-    checked and has no effect."""
+    """A loop whose iterations overlap, with the result of a serial one: tiles that are loaded,
+    handed from pipe to pipe or between the cores have `num_stages` versions, two at least, and what
+    comes back from the other kind of core is worked on a round later (docs/pipelined_loops.md).
+    Serial where flags are the author's, or `num_stages` is 0. `cross_interval` tunes flags of
+    another implementation and changes no result, so it is checked and has no effect."""
     stages = _static("num_stages", num_stages, 0)
     _static("cross_interval", cross_interval, 1)
     bounds = (_bounds("Pipelined", start, stop),)

@@ -1,0 +1,111 @@
+"""Skews pipelined loops over both kinds of core, so that neither waits for the other in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import groupby
+
+from tile_ir import Automatic, Buffer, For, Func, If, Let, Phase, Section, Target
+from tile_ir.expr import Const, Expr, Var, binary, substitute
+from tile_ir.nodes import Body, LoopKind, Stmt
+from tile_ir.walk import map_expressions, rewrite
+from tile_passes.analysis.memory_use import memory_max_live
+from tile_passes.passdef import ir_pass
+from tile_passes.pipelining.assign_stages import Stages, Step, assign_stages
+from tile_passes.pipelining.in_versions import in_versions, with_versions
+
+
+@ir_pass(needs=Phase.LOWERED)
+def pipeline_across_cores(func: Func, target: Target) -> Func:
+    """Let both kinds of core work on different rounds of a pipelined loop.
+
+    Needs, gives: LOWERED. Idea: what one kind of core does with a value that comes back to it from
+    the other belongs to a later stage, and stages run rounds behind each other: round `i` of
+    the new loop has round `i` of the first stage and round `i - 1` of the second. Workspaces and
+    buffers that stages share get a version for each round in flight. The meaning in the order of
+    the text stays, so that all later passes order it as any other loop. Limits: the order between
+    the cores is the compiler's; one pipelined loop that is not in another; nothing where a break
+    leaves it, where a value goes round through both cores, or where the versions do not fit.
+    """
+    if not {Automatic.SYNC, Automatic.CROSS} <= func.automatic:
+        return func
+    for loop in _outermost(func.launch.body):
+        stages = assign_stages(func, loop)
+        if stages is not None and stages.versions:
+            new = _skewed(func, stages, target)
+            if _fits(new, target):
+                func = new
+    return func
+
+
+def _outermost(body: Body) -> Iterator[For]:
+    for stmt in body:
+        match stmt:
+            case For(kind=LoopKind.PIPELINED):
+                yield stmt
+            case Section(body=inside) | For(body=inside):
+                yield from _outermost(inside)
+
+
+def _fits(func: Func, target: Target) -> bool:
+    return all(size <= target.capacity[m] for m, size in memory_max_live(func, target).items())
+
+
+def _skewed(func: Func, stages: Stages, target: Target) -> Func:
+    loop = stages.loop
+    new = {
+        b: with_versions(b, count, target.alignment.get(b.memory, 1))
+        for b, count in stages.versions.items()
+    }
+    version = {
+        old: (buffer, binary("%", loop.var, stages.versions[old])) for old, buffer in new.items()
+    }
+    bodies: list[Stmt] = []
+    for stage in range(stages.last + 1):
+        body = in_versions(_body(stages, stage), version)
+        if stages.last:
+            body = map_expressions(body, partial(substitute, values={loop.var: loop.var - stage}))
+            body = _where_it_runs(stages, stage, body)
+        bodies += body
+    skewed = replace(loop, stop=loop.stop + stages.last, body=tuple(bodies))
+    first = {old: (buffer, Const(0)) for old, buffer in new.items()}
+    body = rewrite(func.launch.body, lambda s: skewed if s is loop else s)
+    allocs = tuple(replace(a, buffer=new.get(a.buffer, a.buffer)) for a in func.launch.allocs)
+    params = tuple(new.get(p, p) if isinstance(p, Buffer) else p for p in func.params)
+    return replace(func.with_body(in_versions(body, first), allocs=allocs), params=params)
+
+
+def _where_it_runs(stages: Stages, stage: int, body: Body) -> Body:
+    """The statements of a stage in the rounds of the new loop that are one of the old."""
+    loop = stages.loop
+    after, before = loop.var >= loop.start + stage, loop.var < loop.stop + stage
+    if stage == 0:
+        return (If(before, body, (), loop.loc),)
+    if stage == stages.last:
+        return (If(after, body, (), loop.loc),)
+    return (If(binary("and", after, before), body, (), loop.loc),)
+
+
+def _body(stages: Stages, stage: int) -> Body:
+    """The statements of one stage, in sections; definitions have names of their own in each."""
+    found: list[tuple[Step, Stmt]] = []
+    names: dict[Var, Expr] = {}
+    for step in stages.steps:
+        if step in stages.stage and stages.stage[step] != stage:
+            continue
+        (stmt,) = map_expressions((step.stmt,), lambda e: substitute(e, names))
+        if step not in stages.stage and isinstance(stmt, Let) and stage:
+            var = replace(stmt.var, name=f"{stmt.var.name}_{stage}")
+            names[stmt.var] = var
+            stmt = replace(stmt, var=var)
+        found.append((step, stmt))
+    body: list[Stmt] = []
+    for core, group in groupby(found, key=lambda pair: pair[0].core):
+        stmts = tuple(stmt for _, stmt in group)
+        body += stmts if core is None else (Section(core, stmts, stmts[0].loc),)
+    return tuple(body)
+
+
+__all__ = ["pipeline_across_cores"]

@@ -1,0 +1,219 @@
+"""In which stage of a software pipeline over both kinds of core each statement of a loop stands.
+
+A dependence graph of one round: what must come after what, and where work comes back to the kind of
+core the round began with. There a new stage begins, one round behind: while the other core
+works on what this one has handed over, it goes on with the next round. Says nothing about how the
+loop is written then (`pipeline_across_cores`), nor about the order of the cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import networkx as nx
+
+from tile_ir import Alloc, Buffer, Core, For, Func, Let, Memory, Op, Section, Store
+from tile_ir.expr import Var, reads_memory, walk
+from tile_ir.nodes import Stmt
+from tile_ir.opdef import Access, accesses
+from tile_ir.walk import breaks, buffers_of, expressions
+from tile_ir.walk import walk as walk_statements
+from tile_passes.analysis.liveness import liveness
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A statement of the loop with its core; None for a definition that both keep."""
+
+    stmt: Stmt
+    core: Core | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """The statements of a loop in order, those that touch memory with their stages, and how many
+    versions buffers need, as each round in flight has bytes of its own."""
+
+    loop: For
+    steps: tuple[Step, ...]
+    stage: Mapping[Step, int]
+    versions: Mapping[Buffer, int]
+
+    @property
+    def last(self) -> int:
+        return max(self.stage.values(), default=0)
+
+
+def assign_stages(func: Func, loop: For) -> Stages | None:
+    """The stages of a pipelined loop in which both kinds of core hand values to each other; None
+    where its statements cannot be told apart, or a break leaves it.
+
+    As many stages as there are ways back, at most as many as the loop asks for."""
+    steps = _steps(loop)
+    if steps is None or any(breaks(loop.body)):
+        return None
+    work = [s for s in steps if _touched(s)]
+    ours = set(_between_cores(func, loop, work))
+    if not ours:
+        return None
+    roots = {a.buffer: a.alias_of or a.buffer for a in func.launch.allocs}
+    # Scratch of ub means nothing before and behind each operation.
+    passing = {a.buffer for a in func.launch.allocs if a.scratch and a.buffer.memory is Memory.UB}
+    touched = {
+        s: {roots.get(b, b): w for b, w in _touched(s).items() if b not in passing} for s in work
+    }
+    fresh = ours | set(_fresh(func, loop))
+    graph = _dependences(work, touched, fresh, ours)
+    stage = _stages(graph, max(1, loop.stages - 1))
+    if stage is None:
+        return None
+    return Stages(loop, tuple(steps), stage, _versions(touched, stage, fresh, ours))
+
+
+def _steps(loop: For) -> list[Step] | None:
+    steps: list[Step] = []
+    for stmt in loop.body:
+        match stmt:
+            case Section(core=core, body=body):
+                steps += (Step(s, core) for s in body)
+            case Let(value=value) if not reads_memory(value):
+                steps.append(Step(stmt, None))
+            case _:
+                return None
+    return steps
+
+
+def _touched(step: Step) -> dict[Buffer, bool]:
+    """The buffers a statement touches, and whether it writes them."""
+    found: dict[Buffer, bool] = {}
+    for stmt in walk_statements((step.stmt,)):
+        for buffer in buffers_of(stmt):
+            found.setdefault(buffer, False)
+        match stmt:
+            case Op():
+                for region, access in accesses(stmt):
+                    found[region.buffer] |= access is not Access.READ
+            case Store(buffer=buffer):
+                found[buffer] = True
+    return found
+
+
+def _between_cores(func: Func, loop: For, work: Sequence[Step]) -> Iterator[Buffer]:
+    """The workspaces that the compiler has made for copies of this loop, written before they are
+    read in every round: what it made for a copy stands where the copy does."""
+    inside = {id(s) for step in work for s in walk_statements((step.stmt,))}
+    users: dict[Buffer, list[Stmt]] = {p: [] for p in func.params if isinstance(p, Buffer)}
+    for stmt in walk_statements(func.launch.body):
+        for buffer in buffers_of(stmt) & users.keys():
+            users[buffer].append(stmt)
+    for buffer, stmts in users.items():
+        made = stmts and all(id(s) in inside and s.loc == buffer.loc for s in stmts)
+        if made and _writes(stmts[0], buffer):
+            yield buffer
+
+
+def _writes(stmt: Stmt, buffer: Buffer) -> bool:
+    found = accesses(stmt) if isinstance(stmt, Op) else []
+    return any(region.buffer is buffer and access is Access.WRITE for region, access in found)
+
+
+def _fresh(func: Func, loop: For) -> Iterator[Buffer]:
+    """Buffers that no round leaves to the next one, nor to what comes after the loop."""
+    live = liveness(func.launch.allocs, func.launch.body)
+    needed = next(p.needed for p in live.points if p.stmt is loop)
+    shared = {a.alias_of for a in func.launch.allocs}
+    for a in func.launch.allocs:
+        if _is_own(a) and a.buffer not in shared and not needed >> live.roots[a.buffer] & 1:
+            yield a.buffer
+
+
+def _is_own(alloc: Alloc) -> bool:
+    return (
+        alloc.address is None
+        and alloc.alias_of is None
+        and not alloc.scratch
+        and alloc.buffer.memory is not Memory.VAR
+    )
+
+
+def _dependences(
+    work: Sequence[Step],
+    touched: Mapping[Step, Mapping[Buffer, bool]],
+    fresh: set[Buffer],
+    ours: set[Buffer],
+) -> nx.DiGraph[Step]:
+    """An edge from each statement to those that must not come before it, with the rounds they are
+    behind at least. What hands something from round to round goes on in one stage: it has edges
+    both ways."""
+    graph: nx.DiGraph[Step] = nx.DiGraph()
+    graph.add_nodes_from(work)
+    given = next(s for s in work if any(w and b in ours for b, w in touched[s].items()))
+    for a, b in combinations(work, 2):
+        both = touched[a].keys() & touched[b].keys()
+        shared = [x for x in both if touched[a][x] or touched[b][x]]
+        defined = _defines(a.stmt) & _used(b.stmt)
+        if not shared and not defined:
+            continue
+        back = a.core is not b.core and b.core is given.core and any(x in ours for x in shared)
+        graph.add_edge(a, b, rounds=int(back))
+        if defined or any(x not in fresh for x in shared):
+            graph.add_edge(b, a, rounds=0)
+    return graph
+
+
+def _defines(stmt: Stmt) -> set[Var]:
+    return {stmt.var} if isinstance(stmt, Let) else set()
+
+
+def _used(stmt: Stmt) -> set[Var]:
+    return {
+        e
+        for s in walk_statements((stmt,))
+        for own in expressions(s)
+        for e in walk(own)
+        if isinstance(e, Var)
+    }
+
+
+def _stages(graph: nx.DiGraph[Step], most: int) -> dict[Step, int] | None:
+    """The fewest stages, by longest paths over what must stay together, and each statement in the
+    stage of those that take from it, so that less is in flight; None where work comes back within
+    what must stay together."""
+    together = nx.condensation(graph)
+    member = together.graph["mapping"]
+    for a, b, rounds in graph.edges(data="rounds"):
+        if member[a] == member[b] and rounds:
+            return None
+    edges: dict[tuple[int, int], int] = {}
+    for a, b, rounds in graph.edges(data="rounds"):
+        pair = member[a], member[b]
+        edges[pair] = max(rounds, edges.get(pair, 0))
+    stage = dict.fromkeys(together, 0)
+    for one in nx.topological_sort(together):
+        for then in together.successors(one):
+            stage[then] = max(stage[then], min(most, stage[one] + edges[one, then]))
+    for one in reversed(list(nx.topological_sort(together))):
+        latest = (stage[then] - edges[one, then] for then in together.successors(one))
+        stage[one] = max(stage[one], min(latest, default=stage[one]))
+    return {step: stage[member[step]] for step in graph}
+
+
+def _versions(
+    touched: Mapping[Step, Mapping[Buffer, bool]],
+    stage: Mapping[Step, int],
+    fresh: Iterable[Buffer],
+    ours: set[Buffer],
+) -> dict[Buffer, int]:
+    """Buffers that are touched in several stages, and all workspaces: a core need not wait until
+    the other one has taken what it handed over last."""
+    versions: dict[Buffer, int] = {}
+    for buffer in fresh:
+        at = [stage[s] for s in stage if buffer in touched[s]]
+        if at and (max(at) > min(at) or buffer in ours):
+            versions[buffer] = max(2, max(at) - min(at) + 1)
+    return versions
+
+
+__all__ = ["Stages", "Step", "assign_stages"]

@@ -1,0 +1,77 @@
+"""Statements with buffers that have several versions: every access names that of its round. Says
+nothing about which buffers have versions, or how many."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tile_ir import Alloc, Buffer, Op, Region, Store
+from tile_ir.expr import Const, Expr, Load, rebuild
+from tile_ir.footprint import buffer_bytes
+from tile_ir.machine import Memory
+from tile_ir.nodes import Body, Operand, Slice, Stmt
+from tile_ir.walk import bodies, map_own_expressions, with_bodies, with_statements
+
+# The buffer with its versions, and the number of the one that is meant.
+Version = tuple[Buffer, Expr]
+
+
+def in_versions(body: Body, version: Mapping[Buffer, Version]) -> Body:
+    """The body with these versions of buffers in place of the buffers."""
+    return with_statements(body, (in_version(stmt, version) for stmt in body))
+
+
+def in_version(stmt: Stmt, version: Mapping[Buffer, Version]) -> Stmt:
+    """A statement and all inside it."""
+    inner = tuple(in_versions(b, version) for b in bodies(stmt))
+    return with_bodies(own_in_version(stmt, version), inner)
+
+
+def own_in_version(stmt: Stmt, version: Mapping[Buffer, Version]) -> Stmt:
+    """A statement; those inside it stay."""
+
+    def element(e: Expr) -> Expr:
+        inside = rebuild(e, element)
+        if isinstance(inside, Load) and inside.buffer in version:
+            buffer, number = version[inside.buffer]
+            return Load(buffer, (number, *inside.indices))
+        return inside
+
+    new = map_own_expressions(stmt, element)
+    match new:
+        case Op(operands=operands):
+            changed = tuple(_operand(o, version) for o in operands)
+            if any(a is not b for a, b in zip(operands, changed, strict=True)):
+                return replace(new, operands=changed)
+        case Store(buffer=buffer, indices=indices) if buffer in version:
+            whole, number = version[buffer]
+            return replace(new, buffer=whole, indices=(number, *indices))
+    return new
+
+
+def _operand(operand: Operand, version: Mapping[Buffer, Version]) -> Operand:
+    if not isinstance(operand, Region) or operand.buffer not in version:
+        return operand
+    buffer, number = version[operand.buffer]
+    return Region(buffer, (Slice(number, Const(1)), *operand.dims))
+
+
+def with_versions(buffer: Buffer, count: int, align: int) -> Buffer:
+    """The buffer with a first dimension more. Versions begin where a transfer may: rows are added
+    to one in ub that ends elsewhere."""
+    shape = buffer.static_shape()
+    if buffer.memory is Memory.GM or shape is None:
+        return replace(buffer, shape=(Const(count), *buffer.shape))
+    rows, *rest = shape or (1,)
+    if buffer.memory is Memory.UB:
+        while buffer_bytes(_alloc(buffer, (rows, *rest))) % align:
+            rows += 1
+    return replace(buffer, shape=tuple(map(Const, (count, rows, *rest))))
+
+
+def _alloc(buffer: Buffer, shape: tuple[int, ...]) -> Alloc:
+    return Alloc(replace(buffer, shape=tuple(map(Const, shape))), buffer.loc)
+
+
+__all__ = ["Version", "in_versions", "own_in_version", "with_versions"]
