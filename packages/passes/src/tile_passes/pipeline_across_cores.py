@@ -13,7 +13,7 @@ from tile_ir.nodes import Body, LoopKind, Stmt
 from tile_ir.walk import map_expressions, rewrite
 from tile_passes.analysis.memory_use import memory_max_live
 from tile_passes.passdef import ir_pass
-from tile_passes.pipelining.assign_stages import Stages, Step, assign_stages
+from tile_passes.pipelining.assign_stages import OneStage, Stages, Step, assign_stages
 from tile_passes.pipelining.in_versions import in_versions, with_versions
 
 
@@ -29,28 +29,35 @@ def pipeline_across_cores(func: Func, target: Target) -> Func:
     the cores is the compiler's; one pipelined loop that is not in another; nothing where a break
     leaves it, where a value goes round through both cores, or where the versions do not fit.
     """
-    if not {Automatic.SYNC, Automatic.CROSS} <= func.automatic:
-        return func
-    for loop in _outermost(func.launch.body):
-        stages = assign_stages(func, loop)
-        if stages is not None and stages.versions:
-            new = _skewed(func, stages, target)
-            if _fits(new, target):
-                func = new
+    for loop in pipelined_loops(func.launch.body):
+        stages = stages_that_fit(func, loop, target)
+        if isinstance(stages, Stages):
+            func = _skewed(func, stages, target)
     return func
 
 
-def _outermost(body: Body) -> Iterator[For]:
+def pipelined_loops(body: Body) -> Iterator[For]:
+    """Those over both kinds of core that are not in another one."""
     for stmt in body:
         match stmt:
             case For(kind=LoopKind.PIPELINED):
                 yield stmt
-            case Section(body=inside) | For(body=inside):
-                yield from _outermost(inside)
+            case For(body=inside):
+                yield from pipelined_loops(inside)
 
 
-def _fits(func: Func, target: Target) -> bool:
-    return all(size <= target.capacity[m] for m, size in memory_max_live(func, target).items())
+def stages_that_fit(func: Func, loop: For, target: Target) -> Stages | OneStage:
+    """The stages of a loop, or why it has one."""
+    if not {Automatic.SYNC, Automatic.CROSS} <= func.automatic:
+        return OneStage("the order of the pipes or of the cores is the author's", loop.loc)
+    stages = assign_stages(func, loop)
+    if isinstance(stages, Stages):
+        needed = memory_max_live(_skewed(func, stages, target), target)
+        for memory, size in needed.items():
+            if size > target.capacity[memory]:
+                room = f"{size} bytes of {memory.value}, which has {target.capacity[memory]}"
+                return OneStage(f"the versions of more stages take {room}", loop.loc)
+    return stages
 
 
 def _skewed(func: Func, stages: Stages, target: Target) -> Func:
@@ -108,4 +115,4 @@ def _body(stages: Stages, stage: int) -> Body:
     return tuple(body)
 
 
-__all__ = ["pipeline_across_cores"]
+__all__ = ["pipeline_across_cores", "pipelined_loops", "stages_that_fit"]

@@ -9,11 +9,13 @@ from tile_passes.explain.between_cores import explain_signals, explain_streams, 
 from tile_passes.explain.lanes import explain_lanes
 from tile_passes.explain.memory import explain_memory
 from tile_passes.explain.order import draw_sync, explain_sync
+from tile_passes.explain.pipelines import explain_stages
 from tile_passes.infer_memory import infer_memory
 from tile_passes.insert_cross_core_sync import insert_cross_core_sync
 from tile_passes.insert_sync import insert_sync
 from tile_passes.merge_streams import merge_streams
 from tile_passes.pipeline import apply_passes, leaving
+from tile_passes.pipeline_across_cores import pipeline_across_cores
 from tile_passes.plan_workspace import plan_workspace
 from tile_passes.split_vector_lanes import split_vector_lanes
 
@@ -22,6 +24,7 @@ EXPLANATIONS: dict[str, Callable[[Func, Target], str]] = {
     split_vector_lanes.name: explain_lanes,
     plan_workspace.name: explain_workspaces,
     merge_streams.name: explain_streams,
+    pipeline_across_cores.name: explain_stages,
     insert_cross_core_sync.name: explain_signals,
     insert_sync.name: explain_sync,
 }

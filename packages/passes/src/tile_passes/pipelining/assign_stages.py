@@ -8,13 +8,13 @@ loop is written then (`pipeline_across_cores`), nor about the order of the cores
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import combinations
 
 import networkx as nx
 
-from tile_ir import Alloc, Buffer, Core, For, Func, Let, Memory, Op, Section, Store
+from tile_ir import Alloc, Buffer, Core, For, Func, Let, Loc, Memory, Op, Section, Store
 from tile_ir.expr import Var, reads_memory, walk
 from tile_ir.nodes import Stmt
 from tile_ir.opdef import Access, accesses
@@ -46,43 +46,52 @@ class Stages:
         return max(self.stage.values(), default=0)
 
 
-def assign_stages(func: Func, loop: For) -> Stages | None:
-    """The stages of a pipelined loop in which both kinds of core hand values to each other; None
-    where its statements cannot be told apart, or a break leaves it.
+@dataclass(frozen=True, slots=True)
+class OneStage:
+    """Why the statements of a loop stay in one stage, and where that shows."""
+
+    reason: str
+    loc: Loc
+
+
+def assign_stages(func: Func, loop: For) -> Stages | OneStage:
+    """The stages of a pipelined loop in which both kinds of core hand values to each other.
 
     As many stages as there are ways back, at most as many as the loop asks for."""
-    steps = _steps(loop)
-    if steps is None or any(breaks(loop.body)):
-        return None
+    steps: list[Step] = []
+    for stmt in loop.body:
+        found = _steps(stmt)
+        if found is None:
+            return OneStage("a statement has work for both kinds of core", stmt.loc)
+        steps += found
+    for leaving in breaks(loop.body):
+        return OneStage("a break leaves the loop", leaving.loc)
     work = [s for s in steps if _touched(s)]
-    ours = set(_between_cores(func, loop, work))
+    ours = dict.fromkeys(_between_cores(func, loop, work))
     if not ours:
-        return None
+        return OneStage("no copy of it goes from one kind of core to the other", loop.loc)
     roots = {a.buffer: a.alias_of or a.buffer for a in func.launch.allocs}
     # Scratch of ub means nothing before and behind each operation.
     passing = {a.buffer for a in func.launch.allocs if a.scratch and a.buffer.memory is Memory.UB}
     touched = {
         s: {roots.get(b, b): w for b, w in _touched(s).items() if b not in passing} for s in work
     }
-    fresh = ours | set(_fresh(func, loop))
-    graph = _dependences(work, touched, fresh, ours)
+    fresh = ours | dict.fromkeys(_fresh(func, loop))
+    scratch = {a.buffer for a in func.launch.allocs if a.scratch}
+    graph = _dependences(work, touched, fresh.keys(), ours.keys(), scratch)
     stage = _stages(graph, max(1, loop.stages - 1))
-    if stage is None:
-        return None
-    return Stages(loop, tuple(steps), stage, _versions(touched, stage, fresh, ours))
+    if isinstance(stage, OneStage):
+        return stage
+    return Stages(loop, tuple(steps), stage, _versions(touched, stage, fresh, ours.keys()))
 
 
-def _steps(loop: For) -> list[Step] | None:
-    steps: list[Step] = []
-    for stmt in loop.body:
-        match stmt:
-            case Section(core=core, body=body):
-                steps += (Step(s, core) for s in body)
-            case Let(value=value) if not reads_memory(value):
-                steps.append(Step(stmt, None))
-            case _:
-                return None
-    return steps
+def _steps(stmt: Stmt) -> list[Step] | None:
+    match stmt:
+        case Section(core=core, body=body):
+            return [Step(s, core) for s in body]
+        case Let(value=value) if not reads_memory(value):
+            return [Step(stmt, None)]
+    return None
 
 
 def _touched(step: Step) -> dict[Buffer, bool]:
@@ -141,8 +150,9 @@ def _is_own(alloc: Alloc) -> bool:
 def _dependences(
     work: Sequence[Step],
     touched: Mapping[Step, Mapping[Buffer, bool]],
-    fresh: set[Buffer],
-    ours: set[Buffer],
+    fresh: Set[Buffer],
+    ours: Set[Buffer],
+    scratch: Set[Buffer],
 ) -> nx.DiGraph[Step]:
     """An edge from each statement to those that must not come before it, with the rounds they are
     behind at least. What hands something from round to round goes on in one stage: it has edges
@@ -158,8 +168,10 @@ def _dependences(
             continue
         back = a.core is not b.core and b.core is given.core and any(x in ours for x in shared)
         graph.add_edge(a, b, rounds=int(back))
-        if defined or any(x not in fresh for x in shared):
-            graph.add_edge(b, a, rounds=0)
+        kept = [x for x in shared if x not in fresh]
+        if defined or kept:
+            names = frozenset(x.name for x in kept if x not in scratch)
+            graph.add_edge(b, a, rounds=0, kept=names)
     return graph
 
 
@@ -177,15 +189,22 @@ def _used(stmt: Stmt) -> set[Var]:
     }
 
 
-def _stages(graph: nx.DiGraph[Step], most: int) -> dict[Step, int] | None:
+def _stages(graph: nx.DiGraph[Step], most: int) -> dict[Step, int] | OneStage:
     """The fewest stages, by longest paths over what must stay together, and each statement in the
-    stage of those that take from it, so that less is in flight; None where work comes back within
+    stage of those that take from it, so that less is in flight. One where work comes back within
     what must stay together."""
     together = nx.condensation(graph)
     member = together.graph["mapping"]
     for a, b, rounds in graph.edges(data="rounds"):
         if member[a] == member[b] and rounds:
-            return None
+            names = {
+                name
+                for x, _, kept in graph.edges(data="kept", default=())
+                if member[x] == member[a]
+                for name in kept
+            }
+            kept = " and ".join(f"`{name}`" for name in sorted(names))
+            return OneStage(f"rounds hand on {kept} through both kinds of core", b.stmt.loc)
     edges: dict[tuple[int, int], int] = {}
     for a, b, rounds in graph.edges(data="rounds"):
         pair = member[a], member[b]
@@ -204,7 +223,7 @@ def _versions(
     touched: Mapping[Step, Mapping[Buffer, bool]],
     stage: Mapping[Step, int],
     fresh: Iterable[Buffer],
-    ours: set[Buffer],
+    ours: Set[Buffer],
 ) -> dict[Buffer, int]:
     """Buffers that are touched in several stages, and all workspaces: a core need not wait until
     the other one has taken what it handed over last."""
@@ -216,4 +235,4 @@ def _versions(
     return versions
 
 
-__all__ = ["Stages", "Step", "assign_stages"]
+__all__ = ["OneStage", "Stages", "Step", "assign_stages"]

@@ -1,0 +1,64 @@
+"""`opt -p pipeline_across_cores --explain`: the stage of every statement, or why there is one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import golden
+import pytest
+
+from tile_ir import DEFAULT_TARGET, Func, Memory, Target, parse
+from tile_passes import EXPLANATIONS
+
+HERE = Path(__file__).parent / "pipeline_across_cores"
+
+
+def source(name: str) -> Func:
+    return parse(golden.read(HERE / f"{name}.tir").source, name)
+
+
+def told(func: Func, target: Target = DEFAULT_TARGET) -> list[str]:
+    """The explanation of the one loop, without its head."""
+    head, empty, *lines = EXPLANATIONS["pipeline_across_cores"](func, target).splitlines()
+    assert head.startswith("k (k.py:") and not empty
+    return [" ".join(line.split()) for line in lines]
+
+
+def test_every_statement_has_its_stage_and_cost() -> None:
+    first, _, *rows, versions = told(source("two_ways_back"))
+    assert first == "loop `i` at line 8: 3 stages, each a round behind the one before"
+    assert [row.split()[0] for row in rows] == sorted(row.split()[0] for row in rows)
+    assert rows[0] == "0 cube mte2 51 copy_gm_l1 (line 9)"
+    assert rows[-1].startswith("2 vector v ") and rows[-1].endswith("add (line 24)")
+    assert versions.endswith("`workspace_5` 2, `w` 2, `c` 3, `s` 3, `p` 2")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("there_only", "one stage, as nothing comes back"),
+        (
+            "round_through_both",
+            "one stage, because rounds hand on `o` through both kinds of core (line 14)",
+        ),
+        (
+            "order_of_the_author",
+            "one stage, because the order of the pipes or of the cores is the author's (line 8)",
+        ),
+    ],
+)
+def test_why_there_is_one(name: str, why: str) -> None:
+    assert told(source(name))[0] == f"loop `i` at line 8: {why}"
+
+
+def test_no_room_for_versions() -> None:
+    small = replace(DEFAULT_TARGET, capacity={**DEFAULT_TARGET.capacity, Memory.UB: 2048})
+    first, *more = told(source("kept_for_the_next_stage"), small)
+    assert "one stage, because the versions of more stages take" in first and not more
+    assert "bytes of ub, which has 2048 (line 8)" in first
+
+
+def test_no_loop() -> None:
+    func = source("there_only")
+    assert told(func.with_body(func.launch.body[:2])) == ["no pipelined loop over both kinds of core"]
