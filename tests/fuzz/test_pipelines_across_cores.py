@@ -37,6 +37,7 @@ func "k" phase built automatic cross sync @0:1:1 {
     alloc $t: ub float32 [8, 16] @0:2:7
     alloc $o: ub float32 [8, 16] @0:2:8
     alloc $p: ub float16 [8, 16] @0:2:9
+    alloc $z: ub float32 [8, 15] @0:2:10
 """
 COPY = "{enable_relu=false, transpose=false, pad_value=none}"
 MMA = "{transpose_A=false, transpose_B=false}"
@@ -77,6 +78,8 @@ BODIES = {
     "round through both": small("o") + copy("o", "p") + copy("p", "w[%vid * 8:+8, 0:+16]") + "gemm_v0($w, $b, $d, true) " + MMA + "\n" + copy("d[%vid * 8:+8, 0:+16]", "t") + "add($o, $o, $t)\n",
     "in one branch": "if %i % 2 < 1 {\n" + THERE + "}\nadd($o, $o, 1.0)\n",
     "named": "let %k: int32 = (%i + %m) % 8\n" + copy(tile("A", "%k"), "a") + "gemm_v0($a, $b, $c, true) " + MMA + "\n" + copy("c[%vid * 8:+8, 0:+16]", "s") + BACK + copy("d[%vid * 8:+8, 0:+16]", "t") + copy(rows("%k"), "s") + "add($o, $s, $t)\n" + copy("o", result("%k")),
+    "row by row": THERE + BACK + copy("d[%vid * 8:+8, 0:+16]", "t") + copy("X[(%i) % 8:+1, %vid * 8:+8, 0:+12]", "z[0:+8, 0:+12]") + "add($t, $t, $z[1, 2])\nadd($o, $o, $t)\n",
+    "a number read": THERE + "let %k: float32 = $s[1, 2]\nlet %l: float32 = %k + 1.0\n" + BACK + copy("d[%vid * 8:+8, 0:+16]", "t") + "let %h: float32 = 2.0\nadd($t, $t, %l)\nadd($o, $t, %h)\n",
     "an inner loop": THERE + "for %j: int32 in serial(0, %m) {\nadd($s, $s, 1.0)\n}\n" + BACK + copy("d[%vid * 8:+8, 0:+16]", "t") + "add($o, $o, $t)\n",
 }  # fmt: skip
 # How many stages there are with `stages 4`, and with 2.
@@ -95,7 +98,7 @@ LAST = {
 def program(body: str, stages: int, start: object, stop: object) -> Func:
     """Everything has a value, the loop runs, and what it leaves behind is stored; one statement a
     line."""
-    before = copy(tile("A", "0"), "b") + "".join(f"fill(${ub}, 0.0)\n" for ub in "sto")
+    before = copy(tile("A", "0"), "b") + "".join(f"fill(${ub}, 0.0)\n" for ub in "stoz")
     loop = f"for %i: int32 in pipelined({start}, {stop}) stages {stages} {{\n{BODIES[body]}}}\n"
     first = "gemm_v0($b, $b, $c, true) " + MMA + "\n"
     lines = []

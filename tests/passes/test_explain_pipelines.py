@@ -52,6 +52,22 @@ def test_why_there_is_one(name: str, why: str) -> None:
     assert told(source(name))[0] == f"loop `i` at line 8: {why}"
 
 
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("      sync_all() @0:9:1\n", "a statement has work for both kinds of core (line 9)"),
+        ("      section vector @0:9:1 {\n        break @0:9:1\n      }\n", "a break leaves the loop (line 9)"),
+        ("      section vector @0:9:1 {\n        barrier_all() @0:9:1\n      }\n", "barrier_all stays where it is written (line 9)"),
+    ],
+)  # fmt: skip
+def test_what_keeps_statements_in_their_order(line: str, why: str) -> None:
+    text = golden.read(HERE / "there_only.tir").source
+    loop = "stages 2 @0:8:1 {\n"
+    assert loop in text
+    func = parse(text.replace(loop, loop + line))
+    assert told(func)[0] == f"loop `i` at line 8: one stage, because {why}"
+
+
 def test_no_room_for_versions() -> None:
     small = replace(DEFAULT_TARGET, capacity={**DEFAULT_TARGET.capacity, Memory.UB: 2048})
     first, *more = told(source("kept_for_the_next_stage"), small)

@@ -17,8 +17,8 @@ import networkx as nx
 from tile_ir import Alloc, Buffer, Core, For, Func, Let, Loc, Memory, Op, Section, Store
 from tile_ir.expr import Var, reads_memory, walk
 from tile_ir.nodes import Stmt
-from tile_ir.opdef import Access, accesses
-from tile_ir.walk import breaks, buffers_of, expressions
+from tile_ir.opdef import Access, Effect, accesses
+from tile_ir.walk import breaks, buffers_of, expressions, loads, walk_ops
 from tile_ir.walk import walk as walk_statements
 from tile_passes.analysis.liveness import liveness
 
@@ -33,7 +33,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """The statements of a loop in order, those that touch memory with their stages, and how many
+    """The statements of a loop in order, all but definitions with their stages, and how many
     versions buffers need, as each round in flight has bytes of its own."""
 
     loop: For
@@ -66,18 +66,17 @@ def assign_stages(func: Func, loop: For) -> Stages | OneStage:
         steps += found
     for leaving in breaks(loop.body):
         return OneStage("a break leaves the loop", leaving.loc)
-    work = [s for s in steps if _touched(s)]
+    for op in walk_ops(loop.body):
+        if op.opdef.effect is not Effect.DATA:
+            return OneStage(f"{op.opdef.name} stays where it is written", op.loc)
+    work = _work(steps)
     ours = dict.fromkeys(_between_cores(func, loop, work))
     if not ours:
         return OneStage("no copy of it goes from one kind of core to the other", loop.loc)
     roots = {a.buffer: a.alias_of or a.buffer for a in func.launch.allocs}
-    # Scratch of ub means nothing before and behind each operation.
-    passing = {a.buffer for a in func.launch.allocs if a.scratch and a.buffer.memory is Memory.UB}
-    touched = {
-        s: {roots.get(b, b): w for b, w in _touched(s).items() if b not in passing} for s in work
-    }
-    fresh = ours | dict.fromkeys(_fresh(func, loop))
     scratch = {a.buffer for a in func.launch.allocs if a.scratch}
+    touched = {s: {roots.get(b, b): w for b, w in _touched(s, scratch).items()} for s in work}
+    fresh = ours | dict.fromkeys(_fresh(func, loop))
     graph = _dependences(work, touched, fresh.keys(), ours.keys(), scratch)
     stage = _stages(graph, max(1, loop.stages - 1))
     if isinstance(stage, OneStage):
@@ -94,18 +93,36 @@ def _steps(stmt: Stmt) -> list[Step] | None:
     return None
 
 
-def _touched(step: Step) -> dict[Buffer, bool]:
-    """The buffers a statement touches, and whether it writes them."""
+def _work(steps: Sequence[Step]) -> list[Step]:
+    """Without definitions that mean the same wherever they stand."""
+    work: list[Step] = []
+    here: set[Var] = set()
+    for step in steps:
+        match step.stmt:
+            case Let(var=var, value=value) as stmt:
+                if reads_memory(value) or _used(stmt) & here:
+                    here.add(var)
+                    work.append(step)
+            case _:
+                work.append(step)
+    return work
+
+
+def _touched(step: Step, scratch: Set[Buffer] = frozenset()) -> dict[Buffer, bool]:
+    """The buffers a statement touches, and whether it writes them; not the compiler's scratch of an
+    operation, which holds nothing before and behind it."""
     found: dict[Buffer, bool] = {}
     for stmt in walk_statements((step.stmt,)):
-        for buffer in buffers_of(stmt):
-            found.setdefault(buffer, False)
         match stmt:
             case Op():
                 for region, access in accesses(stmt):
-                    found[region.buffer] |= access is not Access.READ
+                    if region is not stmt.scratch or region.buffer not in scratch:
+                        writes = access is not Access.READ
+                        found[region.buffer] = writes or found.get(region.buffer, False)
             case Store(buffer=buffer):
                 found[buffer] = True
+        for load in loads(stmt):
+            found.setdefault(load.buffer, False)
     return found
 
 
