@@ -65,8 +65,8 @@ sanitize: setup ## simulator tests under address and undefined-behaviour sanitiz
 fuzz-simulator: setup ## mutated kernels on the simulator: N=2000 SEED=0 CHECK=strict ONLY=tour; prints how they end
 	PYTHONPATH=tests/runtime $(BIN)/python tests/runtime/fuzz_sources.py $(or $(N),2000) --seed $(or $(SEED),0) $(if $(CHECK),--check $(CHECK)) $(if $(ONLY),--only $(ONLY))
 
-fuzz: setup ## random kernels through planning and ordering, all checkers, the simulator: N=20000 SEED=0 MIXED=1
-	PYTHONPATH=tests $(BIN)/python -m fuzz $(or $(N),20000) --seed $(or $(SEED),0) --keep $(if $(MIXED),--mixed)
+fuzz: setup ## random kernels through planning and ordering, all checkers, the simulator: N=20000 SEED=0 MIXED=1 PIPELINED=1
+	PYTHONPATH=tests $(BIN)/python -m fuzz $(or $(N),20000) --seed $(or $(SEED),0) --keep $(if $(MIXED),--mixed) $(if $(PIPELINED),--pipelined)
 
 matrix: setup ## operation x type x shape x slice x operand against NumPy, and all mutants (make test-all runs a part)
 	TILE_TEST_MATRIX=whole $(PYTEST) $(addprefix tests/end_to_end/test_,op_matrix.py sync_mutants.py error_corpus.py)

@@ -1,4 +1,5 @@
-"""1,000 random kernels for both kinds of core, and every such kernel that once failed."""
+"""1,000 random kernels for both kinds of core, 300 with pipelined loops, and every such kernel that
+once failed."""
 
 from __future__ import annotations
 
@@ -9,20 +10,29 @@ from kept_cases import kept_number
 
 import tile_ir
 from fuzz.minimality import Minimality
-from fuzz.mixed.campaign import FOUND, run_mixed
+from fuzz.mixed.campaign import FOUND, MixedTally, run_mixed
 from fuzz.mixed.verdict import MORE_SCHEDULES, judge
 
-KERNELS, CHUNK = 1000, 50
+KERNELS, PIPELINED, CHUNK = 1000, 300, 50
 
 
 @pytest.mark.parametrize("first", range(0, KERNELS, CHUNK))
 def test_mixed_kernels(first: int) -> None:
-    tally = run_mixed(first, kept_number(CHUNK))
+    _none_wrong(run_mixed(first, kept_number(CHUNK)), "")
+
+
+@pytest.mark.parametrize("first", range(0, PIPELINED, CHUNK))
+def test_mixed_pipelined_kernels(first: int) -> None:
+    """Results equal those of the loops as they are written, whatever overlaps."""
+    _none_wrong(run_mixed(first, kept_number(CHUNK), pipelined=True), " --pipelined")
+
+
+def _none_wrong(tally: MixedTally, option: str) -> None:
     if tally.found:
         seed, failure = tally.found[0].seed, tally.found[0].failure
         pytest.fail(
             f"seeds {[f.seed for f in tally.found]}; of {seed}: {failure.kind}: {failure.message}; "
-            "`python -m fuzz 1 --mixed --seed SEED` makes it small"
+            f"`python -m fuzz 1 --mixed --seed SEED{option}` makes it small"
         )
     assert sum(tally.refused.values()) <= CHUNK // 10, tally.refusals
     assert len(tally.unproved) <= CHUNK // 25, tally.unproved
