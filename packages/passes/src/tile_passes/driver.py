@@ -20,7 +20,7 @@ from tile_ir import (
 )
 from tile_ir.expansions import calls_to
 from tile_ir.verifier import problems
-from tile_passes.passdef import Pass
+from tile_passes.passdef import Pass, without_collections
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,7 @@ class PassResult:
     records: tuple[PassRecord, ...] = field(default=())
 
 
+@without_collections
 def run_passes(
     func: Func, passes: Sequence[Pass], target: Target, options: PassOptions | None = None
 ) -> PassResult:

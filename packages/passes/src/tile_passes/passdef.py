@@ -6,9 +6,12 @@ import gc
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
+from typing import ParamSpec, TypeVar
 
 from tile_ir import Func, Phase, Target
 
+P = ParamSpec("P")
+R = TypeVar("R")
 PassFunction = Callable[[Func, Target], Func]
 
 
@@ -36,22 +39,22 @@ def ir_pass(
     """Make a pass of a function; it is called by the name of the function."""
 
     def decorate(fn: PassFunction) -> Pass:
-        return Pass(fn.__name__, _without_collections(fn), needs, gives, optional)
+        return Pass(fn.__name__, without_collections(fn), needs, gives, optional)
 
     return decorate
 
 
-def _without_collections(fn: PassFunction) -> PassFunction:
-    """The pass with Python's cyclic garbage left until after it. What a pass makes is alive until
-    it ends: a collection finds nothing, and looks at all that PyTorch and the user hold."""
+def without_collections(fn: Callable[P, R]) -> Callable[P, R]:
+    """The function with Python's cyclic garbage left until after it. What a pass makes is alive
+    until it ends: a collection finds nothing, and looks at all that PyTorch and the user hold."""
 
     @wraps(fn)
-    def run(func: Func, target: Target) -> Func:
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
         if not gc.isenabled():
-            return fn(func, target)
+            return fn(*args, **kwargs)
         gc.disable()
         try:
-            return fn(func, target)
+            return fn(*args, **kwargs)
         finally:
             gc.enable()
 
