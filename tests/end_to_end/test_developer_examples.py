@@ -8,6 +8,7 @@ import itertools
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -125,6 +126,14 @@ def arguments(func: Func, seed: int = 0) -> list[Any]:
     return result
 
 
+def compared(want: list[Any], got: list[Any], name: str) -> Iterator[tuple[Any, Any]]:
+    """All tensors of the author, and the workspaces of the compiler but those that have versions."""
+    own = len(small()[name].params)
+    for number, (a, b) in enumerate(zip(want, got, strict=True)):
+        if number < own or a.shape == b.shape:
+            yield a, b
+
+
 @dataclass(frozen=True)
 class Lowered:
     merged: Func
@@ -153,8 +162,7 @@ def test_order_of_the_compiler_means_the_text(name: str) -> None:
     want, got = arguments(merged), arguments(split)
     interpret(merged, want, in_text_order=True)
     interpret(split, got)
-    # Behind the parameters are the workspaces of the compiler.
-    for a, b, _ in zip(want, got, small()[name].params, strict=False):
+    for a, b in compared(want, got, name):
         np.testing.assert_allclose(b.astype(np.float64), a.astype(np.float64), rtol=2e-3, atol=2e-3)
 
 
@@ -180,7 +188,7 @@ def test_simulated_under_many_schedules(tmp_path: Path) -> None:
                 seed=seed, starved=starved,
             )  # fmt: skip
             assert outcome.error is None, (name, seed, starved, level, outcome.error.text)
-            for a, b, _ in zip(want, outcome.arrays, small()[name].params, strict=False):
+            for a, b in compared(want, outcome.arrays, name):
                 near = {"rtol": 4e-3, "atol": 4e-3}
                 np.testing.assert_allclose(b.astype(np.float64), a.astype(np.float64), **near)
 

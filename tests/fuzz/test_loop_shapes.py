@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-import tile_ir
+from fuzz.kernels import line_by_line
 from fuzz.verdict import check, opinions
 from tile_ir import Func
 
@@ -94,12 +94,7 @@ SHAPES = {
 
 def program(body: str) -> Func:
     """The kernel, a line for each statement, all of its memory written first."""
-    lines = []
-    for number, line in enumerate(f"fill($u, 1.0)\nfill($w, 2.0)\n{body}".splitlines(), 2):
-        opened = line.removesuffix(" {")
-        at = f" @0:{number}:1" if line != "}" else ""
-        lines.append(f"{opened}{at}{line[len(opened):]}\n")
-    return tile_ir.parse(HEAD + "".join(lines) + "}\n}\n}\n")
+    return line_by_line(HEAD, f"fill($u, 1.0)\nfill($w, 2.0)\n{body}", "}\n}\n}\n")
 
 
 @pytest.mark.parametrize("tight", [False, True])

@@ -11,11 +11,11 @@ import pytest
 from kept_cases import kept
 
 import tile_ir
+from fuzz.kernels import in_pipelines, line_by_line
 from fuzz.test_loop_shapes import branch, loop
 from fuzz.verdict import check, opinions
 from tile_ir import Automatic, For, Func, Phase
-from tile_ir.nodes import Body
-from tile_ir.walk import bodies, walk, with_bodies, with_statements
+from tile_ir.walk import walk
 from tile_passes import apply_passes
 
 STAGES = range(1, 5)
@@ -79,24 +79,10 @@ def program(text: str, stages: int) -> Func:
     """All tiles are written, the loops run, and what they leave behind is stored; one statement a
     line. All loops are pipelined ones."""
     tiles = "".join(f"fill(${tile}, {number}.0)\n" for number, tile in enumerate("uvws"))
-    lines = []
-    for number, line in enumerate(f"{tiles}{text}{store('v', '22')}{store('s', '23')}".splitlines(), 2):
-        opened = line.removesuffix(" {")
-        at = "" if line.startswith("}") else f" @0:{number}:1"
-        lines.append(f"{opened}{at}{line[len(opened):]}\n")
-    func = tile_ir.parse(HEAD + "".join(lines) + "}\n}\n}\n")
+    behind = store("v", "22") + store("s", "23")
+    func = line_by_line(HEAD, tiles + text + behind, "}\n}\n}\n")
     func = replace(func, automatic=frozenset({Automatic.SYNC}))
-    return func.with_body(_pipelined(func.launch.body, stages)).at_phase(Phase.SPLIT)
-
-
-def _pipelined(body: Body, stages: int) -> Body:
-    found = []
-    for stmt in body:
-        stmt = with_bodies(stmt, tuple(_pipelined(b, stages) for b in bodies(stmt)))
-        if isinstance(stmt, For):
-            stmt = replace(stmt, kind=tile_ir.LoopKind.PIPELINED, stages=stages)
-        found.append(stmt)
-    return with_statements(body, found)
+    return func.with_body(in_pipelines(func.launch.body, lambda: stages)).at_phase(Phase.SPLIT)
 
 
 KNOWN = kept(product(BODIES, STAGES, EXTENTS, (0, 3)), 60)

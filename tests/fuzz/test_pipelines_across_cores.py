@@ -10,6 +10,7 @@ import pytest
 from kept_cases import kept
 
 import tile_ir
+from fuzz.kernels import line_by_line
 from fuzz.mixed.verdict import MORE_SCHEDULES, SCHEDULES, judge
 from tile_ir import For, Func
 from tile_ir.printer import print_expr
@@ -101,12 +102,8 @@ def program(body: str, stages: int, start: object, stop: object) -> Func:
     before = copy(tile("A", "0"), "b") + "".join(f"fill(${ub}, 0.0)\n" for ub in "stoz")
     loop = f"for %i: int32 in pipelined({start}, {stop}) stages {stages} {{\n{BODIES[body]}}}\n"
     first = "gemm_v0($b, $b, $c, true) " + MMA + "\n"
-    lines = []
-    for number, line in enumerate(f"{before}{first}{loop}{copy('o', result('8'))}".splitlines(), 3):
-        opened = line.removesuffix(" {")
-        at = "" if line.startswith("}") else f" @0:{number}:1"
-        lines.append(f"{opened}{at}{line[len(opened):]}\n")
-    return tile_ir.parse(HEAD + "".join(lines) + "}\n}\n")
+    text = before + first + loop + copy("o", result("8"))
+    return line_by_line(HEAD, text, "}\n}\n", 3)
 
 
 KNOWN = kept(product(BODIES, STAGES, EXTENTS, (0, 3)), 20)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import tile_ir
 from fuzz.campaign import MOST_SECONDS, at_most, kind_of
-from fuzz.kernels import argument_sets, in_pipelines
+from fuzz.kernels import argument_sets, in_pipelines, some_stages
 from fuzz.minimality import Minimality
 from fuzz.mixed.random_mixed import random_mixed
 from fuzz.mixed.removals import cross_minimality
@@ -71,7 +71,7 @@ def mixed_kernel(seed: int, pipelined: bool = False) -> tuple[Func, Func | None]
     func, meant = two_scopes(seed) if seed % SCOPES == 0 else (random_mixed(seed), None)
     if pipelined:
         rng = random.Random(f"pipelined {seed}")
-        func = func.with_body(in_pipelines(func.launch.body, rng))
+        func = func.with_body(in_pipelines(func.launch.body, some_stages(rng)))
     return func, meant
 
 

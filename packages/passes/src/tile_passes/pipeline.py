@@ -59,6 +59,15 @@ def run_pipeline(func: Func, target: Target, options: PassOptions | None = None)
     return run_passes(leaving(func, options.automatic), PIPELINE, target, options)
 
 
+def taken_to(func: Func, last: Pass, target: Target) -> Func:
+    """The function as a pass of the pipeline finds it, at whatever phase it is given."""
+    before = PIPELINE[: PIPELINE.index(last)]
+    due = [
+        p for p in before if (p.needs >= func.phase if p.gives is None else p.gives > func.phase)
+    ]
+    return run_passes(func, due, target).func
+
+
 def apply_passes(func: Func, names: Sequence[str], target: Target) -> Func:
     """Run named passes on any function, as `tile-ascend opt` does: naming `insert_sync` leaves the
     order of pipes to it."""

@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 
-from tile_ir import Automatic, Buffer, For, Func, If, Let, Memory, Phase, Section, Target
+from tile_ir import Automatic, Buffer, For, Func, If, Let, Phase, Section, Target
 from tile_ir.expr import Const, Expr, Var, binary, substitute
-from tile_ir.footprint import buffer_bytes, round_up
 from tile_ir.nodes import Body, LoopKind, Stmt
 from tile_ir.walk import map_expressions, rewrite
 from tile_passes.analysis.memory_use import memory_max_live
+from tile_passes.memory.side_by_side import fit_side_by_side
 from tile_passes.passdef import ir_pass
 from tile_passes.pipelining.assign_stages import OneStage, Stages, Step, assign_stages
 from tile_passes.pipelining.in_versions import in_versions, with_versions
@@ -56,22 +56,13 @@ def stages_that_fit(func: Func, loop: For, target: Target) -> Stages | OneStage:
         new = _skewed(func, stages, target)
         grown = {b.memory for b in stages.versions if b.memory in target.capacity}
         # Nearly always all lie side by side: then nobody asks what is alive.
-        if all(_side_by_side(new, memory, target) for memory in grown):
+        if all(fit_side_by_side(new.launch.allocs, m, target, True) for m in grown):
             return stages
         for memory, size in memory_max_live(new, target).items():
             if size > target.capacity[memory]:
                 room = f"{size} bytes of {memory.value}, which has {target.capacity[memory]}"
                 return OneStage(f"the versions of more stages take {room}", loop.loc)
     return stages
-
-
-def _side_by_side(func: Func, memory: Memory, target: Target) -> bool:
-    sizes = [
-        round_up(buffer_bytes(a), target.alignment[memory])
-        for a in func.launch.allocs
-        if a.buffer.memory is memory and a.alias_of is None
-    ]
-    return sum(sizes) <= target.capacity[memory]
 
 
 def _skewed(func: Func, stages: Stages, target: Target) -> Func:

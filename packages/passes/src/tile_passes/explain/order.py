@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tile_ir import Automatic, Func, Section, Target
-from tile_passes.driver import run_passes
 from tile_passes.insert_sync import insert_sync
-from tile_passes.pipeline import PIPELINE, leaving
+from tile_passes.pipeline import leaving, taken_to
 from tile_passes.sync.allocate_events import Allocation
 from tile_passes.sync.build_tree import build_tree
 from tile_passes.sync.conflicts import conflicts
@@ -47,11 +46,7 @@ def draw_sync(func: Func, target: Target) -> str:
 
 def _allocations(func: Func, target: Target) -> Iterator[tuple[Tree, Allocation]]:
     func = leaving(func, (Automatic.SYNC,))
-    before = PIPELINE[: PIPELINE.index(insert_sync)]
-    due = [
-        p for p in before if (p.needs >= func.phase if p.gives is None else p.gives > func.phase)
-    ]
-    func = name_scalar_reads(run_passes(func, due, target).func)
+    func = name_scalar_reads(taken_to(func, insert_sync, target))
     for section in func.launch.body:
         if isinstance(section, Section):
             tree = build_tree(func, section, target)

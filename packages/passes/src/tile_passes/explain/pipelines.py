@@ -8,8 +8,7 @@ from tile_ir import For, Func, Op, Target
 from tile_ir.cost import cost
 from tile_ir.nodes import Stmt
 from tile_ir.opdef import pipe_of
-from tile_passes.driver import run_passes
-from tile_passes.pipeline import PIPELINE
+from tile_passes.pipeline import taken_to
 from tile_passes.pipeline_across_cores import (
     pipeline_across_cores,
     pipelined_loops,
@@ -24,11 +23,7 @@ def explain_stages(func: Func, target: Target) -> str:
 
     A function before phase LOWERED is taken there first. Raises what the passes raise.
     """
-    before = PIPELINE[: PIPELINE.index(pipeline_across_cores)]
-    due = [
-        p for p in before if (p.needs >= func.phase if p.gives is None else p.gives > func.phase)
-    ]
-    func = run_passes(func, due, target).func
+    func = taken_to(func, pipeline_across_cores, target)
     lines = [
         line
         for loop in pipelined_loops(func.launch.body)

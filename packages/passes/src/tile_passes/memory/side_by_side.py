@@ -4,9 +4,9 @@ those the user placed. Nothing is known here of when a buffer is needed."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from tile_ir import Alloc
+from tile_ir import Alloc, Memory, Target
 from tile_ir.footprint import buffer_bytes, round_up
 from tile_passes.analysis.lowest_place import gaps, lowest_place
 
@@ -37,6 +37,15 @@ def side_by_side(allocs: Sequence[Alloc], align: int, scratch_apart: bool) -> Ad
             if scratch_apart:
                 behind = round_up(behind + buffer_bytes(a), align)
     return result
+
+
+def fit_side_by_side(
+    allocs: Iterable[Alloc], memory: Memory, target: Target, scratch_apart: bool
+) -> bool:
+    """Whether one memory has room for all of its buffers at once."""
+    mine = [a for a in allocs if a.buffer.memory is memory and a.alias_of is None]
+    placed = side_by_side(mine, target.alignment[memory], scratch_apart)
+    return end_of(placed) <= target.capacity[memory]
 
 
 def end_of(addresses: Addresses) -> int:

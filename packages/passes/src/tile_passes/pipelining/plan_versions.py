@@ -16,7 +16,7 @@ from tile_ir.nodes import Body, LoopKind
 from tile_ir.opdef import Access, accesses, pipe_of
 from tile_ir.walk import breaks, loads, walk, walk_ops
 from tile_passes.analysis.liveness import liveness
-from tile_passes.memory.side_by_side import end_of, side_by_side
+from tile_passes.memory.side_by_side import fit_side_by_side
 from tile_passes.pipelining.in_versions import with_versions
 
 
@@ -118,12 +118,10 @@ def _that_fit(
 
 def _fits(func: Func, count: Mapping[Buffer, int], memory: Memory, target: Target) -> bool:
     align = target.alignment[memory]
-    allocs = [
+    allocs = (
         replace(a, buffer=with_versions(a.buffer, count[a.buffer], align))
-        if a.buffer in count
+        if a.buffer.memory is memory and a.buffer in count
         else a
         for a in func.launch.allocs
-        if a.buffer.memory is memory and a.alias_of is None
-    ]
-    placed = side_by_side(allocs, align, scratch_apart=Automatic.MEMORY in func.automatic)
-    return end_of(placed) <= target.capacity[memory]
+    )
+    return fit_side_by_side(allocs, memory, target, Automatic.MEMORY in func.automatic)
