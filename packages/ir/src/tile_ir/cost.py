@@ -97,7 +97,8 @@ def _vector(op: Op) -> float:
     if limit is not None and (count := constant_value(limit)) is not None:
         runs, length = 1, count
     lanes = REPEAT_BYTES / size
-    of_two, of_four = op.opdef.rate
+    given = op.opdef.rate
+    of_two, of_four = given(op) if callable(given) else given
     rate = of_four * math.pow(of_two / of_four, math.log2(4 / size))
     repeats = runs * math.ceil(length / lanes)
     issues = op.opdef.instructions(op) * (runs if op.opdef.elementwise else 1)

@@ -131,7 +131,7 @@ class OpDef:
     dtype_rule: Rule = _no_problem
     shape_rule: Rule = _no_problem
     scratch: Callable[[Op], tuple[Scratch, ...]] = lambda op: ()
-    rate: tuple[float, float] = FULL_RATE
+    rate: tuple[float, float] | Callable[[Op], tuple[float, float]] = FULL_RATE
     instructions: Callable[[Op], int] = lambda op: 1
     hidden: tuple[str, ...] = ()
     clip: Callable[[Op], Clipped] | None = None

@@ -14,8 +14,9 @@ from tile_ir.walk import map_expressions, rewrite
 from tile_passes.analysis.memory_use import memory_max_live
 from tile_passes.memory.side_by_side import fit_side_by_side
 from tile_passes.passdef import ir_pass
-from tile_passes.pipelining.assign_stages import OneStage, Stages, Step, assign_stages
+from tile_passes.pipelining.assign_stages import OneStage, Stages, assign_stages
 from tile_passes.pipelining.in_versions import in_versions, with_versions
+from tile_passes.pipelining.steps import Step
 
 
 @ir_pass(needs=Phase.LOWERED)
@@ -23,8 +24,8 @@ def pipeline_across_cores(func: Func, target: Target) -> Func:
     """Let both kinds of core work on different rounds of a pipelined loop.
 
     Needs, gives: LOWERED. Idea: what one kind of core does with a value that comes back to it from
-    the other belongs to a later stage, and stages run rounds behind each other: round `i` of
-    the new loop has round `i` of the first stage and round `i - 1` of the second. Workspaces and
+    the other belongs to a later stage, as many rounds behind as the way there and back takes: round
+    `i` of the new loop has round `i` of stage 0 and round `i - 2` of stage 2. Workspaces and
     buffers that stages share get a version for each round in flight. The meaning in the order of
     the text stays, so that all later passes order it as any other loop. Limits: the order between
     the cores is the compiler's; one pipelined loop that is not in another; nothing where a break
@@ -51,7 +52,7 @@ def stages_that_fit(func: Func, loop: For, target: Target) -> Stages | OneStage:
     """The stages of a loop, or why it has one."""
     if not {Automatic.SYNC, Automatic.CROSS} <= func.automatic:
         return OneStage("the order of the pipes or of the cores is the author's", loop.loc)
-    stages = assign_stages(func, loop)
+    stages = assign_stages(func, loop, target)
     if isinstance(stages, Stages):
         new = _skewed(func, stages, target)
         grown = {b.memory for b in stages.versions if b.memory in target.capacity}
@@ -75,7 +76,7 @@ def _skewed(func: Func, stages: Stages, target: Target) -> Func:
         old: (buffer, binary("%", loop.var, stages.versions[old])) for old, buffer in new.items()
     }
     bodies: list[Stmt] = []
-    for stage in range(stages.last + 1):
+    for stage in sorted(set(stages.stage.values())):
         body = in_versions(_body(stages, stage), version)
         if stages.last:
             body = map_expressions(body, partial(substitute, values={loop.var: loop.var - stage}))

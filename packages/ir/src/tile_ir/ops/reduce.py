@@ -38,6 +38,8 @@ from tile_ir.target import Target
 # A vector instruction works on 256 bytes at a time.
 # What the operations are called that take types and rows which the direct ones do not.
 COMPOSED = "_composed"
+# At least so many rows are reduced in blocks (`least` in reduce.h of the device header).
+ROWS_IN_BLOCKS = 24
 _CONVERTED = (BFLOAT16, INT32, INT16, INT8, UINT8)
 
 
@@ -139,8 +141,8 @@ def _reduction(
         shape_rule=all_rules(check_axis, _result_shape),
         scratch=lambda op: _reduce_scratch(op, sums),
         overwrites=lambda op: Const(bool(op.attr("clear")), BOOL),
-        rate=(128 / 7, 64 / 7),
-        instructions=lambda op: 2,
+        rate=_rate,
+        instructions=lambda op: 2 if op.attr("clear") else 3,
         staged=True,
     )
     composed = OpDef(
@@ -201,19 +203,38 @@ def _composed_shape(op: Op, target: Target) -> Problem | None:
 
 def _reduce_scratch(op: Op, sums: bool) -> tuple[Scratch, ...]:
     """Partial results in float32 elements: 256 bytes for each row folded onto itself; the row sums
-    beside them where half sums run in float; a float row where half rows are added up.
+    beside them where half sums run in float; 32 bytes for each row of one repeat of floats, whose
+    blocks are reduced first; a float row where half rows are added up.
     With clear=False the new results stand in front, until they are combined with the old ones."""
     src = op.region("src")
     rows, columns = largest_matrix(src)
     half_sum = sums and src.dtype is FLOAT16
     if reduced_axis(op) == 1:
         row = REPEAT_BYTES // FLOAT32.size
-        one_repeat = columns * src.dtype.size <= REPEAT_BYTES
-        work = rows * row + _blocks(rows) if half_sum else 0 if one_repeat else rows * row
+        if half_sum:
+            work = rows * row + _blocks(rows)
+        elif columns * src.dtype.size > REPEAT_BYTES:
+            work = rows * row
+        else:
+            work = rows * 8 if _in_blocks(op) else 0
     else:
         work = _blocks(columns) if half_sum else 0
     kept = 0 if op.attr("clear") else kept_results(op)
     return (Scratch(Memory.UB, FLOAT32, work + kept),) if work + kept else ()
+
+
+def _in_blocks(op: Op) -> bool:
+    """Whether rows of floats are reduced to eight values first: where there are enough of them
+    that two instructions, one behind the other, are sooner than one of seven cycles a row."""
+    rows, columns = largest_matrix(op.region("src"))
+    floats = op.region("src").dtype is FLOAT32
+    return floats and columns * FLOAT32.size >= REPEAT_BYTES and rows >= ROWS_IN_BLOCKS
+
+
+def _rate(op: Op) -> tuple[float, float]:
+    """docs/hardware/timing.md#vector-rates: WholeReduce, and BlockReduce of floats."""
+    in_blocks = reduced_axis(op) == 0 or _in_blocks(op)
+    return 128 / 7, 64 if in_blocks else 64 / 7
 
 
 def kept_results(op: Op) -> int:

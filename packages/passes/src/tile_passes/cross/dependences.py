@@ -107,7 +107,7 @@ class _Search:
         return any(not apart(x, y, same, ranges, later, values, by) for x, y in pairs)
 
     def distance(self, a: Access, b: Access, loop: Block, lanes: bool) -> int:
-        """Rounds that surely lie between them at least: as many as there are slots."""
+        """Rounds that surely lie between them at least: until both come to the same slot."""
         if not isinstance(loop.around, For):
             return 1
         _, values = visible(a.leaf.path, b.leaf.path, self.known)
@@ -119,8 +119,13 @@ class _Search:
             if isinstance(e, Binary) and e.op == "%" and isinstance(e.right, Const)
         }
         for slots in sorted((n for n in counts if 1 < n <= MOST_SLOTS), reverse=True):
-            if not any(self.meet(a, b, loop, lanes, (slots, rest)) for rest in range(1, slots)):
-                return slots
+            for rest in range(1, slots):
+                if self.meet(a, b, loop, lanes, (slots, rest)):
+                    break
+            else:
+                rest = slots
+            if rest > 1:
+                return rest
         return 1
 
     def by_lane(self, var: Var, values: dict[Var, Expr]) -> bool:

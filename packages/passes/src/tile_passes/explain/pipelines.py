@@ -39,8 +39,9 @@ def _told(func: Func, loop: For, target: Target) -> Iterator[str]:
     if isinstance(stages, OneStage):
         yield f"{where}: one stage, because {stages.reason} (line {stages.loc.line})"
         return
-    count = stages.last + 1
-    behind = f"{count} stages, each a round behind the one before"
+    used = len(set(stages.stage.values()))
+    rounds = "a round" if stages.last == 1 else f"{stages.last} rounds"
+    behind = f"{used} stages, the last {rounds} behind the first"
     yield f"{where}: {behind if stages.last else 'one stage, as nothing comes back'}"
     yield "stage  core    pipe   cycles  statement"
     for step in sorted(stages.stage, key=lambda s: stages.stage[s]):

@@ -1,9 +1,9 @@
 """In which stage of a software pipeline over both kinds of core each statement of a loop stands.
 
-A dependence graph of one round: what must come after what, and where work comes back to the kind of
-core the round began with. There a new stage begins, one round behind: while the other core
-works on what this one has handed over, it goes on with the next round. Says nothing about how the
-loop is written then (`pipeline_across_cores`), nor about the order of the cores.
+A dependence graph of one round: what must come after what, and where work comes back to a kind of
+core from the other. There a new stage begins, as many rounds behind as the way over the other core
+takes: meanwhile this one goes on with next rounds. Says nothing about how the loop is written then
+(`pipeline_across_cores`), nor about the order of the cores.
 """
 
 from __future__ import annotations
@@ -14,27 +14,22 @@ from itertools import combinations
 
 import networkx as nx
 
-from tile_ir import Alloc, Buffer, Core, For, Func, Let, Loc, Memory, Op, Section, Store
+from tile_ir import Alloc, Buffer, For, Func, Let, Loc, Memory, Op, Section, Store, Target
 from tile_ir.expr import Var, reads_memory, walk
 from tile_ir.nodes import Stmt
 from tile_ir.opdef import Access, Effect, accesses
 from tile_ir.walk import breaks, buffers_of, expressions, loads, walk_ops
 from tile_ir.walk import walk as walk_statements
 from tile_passes.analysis.liveness import liveness
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A statement of the loop with its core; None for a definition that both keep."""
-
-    stmt: Stmt
-    core: Core | None
+from tile_passes.pipelining.rounds_behind import rounds_behind
+from tile_passes.pipelining.steps import Step
 
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """The statements of a loop in order, all but definitions with their stages, and how many
-    versions buffers need, as each round in flight has bytes of its own."""
+    """The statements of a loop in order, all but definitions with their stages, numbered by the
+    rounds they are behind, and how many versions buffers need, as each round in flight has bytes of
+    its own."""
 
     loop: For
     steps: tuple[Step, ...]
@@ -54,10 +49,10 @@ class OneStage:
     loc: Loc
 
 
-def assign_stages(func: Func, loop: For) -> Stages | OneStage:
+def assign_stages(func: Func, loop: For, target: Target) -> Stages | OneStage:
     """The stages of a pipelined loop in which both kinds of core hand values to each other.
 
-    As many stages as there are ways back, at most as many as the loop asks for."""
+    As many as the ways back and their modelled times need, at most as many as the loop asks for."""
     steps: list[Step] = []
     for stmt in loop.body:
         found = _steps(stmt)
@@ -78,7 +73,7 @@ def assign_stages(func: Func, loop: For) -> Stages | OneStage:
     touched = {s: {roots.get(b, b): w for b, w in _touched(s, scratch).items()} for s in work}
     fresh = ours | dict.fromkeys(_fresh(func, loop))
     graph = _dependences(work, touched, fresh.keys(), ours.keys(), scratch)
-    stage = _stages(graph, max(1, loop.stages - 1))
+    stage = _stages(graph, rounds_behind(graph, work, target), max(1, loop.stages - 1))
     if isinstance(stage, OneStage):
         return stage
     return Stages(loop, tuple(steps), stage, _versions(touched, stage, fresh, ours.keys()))
@@ -171,24 +166,22 @@ def _dependences(
     ours: Set[Buffer],
     scratch: Set[Buffer],
 ) -> nx.DiGraph[Step]:
-    """An edge from each statement to those that must not come before it, with the rounds they are
-    behind at least. What hands something from round to round goes on in one stage: it has edges
-    both ways."""
+    """An edge from each statement to those that must not come before it. What hands something from
+    round to round goes on in one stage: it has edges both ways."""
     graph: nx.DiGraph[Step] = nx.DiGraph()
     graph.add_nodes_from(work)
-    given = next(s for s in work if any(w and b in ours for b, w in touched[s].items()))
     for a, b in combinations(work, 2):
         both = touched[a].keys() & touched[b].keys()
         shared = [x for x in both if touched[a][x] or touched[b][x]]
         defined = _defines(a.stmt) & _used(b.stmt)
         if not shared and not defined:
             continue
-        back = a.core is not b.core and b.core is given.core and any(x in ours for x in shared)
-        graph.add_edge(a, b, rounds=int(back))
+        over = a.core is not b.core and any(x in ours for x in shared)
+        graph.add_edge(a, b, handover=over)
         kept = [x for x in shared if x not in fresh]
         if defined or kept:
             names = frozenset(x.name for x in kept if x not in scratch)
-            graph.add_edge(b, a, rounds=0, kept=names)
+            graph.add_edge(b, a, handover=False, kept=names)
     return graph
 
 
@@ -206,14 +199,16 @@ def _used(stmt: Stmt) -> set[Var]:
     }
 
 
-def _stages(graph: nx.DiGraph[Step], most: int) -> dict[Step, int] | OneStage:
+def _stages(
+    graph: nx.DiGraph[Step], back: Mapping[tuple[Step, Step], int], most: int
+) -> dict[Step, int] | OneStage:
     """The fewest stages, by longest paths over what must stay together, and each statement in the
     stage of those that take from it, so that less is in flight. One where work comes back within
     what must stay together."""
     together = nx.condensation(graph)
     member = together.graph["mapping"]
-    for a, b, rounds in graph.edges(data="rounds"):
-        if member[a] == member[b] and rounds:
+    for a, b in back:
+        if member[a] == member[b]:
             names = {
                 name
                 for x, _, kept in graph.edges(data="kept", default=())
@@ -222,16 +217,18 @@ def _stages(graph: nx.DiGraph[Step], most: int) -> dict[Step, int] | OneStage:
             }
             kept = " and ".join(f"`{name}`" for name in sorted(names))
             return OneStage(f"rounds hand on {kept} through both kinds of core", b.stmt.loc)
-    edges: dict[tuple[int, int], int] = {}
-    for a, b, rounds in graph.edges(data="rounds"):
+    edges = dict.fromkeys(together.edges, 0)
+    for (a, b), rounds in back.items():
         pair = member[a], member[b]
         edges[pair] = max(rounds, edges.get(pair, 0))
-    stage = dict.fromkeys(together, 0)
-    for one in nx.topological_sort(together):
-        for then in together.successors(one):
+    ordered: nx.DiGraph[int] = nx.DiGraph([*edges])
+    ordered.add_nodes_from(together)
+    stage = dict.fromkeys(ordered, 0)
+    for one in nx.topological_sort(ordered):
+        for then in ordered.successors(one):
             stage[then] = max(stage[then], min(most, stage[one] + edges[one, then]))
-    for one in reversed(list(nx.topological_sort(together))):
-        latest = (stage[then] - edges[one, then] for then in together.successors(one))
+    for one in reversed(list(nx.topological_sort(ordered))):
+        latest = (stage[then] - edges[one, then] for then in ordered.successors(one))
         stage[one] = max(stage[one], min(latest, default=stage[one]))
     return {step: stage[member[step]] for step in graph}
 
@@ -242,13 +239,13 @@ def _versions(
     fresh: Iterable[Buffer],
     ours: Set[Buffer],
 ) -> dict[Buffer, int]:
-    """Buffers that are touched in several stages, and all workspaces: a core need not wait until
-    the other one has taken what it handed over last."""
+    """Buffers that are touched in several stages, and all workspaces, with one more: a core need
+    not wait until the other one has taken what it handed over last."""
     versions: dict[Buffer, int] = {}
     for buffer in fresh:
         at = [stage[s] for s in stage if buffer in touched[s]]
         if at and (max(at) > min(at) or buffer in ours):
-            versions[buffer] = max(2, max(at) - min(at) + 1)
+            versions[buffer] = max(at) - min(at) + (2 if buffer in ours else 1)
     return versions
 
 

@@ -19,6 +19,11 @@ struct Sum {
     {
         AscendC::WholeReduceSum(d, a, mask, repeats, 1, 1, pitch_blocks);
     }
+    __aicore__ static void blocks(const AscendC::LocalTensor<float>& d, const AscendC::LocalTensor<float>& a,
+        int32_t repeats, int32_t pitch_blocks)
+    {
+        AscendC::BlockReduceSum(d, a, repeats, kRepeatBytes / sizeof(float), 1, 1, pitch_blocks);
+    }
 };
 
 struct Max {
@@ -36,6 +41,11 @@ struct Max {
         AscendC::WholeReduceMax(
             d, a, mask, repeats, 1, 1, pitch_blocks, AscendC::ReduceOrder::ORDER_ONLY_VALUE);
     }
+    __aicore__ static void blocks(const AscendC::LocalTensor<float>& d, const AscendC::LocalTensor<float>& a,
+        int32_t repeats, int32_t pitch_blocks)
+    {
+        AscendC::BlockReduceMax(d, a, repeats, kRepeatBytes / sizeof(float), 1, 1, pitch_blocks);
+    }
 };
 
 struct Min {
@@ -52,6 +62,11 @@ struct Min {
     {
         AscendC::WholeReduceMin(
             d, a, mask, repeats, 1, 1, pitch_blocks, AscendC::ReduceOrder::ORDER_ONLY_VALUE);
+    }
+    __aicore__ static void blocks(const AscendC::LocalTensor<float>& d, const AscendC::LocalTensor<float>& a,
+        int32_t repeats, int32_t pitch_blocks)
+    {
+        AscendC::BlockReduceMin(d, a, repeats, kRepeatBytes / sizeof(float), 1, 1, pitch_blocks);
     }
 };
 
@@ -91,7 +106,7 @@ __aicore__ inline bool sooner_apart(uint32_t groups, uint32_t items)
     return groups * (issue + repeat * items) < items * (together < latency ? latency : together);
 }
 
-// One value per row of `lanes` partial results, 256 bytes apart.
+// One value per row of `lanes` partial results.
 template <class Fold, class T>
 __aicore__ inline void finish_rows(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& partial,
     uint32_t rows, uint32_t lanes, uint32_t pitch)
@@ -101,6 +116,39 @@ __aicore__ inline void finish_rows(const AscendC::LocalTensor<T>& dst, const Asc
     for (uint32_t row = 0; row < rows; row += step) {
         const int32_t repeats = static_cast<int32_t>(minimum(rows - row, step));
         Fold::whole(dst[row], partial[row * pitch], static_cast<int32_t>(lanes), repeats, pitch_blocks);
+    }
+}
+
+// The same for rows of 64 floats: eight values of every row in `blocks`, which may be where `partial` begins, then one.
+// That is seven instructions in the time of one for each row (docs/hardware/timing.md#vector-rates).
+template <class Fold>
+__aicore__ inline void finish_in_blocks(const AscendC::LocalTensor<float>& dst,
+    const AscendC::LocalTensor<float>& partial, const AscendC::LocalTensor<float>& blocks, uint32_t rows,
+    uint32_t pitch)
+{
+    constexpr uint32_t lanes = kRepeatBytes / sizeof(float);
+    constexpr uint32_t kept = kRepeatBytes / kBlockBytes;
+    constexpr uint32_t least = 24;  // rows for which two instructions, one behind the other, are sooner
+    if (rows < least) {
+        finish_rows<Fold>(dst, partial, rows, lanes, pitch);
+        return;
+    }
+    const int32_t pitch_blocks = static_cast<int32_t>(pitch * sizeof(float) / kBlockBytes);
+    for (uint32_t row = 0; row < rows; row += kMaxRepeats) {
+        const int32_t repeats = static_cast<int32_t>(minimum(rows - row, kMaxRepeats));
+        Fold::blocks(blocks[row * kept], partial[row * pitch], repeats, pitch_blocks);
+        if (row + kMaxRepeats < rows) {
+            AscendC::PipeBarrier<PIPE_V>();
+        }
+    }
+    AscendC::PipeBarrier<PIPE_V>();
+    const uint32_t whole = rows / kept * kept;
+    for (uint32_t row = 0; row < whole; row += kMaxRepeats * kept) {
+        const int32_t repeats = static_cast<int32_t>(minimum((whole - row) / kept, kMaxRepeats));
+        Fold::blocks(dst[row], blocks[row * kept], repeats, static_cast<int32_t>(kept));
+    }
+    if (whole < rows) {
+        Fold::whole(dst[whole], blocks[whole * kept], static_cast<int32_t>(kept), static_cast<int32_t>(rows - whole), 1);
     }
 }
 
@@ -145,13 +193,19 @@ __aicore__ inline void rows_native(const AscendC::LocalTensor<T>& dst, const Asc
     const AscendC::LocalTensor<float>& scratch, uint32_t rows, uint32_t columns, uint32_t pitch)
 {
     constexpr uint32_t lanes = kRepeatBytes / sizeof(T);
-    if (columns <= lanes) {
-        finish_rows<Fold>(dst, src, rows, columns, pitch);
-        return;
-    }
     const auto partial = scratch.ReinterpretCast<T>();
-    fold_rows<Fold>(partial, src, rows, columns, pitch);
-    finish_rows<Fold>(dst, partial, rows, lanes, lanes);
+    if (columns > lanes) {
+        fold_rows<Fold>(partial, src, rows, columns, pitch);
+    }
+    const auto folded = columns > lanes ? partial : src;
+    const uint32_t step = columns > lanes ? lanes : pitch;
+    if constexpr (Same<T, float>::value) {
+        if (columns >= lanes) {
+            finish_in_blocks<Fold>(dst, folded, partial, rows, step);
+            return;
+        }
+    }
+    finish_rows<Fold>(dst, folded, rows, minimum(columns, lanes), step);
 }
 
 // acc[r] = src[r], or acc[r] += src[r], on the first `mask` lanes of every row of floats, which are 256 bytes apart.
@@ -186,7 +240,11 @@ __aicore__ inline void rows_half_sum(const AscendC::LocalTensor<half>& dst, cons
         widen_each<true>(scratch, src[column], minimum(columns - column, lanes), rows, pitch);
     }
     AscendC::PipeBarrier<PIPE_V>();
-    finish_rows<Sum>(result, scratch, rows, minimum(columns, lanes), lanes);
+    if (columns >= lanes) {
+        finish_in_blocks<Sum>(result, scratch, scratch, rows, lanes);
+    } else {
+        finish_rows<Sum>(result, scratch, rows, columns, lanes);
+    }
     AscendC::PipeBarrier<PIPE_V>();
     AscendC::Cast(dst, result, AscendC::RoundMode::CAST_RINT, rows);
 }
