@@ -1,6 +1,6 @@
 """A case: one launch of a kernel that stands for published rows, and those rows.
 
-published.csv holds the rows that are used, as published, with their sources.
+published.csv holds all rows as published, with their sources; unmodelled.py those that no case stands for.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -58,14 +59,14 @@ class Case:
     notes: str = ""
 
 
-def published() -> list[Row]:
+@lru_cache(maxsize=1)
+def published() -> tuple[Row, ...]:
     with PUBLISHED.open(newline="", encoding="utf-8") as file:
-        return [
-            Row(source, device, kernel, shape, dtype, metric, float(value), unit)
-            for source, device, kernel, shape, dtype, metric, value, unit in list(csv.reader(file))[
-                1:
-            ]
-        ]
+        _, *rows = csv.reader(file)
+    return tuple(
+        Row(source, device, kernel, shape, dtype, metric, float(value), unit)
+        for source, device, kernel, shape, dtype, metric, value, unit in rows
+    )
 
 
 def zeros(*shape: int, dtype: Any = np.float16) -> Any:

@@ -13,7 +13,8 @@ from pathlib import Path
 _HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(_HERE), str(_HERE.parent / "runtime" / "simulator"), str(_HERE.parent)]
 
-from cases import cases  # noqa: E402
+from case import published  # noqa: E402
+from cases import GROUPS, cases  # noqa: E402
 from misses import LIMIT, reason  # noqa: E402
 from modelled import Compared, compare, median_error, rank_correlation  # noqa: E402
 
@@ -22,17 +23,29 @@ BEGIN, END = "<!-- measured: timing -->", "<!-- end -->"
 
 
 def table(rows: Sequence[Compared]) -> str:
-    """Markdown: what all rows come to, the rows, and those that are missed."""
-    launches = len({row.case.name for row in rows})
+    """Markdown: what all rows come to, by what they are for and by group; the rows; those that are missed."""
+    sets = {
+        "all": list(rows),
+        "fix a constant": [row for row in rows if row.fixes],
+        "only check": [row for row in rows if not row.fixes],
+    }
+    for group, make in GROUPS.items():
+        names = {case.name for case in make()}
+        sets[f"group: {group}"] = [row for row in rows if row.case.name in names]
     lines = [
-        f"{len(rows)} values of {launches} launches: median error {median_error(rows):.1%}, rank correlation "
-        f"(Spearman) of the durations {rank_correlation(rows):.3f}.",
+        f"{len(rows)} of {len(published())} published values, {len({row.case.name for row in rows})} launches. "
+        "Spearman's rank correlation is that of the durations.",
         "",
-        "| case | value | modelled | published | error |",
-        "| --- | --- | --- | --- | --- |",
+        "| values | number | median error | Spearman |",
+        "| --- | --- | --- | --- |",
+        *(_summary(name, chosen) for name, chosen in sets.items() if chosen),
+        "",
+        "| case | value | modelled | published | error | use |",
+        "| --- | --- | --- | --- | --- | --- |",
     ]
     lines += [
-        f"| {row.case.name} | {row.row.metric}, {row.row.unit} | {row.modelled:.4g} | {row.row.value:g} | {row.error:+.1%} |"
+        f"| {row.case.name} | {row.row.metric}, {row.row.unit} | {row.modelled:.4g} | {row.row.value:g} | {row.error:+.1%} | "
+        f"{'fixes ' + ', '.join(row.fixes) if row.fixes else 'checks'} |"
         for row in rows
     ]
     missed = [row for row in rows if abs(row.error) > LIMIT]
@@ -41,6 +54,11 @@ def table(rows: Sequence[Compared]) -> str:
         f"* {row.case.name}, {row.row.metric} ({row.error:+.0%}): {reason(row)}." for row in missed
     ]
     return "\n".join(lines) + "\n"
+
+
+def _summary(name: str, rows: Sequence[Compared]) -> str:
+    rank = rank_correlation(rows)
+    return f"| {name} | {len(rows)} | {median_error(rows):.1%} | {'' if rank is None else f'{rank:.3f}'} |"
 
 
 def write(text: str) -> None:

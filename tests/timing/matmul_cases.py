@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from case import AIC_PIPES, ASC, FUSED, GUIDE, Case, Rows, rows_of, zeros
 from matmul_tiling import COLUMN_BLOCKS, K_BY_N, MatmulTiling
-from measures import TASK, Unit, bandwidth, busy, share
+from measures import TASK, Unit, bandwidth, busy, share, throughput
 
 F16, F32, I8, I32 = np.float16, np.float32, np.int8, np.int32
 BASIC = ASC + "01_matrix_compute/matmul_basic_api_high_performance/README.md"
@@ -182,7 +182,7 @@ def other_matmul_cases() -> list[Case]:
             F32, soc="Ascend910_9391",
         ),
         matmul(
-            "6144^3 split for L2", PYPTO, pypto, 24, rows_of("matmul L2 split", "6144^3", time=replace(TASK, unit=Unit.MS)),
+            "6144^3 split for L2", PYPTO, pypto, 24, rows_of("matmul L2 split", "6144^3", time=replace(TASK, unit=Unit.MS), throughput=throughput(2 * 6144**3)),
             soc="Ascend910_9391", assumed="the framework adds nothing to the kernel", notes="the page says about 1.6 ms",
         ),
         matmul(
@@ -204,17 +204,24 @@ def other_matmul_cases() -> list[Case]:
             rows_of("matmul swizzle after", "M160 N6144 K2048 B zN", "task_duration"), **b3,
         ),
         *(split_k_case(m, n, k) for m, n, k in ((2048, 4096, 4000), (4096, 4096, 8000), (4096, 4096, 40000))),
+        split_k_case(2048, 4096, 80000, part=4),
+        matmul(
+            "2048x4096x80000", SPLIT_K, MatmulTiling(2048, 4096, 20000, layout_b=K_BY_N, swizzle=3, swizzle_direction=0), 24,
+            rows_of("basic matmul", "MNK 2048x4096x80000", "task_duration"), soc="Ascend910B2", part=4,
+            assumed="tile 128x256x64 in chunks of 4, swizzle <3,0>: the example the page names",
+        ),
         *(quant_case(QUANT, "Ascend910B3", 20, *mnk) for mnk in ((128, 256, 1024), (128, 256, 2048), (128, 256, 4096), (256, 512, 16384), (256, 1024, 16384))),
         *(quant_case(FULL_A, "Ascend910B1", 24, *mnk, layout_b=K_BY_N) for mnk in ((512, 4096, 1024), (512, 8192, 1024))),
     ]  # fmt: skip
 
 
-def split_k_case(m: int, n: int, k: int) -> Case:
+def split_k_case(m: int, n: int, whole_k: int, part: int = 1) -> Case:
+    k = whole_k // part
     return Case(
-        f"split K {m}x{n}x{k}", SPLIT_K, "split_k_matmul", 24,
+        f"split K {m}x{n}x{whole_k}", SPLIT_K, "split_k_matmul", 24,
         lambda: [zeros(m, k), zeros(n, k), zeros(m, n), zeros(m, k), zeros(n, k), zeros(m, n, dtype=F32), m, n, k],
-        rows_of("single-core split-K matmul", f"MNK {m}x{n}x{k}", "task_duration"),
-        soc="Ascend910B2", full=m * n * k > 2**35,
+        rows_of("single-core split-K matmul", f"MNK {m}x{n}x{whole_k}", "task_duration"),
+        soc="Ascend910B2", full=m * n * k > 2**35, part=part,
         notes="the page's text has B row-major, its source column-major; the source is followed",
     )  # fmt: skip
 

@@ -27,11 +27,13 @@ class Unit(Enum):
     PERCENT = "%"
     TB_PER_S = "TB/s"
     GB_PER_S = "GB/s"
+    TFLOPS = "TFLOPS"
 
 
 @dataclass(frozen=True)
 class Measure:
-    """`kind` is aic or aiv, `pipe` as in PIPE_x; `volume` the bytes a bandwidth counts."""
+    """`kind` is aic or aiv, `pipe` as in PIPE_x; `volume` the bytes a bandwidth, or the operations a
+    throughput counts."""
 
     span: Span
     kind: str = ""
@@ -57,6 +59,11 @@ def share(kind: str, pipe: str) -> Measure:
 
 def bandwidth(kind: str, pipe: str, volume: int, unit: Unit = Unit.TB_PER_S) -> Measure:
     return Measure(Span.PIPE, kind, pipe, unit=unit, volume=volume)
+
+
+def throughput(operations: float) -> Measure:
+    """Operations of the whole task."""
+    return Measure(Span.TASK, unit=Unit.TFLOPS, volume=int(operations))
 
 
 # The metric column of published.csv, where it says all.

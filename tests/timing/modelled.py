@@ -12,6 +12,7 @@ import numpy as np
 import timing_kernels
 from case import Case, Row
 from cases import rows_of_case
+from fixed_constants import fixed
 from measures import Measure, Span, Unit
 
 from tile_ir.chips import TARGETS
@@ -30,6 +31,11 @@ class Compared:
     def error(self) -> float:
         """Relative, with its sign."""
         return self.modelled / self.row.value - 1
+
+    @property
+    def fixes(self) -> list[str]:
+        """The constants that were read from the row; it checks all others."""
+        return fixed(self.case.name, self.row.metric)
 
 
 def run_case(case: Case) -> Timeline:
@@ -60,7 +66,7 @@ def value(case: Case, timeline: Timeline, measure: Measure) -> float:
             return microseconds * timeline.mhz
         case Unit.PERCENT:
             return microseconds / core * 100
-        case Unit.TB_PER_S:
+        case Unit.TB_PER_S | Unit.TFLOPS:
             return measure.volume / microseconds / 1e6
         case Unit.GB_PER_S:
             return measure.volume / microseconds / 1e3
@@ -82,14 +88,19 @@ def median_error(rows: Iterable[Compared]) -> float:
     return float(np.median([abs(row.error) for row in rows]))
 
 
-def rank_correlation(rows: Iterable[Compared]) -> float:
-    """Spearman's, of the durations: shares and bandwidths have no place in one order with them."""
+def rank_correlation(rows: Iterable[Compared]) -> float | None:
+    """Spearman's, of the durations: shares and bandwidths have no place in one order with them.
+
+    None if there are too few to speak of an order.
+    """
     scale = {Unit.US: 1.0, Unit.MS: 1e3, Unit.TICK: 1 / 50, Unit.CYCLE: 1 / 1850}
     found = [
         (row.modelled * scale[unit], row.row.value * scale[unit])
         for row in rows
         if (unit := Unit(row.row.unit)) in scale
     ]
+    if len(found) < 5:
+        return None
     ranks = [_ranks(np.array(column)) for column in zip(*found, strict=True)]
     return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
 

@@ -1,0 +1,75 @@
+"""The published rows that no case stands for, each with its reason.
+
+A row is named by its source and by what its kernel and its metric begin with. A row that has neither a case nor a
+reason fails a test, and so does one that has both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from case import ASC, GUIDE, Row
+
+TUNING = GUIDE + "优秀实践/Matmul性能调优案例/Matmul高阶API使能"
+RECIPES = "recipes:docs/models/"
+
+_THEORY = "a bound the page computes, not measured"
+_CARDS = "several cards: links between cards are not modelled"
+_LIBRARY = "the high-level Matmul API's own scalar work, of which no source gives the instructions, is most of it"
+_TILES = "the framework schedules its own tasks at run time; the page shows no tiling, cores or flow of data"
+_NO_SHAPE = "the page does not say on what shape"
+_OPERATORS = "several launches, and the page does not say which"
+_LATER = "no kernel yet"
+
+# (source, kernel, metric), the last two as they begin, and the reason.
+_REASONS = (
+    (ASC + "00_vector_compute/add_high_performance/README.md", "add theory", "", _THEORY),
+    (ASC + "03_fusion_compute/quant_group_matmul_high_performance/README.md", "quant group matmul theory", "", _THEORY),
+    ("asc:docs/zh/api/SIMD-API/基础API/矩阵计算（ISASI）/Mmad计算关键特性说明/UnitFlag.md", "Mmad", "theory", _THEORY),  # noqa: RUF001
+    (TUNING + "IBShare模板共享A和B矩阵数据.md", "", "", _LIBRARY),
+    (TUNING + "IBShare模板共享B矩阵数据.md", "", "", _LIBRARY),
+    (TUNING + "NBuffer33模板.md", "", "", _LIBRARY),
+    (TUNING + "Tiling全量常量化.md", "", "", _LIBRARY),
+    (TUNING + "多核切K.md", "", "", _LIBRARY),
+    (TUNING + "纯Cube模式.md", "", "", _LIBRARY),
+    (GUIDE + "SIMD算子性能优化/矩阵计算/Matmul使能AtomicAdd选项.md", "", "", _LIBRARY + " (80 us for a product of 0.2)"),
+    (GUIDE + "SIMD算子性能优化/头尾开销优化/避免TPipe在对象内创建和初始化.md", "", "", "the page does not say which kernel"),
+    (GUIDE + "优秀实践/MC-算子性能调优案例.md", "", "", _CARDS),
+    ("pto:kernels/manual/a2a3/gemm_ar/README_zh.md", "", "", _CARDS),
+    ("pto:kernels/manual/a2a3/allgather_gemm/README.md", "", "", _CARDS),
+    ("pto:kernels/manual/common/flash_atten/README.md", "flash attention S1=2K", "", "the page does not say how many queries and cores; one row is of the vendor's simulator"),
+    ("tla:examples/linear_attention_and_rnn/README.md", "KDA/GDN total", "", "the sum of six kernels, of which four are rows of their own"),
+    (RECIPES + "deepseek_v4/deepseek_v4_pypto_operator_guide.md", "pypto", "", _TILES),
+    (RECIPES + "deepseek_v4/deepseek_v4_autofuse_guide.md", "hc_post eager", "", _OPERATORS),
+    (RECIPES + "longcat_flash/longcat_flash_optimization.md", "longcat", "", _NO_SHAPE),
+    ("recipes:docs/integration/ling-3.0-flash/bailing_v3_pypto_operator_guide.md", "fused_recurrent_kda", "", _TILES),
+    # To be modelled.
+    (ASC + "03_fusion_compute/quant_group_matmul_high_performance/README.md", "quant group matmul scenario2", "", _LATER),
+    (GUIDE + "优秀实践/Matmul性能调优案例/AIV核上的ND2NZ格式转换.md", "matmul high-level API ND2NZ on AIV", "", _LATER),
+    (GUIDE + "优秀实践/GroupedMatmul算子性能调优案例.md", "", "", _LATER),
+    ("catlass:examples/52_quant_multi_core_splitk_matmul_tla/52_quant_multi_core_splitk_matmul_tla.md", "quant multi-core", "", _LATER),
+    ("catlass:examples/44_quant_matmul_full_loadA_tla/44_quant_matmul_full_loadA_tla.md", "quant matmul full-load A", "", _LATER),
+    ("pto:kernels/manual/a2a3/conv2d_forward/README.md", "", "", _LATER),
+    ("pto:kernels/manual/a2a3/topk/README.md", "", "", _LATER),
+    ("tla:examples/flash_attention/fa_opt/bench_mark.md", "", "", _LATER),
+    ("tla:examples/sparse_flash_attention/bench_sfa/README.md", "", "", _LATER),
+    ("tla:examples/linear_attention_and_rnn/README.md", "KDA/GDN chunk", "", _LATER),
+    ("tla:examples/linear_attention_and_rnn/README.md", "KDA/GDN solve_tril", "", _LATER),
+    ("tla:examples/linear_attention_and_rnn/README.md", "KDA/GDN wy_fast", "", _LATER),
+    (RECIPES + "deepseek_v4/deepseek_v4_mHC_guide.md", "", "", _LATER),
+)  # fmt: skip
+
+
+def reasons(row: Row) -> list[str]:
+    """Why a row has no case: one reason, or none if it has one."""
+    return [why for *of, why in _REASONS if _belongs(row, *of)]
+
+
+def unused(rows: Iterable[Row]) -> list[tuple[str, ...]]:
+    """Reasons that are no row's."""
+    listed = list(rows)
+    return [tuple(of) for *of, _ in _REASONS if not any(_belongs(row, *of) for row in listed)]
+
+
+def _belongs(row: Row, source: str, kernel: str, metric: str) -> bool:
+    return row.source == source and row.kernel.startswith(kernel) and row.metric.startswith(metric)
