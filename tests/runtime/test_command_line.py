@@ -13,7 +13,7 @@ from tile_ir import OPS, parse, print_func
 from tile_ir.switches import SWITCHES, override, switch
 from tile_passes import PIPELINE
 from tile_runtime import __version__
-from tile_runtime.tools.bench.measurements import ROWS
+from tile_runtime.tools.bench.measurements import ON_REQUEST, ROWS
 from tile_runtime.tools.command_line import main
 from tile_runtime.tools.command_line.ops import language_name, placements
 
@@ -317,7 +317,7 @@ def test_bench_rows(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     text = run(capsys, "bench", "import_frontend", "-o", str(output), "--examples", str(tmp_path))
     assert "| import tile_frontend, fresh process |" in text and output.read_text() == text
     assert "no row is called 'x'" in run(capsys, "bench", "x", code=1)
-    assert all(row.__doc__ for row in ROWS.values())
+    assert all(row.__doc__ for row in (ROWS | ON_REQUEST).values())
 
 
 def test_emitter_has_its_headers() -> None:

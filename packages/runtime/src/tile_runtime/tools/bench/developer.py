@@ -17,7 +17,7 @@ from tile_runtime.options.pass_configs import PassConfigKey, pass_options
 from tile_runtime.scripts.module import load_script
 from tile_runtime.tools.bench.handover_kernel import handover_kernel
 from tile_runtime.tools.bench.order_quality import body_microseconds
-from tile_runtime.tools.bench.row import RUNS, Examples, Row, summary
+from tile_runtime.tools.bench.row import RUNS, Examples, Row, exactly, summary
 
 # Script, factory and arguments in developer style; script, factory and arguments of the expert.
 Made = tuple[str, str, tuple[Any, ...]]
@@ -65,9 +65,9 @@ def developer_times(examples: Examples) -> list[Row]:
     for name, (developer, expert, limit) in PAIRS.items():
         ours = _modelled(examples.folder / "developer", developer)
         theirs = _modelled(examples.folder, expert)
-        rows.append(_exactly(f"{name}: developer", ours, "us"))
-        rows.append(_exactly(f"{name}: expert", theirs, "us"))
-        rows.append(_exactly(f"{name}: developer against expert", ours / theirs, "times", limit))
+        rows.append(exactly(f"{name}: developer", ours, "us"))
+        rows.append(exactly(f"{name}: expert", theirs, "us"))
+        rows.append(exactly(f"{name}: developer against expert", ours / theirs, "times", limit))
     return rows
 
 
@@ -116,10 +116,6 @@ def _modelled(folder: Path, made: Made) -> float:
     with record_calls(keep):
         kernel(*inputs)
     return body_microseconds(kernel, calls[0])
-
-
-def _exactly(name: str, value: float, unit: str, limit: float | None = None) -> Row:
-    return Row(name, value, value, value, unit, 1, limit)
 
 
 __all__ = ["developer_lowering", "developer_times"]

@@ -32,6 +32,7 @@ from tile_runtime.tools.bench.developer import developer_lowering, developer_tim
 from tile_runtime.tools.bench.order import memory_peaks, order_of_slots, order_quality, order_scale
 from tile_runtime.tools.bench.row import RUNS, Examples, Measurement, Row, repeat, summary
 from tile_runtime.tools.bench.row_loops import row_loops
+from tile_runtime.tools.bench.schedules import LONG_SCHEDULES, SCHEDULES
 
 
 def import_frontend(examples: Examples) -> list[Row]:
@@ -281,23 +282,33 @@ ROWS: dict[str, Measurement] = {
         developer_times,
     )
 }
+ROWS.update(SCHEDULES)
+ON_REQUEST: dict[str, Measurement] = dict(LONG_SCHEDULES)
 
 
 def measure_rows(names: Sequence[str], folder: Path) -> list[Row]:
-    """The named rows, or all; KernelError for a name there is none of."""
-    for name in names:
-        if name not in ROWS:
-            raise KernelError(
-                "no-such-row",
-                f"no row is called {name!r}",
-                hint=did_you_mean(name, ROWS) or f"rows: {', '.join(ROWS)}",
-            )
+    """The named rows, or all but those that are measured on request only; `a` names every row
+    `a.b`. KernelError for a name there is none of."""
+    measurements = [m for name in names for m in _named(name)] if names else list(ROWS.items())
     examples = Examples(folder)
     rows: list[Row] = []
-    for name in names or ROWS:
+    for name, measurement in measurements:
         print(f"measuring {name} ...", file=sys.stderr)
-        rows += ROWS[name](examples)
+        rows += measurement(examples)
     return rows
+
+
+def _named(name: str) -> list[tuple[str, Measurement]]:
+    known = ROWS | ON_REQUEST
+    found = [(name, known[name])] if name in known else []
+    found = found or [item for item in ROWS.items() if item[0].startswith(f"{name}.")]
+    if not found:
+        raise KernelError(
+            "no-such-row",
+            f"no row is called {name!r}",
+            hint=did_you_mean(name, known) or f"rows: {', '.join(known)}",
+        )
+    return found
 
 
 def table(rows: Sequence[Row]) -> str:

@@ -12,7 +12,7 @@ from tile_ir import DEFAULT_TARGET, Func, KernelError, Memory, Target
 from tile_passes import PASSES, PIPELINE, apply_passes, run_passes
 from tile_passes.analysis.memory_use import memory_bound, memory_max_live, memory_peak
 from tile_runtime.tools.bench.order_quality import example_times, left_to_compiler
-from tile_runtime.tools.bench.row import RUNS, Examples, Row, summary
+from tile_runtime.tools.bench.row import RUNS, Examples, Row, exactly, summary
 from tile_runtime.tools.bench.straight_kernel import loop_nest, straight_kernel
 
 
@@ -24,15 +24,15 @@ def order_quality(examples: Examples) -> list[Row]:
     for name, times in found.items():
         by_hand = times.by_hand
         if by_hand is not None:
-            rows.append(_exactly(f"{name}: by hand", by_hand, "us"))
-        rows.append(_exactly(f"{name}: automatic", times.automatic, "us"))
-        rows.append(_exactly(f"{name}: back to back", times.back_to_back, "us"))
+            rows.append(exactly(f"{name}: by hand", by_hand, "us"))
+        rows.append(exactly(f"{name}: automatic", times.automatic, "us"))
+        rows.append(exactly(f"{name}: back to back", times.back_to_back, "us"))
         if by_hand is not None:
             limit = 1.03 if name == "03_gemm_intrinsic" else None
             ratio = times.automatic / by_hand
-            rows.append(_exactly(f"{name}: automatic against by hand", ratio, "times", limit))
+            rows.append(exactly(f"{name}: automatic against by hand", ratio, "times", limit))
         name = f"{name}: automatic against back to back"
-        rows.append(_exactly(name, times.ratio, "times", 1.0))
+        rows.append(exactly(name, times.ratio, "times", 1.0))
     ratios = [times.ratio for times in found.values()]
     median, low, high = statistics.median(ratios), min(ratios), max(ratios)
     name = "automatic against back to back, all examples"
@@ -80,7 +80,7 @@ def memory_peaks(examples: Examples) -> list[Row]:
         func = _before_planning(left_to_compiler(kernel.prim_func), kernel.target)
         for memory, ratio in peaks_to_bounds(func, kernel.target).items():
             rows.append(
-                _exactly(f"{name}: {memory.value} against what is alive", ratio, "times", 1.0)
+                exactly(f"{name}: {memory.value} against what is alive", ratio, "times", 1.0)
             )
     return rows
 
@@ -102,13 +102,7 @@ def _limited(target: Target, capacity: dict[Memory, int]) -> Target:
     return replace(target, capacity={**target.capacity, **capacity})
 
 
-def _exactly(name: str, value: float, unit: str, limit: float | None = None) -> Row:
-    return Row(name, value, value, value, unit, 1, limit)
-
-
-def _in_turns(
-    runs: Sequence[Callable[[], object]], rounds: int = 2 * RUNS
-) -> list[list[float]]:
+def _in_turns(runs: Sequence[Callable[[], object]], rounds: int = 2 * RUNS) -> list[list[float]]:
     """Seconds of the processor for each of several runs, taken in turns."""
     seconds: list[list[float]] = [[] for _ in runs]
     for _ in range(rounds):

@@ -89,3 +89,10 @@ def repeat(run: Callable[[], object], times: int = RUNS) -> list[float]:
         run()
         seconds.append(time.perf_counter() - start)
     return seconds
+
+
+def exactly(
+    name: str, value: float, unit: str, limit: float | None = None, more_is_better: bool = False
+) -> Row:
+    """The row of what is the same at every run, such as a modelled time."""
+    return Row(name, value, value, value, unit, 1, limit, more_is_better)

@@ -9,7 +9,7 @@ from tile_ir import DEFAULT_TARGET, Func, parse
 from tile_ir.switches import override
 from tile_passes import PIPELINE, run_passes
 from tile_runtime.jit_kernels.jit_compile import compile
-from tile_runtime.tools.bench.row import Examples, Row
+from tile_runtime.tools.bench.row import Examples, Row, exactly
 
 # Rounds of the kernel, so that moving the tile counts for little.
 ROUNDS = 8
@@ -23,14 +23,18 @@ def row_loops(examples: Examples) -> list[Row]:
         func = parse(_row_loop(name))
         merged, loop = (_microseconds(func, skip) for skip in (False, True))
         title = f"{name} of 64 x 128 float32 with a scalar for each row"
-        rows.append(_exactly(f"{title}: loop", loop, "us"))
-        rows.append(_exactly(f"{title}: one operation", merged, "us"))
-        rows.append(_exactly(f"{title}: loop against one operation", loop / merged, "times", 2.0))
+        rows.append(exactly(f"{title}: loop", loop, "us"))
+        rows.append(exactly(f"{title}: one operation", merged, "us"))
+        rows.append(
+            exactly(
+                f"{title}: loop against one operation",
+                loop / merged,
+                "times",
+                2.0,
+                more_is_better=True,
+            )
+        )
     return rows
-
-
-def _exactly(name: str, value: float, unit: str, least: float | None = None) -> Row:
-    return Row(name, value, value, value, unit, 1, least, more_is_better=True)
 
 
 def _microseconds(func: Func, as_loop: bool) -> float:
