@@ -38,7 +38,7 @@ extern "C" __global__ __aicore__ void gemm_kernel_kernel(GM_ADDR A_handle, GM_AD
     for (int32_t wave = 0; wave < 2; ++wave) {  // 03_gemm_intrinsic.py:66
       const int32_t index = cid + wave * 24;  // 03_gemm_intrinsic.py:67
       if (index < 32) {  // 03_gemm_intrinsic.py:68
-        const int32_t tile_ = (index < 32 ? tile::floor_mod(index - index / 12 * 12, tile::maximum(tile::minimum(3, 8 - index / 12 * 3), 1)) * 4 + index / 12 * 12 + (index / 12 % 2 == 1 ? 3 - tile::floor_div(index - index / 12 * 12, tile::maximum(tile::minimum(3, 8 - index / 12 * 3), 1)) : tile::floor_div(index - index / 12 * 12, tile::maximum(tile::minimum(3, 8 - index / 12 * 3), 1))) : index);  // 03_gemm_intrinsic.py:69
+        const int32_t tile_ = tile::floor_mod(index - index / 12 * 12, tile::minimum(3, 8 - index / 12 * 3)) * 4 + index / 12 * 12 + (index / 12 % 2 == 1 ? 3 - tile::floor_div(index - index / 12 * 12, tile::minimum(3, 8 - index / 12 * 3)) : tile::floor_div(index - index / 12 * 12, tile::minimum(3, 8 - index / 12 * 3)));  // 03_gemm_intrinsic.py:69
         const int32_t bx = tile::floor_div(tile_, 4);  // 03_gemm_intrinsic.py:72
         const int32_t by = tile::floor_mod(tile_, 4);  // 03_gemm_intrinsic.py:73
         AscendC::WaitFlag<AscendC::HardEvent::FIX_M>(0);  // 03_gemm_intrinsic.py:74

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tile_ir.analysis.affine import simplify
 from tile_ir.dtypes import BOOL, INT32, INT64, DType
 from tile_ir.expr import Binary, Cast, Const, Expr, Load, Select, Unary, Var, promote, rebuild
-from tile_ir.nodes import Body, For, Func, Let, Stmt
+from tile_ir.nodes import Body, For, Func, If, Let, Stmt
 from tile_ir.walk import bodies
 
 INF = float("inf")
@@ -178,8 +178,48 @@ def with_ranges(body: Body, ranges: Ranges) -> Iterator[tuple[Stmt, Ranges]]:
 
 
 def ranges_inside(stmt: Stmt, known: Ranges) -> Ranges:
-    """What the statements inside a statement know: a loop adds its variable."""
-    return {**known, stmt.var: loop_range(stmt, known)} if isinstance(stmt, For) else known
+    """What the statements inside a statement know: a loop adds its variable, a branch without an
+    alternative what its condition says."""
+    match stmt:
+        case For(var=var):
+            return {**known, var: loop_range(stmt, known)}
+        case If(condition=condition, orelse=()):
+            return where_holds(condition, known)
+    return known
+
+
+def where_holds(condition: Expr, known: Ranges) -> Ranges:
+    """What is known where a condition holds: variables that it compares have tighter bounds. Where
+    it never holds, bounds stay."""
+    match condition:
+        case Binary(op="and", left=a, right=b):
+            return where_holds(b, where_holds(a, known))
+        case Binary(op=op, left=a, right=b) if promote(a.dtype, b.dtype) in (INT32, INT64):
+            return _bounded(b, _MIRRORED.get(op, op), a, _bounded(a, op, b, known))
+    return known
+
+
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def _bounded(part: Expr, op: str, other: Expr, known: Ranges) -> Ranges:
+    """The ranges where `part op other` holds, if `part` is a variable."""
+    if not isinstance(part, Var):
+        return known
+    own, limit = interval(part, known), interval(other, known)
+    low, high = own.low, own.high
+    match op:
+        case "<":
+            high = min(high, limit.high - 1)
+        case "<=":
+            high = min(high, limit.high)
+        case ">":
+            low = max(low, limit.low + 1)
+        case ">=":
+            low = max(low, limit.low)
+        case "==":
+            low, high = max(low, limit.low), min(high, limit.high)
+    return {**known, part: Interval(low, high)} if low <= high else known
 
 
 def walk_with_ranges(body: Body, ranges: Ranges) -> Iterator[tuple[Stmt, Ranges]]:

@@ -22,6 +22,8 @@ from tile_passes.lowering.builder import Builder
 
 # One tile of k is at most this many elements: longer ones gain nothing but wait longer to start.
 LONGEST_TILE = 128
+# So many tiles of k are written one after the other, each with flags of its own; more are a loop.
+MOST_WRITTEN_OUT = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +84,12 @@ class _Gemm:
         t = self.t
         body: list[Stmt] = []
         slot: Expr
-        if t.steps == 1:
-            slot = Const(0) if t.tail else self.only_slot()
-            body += self.tile(Const(0), Const(0), slot, t.k0)
-        elif t.steps:
+        if t.steps == 1 and not t.tail:
+            body += self.tile(Const(0), Const(0), self.only_slot(), t.k0)
+        elif t.steps <= MOST_WRITTEN_OUT:
+            for n in range(t.steps):
+                body += self.tile(Const(n), Const(n * t.k0), Const(n % t.slots), t.k0)
+        else:
             i = self.b.scalar("kt")
             step = self.tile(i, i * t.k0, i % t.slots, t.k0)
             body.append(For(i, Const(0), Const(t.steps), LoopKind.SERIAL, step, self.loc))
