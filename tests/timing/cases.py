@@ -11,6 +11,7 @@ from matmul_cases import (
     vendor_matmul_cases,
 )
 from measures import Measure
+from quant_cases import quant_cases
 from vector_cases import add_cases, copy_cases, vector_cases
 
 # What the cases are about, in the order of the table.
@@ -22,6 +23,7 @@ GROUPS = {
     "vendor's matmul samples": vendor_matmul_cases,
     "vendor's tuning guide": guide_matmul_cases,
     "matmul of PTO, PyPTO, CATLASS": other_matmul_cases,
+    "int8 products": quant_cases,
     "flash attention": flash_cases,
 }
 

@@ -1,4 +1,4 @@
-"""Cases with matrix products: GEMMs of every source, quantised, split along K, and flash attention."""
+"""Cases with matrix products: GEMMs of every source, split along K, and flash attention."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from case import AIC_PIPES, ASC, FUSED, GUIDE, Case, Rows, rows_of, zeros
 from matmul_tiling import COLUMN_BLOCKS, K_BY_N, MatmulTiling
 from measures import TASK, Unit, bandwidth, busy, share, throughput
 
-F16, F32, I8, I32 = np.float16, np.float32, np.int8, np.int32
+F16, F32 = np.float16, np.float32
 BASIC = ASC + "01_matrix_compute/matmul_basic_api_high_performance/README.md"
 HIGH = ASC + "01_matrix_compute/matmul_high_performance/README.md"
 MMAD = "asc:docs/zh/api/SIMD-API/基础API/矩阵计算（ISASI）/Mmad计算关键特性说明/UnitFlag.md"  # noqa: RUF001
 TUNING = GUIDE + "优秀实践/Matmul性能调优案例/"
 CATLASS_GUIDE = "catlass:docs/zh/1_Practice/11_matmul_optimization.md"
 SPLIT_K = "catlass:examples/34_single_core_splitk_matmul/34_single_splitk_matmul.md"
-QUANT = "catlass:examples/52_quant_multi_core_splitk_matmul_tla/52_quant_multi_core_splitk_matmul_tla.md"
-FULL_A = "catlass:examples/44_quant_matmul_full_loadA_tla/44_quant_matmul_full_loadA_tla.md"
 GEMM = "pto:kernels/manual/a2a3/gemm_performance/README.md"
 FLASH = "pto:kernels/manual/common/flash_atten/README.md"
 PYPTO = "pypto:docs/zh/tutorials/debug/matmul_performance_guide.md"
@@ -210,8 +208,6 @@ def other_matmul_cases() -> list[Case]:
             rows_of("basic matmul", "MNK 2048x4096x80000", "task_duration"), soc="Ascend910B2", part=4,
             assumed="tile 128x256x64 in chunks of 4, swizzle <3,0>: the example the page names",
         ),
-        *(quant_case(QUANT, "Ascend910B3", 20, *mnk) for mnk in ((128, 256, 1024), (128, 256, 2048), (128, 256, 4096), (256, 512, 16384), (256, 1024, 16384))),
-        *(quant_case(FULL_A, "Ascend910B1", 24, *mnk, layout_b=K_BY_N) for mnk in ((512, 4096, 1024), (512, 8192, 1024))),
     ]  # fmt: skip
 
 
@@ -223,28 +219,6 @@ def split_k_case(m: int, n: int, whole_k: int, part: int = 1) -> Case:
         rows_of("single-core split-K matmul", f"MNK {m}x{n}x{whole_k}", "task_duration"),
         soc="Ascend910B2", full=m * n * k > 2**35, part=part,
         notes="the page's text has B row-major, its source column-major; the source is followed",
-    )  # fmt: skip
-
-
-def quant_case(source: str, soc: str, cores: int, m: int, n: int, k: int, **more: Any) -> Case:
-    tiling = MatmulTiling(m, n, k, base_k=128, swizzle=3, swizzle_direction=int(m <= n), **more)
-
-    def arguments() -> list[Any]:
-        workspace = zeros(2, cores, 128, 256, dtype=I32)
-        return [
-            zeros(m, k, dtype=I8),
-            zeros(k, n, dtype=I8),
-            zeros(n),
-            zeros(m),
-            zeros(m, n),
-            workspace,
-            tiling.array(),
-        ]
-
-    return Case(
-        f"int8 {m}x{n}x{k}", source, "quant_matmul_i8", cores, arguments,
-        rows_of("quant matmul basic", f"MNK {m}x{n}x{k}", "task_duration"), soc=soc,
-        notes="the K order rotated per core (enableShuffleK) is left out",
     )  # fmt: skip
 
 

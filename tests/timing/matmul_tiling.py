@@ -32,6 +32,9 @@ class MatmulTiling:
     m_inner: bool = True
     swizzle: int = 0
     swizzle_direction: int = 0
+    in_runs: bool = False
+    keep_a: bool = False
+    rotate_k: bool = False
 
     def array(self) -> Any:
         return np.array(astuple(self), np.int32)

@@ -217,31 +217,77 @@ def test_matmul_gelu() -> None:
     np.testing.assert_allclose(c, gelu(a.astype(F32) @ b.astype(F32)), rtol=1e-4, atol=1e-4)
 
 
+QUANT = MatmulTiling(256, 768, 1024, 128, 256, 128, 2, 2, swizzle=3)
+QUANT_TILINGS = {
+    "B [n][k]": replace(QUANT, k=320),
+    "B [k][n]": replace(QUANT, k=320, layout_b=K_BY_N),
+    "rotated": replace(QUANT, rotate_k=True),
+    "A kept": replace(QUANT, rotate_k=True, layout_b=K_BY_N, keep_a=True, swizzle=1, in_runs=True),
+}
+
+
+def int8(*shape: int, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).integers(-16, 16, shape).astype(I8)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("layout", [N_BY_K, K_BY_N])
-def test_quant_matmul(layout: int, seed: int) -> None:
+@pytest.mark.parametrize("name", QUANT_TILINGS)
+def test_quant_matmul(name: str, seed: int) -> None:
     """Three tiles for one core: more than the stages of its workspace."""
-    tiling = MatmulTiling(256, 768, 320, 128, 256, 128, 2, 2, layout, swizzle=3)
-    rng = np.random.default_rng(0)
-    a = rng.integers(-16, 16, (256, 320)).astype(I8)
-    b = rng.integers(-16, 16, (320, 768)).astype(I8)
+    t = QUANT_TILINGS[name]
+    a, b = int8(t.m, t.k), int8(t.k, t.n, seed=1)
     scale, token = uniform(768, F16, 1) / 64, uniform(256, F16, 2)
     d = np.full((256, 768), np.nan, F16)
     workspace = np.zeros((2, 2, 128, 256), I32)
     timing_kernels.run(
-        "quant_matmul_i8",
-        a,
-        stored_b(b, layout),
-        scale,
-        token,
-        d,
-        workspace,
-        tiling.array(),
-        blocks=2,
-        seed=seed,
-    )
+        "quant_matmul_i8", a, stored_b(b, t.layout_b), scale, token, d, workspace, t.array(), blocks=2, seed=seed,
+    )  # fmt: skip
     exact = (a.astype(I32) @ b.astype(I32)) * scale.astype(F32) * token.astype(F32)[:, None]
     np.testing.assert_allclose(d, exact, rtol=2e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_quant_split_k_matmul(seed: int) -> None:
+    """Slices of one and of two chunks; two tiles, and as many AIVs that have none."""
+    m, n, k, slices = 256, 256, 1280, 3
+    tiling = MatmulTiling(m, n, k, 128, 256, 128, 2, 2, unit_flag=True)
+    a, b = int8(m, k), int8(k, n, seed=1)
+    scale, token = uniform(n, F16, 1) / 64, uniform(m, F16, 2)
+    d, reduced = np.full((m, n), np.nan, F16), np.zeros((m, n), I32)
+    partial = np.zeros((slices, m, n), I32)
+    timing_kernels.run(
+        "quant_split_k_matmul_i8", a, stored_b(b, N_BY_K), scale, token, d, partial, reduced, tiling.array(), slices,
+        blocks=4, seed=seed,
+    )  # fmt: skip
+    product = a.astype(I32) @ b.astype(I32)
+    np.testing.assert_array_equal(reduced, product)
+    exact = product * scale.astype(F32) * token.astype(F32)[:, None]
+    np.testing.assert_allclose(d, exact, rtol=2e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(
+    ("aivs", "slots", "doubled"), [("one_aiv", 2, False), ("two_aivs", 4, True)]
+)
+def test_quant_group_matmul(aivs: str, slots: int, doubled: bool, seed: int) -> None:
+    """Shares of two groups over three cores."""
+    groups, m, n, k = 2, 256, 1024, 256
+    tiling = MatmulTiling(
+        m, n, k, base_k=128, step_kb=1, layout_b=COLUMN_BLOCKS, unit_flag=True, keep_a=True
+    )
+    x, weight = int8(groups * m, k), int8(groups, k, n, seed=1)
+    stored = weight.reshape(groups, k, n // 32, 32).transpose(0, 2, 1, 3).copy()
+    scale, token = uniform((groups, n), F32, 1) / 256, uniform(groups * m, F32, 2)
+    y = np.full((groups * m, n), np.nan, F16)
+    workspace = np.zeros((slots, 3, 128, 256), I32)
+    timing_kernels.run(
+        f"quant_group_matmul_{aivs}", x, stored, scale, token, y, workspace, tiling.array(), groups, slots, doubled, False,
+        blocks=3, seed=seed,
+    )  # fmt: skip
+    product = x.reshape(groups, m, k).astype(I32) @ weight.astype(I32)
+    value = product * scale[:, None] * token.reshape(groups, m, 1)
+    expected = (value / (1 + np.exp(-1.702 * value.astype(np.float64)))).reshape(groups * m, n)
+    np.testing.assert_allclose(y, expected, rtol=2e-3, atol=2e-3)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -44,11 +44,7 @@ _REASONS = (
     (RECIPES + "longcat_flash/longcat_flash_optimization.md", "longcat", "", _NO_SHAPE),
     ("recipes:docs/integration/ling-3.0-flash/bailing_v3_pypto_operator_guide.md", "fused_recurrent_kda", "", _TILES),
     # To be modelled.
-    (ASC + "03_fusion_compute/quant_group_matmul_high_performance/README.md", "quant group matmul scenario2", "", _LATER),
     (GUIDE + "优秀实践/Matmul性能调优案例/AIV核上的ND2NZ格式转换.md", "matmul high-level API ND2NZ on AIV", "", _LATER),
-    (GUIDE + "优秀实践/GroupedMatmul算子性能调优案例.md", "", "", _LATER),
-    ("catlass:examples/52_quant_multi_core_splitk_matmul_tla/52_quant_multi_core_splitk_matmul_tla.md", "quant multi-core", "", _LATER),
-    ("catlass:examples/44_quant_matmul_full_loadA_tla/44_quant_matmul_full_loadA_tla.md", "quant matmul full-load A", "", _LATER),
     ("pto:kernels/manual/a2a3/conv2d_forward/README.md", "", "", _LATER),
     ("pto:kernels/manual/a2a3/topk/README.md", "", "", _LATER),
     ("tla:examples/flash_attention/fa_opt/bench_mark.md", "", "", _LATER),

@@ -34,6 +34,9 @@ struct MatmulTiling {
     int32_t m_inner;   // inside a panel the row of tiles changes fastest
     int32_t swizzle;
     int32_t swizzle_direction;
+    int32_t in_runs;   // a block takes tiles that follow each other, not every so many
+    int32_t keep_a;    // A's rows stay in L1 in their whole depth until a tile has others; one buffer
+    int32_t rotate_k;  // block b begins with chunk b of the depth; all chunks are full, those of A and B alike
 };
 
 template <class T, class Acc, class O>
@@ -44,12 +47,12 @@ public:
 
     __aicore__ inline MatmulTile(const MatmulTiling& tiling) : t(tiling)
     {
-        const uint32_t a_chunk = t.base_m * t.base_k * t.step_ka;
+        const uint32_t a_chunk = t.base_m * (t.keep_a ? t.k : t.base_k * t.step_ka);
         const uint32_t b_chunk = t.base_n * t.base_k * t.step_kb;
-        const uint32_t l1_b = 2 * a_chunk * uint32_t(sizeof(T));
+        const uint32_t l1_b = (t.keep_a ? 1 : 2) * a_chunk * uint32_t(sizeof(T));
         const uint32_t half_l0 = 32768;
         for (uint32_t i = 0; i < 2; ++i) {
-            a1[i] = LocalTensor<T>(TPosition::A1, i * a_chunk * uint32_t(sizeof(T)), a_chunk);
+            a1[i] = LocalTensor<T>(TPosition::A1, t.keep_a ? 0 : i * a_chunk * uint32_t(sizeof(T)), a_chunk);
             b1[i] = LocalTensor<T>(TPosition::B1, l1_b + i * b_chunk * uint32_t(sizeof(T)), b_chunk);
             a2[i] = LocalTensor<T>(TPosition::A2, i * half_l0, half_l0 / uint32_t(sizeof(T)));
             b2[i] = LocalTensor<T>(TPosition::B2, i * half_l0, half_l0 / uint32_t(sizeof(T)));
@@ -87,15 +90,22 @@ public:
         const uint32_t slices = (depth + t.base_k - 1) / t.base_k;
         uint32_t next_a = 0;
         uint32_t next_b = 0;
-        if (t.prefetch) {
+        chunks = (slices + t.step_kb - 1) / t.step_kb;
+        first_chunk = t.rotate_k ? GetBlockIdx() % chunks : 0;
+        if (t.keep_a) {
+            load_whole_a(a);
+        }
+        if (t.prefetch && !t.keep_a) {
             copy_a(a, next_a);
+        }
+        if (t.prefetch) {
             copy_b(b, next_b);
         }
         for (uint32_t i = 0; i < slices; ++i) {
             const bool last = i + 1 == slices;
-            const bool first_a = i % t.step_ka == 0;
+            const bool first_a = !t.keep_a && i % t.step_ka == 0;
             const bool first_b = i % t.step_kb == 0;
-            const bool last_a = last || (i + 1) % t.step_ka == 0;
+            const bool last_a = !t.keep_a && (last || (i + 1) % t.step_ka == 0);
             const bool last_b = last || (i + 1) % t.step_kb == 0;
             if (!t.prefetch && first_a) {
                 copy_a(a, next_a);
@@ -109,7 +119,7 @@ public:
             if (first_a) {
                 WaitFlag<HardEvent::MTE2_MTE1>(read_a);
             }
-            load_a(i % t.step_ka, up(thick, k0));
+            load_a(t.keep_a ? place(i / t.step_kb) * t.step_kb + i % t.step_kb : i % t.step_ka, up(thick, k0));
             if (first_b) {
                 WaitFlag<HardEvent::MTE2_MTE1>(2 + read_b);
             }
@@ -133,7 +143,7 @@ public:
             if (t.prefetch && (i == 0 || last_b) && next_b * t.step_kb < slices) {
                 copy_b(b, next_b);
             }
-            if (t.prefetch && (i == 0 || last_a) && next_a * t.step_ka < slices) {
+            if (t.prefetch && !t.keep_a && (i == 0 || last_a) && next_a * t.step_ka < slices) {
                 copy_a(a, next_a);
             }
         }
@@ -160,11 +170,27 @@ private:
         return tile.depth - index * full < full ? tile.depth - index * full : full;
     }
 
+    // The chunk of the depth that comes as the `turn`-th.
+    __aicore__ inline uint32_t place(uint32_t turn) const { return t.rotate_k ? (turn + first_chunk) % chunks : turn; }
+
+    __aicore__ inline void load_whole_a(const GlobalTensor<T>& a)
+    {
+        if (a.GetPhyAddr() == kept_a) {
+            return;
+        }
+        kept_a = a.GetPhyAddr();
+        SetFlag<HardEvent::MTE1_MTE2>(4);
+        WaitFlag<HardEvent::MTE1_MTE2>(4);
+        DataCopy(a1[0], a, Nd2NzParams(1, tile.rows, tile.depth, 0, tile.lda, tile.rows_up, 1, 0));
+        SetFlag<HardEvent::MTE2_MTE1>(4);
+        WaitFlag<HardEvent::MTE2_MTE1>(4);
+    }
     __aicore__ inline void copy_a(const GlobalTensor<T>& a, uint32_t& next)
     {
-        const uint32_t width = chunk(next, t.step_ka);
+        const uint32_t at = place(next);
+        const uint32_t width = chunk(at, t.step_ka);
         WaitFlag<HardEvent::MTE1_MTE2>(write_a);
-        DataCopy(a1[write_a], a[uint64_t(next) * t.step_ka * t.base_k],
+        DataCopy(a1[write_a], a[uint64_t(at) * t.step_ka * t.base_k],
             Nd2NzParams(1, tile.rows, width, 0, tile.lda, tile.rows_up, 1, 0));
         SetFlag<HardEvent::MTE2_MTE1>(write_a);
         write_a = other(write_a);
@@ -172,8 +198,9 @@ private:
     }
     __aicore__ inline void copy_b(const GlobalTensor<T>& b, uint32_t& next)
     {
-        const uint32_t width = chunk(next, t.step_kb);
-        const uint64_t k = uint64_t(next) * t.step_kb * t.base_k;
+        const uint32_t at = place(next);
+        const uint32_t width = chunk(at, t.step_kb);
+        const uint64_t k = uint64_t(at) * t.step_kb * t.base_k;
         WaitFlag<HardEvent::MTE1_MTE2>(2 + write_b);
         if (t.layout_b == b_n_by_k) {
             DataCopy(b1[write_b], b[k], Nd2NzParams(1, tile.columns, width, 0, tile.ldb, tile.columns_up, 1, 0));
@@ -281,6 +308,9 @@ private:
     int32_t read_a = 0;
     int32_t read_b = 0;
     int32_t l0 = 0;
+    uint32_t chunks = 0;
+    uint32_t first_chunk = 0;
+    const __gm__ T* kept_a = nullptr;
 };
 
 // Calls visit(row, column, rows, columns) for every output tile of block `block`, in the order the block computes them.
@@ -309,7 +339,11 @@ __aicore__ inline void for_each_tile(const MatmulTiling& t, uint32_t block, uint
     const uint32_t n_tiles = (t.n + t.base_n - 1) / t.base_n;
     const uint32_t along = t.swizzle_direction == 0 ? m_tiles : n_tiles;  // dealt in bands of `swizzle`
     const uint32_t across = t.swizzle_direction == 0 ? n_tiles : m_tiles;
-    for (uint32_t i = block; i < m_tiles * n_tiles; i += blocks) {
+    const uint32_t all = m_tiles * n_tiles;
+    const uint32_t most = all % blocks;  // blocks that have one tile more
+    const uint32_t begin = t.in_runs ? block * (all / blocks) + (block < most ? block : most) : block;
+    const uint32_t end = t.in_runs ? begin + all / blocks + (block < most ? 1 : 0) : all;
+    for (uint32_t i = begin; i < end; i += t.in_runs ? 1 : blocks) {
         const uint32_t band = i / (t.swizzle * across);
         const uint32_t in_band = i % (t.swizzle * across);
         const uint32_t thick = along - band * t.swizzle < uint32_t(t.swizzle) ? along - band * t.swizzle : t.swizzle;
