@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from case import Case, Row, published
+from conv_cases import conv_cases
 from matmul_cases import (
     flash_cases,
     guide_matmul_cases,
@@ -12,6 +13,7 @@ from matmul_cases import (
 )
 from measures import Measure
 from quant_cases import quant_cases
+from stream_cases import stream_cases
 from vector_cases import add_cases, copy_cases, vector_cases
 
 # What the cases are about, in the order of the table.
@@ -24,6 +26,8 @@ GROUPS = {
     "vendor's tuning guide": guide_matmul_cases,
     "matmul of PTO, PyPTO, CATLASS": other_matmul_cases,
     "int8 products": quant_cases,
+    "convolution": conv_cases,
+    "residual streams": stream_cases,
     "flash attention": flash_cases,
 }
 

@@ -161,6 +161,42 @@ def test_sum_long(n: int, halve: bool) -> None:
     np.testing.assert_allclose(z[0], x.astype(np.float64).sum(), rtol=1e-5)
 
 
+@pytest.mark.parametrize(("height", "width"), [(5, 64), (8, 48)])
+def test_conv2d(height: int, width: int) -> None:
+    """Tiles of whole rows and of parts of rows, the last not full; two images, two shares of n."""
+    batch, blocks, n = 2, 2, 512
+    x = uniform((batch, blocks * 16, height, width), F16, 1)
+    weights = uniform((n, blocks * 16, 3, 3), F16, 2)
+    stored_x = x.reshape(batch, blocks, 16, height, width).transpose(0, 1, 3, 4, 2).copy()
+    stored = weights.reshape(n // 16, 16, blocks, 16, 9).transpose(2, 4, 0, 1, 3).copy()
+    y = np.full((batch, n // 16, height * width, 16), np.nan, F16)
+    timing_kernels.run("conv2d_f16", stored_x, stored, y, blocks, height, width, n, 256, blocks=4)
+    around = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))).astype(F32)
+    expected = sum(
+        np.einsum("bchw,nc->bnhw", around[:, :, i : i + height, j : j + width], weights[:, :, i, j].astype(F32))
+        for i in range(3)
+        for j in range(3)
+    )  # fmt: skip
+    got = y.transpose(0, 1, 3, 2).reshape(batch, n, height, width)
+    np.testing.assert_allclose(got, expected, rtol=2e-3, atol=1e-2)
+
+
+def test_hc_post() -> None:
+    """Five tokens on three cores, each in two pieces. bf16 by its bits."""
+    tokens, streams, d = 5, 4, 4096
+    shapes = ((tokens, d), (tokens, streams, d), (tokens, streams), (tokens, streams, streams))
+    given = [uniform(shape, F32, i).view(np.uint32) >> 16 for i, shape in enumerate(shapes)]
+    y = np.zeros((tokens, streams, d), np.uint16)
+    timing_kernels.run(
+        "hc_post_bf16", *(bits.astype(np.uint16) for bits in given), y, tokens, d, blocks=3
+    )
+    x, residual, post, comb = ((bits << 16).view(F32) for bits in given)
+    expected = post[:, :, None] * x[:, None] + np.einsum("tij,tid->tjd", comb, residual)
+    np.testing.assert_allclose(
+        (y.astype(np.uint32) << 16).view(F32), expected, rtol=1e-2, atol=1e-2
+    )
+
+
 def test_mmad_chain() -> None:
     a, b = uniform((128, 64), F16, 1), uniform((256, 64), F16, 2)
     c = np.zeros((128, 256), F32)

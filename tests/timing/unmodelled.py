@@ -45,14 +45,13 @@ _REASONS = (
     ("recipes:docs/integration/ling-3.0-flash/bailing_v3_pypto_operator_guide.md", "fused_recurrent_kda", "", _TILES),
     # To be modelled.
     (GUIDE + "优秀实践/Matmul性能调优案例/AIV核上的ND2NZ格式转换.md", "matmul high-level API ND2NZ on AIV", "", _LATER),
-    ("pto:kernels/manual/a2a3/conv2d_forward/README.md", "", "", _LATER),
     ("pto:kernels/manual/a2a3/topk/README.md", "", "", _LATER),
     ("tla:examples/flash_attention/fa_opt/bench_mark.md", "", "", _LATER),
     ("tla:examples/sparse_flash_attention/bench_sfa/README.md", "", "", _LATER),
     ("tla:examples/linear_attention_and_rnn/README.md", "KDA/GDN chunk", "", _LATER),
     ("tla:examples/linear_attention_and_rnn/README.md", "KDA/GDN solve_tril", "", _LATER),
     ("tla:examples/linear_attention_and_rnn/README.md", "KDA/GDN wy_fast", "", _LATER),
-    (RECIPES + "deepseek_v4/deepseek_v4_mHC_guide.md", "", "", _LATER),
+    (RECIPES + "deepseek_v4/deepseek_v4_mHC_guide.md", "hc_pre", "", _LATER),
 )  # fmt: skip
 
 
