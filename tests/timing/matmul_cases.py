@@ -158,6 +158,12 @@ def guide_matmul_cases() -> list[Case]:
             "odd rows", TUNING + "AIV核上的ND2NZ格式转换.md", odd, 24,
             rows_of("matmul high-level API ND2NZ in flight", "M1024 N4095 K1024", "task_duration", "aic_time_max", "aic_mte2_time"),
         ),
+        Case(
+            "odd rows, NZ on AIVs", TUNING + "AIV核上的ND2NZ格式转换.md", "matmul_after_nz_f16", 24,
+            lambda: [zeros(1024, 1024), zeros(1024, 4095), zeros(256, 1024, 16), zeros(1024, 4095), replace(odd, layout_b=COLUMN_BLOCKS).array()],
+            rows_of("matmul high-level API ND2NZ on AIV", "M1024 N4095 K1024", "task_duration", "aic_time_max", "aic_mte2_time", "aiv_mte2_time"),
+            assumed="tiles of 64 x 256 dealt to the AIVs, no step of an AIV overlaps another (the page names the calls only)",
+        ),
     ]  # fmt: skip
 
 

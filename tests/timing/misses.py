@@ -27,6 +27,11 @@ _REASONS = (
     ("add case 6", "aiv_mte3_time", _STORES),
     ("8192^3 case 3", "aic_fixpipe_time", _FIX),
     ("8192^3", "aic_fixpipe_time", _UNIT_FLAG),
+    (
+        "odd rows, NZ on AIVs",
+        "aiv_mte2_time",
+        "rows that do not start on 32 B cost a load to UB nothing more here",
+    ),
     ("1 x 128", "time", _FLASH),
     ("2 x 128", "time", _FLASH),
     ("8 x 128", "time", _FLASH),

@@ -236,6 +236,19 @@ def test_matmul(name: str, layout: int, out: Any) -> None:
     np.testing.assert_allclose(c, a.astype(F32) @ b.astype(F32), rtol=2e-3, atol=5e-3)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_matmul_after_nz(seed: int) -> None:
+    """An odd n, the last tile of B not full."""
+    t = MatmulTiling(
+        96, 353, 128, 64, 96, 32, 2, 2, COLUMN_BLOCKS, panel_m=64, panel_n=192, panels_m=2
+    )
+    a, b = uniform((t.m, t.k), F16, 1), uniform((t.k, t.n), F16, 2)
+    nz, c = np.zeros((368 // 16, t.k, 16), F16), np.full((t.m, t.n), np.nan, F16)
+    timing_kernels.run("matmul_after_nz_f16", a, b, nz, c, t.array(), blocks=4, seed=seed)
+    np.testing.assert_array_equal(nz, to_nz(b))
+    np.testing.assert_allclose(c, a.astype(F32) @ b.astype(F32), rtol=2e-3, atol=5e-3)
+
+
 def test_matmul_of_one_row() -> None:
     tiling = MatmulTiling(1, 96, 200, 32, 32, 64, 2, 2, swizzle=3)
     a, b = uniform((1, 200), F32, 1), uniform((200, 96), F32, 2)

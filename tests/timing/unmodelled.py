@@ -44,7 +44,6 @@ _REASONS = (
     (RECIPES + "longcat_flash/longcat_flash_optimization.md", "longcat", "", _NO_SHAPE),
     ("recipes:docs/integration/ling-3.0-flash/bailing_v3_pypto_operator_guide.md", "fused_recurrent_kda", "", _TILES),
     # To be modelled.
-    (GUIDE + "优秀实践/Matmul性能调优案例/AIV核上的ND2NZ格式转换.md", "matmul high-level API ND2NZ on AIV", "", _LATER),
     ("pto:kernels/manual/a2a3/topk/README.md", "", "", _LATER),
     ("tla:examples/flash_attention/fa_opt/bench_mark.md", "", "", _LATER),
     ("tla:examples/sparse_flash_attention/bench_sfa/README.md", "", "", _LATER),
