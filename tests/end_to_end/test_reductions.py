@@ -19,6 +19,9 @@ from .kernel_batch import KernelBatch, interpreted
 NUMPY = {"sum": np.sum, "max": np.max, "min": np.min}
 COMBINE = {"sum": np.add, "max": np.maximum, "min": np.minimum}
 START = 2.0  # what `out` holds before
+# Rows that are reduced a block of 32 bytes at a time: once, twice, with a rest of less than a repeat
+# or of more, with enough rows that the rest is reduced in blocks too, and in two instructions.
+WIDE = ((3, 512), (5, 1024), (2, 4096), (7, 192), (4, 768), (2, 4160), (30, 512), (66, 576))
 
 
 def reduction(
@@ -97,6 +100,13 @@ def cases() -> list[tuple[Func, tuple[int, ...], Any]]:
             add(
                 kind, dtype, (m, n), (m,), lambda x, f=fn: f(x, axis=1), 1, None, True, generic=True
             )  # fmt: skip
+        for shape in WIDE:
+            add(kind, "float32", shape, shape[:1], lambda x, f=fn: f(x, axis=1), -1)
+        part = (3, 512)
+        add(
+            kind, "float32", (5, 576), (5,), lambda x, f=fn: f(x[:3, :512], axis=1), -1,
+            real_shape=list(part), clear=False,
+        )  # fmt: skip
     return result
 
 

@@ -15,7 +15,7 @@ from tile_ir import Op
 from tile_ir.geometry import transfer_rows
 from tile_ir.ops.debug import printed_format
 from tile_ir.ops.gather import PATTERNS
-from tile_ir.ops.reduce import broadcast_axis, kept_results, reduced_axis
+from tile_ir.ops.reduce import blocks_fit, broadcast_axis, kept_results, reduced_axis
 from tile_ir.ops.scan import scanned_axis
 
 TEMPLATE_DIR = Path(__file__).with_name("templates")
@@ -34,8 +34,8 @@ def _transfer(view: OpView) -> dict[str, str]:
     }
 
 
-def _reduce_work(op: Op) -> dict[str, int]:
-    return {"axis": reduced_axis(op), "kept": kept_results(op)}
+def _reduce_work(op: Op) -> dict[str, int | bool]:
+    return {"axis": reduced_axis(op), "kept": kept_results(op), "in_blocks": blocks_fit(op)}
 
 
 @lru_cache(maxsize=1)

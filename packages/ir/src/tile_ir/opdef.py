@@ -68,11 +68,17 @@ class Op:
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """Working memory an operation needs: `elements` of `dtype` in `memory`."""
+    """Working memory an operation needs: `elements` of `dtype` in `memory`. One that gets along
+    with less, more slowly, says how little in `least`."""
 
     memory: Memory
     dtype: DType
     elements: int
+    least: int | None = None
+
+    @property
+    def needed(self) -> int:
+        return self.elements if self.least is None else self.least
 
 
 Rule = Callable[[Op, Target], Problem | None]

@@ -82,13 +82,14 @@ class _Adoption:
             self.remarks.append(_not_used(op, given, reason))
             return None
         buffer = self._named(alloc, need.dtype)
-        return Region(buffer, (Slice(Const(0), Const(need.elements)),))
+        size = min(need.elements, buffer_bytes(alloc) // need.dtype.size)
+        return Region(buffer, (Slice(Const(0), Const(size)),))
 
     def _against(self, op: Op, given: Region, need: Scratch) -> str | None:
         alloc = self._root(given.buffer)
         elements = constant_value(simplify(element_count(given)))
         start = constant_value(simplify(element_offset(given)))
-        bytes_needed = need.elements * need.dtype.size
+        bytes_needed = need.needed * need.dtype.size
         if elements is None or not is_contiguous(given):
             return "is no run of a known size"
         if start != 0 or (alloc.address or 0) % self.target.alignment[Memory.UB]:

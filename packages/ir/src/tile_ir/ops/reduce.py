@@ -23,6 +23,7 @@ from tile_ir.ops.rules import (
     VECTOR,
     all_rules,
     destination,
+    elements_bound,
     largest_matrix,
     one_matrix,
     same_dtype,
@@ -202,9 +203,10 @@ def _composed_shape(op: Op, target: Target) -> Problem | None:
 
 
 def _reduce_scratch(op: Op, sums: bool) -> tuple[Scratch, ...]:
-    """Partial results in float32 elements: 256 bytes for each row folded onto itself; the row sums
-    beside them where half sums run in float; 32 bytes for each row of one repeat of floats, whose
-    blocks are reduced first; a float row where half rows are added up.
+    """Partial results in float32 elements: 256 bytes for each row folded onto itself, or one value
+    for each of its blocks where there is room; the row sums beside them where half sums run in
+    float; 32 bytes for each row of one repeat of floats, whose blocks are reduced first; a float
+    row where half rows are added up.
     With clear=False the new results stand in front, until they are combined with the old ones."""
     src = op.region("src")
     rows, columns = largest_matrix(src)
@@ -220,7 +222,30 @@ def _reduce_scratch(op: Op, sums: bool) -> tuple[Scratch, ...]:
     else:
         work = _blocks(columns) if half_sum else 0
     kept = 0 if op.attr("clear") else kept_results(op)
-    return (Scratch(Memory.UB, FLOAT32, work + kept),) if work + kept else ()
+    if not work + kept:
+        return ()
+    more = max(work, _values_of_blocks(op))
+    return (Scratch(Memory.UB, FLOAT32, more + kept, work + kept),)
+
+
+def _values_of_blocks(op: Op) -> int:
+    """How many blocks of 32 bytes a matrix has whose blocks are reduced to a value each before rows
+    are folded (`by_blocks` in reduce.h of the device header); 0 for all others."""
+    src = op.region("src")
+    rows, columns = largest_matrix(src)
+    lanes, fixed = REPEAT_BYTES // FLOAT32.size, constant_value(trailing_matrix(src).columns)
+    if reduced_axis(op) == 0 or src.dtype is not FLOAT32 or fixed is None or columns % lanes:
+        return 0
+    wide = columns >= 8 * lanes or (columns > 2 * lanes and rows < ROWS_IN_BLOCKS)
+    return rows * columns // 8 if wide else 0
+
+
+def blocks_fit(op: Op) -> bool:
+    """Whether the operation's scratch has room for a value of every block, and that is sooner."""
+    values, scratch = _values_of_blocks(op), op.scratch
+    return (
+        values > 0 and scratch is not None and values + kept_results(op) <= elements_bound(scratch)
+    )
 
 
 def _in_blocks(op: Op) -> bool:
@@ -233,7 +258,7 @@ def _in_blocks(op: Op) -> bool:
 
 def _rate(op: Op) -> tuple[float, float]:
     """docs/hardware/timing.md#vector-rates: WholeReduce, and BlockReduce of floats."""
-    in_blocks = reduced_axis(op) == 0 or _in_blocks(op)
+    in_blocks = reduced_axis(op) == 0 or _in_blocks(op) or _values_of_blocks(op) > 0
     return 128 / 7, 64 if in_blocks else 64 / 7
 
 

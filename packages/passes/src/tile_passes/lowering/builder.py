@@ -125,14 +125,15 @@ class Builder:
         return buffer
 
     def with_scratch(self, op: Op) -> Op:
-        """The operation with a buffer for the scratch its record asks for."""
+        """The operation with a buffer for the scratch its record asks for; where less would do, as
+        much as it likes only of a memory that the user leaves twice as much of."""
         needs = op.opdef.scratch(op)
         if not needs or op.scratch is not None:
             return op
         (need,) = needs
-        return op.with_scratch(
-            self.flat_scratch("scratch", need.memory, need.dtype, need.elements, op.loc)
-        )
+        left = self.target.capacity[need.memory] - self.user_bytes.get(need.memory, 0)
+        size = need.elements if 2 * need.elements * need.dtype.size <= left else need.needed
+        return op.with_scratch(self.flat_scratch("scratch", need.memory, need.dtype, size, op.loc))
 
     def regions(self, op: Op) -> Iterator[Region]:
         return (o for o in op.operands if isinstance(o, Region))

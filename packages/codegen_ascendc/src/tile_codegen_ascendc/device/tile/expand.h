@@ -20,8 +20,8 @@ __aicore__ inline void expand_column(
     using U = typename Bits<T>::type;
     if (tail != 0) {
         const auto rest = to[ceil_to(rows, per_repeat) * block];
-        AscendC::Duplicate(rest, static_cast<U>(0), static_cast<int32_t>(block));
-        AscendC::PipeBarrier<PIPE_V>();
+        uint64_t behind[2] = {(uint64_t(1) << block) - (uint64_t(1) << tail), 0};
+        AscendC::Duplicate(rest, static_cast<U>(0), behind, 1, 1, 8);
         AscendC::Copy(rest, from[whole], static_cast<uint64_t>(tail), 1, {1, 1, 8, 8});
         AscendC::PipeBarrier<PIPE_V>();
     }

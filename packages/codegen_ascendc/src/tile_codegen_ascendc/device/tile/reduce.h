@@ -267,6 +267,65 @@ __aicore__ inline void reduce_rows(const AscendC::LocalTensor<T>& dst, const Asc
     }
 }
 
+// Whether rows of floats are sooner reduced to a value for each block of 32 bytes than folded lane by lane: seven
+// eighths of the work in one instruction for all of them.
+__aicore__ inline bool by_blocks(uint32_t rows, uint32_t columns)
+{
+    constexpr uint32_t lanes = kRepeatBytes / sizeof(float);
+    constexpr uint32_t few = 24;  // rows that one instruction finishes
+    return columns % lanes == 0 && (columns >= 8 * lanes || (columns > 2 * lanes && rows < few));
+}
+
+// A value for each block of the rows, one after another, in `values`, which may be where `src` begins if its rows follow
+// each other.
+template <class Fold>
+__aicore__ inline void values_of_blocks(const AscendC::LocalTensor<float>& values,
+    const AscendC::LocalTensor<float>& src, uint32_t rows, uint32_t columns, uint32_t pitch)
+{
+    constexpr uint32_t lanes = kRepeatBytes / sizeof(float);
+    constexpr uint32_t kept = kRepeatBytes / kBlockBytes;
+    const uint32_t runs = columns == pitch ? 1u : rows;
+    const uint32_t repeats = rows / runs * (columns / lanes);
+    for (uint32_t run = 0; run < runs; ++run) {
+        for (uint32_t at = 0; at < repeats; at += kMaxRepeats) {
+            Fold::blocks(values[(run * repeats + at) * kept], src[run * pitch + at * lanes],
+                static_cast<int32_t>(minimum(repeats - at, kMaxRepeats)), static_cast<int32_t>(kept));
+            if (at + kMaxRepeats < repeats) {
+                AscendC::PipeBarrier<PIPE_V>();
+            }
+        }
+    }
+}
+
+// dst[row] = fold of the row, for matrices that are `by_blocks`: `scratch` holds a value for each block.
+template <class Fold>
+__aicore__ inline void reduce_rows_in_blocks(const AscendC::LocalTensor<float>& dst,
+    const AscendC::LocalTensor<float>& src, const AscendC::LocalTensor<float>& scratch, uint32_t rows,
+    uint32_t columns, uint32_t pitch, Site site = Site::here())
+{
+    SiteScope scope(site);
+    constexpr uint32_t lanes = kRepeatBytes / sizeof(float);
+    if (rows == 0) {
+        return;
+    }
+    values_of_blocks<Fold>(scratch, src, rows, columns, pitch);
+    uint32_t left = columns / 8;
+    AscendC::PipeBarrier<PIPE_V>();
+    for (; by_blocks(rows, left); left /= 8) {
+        values_of_blocks<Fold>(scratch, scratch, rows, left, left);
+        AscendC::PipeBarrier<PIPE_V>();
+    }
+    for (uint32_t column = lanes; column < left; column += lanes) {
+        fold_each<Fold>(scratch, scratch, scratch[column], minimum(left - column, lanes), rows, left, left, left);
+        AscendC::PipeBarrier<PIPE_V>();
+    }
+    if (left < lanes) {
+        finish_rows<Fold>(dst, scratch, rows, left, left);
+    } else {
+        finish_in_blocks<Fold>(dst, scratch, scratch, rows, left);
+    }
+}
+
 // dst[0] = sum of the first `mask` elements of every repeat. `scratch` holds a sum per repeat and what reduce_rows needs.
 __aicore__ inline void masked_sum(const AscendC::LocalTensor<float>& dst, const AscendC::LocalTensor<float>& src,
     const AscendC::LocalTensor<float>& scratch, uint32_t mask, uint32_t repeats, uint32_t stride,
