@@ -316,6 +316,24 @@ def test_tuples_are_unpacked_and_swapped(show):
     ]
 
 
+def test_whatever_python_iterates_over_is_unpacked(show):
+    @T.prim_func
+    def k(A: T.Tensor((8,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            a, b = (T.alloc_ub((8,), "int32") for _ in range(2))
+            (c, d), e = zip((cid, 2), (3, 4)), 5
+            T.copy(A, a)
+            T.copy(A, b)
+            A[0] = c[0] + d[1] + e
+
+    assert show(k) == [
+        "let %e: int32 = 5",
+        "copy($A, $a)",
+        "copy($A, $b)",
+        "$A[0] = %cid + 4 + %e",
+    ]
+
+
 def test_containers_stay_python_values(show):
     @T.prim_func
     def k(A: T.Tensor((8,), "int32")):

@@ -17,6 +17,7 @@ from tile_frontend._tracing.scalars import (
     scalar_expr,
 )
 from tile_frontend._tracing.scope import MISSING
+from tile_frontend._tracing.static_loops import static_items
 from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.values import Cell, Pending, Tile
 from tile_ir import Op, Region, Slice, Store
@@ -133,14 +134,15 @@ class AssignmentEvaluator(CallEvaluator):
         starred = next((t for t in targets if isinstance(t, ast.Starred)), None)
         if starred is not None:
             self.assign(starred, value, stmt)
-        if not isinstance(value, (tuple, list)):
+        items = static_items(value)
+        if items is None:
             self.fail("unpacking", f"{describe(value)} is not a tuple", target)
-        if len(value) != len(targets):
-            self.fail("unpacking", f"{len(value)} values for {len(targets)} names", target)
+        if len(items) != len(targets):
+            self.fail("unpacking", f"{len(items)} values for {len(targets)} names", target)
         # Every right side is read before the first target changes: `a, b = b, a`.
         if len(targets) > 1 and any(self._is_place(t) for t in targets):
-            value = [self._snapshot(v, "value", stmt) for v in value]
-        for inner, item in zip(targets, value, strict=True):
+            items = [self._snapshot(v, "value", stmt) for v in items]
+        for inner, item in zip(targets, items, strict=True):
             self.assign(inner, item, stmt)
 
     def _is_place(self, target: ast.expr) -> bool:
