@@ -56,38 +56,6 @@ struct Windows {
     uint8_t bottom;
 };
 
-// l0a gets a row for each of m_ext windows from m_pos on, and columns (kh, kw, c) from k_pos on; zeros outside the image.
-template <class T>
-__aicore__ inline void im2col(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
-    const Windows& w, uint32_t m_pos, uint32_t k_pos, uint32_t m_ext, uint32_t k_ext, Site site = Site::here())
-{
-    SiteScope scope(site);
-    constexpr uint32_t k0 = kBlockBytes / sizeof(T);
-    AscendC::LoadData3DParamsV2<T> params;
-    params.padList[0] = w.left;
-    params.padList[1] = w.right;
-    params.padList[2] = w.top;
-    params.padList[3] = w.bottom;
-    params.l1H = w.height;
-    params.l1W = w.width;
-    params.channelSize = static_cast<uint16_t>(k0);
-    params.mExtension = static_cast<uint16_t>(m_ext);
-    // The product takes float by steps of 16 along k.
-    params.kExtension = static_cast<uint16_t>(ceil_to(k_ext, maximum(k0, kFractalRows)));
-    params.mStartPt = static_cast<uint16_t>(m_pos);
-    params.kStartPt = static_cast<uint16_t>(k_pos);
-    params.strideW = w.stride_w;
-    params.strideH = w.stride_h;
-    params.filterW = w.kernel_w;
-    params.filterH = w.kernel_h;
-    params.dilationFilterW = w.dilation_w;
-    params.dilationFilterH = w.dilation_h;
-    params.enTranspose = false;
-    params.enSmallK = false;
-    params.padValue = static_cast<T>(0);
-    AscendC::LoadData(dst, src, params);
-}
-
 // Elements in the 32 bytes of a fractal row.
 template <class T>
 struct FractalRow {
@@ -205,6 +173,58 @@ __aicore__ inline void zero_l0(const AscendC::LocalTensor<T>& dst, uint32_t byte
     params.dstGap = 0;
     params.initValue = static_cast<half>(0.0f);
     AscendC::InitConstValue(dst.template ReinterpretCast<half>(), params);
+}
+
+// Results along one axis of an image.
+__aicore__ inline uint32_t window_count(
+    uint32_t pixels, uint32_t before, uint32_t behind, uint32_t taps, uint32_t dilation, uint32_t stride)
+{
+    return (pixels + before + behind - (taps - 1) * dilation - 1) / stride + 1;
+}
+
+// l0a gets a row for each of m_ext windows from m_pos on, and columns (kh, kw, c) from k_pos on; zeros outside the image
+// and behind the last window, which the instruction does not take.
+template <class T>
+__aicore__ inline void im2col(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
+    const Windows& w, uint32_t m_pos, uint32_t k_pos, uint32_t m_ext, uint32_t k_ext, Site site = Site::here())
+{
+    SiteScope scope(site);
+    constexpr uint32_t k0 = kBlockBytes / sizeof(T);
+    // The product takes float by steps of 16 along k.
+    const uint32_t columns = ceil_to(k_ext, maximum(k0, kFractalRows));
+    const uint32_t windows = window_count(w.height, w.top, w.bottom, w.kernel_h, w.dilation_h, w.stride_h)
+        * window_count(w.width, w.left, w.right, w.kernel_w, w.dilation_w, w.stride_w);
+    const uint32_t stored = ceil_to(windows, kFractalRows);
+    const uint32_t rows = minimum(m_ext, stored - minimum(m_pos, stored));
+    const uint32_t there = ceil_to(rows, kFractalRows), wanted = ceil_to(m_ext, kFractalRows);
+    if (there < wanted) {
+        zero_l0(dst[there * columns], (wanted - there) * columns * static_cast<uint32_t>(sizeof(T)), site);
+    }
+    if (rows == 0) {
+        return;
+    }
+    AscendC::LoadData3DParamsV2<T> params;
+    params.padList[0] = w.left;
+    params.padList[1] = w.right;
+    params.padList[2] = w.top;
+    params.padList[3] = w.bottom;
+    params.l1H = w.height;
+    params.l1W = w.width;
+    params.channelSize = static_cast<uint16_t>(k0);
+    params.mExtension = static_cast<uint16_t>(rows);
+    params.kExtension = static_cast<uint16_t>(columns);
+    params.mStartPt = static_cast<uint16_t>(m_pos);
+    params.kStartPt = static_cast<uint16_t>(k_pos);
+    params.strideW = w.stride_w;
+    params.strideH = w.stride_h;
+    params.filterW = w.kernel_w;
+    params.filterH = w.kernel_h;
+    params.dilationFilterW = w.dilation_w;
+    params.dilationFilterH = w.dilation_h;
+    params.enTranspose = false;
+    params.enSmallK = false;
+    params.padValue = static_cast<T>(0);
+    AscendC::LoadData(dst, src, params);
 }
 
 template <class A>
