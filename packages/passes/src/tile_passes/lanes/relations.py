@@ -32,7 +32,7 @@ from tile_passes.lanes.places import (
 
 # How often a loop is taken to go round where nobody knows.
 USUAL_TRIPS = 8
-SPLITTABLE = (LoopKind.SERIAL, LoopKind.UNROLL, LoopKind.PARALLEL)
+SPLITTABLE = (LoopKind.SERIAL, LoopKind.UNROLL, LoopKind.PARALLEL, LoopKind.PIPELINED)
 
 
 @dataclass(frozen=True, slots=True)
