@@ -102,11 +102,29 @@ def small() -> dict[str, Func]:
             "flash_attention", "flash_attention", 1, 2, 128, 64, 32, 32, 1, True
         ),
         "attention_groups": of("flash_attention", "flash_attention", 1, 2, 96, 64, 32, 32, 2),
+        "attention_paged": of("paged_attention", "paged_attention", 2, 6, 3, 64, 5, 32, 3),
+        "attention_latent": of("mla", "latent_attention", 1, 16, 70, 64, 16, 16, 32),
+        "attention_sparse": of("sparse_attention", "sparse_attention", 2, 16, 96, 64, 16, 48, 16),
+        "attention_linear": of("linear_attention", "linear_attention", 1, 2, 96, 32, 32),
+        "indexer": of("lightning_indexer", "lightning_indexer", 16, 2, 64, 32, 16, 16, 32),
+        "grouped_gemm": of("grouped_gemm", "grouped_gemm", 40, 3, 64, 48, 16, 32, 32),
+        "w4a8_gemm": of("w4a8_gemm", "w4a8_gemm", 32, 64, 128, 32, 64, 64),
+        "convolution": of("convolution", "convolution", 1, 32, 5, 6, 16, 3, 1, 1, 16),
+        "routing": of("top_k_routing", "route", 20, 64, 32, 4, 16, 32),
     }
 
 
 AUTOMATIC = pass_options({PassConfigKey.TL_ASCEND_AUTO_SYNC: True}).automatic
 NUMPY = {"float16": np.float16, "float32": np.float32, "int8": np.int8, "int32": np.int32}
+
+
+# Numbers that choose what a kernel does: of pages, of positions, of tokens.
+CHOOSING = {
+    "table": [[4, 0, 2], [1, 3, 0]],
+    "lengths": [70, 32],
+    "sizes": [17, 0, 23],
+    "indices": [list(range(0, 96, 2)), list(range(47, -1, -1))],
+}
 
 
 def arguments(func: Func, seed: int = 0) -> list[Any]:
@@ -117,7 +135,10 @@ def arguments(func: Func, seed: int = 0) -> list[Any]:
         assert isinstance(p, Buffer)
         shape = [constant_value(d) for d in p.shape]
         dtype = NUMPY[p.dtype.name]
-        if dtype is np.int8:
+        chosen = np.array(CHOOSING.get(p.name, ()), dtype)
+        if list(chosen.shape) == shape:
+            result.append(chosen)
+        elif dtype is np.int8:
             result.append(rng.integers(-9, 9, shape).astype(dtype))
         elif "label" in p.name:
             result.append(rng.integers(0, 64, shape).astype(dtype))

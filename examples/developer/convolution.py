@@ -1,0 +1,85 @@
+"""A convolution as a product, in developer style: windows of the image are the rows of the left
+operand, and are made on the way from l1 to the registers of the cube core (im2col).
+
+Channels lie in groups of 16, each a plane of its own (the layout NC1HWC0).
+"""
+
+import sys
+from pathlib import Path
+
+import torch
+
+sys.path.append(str(Path(__file__).parents[1]))
+from report import run_and_report
+
+import tile_frontend as T
+
+C0 = 16
+
+
+@T.jit(out_idx=[-1], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
+def convolution(
+    B: int, channels: int, height: int, width: int, outputs: int, size: int, stride: int, pad: int,
+    block_M: int, dtype: str = "float16", accum: str = "float32",
+) -> T.PrimFunc:  # fmt: skip
+    """Square kernels of `size`, with `pad` zeros on every side."""
+    planes = channels // C0
+    columns = size * size * C0
+    positions = ((height + 2 * pad - size) // stride + 1) * ((width + 2 * pad - size) // stride + 1)
+    tiles = T.cdiv(positions, block_M)
+
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((B, planes, height * width, C0), dtype),
+        W: T.Tensor((planes, columns, outputs), dtype),
+        Y: T.Tensor((B, positions, outputs), dtype),
+    ) -> None:
+        with T.Kernel(B * tiles, threads=2, is_npu=True) as cid:
+            image, first = cid // tiles, cid % tiles * block_M
+            x = T.alloc_shared((height * width, C0), dtype)
+            w = T.alloc_shared((columns, outputs), dtype)
+            windows = T.alloc_fragment((block_M, columns), dtype)
+            weights = T.alloc_fragment((columns, outputs), dtype)
+            y = T.alloc_fragment((block_M, outputs), accum)
+            for g in T.Pipelined(planes, num_stages=2):
+                T.copy(X[image, g, :, :], x)
+                T.copy(W[g, :, :], w)
+                T.tile.im2col(
+                    windows, x, (height, width), (size, size), (stride, stride), (1, 1),
+                    (pad, pad, pad, pad), first, 0, block_M, columns,
+                )  # fmt: skip
+                T.copy(w, weights)
+                T.mma(windows, weights, y, init=(g == 0))
+            T.copy(y, Y[image, first : first + block_M, :])
+
+    return kernel
+
+
+def main() -> None:
+    torch.manual_seed(0)
+    for B, channels, height, width, outputs, size, stride, pad in (
+        (2, 64, 28, 28, 64, 3, 1, 1),
+        (1, 32, 15, 17, 32, 3, 2, 1),
+        (1, 16, 9, 9, 128, 2, 1, 0),
+    ):
+        x = torch.randn(B, channels, height, width).half()
+        w = torch.randn(outputs, channels, size, size).half()
+        planes = channels // C0
+        run_and_report(
+            f"convolution {B}x{channels}x{height}x{width} by {outputs} kernels of {size} float16",
+            lambda B=B, channels=channels, height=height, width=width, outputs=outputs, size=size,
+            stride=stride, pad=pad: convolution(
+                B, channels, height, width, outputs, size, stride, pad, 64
+            ),
+            [
+                x.reshape(B, planes, C0, -1).mT.contiguous(),
+                w.reshape(outputs, planes, C0, -1).permute(1, 3, 2, 0).reshape(planes, -1, outputs),
+            ],
+            torch.nn.functional.conv2d(x.float(), w.float(), stride=stride, padding=pad)
+            .flatten(2).mT,
+            tolerance=1e-3,
+        )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""Sparse attention in developer style: each token attends to the rows its own list names.
+
+Keys and values are one latent row of D numbers a position, and R numbers of rotated key beside it,
+shared by all heads (as in mla.py). The lists come from an indexer (lightning_indexer.py); rows
+are fetched one by one, and then are a tile as any other.
+"""
+
+import math
+import sys
+from pathlib import Path
+
+import torch
+
+sys.path.append(str(Path(__file__).parents[1]))
+from report import run_and_report
+
+import tile_frontend as T
+
+
+@T.jit(out_idx=[3], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
+def sparse_attention(
+    tokens: int, H: int, S: int, D: int, R: int, chosen: int, block_N: int, parts: int = 2,
+    dtype: str = "float16", accum: str = "float32",
+) -> T.PrimFunc:  # fmt: skip
+    scale = 1.0 / math.sqrt(D + R)
+    width = D // parts
+
+    @T.prim_func
+    def attention(
+        Q: T.Tensor((tokens, H, D + R), dtype),
+        KV: T.Tensor((S, D + R), dtype),
+        indices: T.Tensor((tokens, chosen), "int32"),
+        Output: T.Tensor((tokens, H, D), dtype),
+    ) -> None:
+        with T.Kernel(tokens, threads=2, is_npu=True) as cid:
+            q = T.alloc_shared((H, D + R), dtype)
+            row = T.alloc_shared((block_N,), "int32")
+            rows = T.alloc_shared((block_N, D + R), dtype)
+            kv = T.alloc_shared((block_N, D + R), dtype)
+            scores = T.alloc_fragment((H, block_N), accum)
+            partial = T.alloc_fragment((H, width), accum)
+            s = T.alloc_shared((H, block_N), accum)
+            p = T.alloc_shared((H, block_N), dtype)
+            weights = T.alloc_shared((H, block_N), dtype)
+            part = T.alloc_shared((H, width), accum)
+            o = T.alloc_shared((H, D), accum)
+            out = T.alloc_shared((H, D), dtype)
+            peak, shrink, total, row_sum = [T.alloc_shared((H,), accum) for _ in range(4)]
+
+            T.tile.fill(o, 0.0)
+            T.tile.fill(total, 0.0)
+            T.tile.fill(peak, -1e30)
+            T.copy(Q[cid, :, :], q)
+            for n in T.Pipelined(chosen // block_N, num_stages=2):
+                T.copy(indices[cid, n * block_N : (n + 1) * block_N], row)
+                for i in T.serial(block_N):
+                    T.copy(KV[row[i], :], rows[i, :])
+                T.copy(rows, kv)
+                T.gemm_v0(q, kv, scores, transpose_B=True, init=True)
+                T.copy(scores, s)
+                for i, j in T.Parallel(H, block_N):
+                    s[i, j] = s[i, j] * scale
+                T.copy(peak, shrink)
+                T.reduce_max(s, peak, dim=-1)
+                for i in T.Parallel(H):
+                    peak[i] = T.max(peak[i], shrink[i])
+                    shrink[i] = T.exp(shrink[i] - peak[i])
+                for i, j in T.Parallel(H, block_N):
+                    s[i, j] = T.exp(s[i, j] - peak[i])
+                T.copy(s, p)
+                T.copy(p, weights)
+                T.reduce_sum(s, row_sum, dim=-1)
+                for i in T.Parallel(H):
+                    total[i] = total[i] * shrink[i] + row_sum[i]
+                for c in range(parts):
+                    T.gemm_v0(weights, kv[:, c * width : (c + 1) * width], partial, init=True)
+                    T.copy(partial, part)
+                    for i, j in T.Parallel(H, width):
+                        o[i, c * width + j] = o[i, c * width + j] * shrink[i] + part[i, j]
+            for i, j in T.Parallel(H, D):
+                o[i, j] = o[i, j] / total[i]
+            T.copy(o, out)
+            T.copy(out, Output[cid, :, :])
+
+    return attention
+
+
+def main() -> None:
+    torch.manual_seed(0)
+    for tokens, H, S, D, R, chosen, block_N in (
+        (24, 64, 2048, 512, 64, 256, 64),
+        (5, 16, 100, 128, 64, 64, 32),
+    ):
+        q, kv = torch.randn(tokens, H, D + R).half(), torch.randn(S, D + R).half()
+        indices = torch.stack([torch.randperm(S)[:chosen] for _ in range(tokens)]).int()
+        rows = kv[indices.long()].float()
+        weights = torch.softmax(q.float() @ rows.mT / math.sqrt(D + R), -1)
+        run_and_report(
+            f"sparse attention, {chosen} of {S} rows, {tokens} tokens, {H} heads float16",
+            lambda tokens=tokens, H=H, S=S, D=D, R=R, chosen=chosen, block_N=block_N: (
+                sparse_attention(tokens, H, S, D, R, chosen, block_N)
+            ),
+            [q, kv, indices],
+            weights @ rows[..., :D],
+            tolerance=4e-3,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""Routing of a mixture of experts in developer style: the product of tokens with the router, a
+softmax over experts, and the best K experts of each token with weights that sum to one."""
+
+import sys
+from pathlib import Path
+
+import torch
+
+sys.path.append(str(Path(__file__).parents[1]))
+from report import run_and_report
+
+import tile_frontend as T
+
+
+@T.jit(out_idx=[2, 3], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
+def route(
+    tokens: int, D: int, experts: int, K: int, rows: int, block_K: int, dtype: str = "float16",
+    accum: str = "float32",
+) -> T.PrimFunc:  # fmt: skip
+    width = T.cdiv(K, 8) * 8  # rows start at multiples of 32 bytes
+
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((tokens, D), dtype),
+        router: T.Tensor((D, experts), dtype),
+        weight: T.Tensor((tokens, K), accum),
+        chosen: T.Tensor((tokens, K), "int32"),
+    ) -> None:
+        with T.Kernel(T.cdiv(tokens, rows), threads=2, is_npu=True) as cid:
+            x = T.alloc_shared((rows, block_K), dtype)
+            w = T.alloc_shared((block_K, experts), dtype)
+            logits = T.alloc_fragment((rows, experts), accum)
+            score = T.alloc_shared((rows, experts), accum)
+            pairs = T.alloc_shared((rows, 2 * width), accum)
+            value = T.alloc_shared((rows, width), accum)
+            place = T.alloc_shared((rows, width), accum)
+            index = T.alloc_shared((rows, width), "int32")
+            peak = T.alloc_shared((rows,), accum)
+            total = T.alloc_shared((rows,), accum)
+            for k in T.Pipelined(D // block_K, num_stages=2):
+                T.copy(X[cid * rows, k * block_K], x)
+                T.copy(router[k * block_K, 0], w)
+                T.gemm_v0(x, w, logits, init=(k == 0))
+            T.copy(logits, score)
+            for i in T.serial(rows):
+                T.tile.topk(pairs[i, :], score[i, :], width, experts)
+                T.tile.gather_mask(value[i, :], pairs[i, :], "P0101")
+                T.tile.gather_mask(place[i, :], pairs[i, :], "P1010")
+            # A softmax over the chosen: what the others would add to it falls out again.
+            T.reduce_max(value, peak, dim=-1)
+            for i, j in T.Parallel(rows, width):
+                value[i, j] = T.if_then_else(j < K, T.exp(value[i, j] - peak[i]), 0.0)
+            T.reduce_sum(value, total, dim=-1)
+            for i, j in T.Parallel(rows, width):
+                value[i, j] = value[i, j] / total[i]
+            T.copy(place, index)
+            T.copy(value, weight[cid * rows, 0])
+            T.copy(index, chosen[cid * rows, 0])
+
+    return kernel
+
+
+def main() -> None:
+    torch.manual_seed(0)
+    for tokens, D, experts, K in ((256, 512, 64, 8), (77, 128, 160, 6)):
+        x, router = torch.randn(tokens, D).half(), torch.randn(D, experts).half() / D**0.5
+        scores = torch.softmax(x.float() @ router.float(), -1)
+        weight = scores.topk(K).values
+
+        run_and_report(
+            f"routing of {tokens} tokens to {K} of {experts} experts float16",
+            lambda tokens=tokens, D=D, experts=experts, K=K: route(tokens, D, experts, K, 32, 128),
+            [x, router],
+            torch.cat([weight / weight.sum(-1, keepdim=True), weight], -1),
+            tolerance=1e-5,
+            call=lambda kernel, *inputs, scores=scores: both(scores, *kernel(*inputs)),
+        )
+
+
+def both(scores: torch.Tensor, weight: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
+    """The weights, and the scores of the chosen: equal ones may come in any order."""
+    return torch.cat([weight, scores.gather(1, chosen.long())], -1)
+
+
+if __name__ == "__main__":
+    main()
