@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from attention_cases import attention_cases
 from case import Case, Row, published
+from chunk_cases import chunk_cases
 from conv_cases import conv_cases
 from matmul_cases import (
-    flash_cases,
     guide_matmul_cases,
     mmad_cases,
     other_matmul_cases,
@@ -28,7 +29,8 @@ GROUPS = {
     "int8 products": quant_cases,
     "convolution": conv_cases,
     "residual streams": stream_cases,
-    "flash attention": flash_cases,
+    "linear attention": chunk_cases,
+    "attention": attention_cases,
 }
 
 

@@ -1,4 +1,4 @@
-"""Cases with matrix products: GEMMs of every source, split along K, and flash attention."""
+"""Cases with matrix products: GEMMs of every source, some split along K."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ TUNING = GUIDE + "优秀实践/Matmul性能调优案例/"
 CATLASS_GUIDE = "catlass:docs/zh/1_Practice/11_matmul_optimization.md"
 SPLIT_K = "catlass:examples/34_single_core_splitk_matmul/34_single_splitk_matmul.md"
 GEMM = "pto:kernels/manual/a2a3/gemm_performance/README.md"
-FLASH = "pto:kernels/manual/common/flash_atten/README.md"
 PYPTO = "pypto:docs/zh/tutorials/debug/matmul_performance_guide.md"
 
 
@@ -226,39 +225,3 @@ def split_k_case(m: int, n: int, whole_k: int, part: int = 1) -> Case:
         soc="Ascend910B2", full=m * n * k > 2**35, part=part,
         notes="the page's text has B row-major, its source column-major; the source is followed",
     )  # fmt: skip
-
-
-def flash_cases() -> list[Case]:
-    found = []
-    for cores, keys in (
-        (1, 1024), (1, 2048), (1, 4096), (1, 8192), (2, 1024), (2, 4096), (4, 4096), (4, 8192), (8, 1024), (8, 4096), (8, 8192),
-    ):  # fmt: skip
-        rows = 128 * cores
-        name = f"flash attention {cores} core{'s' if cores > 1 else ''} S0={rows}"
-
-        def arguments(cores: int = cores, keys: int = keys) -> list[Any]:
-            q, kv = 128 * cores, (keys, 128)
-            workspace = cores * 8 * (128 * 256 * 6 + 128 * 128 * 4)
-            return [
-                zeros(q, 128),
-                zeros(*kv),
-                zeros(*kv),
-                zeros(q, 128, dtype=F32),
-                zeros(workspace, dtype=np.uint8),
-                keys,
-            ]
-
-        found.append(
-            Case(
-                f"{cores} x 128 queries, {keys} keys",
-                FLASH,
-                "flash_attention_128",
-                cores,
-                arguments,
-                rows_of(name, f"S1={keys} H128", time=TASK),
-                hot=True,
-                assumed="tiles of 256 keys, FIFOs of 8 tiles (the defaults; the page does not say)",
-                notes="Q, K and V are prefetched into L2 and the cores warmed up before the launch",
-            )
-        )
-    return found

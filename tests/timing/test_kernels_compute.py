@@ -354,6 +354,12 @@ def test_split_k_matmul(n: int, k: int, seed: int) -> None:
     np.testing.assert_allclose(c, a.astype(F32) @ b.astype(F32).T, rtol=2e-3, atol=2e-2)
 
 
+def attention(q: Any, k: Any, v: Any) -> Any:
+    score = q.astype(np.float64) @ k.astype(np.float64).T / np.sqrt(128)
+    weight = np.exp(score - score.max(axis=1, keepdims=True))
+    return weight / weight.sum(axis=1, keepdims=True) @ v.astype(np.float64)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("keys", [256, 1024, 3072])
 def test_flash_attention(keys: int, seed: int) -> None:
@@ -363,10 +369,86 @@ def test_flash_attention(keys: int, seed: int) -> None:
     o = np.full((128 * blocks, 128), np.nan, F32)
     workspace = np.zeros(blocks * 8 * (128 * 256 * 6 + 128 * 128 * 4), np.uint8)
     timing_kernels.run("flash_attention_128", q, k, v, o, workspace, keys, blocks=blocks, seed=seed)
-    score = q.astype(np.float64) @ k.astype(np.float64).T / np.sqrt(128)
-    weight = np.exp(score - score.max(axis=1, keepdims=True))
-    expected = weight / weight.sum(axis=1, keepdims=True) @ v.astype(np.float64)
+    np.testing.assert_allclose(o, attention(q, k, v), rtol=5e-3, atol=5e-3)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("keys", [128, 2176])
+def test_attention_in_batches(keys: int, seed: int) -> None:
+    """One tile, and a batch and a part of one; two tasks of each block."""
+    blocks, tasks = 2, 2
+    rows = 128 * blocks * tasks
+    q, k, v = (uniform((n, 128), F16, i) * 2 for i, n in enumerate((rows, keys, keys)))
+    o = np.full((rows, 128), np.nan, F16)
+    workspace = np.zeros((blocks * 3 * 14, 128, 128), F16)
+    timing_kernels.run(
+        "attention_in_batches_128", q, k, v, o, workspace, keys, tasks, blocks=blocks, seed=seed
+    )
+    np.testing.assert_allclose(o, attention(q, k, v), rtol=1e-2, atol=1e-2)
+
+
+class Chunks:
+    """Inputs of the kernels of gated linear attention, for three chunks."""
+
+    blocks = 3
+    positions = (3, 128)
+    q, k, v, s, a = (uniform((3, 128, 128), F16, i) / 4 for i in range(5))
+    beta = uniform(positions, F16, 5) ** 2 + F16(0.1)
+    g = -np.cumsum(uniform(positions, F32, 6) ** 2, axis=1) / 8
+    decay = np.exp(g[:, :, None] - g[:, None])
+    lower = np.tril(np.ones((128, 128), F32))
+    strict = np.tril(np.ones((128, 128), F32), -1)
+
+    @staticmethod
+    def empty() -> Any:
+        return np.full((3, 128, 128), np.nan, F16)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_chunk_products_of_keys(seed: int) -> None:
+    c, a = Chunks, Chunks.empty()
+    timing_kernels.run(
+        "chunk_products_of_keys", c.k, c.beta, c.g, c.strict, c.empty(), a, blocks=3, seed=seed
+    )
+    k = c.k.astype(F32)
+    expected = c.beta[:, :, None] * c.decay * (k @ k.transpose(0, 2, 1)) * c.strict
+    np.testing.assert_allclose(a, expected, rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_chunk_transform(seed: int) -> None:
+    c, w, u = Chunks, Chunks.empty(), Chunks.empty()
+    timing_kernels.run(
+        "chunk_transform", c.k, c.v, c.beta, c.g, c.a, c.empty(), c.empty(), w, u, blocks=3, seed=seed,
+    )  # fmt: skip
+    a, beta = c.a.astype(F32), c.beta.astype(F32)[:, None]
+    np.testing.assert_allclose(u, (a * beta) @ c.v.astype(F32), rtol=2e-3, atol=2e-3)
+    np.testing.assert_allclose(
+        w, (a * beta * np.exp(c.g)[:, None]) @ c.k.astype(F32), rtol=2e-3, atol=2e-3
+    )
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_chunk_output(seed: int) -> None:
+    c, o = Chunks, Chunks.empty()
+    between = [c.empty() for _ in range(3)]
+    timing_kernels.run(
+        "chunk_output", c.q, c.k, c.v, c.s, c.g, c.lower, *between, o, blocks=3, seed=seed
+    )
+    q, k, v, s = (x.astype(F32) for x in (c.q, c.k, c.v, c.s))
+    inside = (q @ k.transpose(0, 2, 1) * c.decay * c.lower) @ v
+    expected = np.exp(c.g)[:, :, None] * (q @ s) + inside
     np.testing.assert_allclose(o, expected, rtol=5e-3, atol=5e-3)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_chunk_inverse(seed: int) -> None:
+    """As published it loads the unit matrix a second time while the first may still be read."""
+    o = Chunks.empty()
+    a = (Chunks.a * Chunks.strict / 4).astype(F16)
+    unit = np.eye(128, dtype=F32)
+    timing_kernels.run("chunk_inverse_128", a, unit, o, blocks=3, seed=seed, checks=UNCHECKED)
+    np.testing.assert_allclose(o, np.linalg.inv(unit + a.astype(F32)), rtol=5e-3, atol=5e-3)
 
 
 def test_empty() -> None:

@@ -45,11 +45,8 @@ _REASONS = (
     ("recipes:docs/integration/ling-3.0-flash/bailing_v3_pypto_operator_guide.md", "fused_recurrent_kda", "", _TILES),
     # To be modelled.
     ("pto:kernels/manual/a2a3/topk/README.md", "", "", _LATER),
-    ("tla:examples/flash_attention/fa_opt/bench_mark.md", "", "", _LATER),
+    ("tla:examples/flash_attention/fa_opt/bench_mark.md", "flash attention AscendC", "", _LATER),
     ("tla:examples/sparse_flash_attention/bench_sfa/README.md", "", "", _LATER),
-    ("tla:examples/linear_attention_and_rnn/README.md", "KDA/GDN chunk", "", _LATER),
-    ("tla:examples/linear_attention_and_rnn/README.md", "KDA/GDN solve_tril", "", _LATER),
-    ("tla:examples/linear_attention_and_rnn/README.md", "KDA/GDN wy_fast", "", _LATER),
     (RECIPES + "deepseek_v4/deepseek_v4_mHC_guide.md", "hc_pre", "", _LATER),
 )  # fmt: skip
 

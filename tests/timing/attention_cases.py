@@ -1,0 +1,74 @@
+"""Cases of attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from case import Case, rows_of, zeros
+from measures import TASK
+
+F32 = np.float32
+FLASH = "pto:kernels/manual/common/flash_atten/README.md"
+BATCHES = "tla:examples/flash_attention/fa_opt/bench_mark.md"
+
+
+def attention_cases() -> list[Case]:
+    return [*flash_cases(), *batch_cases()]
+
+
+def batch_cases() -> list[Case]:
+    """One task of each core, on a part of the keys: a core does all others one after the other."""
+    cores, heads, keys, batch = 24, 12, 16384, 14
+
+    def arguments() -> list[Any]:
+        q, kv = zeros(cores * 128, 128), (keys, 128)
+        workspace = zeros(cores * 3 * batch, 128, 128)
+        return [q, zeros(*kv), zeros(*kv), zeros(cores * 128, 128), workspace, keys, 1]
+
+    return [
+        Case(
+            f"{heads} heads, {length // 1024}K keys, in batches", BATCHES, "attention_in_batches_128", cores, arguments,
+            rows_of("flash attention TileLang", f"B1 QN12 KVN1 D128 S{length // 1024}K", time=TASK),
+            soc="Ascend910_9391", hot=True, full=length > 32768,
+            part=heads * (length // 128) // cores * (length // keys),
+            assumed="the expert version of the page's table, which names the times 80 % of AscendC's",
+        )
+        for length in (32768, 65536)
+    ]  # fmt: skip
+
+
+def flash_cases() -> list[Case]:
+    found = []
+    for cores, keys in (
+        (1, 1024), (1, 2048), (1, 4096), (1, 8192), (2, 1024), (2, 4096), (4, 4096), (4, 8192), (8, 1024), (8, 4096), (8, 8192),
+    ):  # fmt: skip
+        rows = 128 * cores
+        name = f"flash attention {cores} core{'s' if cores > 1 else ''} S0={rows}"
+
+        def arguments(cores: int = cores, keys: int = keys) -> list[Any]:
+            q, kv = 128 * cores, (keys, 128)
+            workspace = cores * 8 * (128 * 256 * 6 + 128 * 128 * 4)
+            return [
+                zeros(q, 128),
+                zeros(*kv),
+                zeros(*kv),
+                zeros(q, 128, dtype=F32),
+                zeros(workspace, dtype=np.uint8),
+                keys,
+            ]
+
+        found.append(
+            Case(
+                f"{cores} x 128 queries, {keys} keys",
+                FLASH,
+                "flash_attention_128",
+                cores,
+                arguments,
+                rows_of(name, f"S1={keys} H128", time=TASK),
+                hot=True,
+                assumed="tiles of 256 keys, FIFOs of 8 tiles (the defaults; the page does not say)",
+                notes="Q, K and V are prefetched into L2 and the cores warmed up before the launch",
+            )
+        )
+    return found
