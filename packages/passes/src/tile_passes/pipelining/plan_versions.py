@@ -1,46 +1,47 @@
-"""Which buffers of pipelined loops get several versions, so that rounds may overlap.
+"""Which buffers of pipelined loops may get several versions, and whether there is room for them.
 
 A version of its own for every round in flight takes the reuse of its bytes out of the dependences
-between rounds. Says nothing about order: `insert_sync` finds what is left of it.
+between rounds. Says nothing about order, nor about how many versions a loop asks for.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from tile_ir import Automatic, Buffer, For, Func, Memory, Op, Store, Target
+from tile_ir import Automatic, Buffer, Core, For, Func, Memory, Op, Section, Store, Target
 from tile_ir.machine import Pipe
 from tile_ir.nodes import Body, LoopKind
 from tile_ir.opdef import Access, accesses, pipe_of
-from tile_ir.walk import breaks, loads, walk, walk_ops
+from tile_ir.walk import breaks, buffers_of, loads, walk
 from tile_passes.analysis.liveness import liveness
 from tile_passes.memory.side_by_side import fit_side_by_side
 from tile_passes.pipelining.in_versions import with_versions
 
 
 @dataclass(frozen=True, slots=True)
-class Versions:
-    """The buffers of one loop with several versions, and how many each has; round `i` uses that of
-    number `i` modulo as many. `short`: those that are loaded, and for which there is no room for
-    all that are asked for."""
+class Candidates:
+    """The buffers of a pipelined loop that are filled anew in every round, and not needed after it.
+
+    `handed`: those that one pipe writes and another reads, loads first: they are what is waited
+    for. `loaded`: which of them the memory of the chip fills. `others`: which only one pipe uses.
+    """
 
     loop: For
-    count: Mapping[Buffer, int]
-    short: tuple[Buffer, ...] = ()
+    core: Core
+    handed: tuple[Buffer, ...]
+    loaded: frozenset[Buffer]
+    others: tuple[Buffer, ...]
 
 
-def plan_versions(func: Func, target: Target) -> list[Versions]:
+def version_candidates(func: Func) -> list[Candidates]:
     """For every pipelined loop, the inner ones first, the buffers whose reuse would keep a round
-    from beginning before the last is over: filled anew in every round by one pipe and emptied by
-    another. As many versions as the loop has stages, two at least; fewer where they do not fit.
+    from beginning before the last is over.
 
-    Nothing where the order inside a core or an address is the author's, or where a break leaves the
-    loop: what is in flight then must not depend on the round.
+    None at an address of the author's, and none where a break leaves the loop: what is in flight
+    then must not depend on the round.
     """
-    if Automatic.SYNC not in func.automatic:
-        return []
     launch = func.launch
     fixed = {a.alias_of for a in launch.allocs} | {
         a.buffer for a in launch.allocs if a.address is not None or a.alias_of or a.scratch
@@ -48,27 +49,38 @@ def plan_versions(func: Func, target: Target) -> list[Versions]:
     live = liveness(launch.allocs, launch.body)
     needed = {p.stmt: p.needed for p in live.points if isinstance(p.stmt, For)}
     taken: set[Buffer] = set()
-    found: list[tuple[For, list[Buffer]]] = []
-    for loop in _inner_first(launch.body):
-        if any(breaks(loop.body)):
-            continue
-        wanted = [
+    found: list[Candidates] = []
+    for loop, core in _inner_first(launch.body, Core.VECTOR):
+        own = dict.fromkeys(b for s in walk(loop.body) for b in buffers_of(s) if b in live.roots)
+        left = any(breaks(loop.body))
+        fresh = [
             b
-            for b in _handed_over(loop.body)
-            if b in live.roots and b not in fixed | taken and not needed[loop] >> live.roots[b] & 1
+            for b in own
+            if not left and b not in fixed | taken and not needed[loop] >> live.roots[b] & 1
         ]
-        taken.update(wanted)
-        found.append((loop, wanted))
-    return _that_fit(func, found, target)
+        writers, readers = _pipes(loop.body)
+        handed = [b for b in writers if b in fresh and readers[b] - writers[b]]
+        loaded = frozenset(b for b in handed if Pipe.MTE2 in writers[b])
+        taken.update(handed)
+        others = tuple(b for b in fresh if b not in handed)
+        ordered = tuple(sorted(handed, key=lambda b: b not in loaded))
+        found.append(Candidates(loop, core, ordered, loaded, others))
+    return found
 
 
-def _inner_first(body: Body) -> list[For]:
-    found = [s for s in walk(body) if isinstance(s, For) and s.kind is LoopKind.PIPELINED]
+def _inner_first(body: Body, core: Core) -> list[tuple[For, Core]]:
+    found: list[tuple[For, Core]] = []
+    for stmt in body:
+        if isinstance(stmt, Section):
+            found += _inner_first(stmt.body, stmt.core)[::-1]
+        else:
+            inside = [s for s in walk((stmt,)) if isinstance(s, For)]
+            found += [(s, core) for s in inside if s.kind is LoopKind.PIPELINED]
     return found[::-1]
 
 
-def _handed_over(body: Body) -> Iterator[Buffer]:
-    """Buffers that one pipe writes and another reads, loads first: they are what is waited for."""
+def _pipes(body: Body) -> tuple[dict[Buffer, set[Pipe]], dict[Buffer, set[Pipe]]]:
+    """Which pipes write each buffer, and which read it."""
     writers: dict[Buffer, set[Pipe]] = defaultdict(set)
     readers: dict[Buffer, set[Pipe]] = defaultdict(set)
     for stmt in walk(body):
@@ -83,40 +95,25 @@ def _handed_over(body: Body) -> Iterator[Buffer]:
                         readers[region.buffer].add(pipe_of(stmt))
             case Store(buffer=buffer):
                 writers[buffer].add(Pipe.S)
-    handed = [b for b, pipes in writers.items() if readers[b] - pipes]
-    yield from sorted(handed, key=lambda b: Pipe.MTE2 not in writers[b])
+    return writers, readers
 
 
-def _that_fit(
-    func: Func, found: Sequence[tuple[For, list[Buffer]]], target: Target
-) -> list[Versions]:
-    """As many versions as there is room for with all buffers side by side: first two of each, then
-    the more that stages ask for."""
-    loaded = {
-        region.buffer
-        for op in walk_ops(func.launch.body)
-        if pipe_of(op) is Pipe.MTE2
-        for region, access in accesses(op)
-        if access is not Access.READ
-    }
-    count: dict[Buffer, int] = {}
-    for least in (True, False):
-        for loop, wanted in found:
-            for buffer in wanted:
-                more = 2 if least else max(2, loop.stages)
-                if _fits(func, {**count, buffer: more}, buffer.memory, target):
-                    count[buffer] = more
-    return [
-        Versions(
-            loop,
-            {b: count[b] for b in wanted if b in count},
-            tuple(b for b in wanted if b in loaded and count.get(b, 1) < max(2, loop.stages)),
-        )
-        for loop, wanted in found
-    ]
+def that_fit(
+    func: Func, count: Mapping[Buffer, int], more: Iterable[Buffer], versions: int, target: Target
+) -> dict[Buffer, int]:
+    """The versions of each buffer with so many of these, as far as there is room for all buffers
+    side by side."""
+    found = dict(count)
+    for buffer in more:
+        if found.get(buffer, 1) < versions and fits(
+            func, {**found, buffer: versions}, buffer.memory, target
+        ):
+            found[buffer] = versions
+    return found
 
 
-def _fits(func: Func, count: Mapping[Buffer, int], memory: Memory, target: Target) -> bool:
+def fits(func: Func, count: Mapping[Buffer, int], memory: Memory, target: Target) -> bool:
+    """Whether a memory has room for all of its buffers, with so many versions of each."""
     align = target.alignment[memory]
     allocs = (
         replace(a, buffer=with_versions(a.buffer, count[a.buffer], align))
@@ -125,3 +122,6 @@ def _fits(func: Func, count: Mapping[Buffer, int], memory: Memory, target: Targe
         for a in func.launch.allocs
     )
     return fit_side_by_side(allocs, memory, target, Automatic.MEMORY in func.automatic)
+
+
+__all__ = ["Candidates", "fits", "that_fit", "version_candidates"]

@@ -1,0 +1,294 @@
+"""When the work of a pipelined loop is done, by the cost query: pipes take it in the order of the
+text, the scalar unit hands it to them, and waits where it reads an element.
+
+What is known of one round is found once; each order of the statements is then tried on a clock of
+its own. Rounds of inner loops are a few that take as long as all. Flags cost nothing here, they
+only make later work wait for what it needs.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tile_ir import Buffer, Core, For, If, Let, Memory, Op, Region, Store, Target, While
+from tile_ir.analysis.accesses import regions_of
+from tile_ir.analysis.trip_count import constant_trips
+from tile_ir.cost import Assumed, Cost, cost
+from tile_ir.expr import Const, Expr, Var, constant_value, reads_memory, substitute, walk
+from tile_ir.machine import Pipe
+from tile_ir.nodes import Body, Stmt
+from tile_ir.opdef import pipe_of
+from tile_ir.timing import DEFAULT_TIMING as TIMING
+from tile_ir.walk import bodies, expressions, loads
+from tile_ir.walk import walk as walk_statements
+from tile_passes.pipelining.round_units import Unit
+
+# Rounds of a loop whose number is not known, and how many of an inner one are looked at.
+ASSUMED_ROUNDS = 16
+INNER_ROUNDS = 3
+# Rounds that are run, and after how many of them the interval is taken from the rest.
+RUN, SETTLED = 10, 5
+
+Box = tuple[tuple[int, int] | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """Elements of a buffer, from the first to behind the last in each dimension as far as they are
+    known; `buffer` is the owner of the bytes."""
+
+    buffer: Buffer
+    box: Box | None
+    writes: bool
+
+    def meets(self, other: Touch) -> bool:
+        if not self.writes and not other.writes:
+            return False
+        if self.box is None or other.box is None or len(self.box) != len(other.box):
+            return True
+        return not any(
+            a and b and (a[1] <= b[0] or b[1] <= a[0])
+            for a, b in zip(self.box, other.box, strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a pipe does at once; that of the scalar unit keeps all others from being begun."""
+
+    pipe: Pipe
+    cost: Cost
+    touches: tuple[Touch, ...]
+
+
+class RoundWork:
+    """The work of each unit in each round, found when it is asked for."""
+
+    def __init__(
+        self,
+        loop: For,
+        units: Sequence[Unit],
+        owner: Mapping[Buffer, Buffer],
+        core: Core,
+        target: Target,
+    ) -> None:
+        self.loop, self.owner, self.target = loop, owner, target
+        cores = target.cube_cores if core is Core.CUBE else target.vector_cores
+        self.assumed = Assumed(cores=cores)
+        self.costs: dict[Op, Cost] = {}
+        read, written = _tensors(units, False), _tensors(units, True)
+        # Only what comes back through gm makes anybody wait.
+        self.tensors = read & written
+        self.known: dict[tuple[Unit, int], tuple[Work, ...]] = {}
+        self.varies = {unit: self._varies(unit) for unit in units}
+
+    def of(self, unit: Unit, round_: int) -> tuple[Work, ...]:
+        key = (unit, round_ if self.varies[unit] else 0)
+        if key not in self.known:
+            start = constant_value(self.loop.start) or 0
+            values: dict[Var, Expr] = {self.loop.var: Const(start + round_)}
+            self.known[key] = tuple(self._body(unit.stmts, values, 1.0))
+        return self.known[key]
+
+    def busy(self, units: Sequence[Unit]) -> dict[Pipe, float]:
+        """Cycles of each pipe in a round, at least."""
+        found: dict[Pipe, float] = defaultdict(float)
+        for unit in units:
+            for work in self.of(unit, 0):
+                found[work.pipe] += work.cost.busy
+        return dict(found)
+
+    def _varies(self, unit: Unit) -> bool:
+        """Whether what it does or touches depends on the round, as far as anybody waits for it."""
+        asked: list[Expr] = []
+        for stmt in walk_statements(unit.stmts):
+            match stmt:
+                case If() | For() | While() | Let():
+                    asked += expressions(stmt)
+            for region, _, _, _ in regions_of(stmt):
+                if region.memory is not Memory.GM or region.buffer in self.tensors:
+                    asked += [e for s in region.dims for e in (s.offset, s.extent)]
+        return any(part == self.loop.var for e in asked for part in walk(e))
+
+    def _body(self, body: Body, values: dict[Var, Expr], times: float) -> Iterator[Work]:
+        for stmt in body:
+            yield from self._stmt(stmt, values, times)
+
+    def _stmt(self, stmt: Stmt, values: dict[Var, Expr], times: float) -> Iterator[Work]:
+        own = any(True for _ in loads(stmt))
+        if own or isinstance(stmt, Store):
+            yield self._scalar(stmt, values, times)
+        match stmt:
+            case Op():
+                yield self._op(stmt, values, times)
+            case Let(var=var, value=value) if not reads_memory(value):
+                values[var] = substitute(value, values)
+            case If(condition=condition):
+                taken = constant_value(substitute(condition, values))
+                if taken is None:
+                    taken = not (stmt.unlikely or not stmt.then)
+                yield from self._body(stmt.then if taken else stmt.orelse, dict(values), times)
+            case For(var=var):
+                yield from self._loop(stmt, var, values, times)
+            case _:
+                for inner in bodies(stmt):
+                    yield from self._body(inner, dict(values), times * ASSUMED_ROUNDS)
+
+    def _loop(self, loop: For, var: Var, values: dict[Var, Expr], times: float) -> Iterator[Work]:
+        trips = constant_trips(loop, values)
+        trips = ASSUMED_ROUNDS if trips is None else max(0, trips)
+        shown = min(trips, INNER_ROUNDS)
+        start = substitute(loop.start, values)
+        for turn in range(shown):
+            inside = {**values, var: start + turn}
+            yield from self._body(loop.body, inside, times * trips / shown)
+
+    def _scalar(self, stmt: Stmt, values: Mapping[Var, Expr], times: float) -> Work:
+        touches = tuple(self._touches(stmt, values, scalar=True))
+        whole = stmt if not isinstance(stmt, Op) else None
+        each = TIMING.scalar_local * len(touches)
+        cycles = cost(whole, self.target, self.assumed).busy if whole is not None else each
+        return Work(Pipe.S, Cost(cycles * times, cycles * times), touches)
+
+    def _op(self, op: Op, values: Mapping[Var, Expr], times: float) -> Work:
+        if op not in self.costs:
+            self.costs[op] = cost(op, self.target, self.assumed)
+        one = self.costs[op]
+        took = Cost(one.busy * times, one.busy * (times - 1) + one.done)
+        return Work(pipe_of(op), took, tuple(self._touches(op, values, scalar=False)))
+
+    def _touches(self, stmt: Stmt, values: Mapping[Var, Expr], scalar: bool) -> Iterator[Touch]:
+        for region, access, _, pipe in regions_of(stmt):
+            if (pipe is None) is not scalar:
+                continue
+            if region.memory is Memory.GM and region.buffer not in self.tensors:
+                continue
+            owner = self.owner.get(region.buffer, region.buffer)
+            box = _box(region, values) if owner is region.buffer else None
+            yield Touch(owner, box, access.writes)
+
+
+def _tensors(units: Sequence[Unit], writes: bool) -> set[Buffer]:
+    return {
+        b for u in units for b, _, wrote in u.touched if b.memory is Memory.GM and wrote is writes
+    }
+
+
+def _box(region: Region, values: Mapping[Var, Expr]) -> Box:
+    found: list[tuple[int, int] | None] = []
+    for s in region.dims:
+        offset = constant_value(substitute(s.offset, values))
+        extent = constant_value(substitute(s.extent, values))
+        known = offset is not None and extent is not None
+        found.append((offset, offset + extent * s.stride) if known else None)  # type: ignore
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Timetable:
+    """Core cycles. `interval`: from round to round when the loop runs; `whole`: all its rounds.
+    `starts` and `ends`: of each unit in a round from the middle, `first` when it began."""
+
+    interval: float
+    whole: float
+    starts: Mapping[Unit, float]
+    ends: Mapping[Unit, float]
+
+
+def timetable(
+    work: RoundWork,
+    order: Sequence[Unit],
+    stage: Mapping[Unit, int],
+    versions: Mapping[Buffer, int],
+    rounds: int | None,
+) -> Timetable:
+    """Of a loop with its units in this order, each so many rounds behind as its stage says."""
+    rounds = ASSUMED_ROUNDS if rounds is None else rounds
+    run = max(1, min(rounds, RUN))
+    clock = _Clock(versions)
+    ends = [0.0] * run
+    middle = min(SETTLED, run - 1)
+    starts: dict[Unit, float] = {}
+    lasts: dict[Unit, float] = {}
+    for turn in range(run + max(stage.values(), default=0)):
+        for unit in order:
+            at = turn - stage[unit]
+            if 0 <= at < run:
+                start, end = clock.unit(work.of(unit, at), at)
+                ends[at] = max(ends[at], end)
+                if at == middle:
+                    starts[unit], lasts[unit] = start, end
+    last = run - 1
+    interval = (ends[last] - ends[middle]) / (last - middle) if last > middle else max(ends)
+    whole = max(ends) + (rounds - run) * interval if rounds else 0.0
+    return Timetable(interval, whole, starts, lasts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """What has been touched, by which pipe, until when; `number` counts the work of the clock."""
+
+    touch: Touch
+    pipe: Pipe
+    until: float
+    number: int
+
+
+class _Clock:
+    """When the scalar unit, and each pipe, is free, and until when buffers are in use."""
+
+    def __init__(self, versions: Mapping[Buffer, int]) -> None:
+        self.versions = versions
+        self.scalar = 0.0
+        self.free: dict[Pipe, float] = defaultdict(float)
+        self.queue: dict[Pipe, deque[float]] = defaultdict(
+            lambda: deque(maxlen=int(TIMING.queue_depth))
+        )
+        self.used: dict[tuple[Buffer, int], deque[_Use]] = defaultdict(lambda: deque(maxlen=24))
+        # Work of the vector pipe behind its last barrier, and when all of it can be used.
+        self.number = self.barrier = 0
+        self.results = 0.0
+
+    def unit(self, works: Sequence[Work], round_: int) -> tuple[float, float]:
+        """Start and end of the work of a unit in a round."""
+        times = [self.work(work, round_) for work in works]
+        if not times:
+            return self.scalar, self.scalar
+        return min(start for start, _ in times), max(done for _, done in times)
+
+    def needs_barrier(self, use: _Use) -> bool:
+        """Whether a pipe goes on before what it did itself is done: the vector pipe does."""
+        return use.pipe is Pipe.V and use.touch.writes and use.number > self.barrier
+
+    def work(self, work: Work, round_: int) -> tuple[float, float]:
+        pipe, start = work.pipe, self.scalar
+        slots = [(t, (t.buffer, round_ % self.versions.get(t.buffer, 1))) for t in work.touches]
+        for touch, slot in slots:
+            for use in self.used[slot]:
+                if use.pipe is not pipe:
+                    if use.until > start and touch.meets(use.touch):
+                        start = use.until
+                elif self.needs_barrier(use) and touch.meets(use.touch):
+                    start, self.barrier = max(start, self.results), self.number
+        self.number += 1
+        if pipe is Pipe.S:
+            done = self.scalar = start + work.cost.busy
+        else:
+            queue = self.queue[pipe]
+            if len(queue) == queue.maxlen:
+                self.scalar = max(self.scalar, queue[0])
+            self.scalar += TIMING.scalar_issue
+            start = max(start, self.scalar, self.free[pipe])
+            queue.append(start)
+            self.free[pipe] = start + work.cost.busy
+            done = start + work.cost.done
+        if pipe is Pipe.V:
+            self.results = max(self.results, done)
+        for touch, slot in slots:
+            self.used[slot].append(_Use(touch, pipe, done, self.number))
+        return start, done
+
+
+__all__ = ["ASSUMED_ROUNDS", "RoundWork", "Timetable", "timetable"]

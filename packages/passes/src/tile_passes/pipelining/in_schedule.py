@@ -1,0 +1,68 @@
+"""A function with its pipelined loops written as their schedules say: serial loops, in which every
+access names the version of its round. Decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from tile_ir import Buffer, For, Func, Let, Target
+from tile_ir.expr import Const, binary
+from tile_ir.nodes import Body, LoopKind, Stmt
+from tile_ir.walk import bodies, buffers, walk, with_bodies, with_statements
+from tile_passes.pipelining.in_versions import Version, own_in_version, with_versions
+from tile_passes.pipelining.schedule import Schedule
+from tile_passes.pipelining.skew import Names, skewed
+
+
+def in_schedule(func: Func, schedules: Iterable[Schedule], target: Target) -> Func:
+    """The function without pipelined loops; those that have no schedule are serial ones."""
+    plan = {s.loop: s for s in schedules}
+    new = {
+        b: with_versions(b, count, target.alignment[b.memory])
+        for schedule in plan.values()
+        for b, count in schedule.versions.items()
+    }
+    first = {old: (buffer, Const(0)) for old, buffer in new.items()}
+    taken = {s.var.name for s in walk(func.launch.body) if isinstance(s, (For, Let))}
+    taken |= {b.name for b in buffers(func)}
+    names = Names(taken, {a.buffer: a for a in func.launch.allocs if a.scratch})
+    body = _Rounds(plan, new, names).body(func.launch.body, first)
+    if not new and not names.added:
+        return func.with_body(body)
+    allocs = tuple(replace(a, buffer=new.get(a.buffer, a.buffer)) for a in func.launch.allocs)
+    return func.with_body(body, allocs=(*allocs, *names.added))
+
+
+class _Rounds:
+    """Puts the version of its round in every statement; pipelined loops become serial ones."""
+
+    def __init__(
+        self, plan: Mapping[For, Schedule], new: Mapping[Buffer, Buffer], names: Names
+    ) -> None:
+        self.plan, self.new, self.names = plan, new, names
+
+    def body(self, body: Body, version: Mapping[Buffer, Version]) -> Body:
+        return with_statements(body, (s for stmt in body for s in self.stmt(stmt, version)))
+
+    def stmt(self, stmt: Stmt, version: Mapping[Buffer, Version]) -> Body:
+        new, inside = own_in_version(stmt, version), version
+        if isinstance(new, For) and new.kind is LoopKind.PIPELINED:
+            new = replace(new, kind=LoopKind.SERIAL, stages=0)
+        schedule = self.plan.get(stmt) if isinstance(stmt, For) else None
+        if schedule is not None:
+            var = schedule.loop.var
+            inside = {
+                **version,
+                **{b: (self.new[b], binary("%", var, n)) for b, n in schedule.versions.items()},
+            }
+        new = with_bodies(new, tuple(self.body(b, inside) for b in bodies(new)))
+        if schedule is None or not schedule.skewed:
+            return (new,)
+        assert isinstance(new, For)
+        order = schedule.arrangement
+        units = {u: replace(u, stmts=self.body(u.stmts, inside)) for u in order.units}
+        return skewed(new, order.of(units), self.names)
+
+
+__all__ = ["in_schedule"]

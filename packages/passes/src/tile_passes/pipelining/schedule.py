@@ -1,0 +1,67 @@
+"""What was decided about a pipelined loop inside one core. Data only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from tile_ir import Buffer, Core, For
+from tile_ir.machine import Pipe
+from tile_passes.pipelining.in_order_clock import Timetable
+from tile_passes.pipelining.modulo_schedule import Arrangement, as_written
+from tile_passes.pipelining.round_units import Round
+
+# A pipe that is busy for that part of the interval is never idle.
+NEVER_IDLE = 0.97
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """One pipelined loop of one core: in which order a new round has the statements, how many
+    rounds each is behind, and when what is done, in modelled core cycles; `text`: in the order of
+    the text. `busiest`: the pipe that has most to do in a round, and for how long. `versions` of
+    buffers, of which the loop asks for `asked` of those that are `handed` from pipe to pipe;
+    `short` are those that are loaded and get less. `why` the text stays as it is, where it
+    does."""
+
+    loop: For
+    core: Core
+    round: Round
+    arrangement: Arrangement
+    times: Timetable
+    text: Timetable
+    busiest: tuple[Pipe, float]
+    versions: Mapping[Buffer, int]
+    handed: tuple[Buffer, ...]
+    asked: int
+    short: tuple[Buffer, ...]
+    why: str
+
+    @property
+    def skewed(self) -> bool:
+        return self.arrangement.units != self.round.units or self.arrangement.last > 0
+
+    def as_written(self, why: str) -> Schedule:
+        """The order of the text instead, with the versions that the loop asks for."""
+        if not self.skewed:
+            return self
+        versions = {b: min(n, self.asked) for b, n in self.versions.items() if b in self.handed}
+        return replace(
+            self, arrangement=as_written(self.round), times=self.text, versions=versions, why=why
+        )
+
+    @property
+    def saturated(self) -> bool:
+        """Whether no order is any faster, as a pipe is never idle."""
+        return self.busiest[1] >= NEVER_IDLE * self.times.interval
+
+    @property
+    def bound(self) -> str:
+        """What keeps a round from beginning any sooner."""
+        pipe, cycles = self.busiest
+        if self.saturated:
+            return f"{pipe.value} is never idle"
+        return f"work waits for work, and {pipe.value} is busy for {cycles:.0f} of them"
+
+
+__all__ = ["Schedule"]

@@ -1,0 +1,110 @@
+"""A loop whose statements stand in stages, written as a loop: what it means in the order of its
+text stays, so that all later passes and checks treat it as any other.
+
+Round `i` of the new loop has round `i - k` of stage `k`. The loop runs the rounds that have all
+stages, so that nothing is asked in it; those before and behind it stand alone. With fewer rounds
+than that takes, the loop is the one it was. Says nothing about which stages there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from tile_ir import Alloc, Buffer, For, If, Let
+from tile_ir.analysis.affine import simplify
+from tile_ir.analysis.trip_count import trip_count
+from tile_ir.expr import Expr, Var, constant_value, reads_memory, substitute
+from tile_ir.nodes import Body, Stmt
+from tile_ir.walk import buffers_of, map_expressions, replace_buffers, walk
+from tile_passes.pipelining.modulo_schedule import Arrangement
+from tile_passes.pipelining.round_units import Unit
+
+
+@dataclass(slots=True)
+class Names:
+    """Names that are in use, the working memory of the function by buffer, and what was added."""
+
+    taken: set[str]
+    scratch: dict[Buffer, Alloc]
+    added: list[Alloc] = field(default_factory=list)
+
+    def fresh(self, name: str) -> str:
+        number = 0
+        while f"{name}_{number}" in self.taken:
+            number += 1
+        self.taken.add(f"{name}_{number}")
+        return f"{name}_{number}"
+
+    def own_scratch(self, body: Body) -> Body:
+        """The statements with working memory of their own: what is done again elsewhere does not
+        need the same bytes, and would keep them from all that is done in between."""
+        used = dict.fromkeys(b for s in walk(body) for b in buffers_of(s) if b in self.scratch)
+        new: dict[Buffer, Buffer] = {}
+        for buffer in used:
+            new[buffer] = replace(buffer, name=self.fresh(buffer.name))
+            self.added.append(replace(self.scratch[buffer], buffer=new[buffer]))
+            self.scratch[new[buffer]] = self.added[-1]
+        return replace_buffers(body, new) if new else body
+
+
+def skewed(loop: For, arrangement: Arrangement, names: Names) -> Body:
+    """The statements in place of a serial loop with the units of the arrangement."""
+    before: list[Stmt] = []
+
+    def named(bound: Expr, what: str) -> Expr:
+        """What is asked again behind the loop has one value."""
+        if not reads_memory(bound):
+            return bound
+        var = Var(names.fresh(f"{loop.var.name}_{what}"), bound.dtype)
+        before.append(Let(var, bound, loop.loc))
+        return var
+
+    loop = replace(loop, start=named(loop.start, "start"), stop=named(loop.stop, "stop"))
+    pipelined = tuple(_Skew(loop, arrangement, names).written())
+    enough = simplify(trip_count(loop) >= arrangement.last)
+    known = constant_value(enough)
+    if known is None:
+        plain = names.own_scratch((loop,))
+        return (*before, If(enough, pipelined, plain, loop.loc))
+    return (*before, *(pipelined if known else (loop,)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Skew:
+    loop: For
+    arrangement: Arrangement
+    names: Names
+
+    def written(self) -> Iterator[Stmt]:
+        last, start, stop = self.arrangement.last, self.loop.start, self.loop.stop
+        for turn in range(last):
+            yield from self.alone(start + turn, range(turn + 1))
+        body = tuple(s for u in self.arrangement.units for s in self.unit(u, self.loop.var))
+        yield replace(self.loop, start=simplify(start + last), body=body)
+        for turn in range(last):
+            yield from self.alone(stop + turn, range(turn + 1, last + 1))
+
+    def alone(self, number: Expr, stages: range) -> Iterator[Stmt]:
+        """A round outside of the loop, which has some of the stages."""
+        for unit in self.arrangement.units:
+            if self.arrangement.stage[unit] in stages:
+                yield from self.names.own_scratch(self.unit(unit, number))
+
+    def unit(self, unit: Unit, number: Expr) -> Body:
+        """The statements of a unit in a new round."""
+        at = simplify(number - self.arrangement.stage[unit])
+        values: dict[Var, Expr] = {} if at == self.loop.var else {self.loop.var: at}
+        found: list[Stmt] = []
+        for stmt in unit.stmts:
+            (stmt,) = map_expressions((stmt,), partial(substitute, values=dict(values)))
+            if isinstance(stmt, Let):
+                var = replace(stmt.var, name=self.names.fresh(stmt.var.name))
+                values[stmt.var] = var
+                stmt = replace(stmt, var=var)
+            found.append(stmt)
+        return tuple(found)
+
+
+__all__ = ["Names", "skewed"]
