@@ -5,16 +5,50 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from case import Case, rows_of, zeros
+from case import Case, Rows, rows_of, zeros
 from measures import TASK
 
 F32 = np.float32
+BF16 = np.uint16  # its bits
+SPARSE = "tla:examples/sparse_flash_attention/bench_sfa/README.md"
 FLASH = "pto:kernels/manual/common/flash_atten/README.md"
 BATCHES = "tla:examples/flash_attention/fa_opt/bench_mark.md"
 
 
 def attention_cases() -> list[Case]:
-    return [*flash_cases(), *batch_cases()]
+    return [*flash_cases(), *batch_cases(), *sparse_cases()]
+
+
+def sparse_cases() -> list[Case]:
+    """128 heads see 2048 of the first 2560 positions; the cache is as long as the row says."""
+
+    def arguments(cached: int, heads: int, positions: int) -> list[Any]:
+        chosen = np.random.default_rng(0).permutation(2560)[:2048].astype(np.int32)
+        pages = np.arange(cached // 128, dtype=np.int32)
+        of_block = positions * 576 * 2 + heads * positions * 6 + heads * 512 * 4
+        workspace = zeros(128 // heads * of_block, dtype=np.uint8)
+        q, kv = zeros(128, 576, dtype=BF16), zeros(cached, 576, dtype=BF16)
+        return [q, kv, chosen, zeros(128, 512, dtype=BF16), pages, workspace, 2560, 128 // heads]
+
+    def case(name: str, kernel: str, rows: Rows, cached: int, heads: int, positions: int) -> Case:
+        return Case(
+            name, SPARSE, kernel, 24, lambda: arguments(cached, heads, positions), rows, soc="Ascend910_9391",
+        )  # fmt: skip
+
+    return [
+        *(
+            case(
+                f"sparse latent attention, {cached} positions", "sparse_attention_gathered",
+                rows_of("sparse MLA TileLang", f"T1 B1 QN128 KVN1 D512 rope64 sparse2048 KVS{cached}", time=TASK),
+                cached, 16, 256,
+            )
+            for cached in (2560, 6400, 48000)
+        ),
+        case(
+            "sparse latent attention, row by row", "sparse_attention_by_rows",
+            rows_of("sparse flash attention PA baseline", "see README", time=TASK), 2560, 64, 64,
+        ),
+    ]  # fmt: skip
 
 
 def batch_cases() -> list[Case]:

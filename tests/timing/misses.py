@@ -16,6 +16,7 @@ _UNIT_FLAG = "with UnitFlag, Fixpipe's column holds its waiting for Mmad, of whi
 
 _BLOCKS = "a further block on a core costs more than here"
 _CHAIN = "short instructions in a chain: the result of one can be used sooner than here"
+_ROWS = "rows are copied one after the other: the latency of a copy and its hand-over cost more than here"
 _START = "the page's whole kernel takes less than starting its cores does here, or in the vendor's other samples"
 _PAGING = (
     "the page contradicts itself: as many products as 4096x4096x40000 take 3.6 and 7.3 times as long, and its ratio of the two "
@@ -38,6 +39,7 @@ _REASONS = (
     ("2 x 128", "time", _FLASH),
     ("8 x 128", "time", _FLASH),
     ("hc_post", "time", _START),
+    ("sparse latent attention, row by row", "time", _ROWS),
     ("linear attention, solve_tril", "", _CHAIN),
     ("linear attention", "", _BLOCKS),
 )

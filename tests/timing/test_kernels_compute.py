@@ -387,6 +387,41 @@ def test_attention_in_batches(keys: int, seed: int) -> None:
     np.testing.assert_allclose(o, attention(q, k, v), rtol=1e-2, atol=1e-2)
 
 
+def bf16(x: Any) -> Any:
+    """The bits of bf16, cut off, and the values they stand for."""
+    bits = (x.astype(F32).view(np.uint32) >> 16).astype(np.uint16)
+    return bits, from_bf16(bits)
+
+
+def from_bf16(bits: Any) -> Any:
+    return (bits.astype(np.uint32) << 16).view(F32)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(
+    ("name", "heads", "positions"), [("gathered", 16, 256), ("by_rows", 64, 64)]
+)
+def test_sparse_attention(name: str, heads: int, positions: int, seed: int) -> None:
+    """Two blocks; some of the chosen positions lie behind the sequence, pages are not in order."""
+    length, blocks = 2500, 2
+    q, q_values = bf16(uniform((heads * blocks, 576), F32, 1))
+    kv, kv_values = bf16(uniform((2560, 576), F32, 2) / 2)
+    chosen = np.random.default_rng(3).permutation(2560)[:2048].astype(I32)
+    pages = np.random.default_rng(4).permutation(20).astype(I32)
+    o = np.zeros((heads * blocks, 512), np.uint16)
+    of_block = positions * 576 * 2 + heads * positions * 6 + heads * 512 * 4
+    workspace = np.zeros(blocks * of_block, np.uint8)
+    timing_kernels.run(
+        f"sparse_attention_{name}", q, kv, chosen, o, pages, workspace, length, blocks, blocks=blocks + 1, seed=seed,
+    )  # fmt: skip
+    seen = chosen[chosen < length]
+    keys = kv_values[pages[seen // 128] * 128 + seen % 128]
+    score = 0.5 * q_values.astype(np.float64) @ keys.T
+    weight = np.exp(score - score.max(axis=1, keepdims=True))
+    expected = weight / weight.sum(axis=1, keepdims=True) @ keys[:, :512]
+    np.testing.assert_allclose(from_bf16(o), expected, rtol=2e-2, atol=2e-2)
+
+
 class Chunks:
     """Inputs of the kernels of gated linear attention, for three chunks."""
 

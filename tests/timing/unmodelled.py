@@ -19,6 +19,7 @@ _LIBRARY = "the high-level Matmul API's own scalar work, of which no source give
 _TILES = "the framework schedules its own tasks at run time; the page shows no tiling, cores or flow of data"
 _NO_SHAPE = "the page does not say on what shape"
 _OPERATORS = "several launches, and the page does not say which"
+_OPERATOR = "an operator of the vendor's library; the page calls it and says nothing of its kernel"
 _LATER = "no kernel yet"
 
 # (source, kernel, metric), the last two as they begin, and the reason.
@@ -45,8 +46,9 @@ _REASONS = (
     ("recipes:docs/integration/ling-3.0-flash/bailing_v3_pypto_operator_guide.md", "fused_recurrent_kda", "", _TILES),
     # To be modelled.
     ("pto:kernels/manual/a2a3/topk/README.md", "", "", _LATER),
-    ("tla:examples/flash_attention/fa_opt/bench_mark.md", "flash attention AscendC", "", _LATER),
-    ("tla:examples/sparse_flash_attention/bench_sfa/README.md", "", "", _LATER),
+    ("tla:examples/flash_attention/fa_opt/bench_mark.md", "flash attention AscendC", "", _OPERATOR),
+    ("tla:examples/sparse_flash_attention/bench_sfa/README.md", "sparse MLA AscendC", "", _OPERATOR),
+    ("tla:examples/sparse_flash_attention/bench_sfa/README.md", "sparse flash attention PA pipeline", "", "its order of the two kinds of cores is made by the peer's compiler"),
     (RECIPES + "deepseek_v4/deepseek_v4_mHC_guide.md", "hc_pre", "", _LATER),
 )  # fmt: skip
 
