@@ -44,6 +44,16 @@ def to_nz(x: Any) -> Any:
     return np.ascontiguousarray(padded.reshape(rows, -1, 16).transpose(1, 0, 2))
 
 
+def bf16(x: Any) -> Any:
+    """The bits of bf16, cut off, and the values they stand for."""
+    bits = (x.astype(F32).view(np.uint32) >> 16).astype(np.uint16)
+    return bits, from_bf16(bits)
+
+
+def from_bf16(bits: Any) -> Any:
+    return (bits.astype(np.uint32) << 16).view(F32)
+
+
 # The published kernels load into one buffer over and over, a tile of 128 KB among them, and nothing orders the loads:
 # a race on the device, which the checks object to. Nobody looks at what they leave behind but the tests here.
 UNCHECKED = 0
@@ -182,19 +192,50 @@ def test_conv2d(height: int, width: int) -> None:
 
 
 def test_hc_post() -> None:
-    """Five tokens on three cores, each in two pieces. bf16 by its bits."""
+    """Five tokens on three cores, each in two pieces."""
     tokens, streams, d = 5, 4, 4096
     shapes = ((tokens, d), (tokens, streams, d), (tokens, streams), (tokens, streams, streams))
-    given = [uniform(shape, F32, i).view(np.uint32) >> 16 for i, shape in enumerate(shapes)]
+    given = [bf16(uniform(shape, F32, i)) for i, shape in enumerate(shapes)]
     y = np.zeros((tokens, streams, d), np.uint16)
-    timing_kernels.run(
-        "hc_post_bf16", *(bits.astype(np.uint16) for bits in given), y, tokens, d, blocks=3
-    )
-    x, residual, post, comb = ((bits << 16).view(F32) for bits in given)
+    timing_kernels.run("hc_post_bf16", *(bits for bits, _ in given), y, tokens, d, blocks=3)
+    x, residual, post, comb = (values for _, values in given)
     expected = post[:, :, None] * x[:, None] + np.einsum("tij,tid->tjd", comb, residual)
-    np.testing.assert_allclose(
-        (y.astype(np.uint32) << 16).view(F32), expected, rtol=1e-2, atol=1e-2
-    )
+    np.testing.assert_allclose(from_bf16(y), expected, rtol=1e-2, atol=1e-2)
+
+
+def normalised(comb: Any, rounds: int = 20) -> Any:
+    comb = np.exp(comb - comb.max(axis=2, keepdims=True))
+    comb = comb / comb.sum(axis=2, keepdims=True) + 1e-6
+    comb = comb / (comb.sum(axis=1, keepdims=True) + 1e-6)
+    for _ in range(1, rounds):
+        comb = comb / (comb.sum(axis=2, keepdims=True) + 1e-6)
+        comb = comb / (comb.sum(axis=1, keepdims=True) + 1e-6)
+    return comb
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_hc_pre(seed: int) -> None:
+    """A depth in three parts, the last not full, on four cores; more tokens than AIVs."""
+    tokens, streams, d, depth = 32, 4, 512, 768
+    x, values = bf16(uniform((tokens, streams, d), F32, 1))
+    fn, base = uniform((24, streams * d), F32, 2) / 8, uniform(24, F32, 3)
+    scale = np.array([0.5, 0.75, 1.0], F32)
+    y, post = np.zeros((tokens, d), np.uint16), np.zeros((tokens, streams), F32)
+    comb = np.zeros((tokens, streams, streams), F32)
+    wide, products = np.zeros((3, 2, tokens, 1024), F32), np.zeros((3, tokens, 128), F32)
+    squares = np.zeros((3, tokens, 16), F32)
+    timing_kernels.run(
+        "hc_pre_bf16", x, fn, scale, base, y, post, comb, wide, products, squares, tokens, d, depth, 3, blocks=4, seed=seed,
+    )  # fmt: skip
+    flat = values.reshape(tokens, -1).astype(np.float64)
+    mix = (flat @ fn.T.astype(np.float64)) / np.sqrt((flat**2).mean(axis=1, keepdims=True) + 1e-6)
+    mix = mix * np.repeat(scale, (4, 4, 16)) + base
+    half = 1 / (1 + np.exp(-mix[:, :8]))
+    tolerance = {"rtol": 5e-3, "atol": 5e-3}
+    np.testing.assert_allclose(post, 2 * half[:, 4:], **tolerance)
+    np.testing.assert_allclose(comb, normalised(mix[:, 8:].reshape(-1, 4, 4)), **tolerance)
+    expected = ((half[:, :4] + 1e-6)[:, :, None] * values).sum(axis=1)
+    np.testing.assert_allclose(from_bf16(y), expected, rtol=1e-2, atol=1e-2)
 
 
 def test_mmad_chain() -> None:
@@ -385,16 +426,6 @@ def test_attention_in_batches(keys: int, seed: int) -> None:
         "attention_in_batches_128", q, k, v, o, workspace, keys, tasks, blocks=blocks, seed=seed
     )
     np.testing.assert_allclose(o, attention(q, k, v), rtol=1e-2, atol=1e-2)
-
-
-def bf16(x: Any) -> Any:
-    """The bits of bf16, cut off, and the values they stand for."""
-    bits = (x.astype(F32).view(np.uint32) >> 16).astype(np.uint16)
-    return bits, from_bf16(bits)
-
-
-def from_bf16(bits: Any) -> Any:
-    return (bits.astype(np.uint32) << 16).view(F32)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

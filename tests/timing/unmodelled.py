@@ -49,7 +49,6 @@ _REASONS = (
     ("tla:examples/flash_attention/fa_opt/bench_mark.md", "flash attention AscendC", "", _OPERATOR),
     ("tla:examples/sparse_flash_attention/bench_sfa/README.md", "sparse MLA AscendC", "", _OPERATOR),
     ("tla:examples/sparse_flash_attention/bench_sfa/README.md", "sparse flash attention PA pipeline", "", "its order of the two kinds of cores is made by the peer's compiler"),
-    (RECIPES + "deepseek_v4/deepseek_v4_mHC_guide.md", "hc_pre", "", _LATER),
 )  # fmt: skip
 
 
