@@ -146,8 +146,8 @@ def test_every_operation_that_is_timed_has_been_asked_for(statements: list[State
     seen = {op.opdef.name for s in statements for op in s.ops}
     timed = {o.name for o in OPS.values() if o.effect is Effect.DATA and not o.unavailable}
     pieces = {o for o in timed if OPS[o].composite is tile_ir.Composite.NO}
-    # Their kernels read offsets, or an image, that are not there in a kernel of one operation.
-    assert pieces - seen == {"gatherb", "bilinear_interpolation", "im2col"}
+    # Their kernels read offsets that are not there in a kernel of one operation.
+    assert pieces - seen == {"gatherb", "bilinear_interpolation"}
 
 
 def test_single_instructions_are_exact(statements: list[Statement]) -> None:
