@@ -26,6 +26,9 @@ func "k" phase built automatic cross sync @0:1:1 {
   tensor $A: float16 [8, 16, 16] @0:1:2
   tensor $X: float32 [8, 16, 16] @0:1:3
   tensor $Y: float32 [2, 9, 16, 16] @0:1:4
+  tensor $workspace_c: float32 [2, 16, 16] @0:1:6
+  tensor $workspace_p: float16 [2, 16, 16] @0:1:7
+  tensor $workspace_d: float32 [2, 16, 16] @0:1:8
   scalar %n: int32
   scalar %m: int32
   launch blocks(2) %cid %vid threads any @0:1:5 {
@@ -68,6 +71,11 @@ def small(ub: str) -> str:
 PRODUCT = copy(tile("A"), "a") + "gemm_v0($a, $b, $c, true) " + MMA + "\n"
 THERE = PRODUCT + copy("c[%vid * 8:+8, 0:+16]", "s")
 BACK = small("s") + copy("s", "p") + copy("p", "w[%vid * 8:+8, 0:+16]") + "gemm_v0($w, $b, $d, true) " + MMA + "\n"
+OWN = "workspace_{0}[%cid:+1, 0:+16, 0:+16]".format
+HALF = "workspace_{0}[%cid:+1, %vid * 8:+8, 0:+16]".format
+QUARTER = "workspace_{0}[%cid:+1, %vid * 8 + %j * 4:+4, 0:+16]".format
+PART = "[%j * 4:+4, 0:+16]"
+BY_QUARTERS = "for %j: int32 in {0}(0, 2){1} {{\n{2}}}\n".format
 BODIES = {
     "product to rows": THERE + "add($s, $s, 1.0)\n" + copy("s", result()),
     "rows to product": copy(rows(), "s") + BACK + copy("d", "Y[%cid:+1, (%i) % 9:+1, 0:+16, 0:+16]"),
@@ -81,6 +89,9 @@ BODIES = {
     "named": "let %k: int32 = (%i + %m) % 8\n" + copy(tile("A", "%k"), "a") + "gemm_v0($a, $b, $c, true) " + MMA + "\n" + copy("c[%vid * 8:+8, 0:+16]", "s") + BACK + copy("d[%vid * 8:+8, 0:+16]", "t") + copy(rows("%k"), "s") + "add($o, $s, $t)\n" + copy("o", result("%k")),
     "row by row": THERE + BACK + copy("d[%vid * 8:+8, 0:+16]", "t") + copy("X[(%i) % 8:+1, %vid * 8:+8, 0:+12]", "z[0:+8, 0:+12]") + "add($t, $t, $z[1, 2])\nadd($o, $o, $t)\n",
     "a number read": THERE + "let %k: float32 = $s[1, 2]\nlet %l: float32 = %k + 1.0\n" + BACK + copy("d[%vid * 8:+8, 0:+16]", "t") + "let %h: float32 = 2.0\nadd($t, $t, %l)\nadd($o, $t, %h)\n",
+    "workspaces of the author": PRODUCT + copy("c", OWN("c")) + copy(HALF("c"), "s") + small("s") + copy("s", "p") + copy("p", HALF("p")) + copy(OWN("p"), "w") + "gemm_v0($w, $b, $d, true) " + MMA + "\n" + copy("d", OWN("d")) + copy(HALF("d"), "t") + "add($o, $o, $t)\n",
+    "workspaces in inner loops": PRODUCT + copy("c", OWN("c")) + BY_QUARTERS("serial", "", copy(QUARTER("c"), "s" + PART) + small("s") + copy("s" + PART, "p" + PART) + copy("p" + PART, QUARTER("p"))) + copy(OWN("p"), "w") + "gemm_v0($w, $b, $d, true) " + MMA + "\n" + copy("d", OWN("d")) + BY_QUARTERS("pipelined", " stages 2", copy(QUARTER("d"), "t" + PART) + f"add($o{PART}, $o{PART}, $t{PART})\n"),
+    "a workspace that keeps its rows": PRODUCT + "if %i % 2 < 1 {\n" + copy("c", OWN("c")) + "}\n" + copy(HALF("c"), "s") + "add($o, $o, $s)\n",
     "an inner loop": THERE + "for %j: int32 in serial(0, %m) {\nadd($s, $s, 1.0)\n}\n" + BACK + copy("d[%vid * 8:+8, 0:+16]", "t") + "add($o, $o, $t)\n",
 }  # fmt: skip
 # How many rounds the last stage is behind with `stages 4`, and with 2: what comes back from the
@@ -94,6 +105,9 @@ LAST = {
     "to and fro": (2, 1),
     "round through both": (0, 0),
     "named": (2, 1),
+    "workspaces of the author": (2, 1),
+    "workspaces in inner loops": (2, 1),
+    "a workspace that keeps its rows": (0, 0),
 }
 
 
@@ -146,5 +160,5 @@ def test_how_many_stages(body: str, place: int, stages: int) -> None:
     """What the cases above are about is there: so many rounds more, and branches around stages."""
     passed = PassOptions(stop_after="pipeline_across_cores")
     func = run_passes(program(body, stages, 0, 6), PIPELINE, tile_ir.DEFAULT_TARGET, passed).func
-    (loop,) = (s for s in walk(func.launch.body) if isinstance(s, For) and s.stages)
+    (loop,) = (s for s in walk(func.launch.body) if isinstance(s, For) and s.var.name == "i")
     assert print_expr(loop.stop) == str(6 + LAST[body][place])

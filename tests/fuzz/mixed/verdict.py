@@ -148,9 +148,12 @@ def _flags_problem(
 
 
 def difference(func: Func, found: Sequence[Any], expected: Sequence[Any]) -> str:
-    """The name of the first tensor that differs, or nothing."""
+    """The name of the first tensor that differs, or nothing. A workspace with versions is not asked:
+    rounds hand over in these."""
+    names = {p.name for p in func.params}
     for param, x, y in zip(func.params, found, expected, strict=False):
-        if isinstance(x, np.ndarray) and not same(x, y):
+        asked = f"{param.name}_versions" not in names
+        if isinstance(x, np.ndarray) and asked and not same(x, y):
             return param.name
     return ""
 

@@ -72,6 +72,9 @@ def _skewed(func: Func, stages: Stages, target: Target) -> Func:
         b: with_versions(b, count, target.alignment.get(b.memory, 1))
         for b, count in stages.versions.items()
     }
+    # A tensor of the author's has the size that its caller gave it: versions are another one.
+    declared = [b for b in new if b in stages.declared]
+    new |= {b: replace(new[b], name=_free_name(func, f"{b.name}_versions")) for b in declared}
     version = {
         old: (buffer, binary("%", loop.var, stages.versions[old])) for old, buffer in new.items()
     }
@@ -86,8 +89,18 @@ def _skewed(func: Func, stages: Stages, target: Target) -> Func:
     first = {old: (buffer, Const(0)) for old, buffer in new.items()}
     body = rewrite(func.launch.body, lambda s: skewed if s is loop else s)
     allocs = tuple(replace(a, buffer=new.get(a.buffer, a.buffer)) for a in func.launch.allocs)
-    params = tuple(new.get(p, p) if isinstance(p, Buffer) else p for p in func.params)
+    params = (
+        *(new.get(p, p) if isinstance(p, Buffer) and p not in declared else p for p in func.params),
+        *(new[b] for b in declared),
+    )
     return replace(func.with_body(in_versions(body, first), allocs=allocs), params=params)
+
+
+def _free_name(func: Func, name: str) -> str:
+    taken = {p.name for p in func.params} | {a.buffer.name for a in func.launch.allocs}
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _where_it_runs(stages: Stages, stage: int, body: Body) -> Body:

@@ -14,27 +14,29 @@ from itertools import combinations
 
 import networkx as nx
 
-from tile_ir import Alloc, Buffer, For, Func, Let, Loc, Memory, Op, Section, Store, Target
+from tile_ir import Alloc, Buffer, For, Func, Let, Loc, Memory, Op, Store, Target
 from tile_ir.expr import Var, reads_memory, walk
 from tile_ir.nodes import Stmt
 from tile_ir.opdef import Access, Effect, accesses
-from tile_ir.walk import breaks, buffers_of, expressions, loads, walk_ops
+from tile_ir.walk import breaks, expressions, loads, walk_ops
 from tile_ir.walk import walk as walk_statements
 from tile_passes.analysis.liveness import liveness
 from tile_passes.pipelining.rounds_behind import rounds_behind
-from tile_passes.pipelining.steps import Step
+from tile_passes.pipelining.steps import Step, steps_of
+from tile_passes.pipelining.workspaces import workspaces
 
 
 @dataclass(frozen=True, slots=True)
 class Stages:
     """The statements of a loop in order, all but definitions with their stages, numbered by the
     rounds they are behind, and how many versions buffers need, as each round in flight has bytes of
-    its own."""
+    its own. `declared`: the tensors of these that are the author's."""
 
     loop: For
     steps: tuple[Step, ...]
     stage: Mapping[Step, int]
     versions: Mapping[Buffer, int]
+    declared: frozenset[Buffer]
 
     @property
     def last(self) -> int:
@@ -55,7 +57,7 @@ def assign_stages(func: Func, loop: For, target: Target) -> Stages | OneStage:
     As many as the ways back and their modelled times need, at most as many as the loop asks for."""
     steps: list[Step] = []
     for stmt in loop.body:
-        found = _steps(stmt)
+        found = steps_of(stmt)
         if found is None:
             return OneStage("a statement has work for both kinds of core", stmt.loc)
         steps += found
@@ -65,27 +67,20 @@ def assign_stages(func: Func, loop: For, target: Target) -> Stages | OneStage:
         if op.opdef.effect is not Effect.DATA:
             return OneStage(f"{op.opdef.name} stays where it is written", op.loc)
     work = _work(steps)
-    ours = dict.fromkeys(_between_cores(func, loop, work))
+    ours = workspaces(func, tuple(s.stmt for s in work))
     if not ours:
         return OneStage("no copy of it goes from one kind of core to the other", loop.loc)
     roots = {a.buffer: a.alias_of or a.buffer for a in func.launch.allocs}
     scratch = {a.buffer for a in func.launch.allocs if a.scratch}
     touched = {s: {roots.get(b, b): w for b, w in _touched(s, scratch).items()} for s in work}
-    fresh = ours | dict.fromkeys(_fresh(func, loop))
+    fresh = dict.fromkeys([*ours, *_fresh(func, loop)])
     graph = _dependences(work, touched, fresh.keys(), ours.keys(), scratch)
     stage = _stages(graph, rounds_behind(graph, work, target), max(1, loop.stages - 1))
     if isinstance(stage, OneStage):
         return stage
-    return Stages(loop, tuple(steps), stage, _versions(touched, stage, fresh, ours.keys()))
-
-
-def _steps(stmt: Stmt) -> list[Step] | None:
-    match stmt:
-        case Section(core=core, body=body):
-            return [Step(s, core) for s in body]
-        case Let(value=value) if not reads_memory(value):
-            return [Step(stmt, None)]
-    return None
+    versions = _versions(touched, stage, fresh, ours.keys())
+    declared = frozenset(b for b, by_author in ours.items() if by_author)
+    return Stages(loop, tuple(steps), stage, versions, declared)
 
 
 def _work(steps: Sequence[Step]) -> list[Step]:
@@ -119,25 +114,6 @@ def _touched(step: Step, scratch: Set[Buffer] = frozenset()) -> dict[Buffer, boo
         for load in loads(stmt):
             found.setdefault(load.buffer, False)
     return found
-
-
-def _between_cores(func: Func, loop: For, work: Sequence[Step]) -> Iterator[Buffer]:
-    """The workspaces that the compiler has made for copies of this loop, written before they are
-    read in every round: what it made for a copy stands where the copy does."""
-    inside = {id(s) for step in work for s in walk_statements((step.stmt,))}
-    users: dict[Buffer, list[Stmt]] = {p: [] for p in func.params if isinstance(p, Buffer)}
-    for stmt in walk_statements(func.launch.body):
-        for buffer in buffers_of(stmt) & users.keys():
-            users[buffer].append(stmt)
-    for buffer, stmts in users.items():
-        made = stmts and all(id(s) in inside and s.loc == buffer.loc for s in stmts)
-        if made and _writes(stmts[0], buffer):
-            yield buffer
-
-
-def _writes(stmt: Stmt, buffer: Buffer) -> bool:
-    found = accesses(stmt) if isinstance(stmt, Op) else []
-    return any(region.buffer is buffer and access is Access.WRITE for region, access in found)
 
 
 def _fresh(func: Func, loop: For) -> Iterator[Buffer]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tile_ir import Core
-from tile_ir.nodes import Stmt
+from tile_ir import Core, Section
+from tile_ir.expr import reads_memory
+from tile_ir.nodes import Body, For, If, Let, Stmt
+from tile_ir.walk import bodies, rewrite, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,4 +18,30 @@ class Step:
     core: Core | None
 
 
-__all__ = ["Step"]
+def steps_of(stmt: Stmt) -> list[Step] | None:
+    """The steps of one statement of the loop's body: a loop or branch in which one kind of core has
+    all the work is one. None where both kinds have some."""
+    match stmt:
+        case Section(core=core, body=body):
+            return [Step(s, core) for s in body]
+        case Let(value=value) if not reads_memory(value):
+            return [Step(stmt, None)]
+        case For() | If():
+            cores = {s.core for s in walk((stmt,)) if isinstance(s, Section)}
+            if len(cores) == 1 and _all_in_sections((stmt,)):
+                (inside,) = rewrite((stmt,), lambda s: s.body if isinstance(s, Section) else s)
+                return [Step(inside, cores.pop())]
+    return None
+
+
+def _all_in_sections(body: Body) -> bool:
+    """Whether all but definitions, loops and branches stands in sections."""
+    return all(
+        isinstance(s, Section)
+        or (isinstance(s, Let) and not reads_memory(s.value))
+        or (isinstance(s, (For, If)) and all(_all_in_sections(b) for b in bodies(s)))
+        for s in body
+    )
+
+
+__all__ = ["Step", "steps_of"]
