@@ -16,7 +16,28 @@ BATCHES = "tla:examples/flash_attention/fa_opt/bench_mark.md"
 
 
 def attention_cases() -> list[Case]:
-    return [*flash_cases(), *batch_cases(), *sparse_cases()]
+    return [*flash_cases(), *batch_cases(), *score_cases(), *sparse_cases()]
+
+
+def score_cases() -> list[Case]:
+    """One task of each core, on a part of the keys: a core does all others one after the other."""
+    cores, heads, keys = 24, 12, 16384
+
+    def arguments() -> list[Any]:
+        q, kv = zeros(cores * 256, 128), (keys, 128)
+        workspace = zeros(cores * (2 * (256 * 1024 * 6 + 256 * 512) + 256 * 512), dtype=np.uint8)
+        return [q, zeros(*kv), zeros(*kv), zeros(cores * 256, 128), workspace, keys]
+
+    return [
+        Case(
+            f"{heads} heads, {length // 1024}K keys, score operator", BATCHES, "attention_score_128", cores, arguments,
+            rows_of("flash attention AscendC", f"B1 QN12 KVN1 D128 S{length // 1024}K", time=TASK),
+            soc="Ascend910_9391", hot=True, full=length > 65536,
+            part=heads * (length // 256) // cores * (length // keys),
+            assumed="the operator the page calls is the vendor's FlashAttentionScore; its cores share K and V in L1",
+        )
+        for length in (65536, 131072)
+    ]  # fmt: skip
 
 
 def sparse_cases() -> list[Case]:

@@ -40,6 +40,8 @@ _REASONS = (
     ("8 x 128", "time", _FLASH),
     ("hc_post", "time", _START),
     ("sparse latent attention, row by row", "time", _ROWS),
+    ("12 heads, 64K keys, score operator", "time", _CHAIN),
+    ("12 heads, 128K keys, score operator", "time", _CHAIN),
     ("linear attention, solve_tril", "", _CHAIN),
     ("linear attention", "", _BLOCKS),
 )

@@ -414,6 +414,17 @@ def test_flash_attention(keys: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("keys", [1024, 3072])
+def test_attention_score(keys: int, seed: int) -> None:
+    blocks = 2
+    q, k, v = (uniform((n, 128), F16, i) * 2 for i, n in enumerate((256 * blocks, keys, keys)))
+    o = np.full((256 * blocks, 128), np.nan, F16)
+    workspace = np.zeros(blocks * (2 * (256 * 1024 * 6 + 256 * 512) + 256 * 512), np.uint8)
+    timing_kernels.run("attention_score_128", q, k, v, o, workspace, keys, blocks=blocks, seed=seed)
+    np.testing.assert_allclose(o, attention(q, k, v), rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("keys", [128, 2176])
 def test_attention_in_batches(keys: int, seed: int) -> None:
     """One tile, and a batch and a part of one; two tasks of each block."""

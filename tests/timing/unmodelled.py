@@ -46,7 +46,6 @@ _REASONS = (
     ("recipes:docs/integration/ling-3.0-flash/bailing_v3_pypto_operator_guide.md", "fused_recurrent_kda", "", _TILES),
     # To be modelled.
     ("pto:kernels/manual/a2a3/topk/README.md", "", "", _LATER),
-    ("tla:examples/flash_attention/fa_opt/bench_mark.md", "flash attention AscendC", "", _OPERATOR),
     ("tla:examples/sparse_flash_attention/bench_sfa/README.md", "sparse MLA AscendC", "", _OPERATOR),
     ("tla:examples/sparse_flash_attention/bench_sfa/README.md", "sparse flash attention PA pipeline", "", "its order of the two kinds of cores is made by the peer's compiler"),
 )  # fmt: skip
