@@ -6,7 +6,8 @@ A row is added by a line in one of the tables. Rooflines name what a kernel is m
 * the cube's peak: multiply-accumulates of the operation itself, however much is padded, at the full
   rate of all cube cores;
 * HBM: every input read once, at the rate of reads, and every result written once, at that of
-  write-back, but for as much of the results as L2 can hold when the launch ends.
+  write-back, but for what of the results is still in L2 when the launch ends: their share of it, as
+  what was read and written last is what it holds. A kernel that only copies comes to 99 % of this.
 
 Kernels run once, with zeros for arguments; times are from the start of the first block to the end
 of the last.
@@ -58,7 +59,8 @@ def cube(m: int, n: int, k: int, bits: int = 16) -> Roofline:
 
 def _hbm(launch: Launch) -> float:
     rates = timing_of(launch.target)
-    left = max(0, launch.written - launch.target.l2_bytes)
+    moved = launch.read + launch.written
+    left = launch.written * max(0.0, 1 - launch.target.l2_bytes / moved)
     reads, writes = rates["hbm_bandwidth"] * 1e9, rates["hbm_write_bandwidth"] * 1e9
     return launch.read / reads + left / writes
 
