@@ -3,12 +3,12 @@ nothing orders."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from tile_ir.analysis.accesses import Touch, element
-from tile_ir.analysis.affine import linear_form
+from tile_ir.analysis.affine import linear_form, simplify
 from tile_ir.analysis.intervals import Ranges
 from tile_ir.analysis.regions import apart
 from tile_ir.analysis.residues import periods
@@ -21,6 +21,7 @@ from tile_ir.check_sync.state import S
 from tile_ir.expr import Binary, Expr, Load, Var, constant_value, walk
 from tile_ir.nodes import Buffer, Region, Slice
 from tile_ir.printer import print_expr
+from tile_ir.walk import map_region, replace_in
 
 
 class _Everything(frozenset[Any]):
@@ -160,6 +161,8 @@ class Accesses:
             or any(path.truth(c) is (not truth) for c, truth in then.guards)
         ):
             return None
+        if every and self._parted_by(path.fixed(), other, then, site, now):
+            return None
         a, b = divmod(which, len(site.touches))
         alike = other.stmt is site.stmt and then.rounds == now.rounds
         alike = alike and then.regions == now.regions
@@ -178,6 +181,19 @@ class Accesses:
         return Meeting(
             other, site, other.touches[a], site.touches[b], bool(certain), alike, sample
         )
+
+    def _parted_by(
+        self, fixed: Mapping[Expr, Expr], other: Site, then: Done, site: Site, now: Done
+    ) -> bool:
+        """Whether two executions have no bytes in common once these parts are numbers."""
+        if not fixed:
+            return False
+
+        def put_in(expr: Expr) -> Expr:
+            return simplify(replace_in(expr, fixed.get))
+
+        one, two = (tuple(map_region(r, put_in) for r in d.regions) for d in (then, now))
+        return self._judge(other, one, site, two, _EVERYTHING) is None
 
     def _now(self, site: Site, number: int, values: Values, guards: tuple[Guard, ...]) -> Done:
         rounds = tuple(values.bound.get(v) for v in site.loops)

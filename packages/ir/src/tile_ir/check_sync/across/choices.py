@@ -127,6 +127,17 @@ class Path:
         """Variables that have one value on this way."""
         return {c.solved[0]: c.solved[1][c.at] for c in self.choices if c.solved is not None}
 
+    def fixed(self) -> dict[Expr, Expr]:
+        """Parts of expressions that have one number on this way, other than variables."""
+        found: dict[Expr, Expr] = {}
+        for choice in self.choices:
+            if choice.counts and choice.solved is None and choice.answer > 0:
+                terms, constant = linear_form(choice.key)
+                if len(terms) == 1:
+                    ((part, factor),) = terms.items()
+                    found[part] = Const((choice.answer - constant) // factor)
+        return found
+
     def is_certain(self) -> bool:
         """Whether all cores surely take this way together."""
         return not any(is_unknown(c.key) for c in self.choices)
