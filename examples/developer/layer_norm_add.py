@@ -13,8 +13,10 @@ import tile_frontend as T
 
 @T.jit(out_idx=[4, 5], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
 def layer_norm_add(
-    M: int, N: int, rows: int, eps: float = 1e-5, dtype: str = "float32"
+    M: int, N: int, rows: int, eps: float = 1e-5, dtype: str = "float32", cores: int = 24
 ) -> T.PrimFunc:
+    tiles = T.cdiv(M, rows)
+
     @T.prim_func
     def kernel(
         X: T.Tensor((M, N), dtype),
@@ -24,32 +26,34 @@ def layer_norm_add(
         Y: T.Tensor((M, N), dtype),
         total: T.Tensor((M, N), dtype),
     ) -> None:
-        with T.Kernel(T.cdiv(M, rows), threads=2, is_npu=True) as cid:
+        with T.Kernel(cores, threads=2, is_npu=True) as cid:
             x = T.alloc_shared((rows, N), dtype)
             r = T.alloc_shared((rows, N), dtype)
             w = T.alloc_shared((1, N), dtype)
             b = T.alloc_shared((1, N), dtype)
             mean = T.alloc_shared((rows,), dtype)
-            spread = T.alloc_shared((rows,), dtype)
-            T.copy(X[cid * rows, 0], x)
-            T.copy(residual[cid * rows, 0], r)
+            scale = T.alloc_shared((rows,), dtype)
             T.copy(weight, w)
             T.copy(bias, b)
-            T.tile.add(x, x, r)
-            T.copy(x, total[cid * rows, 0])
-            T.reduce_sum(x, mean, dim=-1)
-            for i in T.Parallel(rows):
-                mean[i] = mean[i] * (1.0 / N)
-            for i, j in T.Parallel(rows, N):
-                x[i, j] = x[i, j] - mean[i]
-            for i, j in T.Parallel(rows, N):
-                r[i, j] = x[i, j] * x[i, j]
-            T.reduce_sum(r, spread, dim=-1)
-            for i in T.Parallel(rows):
-                spread[i] = T.sqrt(spread[i] * (1.0 / N) + eps)
-            for i, j in T.Parallel(rows, N):
-                x[i, j] = x[i, j] / spread[i] * w[0, j] + b[0, j]
-            T.copy(x, Y[cid * rows, 0])
+            for t in T.Pipelined(T.ceildiv(tiles - cid, cores), num_stages=2):
+                row = (cid + t * cores) * rows
+                T.copy(X[row, 0], x)
+                T.copy(residual[row, 0], r)
+                T.tile.add(x, x, r)
+                T.copy(x, total[row, 0])
+                T.reduce_sum(x, mean, dim=-1)
+                for i in T.Parallel(rows):
+                    mean[i] = mean[i] * (1.0 / N)
+                for i, j in T.Parallel(rows, N):
+                    x[i, j] = x[i, j] - mean[i]
+                for i, j in T.Parallel(rows, N):
+                    r[i, j] = x[i, j] * x[i, j]
+                T.reduce_sum(r, scale, dim=-1)
+                for i in T.Parallel(rows):
+                    scale[i] = 1.0 / T.sqrt(scale[i] * (1.0 / N) + eps)
+                for i, j in T.Parallel(rows, N):
+                    x[i, j] = x[i, j] * scale[i] * w[0, j] + b[0, j]
+                T.copy(x, Y[row, 0])
 
     return kernel
 

@@ -13,7 +13,7 @@ import tile_frontend as T
 
 
 @T.jit(out_idx=[-1], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
-def rope(tokens: int, heads: int, D: int, dtype: str = "float32") -> T.PrimFunc:
+def rope(tokens: int, heads: int, D: int, dtype: str = "float32", cores: int = 24) -> T.PrimFunc:
     half = D // 2
 
     @T.prim_func
@@ -23,22 +23,24 @@ def rope(tokens: int, heads: int, D: int, dtype: str = "float32") -> T.PrimFunc:
         sin: T.Tensor((tokens, half), dtype),
         Y: T.Tensor((tokens, heads, D), dtype),
     ) -> None:
-        with T.Kernel(tokens, threads=2, is_npu=True) as cid:
+        with T.Kernel(cores, threads=2, is_npu=True) as cid:
             left = T.alloc_shared((heads, half), dtype)
             right = T.alloc_shared((heads, half), dtype)
             turned = T.alloc_shared((heads, half), dtype)
             c = T.alloc_shared((1, half), dtype)
             s = T.alloc_shared((1, half), dtype)
-            T.copy(X[cid, :, 0:half], left)
-            T.copy(X[cid, :, half:D], right)
-            T.copy(cos[cid, 0], c)
-            T.copy(sin[cid, 0], s)
-            for h, j in T.Parallel(heads, half):
-                turned[h, j] = left[h, j] * c[0, j] - right[h, j] * s[0, j]
-            T.copy(turned, Y[cid, :, 0:half])
-            for h, j in T.Parallel(heads, half):
-                right[h, j] = right[h, j] * c[0, j] + left[h, j] * s[0, j]
-            T.copy(right, Y[cid, :, half:D])
+            for i in T.Pipelined(T.ceildiv(tokens - cid, cores), num_stages=3):
+                t = cid + i * cores
+                T.copy(X[t, :, 0:half], left)
+                T.copy(X[t, :, half:D], right)
+                T.copy(cos[t, 0], c)
+                T.copy(sin[t, 0], s)
+                for h, j in T.Parallel(heads, half):
+                    turned[h, j] = left[h, j] * c[0, j] - right[h, j] * s[0, j]
+                T.copy(turned, Y[t, :, 0:half])
+                for h, j in T.Parallel(heads, half):
+                    right[h, j] = right[h, j] * c[0, j] + left[h, j] * s[0, j]
+                T.copy(right, Y[t, :, half:D])
 
     return kernel
 

@@ -85,18 +85,18 @@ def module(stem: str) -> ModuleType:
 def small() -> dict[str, Func]:
     """A kernel of every script, small, with tails and odd rows where its script has them."""
 
-    def of(stem: str, name: str, *arguments: Any) -> Func:
-        return getattr(module(stem), name).__wrapped__(*arguments)
+    def of(stem: str, name: str, *arguments: Any, **named: Any) -> Func:
+        return getattr(module(stem), name).__wrapped__(*arguments, **named)
 
     return {
         "gemm": of("gemm", "gemm", 64, 64, 96, 32, 64, 32),
         "gemm_epilogue": of("gemm_epilogue", "gemm_bias_relu", 50, 70, 33, 32, 32, 32),
         "dequantised_gemm": of("dequantised_gemm", "int8_gemm", 64, 64, 128, 32, 32, 64),
-        "softmax": of("softmax", "softmax", 20, 50, 7, "float32"),
-        "rms_norm": of("rms_norm", "rms_norm", 20, 50, 5),
-        "layer_norm_add": of("layer_norm_add", "layer_norm_add", 19, 64, 8),
-        "rope": of("rope", "rope", 5, 3, 64),
-        "cross_entropy": of("cross_entropy", "cross_entropy", 32, 64, 16),
+        "softmax": of("softmax", "softmax", 40, 50, 7, "float16", 2),
+        "rms_norm": of("rms_norm", "rms_norm", 40, 50, 5, cores=3),
+        "layer_norm_add": of("layer_norm_add", "layer_norm_add", 35, 64, 8, cores=2),
+        "rope": of("rope", "rope", 9, 3, 64, cores=2),
+        "cross_entropy": of("cross_entropy", "cross_entropy", 48, 64, 8, cores=2),
         "attention": of("flash_attention", "flash_attention", 1, 1, 128, 64, 32, 32),
         "attention_causal": of(
             "flash_attention", "flash_attention", 1, 2, 128, 64, 32, 32, 1, True
@@ -118,11 +118,12 @@ AUTOMATIC = pass_options({PassConfigKey.TL_ASCEND_AUTO_SYNC: True}).automatic
 NUMPY = {"float16": np.float16, "float32": np.float32, "int8": np.int8, "int32": np.int32}
 
 
-# Numbers that choose what a kernel does: of pages, of positions, of tokens.
+# Numbers that choose what a kernel does: of pages, of positions, of tokens, of classes.
 CHOOSING = {
     "table": [[4, 0, 2], [1, 3, 0]],
     "lengths": [70, 32],
     "sizes": [17, 0, 23],
+    "labels": [k * 7 % 64 for k in range(48)],
     "indices": [list(range(0, 96, 2)), list(range(47, -1, -1))],
 }
 
