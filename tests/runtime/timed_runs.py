@@ -79,7 +79,7 @@ def access(
 ) -> tuple[Any, ...]:
     """What event `number` reads or writes."""
     return (
-        begin, end, number, made, *buffer, MEMORIES.index(memory), ("read", "write").index(kind), [0] * 6,
+        begin, end, number, made, *buffer, MEMORIES.index(memory), ("read", "write").index(kind), 0, 0, 0,
     )  # fmt: skip
 
 

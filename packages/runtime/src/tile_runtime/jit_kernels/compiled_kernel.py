@@ -98,6 +98,11 @@ class CompiledKernel:
         self._prove()
         self._launch(call, None)
 
+    def tensor_bytes(self, call: Bound) -> int:
+        """Of the tensors of a call, results included and workspaces not."""
+        declared = call.sizes[: len(self.prim_func.params)]
+        return sum(size for n, size in enumerate(declared) if n not in self.workspace_idx)
+
     def _prove(self) -> None:
         """What was built at another level of checks is proven before its first strict run."""
         if not self._proven and wants_proof():

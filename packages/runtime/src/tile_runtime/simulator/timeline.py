@@ -42,7 +42,7 @@ ACCESS = np.dtype(
     [
         ("begin", "u8"), ("end", "u8"), ("event", "u4"), ("made", "u4"),
         ("buffer_begin", "u4"), ("buffer_end", "u4"), ("memory", "u1"), ("kind", "u1"),
-        ("unused", "u1", 6),
+        ("off_line", "u1"), ("unused", "u1"), ("rows", "u4"),
     ]
 )  # fmt: skip
 MEMORIES = ("GM", "UB", "L1", "L0A", "L0B", "L0C", "BT", "FB")

@@ -59,7 +59,9 @@ struct TileTimeAccess {
     uint32_t buffer_end;
     uint8_t memory;   // GM UB L1 L0A L0B L0C BT FB
     uint8_t kind;     // 0 read, 1 write, 2 atomic update
-    uint8_t unused[6];
+    uint8_t off_line;  // of rows in GM: whether not all of them start on a line of L2 from the start of the buffer
+    uint8_t unused;
+    uint32_t rows;    // runs of bytes in GM, 0 in other memories
 };
 
 enum TileTimeKind : uint8_t {

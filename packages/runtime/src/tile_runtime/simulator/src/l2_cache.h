@@ -24,6 +24,8 @@ struct Traffic {
 
 class L2Cache {
 public:
+    static constexpr uint64_t line_bytes = 512;
+
     // A warm cache holds all buffers.
     L2Cache(const GlobalBuffers& buffers, uint64_t bytes, bool warm);
 
@@ -32,7 +34,6 @@ public:
     Traffic read_past(const Region& region, uint64_t burst);
 
 private:
-    static constexpr uint64_t line_bytes = 512;
     static constexpr uint64_t sector_bytes = 128;
 
     struct Line {

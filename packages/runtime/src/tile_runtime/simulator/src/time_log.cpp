@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "bank_conflicts.h"
+#include "l2_cache.h"
 #include "launch.h"
 
 namespace tile_simulator {
@@ -34,6 +35,15 @@ Route route_of(const Operand& dst, const Operand& src)
                                           : Route::l0c_gm;
     }
     return Route::none;
+}
+
+// Whether some row starts inside a line of L2.
+bool starts_off_line(const Core& core, const Region& rows)
+{
+    const GlobalBuffer* const buffer = core.block.launch().buffers().find(rows.start);
+    const auto off = [](uint64_t bytes) { return bytes % L2Cache::line_bytes != 0; };
+    return buffer != nullptr && (off(rows.start - buffer->begin) || (rows.inner > 1 && off(rows.inner_stride)) ||
+                                    (rows.outer > 1 && off(rows.outer_stride)));
 }
 
 // Events of a core that are kept one by one, and what a folded one may take: sums of cycles stay exact in a float.
@@ -121,9 +131,12 @@ void TimeLog::instruction(const Instruction& instruction, const TileTiming& timi
     for (int i = 0; i < instruction.count; ++i) {
         const Operand& operand = instruction.operands[i];
         const Buffer& buffer = operand.buffer;
-        const bool updates = atomic && operand.write && operand.memory == Memory::gm;
+        const bool gm = operand.memory == Memory::gm;
+        const bool updates = atomic && operand.write && gm;
+        const Region rows = gm ? operand.region.compact() : Region{};
         const TileTimeAccess access = {operand.region.start, operand.region.end(), number, buffer.made.line,
-            buffer.begin, buffer.end, uint8_t(operand.memory), uint8_t(updates ? 2 : operand.write ? 1 : 0), {}};
+            buffer.begin, buffer.end, uint8_t(operand.memory), uint8_t(updates ? 2 : operand.write ? 1 : 0),
+            uint8_t(gm && starts_off_line(core, rows)), 0, uint32_t(gm ? rows.inner * rows.outer : 0)};
         if (same_line == nullptr || !widened(access)) {
             accesses_.push_back(access);
         }

@@ -6,7 +6,7 @@ import argparse
 import statistics
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tile_ir import CallError
 from tile_runtime.tools.command_line.kernel_argument import names_a_kernel
@@ -16,9 +16,6 @@ from tile_runtime.tools.command_line.kernel_run import (
     run_arguments,
     timed_call,
 )
-
-if TYPE_CHECKING:
-    from tile_runtime.jit_kernels.kernel import JITKernel
 
 _DESCRIPTION = """\
 Measure kernels of scripts, named as script.py:factory, with inputs of their own making: modelled
@@ -81,10 +78,10 @@ def _kernel_lines(name: str, options: argparse.Namespace) -> Iterator[str]:
 
     kernel = made_kernel(name, options)
     arguments = run_arguments(kernel, options)
-    run, result = timed_call(kernel, arguments)
+    run, _ = timed_call(kernel, arguments)
     line = run.timeline
     seconds = repeat(lambda: kernel(*arguments), _RUNS)
-    found = roofline(run, _bytes_of(kernel, arguments, result))
+    found = roofline(run)
     spent = kernel.timings
     yield f"{kernel.prim_func.name}, source {kernel.source_hash}"
     yield (
@@ -110,12 +107,3 @@ def _kernel_lines(name: str, options: argparse.Namespace) -> Iterator[str]:
 
 def _rate(count: float, seconds: float) -> str:
     return f"{count / seconds / 1e9:.2f}" if seconds > 0 else "-"
-
-
-def _bytes_of(kernel: JITKernel, arguments: list[Any], result: Any) -> int:
-    """The size of all tensors of a call."""
-    import torch
-
-    results = [result] if len(kernel.out_idx) == 1 else list(result or ())
-    tensors = [t for t in (*arguments, *results) if isinstance(t, torch.Tensor)]
-    return sum(t.numel() * t.element_size() for t in tensors)

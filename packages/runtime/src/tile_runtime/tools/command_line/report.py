@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Run a script, or one kernel of it, with the clock of the simulator on, or read a saved timeline, and
-write what became of the last run of a kernel: an HTML page, and if wanted a Chrome trace, which
-opens in Perfetto.
+write what became of the last run of a kernel, and why it took its time: an HTML page, or text, and
+if wanted a Chrome trace, which opens in Perfetto.
 """
 # More would be a mistyped range.
 _MOST_BLOCKS = 65536
@@ -39,8 +39,9 @@ def add_parser(commands: Any) -> None:
     )
     add_run_arguments(parser)
     parser.add_argument(
-        "-o", "--output", type=Path, default=Path("report.html"), help="the page (%(default)s)"
+        "-o", "--output", type=Path, help="the page (default: report.html, none with --text)"
     )
+    parser.add_argument("--text", action="store_true", help="print the report, without a page")
     parser.add_argument("--trace", type=Path, metavar="FILE", help="write a Chrome trace too")
     parser.add_argument("--save", type=Path, metavar="FILE", help="save the timeline too, as .npz")
     parser.add_argument("--kernel", help="name of the kernel (default: the last that ran)")
@@ -54,31 +55,43 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from tile_runtime.tools.command_line.report_text import headline, report_text, verdict_text
     from tile_runtime.tools.report.chrome_trace import write_chrome_trace
     from tile_runtime.tools.report.page import report_page
-    from tile_runtime.tools.report.saved_timeline import load_run, save_run
+    from tile_runtime.tools.report.saved_timeline import save_run
+    from tile_runtime.tools.report.why.measures import Measures
 
-    if names_a_kernel(options.source):
-        kernel = made_kernel(options.source, options)
-        timed, _ = timed_call(kernel, run_arguments(kernel, options))
-    elif options.source.endswith(".py"):
-        timed = _last_run(Path(options.source), options.kernel)
-    else:
-        timed = load_run(Path(options.source))
-        if options.kernel not in (None, timed.kernel):
-            raise _no_kernel(options.source, options.kernel, [timed.kernel])
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(report_page(timed, options.blocks), encoding="utf-8")
+    timed = _run_of(options.source, options)
+    output = options.output or (None if options.text else Path("report.html"))
+    if output is not None:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(report_page(timed, options.blocks), encoding="utf-8")
     if options.trace is not None:
         write_chrome_trace(timed, options.trace, options.blocks)
     if options.save is not None:
         save_run(timed, options.save)
-    line = timed.timeline
-    print(
-        f"{options.output}: {timed.kernel} on {timed.soc}, modelled {line.microseconds:.2f} us on "
-        f"the device, {line.task_microseconds:.2f} us with launch; source {timed.source_hash}"
-    )
+    if options.text:
+        print(report_text(timed))
+    else:
+        print(f"{output}: {headline(timed)}")
+        print(verdict_text(Measures(timed)))
     return 0
+
+
+def _run_of(source: str, options: argparse.Namespace) -> TimedRun:
+    """The run a source stands for. KernelError if it has none."""
+    from tile_runtime.tools.report.saved_timeline import load_run
+
+    if names_a_kernel(source):
+        kernel = made_kernel(source, options)
+        timed, _ = timed_call(kernel, run_arguments(kernel, options))
+    elif source.endswith(".py"):
+        timed = _last_run(Path(source), options.kernel)
+    else:
+        timed = load_run(Path(source))
+        if options.kernel not in (None, timed.kernel):
+            raise _no_kernel(source, options.kernel, [timed.kernel])
+    return timed
 
 
 def _last_run(script: Path, kernel: str | None) -> TimedRun:

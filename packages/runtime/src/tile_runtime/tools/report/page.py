@@ -14,13 +14,16 @@ from tile_runtime.tools.report.figures import figures
 from tile_runtime.tools.report.number_text import microseconds, percent, short
 from tile_runtime.tools.report.pipe_shares import pipe_shares
 from tile_runtime.tools.report.source_view import source_panes, stall_rows
-from tile_runtime.tools.report.timed_run import TimedRun
+from tile_runtime.tools.report.timed_run import TimedRun, place_text
+from tile_runtime.tools.report.why.measures import Measures
+from tile_runtime.tools.report.why.verdict import verdict
 
 HERE = Path(__file__).parent
 # What is drawn and listed at most; all sums are taken over everything.
 EVENT_LIMIT = 250_000
 STALL_LIMIT = 50
 STEP_LIMIT = 200
+LINE_LIMIT = 50
 
 
 def report_page(
@@ -30,6 +33,7 @@ def report_page(
 
     Raises KernelError if a chosen block has not run.
     """
+    measures = Measures(run)
     everything = blocks_of(run)
     chosen = events_that_fit(run, chosen_blocks(run, blocks, len(everything)), event_limit)
     contents, columns = drawing(run, chosen)
@@ -37,9 +41,16 @@ def report_page(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters.update(short=short, microseconds=microseconds)
+    environment.filters.update(
+        short=short, microseconds=microseconds, place=place_text, apart=_apart
+    )
     return environment.get_template("page.html.jinja").render(
         run=run,
+        verdict=verdict(measures),
+        lines=measures.lines[:LINE_LIMIT],
+        line_count=len(measures.lines),
+        line_work=sum(line.total for line in measures.lines),
+        path_cycles=measures.path.cycles,
         figures=list(figures(run)),
         shares=pipe_shares(run.timeline),
         percent=percent,
@@ -53,6 +64,12 @@ def report_page(
         style=(HERE / "page.css").read_text(),
         script=(HERE / "page.js").read_text(),
     )
+
+
+def _apart(text: str) -> list[str]:
+    """Words and code in turns: what stands between backticks is code."""
+    parts = text.split("`")
+    return parts if len(parts) % 2 else [text]
 
 
 def _left_out(run: TimedRun, events: int, blocks: int) -> str:

@@ -53,11 +53,12 @@ class Roofline:
         return self.least[self.bound] / self.seconds if self.seconds > 0 else 0.0
 
 
-def roofline(run: TimedRun, argument_bytes: int) -> Roofline:
-    """`argument_bytes` is the size of the tensors of the call, results included."""
+def roofline(run: TimedRun) -> Roofline:
+    """Of a run whose facts know the bytes of its tensors; where nobody has said, of what missed
+    L2."""
     line = run.timeline
     moved = line.totals["read_bytes"] + line.totals["write_bytes"]
-    needed = min(float(argument_bytes), moved)
+    needed = min(float(run.facts.tensor_bytes or line.totals["hbm_bytes"]), moved)
     matrix = 2 * line.totals["macs"]
     vector, vector_bytes = _vector_work(run)
     least = {
@@ -71,17 +72,18 @@ def roofline(run: TimedRun, argument_bytes: int) -> Roofline:
 def _vector_work(run: TimedRun) -> tuple[float, float]:
     """Operations of vector instructions, and the bytes of the elements they were done on."""
     line, lines = run.timeline, run.sources.get(run.main_source(), "").splitlines()
-    widest: dict[int, tuple[float, float]] = {}
-    calculating = _calculating(line)
-    cycles = line.events["end"] - line.events["begin"]
     in_ub = line.accesses["memory"] == MEMORIES.index("UB")
-    for access in line.accesses[in_ub & calculating[line.accesses["event"]]]:
-        event = int(access["event"])
-        size = _element_bytes(lines, int(access["made"]))
-        spanned = float(access["end"] - access["begin"])
-        taken = min(spanned, _VECTOR_BYTES * float(cycles[event]))
-        widest[event] = max(widest.get(event, (0.0, 0.0)), (taken / size, taken))
-    return sum(n for n, _ in widest.values()), sum(b for _, b in widest.values())
+    found = line.accesses[in_ub & _calculating(line)[line.accesses["event"]]]
+    made, buffer = np.unique(found["made"], return_inverse=True)
+    sizes = np.array([_element_bytes(lines, int(m)) for m in made], float)[buffer.ravel()]
+    cycles = (line.events["end"] - line.events["begin"])[found["event"]]
+    spanned = (found["end"] - found["begin"]).astype(float)
+    taken = np.minimum(spanned, _VECTOR_BYTES * cycles)
+    # Of an instruction the operand with most elements.
+    order = np.lexsort((taken, taken / sizes, found["event"]))
+    last = np.diff(found["event"][order].astype(np.int64), append=-1) != 0
+    widest = order[last]
+    return float((taken / sizes)[widest].sum()), float(taken[widest].sum())
 
 
 def _calculating(line: Timeline) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

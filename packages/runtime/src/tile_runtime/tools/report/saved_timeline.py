@@ -22,9 +22,10 @@ from tile_runtime.simulator.timeline import (
     REASONS,
     Timeline,
 )
+from tile_runtime.tools.report.kernel_facts import facts_from_json
 from tile_runtime.tools.report.timed_run import TimedRun
 
-FORMAT = "tile-timeline 1"
+FORMAT = "tile-timeline 2"
 _NUMBERS = ("mhz", "cube_cores", "vector_cores", "hbm_bandwidth")
 # What NumPy, the archive and the JSON raise for a file that is damaged or something else.
 _UNREADABLE = (
@@ -46,6 +47,7 @@ def save_run(run: TimedRun, path: Path) -> None:
         "sources": run.sources,
         "places": [[*cpp, *python] for cpp, python in run.places.items()],
         "remarks": [[*place, text] for place, text in run.remarks.items()],
+        "facts": run.facts.to_json(),
     }
     text = np.frombuffer(json.dumps(about).encode(), np.uint8)
     with path.open("wb") as file:  # NumPy would add a suffix to a name
@@ -85,7 +87,10 @@ def _run_of(about: dict[str, Any], events: Any, accesses: Any) -> TimedRun:
     places = {(str(a), int(b)): (str(c), int(d)) for a, b, c, d in about["places"]}
     sources = {str(k): str(v) for k, v in about["sources"].items()}
     remarks = {(str(a), int(b)): str(text) for a, b, text in about.get("remarks", ())}
-    return TimedRun(timeline, str(about["kernel"]), str(about["soc"]), sources, places, remarks)
+    facts = facts_from_json(about["facts"])
+    return TimedRun(
+        timeline, str(about["kernel"]), str(about["soc"]), sources, places, remarks, facts
+    )
 
 
 def _contradiction(timeline: Timeline) -> str:

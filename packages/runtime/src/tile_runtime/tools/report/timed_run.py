@@ -7,13 +7,15 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
+from typing import Any
 
 import numpy as np
 
 from tile_runtime.cache.fingerprint import source_hash
-from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel, watch_runs
+from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel, record_calls
 from tile_runtime.simulator.simulation_error import python_place
 from tile_runtime.simulator.timeline import Timeline
+from tile_runtime.tools.report.kernel_facts import KernelFacts, kernel_facts
 
 Place = tuple[str, int]
 
@@ -21,7 +23,8 @@ Place = tuple[str, int]
 @dataclass(frozen=True)
 class TimedRun:
     """`sources` has texts by file; `places` leads from (C++ file, line) to (Python file, line);
-    `remarks` are those of the compiler by place. Both are empty for a source written by hand."""
+    `remarks` are those of the compiler by place. All but `sources` are empty for a source written
+    by hand."""
 
     timeline: Timeline
     kernel: str
@@ -29,10 +32,21 @@ class TimedRun:
     sources: dict[str, str] = field(default_factory=dict)
     places: dict[Place, Place] = field(default_factory=dict)
     remarks: dict[Place, str] = field(default_factory=dict)
+    facts: KernelFacts = field(default_factory=KernelFacts)
 
     def cpp_place(self, file: int, line: int) -> Place:
         """The C++ place of an event, whose `file` is an index."""
         return self.timeline.strings[file], line
+
+    def shown_place(self, cpp: Place) -> Place:
+        """The Python place a C++ place was made from, or itself where there is none."""
+        return self.places.get(cpp, cpp)
+
+    def text_at(self, place: Place) -> str:
+        """The line of source at a place, "" if it is not known."""
+        file, number = place
+        lines = self.sources.get(file, "").splitlines()
+        return lines[number - 1].strip() if 0 < number <= len(lines) else ""
 
     def main_source(self) -> str:
         """The C++ file most instructions come from, or "" if its text is not known."""
@@ -56,8 +70,9 @@ def place_text(place: Place) -> str:
     return file if file.startswith("(") else f"{PurePath(file).name}:{line}"
 
 
-def timed_run(kernel: CompiledKernel) -> TimedRun | None:
-    """The latest run of a kernel, if the switch `time` was on and it ran on the simulator.
+def timed_run(kernel: CompiledKernel, tensor_bytes: int = 0) -> TimedRun | None:
+    """The latest run of a kernel, if the switch `time` was on and it ran on the simulator, with
+    tensors of so many bytes, 0 if nobody knows.
 
     To be called before another kernel runs on this thread.
     """
@@ -80,17 +95,29 @@ def timed_run(kernel: CompiledKernel) -> TimedRun | None:
         loc = python_place(lines, number, func) if number else None
         if loc is not None:
             places[source, number] = (loc.file, loc.line)
-    remarks = {(r.loc.file, r.loc.line): r.message for r in kernel.remarks if r.loc is not None}
     sources = {source: text, **func.sources}
-    return TimedRun(timeline, func.name, kernel.target.name, sources, places, remarks)
+    return TimedRun(
+        timeline, func.name, kernel.target.name, sources, places, _remarks(kernel),
+        kernel_facts(kernel, tensor_bytes),
+    )  # fmt: skip
+
+
+def _remarks(kernel: CompiledKernel) -> dict[Place, str]:
+    """What the compiler has said of each line, with what it proposes."""
+    found: dict[Place, list[str]] = {}
+    for remark in kernel.remarks:
+        if remark.loc is not None:
+            said = remark.message + (f"; {remark.hint}" if remark.hint else "")
+            found.setdefault((remark.loc.file, remark.loc.line), []).append(said)
+    return {place: " / ".join(dict.fromkeys(said)) for place, said in found.items()}
 
 
 def watch_timed_runs(seen: Callable[[TimedRun], None]) -> AbstractContextManager[None]:
     """While the block runs, `seen` is called with every timed run of any kernel."""
 
-    def ran(kernel: CompiledKernel) -> None:
-        run = timed_run(kernel)
+    def ran(kernel: CompiledKernel, call: Any) -> None:
+        run = timed_run(kernel, kernel.tensor_bytes(call))
         if run is not None:
             seen(run)
 
-    return watch_runs(ran)
+    return record_calls(ran)

@@ -1,0 +1,81 @@
+"""A timed run in a few lines for a terminal: the verdict, lines by work, pipes, and remarks. The
+page says the same with pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tile_runtime.scripts.columns import columns
+from tile_runtime.tools.report.number_text import microseconds, percent, short
+from tile_runtime.tools.report.pipe_shares import PipeShare, pipe_shares
+from tile_runtime.tools.report.timed_run import TimedRun, place_text
+from tile_runtime.tools.report.why.line_work import LineWork
+from tile_runtime.tools.report.why.measures import Measures
+from tile_runtime.tools.report.why.verdict import verdict
+
+_MOST_LINES = 12
+_LONGEST_SOURCE = 60
+
+
+def headline(run: TimedRun) -> str:
+    """Kernel, chip and times."""
+    line = run.timeline
+    return (
+        f"{run.kernel} on {run.soc}, modelled {line.microseconds:.2f} us on the device, "
+        f"{line.task_microseconds:.2f} us with launch; source {run.source_hash}"
+    )
+
+
+def report_text(run: TimedRun) -> str:
+    """The report as text."""
+    return "\n".join(_parts(run))
+
+
+def verdict_text(measures: Measures) -> str:
+    """The verdict, and what else holds the run back, a sentence a line."""
+    found = verdict(measures)
+    return "\n".join([found.text, *(f"  {sentence}" for sentence in found.also)])
+
+
+def _parts(run: TimedRun) -> Iterator[str]:
+    measures = Measures(run)
+    yield headline(run)
+    yield verdict_text(measures)
+    if not measures.lines:
+        return
+    whole = sum(line.total for line in measures.lines)
+    shown = measures.lines[:_MOST_LINES]
+    yield f"\nlines by work ({len(shown)} of {len(measures.lines)}):"
+    head = ("", "place", "cycles", "of all", "path", "on", "source")
+    yield columns([head, *(_line(measures, line, whole) for line in shown)], right=(2, 3, 4))
+    yield "\npipes, mean over the cores that took part:"
+    yield columns([_pipe(share, run.timeline.microseconds) for share in pipe_shares(run.timeline)])
+    remarks = [("", place_text(place), remark) for place, remark in sorted(run.remarks.items())]
+    if remarks:
+        yield "\nremarks of the compiler:"
+        yield columns(remarks)
+
+
+def _line(measures: Measures, line: LineWork, whole: float) -> tuple[str, ...]:
+    text = line.text
+    if len(text) > _LONGEST_SOURCE:
+        text = text[: _LONGEST_SOURCE - 1] + "…"
+    path = percent(line.decisive, measures.path.cycles) if line.decisive else ""
+    pipes = ", ".join(f"{core} {pipe}" for core, pipe in line.work)
+    return (
+        "",
+        place_text(line.place),
+        short(line.total),
+        percent(line.total, whole),
+        path,
+        pipes,
+        text,
+    )
+
+
+def _pipe(share: PipeShare, whole: float) -> tuple[str, ...]:
+    waits = ", ".join(f"{reason} {percent(time, whole)}" for reason, time in share.waiting.items())
+    return (
+        "", f"{share.core} {share.pipe}", f"{percent(share.busy, whole)} busy",
+        microseconds(share.busy), f"waits for {waits}" if waits else "",
+    )  # fmt: skip

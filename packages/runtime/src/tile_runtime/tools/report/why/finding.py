@@ -1,0 +1,28 @@
+"""What one rule finds: that a run is held back by something, what of it, and what to change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tile_runtime.tools.report.timed_run import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`bound` names the cause in a word or two; `says` goes on after "bound by"; `change` is what
+    to do, an imperative; `places` are the lines it is about, the most important first. `share` is
+    how much of the time goes there, 0 to 1."""
+
+    bound: str
+    says: str
+    change: str
+    share: float
+    places: tuple[Place, ...] = ()
+
+
+def percents(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def plural(count: int, word: str) -> str:
+    return f"{count:,} {word}" + ("" if count == 1 else "s")

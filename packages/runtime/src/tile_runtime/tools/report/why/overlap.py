@@ -1,0 +1,121 @@
+"""No pipe is busy most of the time: they wait for each other. Who takes turns with whom, and what
+would let them overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from tile_runtime.tools.report.kernel_facts import SourceLoop
+from tile_runtime.tools.report.timed_run import Place, place_text
+from tile_runtime.tools.report.why.decisive_path import Part
+from tile_runtime.tools.report.why.finding import Finding, percents
+from tile_runtime.tools.report.why.measures import Measures
+
+# Both kinds of core have at least this share of the critical path where they take turns.
+BOTH_KINDS = 0.15
+
+
+def waiting_findings(m: Measures) -> Iterator[Finding]:
+    """One finding: cores that take turns, or pipes of one core that do."""
+    whole = m.path.cycles
+    kinds = m.path.sums(lambda p: p.core)
+    busiest = m.loads[0].busy / whole
+    if len(kinds) == 2 and min(kinds.values()) >= BOTH_KINDS * whole and m.path.crossings > 1:
+        cube = _places(m, lambda part: part.core == "aic")
+        places = cube[:1] + _places(m, lambda part: part.core == "aiv")[:1]
+        yield Finding(
+            "turns of cores",
+            f"cube and vector cores that take turns: the critical path goes from one to the other "
+            f"{m.path.crossings} times in {_chain(m)}, {percents(kinds['aic'] / whole)} of it on "
+            f"the cube core, {percents(kinds['aiv'] / whole)} on the vector cores, and no pipe is "
+            f"busy more than {percents(busiest)} of the time",
+            _let_cores_overlap(m, places),
+            1 - busiest,
+            tuple(places),
+        )
+        return
+    shares = list(m.path.sums(lambda p: (p.core, p.pipe)).items())[:3]
+    parts = [
+        (pipe, cycles / whole, _places_of(m, core, pipe)[:1])
+        for (core, pipe), cycles in shares
+        if cycles >= 0.05 * whole
+    ]
+    turns = ", ".join(
+        f"{pipe} {percents(share)}" + (f" ({m.line_text(at[0])})" if at else "")
+        for pipe, share, at in parts
+    )
+    places = [place for *_, at in parts for place in at]
+    yield Finding(
+        "no overlap",
+        f"pipes that wait for each other: none is busy more than {percents(busiest)} of the time, "
+        f"and on the critical path they take turns: {turns}",
+        _let_pipes_overlap(m, places),
+        1 - busiest,
+        tuple(places),
+    )
+
+
+def _chain(m: Measures) -> str:
+    count = len(m.chains.last)
+    return "one block" if count == 1 else f"{count} blocks"
+
+
+def _places_of(m: Measures, core: str, pipe: str) -> list[Place]:
+    return _places(m, lambda part: (part.core, part.pipe) == (core, pipe))
+
+
+def _places(m: Measures, wanted: Callable[[Part], bool]) -> list[Place]:
+    """The lines that have most of some parts of the path."""
+    sums = m.path.sums(lambda part: m.run.shown_place(part.place) if wanted(part) else None)
+    return [place for place in sums if place is not None]
+
+
+def _let_cores_overlap(m: Measures, places: list[Place]) -> str:
+    loop = _loop(m, places)
+    if not m.run.facts.ordered:
+        return (
+            "let the cube core work on the next tile while the vector cores have this one: two "
+            "slots in each workspace, or leave the order to the compiler and use T.Pipelined"
+        )
+    if loop is None:
+        return "give each block several tiles in a T.Pipelined loop, so that the cores work on two"
+    if loop.kind != "pipelined":
+        return f"give {_name(loop)} stages: T.Pipelined(..., num_stages=2)"
+    return (
+        f"{_name(loop)} has num_stages={loop.stages} and not all of its work overlaps: try "
+        f"num_stages={loop.stages + 1}, or larger tiles; its schedule says what must wait"
+    )
+
+
+def _let_pipes_overlap(m: Measures, places: list[Place]) -> str:
+    loop = _loop(m, places)
+    if not m.run.facts.ordered:
+        return (
+            "give each tile two slots and let flags order them, one for each slot, not barriers; "
+            "or leave the order to the compiler and use T.Pipelined"
+        )
+    if loop is None:
+        return (
+            "let a block go over several tiles in a loop with T.Pipelined(..., num_stages=2), so "
+            "that it loads the next one while it works on this one"
+        )
+    if loop.kind != "pipelined":
+        return (
+            f"give {_name(loop)} stages: T.Pipelined(..., num_stages=2), so that it loads the next "
+            "tile while it works on this one"
+        )
+    return (
+        f"{_name(loop)} has num_stages={loop.stages}: try num_stages={loop.stages + 1}, larger "
+        "tiles, or more rounds of it in each block"
+    )
+
+
+def _loop(m: Measures, places: list[Place]) -> SourceLoop | None:
+    """The loop of the first line that is in one."""
+    loops = (m.run.facts.loop_around(*place) for place in places)
+    return next((loop for loop in loops if loop is not None), None)
+
+
+def _name(loop: SourceLoop) -> str:
+    return f"the loop at {place_text((loop.file, loop.first))}"

@@ -1,0 +1,95 @@
+"""How much each pipe of the core that ends last had to do, and what its instructions were like.
+
+Sums over the blocks of that core; who waited for whom is in `decisive_path`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tile_ir import TARGETS
+from tile_ir.timing import DEFAULT_TIMING, timing_of
+from tile_runtime.simulator.timeline import (
+    CORES,
+    MEMORIES,
+    PIPES,
+    WORK,
+    Timeline,
+    cycles_covered,
+)
+from tile_runtime.tools.report.why.core_chains import CoreChains
+
+# What starting an instruction of a pipe costs, by the constant of the time model.
+_START = {
+    "V": "vector_issue", "M": "cube_issue", "MTE1": "load_issue", "MTE2": "dma_issue",
+    "MTE3": "dma_issue", "FIX": "fix_issue",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PipeLoad:
+    """A pipe of one core ("aic", "aiv0"): cycles it was busy, those of them that went into starting
+    instructions and that it lost to others who share L2 and HBM, and instructions; bytes from or to
+    gm in so many runs, and the bytes of transfers of which not all runs start on a line of L2."""
+
+    core: str
+    pipe: str
+    busy: float
+    starting: float = 0.0
+    slowed: float = 0.0
+    instructions: int = 0
+    moved: int = 0
+    runs: int = 0
+    off_line: int = 0
+
+
+def pipe_loads(timeline: Timeline, chains: CoreChains, soc: str) -> list[PipeLoad]:
+    """Every pipe that worked on the core that ends last, the busiest first."""
+    target = TARGETS.get(soc)
+    costs = timing_of(target) if target else timing_of(TARGETS["Ascend910B2"])
+    events = timeline.events
+    mine = np.isin(events["block"], chains.blocks[chains.last])
+    runs, off_line = _runs(timeline)
+    found = [_scalar(events[mine & (events["core"] == n)], name) for n, name in enumerate(CORES)]
+    working = mine & (events["kind"] == WORK)
+    for core, name in enumerate(CORES):
+        for number, pipe in enumerate(PIPES):
+            of_pipe = np.flatnonzero(
+                working & (events["core"] == core) & (events["pipe"] == number)
+            )
+            if pipe == "S" or not len(of_pipe):
+                continue
+            e = events[of_pipe]
+            moved = e["bytes"].astype(np.int64)
+            busy = cycles_covered(e)
+            found.append(
+                PipeLoad(
+                    name, pipe, busy, min(busy, costs[_START[pipe]] * len(e)),
+                    float(e["slowed"].sum()), len(e), int(moved.sum()), int(runs[of_pipe].sum()),
+                    int(moved[off_line[of_pipe]].sum()),
+                )
+            )  # fmt: skip
+    return sorted((load for load in found if load.busy > 0), key=lambda load: -load.busy)
+
+
+def _scalar(events: Any, core: str) -> PipeLoad:
+    """The scalar unit reads and writes elements, and hands the instructions of all pipes over."""
+    scalar = (events["pipe"] == PIPES.index("S")) & (events["kind"] == WORK)
+    handed = int((~scalar & (events["kind"] == WORK)).sum())
+    others = int((events["kind"] != WORK).sum())
+    elements = float((events["end"] - events["begin"])[scalar].sum())
+    busy = elements + DEFAULT_TIMING.scalar_issue * handed + DEFAULT_TIMING.scalar_flag * others
+    return PipeLoad(core, "S", busy, busy - elements, instructions=int(scalar.sum()))
+
+
+def _runs(timeline: Timeline) -> tuple[Any, Any]:
+    """Of every event the runs of bytes it touches in gm, and whether some start inside a line."""
+    runs = np.zeros(len(timeline.events), np.int64)
+    off_line = np.zeros(len(timeline.events), bool)
+    of_gm = timeline.accesses[timeline.accesses["memory"] == MEMORIES.index("GM")]
+    np.maximum.at(runs, of_gm["event"], of_gm["rows"])
+    np.logical_or.at(off_line, of_gm["event"], of_gm["off_line"] > 0)
+    return runs, off_line

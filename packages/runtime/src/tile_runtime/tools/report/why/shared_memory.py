@@ -1,0 +1,55 @@
+"""Whether HBM or L2, which all cores share, is what a run waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tile_ir import TARGETS
+from tile_ir.timing import timing_of
+from tile_runtime.tools.report.why.finding import Finding, percents
+from tile_runtime.tools.report.why.line_work import share_of_lines
+from tile_runtime.tools.report.why.measures import Measures
+
+# A memory that gives this share of its bandwidth is the answer. All of it is never reached: reads
+# and write-backs take turns.
+MOSTLY_USED = 0.65
+# So many times the bytes of the tensors come from HBM where L2 could have kept them.
+AGAIN = 1.3
+_TRANSFERS = ("MTE2", "MTE3", "FIX")
+
+
+def memory_findings(m: Measures) -> Iterator[Finding]:
+    """At most one: HBM, or else L2."""
+    totals = m.run.timeline.totals
+    target = TARGETS.get(m.run.soc)
+    seconds = m.body / m.run.timeline.mhz * 1e-6
+    moved = totals["read_bytes"] + totals["write_bytes"]
+    hbm = totals["hbm_bytes"] / seconds / (m.run.timeline.hbm_bandwidth * 1e9)
+    l2 = moved / seconds / (timing_of(target)["l2_bandwidth"] * 1e9) if target else 0.0
+    if hbm >= MOSTLY_USED:
+        again = totals["hbm_bytes"] / m.roofline.bytes if m.roofline.bytes else 1.0
+        if again >= AGAIN:
+            change = (
+                f"its tensors come from HBM {again:.1f} times: let blocks that run together share "
+                "what they load (T.use_swizzle, larger tiles), so that L2 still holds it"
+            )
+        else:
+            change = (
+                "only fewer bytes help: join it with the kernel before or behind it, or take a "
+                "narrower type"
+            )
+        yield _at_its_lines(m, "HBM", hbm, change)
+    elif l2 >= MOSTLY_USED:
+        change = "load less often: larger tiles use each byte for more work"
+        yield _at_its_lines(m, "L2", l2, change)
+
+
+def _at_its_lines(m: Measures, memory: str, share: float, change: str) -> Finding:
+    said = f"{memory}: {percents(share)} of its bandwidth is in use"
+    found = share_of_lines(m.lines, lambda key: key[1] in _TRANSFERS)
+    if found:
+        said += f", most at {m.line_text(found[0][0].place)}"
+    if m.off_line.share >= 0.5:
+        said += f"; most rows ({m.off_line.size:.0f} bytes) do not start on multiples of 512 bytes"
+        change = "pad rows in global memory to multiples of 512 bytes, or give blocks whole rows"
+    return Finding(memory, said, change, share, tuple(line.place for line, _ in found[:2]))

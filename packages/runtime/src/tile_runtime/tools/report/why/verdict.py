@@ -1,0 +1,80 @@
+"""The verdict on a timed run: bound by what, how far from the roofline, what to change.
+
+The rules are in the files beside this one; here one of what they find is chosen.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from tile_runtime.tools.report.number_text import microseconds
+from tile_runtime.tools.report.timed_run import Place
+from tile_runtime.tools.report.why.across_the_chip import (
+    idle_findings,
+    launch_findings,
+    start_findings,
+)
+from tile_runtime.tools.report.why.finding import Finding, percents
+from tile_runtime.tools.report.why.measures import Measures
+from tile_runtime.tools.report.why.shared_memory import memory_findings
+from tile_runtime.tools.report.why.within_a_core import core_findings
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`bound` is the cause in a word or two, `text` the sentence, `places` the lines it is about;
+    `also` are sentences about what else holds the run back."""
+
+    bound: str
+    text: str
+    places: tuple[Place, ...] = ()
+    also: tuple[str, ...] = ()
+
+
+def verdict(m: Measures) -> Verdict:
+    """Why a run took its time."""
+    line = m.run.timeline
+    if not len(line.events):
+        return Verdict("nothing", "Nothing ran: no core has executed an instruction.")
+    if not math.isfinite(line.totals["cycles"]):
+        return Verdict(
+            "hang",
+            "Would hang on the chip: blocks wait for others that no core is free to run; launch no "
+            f"more of them than the {m.chains.cores} cores.",
+        )
+    found = _found(m)
+    if not found:
+        return Verdict("nothing", "Nothing worked: cores only waited and set flags.")
+    first, others = found[0], found[1:]
+    return Verdict(
+        first.bound,
+        f"Bound by {first.says}; {_distance(m)}: {first.change}.",
+        first.places,
+        tuple(_sentence(f) for f in others),
+    )
+
+
+def _found(m: Measures) -> list[Finding]:
+    """All that hold. No schedule makes launching quicker or more of the memory; of the rest, what
+    takes most of the cores' time comes first, and what a core does has the time it is at work."""
+    idle, starts = [*idle_findings(m)], [*start_findings(m)]
+    at_work = math.prod(1 - finding.share for finding in (*idle, *starts))
+    inside = [replace(f, share=f.share * at_work) for f in core_findings(m)]
+    rest = sorted([*idle, *starts, *inside], key=lambda finding: -finding.share)
+    return [*launch_findings(m), *memory_findings(m), *rest]
+
+
+def _distance(m: Measures) -> str:
+    """How far from what the chip could do at best."""
+    roof = m.roofline
+    if not roof.least[roof.bound]:
+        return "no roofline, as it neither calculates nor moves anything"
+    least = microseconds(roof.least[roof.bound] * 1e6)
+    if roof.share > 1:
+        return f"beyond the roofline ({roof.bound} alone: {least}), as L2 holds what it wrote last"
+    return f"at {percents(roof.share)} of the roofline ({roof.bound} alone: {least})"
+
+
+def _sentence(finding: Finding) -> str:
+    return f"Then by {finding.says}: {finding.change}."

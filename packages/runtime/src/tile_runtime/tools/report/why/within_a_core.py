@@ -1,0 +1,226 @@
+"""What holds the core back that ends last: a pipe that has too much to do, instructions that wait
+for each other, the scalar unit, or the two kinds of core that take turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tile_runtime.tools.report.number_text import binary
+from tile_runtime.tools.report.why.finding import Finding, percents
+from tile_runtime.tools.report.why.line_work import LineWork, share_of_lines
+from tile_runtime.tools.report.why.measures import Measures
+from tile_runtime.tools.report.why.overlap import waiting_findings
+from tile_runtime.tools.report.why.pipe_loads import PipeLoad
+
+# A pipe that is busy, or on the critical path, for this share of the time decides it.
+MOSTLY_BUSY = 0.7
+MOSTLY_ON_PATH = 0.6
+# From these shares on: the scalar unit decides; starting instructions, sharing memory, or rows off
+# the lines of L2 is what its pipe spends its time with; results are waited for.
+SCALAR_DECIDES = 0.4
+MOSTLY_STARTING = 0.4
+MOSTLY_SHARED = 0.3
+MOSTLY_OFF_LINE = 0.5
+MUCH_LATENCY = 0.35
+# Bytes of a line of L2; a transfer of fewer than these lines does not pay for its start.
+_LINE = 512
+NAMES = {
+    "S": "the scalar unit", "V": "the vector pipe", "M": "the cube pipe",
+    "MTE1": "the loads from L1 (MTE1)", "MTE2": "the loads from global memory (MTE2)",
+    "MTE3": "the stores to global memory (MTE3)", "FIX": "the stores of products (FIX)",
+}  # fmt: skip
+
+
+def core_findings(m: Measures) -> Iterator[Finding]:
+    """What the core that ends last is held back by: one finding, with others beside it."""
+    if not m.path.parts:
+        return
+    scalar = _scalar(m)
+    if scalar is not None:
+        yield scalar
+        return
+    yield from _one_lane(m)
+    busiest = m.loads[0]
+    if busiest.pipe == "FIX":
+        # With unit flags it is held while Mmad makes what it stores.
+        others = [load for load in m.loads if load.pipe == "M" and load.busy > 0.8 * busiest.busy]
+        busiest = others[0] if others else busiest
+    share = busiest.busy / m.path.cycles
+    (core, pipe), on_path = next(iter(m.path.sums(lambda p: (p.core, p.pipe)).items()))
+    if share >= MOSTLY_BUSY:
+        yield _pipe(m, busiest, f"busy {percents(share)} of the time", share)
+    elif on_path >= MOSTLY_ON_PATH * m.path.cycles:
+        kinds = [load for load in m.loads if (load.core[:3], load.pipe) == (core, pipe)]
+        load = kinds[0] if kinds else busiest
+        yield _latency(m, load, on_path) or _pipe(
+            m, load, f"{percents(on_path / m.path.cycles)} of the critical path",
+            on_path / m.path.cycles,
+        )  # fmt: skip
+    else:
+        yield from waiting_findings(m)
+
+
+def _one_lane(m: Measures) -> Iterator[Finding]:
+    vector = [load for load in m.loads if load.pipe == "V"]
+    pairs = m.chains.cores < m.run.timeline.vector_cores
+    if pairs and len(vector) == 1 and vector[0].busy >= MOSTLY_BUSY * m.path.cycles:
+        yield Finding(
+            "one lane",
+            "one of two vector cores: the other one of each block calculates nothing",
+            "let both work (`threads=2`, or by `vid`)",
+            0.5,
+        )
+
+
+def _scalar(m: Measures) -> Finding | None:
+    share = m.decisive((("aic", "S"), ("aiv", "S")))
+    flags = sum(p.cycles for p in m.path.parts if p.doing == "flag") / max(m.path.cycles, 1e-9)
+    share -= flags
+    if share < SCALAR_DECIDES:
+        return None
+    lines = m.path.sums(lambda p: (m.run.shown_place(p.place), p.doing) if p.pipe == "S" else None)
+    found = [(key, cycles) for key, cycles in lines.items() if key is not None and key[1] != "flag"]
+    (place, doing), cycles = found[0]
+    remark = m.run.remarks.get(place, "")
+    if remark:
+        change = f"let vector instructions do it; the compiler says: {remark}"
+    elif doing == "work":
+        change = (
+            "keep single elements off its way: whole tiles in T.Parallel or T.tile, or fewer of "
+            "them, read ahead of the loop"
+        )
+    else:
+        change = _HAND_OVER_LESS
+    return Finding(
+        "scalar",
+        f"the scalar unit: {percents(share)} of the critical path, most of it "
+        f"({percents(cycles / m.path.cycles)}) at {m.line_text(place)}",
+        change,
+        share,
+        (place,),
+    )
+
+
+def _pipe(m: Measures, load: PipeLoad, how: str, share: float) -> Finding:
+    """A pipe that has too much to do, by what it does."""
+    said = f"{NAMES[load.pipe]}, {how}"
+    if load.pipe == "S":
+        return Finding("scalar", said, _HAND_OVER_LESS, share)
+    wanted = (load.core[:3], load.pipe)
+    lines = share_of_lines(m.lines, lambda key: key == wanted)
+    line, part = lines[0]
+    said += f", above all ({percents(part)} of it) at {m.line_text(line.place)}"
+    if load.pipe in ("MTE2", "MTE3"):
+        bound, more, change = _transfers(m, load)
+    elif load.starting >= MOSTLY_STARTING * load.busy:
+        bound, more, change = _short_instructions(load)
+    elif load.pipe == "M":
+        bound, more, change = "cube pipe", "", _less_of_products(load)
+    elif load.pipe == "V":
+        bound, more, change = "vector pipe", "", _less_vector_work(line)
+    else:
+        bound, more, change = _PIPE_BOUNDS[load.pipe]
+    places = tuple(work.place for work, of_it in lines[:3] if of_it >= 0.1)
+    return Finding(bound, said + more, change, share, places)
+
+
+_HAND_OVER_LESS = "hand over fewer and longer instructions: larger tiles, several rows at a time"
+_PIPE_BOUNDS = {
+    "MTE1": (
+        "L1 loads", "",
+        "take more products of what is in L0: larger tiles in L0, or keep one operand there",
+    ),
+    "FIX": (
+        "product stores", "",
+        "store products less often: sum up in L0C over the whole reduction",
+    ),
+}  # fmt: skip
+
+
+def _short_instructions(load: PipeLoad) -> tuple[str, str, str]:
+    mean = load.busy / load.instructions
+    more = (
+        f"; its {load.instructions:,} instructions take {mean:.0f} cycles in the mean, "
+        f"{percents(load.starting / load.busy)} of that to start"
+    )
+    return (
+        f"short instructions ({load.pipe})",
+        more,
+        "work on more elements with each of them: larger tiles, several rows at a time",
+    )
+
+
+def _less_of_products(load: PipeLoad) -> str:
+    if load.starting <= 0.2 * load.busy:
+        return "it is near its peak: only fewer products, or narrower operands, help"
+    return "larger tiles in L0 make longer products, narrower operands quicker ones"
+
+
+def _less_vector_work(line: LineWork) -> str:
+    if line.remark:
+        return f"do less there; the compiler says: {line.remark}"
+    return (
+        "do less there: fewer or cheaper operations for each element, a narrower type, or take out "
+        "of the loop what does not change in it"
+    )
+
+
+def _transfers(m: Measures, load: PipeLoad) -> tuple[str, str, str]:
+    """Why transfers take long, in the order of what is easiest to change."""
+    name = "loads" if load.pipe == "MTE2" else "stores"
+    size = load.moved / max(load.runs, 1)
+    if load.starting >= MOSTLY_STARTING * load.busy:
+        mean = binary(load.moved / load.instructions)
+        more = f"; its {load.instructions:,} transfers have {mean} in the mean, which does not pay"
+        return (
+            f"small {name}",
+            more,
+            "move more with each copy: larger tiles, several rows at a time",
+        )
+    if load.off_line >= MOSTLY_OFF_LINE * load.moved:
+        more = f"; most of its rows ({size:.0f} bytes) do not start on multiples of {_LINE} bytes"
+        return (
+            f"unaligned {name}", more,
+            f"pad rows in global memory to multiples of {_LINE} bytes, or give blocks whole rows",
+        )  # fmt: skip
+    if load.slowed >= MOSTLY_SHARED * load.busy:
+        more = f"; {percents(load.slowed / load.busy)} of that because all cores share HBM and L2"
+        return name, more, "move fewer bytes: larger tiles use each byte for more work"
+    if size < _LINE and load.runs > load.instructions:
+        more = f"; its rows are short ({size:.0f} bytes)"
+        return f"short rows ({name})", more, "take longer rows: tiles that are wider than high"
+    total = m.run.timeline.totals["read_bytes" if load.pipe == "MTE2" else "write_bytes"]
+    tensors = m.run.facts.tensor_bytes
+    if load.pipe == "MTE2" and tensors and total > 1.5 * tensors:
+        more = f"; it loads {total / tensors:.1f} times the bytes of all tensors"
+        return (
+            name,
+            more,
+            "larger tiles use each byte for more work; keep what comes again on the core",
+        )
+    return (
+        name,
+        "",
+        "a core moves no faster: more cores, a narrower type, or more work for each byte",
+    )
+
+
+def _latency(m: Measures, load: PipeLoad, on_path: float) -> Finding | None:
+    """Instructions that wait for the result of the one before, where that is most of it."""
+    kind = load.core[:3]
+    waiting = [p for p in m.path.parts if (p.core, p.pipe, p.doing) == (kind, load.pipe, "latency")]
+    share = sum(p.cycles for p in waiting) / on_path
+    if share < MUCH_LATENCY:
+        return None
+    place = m.run.shown_place(waiting[0].place)
+    return Finding(
+        "latency",
+        f"the latency of {NAMES[load.pipe]}: {percents(on_path / m.path.cycles)} of the critical "
+        f"path, {percents(share)} of that waiting for the result of the instruction before, "
+        f"most at {m.line_text(place)}",
+        "let each instruction do more (larger tiles, several rows at a time), or put independent "
+        "work between two that depend on each other",
+        on_path / m.path.cycles,
+        (place,),
+    )
