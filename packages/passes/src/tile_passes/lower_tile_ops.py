@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 
 from tile_ir import For, Func, Op, Phase, Target
@@ -11,9 +12,10 @@ from tile_ir.nodes import Body, LoopKind, Made, Stmt, While
 from tile_ir.phases import PLAIN_LOOPS
 from tile_ir.walk import bodies, with_bodies, with_statements
 from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.gemm import tiles_of
 from tile_passes.lowering.made import behind_all, leaves, made, reads_element
 from tile_passes.lowering.one_operation import lower_op
-from tile_passes.lowering.turns import turn_of
+from tile_passes.lowering.turns import turns_in
 from tile_passes.passdef import ir_pass
 
 
@@ -59,7 +61,7 @@ def _inside(stmt: Stmt, builder: Builder, func: Func) -> Builder:
     """The builder for what stands in a statement: in a loop it knows whose turn it is."""
     match stmt:
         case For():
-            return replace(builder, turn=turn_of(stmt, func))
+            return replace(builder, turns=turns_in(stmt, func, partial(tiles_of, builder=builder)))
         case While():
-            return replace(builder, turn=None)
+            return replace(builder, turns={})
     return builder

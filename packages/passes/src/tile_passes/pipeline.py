@@ -11,6 +11,7 @@ from tile_passes.accept_manual_sync import accept_manual_sync
 from tile_passes.adopt_scratch import adopt_scratch
 from tile_passes.assign_cores import assign_cores
 from tile_passes.check_written import check_written
+from tile_passes.deepen_products import deepen_products
 from tile_passes.driver import PassOptions, PassResult, check_known, run_passes
 from tile_passes.infer_memory import infer_memory
 from tile_passes.inject_pipeline import inject_pipeline
@@ -39,6 +40,7 @@ PIPELINE: tuple[Pass, ...] = (
     merge_streams,
     merge_rows,
     vectorize_parallel,
+    deepen_products,
     lower_tile_ops,
     pipeline_across_cores,
     insert_cross_core_sync,

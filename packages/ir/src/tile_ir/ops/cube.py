@@ -49,6 +49,11 @@ def transposes(op: Op) -> tuple[bool, bool]:
     return bool(given.get("transpose_A")), bool(given.get("transpose_B"))
 
 
+def is_tile_product(op: Op) -> bool:
+    """Whether the operation is a product of tiles in l1, which lowering takes apart."""
+    return op.opdef is GEMM
+
+
 def _dtypes(op: Op, target: Target) -> Problem | None:
     a, b, c = op.region("A"), op.region("B"), op.region("C")
     if b.dtype != a.dtype:

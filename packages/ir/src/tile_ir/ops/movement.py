@@ -96,6 +96,11 @@ def goes_through_workspace(op: Op) -> bool:
     return op.opdef is COPY and _direction(op) in THROUGH_WORKSPACE
 
 
+def loads_l1(op: Op) -> bool:
+    """Whether the operation is a copy of the language from gm to l1."""
+    return op.opdef is COPY and _direction(op) == (Memory.GM, Memory.L1)
+
+
 def cast_mode_of_copy(source_dtype: DType, dtype: DType, target: Target) -> str:
     """The mode of the cast that a UB to UB copy is which changes the type: to the nearest
     (docs/rules/copies.md#conversion)."""

@@ -3,7 +3,7 @@ these is no business of theirs: `insert_sync` does it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tile_ir import (
@@ -33,8 +33,8 @@ from tile_ir.walk import walk as walk_body
 class Builder:
     """Collects what lowering adds to one function. Names never clash with the user's.
 
-    `turn` is the counter of the innermost loop around the operation, where slots may be taken by it
-    (`lowering.turns`).
+    `turns` counts what takes slots in turn in the innermost loop around the operation, by the
+    operations that do (`lowering.turns`).
     """
 
     target: Target
@@ -42,7 +42,7 @@ class Builder:
     user_bytes: dict[Memory, int]
     allocs: list[Alloc] = field(default_factory=list)
     shared: dict[tuple[str, Memory, DType], Alloc] = field(default_factory=dict)
-    turn: Var | None = None
+    turns: Mapping[Op, Expr] = field(default_factory=dict)
     remarks: list[Diagnostic] = field(default_factory=list)
     # The statements that lowering has made.
     made: set[Made] = field(default_factory=set)

@@ -1,8 +1,8 @@
 """`gemm_v0`: an l1 product as l0 tiles along k, loads of the next tile under the product of this.
 
 A script needs no flags around it (docs/rules/operations.md#products): what it becomes is ordered
-by `insert_sync`. Where all order is the compiler's, products of one tile take their slot by the
-turn of the loop around them, so that loads overlap the product of the turn before.
+by `insert_sync`. Where all order is the compiler's, the tiles of all products of a loop take slots
+in turn, so that loads overlap the product before, whichever that is of.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tile_ir.expr import Const, Expr, binary, equal
 from tile_ir.footprint import k0_elements, round_up
 from tile_ir.machine import Memory as M
 from tile_ir.nodes import Body, LoopKind, Stmt
-from tile_ir.ops.cube import matrix_sizes
+from tile_ir.ops.cube import is_tile_product, matrix_sizes
 from tile_passes.lowering.alignment import check_fractals
 from tile_passes.lowering.builder import Builder
 
@@ -45,6 +45,24 @@ def lower_gemm(op: Op, known: Ranges, builder: Builder) -> Body:
     check_fractals(op, (op.region("A"), op.region("B")))
     t = _tiling(op, sizes, builder)
     return _Gemm(op, t, builder).build()
+
+
+def tile_of_k(op: Op, builder: Builder) -> int:
+    """Elements of k that one instruction of a product multiplies."""
+    sizes = matrix_sizes(op)
+    assert sizes is not None, "the verifier demands static shapes"
+    return _tiling(op, sizes, builder).k0
+
+
+def tiles_of(op: Op, builder: Builder) -> int:
+    """How many tiles of k an operation takes apart, each with the next slot; none if it is no
+    product."""
+    sizes = matrix_sizes(op) if is_tile_product(op) else None
+    if sizes is None:
+        return 0
+    t = _tiling(op, sizes, builder)
+    tiles = t.steps + bool(t.tail)
+    return tiles if t.steps <= MOST_WRITTEN_OUT else round_up(tiles, t.slots)
 
 
 def _tiling(op: Op, sizes: tuple[int, int, int], builder: Builder) -> _Tiling:
@@ -83,25 +101,22 @@ class _Gemm:
     def build(self) -> Body:
         t = self.t
         body: list[Stmt] = []
-        slot: Expr
-        if t.steps == 1 and not t.tail:
-            body += self.tile(Const(0), Const(0), self.only_slot(), t.k0)
-        elif t.steps <= MOST_WRITTEN_OUT:
+        if t.steps <= MOST_WRITTEN_OUT:
             for n in range(t.steps):
-                body += self.tile(Const(n), Const(n * t.k0), Const(n % t.slots), t.k0)
+                body += self.tile(Const(n), Const(n * t.k0), self.slot(n), t.k0)
         else:
             i = self.b.scalar("kt")
             step = self.tile(i, i * t.k0, i % t.slots, t.k0)
             body.append(For(i, Const(0), Const(t.steps), LoopKind.SERIAL, step, self.loc))
         if t.tail:
-            slot = Const(t.steps % t.slots) if t.steps else self.only_slot()
+            slot = self.slot(t.steps) if t.steps <= MOST_WRITTEN_OUT else Const(t.steps % t.slots)
             body += self.tile(Const(t.steps), Const(t.steps * t.k0), slot, t.tail)
         return tuple(body)
 
-    def only_slot(self) -> Expr:
-        """The slot of a product of one tile."""
-        turn = self.b.turn
-        return Const(0) if turn is None or self.t.slots == 1 else turn % self.t.slots
+    def slot(self, number: int) -> Expr:
+        """That of a tile."""
+        first = self.b.turns.get(self.op, Const(0))
+        return simplify((first + number) % self.t.slots)
 
     def tile(self, index: Expr, k: Expr, slot: Expr, size: int) -> Body:
         op, b, loc = self.op, self.b, self.loc

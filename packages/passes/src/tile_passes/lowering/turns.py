@@ -1,24 +1,49 @@
-"""Which loops take slots in turn, one after the other by their counter: those whose turns the
-compiler orders phase by phase. How it finds the phases is in `sync.modulus`."""
+"""Which operations of a loop take slots in turn, one after the other over all rounds: those whose
+turns the compiler orders phase by phase. How it finds the phases is in `sync.modulus`."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Mapping
 
-from tile_ir import Automatic, For, Func
+from tile_ir import Automatic, For, Func, Op
+from tile_ir.analysis.affine import simplify
 from tile_ir.analysis.residues import MOST_RESIDUES, modulus_of
-from tile_ir.expr import Var
-from tile_ir.nodes import Break
-from tile_ir.walk import walk
+from tile_ir.expr import Expr
+from tile_ir.nodes import Body, Break, While
+from tile_ir.walk import bodies, walk
 
 SLOTS = 2
 
 
-def turn_of(loop: For, func: Func) -> Var | None:
-    """The counter of the loop, if what its turns do in slots `counter % SLOTS` is ordered slot by
-    slot: a break, or a period of the user's that would make too many residues, leave no slots."""
+def turns_in(loop: For, func: Func, turns_of: Callable[[Op], int]) -> Mapping[Op, Expr]:
+    """The number of the first turn of each operation that stands in the loop, but not in one inside
+    it, counted over its rounds; `turns_of` says how many an operation takes.
+
+    Nothing where slots `number % SLOTS` would not be ordered slot by slot: a break, or a period of
+    the user's that would make too many residues, leave no slots."""
     if Automatic.SYNC not in func.automatic:
-        return None
+        return {}
     if any(isinstance(stmt, Break) for stmt in walk(loop.body)):
-        return None
-    return loop.var if math.lcm(modulus_of(loop, {}), SLOTS) <= MOST_RESIDUES else None
+        return {}
+    if math.lcm(modulus_of(loop, {}), SLOTS) > MOST_RESIDUES:
+        return {}
+    taken = [(op, turns_of(op)) for op in _own(loop.body)]
+    each = sum(count for _, count in taken)
+    # Slots are the same in every round, unless the turns of a round are odd.
+    before = loop.var * (each % SLOTS)
+    found: dict[Op, Expr] = {}
+    for op, count in taken:
+        if count:
+            found[op] = simplify(before)
+            before = before + count
+    return found
+
+
+def _own(body: Body) -> Iterator[Op]:
+    for stmt in body:
+        if isinstance(stmt, Op):
+            yield stmt
+        elif not isinstance(stmt, (For, While)):
+            for inner in bodies(stmt):
+                yield from _own(inner)

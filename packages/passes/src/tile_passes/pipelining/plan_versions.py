@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from tile_ir import Automatic, Buffer, Core, For, Func, Memory, Op, Section, Store, Target
+from tile_ir.expr import Const, Expr, is_constant
 from tile_ir.machine import Pipe
 from tile_ir.nodes import Body, LoopKind
 from tile_ir.opdef import Access, accesses, pipe_of
@@ -18,6 +19,9 @@ from tile_ir.walk import breaks, buffers_of, loads, walk
 from tile_passes.analysis.liveness import liveness
 from tile_passes.memory.side_by_side import fit_side_by_side
 from tile_passes.pipelining.in_versions import with_versions
+
+# One part is read, one is to be read next, and one is filled meanwhile.
+LEAST_PARTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +57,11 @@ def version_candidates(func: Func) -> list[Candidates]:
     for loop, core in _inner_first(launch.body, Core.VECTOR):
         own = dict.fromkeys(b for s in walk(loop.body) for b in buffers_of(s) if b in live.roots)
         left = any(breaks(loop.body))
+        kept = fixed | taken | set(_filled_in_parts(loop.body))
         fresh = [
             b
             for b in own
-            if not left and b not in fixed | taken and not needed[loop] >> live.roots[b] & 1
+            if not left and b not in kept and not needed[loop] >> live.roots[b] & 1
         ]
         writers, readers = _pipes(loop.body)
         handed = [b for b in writers if b in fresh and readers[b] - writers[b]]
@@ -96,6 +101,21 @@ def _pipes(body: Body) -> tuple[dict[Buffer, set[Pipe]], dict[Buffer, set[Pipe]]
             case Store(buffer=buffer):
                 writers[buffer].add(Pipe.S)
     return writers, readers
+
+
+def _filled_in_parts(body: Body) -> Iterator[Buffer]:
+    """Buffers whose parts are filled one by one, each in a place of its own: while some are read,
+    others are filled for the next round, which takes no second version."""
+    places: dict[Buffer, set[Expr]] = defaultdict(set)
+    for op in walk_ops(body):
+        for region, access in accesses(op):
+            if access is not Access.READ and region.buffer.memory is Memory.L1:
+                first = region.dims[0]
+                one = len(region.dims) > 2 and is_constant(first.extent, 1)
+                places[region.buffer].add(first.offset if one else Const(-1))
+    for buffer, found in places.items():
+        if len(found) >= LEAST_PARTS and {Const(n) for n in range(len(found))} == found:
+            yield buffer
 
 
 def that_fit(

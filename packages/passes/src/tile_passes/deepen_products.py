@@ -1,0 +1,121 @@
+"""Lets a round of a product's loop load more of k at once where that loads faster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from tile_ir import Alloc, Automatic, Buffer, For, Func, Op, Phase, Region, Slice, Target
+from tile_ir.analysis.affine import simplify
+from tile_ir.dtypes import BOOL
+from tile_ir.expr import Const, Expr, substitute
+from tile_ir.nodes import Body, Stmt
+from tile_ir.walk import map_own_expressions, rewrite
+from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.gemm import tile_of_k
+from tile_passes.passdef import ir_pass
+from tile_passes.products.depth import Depth, best_depth, room_in_l1, tile_buffer
+from tile_passes.products.product_loop import Loaded, ProductLoop, product_loops
+
+
+@ir_pass(needs=Phase.TYPED)
+def deepen_products(func: Func, target: Target) -> Func:
+    """Let a round of a pipelined product load more of k, and rows of k-major operands in parts.
+
+    Needs, gives: TYPED. Idea: rows of an operand that lie along k are loaded faster the longer
+    they are, so several rounds become one with one load; the other operand is loaded in parts, each
+    with a place and flags of its own, which needs no second version. The depth is that with the
+    shortest loads by the time model that fits l1. Products stay as they were cut, so that results
+    are the same bit for bit. Limits: loops of two loads and a product of constant sizes and number
+    of rounds, where the order inside a core is the compiler's.
+    """
+    if Automatic.SYNC not in func.automatic:
+        return func
+    builder = Builder.for_func(func, target)
+    new: dict[For, Body] = {}
+    buffers: dict[Buffer, Buffer] = {}
+    allocs = func.launch.allocs
+    for loop in product_loops(func):
+        tile = tile_of_k(loop.product, builder)
+        depth = best_depth(loop, tile, room_in_l1(allocs, loop, target), target)
+        if depth is not None:
+            tiles = {o.buffer: tile_buffer(o, depth) for o in loop.operands}
+            buffers |= tiles
+            allocs = tuple(_with_buffer(a, tiles) for a in allocs)
+            new[loop.loop] = _Deeper(loop, depth, tiles).body()
+    if not new:
+        return func
+
+    def deeper(stmt: Stmt) -> Body:
+        return new.get(stmt, (stmt,)) if isinstance(stmt, For) else (stmt,)
+
+    return func.with_body(rewrite(func.launch.body, deeper), allocs=allocs)
+
+
+def _with_buffer(alloc: Alloc, new: Mapping[Buffer, Buffer]) -> Alloc:
+    return replace(alloc, buffer=new[alloc.buffer]) if alloc.buffer in new else alloc
+
+
+class _Deeper:
+    def __init__(self, loop: ProductLoop, depth: Depth, tiles: Mapping[Buffer, Buffer]) -> None:
+        self.loop, self.depth, self.tiles = loop, depth, tiles
+
+    def body(self) -> Body:
+        """Whole rounds as a loop, and the rest behind it."""
+        loop, rounds = self.loop.loop, self.depth.rounds
+        whole, rest = divmod(self.loop.rounds, rounds)
+        first = loop.start + loop.var * rounds if rounds > 1 else loop.start + loop.var
+        body = tuple(self.round(simplify(first), rounds))
+        new: Body = (replace(loop, start=Const(0), stop=Const(whole), body=body),) if whole else ()
+        return (*new, *self.round(simplify(loop.start + whole * rounds), rest)) if rest else new
+
+    def round(self, number: Expr, rounds: int) -> Iterator[Stmt]:
+        """What rounds from one number on do, so many of them."""
+        size = rounds * self.loop.depth
+        for operand in sorted(self.loop.operands, key=lambda o: o.k_dim, reverse=True):
+            for start in range(0, size, step := self.rows(operand, size)):
+                yield self.load(operand, number, start, min(step, size - start))
+        for start in range(0, size, self.depth.piece):
+            yield self.product(number, start, min(self.depth.piece, size - start))
+
+    def in_parts(self, operand: Loaded) -> bool:
+        return operand.k_dim == -2 and self.depth.parts > 1
+
+    def rows(self, operand: Loaded, size: int) -> int:
+        return self.depth.rows if self.in_parts(operand) else size
+
+    def load(self, operand: Loaded, number: Expr, start: int, size: int) -> Op:
+        op = self.at_round(operand.load, number)
+        src = list(op.region("src").dims)
+        offset = src[operand.k_dim].offset
+        src[operand.k_dim] = Slice(simplify(offset + start), Const(size))
+        moved = Region(op.region("src").buffer, tuple(src))
+        return replace(op, operands=(moved, self.tile(operand, start, size)))
+
+    def product(self, number: Expr, start: int, size: int) -> Op:
+        """Over `size` of k from `start` on; only the first of a round may overwrite."""
+        rounds, inside = divmod(start, self.loop.depth)
+        op = self.at_round(self.loop.product, simplify(number + rounds))
+        init = op.operand("init") if inside == 0 else Const(False, BOOL)
+        a, b = (self.tile(operand, start, size) for operand in self.loop.operands)
+        return replace(op, operands=(a, b, op.region("C"), init))
+
+    def tile(self, operand: Loaded, start: int, size: int) -> Region:
+        """What lies from `start` on along k, in the part it is in."""
+        buffer = self.tiles[operand.buffer]
+        dims = list(Region.whole(buffer).dims)
+        if self.in_parts(operand):
+            part, start = divmod(start, self.depth.rows)
+            dims[0] = Slice(Const(part), Const(1))
+        dims[operand.k_dim] = Slice(Const(start), Const(size))
+        return Region(buffer, tuple(dims))
+
+    def at_round(self, op: Op, number: Expr) -> Op:
+        new = map_own_expressions(
+            op, lambda e: simplify(substitute(e, {self.loop.loop.var: number}))
+        )
+        assert isinstance(new, Op), "expressions change, not statements"
+        return new
+
+
+__all__ = ["deepen_products"]

@@ -1,0 +1,148 @@
+"""Loops whose rounds load a tile of each operand of a product into l1 and multiply them. Says
+nothing about what becomes of such a loop."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tile_ir import Buffer, For, Func, Let, Op, Region
+from tile_ir.analysis.affine import Values, resolved, simplify
+from tile_ir.analysis.trip_count import constant_trips
+from tile_ir.expr import Expr, Var, constant_value, reads_memory, substitute
+from tile_ir.nodes import Body, LoopKind, Stmt
+from tile_ir.ops.cube import is_tile_product, matrix_sizes, transposes
+from tile_ir.ops.movement import loads_l1
+from tile_ir.walk import bodies, buffers_of, map_own_expressions, walk
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """An operand with its load. k runs along dimension `k_dim` of the last two, of the matrix in l1
+    and of what is loaded: along -1 more of k makes rows longer, along -2 it makes more rows."""
+
+    name: str
+    load: Op
+    k_dim: int
+
+    @property
+    def buffer(self) -> Buffer:
+        return self.load.region("dst").buffer
+
+    @property
+    def other(self) -> int:
+        """Rows or columns across k."""
+        return _size(self.load.region("dst"), -3 - self.k_dim)
+
+
+@dataclass(frozen=True, slots=True)
+class ProductLoop:
+    """A pipelined loop of `rounds` rounds, each over `depth` elements of k. The product and the
+    loads have definitions of the loop put in. `nested`: whether it is in another loop, so that its
+    rounds follow those of its last run."""
+
+    loop: For
+    rounds: int
+    depth: int
+    product: Op
+    operands: tuple[Loaded, ...]
+    nested: bool
+
+
+def product_loops(func: Func) -> Iterator[ProductLoop]:
+    """All of them whose tiles nothing else touches, and lie where the compiler says."""
+    uses = Counter(b for stmt in walk(func.launch.body) for b in buffers_of(stmt))
+    aliased = {a.alias_of for a in func.launch.allocs}
+    free = {
+        a.buffer: a
+        for a in func.launch.allocs
+        if a.address is None and a.alias_of is None and a.buffer not in aliased
+    }
+    for loop, nested in _pipelined(func.launch.body, False):
+        found = _product_loop(loop, nested)
+        if found and all(o.buffer in free and uses[o.buffer] == 2 for o in found.operands):
+            yield found
+
+
+def _pipelined(body: Body, nested: bool) -> Iterator[tuple[For, bool]]:
+    for stmt in body:
+        if isinstance(stmt, For) and stmt.kind is LoopKind.PIPELINED:
+            yield stmt, nested
+        for inner in bodies(stmt):
+            yield from _pipelined(inner, nested or isinstance(stmt, For))
+
+
+def _product_loop(loop: For, nested: bool) -> ProductLoop | None:
+    rounds = constant_trips(loop)
+    ops = _operations(loop.body)
+    if rounds is None or rounds < 1 or ops is None or len(ops) != 3:
+        return None
+    *loads, product = ops
+    if not is_tile_product(product) or not all(map(loads_l1, loads)):
+        return None
+    sizes = matrix_sizes(product)
+    loaded = {op.region("dst").buffer: op for op in loads}
+    tiles = [product.region(name) for name in ("A", "B")]
+    if sizes is None or {t.buffer for t in tiles} != loaded.keys() or len(loaded) != 2:
+        return None
+    along = (-2 if transposes(product)[0] else -1, -1 if transposes(product)[1] else -2)
+    operands = tuple(
+        Loaded(name, loaded[tile.buffer], dim)
+        for name, tile, dim in zip(("A", "B"), tiles, along, strict=True)
+    )
+    depth = sizes[2]
+    if all(t.is_whole() for t in tiles) and all(_steps_on(o, loop, depth) for o in operands):
+        return ProductLoop(loop, rounds, depth, product, operands, nested)
+    return None
+
+
+def _operations(body: Body) -> list[Op] | None:
+    """The operations of a block with definitions put in; None if anything else stands there."""
+    values: dict[Var, Expr] = {}
+    found: list[Op] = []
+    for stmt in body:
+        match stmt:
+            case Let(var=var, value=value) if not reads_memory(value):
+                values[var] = value
+            case Op():
+                found.append(_with_values(stmt, values))
+            case _:
+                return None
+    return found
+
+
+def _with_values(stmt: Stmt, values: Values) -> Op:
+    new = map_own_expressions(stmt, lambda e: resolved(e, values))
+    assert isinstance(new, Op), "expressions change, not statements"
+    return new
+
+
+def _steps_on(operand: Loaded, loop: For, depth: int) -> bool:
+    """Whether the load fills the matrix, and what the next round loads follows what this one
+    does."""
+    src, dst = operand.load.region("src"), operand.load.region("dst")
+    if not dst.is_whole() or len(dst.dims) != 2 or len(src.dims) < 2:
+        return False
+    if any(s.stride != 1 for s in src.dims) or dst.static_extents() is None:
+        return False
+    if [_size(src, d) for d in (-2, -1)] != [_size(dst, d) for d in (-2, -1)]:
+        return False
+    steps = [_step(s.offset, loop) for s in src.dims]
+    k = len(steps) + operand.k_dim
+    return all(step == (depth if d == k else 0) for d, step in enumerate(steps))
+
+
+def _step(offset: Expr, loop: For) -> int | None:
+    """By how much an offset grows from one round to the next."""
+    if reads_memory(offset):
+        return None
+    return constant_value(simplify(substitute(offset, {loop.var: loop.var + 1}) - offset))
+
+
+def _size(region: Region, dim: int) -> int:
+    size = constant_value(region.dims[dim].extent)
+    return -1 if size is None else int(size)
+
+
+__all__ = ["Loaded", "ProductLoop", "product_loops"]
