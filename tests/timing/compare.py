@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(_HERE), str(_HERE.parent / "runtime" / "simulator"), str(_HERE.parent)]
 
+import unmodelled  # noqa: E402
 from case import published  # noqa: E402
 from cases import GROUPS, cases  # noqa: E402
 from misses import LIMIT, reason  # noqa: E402
@@ -53,6 +55,9 @@ def table(rows: Sequence[Compared]) -> str:
     lines += [
         f"* {row.case.name}, {row.row.metric} ({row.error:+.0%}): {reason(row)}." for row in missed
     ]
+    left = Counter(why for row in published() for why in unmodelled.reasons(row))
+    lines += ["", f"No kernel stands for {left.total()} values:", ""]
+    lines += [f"* {count}: {why}." for why, count in left.most_common()]
     return "\n".join(lines) + "\n"
 
 

@@ -136,4 +136,6 @@ def _group(
             bypass,
         ]
 
-    return Case(name, source, kernel, cores, arguments, rows, assumed=assumed)
+    return Case(
+        name, source, kernel, cores, arguments, rows, full=t.m > 128, assumed=assumed,
+    )  # fmt: skip

@@ -33,7 +33,7 @@ _REASONS = (
     (TUNING + "Tiling全量常量化.md", "", "", _LIBRARY),
     (TUNING + "多核切K.md", "", "", _LIBRARY),
     (TUNING + "纯Cube模式.md", "", "", _LIBRARY),
-    (GUIDE + "SIMD算子性能优化/矩阵计算/Matmul使能AtomicAdd选项.md", "", "", _LIBRARY + " (80 us for a product of 0.2)"),
+    (GUIDE + "SIMD算子性能优化/矩阵计算/Matmul使能AtomicAdd选项.md", "", "", _LIBRARY),
     (GUIDE + "SIMD算子性能优化/头尾开销优化/避免TPipe在对象内创建和初始化.md", "", "", "the page does not say which kernel"),
     (GUIDE + "优秀实践/MC-算子性能调优案例.md", "", "", _CARDS),
     ("pto:kernels/manual/a2a3/gemm_ar/README_zh.md", "", "", _CARDS),
