@@ -1,12 +1,13 @@
 """A case: one launch of a kernel that stands for published rows, and those rows.
 
-published.csv holds all rows as published, with their sources; unmodelled.py those that no case stands for.
+published.csv holds all rows as published, with their sources, further.csv more values of the same pages;
+unmodelled.py names those that no case stands for.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 from measures import BY_METRIC, Measure
 
-PUBLISHED = Path(__file__).with_name("published.csv")
+PUBLISHED = [Path(__file__).with_name(name) for name in ("published.csv", "further.csv")]
 ASC = "asc:examples/01_simd_cpp_api/05_best_practices/"
 GUIDE = "asc:docs/zh/guide/算子实践参考/"
 FUSED = ASC + "03_fusion_compute/matmul_gelu_high_performance/README.md"
@@ -52,7 +53,9 @@ class Case:
     rows: Rows
     soc: str = "Ascend910B1"
     device: str = ""  # of the published rows, where two differ in nothing else
-    part: int = 1  # the launch does this part of the published work, one after the other
+    part: float = 1  # the launch does this part of the published work, one after the other
+    less: int = 0  # blocks of the same launch whose time is taken off before
+    regime: str = ""  # letter of a regime whose median is limited (regimes.py)
     hot: bool = False  # inputs lie in L2 when the kernel starts
     full: bool = False  # too long for every run of the tests: seconds on two host cores
     assumed: str = ""
@@ -61,12 +64,14 @@ class Case:
 
 @lru_cache(maxsize=1)
 def published() -> tuple[Row, ...]:
-    with PUBLISHED.open(newline="", encoding="utf-8") as file:
+    return tuple(row for path in PUBLISHED for row in _rows(path))
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    with path.open(newline="", encoding="utf-8") as file:
         _, *rows = csv.reader(file)
-    return tuple(
-        Row(source, device, kernel, shape, dtype, metric, float(value), unit)
-        for source, device, kernel, shape, dtype, metric, value, unit in rows
-    )
+    for source, device, kernel, shape, dtype, metric, value, unit in rows:
+        yield Row(source, device, kernel, shape, dtype, metric, float(value), unit)
 
 
 def zeros(*shape: int, dtype: Any = np.float16) -> Any:

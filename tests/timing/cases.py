@@ -15,13 +15,14 @@ from matmul_cases import (
 from measures import Measure
 from quant_cases import quant_cases
 from stream_cases import stream_cases
-from vector_cases import add_cases, copy_cases, vector_cases
+from vector_cases import add_cases, block_cases, copy_cases, vector_cases
 
 # What the cases are about, in the order of the table.
 GROUPS = {
     "add": add_cases,
     "reads of GM": copy_cases,
     "vector": vector_cases,
+    "blocks and elements": block_cases,
     "products alone": mmad_cases,
     "vendor's matmul samples": vendor_matmul_cases,
     "vendor's tuning guide": guide_matmul_cases,

@@ -19,6 +19,7 @@ from case import published  # noqa: E402
 from cases import GROUPS, cases  # noqa: E402
 from misses import LIMIT, reason  # noqa: E402
 from modelled import Compared, compare, median_error, rank_correlation  # noqa: E402
+from regimes import regime_lines  # noqa: E402
 
 PAGE = _HERE.parents[1] / "docs" / "time_model.md"
 BEGIN, END = "<!-- measured: timing -->", "<!-- end -->"
@@ -50,6 +51,7 @@ def table(rows: Sequence[Compared]) -> str:
         f"{'fixes ' + ', '.join(row.fixes) if row.fixes else 'checks'} |"
         for row in rows
     ]
+    lines += ["", *regime_lines(rows)]
     missed = [row for row in rows if abs(row.error) > LIMIT]
     lines += ["", f"Missed by more than {LIMIT:.0%}:", ""]
     lines += [

@@ -23,18 +23,22 @@ FIXED_BY = {
     "nd2nz_row": (("read x4 to L1, quarters", "task_duration"),),
     "nd2nz_rate": (("read x4 to L1, quarters", "task_duration"),),
     "nd2nz_row_least": (("8192^3 case 3", "aic_mte2_time"), ("64x64x256 tiles, 4 cores", "task_duration")),
-    "nd2nz_row_miss": (
-        ("int8 128x256x1024", "task_duration"), ("int8 128x256x2048", "task_duration"), ("int8 128x256x4096", "task_duration"),
-        ("read 64x64 to L1", "mte2_time"), ("1x768x5120 f32", "task_duration"),
-    ),
+    "gm_l1_cold_rate": (("20x6144x16384, zN", "task_duration"),),
+    "gm_store_latency": (("add case 1", "aiv_mte3_time"),),
+    "nd2nz_row_miss": (("read 64x64 to L1", "mte2_time"),),
+    "nd2nz_miss_rate": (("int8 128x256x4096", "task_duration"), ("int8 128x256x16384", "task_duration")),
     "nd2nz_unaligned_rate": (("read unaligned rows to L1", "mte2_time"),),
     "hbm_bandwidth": (("read 64x1024 to UB", "mte2_time"),),
     "hbm_write_bandwidth": (("add case 3", "task_duration"),),
     "uncached_burst": (("all read all to L1, staggered", "task_duration"),),
     "same_line_rate": (("all read all to L1", "task_duration"),),
     "launch_us": (("add case 1", "task_duration"),),
-    "launch_core_us": (("read 64x1024 to UB", "task_duration"), ("read 64x64 to L1", "task_duration")),
-    "start_core_us": (("read 64x1024 to UB", "task_duration"), ("read 64x64 to L1", "task_duration")),
+    "launch_core_us": (
+        ("odd rows", "task_duration"), ("odd rows", "aic_time_max"),
+        ("odd rows, NZ on AIVs", "task_duration"), ("odd rows, NZ on AIVs", "aic_time_max"),
+    ),
+    "block_us": (("a further block on a core", "further_block_on_a_core"),),
+    "start_core_us": (("read 64x1024 to UB", "task_duration"),),
 }  # fmt: skip
 
 _TESTS = "vendor's performance tests"
@@ -56,6 +60,8 @@ OTHERWISE = {
     "gm_l1_rate": "the SoC's description",
     "ub_gm_rate": "pipe columns of the fused gelu's page, no rows here",
     "l1_gm_rate": "PTO's cost model",
+    "gm_load_latency": "PyPTO's simulator",
+    "gm_miss_latency": "PyPTO's simulator",
     "l2_bandwidth": "vendor's page on splitting for L2",
     "cross_flag_latency": _ASSUMED,
 }

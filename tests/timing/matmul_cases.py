@@ -104,7 +104,9 @@ def guide_matmul_cases() -> list[Case]:
     volume = (5120 // 256 * 4096 * 4096 + 4096 // 128 * 4096 * 5120) * 2
     wide = MatmulTiling(128, 30720, 1024, layout_b=K_BY_N, panel_m=128, panel_n=1280)
     tall = MatmulTiling(30720, 4096, 1024, panel_m=1280, panel_n=4096, panels_m=24)
-    reorder = MatmulTiling(768, 2048, 6144, panel_m=128, panel_n=512, panels_m=6)
+    reorder = MatmulTiling(
+        768, 2048, 6144, layout_b=K_BY_N, panel_m=128, panel_n=512, panels_m=6
+    )
     odd = MatmulTiling(1024, 4095, 1024, layout_b=K_BY_N, panel_m=128, panel_n=1408, panels_m=8)
     norm = "matmul high-level API norm"
     return [
@@ -151,11 +153,17 @@ def guide_matmul_cases() -> list[Case]:
         matmul(
             "same K order", TUNING + "Matmul高阶API使能多核K轴错峰访问内存.md", reorder, 24,
             rows_of("matmul high-level API same K order", "M768 N2048 K6144", "task_duration", "aic_mte2_time"),
-            assumed="chunks of 4 slices, B as [n][k]",
+            regime="f", assumed="chunks of 4 slices",
+        ),
+        matmul(
+            "shifted K order", TUNING + "Matmul高阶API使能多核K轴错峰访问内存.md", replace(reorder, rotate_k=True), 24,
+            rows_of("matmul high-level API shifted K order", "M768 N2048 K6144", "task_duration", "aic_mte2_time"),
+            regime="f", assumed="chunks of 4 slices, each core a chunk further",
         ),
         matmul(
             "odd rows", TUNING + "AIV核上的ND2NZ格式转换.md", odd, 24,
             rows_of("matmul high-level API ND2NZ in flight", "M1024 N4095 K1024", "task_duration", "aic_time_max", "aic_mte2_time"),
+            regime="a",
         ),
         Case(
             "odd rows, NZ on AIVs", TUNING + "AIV核上的ND2NZ格式转换.md", "matmul_after_nz_f16", 24,
@@ -174,6 +182,8 @@ def other_matmul_cases() -> list[Case]:
     pypto = MatmulTiling(6144, 6144, 6144, layout_b=K_BY_N, swizzle=6)
     thin = MatmulTiling(20, 6144, 16384, layout_b=COLUMN_BLOCKS, swizzle=3, swizzle_direction=1)
     band = MatmulTiling(160, 6144, 2048, layout_b=COLUMN_BLOCKS, swizzle=3, swizzle_direction=1)
+    narrow = replace(thin, base_m=32, base_n=320, base_k=32)
+    basic = MatmulTiling(2048, 4096, 4000, layout_b=K_BY_N, swizzle=3)
     b3 = {"soc": "Ascend910B3"}
     return [
         matmul(
@@ -192,14 +202,36 @@ def other_matmul_cases() -> list[Case]:
             "1024x576x6144", CATLASS_GUIDE, MatmulTiling(1024, 576, 6144, swizzle=3), 20,
             rows_of("matmul case1 before", "M1024 N576 K6144", "task_duration"), assumed="swizzle <3,0>", **b3,
         ),
+        matmul(
+            "1024x576x6144, even", CATLASS_GUIDE, MatmulTiling(1024, 576, 6144, base_m=256, base_n=128, swizzle=3, rotate_k=True), 20,
+            rows_of("matmul case1 after", "M1024 N576 K6144", "task_duration"), assumed="swizzle <3,0>", **b3,
+        ),
         matmul("20x6144x16384, zN", CATLASS_GUIDE, thin, 20, rows_of("matmul case2 B zN before", "M20 N6144 K16384", "task_duration"), **b3),
         matmul(
             "20x6144x16384", CATLASS_GUIDE, replace(thin, layout_b=K_BY_N), 20,
-            rows_of("matmul case2 B RowMajor a", "M20 N6144 K16384", "task_duration"), **b3,
+            rows_of("matmul case2 B RowMajor a", "M20 N6144 K16384", "task_duration"), regime="a", **b3,
+        ),
+        matmul("20x6144x16384, zN, even", CATLASS_GUIDE, narrow, 20, rows_of("matmul case2 B zN after", "M20 N6144 K16384", "task_duration"), **b3),
+        matmul(
+            "20x6144x16384, even", CATLASS_GUIDE, replace(narrow, layout_b=K_BY_N), 20,
+            rows_of("matmul case2 B RowMajor b", "M20 N6144 K16384", "task_duration"), regime="a", **b3,
         ),
         matmul(
             "1x768x5120 f32", CATLASS_GUIDE, MatmulTiling(1, 768, 5120, base_n=128, swizzle=3, swizzle_direction=1), 24,
             rows_of("matmul case3 before", "M1 N768 K5120", "task_duration"), F32, "matmul_f32_f32",
+        ),
+        matmul(
+            "1x768x5120 f32, even", CATLASS_GUIDE,
+            MatmulTiling(1, 768, 5120, base_m=16, base_n=32, base_k=256, swizzle=3, swizzle_direction=1), 24,
+            rows_of("matmul case3 after", "M1 N768 K5120", "task_duration"), F32, "matmul_f32_f32", regime="d",
+        ),
+        *(
+            matmul(
+                f"basic {m}x{n}x{k}", SPLIT_K, replace(basic, m=m, n=n, k=k), 24,
+                rows_of("basic matmul", f"MNK {m}x{n}x{k}", "task_duration"), soc="Ascend910B2", regime="a",
+                assumed="tile 128x256x64 in chunks of 4, swizzle <3,0>: the example the page names",
+            )
+            for m, n, k in ((2048, 4096, 4000), (4096, 4096, 8000), (4096, 4096, 40000))
         ),
         matmul("160x6144x2048, bands of 3", CATLASS_GUIDE, band, 20, rows_of("matmul swizzle before", "M160 N6144 K2048 B zN", "task_duration"), **b3),
         matmul(

@@ -38,9 +38,9 @@ class Compared:
         return fixed(self.case.name, self.row.metric)
 
 
-def run_case(case: Case) -> Timeline:
+def run_case(case: Case, blocks: int) -> Timeline:
     return timing_kernels.timeline(
-        case.kernel, *case.arguments(), blocks=case.blocks, target=TARGETS[case.soc], warm=case.hot
+        case.kernel, *case.arguments(), blocks=blocks, target=TARGETS[case.soc], warm=case.hot
     )
 
 
@@ -77,9 +77,11 @@ def value(case: Case, timeline: Timeline, measure: Measure) -> float:
 def compare(cases: Iterable[Case], progress: bool = False) -> Iterator[Compared]:
     for case in cases:
         began = time.perf_counter()
-        timeline = run_case(case)
+        timeline = run_case(case, case.blocks)
+        less = run_case(case, case.less) if case.less else None
         for row, measure in rows_of_case(case):
-            yield Compared(case, row, value(case, timeline, measure))
+            off = value(case, less, measure) if less is not None else 0.0
+            yield Compared(case, row, value(case, timeline, measure) - off)
         if progress:
             print(f"{time.perf_counter() - began:7.1f} s  {case.name}", file=sys.stderr, flush=True)
 

@@ -28,7 +28,8 @@ def hc_post(name: str, whole: int) -> Case:
             zeros(tokens, STREAMS, STREAMS, dtype=BF16), zeros(tokens, STREAMS, D, dtype=BF16), tokens, D,
         ],
         rows_of("hc_post", f"T={name} hc4 d4096", time=TASK), soc="Ascend910_9391", part=whole // tokens,
-        assumed="post and comb are bf16, as in the operator's example; cold inputs",
+        hot=whole <= 128, regime="d" if whole <= 64 else "",
+        assumed="post and comb are bf16, as in the operator's example; where all fits into L2, a launch after others of it",
         notes="the page also deals parts of a token's elements to cores where there are few tokens, the operator's source does not",
     )  # fmt: skip
 

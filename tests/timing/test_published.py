@@ -6,6 +6,7 @@ from cases import cases
 from compare import table
 from kept_cases import kept
 from modelled import compare, median_error, rank_correlation
+from regimes import LIMIT, regime_errors
 
 
 def test_model_agrees_with_published_measurements() -> None:
@@ -16,3 +17,8 @@ def test_model_agrees_with_published_measurements() -> None:
     assert median_error(rows) <= 0.20
     rank = rank_correlation(rows)
     assert rank is not None and rank >= 0.9
+
+
+def test_no_regime_is_off_in_the_median() -> None:
+    rows = list(compare(case for case in cases() if case.regime and not case.full))
+    assert {letter: e for letter, e in regime_errors(rows).items() if e > LIMIT} == {}

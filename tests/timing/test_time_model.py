@@ -178,14 +178,19 @@ def test_a_launch_that_would_hang_takes_for_ever() -> None:
 
 
 def test_cost_of_a_launch_grows_with_the_cores() -> None:
-    """Two AIVs are half of one AI core each."""
-    table = replace(ROUND, launch_us=1, launch_core_us=0.5, start_core_us=0.25)
+    """With each core that starts, one of three in a block of an AIC and its AIVs; a block that follows another on a
+    core costs its own start, and one whose code is there too."""
+    table = replace(ROUND, launch_us=1, launch_core_us=0.5, start_core_us=0.25, block_us=2)
     for blocks in (1, 24, 48):
         timeline = KERNELS.timeline(FIFO, np.zeros(1, F32), blocks=blocks, table=table)
-        assert timeline.totals["launch_us"] == 1 + 0.5 * blocks / 2
-        assert timeline.totals["cycles"] == 66 + 250 * blocks / 2
+        assert timeline.totals["launch_us"] == 1 + 0.5 * blocks
+        assert timeline.totals["cycles"] == 66 + 2000 + 250 * blocks
     timeline = KERNELS.timeline(FIFO, np.zeros(1, F32), blocks=49, table=table)
-    assert timeline.totals["cycles"] == 2 * 66 + 250 * 24.5
+    assert timeline.totals["cycles"] == 2 * (66 + 2000) + 250 * 48
+    timeline = KERNELS.timeline(FIFO, np.zeros(1, F32), blocks=48, table=table, warm=True)
+    assert timeline.totals["cycles"] == 66 + 2000
+    timeline = KERNELS.timeline(CROSS, 1, blocks=2, table=table)
+    assert timeline.totals["launch_us"] == 1 + 0.5 * 6
 
 
 SHARE = add(
@@ -215,6 +220,48 @@ def test_cores_share_what_l2_has() -> None:
     for begin, end in times(timeline, "MTE2"):
         assert end - begin == pytest.approx(32768 / 50)
     assert timeline.totals["hbm_bytes"] == 0
+
+
+SAME = add("same_lines", "GM_ADDR x", "Vectors v; DataCopy(v.x, global(x), 8192);")
+
+
+@pytest.mark.parametrize(("hbm", "rate"), [(1000.0, 50), (20.0, 20)])
+def test_who_asks_for_what_is_arriving_waits_for_it(hbm: float, rate: float) -> None:
+    """Three cores ask for the same lines at a time: one reads them from HBM, and none has them before it."""
+    timeline = KERNELS.timeline(SAME, np.zeros(8192, F32), blocks=3, hbm_bandwidth=hbm)
+    for begin, end in times(timeline, "MTE2"):
+        assert end - begin == pytest.approx(32768 / rate)
+    assert timeline.totals["hbm_bytes"] == 32768
+
+
+LATENCY = add(
+    "latency", "GM_ADDR x, int32_t bytes",
+    """
+Vectors v;
+const DataCopyExtParams copy(1, bytes, 0, 0, 0);
+DataCopyPad(v.x, global(x), copy, DataCopyPadExtParams<float>(false, 0, 0, 0));
+SetFlag<HardEvent::MTE2_MTE3>(0);
+WaitFlag<HardEvent::MTE2_MTE3>(0);
+DataCopyPad(global(x), v.x, copy);
+PipeBarrier<PIPE_ALL>();
+""",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("bytes", "warm", "load", "store"), [
+    (64, True, 200, 300), (64, False, 250, 300), (4, True, 200, 500), (4, False, 250, 500),
+])  # fmt: skip
+def test_what_is_small_takes_the_latency_of_memory(
+    bytes: int, warm: bool, load: float, store: float
+) -> None:
+    """Of a load, more past L2, and of a store, which reads the rest of 32 B it does not write whole."""
+    table = replace(ROUND, gm_load_latency=200, gm_store_latency=300, gm_miss_latency=50)
+    timeline = KERNELS.timeline(LATENCY, np.zeros(64, F32), bytes, warm=warm, table=table)
+    ((begin, end),) = times(timeline, "MTE2")
+    assert end - begin == 10
+    ((begin, end),) = times(timeline, "MTE3")
+    assert (begin, end - begin) == (1 + load, 10)
+    assert timeline.totals["cycles"] == 1 + load + store + 1
 
 
 TWICE = add(
@@ -258,6 +305,28 @@ def test_short_bursts_move_more_than_they_need(past: bool, moved: int) -> None:
     timeline = KERNELS.timeline(BURSTS, np.zeros(64 * 512, F32), past)
     ((begin, end),) = times(timeline, "MTE2")
     assert end - begin == pytest.approx(64 * moved / 50)
+
+
+REQUESTS = add(
+    "requests", "GM_ADDR x, int32_t start, int32_t bytes",
+    """
+Vectors v;
+const DataCopyExtParams copy(16, bytes, 4096 - bytes, 0, 0);
+DataCopyPad(v.x, global(x)[start / 4], copy, DataCopyPadExtParams<float>(false, 0, 0, 0));
+""",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("start", "bytes", "moved"), [
+    (0, 32, 128), (96, 32, 128), (96, 64, 256), (0, 160, 256), (128, 160, 512), (128, 256, 512), (0, 512, 512),
+    (128, 384, 512), (128, 512, 1024), (0, 640, 1024), (512, 640, 1024), (256, 1024, 1536),
+])  # fmt: skip
+def test_a_run_is_asked_for_in_aligned_requests_of_one_size(start: int, bytes: int, moved: int) -> None:
+    """16 runs, 4 KB apart. L2 keeps whole sectors of what a line was asked for."""
+    timeline = KERNELS.timeline(REQUESTS, np.zeros(17 * 1024, F32), start, bytes)
+    assert timeline.totals["read_bytes"] == timeline.totals["hbm_bytes"] == 16 * moved
+    ((begin, end),) = times(timeline, "MTE2")
+    assert end - begin == pytest.approx(16 * moved / 50)
 
 
 TOGETHER = add(

@@ -16,6 +16,7 @@ COPY = ASC + "04_memory_access/data_copy/README.md"
 ND_TO_NZ = ASC + "04_memory_access/bank_conflict_nd2nz/README.md"
 BANKS = ASC + "04_memory_access/bank_conflict_ub/README.md"
 REDUCE = GUIDE + "SIMD算子性能优化/矢量计算/选择低延迟指令-优化归约操作性能.md"
+FACTS = "hardware.md 4.5"
 PROFILE = GUIDE + "性能分析/分析性能数据.md"
 
 
@@ -78,12 +79,20 @@ def copy_cases() -> list[Case]:
     return [
         *tiles,
         Case(
+            "read unaligned rows to UB", COPY, "read_to_ub", 48, read(side - 1, (64, 1024)),
+            rows_of("copy GM->UB unaligned", "12288x12287", "task_duration", **ub), regime="a",
+        ),
+        Case(
+            "read 64x256 to L1", COPY, "read_to_l1", 24, read(side, (64, 256)),
+            rows_of("ND2NZ GM->L1 tile 64x256", square, "task_duration", **l1),
+        ),
+        Case(
             "read 64x64 to L1", COPY, "read_to_l1", 24, read(side, (64, 64)),
             rows_of("ND2NZ GM->L1 tile 64x64", square, "task_duration", **l1),
         ),
         Case(
             "read unaligned rows to L1", COPY, "read_to_l1", 24, read(side - 1, (64, 256)),
-            rows_of("ND2NZ GM->L1 unaligned", square, "task_duration", **l1),
+            rows_of("ND2NZ GM->L1 unaligned", square, "task_duration", **l1), regime="a",
             notes="the csv says 12288x12288; the page: [12288, 12287], tile 64x256",
         ),
         Case(
@@ -95,26 +104,59 @@ def copy_cases() -> list[Case]:
             rows_of("UB read x4 split for L2", square, "task_duration"),
         ),
         Case(
+            "read x4 to L1", COPY, "read_to_l1", 24, read(side, (64, 1024), 1, 4),
+            rows_of("L1 read x4 whole (no L2 split)", square, "task_duration"),
+        ),
+        Case(
             "read x4 to L1, quarters", COPY, "read_to_l1", 24, read(side, (64, 1024), 4, 4),
             rows_of("L1 read x4 split for L2", square, "task_duration"),
         ),
         Case(
+            "all read all to UB", COPY, "read_whole_to_ub", 48, whole((128, 64), False),
+            rows_of("same-address read UB all cores", "6144x512", "task_duration", **ub), regime="f",
+        ),
+        Case(
             "all read all to UB, staggered", COPY, "read_whole_to_ub", 48, whole((128, 64), True),
-            rows_of("same-address read UB staggered", "6144x512", "task_duration"),
+            rows_of("same-address read UB staggered", "6144x512", "task_duration"), regime="f",
         ),
         Case(
             "all read all to L1", COPY, "read_whole_to_l1", 24, whole((256, 64), False),
-            rows_of("same-address read L1 all cores", "6144x512", "task_duration"),
+            rows_of("same-address read L1 all cores", "6144x512", "task_duration"), regime="f",
         ),
         Case(
             "all read all to L1, staggered", COPY, "read_whole_to_l1", 24, whole((256, 64), True),
-            rows_of("same-address read L1 staggered", "6144x512", "task_duration"),
+            rows_of("same-address read L1 staggered", "6144x512", "task_duration"), regime="f",
         ),
         Case(
             "read f32", PROFILE, "read_to_ub", 32,
             lambda: [zeros(8192, 16384), zeros(1), 8192, 16384, 4, 16384, 1, 1, False],
             rows_of("elementwise read", "8192x8192", "task_duration"),
             soc="Ascend910B4", assumed="which operator it is, and 32 cores (of 40), which deal the rows evenly",
+        ),
+    ]  # fmt: skip
+
+
+def block_cases() -> list[Case]:
+    """Starting a block, and handing one element from unit to unit. 128 rounds are 6144 blocks on 48 cores."""
+    count, rounds, rows, pitch = 1024 * 65536, 128, 1000, 256
+    whole = Measure(Span.BODY)
+    iteration = {"iteration": whole}
+    return [
+        Case(
+            "a further block on a core", FACTS, "add_one_by_blocks", 8192,
+            lambda: [zeros(count), zeros(count), count],
+            rows_of("elementwise with more blocks than cores", "1024x65536", further_block_on_a_core=whole),
+            soc="Ascend910B2", part=1 / rounds, less=2048, regime="b",
+            assumed="half, one operand, a block's share in one piece",
+        ),
+        *(
+            Case(
+                f"an element through {unit}", FACTS, "add_one_by_elements", 1,
+                lambda scalar=scalar: [zeros(rows, pitch, dtype=F32), zeros(rows, pitch, dtype=F32), rows, pitch, scalar],  # type: ignore[misc]
+                rows_of(f"element loaded used on {unit} and stored back", "-", **iteration),
+                part=1 / rows, regime="c", assumed="f32, an element of each row of 1 KB",
+            )
+            for unit, scalar in (("V", False), ("S", True))
         ),
     ]  # fmt: skip
 

@@ -26,8 +26,8 @@ from tile_ir.walk import loads
 
 # Rows of a fractal.
 _FRACTAL_ROWS = 16
-# L2 is asked for sectors of these bytes (docs/time_model.md#how-a-launch-is-replayed).
-SECTOR_BYTES = 128
+# Requests to L2 have one of these sizes (docs/time_model.md#how-a-launch-is-replayed).
+_REQUEST_BYTES = (128, 256, 512)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,8 @@ def cost(stmt: Stmt, target: Target, assumed: Assumed = ALONE) -> Cost:
         case Pipe.MTE1:
             return _load(op.region("dst"))
         case Pipe.MTE2 | Pipe.MTE3 | Pipe.FIX:
-            return _at_once(_transfer(op, target, assumed))
+            busy = _transfer(op, target, assumed)
+            return Cost(busy, max(busy, _latency(op, assumed)))
     return _at_once(sum(_elements(r) * _scalar_access(r.memory) for r in _operands(op)))
 
 
@@ -144,7 +145,7 @@ def _transfer(op: Op, target: Target, assumed: Assumed) -> float:
     else:
         shaped, length = local, _sizes(local)[-1]
         runs = _elements(local) // length
-    moved = runs * _sectors(gm, gm.dtype.bytes_of(length))
+    moved = runs * _asked(gm, gm.dtype.bytes_of(length))
     busy = max(TIMING.dma_issue, moved / _rate(src, dst, target, assumed))
     if dst.memory is Memory.L1 and not is_run(dst.buffer):
         _, columns = largest_matrix(shaped)
@@ -152,22 +153,36 @@ def _transfer(op: Op, target: Target, assumed: Assumed) -> float:
     return busy
 
 
-def _sectors(gm: Region, row: int) -> int:
-    """The bytes of all sectors a row is part of; on average, where it starts at any block."""
+def _latency(op: Op, assumed: Assumed) -> float:
+    """Until the first bytes from gm can be used, or the last are there."""
+    dst = op.region("dst")
+    if dst.memory is Memory.GM:
+        return TIMING.gm_store_latency
+    if not any(r.memory is Memory.GM for r in _operands(op)):
+        return 0
+    return TIMING.gm_load_latency + (0 if assumed.in_l2 else TIMING.gm_miss_latency)
+
+
+def _asked(gm: Region, row: int) -> int:
+    """The bytes of all requests for a row, which start at multiples of their size; on average,
+    where the row starts at any block."""
+    request = next((size for size in _REQUEST_BYTES if row <= size), _REQUEST_BYTES[-1])
     pitch = constant_value(gm.buffer.shape[-1])
-    if pitch is not None and gm.dtype.bits * pitch % (8 * SECTOR_BYTES) == 0:
-        return round_up(row, SECTOR_BYTES)
-    return row + SECTOR_BYTES - BLOCK_BYTES
+    if pitch is not None and gm.dtype.bits * pitch % (8 * request) == 0:
+        return round_up(row, request)
+    return row + request - BLOCK_BYTES
 
 
 def _nd2nz_row(gm: Region, columns: int, assumed: Assumed) -> float:
     row = gm.dtype.bytes_of(columns)
     pitch = constant_value(gm.buffer.shape[-1])
+    asked = _asked(gm, row)
+    cycles = max(TIMING.nd2nz_row_least, TIMING.nd2nz_row + asked / TIMING.nd2nz_rate)
+    if not assumed.in_l2:
+        cycles += TIMING.nd2nz_row_miss + asked / TIMING.nd2nz_miss_rate
     if pitch is not None and gm.dtype.bits * pitch % (8 * BLOCK_BYTES):
-        cycles = row / TIMING.nd2nz_unaligned_rate
-    else:
-        cycles = max(TIMING.nd2nz_row_least, TIMING.nd2nz_row + row / TIMING.nd2nz_rate)
-    return cycles + (0 if assumed.in_l2 else TIMING.nd2nz_row_miss)
+        return max(cycles, row / TIMING.nd2nz_unaligned_rate)
+    return cycles
 
 
 def _rate(src: Region, dst: Region, target: Target, assumed: Assumed) -> float:
@@ -175,7 +190,7 @@ def _rate(src: Region, dst: Region, target: Target, assumed: Assumed) -> float:
     cached = assumed.in_l2
     own = {
         (Memory.GM, Memory.UB): TIMING.gm_ub_rate if cached else TIMING.gm_ub_cold_rate,
-        (Memory.GM, Memory.L1): TIMING.gm_l1_rate,
+        (Memory.GM, Memory.L1): TIMING.gm_l1_rate if cached else TIMING.gm_l1_cold_rate,
         (Memory.UB, Memory.GM): TIMING.ub_gm_rate if cached else TIMING.ub_gm_new_rate,
         (Memory.L1, Memory.GM): TIMING.l1_gm_rate,
         (Memory.L0C, Memory.GM): TIMING.l0c_gm_rate,

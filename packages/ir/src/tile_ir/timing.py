@@ -61,13 +61,18 @@ class TimingTable:
     fix_issue: float = 20
     fix_l1_rate: float = 64
 
-    # GM: an instruction, at least; fixed by the 1x64 tiles.
+    # GM: until a load can be used, until a store has arrived, and more for what is not in L2.
+    gm_load_latency: float = 200
+    gm_store_latency: float = 294
+    gm_miss_latency: float = 150
+    # An instruction, at least; fixed by the 1x64 tiles.
     dma_issue: float = 20.6
     # To UB: in L2 (read x4 in quarters), and not (add case 1: 701 cycles for 2 x 8 KB).
     gm_ub_rate: float = 70
     gm_ub_cold_rate: float = 23.4
     # To L1; the SoC description's rate of L2.
     gm_l1_rate: float = 110
+    gm_l1_cold_rate: float = 75
     # From UB: to lines in L2 (fused gelu), and to others (8 KB in 294 cycles).
     ub_gm_rate: float = 46
     ub_gm_new_rate: float = 27
@@ -83,7 +88,8 @@ class TimingTable:
     nd2nz_row_least: float = 3.2
     # And more for one that is not in L2; between 1.1 (int8 128x256xK), 1.7 (64x64 tiles to L1) and
     # 3 (1x768x5120).
-    nd2nz_row_miss: float = 1.7
+    nd2nz_row_miss: float = 1.5
+    nd2nz_miss_rate: float = 170
     # The same for rows that do not start on 32 B; fixed by rows of [12288, 12287].
     nd2nz_unaligned_rate: float = 16
 
@@ -99,12 +105,15 @@ class TimingTable:
 
     # From a cross-core set to the core that waits; assumption, nothing is published.
     cross_flag_latency: float = 100
-    # Before and after the cores run: of one (add case 1, 8192^3 on one core), and what each AI core
-    # adds, an AIC with its two AIVs (copies: 10 us for 24 AICs and for 48 AIVs).
+    # Before and after the cores run: of one (add case 1, 8192^3 on one core), and what each AIC and
+    # AIV adds (odd rows: 0.8 us for 24 AICs; the same with B laid out by AIVs: 2.8 us for all 72).
     launch_us: float = 0.5
-    launch_core_us: float = 0.4
-    # Inside the cores, before the first instruction, for each that starts (copies: 6 us for all).
-    start_core_us: float = 0.25
+    launch_core_us: float = 0.03
+    # Inside a core, before the first instruction of a block; fixed by blocks beyond the cores.
+    block_us: float = 2.8
+    # And before the first ones of a launch, for each core that starts with its code and page tables
+    # still in memory (copies: 6.1 us for 48 AIVs).
+    start_core_us: float = 0.07
 
 
 DEFAULT_TIMING = TimingTable()
@@ -115,12 +124,14 @@ def timing_of(
 ) -> dict[str, float]:
     """Everything the time model takes, by name, for a chip.
 
-    With `warm_l2`, all buffers lie in the L2 cache when the kernel starts.
+    With `warm_l2` it is a launch that follows another of the same: all buffers lie in the L2 cache
+    when the kernel starts, and the cores have its code.
     """
     # Half the memory is half the stacks: the vendor gives 0.8 TB/s for the 32 GB part.
     stacks = (target.hbm_gigabytes or 64) / 64
     return {
         **asdict(table),
+        "start_core_us": 0.0 if warm_l2 else table.start_core_us,
         "hbm_bandwidth": table.hbm_bandwidth * stacks,
         "hbm_write_bandwidth": table.hbm_write_bandwidth * stacks,
         "mhz": target.clock_mhz,

@@ -14,11 +14,12 @@ extern "C" {
     X(vector_issue) X(vector_latency) X(cube_issue) X(cube_latency)                                               \
     X(load_issue) X(load_latency) X(load_3d_latency) X(l0a_rate) X(l0b_rate) X(table_issue) X(table_rate)         \
     X(fill_rate) X(fix_issue) X(fix_l1_rate)                                                                      \
-    X(dma_issue) X(gm_ub_rate) X(gm_ub_cold_rate) X(gm_l1_rate) X(ub_gm_rate)                                     \
+    X(dma_issue) X(gm_ub_rate) X(gm_ub_cold_rate) X(gm_l1_rate) X(gm_l1_cold_rate) X(ub_gm_rate)                                     \
     X(ub_gm_new_rate) X(l1_gm_rate) X(l0c_gm_rate)                                                                \
-    X(nd2nz_row) X(nd2nz_row_least) X(nd2nz_row_miss) X(nd2nz_rate) X(nd2nz_unaligned_rate)                       \
+    X(gm_load_latency) X(gm_store_latency) X(gm_miss_latency)                                                                \
+    X(nd2nz_row) X(nd2nz_row_least) X(nd2nz_row_miss) X(nd2nz_rate) X(nd2nz_miss_rate) X(nd2nz_unaligned_rate)                       \
     X(hbm_bandwidth) X(hbm_write_bandwidth) X(l2_bandwidth) X(uncached_burst)                                     \
-    X(same_line_rate) X(cross_flag_latency) X(launch_us) X(launch_core_us) X(start_core_us)
+    X(same_line_rate) X(cross_flag_latency) X(launch_us) X(launch_core_us) X(start_core_us) X(block_us)
 
 struct TileTiming {
 #define TILE_TIMING_FIELD(name) double name;

@@ -15,7 +15,7 @@ GmTraffic::GmTraffic(const TileTiming& timing)
       l2_(timing.l2_bandwidth * 1e3 / timing.mhz),
       line_(timing.same_line_rate),
       write_weight_(timing.hbm_bandwidth / timing.hbm_write_bandwidth),
-      lanes_(write_back + 1)
+      lanes_(write_back + 3)
 {
     const auto set = [&](Lane lane, double limit, bool hbm) {
         lanes_[lane].limit = limit;
@@ -24,7 +24,9 @@ GmTraffic::GmTraffic(const TileTiming& timing)
     set(in_l2(Route::gm_ub), timing.gm_ub_rate, false);
     set(cold(Route::gm_ub), timing.gm_ub_cold_rate, true);
     set(in_l2(Route::gm_l1), timing.gm_l1_rate, false);
-    set(cold(Route::gm_l1), timing.gm_l1_rate, true);
+    set(cold(Route::gm_l1), timing.gm_l1_cold_rate, true);
+    set(arriving(Route::gm_ub), timing.gm_ub_cold_rate, false);
+    set(arriving(Route::gm_l1), timing.gm_l1_cold_rate, false);
     // Stores end in L2, whether the line was there or not.
     set(in_l2(Route::ub_gm), timing.ub_gm_rate, false);
     set(cold(Route::ub_gm), timing.ub_gm_new_rate, false);

@@ -24,6 +24,8 @@ public:
     static Lane cold(Route route) { return 2 * Lane(route) + 1; }
     // What L2 writes to HBM while a transfer waits for the room.
     static constexpr Lane write_back = 2 * route_count;
+    // Reads of lines that come from HBM for another transfer: as slow, and no load on HBM.
+    static Lane arriving(Route route) { return write_back + (route == Route::gm_ub ? 1 : 2); }
     // Reads past L2 that start at one address: together they get no more than one line's rate.
     Lane past_l2(Route route, uint64_t address);
 

@@ -16,7 +16,7 @@ std::vector<L2Cache::Line>& L2Cache::lines_of(const GlobalBuffer& buffer)
 {
     std::vector<Line>& lines = lines_[buffers_.index_of(&buffer)];
     if (lines.empty()) {
-        const Line first = warm_ ? Line{1, 0xff, 0} : Line{};
+        const Line first = warm_ ? Line{1, 0, 0xff, 0} : Line{};
         lines.resize((buffer.end - buffer.begin + line_bytes - 1) / line_bytes + 1, first);
     }
     return lines;
@@ -37,55 +37,73 @@ void L2Cache::write_back(Traffic& traffic)
     }
 }
 
-void L2Cache::touch(uint32_t buffer, uint64_t number, uint8_t sectors, bool write, Traffic& traffic)
+void L2Cache::arrived(uint32_t number)
 {
-    Line& line = lines_[buffer][number];
+    if (number < under_way_.size()) {
+        under_way_[number] = false;
+    }
+}
+
+void L2Cache::touch(uint32_t buffer, const Piece& piece, bool write, uint32_t number, Traffic& traffic)
+{
+    Line& line = lines_[buffer][piece.line];
     const bool here = held(line);
     if (!here) {
         line.sectors = 0;
+        line.brought_by = 0;
         ++now_;
     }
-    const uint8_t missing = static_cast<uint8_t>(sectors & ~line.sectors);
-    const uint64_t bytes = sector_bytes * uint64_t(__builtin_popcount(sectors));
-    traffic.moved += bytes;
-    if (!write) {
-        traffic.missed += sector_bytes * uint64_t(__builtin_popcount(missing));
-    } else if (!here) {
-        traffic.fresh += bytes;
+    const uint8_t missing = static_cast<uint8_t>(piece.sectors & ~line.sectors);
+    traffic.moved += piece.bytes;
+    if (write) {
+        traffic.fresh += here ? 0 : piece.bytes;
+    } else if (missing != 0) {
+        traffic.missed += piece.bytes;
+        line.brought_by = number;
+    } else if (line.brought_by != number && arriving(line.brought_by)) {
+        traffic.arriving += piece.bytes;
+        traffic.brought_by = line.brought_by;
     }
-    line.sectors |= sectors;
+    line.sectors |= piece.sectors;
     line.stamp = now_;
     if (write) {
         if (line.dirty == 0) {
-            dirty_.push_back({buffer, static_cast<uint32_t>(number), now_});
+            dirty_.push_back({buffer, static_cast<uint32_t>(piece.line), now_});
         }
-        traffic.changed += sector_bytes * uint64_t(__builtin_popcount(sectors & ~line.dirty));
-        line.dirty |= sectors;
+        traffic.changed += sector_bytes * uint64_t(__builtin_popcount(piece.sectors & ~line.dirty));
+        line.dirty |= piece.sectors;
     }
     write_back(traffic);
 }
 
-Traffic L2Cache::access(const Region& region, bool write)
+Traffic L2Cache::access(const Region& region, bool write, uint32_t number)
 {
     Traffic traffic;
     const GlobalBuffer* found = buffers_.find(region.start);
     const uint32_t buffer = buffers_.index_of(found);
     lines_of(*found);
     const uint64_t base = region.start - found->begin;
+    const uint64_t request = region.run <= sector_bytes ? sector_bytes : region.run <= 2 * sector_bytes ? 2 * sector_bytes : line_bytes;
     for (uint64_t outer = 0; outer < region.outer; ++outer) {
         for (uint64_t inner = 0; inner < region.inner; ++inner) {
             uint64_t at = base + outer * region.outer_stride + inner * region.inner_stride;
             const uint64_t end = at + region.run;
+            traffic.partial = traffic.partial || at % block_bytes != 0 || end % block_bytes != 0;
             while (at < end) {
                 const uint64_t line = at / line_bytes;
                 const uint64_t stop = std::min(end, (line + 1) * line_bytes);
                 const uint64_t first = at % line_bytes / sector_bytes;
                 const uint64_t last = (stop - 1) % line_bytes / sector_bytes;
                 const uint8_t sectors = static_cast<uint8_t>((2u << last) - (1u << first));
-                touch(buffer, line, sectors, write, traffic);
+                const uint64_t requests = (stop - 1) / request - at / request + 1;
+                touch(buffer, {line, sectors, requests * request}, write, number, traffic);
                 at = stop;
             }
         }
+    }
+    if (traffic.missed > 0) {
+        under_way_.resize(std::max<size_t>(under_way_.size(), number + 1));
+        under_way_[number] = true;
     }
     return traffic;
 }

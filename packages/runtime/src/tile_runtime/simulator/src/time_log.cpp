@@ -51,14 +51,12 @@ constexpr size_t events_kept = size_t(1) << 18;
 constexpr size_t lines_looked_at = 64;
 constexpr float most_cycles = float(1 << 20);
 
-// The unit that lays rows out in fractals takes them one by one.
-double nd2nz_row_cycles(const Core& core, const Region& rows, const TileTiming& timing)
+// The unit that lays rows out in fractals is slower with rows that do not start on 32 B.
+double unaligned_row_cycles(const Core& core, const Region& rows, const TileTiming& timing)
 {
     const uint64_t buffer = core.block.launch().buffers().find(rows.start)->begin;
     const bool aligned = (rows.start - buffer) % 32 == 0 && rows.inner_stride % 32 == 0 && rows.outer_stride % 32 == 0;
-    const double run = double(rows.run);
-    return aligned ? std::max(timing.nd2nz_row_least, timing.nd2nz_row + run / timing.nd2nz_rate)
-                   : run / timing.nd2nz_unaligned_rate;
+    return aligned ? 0 : double(rows.run) / timing.nd2nz_unaligned_rate;
 }
 
 }  // namespace
@@ -190,9 +188,8 @@ void TimeLog::instruction(const Instruction& instruction, const TileTiming& timi
     const Operand& gm = dst->memory == Memory::gm ? *dst : *src;
     takes(timing.dma_issue, 0);
     if (instruction.is_nd2nz) {
-        const double rows = double(gm.region.inner * gm.region.outer);
-        takes(std::max(timing.dma_issue, rows * nd2nz_row_cycles(core, gm.region, timing)), 0);
-        event.miss = float(rows * timing.nd2nz_row_miss);
+        event.rows = uint32_t(gm.region.inner * gm.region.outer);
+        takes(std::max(timing.dma_issue, event.rows * unaligned_row_cycles(core, gm.region, timing)), 0);
     }
     event.past_l2 = instruction.past_l2;
     event.region = int32_t(regions_.size());

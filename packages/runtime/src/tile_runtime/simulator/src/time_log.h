@@ -23,7 +23,7 @@ struct TimeEvent {
     const char* file;
     float work;  // cycles it occupies its pipe; of a transfer, at least
     float done;  // cycles until its result can be used, both from its start
-    float miss;  // cycles more if nothing of a transfer is in L2
+    uint32_t rows;  // of a transfer that lays rows out in fractals, one by one
     uint32_t line;
     int32_t region;  // index of the GM bytes, or -1
     Route route;

@@ -72,9 +72,10 @@ void TimeModel::run(std::vector<TileTimeEvent>& events, std::vector<TileTimeAcce
     }
     events.assign(total, TileTimeEvent{});
     describe(accesses, strings);
-    // One block per physical core, or per AIC with its two AIVs. Starting takes longer the more start at a time.
+    // One block per physical core, or per AIC with its two AIVs. The first of a launch start the later the more there are.
     const double first = std::min<double>(double(logs_.size()), places_);
-    const double start = timing_.start_core_us * timing_.mhz * cores_of(first);
+    const double cores = first * double(shape_.aic + shape_.aiv);
+    const double start = (timing_.block_us + timing_.start_core_us * cores) * timing_.mhz;
     while (next_block_ < first) {
         start_block(next_block_++, start);
     }
@@ -92,16 +93,10 @@ void TimeModel::run(std::vector<TileTimeEvent>& events, std::vector<TileTimeAcce
     for (size_t i = 0; i < cores_.size(); ++i) {
         timeline.scalar_cycles[i % cores_per_block == 0 ? 0 : 1] += cores_[i].scalar_busy;
     }
-    timeline.launch_us = timing_.launch_us + timing_.launch_core_us * cores_of(first);
+    timeline.launch_us = timing_.launch_us + timing_.launch_core_us * cores;
     timeline.read_bytes = transfers_.read_bytes;
     timeline.write_bytes = transfers_.write_bytes;
     timeline.hbm_bytes = transfers_.hbm_bytes;
-}
-
-// AI cores, an AIC with its two AIVs, that so many blocks take.
-double TimeModel::cores_of(double blocks) const
-{
-    return shape_.aic > 0 ? blocks : blocks / 2;
 }
 
 void TimeModel::replay()
@@ -125,7 +120,7 @@ void TimeModel::replay()
         if (!now.block_end) {
             begin_transfer(now.index, now.pipe, now.time);
         } else if (next_block_ < logs_.size()) {
-            start_block(next_block_++, now.time + timing_.start_core_us * timing_.mhz * cores_of(1));
+            start_block(next_block_++, now.time + timing_.block_us * timing_.mhz);
         }
     }
 }
@@ -168,6 +163,17 @@ void TimeModel::begin_transfer(uint32_t index, int which, double time)
     transfers_.begin(time, uint64_t(index) * pipe_count + uint64_t(which), event, core.log->region(event.region));
 }
 
+// The unit that lays rows out in fractals takes them one by one, and longer those that are not in L2.
+double TimeModel::row_cycles(const TimeEvent& event, double bytes, double missed) const
+{
+    if (event.rows == 0) {
+        return 0;
+    }
+    const double row = bytes / event.rows;
+    const double here = std::max(timing_.nd2nz_row_least, timing_.nd2nz_row + row / timing_.nd2nz_rate);
+    return event.rows * (here + missed * (timing_.nd2nz_row_miss + row / timing_.nd2nz_miss_rate));
+}
+
 void TimeModel::end_transfer(const GmTransfers::Ended& ended, double time)
 {
     const uint32_t index = static_cast<uint32_t>(ended.owner / pipe_count);
@@ -177,11 +183,15 @@ void TimeModel::end_transfer(const GmTransfers::Ended& ended, double time)
     const uint32_t number = pipe.queue.front().event;
     TileTimeEvent& out = event_of(core, number);
     const TimeEvent& event = logged(core, number);
-    const double least = out.begin + double(event.work) + std::min(1.0, ended.missed) * double(event.miss);
+    const double missed = std::min(1.0, ended.missed);
+    const double least = out.begin + std::max(double(event.work), row_cycles(event, ended.bytes, missed));
     out.bytes = static_cast<uint64_t>(ended.bytes);
     out.slowed = std::min(ended.slowed, std::max(0.0, time - least));
     pipe.transferring = false;
-    end_work(core, which, number, std::max(time, least), std::max(time, least));
+    // A store of parts of 32 B reads the rest before.
+    const double load = timing_.gm_load_latency + (missed > 0 ? timing_.gm_miss_latency : 0);
+    const double latency = is_load(event.route) ? load : timing_.gm_store_latency + (ended.partial ? load : 0);
+    end_work(core, which, number, std::max(time, least), std::max({time, least, out.begin + latency}));
     pipe.queue.pop_front();
     work_.push_back(index);
     wake();

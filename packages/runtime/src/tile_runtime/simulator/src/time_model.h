@@ -82,11 +82,11 @@ private:
 
     void describe(std::vector<TileTimeAccess>& accesses, std::vector<const char*>& strings);
     void replay();
-    double cores_of(double blocks) const;
     void start_block(uint32_t block, double time);
     void end_block(uint32_t block);
     void happen(double time, bool block_end, uint32_t index, int pipe = 0);
     void begin_transfer(uint32_t core, int pipe, double time);
+    double row_cycles(const TimeEvent& event, double bytes, double missed) const;
     void end_transfer(const GmTransfers::Ended& ended, double time);
 
     // core_replay.cpp
