@@ -27,11 +27,11 @@ def told(func: Func, target: Target = DEFAULT_TARGET) -> list[str]:
 
 def test_every_statement_has_its_stage_and_cost() -> None:
     first, _, *rows, versions = told(source("two_ways_back"))
-    assert first == "loop `i` at line 8: 3 stages, the last 2 rounds behind the first"
+    assert first == "loop `i` at line 8: 2 stages, the last 2 rounds behind the first"
     assert [row.split()[0] for row in rows] == sorted(row.split()[0] for row in rows)
-    assert rows[0] == "0 cube mte2 51 copy_gm_l1 (line 9)"
+    assert rows[0] == "0 cube mte2 200 copy_gm_l1 (line 9)"
     assert rows[-1].startswith("2 vector v ") and rows[-1].endswith("add (line 24)")
-    assert versions.endswith("`workspace_5` 2, `w` 2, `c` 3, `s` 3, `p` 2")
+    assert versions.endswith("`workspace_5` 2, `c` 3, `s` 3, `p` 3")
 
 
 @pytest.mark.parametrize(

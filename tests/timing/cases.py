@@ -15,7 +15,7 @@ from matmul_cases import (
 from measures import Measure
 from quant_cases import quant_cases
 from stream_cases import stream_cases
-from vector_cases import add_cases, block_cases, copy_cases, vector_cases
+from vector_cases import add_cases, block_cases, copy_cases, sort_cases, vector_cases
 
 # What the cases are about, in the order of the table.
 GROUPS = {
@@ -23,6 +23,7 @@ GROUPS = {
     "reads of GM": copy_cases,
     "vector": vector_cases,
     "blocks and elements": block_cases,
+    "sorting": sort_cases,
     "products alone": mmad_cases,
     "vendor's matmul samples": vendor_matmul_cases,
     "vendor's tuning guide": guide_matmul_cases,

@@ -19,18 +19,20 @@ def stream_cases() -> list[Case]:
 
 
 def hc_post(name: str, whole: int) -> Case:
-    """More than 4096 tokens in parts: a core takes them one after the other."""
-    tokens = min(whole, 4096)
+    """Few tokens are dealt to the cores in halves; more than 4096 are modelled in part: a core takes them one
+    after the other."""
+    few = whole <= 128
+    tokens, d = (whole * 2, D // 2) if few else (min(whole, 4096), D)
     return Case(
-        f"hc_post, {name} tokens", GUIDE, "hc_post_bf16", min(whole, 48),
+        f"hc_post, {name} tokens", GUIDE, "hc_post_bf16", min(tokens, 48),
         lambda: [
-            zeros(tokens, D, dtype=BF16), zeros(tokens, STREAMS, D, dtype=BF16), zeros(tokens, STREAMS, dtype=BF16),
-            zeros(tokens, STREAMS, STREAMS, dtype=BF16), zeros(tokens, STREAMS, D, dtype=BF16), tokens, D,
+            zeros(tokens, d, dtype=BF16), zeros(tokens, STREAMS, d, dtype=BF16), zeros(tokens, STREAMS, dtype=BF16),
+            zeros(tokens, STREAMS, STREAMS, dtype=BF16), zeros(tokens, STREAMS, d, dtype=BF16), tokens, d,
         ],
-        rows_of("hc_post", f"T={name} hc4 d4096", time=TASK), soc="Ascend910_9391", part=whole // tokens,
-        hot=whole <= 128, regime="d" if whole <= 64 else "",
+        rows_of("hc_post", f"T={name} hc4 d4096", time=TASK), soc="Ascend910_9391", part=1 if few else whole // tokens,
+        hot=few, regime="d" if whole <= 64 else "",
         assumed="post and comb are bf16, as in the operator's example; where all fits into L2, a launch after others of it",
-        notes="the page also deals parts of a token's elements to cores where there are few tokens, the operator's source does not",
+        notes="the page deals parts of a token's elements, at least 1 KB, to cores; each part is a token of its own here",
     )  # fmt: skip
 
 

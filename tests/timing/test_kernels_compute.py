@@ -238,6 +238,31 @@ def test_hc_pre(seed: int) -> None:
     np.testing.assert_allclose(from_bf16(y), expected, rtol=1e-2, atol=1e-2)
 
 
+@pytest.mark.parametrize(("kernel", "dtype"), [("topk_f32", F32), ("topk_f16", F16)])
+def test_topk(kernel: str, dtype: Any) -> None:
+    """Eight rows on two cores, four each in two sets of buffers. No two values of a row are equal."""
+    rows, pitch, k = 8, 1280, 496
+    values = np.stack([np.random.default_rng(i).permutation(1024) for i in range(rows)])
+    src = np.zeros((rows, pitch), dtype)
+    src[:, :1024] = values
+    best, labels = np.zeros((rows, k), dtype), np.zeros((rows, k), np.uint32)
+    index = np.arange(1024, dtype=np.uint32)
+    timing_kernels.run(kernel, src, index, best, labels, rows, pitch, k, blocks=2)
+    expected = np.argsort(-values, axis=1)[:, :k]
+    np.testing.assert_array_equal(labels, expected)
+    np.testing.assert_array_equal(best, np.take_along_axis(src, expected, axis=1))
+
+
+@pytest.mark.parametrize("scalar", [False, True])
+def test_one_is_added(scalar: bool) -> None:
+    x, z = uniform((12, 16), F32, 1), np.zeros((12, 16), F32)
+    timing_kernels.run("add_one_by_elements", x, z, 12, 16, scalar, blocks=1)
+    np.testing.assert_array_equal(z[:, 0], x[:, 0] + 1)
+    y, w = uniform((8, 128), F16, 2), np.zeros((8, 128), F16)
+    timing_kernels.run("add_one_by_blocks", y, w, y.size, blocks=8)
+    np.testing.assert_array_equal(w, y + F16(1))
+
+
 def test_mmad_chain() -> None:
     a, b = uniform((128, 64), F16, 1), uniform((256, 64), F16, 2)
     c = np.zeros((128, 256), F32)

@@ -89,7 +89,7 @@ BARRIER = add(
 
 @pytest.mark.parametrize(("barrier", "begin"), [(False, 12), (True, 51)])
 def test_a_barrier_waits_until_results_can_be_used(barrier: bool, begin: int) -> None:
-    timeline = KERNELS.timeline(BARRIER, barrier, table=replace(ROUND, vector_latency=50))
+    timeline = KERNELS.timeline(BARRIER, barrier, table=replace(ROUND, vector_drain=39))
     assert times(timeline, "V")[1][0] == begin
 
 

@@ -20,7 +20,6 @@ _TILES = "the framework schedules its own tasks at run time; the page shows no t
 _NO_SHAPE = "the page does not say on what shape"
 _OPERATORS = "several launches, and the page does not say which"
 _OPERATOR = "an operator of the vendor's library; the page calls it and says nothing of its kernel"
-_LATER = "no kernel yet"
 
 # (source, kernel, metric), the last two as they begin, and the reason.
 _REASONS = (
@@ -44,8 +43,6 @@ _REASONS = (
     (RECIPES + "deepseek_v4/deepseek_v4_autofuse_guide.md", "hc_post eager", "", _OPERATORS),
     (RECIPES + "longcat_flash/longcat_flash_optimization.md", "longcat", "", _NO_SHAPE),
     ("recipes:docs/integration/ling-3.0-flash/bailing_v3_pypto_operator_guide.md", "fused_recurrent_kda", "", _TILES),
-    # To be modelled.
-    ("pto:kernels/manual/a2a3/topk/README.md", "", "", _LATER),
     ("tla:examples/sparse_flash_attention/bench_sfa/README.md", "sparse MLA AscendC", "", _OPERATOR),
     ("tla:examples/sparse_flash_attention/bench_sfa/README.md", "sparse flash attention PA pipeline", "", "its order of the two kinds of cores is made by the peer's compiler"),
 )  # fmt: skip

@@ -7,16 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from case import AIV_PIPES, ASC, FUSED, GUIDE, Case, rows_of, zeros
-from measures import TICKS, Measure, Span, Unit, bandwidth, busy
+from case import AIV_PIPES, ASC, FUSED, GUIDE, Case, Rows, rows_of, zeros
+from measures import TICKS, Measure, Span, Unit, bandwidth, busy, share
 
-F32 = np.float32
+F16, F32 = np.float16, np.float32
 ADD = ASC + "00_vector_compute/add_high_performance/README.md"
 COPY = ASC + "04_memory_access/data_copy/README.md"
 ND_TO_NZ = ASC + "04_memory_access/bank_conflict_nd2nz/README.md"
 BANKS = ASC + "04_memory_access/bank_conflict_ub/README.md"
 REDUCE = GUIDE + "SIMD算子性能优化/矢量计算/选择低延迟指令-优化归约操作性能.md"
 FACTS = "hardware.md 4.5"
+TOPK = "pto:kernels/manual/a2a3/topk/README.md"
 PROFILE = GUIDE + "性能分析/分析性能数据.md"
 
 
@@ -159,6 +160,33 @@ def block_cases() -> list[Case]:
             for unit, scalar in (("V", False), ("S", True))
         ),
     ]  # fmt: skip
+
+
+def sort_cases() -> list[Case]:
+    """The largest of each row. All five values were measured on 48 cores."""
+    vector_share = share("aiv", "V")
+
+    def case(rows: int, k: int, dtype: Any, published: Rows) -> Case:
+        name = "f32" if dtype is F32 else "f16"
+        return Case(
+            f"{k} of 1024 in {rows} rows, {name}", TOPK, f"topk_{name}", 48,
+            lambda: [
+                zeros(rows, 1280, dtype=dtype), zeros(1024, dtype=np.uint32),
+                zeros(rows, k, dtype=dtype), zeros(rows, k, dtype=np.uint32), rows, 1280, k,
+            ],
+            published, soc="Ascend910_9391", regime="e",
+        )  # fmt: skip
+
+    def task(rows: int, k: int) -> Rows:
+        return rows_of("topk", f"rows {rows} valid cols 1024 (1280) k {k}", "task_duration")
+
+    ratio = rows_of("topk", "rows 2304", aiv_vec_ratio=vector_share)
+    return [
+        case(4800, 1000, F32, task(4800, 1000)),
+        case(3456, 1000, F32, task(3456, 1000)),
+        case(2304, 1000, F32, {**task(2304, 1000), **ratio}),
+        case(4800, 1008, F16, task(4800, 1008)),
+    ]
 
 
 def vector_cases() -> list[Case]:

@@ -26,6 +26,8 @@ from tile_ir.walk import loads
 
 # Rows of a fractal.
 _FRACTAL_ROWS = 16
+# Families whose lanes come together in fewer.
+_SUMS = ("reduce", "repeat_reduce")
 # Requests to L2 have one of these sizes (docs/time_model.md#how-a-launch-is-replayed).
 _REQUEST_BYTES = (128, 256, 512)
 
@@ -65,7 +67,9 @@ def cost(stmt: Stmt, target: Target, assumed: Assumed = ALONE) -> Cost:
     match pipe_of(op):
         case Pipe.V:
             busy = _vector(op)
-            return Cost(busy, max(busy, TIMING.vector_latency))
+            if op.opdef.family in _SUMS:
+                return Cost(busy, max(busy, TIMING.sum_latency))
+            return Cost(busy, busy + TIMING.vector_drain)
         case Pipe.M:
             busy = TIMING.cube_issue + _fractals(op)
             return Cost(busy, busy + TIMING.cube_latency)

@@ -37,8 +37,12 @@ class TimingTable:
 
     # Vector pipe, beside the cycles of its repeats. Fixed by add case 3: 278.5 cycles of 256.
     vector_issue: float = 22.5
-    # Until the result of an instruction can be used, at least; fixed by the 100 sums of 256.
-    vector_latency: float = 85
+    # From its end until its result can be used; PTO's cost model: 32 cycles of an Add of one repeat
+    # alone, beside the repeat, are 10 more than the above.
+    vector_drain: float = 10
+    # Of one whose lanes come together in fewer, from its start, at least; fixed by the 100 sums of
+    # 256.
+    sum_latency: float = 85
 
     # Cube, beside the cycles of its fractals. Fixed by 8192^3: 522 cycles of 512.
     cube_issue: float = 10

@@ -307,7 +307,7 @@ SORT = OpDef(
     dtype_rule=all_rules(same_dtype, integer_scalars),
     shape_rule=all_rules(_sortable_size, _counts_inside, exact_sizes),
     scratch=_sort_scratch,
-    rate=(1.2, 1.2),
+    rate=(0.7, 0.7),
     instructions=lambda op: 15,
 )
 
@@ -346,7 +346,7 @@ OPS = (
         uses=_sort32_uses,
         dtype_rule=_sort32_types,
         shape_rule=all_rules(_whole_sort32, same_size_of("src0", "src1"), exact_sizes),
-        rate=(4, 4),
+        rate=(2, 2),
     ),
     OpDef(
         name="merge_sort",
@@ -363,7 +363,7 @@ OPS = (
         flat=True,
         uses=_merge_uses,
         shape_rule=_list_sizes,
-        rate=(4, 4),
+        rate=(2, 2),
         scratch_elsewhere=True,
     ),
     replace(
@@ -380,7 +380,7 @@ OPS = (
         meaning=_sort_labelled,
         dtype_rule=_labelled_types,
         shape_rule=all_rules(_whole_groups_labelled, same_size_of("src", "index"), exact_sizes),
-        rate=(2, 2),
+        rate=(1, 1),
         instructions=lambda op: 3,
     ),
     OpDef(
@@ -403,7 +403,7 @@ OPS = (
         uses=lambda op: {"dst": element_count(op.region("src"))},
         shape_rule=_same_pairs,
         scratch=lambda op: (Scratch(Memory.UB, FLOAT32, 2 * elements_bound(op.region("src"))),),
-        rate=(4, 4),
+        rate=(2, 2),
         instructions=lambda op: 2,
     ),
     OpDef(

@@ -16,7 +16,7 @@ from tile_passes.sync.sync_ops import Barrier, Flag, Plan, PointToPoint, Reason,
 from tile_passes.sync.tree import Block, Tree
 
 # What a spill may take longer than another that comes after it: it may make less of others needed.
-TOLERANCE = 1.05
+TOLERANCE = 1.15
 # More event ids than this are not spent on one flag.
 MOST_TURNS = 4
 

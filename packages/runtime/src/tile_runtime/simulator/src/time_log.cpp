@@ -155,7 +155,7 @@ void TimeLog::instruction(const Instruction& instruction, const TileTiming& timi
         }
         case Pipe::v: {
             const double work = timing.vector_issue + double(instruction.work + bank_conflict_cycles(instruction));
-            return takes(work, std::max(work, timing.vector_latency));
+            return takes(work, instruction.is_sum ? std::max(work, timing.sum_latency) : work + timing.vector_drain);
         }
         case Pipe::m: {
             const double work = timing.cube_issue + double(instruction.work);

@@ -238,6 +238,7 @@ void vector_reduce(ReduceOp op, ReduceSpan span, LocalOperand dst, LocalOperand 
     // docs/hardware/timing.md#vector-rates: 7 cycles per repeat, but for pairs and for the blocks of a float repeat.
     const bool slow = span == ReduceSpan::repeat || (span == ReduceSpan::block && size == 2);
     instruction.work = vector_work(lanes, slow ? 7 : 1);
+    instruction.is_sum = true;
     if (lanes.nothing) {
         instruction.issue();
         return;
@@ -288,6 +289,7 @@ void accumulate_sum(Core& core, LocalOperand src, const VectorForm& form, Use us
     lanes.repeats = lanes.contiguous ? (lanes.total + lanes.per_repeat - 1) / lanes.per_repeat : lanes.repeats;
     Instruction instruction(core, Pipe::v, use);
     instruction.work = vector_work(lanes, 7);
+    instruction.is_sum = true;
     if (lanes.nothing) {
         instruction.issue();
         return;

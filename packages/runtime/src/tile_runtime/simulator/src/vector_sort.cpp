@@ -121,7 +121,7 @@ void vector_sort32(LocalOperand dst, LocalOperand scores, LocalOperand indices, 
     const uint32_t size = size_of(scores.type);
     const uint64_t count = static_cast<uint64_t>(repeats) * group;
     Instruction instruction(core, Pipe::v, use);
-    instruction.work = count / 2;
+    instruction.work = count;
     const int to = instruction.local("dst", true, dst, Memory::ub, Region::bytes(dst.address, count * pair_bytes), 32);
     const int from =
         instruction.local("src0", false, scores, Memory::ub, Region::bytes(scores.address, count * size), 32);
@@ -179,7 +179,7 @@ void vector_merge(LocalOperand dst, const LocalOperand* tensors, const AscendC::
         merge(core, lists, dst.type, info.ifExhaustedSuspension, merged);
     }
     Instruction instruction(core, Pipe::v, use);
-    instruction.work = (merged.size() + 1) / 2;
+    instruction.work = merged.size();
     std::vector<Run> read;
     for (uint32_t i = 0; i < valid; ++i) {
         // Besides the pairs taken, the next one of every list was compared.
