@@ -122,6 +122,28 @@ def test_the_second_position_of_pipelined_is_the_stop():
     )  # fmt: skip
 
 
+def test_order_and_stage_of_each_statement_but_names():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            for i in T.Pipelined(0, 8, 2, [1, 0], [0, 1]):
+                j = i + 1
+                A[j] = 1
+                A[i] = 2
+            for i in T.Pipelined(8, num_stages=1, stage=[2]):
+                A[i] = 1
+            for i in T.Pipelined(8, num_stages="auto"):
+                A[i] = 1
+
+    first, second, third = k.launch.body
+    assert isinstance(first, For) and isinstance(second, For) and isinstance(third, For)
+    assert [(g.loc.line - first.loc.line, g.order, g.stage) for g in first.given] == [
+        (2, 1, 0), (3, 0, 1),
+    ]  # fmt: skip
+    assert (second.stages, [g.stage for g in second.given]) == (3, [2])
+    assert (third.kind, third.stages, third.given) == (LoopKind.PIPELINED, 0, ())
+
+
 def test_loop_variables_are_as_wide_as_their_bounds():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32"), n: T.int64):

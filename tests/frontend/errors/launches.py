@@ -316,8 +316,38 @@ def runtime_stages():
     def k(A: T.Tensor((4, 4), "int32"), s: T.int32):
         with T.Kernel(1) as (cid, vid):
             for i in T.Pipelined(4, num_stages=s):
-            #                                  ^ loop-stages: num_stages is a runtime int32, expected a Python int of at least 0
+            #                                  ^ loop-stages: num_stages is a runtime int32, expected a Python int of at least 0 or "auto"
                 A[i, 0] = 1
+
+
+def order_that_is_none():
+    @T.prim_func
+    def k(A: T.Tensor((4, 4), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            for i in T.Pipelined(4, num_stages=2, order=[0, 0]):
+            #                                           ^ loop-schedule: order has 0, 0, expected each of 0 to 1 once | give every statement its place in the new order
+                A[i, 0] = 1
+                A[i, 1] = 1
+
+
+def stage_of_no_number():
+    @T.prim_func
+    def k(A: T.Tensor((4, 4), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            for i in T.Pipelined(4, num_stages=2, stage=2):
+            #                                           ^ loop-schedule: stage is the Python number 2, expected a list of Python ints
+                A[i, 0] = 1
+
+
+def stages_of_too_few_statements():
+    @T.prim_func
+    def k(A: T.Tensor((4, 4), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            for i in T.Pipelined(4, num_stages=2, stage=[0, 1]):
+          # ^ loop-schedule: stage has 2 numbers, and the loop 3 statements | give one for each statement of the body, and none for names
+                A[i, 0] = 1
+                A[i, 1] = 1
+                A[i, 2] = 1
 
 
 def loop_without_for():

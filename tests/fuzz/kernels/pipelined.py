@@ -7,9 +7,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from fuzz.kernels.random_kernel import random_kernel
-from tile_ir import Automatic, For, Func, LoopKind, Phase
-from tile_ir.nodes import Body
-from tile_ir.walk import bodies, with_bodies, with_statements
+from tile_ir import Automatic, For, Func, Let, LoopKind, Phase
+from tile_ir.nodes import Body, Given, Stmt
+from tile_ir.walk import bodies, breaks, with_bodies, with_statements
+from tile_passes.pipelining.modulo_schedule import placed, repaired
+from tile_passes.pipelining.plan_versions import Candidates, version_candidates
+from tile_passes.pipelining.round_units import round_of
 
 MOST_STAGES = 4
 
@@ -18,12 +21,46 @@ def pipelined_kernel(seed: int) -> Func:
     """The kernel of a seed, most of its loops pipelined."""
     func, rng = random_kernel(seed), random.Random(f"pipelined {seed}")
     func = replace(func, name=f"pipelined{seed}", automatic=frozenset({Automatic.SYNC}))
-    return func.with_body(in_pipelines(func.launch.body, some_stages(rng))).at_phase(Phase.SPLIT)
+    func = func.with_body(in_pipelines(func.launch.body, some_stages(rng))).at_phase(Phase.SPLIT)
+    return in_given_orders(func, rng) if rng.random() < 0.5 else func
 
 
 def some_stages(rng: random.Random) -> Callable[[], int]:
     """One to four for most loops, none for the others."""
     return lambda: rng.randint(1, MOST_STAGES) if rng.random() < 0.8 else 0
+
+
+def in_given_orders(func: Func, rng: random.Random) -> Func:
+    """The kernel with pipelined loops that say in which order and stage each statement is: any that
+    the statements allow."""
+    given = {c.loop: _any_order(func, c, rng) for c in version_candidates(func)}
+
+    def body(stmts: Body) -> Body:
+        return with_statements(stmts, map(stmt, stmts))
+
+    def stmt(old: Stmt) -> Stmt:
+        new = with_bodies(old, tuple(body(b) for b in bodies(old)))
+        said = given.get(old, ()) if isinstance(old, For) else ()
+        return replace(new, given=said) if isinstance(new, For) and said else new
+
+    return func.with_body(body(func.launch.body))
+
+
+def _any_order(func: Func, loop: Candidates, rng: random.Random) -> tuple[Given, ...]:
+    if any(breaks(loop.loop.body)):
+        return ()
+    round_ = round_of(func, loop.loop, (*loop.handed, *loop.others))
+    stage = {u: rng.randrange(3) for u in round_.units}
+    keys = {u: (rng.random(), 0, 0) for u in round_.units}
+    if not repaired(round_.orders, stage, 3):
+        return ()
+    units = placed(round_, stage, keys)
+    said: dict[Stmt, tuple[int, int]] = {}
+    for unit in units or ():
+        for s in unit.stmts:
+            if not isinstance(s, Let):
+                said[s] = (len(said), stage[unit])
+    return tuple(Given(s.loc, *said[s]) for s in loop.loop.body if s in said)
 
 
 def in_pipelines(body: Body, stages: Callable[[], int]) -> Body:

@@ -193,15 +193,27 @@ def Or(a: _Value, b: _Value, *more: _Value) -> Any:
 def Pipelined(
     start: _Index,
     stop: _Index | None = None,
-    num_stages: _int = 0,
+    num_stages: Any = 0,
+    order: list[int] | None = None,
+    stage: list[int] | None = None,
+    sync: Any | None = None,
+    group: Any | None = None,
     cross_interval: _int = 1,
 ) -> Iterable[_Scalar]:
     """A loop whose iterations overlap, with the result of a serial one: tiles that are loaded,
     handed from pipe to pipe or between the cores have `num_stages` versions, two at least, and
       what
-    comes back from the other kind of core is worked on a round later (docs/pipelined_loops.md).
-    Serial where flags are the author's, or `num_stages` is 0. `cross_interval` tunes flags of
-    another implementation and changes no result, so it is checked and has no effect."""
+    would wait is worked on a round later (docs/pipelined_loops.md). `num_stages="auto"`: as
+      many as
+    make it fastest by the time model, of those that fit.
+
+    `order` and `stage` say it for each statement of the body, names aside: its place in the new
+    order, and how many rounds it is behind; they must leave every value its reader. Serial
+      where
+    flags are the author's, or `num_stages` is 0 and nothing is said. `sync`, `group` and
+    `cross_interval` tune flags and threads of other implementations and change no result: they
+      have
+    no effect here."""
 
 def Scope(name: _str) -> AbstractContextManager[None]:
     """Only the cube core ("C") or the vector cores ("V") run the body."""

@@ -50,9 +50,21 @@ class LoopKind(Enum):
     PERSISTENT = "persistent"
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the author of a pipelined loop says of one statement: its place in the order of a new
+    round, and how many rounds it is behind."""
+
+    loc: Loc
+    order: int
+    stage: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class For:
-    """`var` runs over [start, stop) in steps of one."""
+    """`var` runs over [start, stop) in steps of one. Of a pipelined loop: how many `stages`, 0 for
+    as many as are best, and what is `given` of its statements, definitions left out, in the order
+    of the text; nothing if their order is the compiler's."""
 
     var: Var
     start: Expr
@@ -61,6 +73,7 @@ class For:
     body: Body
     loc: Loc
     stages: int = 0
+    given: tuple[Given, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -41,6 +41,7 @@ from tile_ir.nodes import (
     Buffer,
     For,
     Func,
+    Given,
     If,
     Launch,
     Let,
@@ -185,15 +186,9 @@ class _Reader:
         block_var, lane_var = self.define(block, INT32), self.define(lane, INT32)
         allocs = tuple(self.alloc(n) for n in rest if isinstance(n, Tree) and n.data == "alloc")
         stmts = [n for n in rest if not (isinstance(n, Tree) and n.data == "alloc")]
-        return Launch(
-            extent,
-            block_var,
-            lane_var,
-            None if str(threads) == "any" else int(str(threads)),
-            allocs,
-            self.body(stmts),
-            self.loc(loc),
-        )
+        count = None if str(threads) == "any" else int(str(threads))
+        body = self.body(stmts)
+        return Launch(extent, block_var, lane_var, count, allocs, body, self.loc(loc))
 
     def alloc(self, node: Node) -> Alloc:
         name, memory, dtype, shape, *placements, loc = _children(node)
@@ -231,12 +226,13 @@ class _Reader:
                 bound = self.expr(value)
                 return Let(self.define(name, self.dtype(dtype)), bound, self.loc(loc))
             case "for_":
-                name, dtype, kind, start, stop, *rest = parts
+                name, dtype, kind, start, stop, stages, given, at, block = parts
                 first, last = self.expr(start), self.expr(stop)
                 var = self.define(name, self.dtype(dtype))
-                stages = int(str(_children(rest[0])[0])) if len(rest) == 3 else 0
-                place, body = self.loc(rest[-2]), self.block(rest[-1])
-                return For(var, first, last, self.word(kind, LoopKind), body, place, stages)
+                count = int(str(*_children(stages)) or 0)
+                said = tuple(self.given(*_children(g)) for g in _children(given))
+                of, body = self.word(kind, LoopKind), self.block(block)
+                return For(var, first, last, of, body, self.loc(at), count, said)
             case "while_":
                 return While(self.expr(parts[0]), self.block(parts[2]), self.loc(parts[1]))
             case "if_":
@@ -252,6 +248,9 @@ class _Reader:
             case "break_":
                 return Break(self.loc(parts[0]))
         return self.op(node)
+
+    def given(self, at: Node, order: Node, stage: Node) -> Given:
+        return Given(self.loc(at), int(str(order)), int(str(stage)))
 
     def op(self, node: Tree[Token]) -> Op:
         name, *operands, attrs, loc = node.children
@@ -372,12 +371,11 @@ class _Reader:
             return Select(values[0], values[1], values[2], values[1].dtype)
         if word in UNARY_FUNCTIONS and len(values) == 1:
             return Unary(word, values[0], values[0].dtype)
-        known = (*BINARY_FUNCTIONS, "select", *UNARY_FUNCTIONS)
         raise self.fail(
             node,
             "ir-function",
             f"no function `{word}` of {len(values)} arguments",
-            did_you_mean(word, known),
+            did_you_mean(word, (*BINARY_FUNCTIONS, "select", *UNARY_FUNCTIONS)),
         )
 
 

@@ -203,8 +203,11 @@ class _Printer:
         match stmt:
             case Let(var=var, value=value):
                 self.line(depth, f"let %{var.name}: {var.dtype} = {_expr(value, 0)} {at}")
-            case For(var=v, start=a, stop=b, kind=kind, stages=stages):
+            case For(var=v, start=a, stop=b, kind=kind, stages=stages, given=given):
                 staged = f" stages {stages}" if stages else ""
+                if given:
+                    said = (f"{self.at(g.loc)} {g.order} {g.stage}" for g in given)
+                    staged += f" given ({', '.join(said)})"
                 head = f"for %{v.name}: {v.dtype} in {kind.value}({_expr(a, 0)}, {_expr(b, 0)})"
                 self.block(depth, f"{head}{staged} {at}", stmt.body)
             case While(condition=c):

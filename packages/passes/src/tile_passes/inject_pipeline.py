@@ -3,9 +3,11 @@ statements that would wait go to later stages."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
-from tile_ir import Diagnostic, Func, Phase, Target
+from tile_ir import Automatic, Diagnostic, For, Func, Phase, Target
+from tile_ir.walk import walk
 from tile_passes.passdef import ir_pass
 from tile_passes.pipelining.in_schedule import in_schedule
 from tile_passes.pipelining.plan_pipeline import plan_pipeline
@@ -20,15 +22,30 @@ def inject_pipeline(func: Func, target: Target) -> Func:
     only, so that a load of the next round begins while this one computes if it has bytes of its
     own: what one pipe fills and another empties in a round gets as many versions as the loop has
     stages, taken in turn. Where that leaves pipes idle by the modelled time, statements go to later
-    stages: round `i` of the new loop has round `i - k` of stage `k`. Limits: statements stay in
+    stages: round `i` of the new loop has round `i - k` of stage `k`. Stages and order that the
+    loop gives are followed. Limits: statements stay in
     their order where a break leaves the loop and where flags or output stand in it; nothing where
     the order inside a core is the author's.
     """
     plan = plan_pipeline(func, target)
-    remarks = tuple(_short_of_memory(s) for s in plan if s.short)
+    remarks = tuple(_short_of_memory(s) for s in plan if s.short) + tuple(_unheard(func))
     if remarks:
         func = replace(func, remarks=func.remarks + remarks)
     return in_schedule(func, plan, target)
+
+
+def _unheard(func: Func) -> Iterator[Diagnostic]:
+    """What is said of loops whose order is the author's anyway."""
+    if Automatic.SYNC not in func.automatic:
+        for stmt in walk(func.launch.body):
+            if isinstance(stmt, For) and stmt.given:
+                yield Diagnostic(
+                    "loop-schedule",
+                    "`order` and `stage` have no effect where flags are the author's",
+                    stmt.loc,
+                    "leave the order of pipes to the compiler: TL_ASCEND_AUTO_SYNC",
+                    "warning",
+                )
 
 
 def _short_of_memory(schedule: Schedule) -> Diagnostic:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, NoReturn
 
 from tile_frontend._tracing.faults import Fault, outside_kernel
 from tile_frontend._tracing.persistent import PersistentLoop, run_persistent
 from tile_frontend._tracing.scalars import Scalar, describe, python_number, scalar_expr
 from tile_frontend._tracing.trace import Trace
-from tile_ir import For, Loc, LoopKind
+from tile_ir import For, Let, Loc, LoopKind
 from tile_ir.dtypes import INT32
 from tile_ir.expr import Const, Expr, Var, cast, promote
+from tile_ir.nodes import Body, Given
 
 Bounds = tuple[Expr, Expr]
 
@@ -25,6 +27,8 @@ class Loop:
     kind: LoopKind
     bounds: tuple[Bounds, ...]
     stages: int = 0
+    order: tuple[int, ...] = ()
+    stage: tuple[int, ...] = ()
 
     def __iter__(self) -> NoReturn:
         """Python itself asks for the rounds only where there is no kernel."""
@@ -85,29 +89,85 @@ def grid(*extents: Any) -> Loop:
     return Loop("grid", LoopKind.SERIAL, tuple(_bounds("grid", e, None) for e in extents))
 
 
-def Pipelined(start: Any, stop: Any = None, num_stages: int = 0, cross_interval: int = 1) -> Loop:
+def Pipelined(
+    start: Any,
+    stop: Any = None,
+    num_stages: Any = 0,
+    order: list[int] | None = None,
+    stage: list[int] | None = None,
+    sync: Any = None,
+    group: Any = None,
+    cross_interval: int = 1,
+) -> Loop:
     """A loop whose iterations overlap, with the result of a serial one: tiles that are loaded,
     handed from pipe to pipe or between the cores have `num_stages` versions, two at least, and what
-    comes back from the other kind of core is worked on a round later (docs/pipelined_loops.md).
-    Serial where flags are the author's, or `num_stages` is 0. `cross_interval` tunes flags of
-    another implementation and changes no result, so it is checked and has no effect."""
-    stages = _static("num_stages", num_stages, 0)
+    would wait is worked on a round later (docs/pipelined_loops.md). `num_stages="auto"`: as many as
+    make it fastest by the time model, of those that fit.
+
+    `order` and `stage` say it for each statement of the body, names aside: its place in the new
+    order, and how many rounds it is behind; they must leave every value its reader. Serial where
+    flags are the author's, or `num_stages` is 0 and nothing is said. `sync`, `group` and
+    `cross_interval` tune flags and threads of other implementations and change no result: they have
+    no effect here."""
+    automatic = isinstance(num_stages, str) and num_stages == "auto"
+    stages = 0 if automatic else _static("num_stages", num_stages, 0)
     _static("cross_interval", cross_interval, 1)
     bounds = (_bounds("Pipelined", start, stop),)
-    if stages < 1:
+    said = _places("order", order), _places("stage", stage)
+    if any(said):
+        stages = max(stages, 1, *(behind + 1 for behind in said[1]))
+        return Loop("Pipelined", LoopKind.PIPELINED, bounds, stages, *said)
+    if stages < 1 and not automatic:
         return Loop("Pipelined", LoopKind.SERIAL, bounds)
     return Loop("Pipelined", LoopKind.PIPELINED, bounds, stages)
+
+
+def _places(name: str, given: Any) -> tuple[int, ...]:
+    """The numbers of a list that has one for each statement; none for no list."""
+    if given is None or (isinstance(given, (list, tuple)) and not given):
+        return ()
+    if not isinstance(given, (list, tuple)):
+        raise Fault(
+            "loop-schedule", f"{name} is {describe(given)}, expected a list of Python ints",
+            argument=name,
+        )  # fmt: skip
+    numbers = tuple(_static(name, number, 0) for number in given)
+    if name == "order" and sorted(numbers) != list(range(len(numbers))):
+        raise Fault(
+            "loop-schedule", f"order has {', '.join(map(str, numbers))}, expected each of 0 to "
+            f"{len(numbers) - 1} once", "give every statement its place in the new order", name,
+        )  # fmt: skip
+    return numbers
 
 
 def _static(name: str, value: Any, least: int) -> int:
     number = python_number(value)
     if isinstance(value, Scalar) or not isinstance(number, int) or number < least:
+        or_auto = ' or "auto"' if name == "num_stages" else ""
         raise Fault(
             "loop-stages",
-            f"{name} is {describe(value)}, expected a Python int of at least {least}",
+            f"{name} is {describe(value)}, expected a Python int of at least {least}{or_auto}",
             argument=name,
         )
     return int(number)
+
+
+def _given(loop: Loop, body: Body) -> tuple[Given, ...]:
+    """What the lists say of each statement; those of one call are one. Without an order that of the
+    text, without stages one for all."""
+    if not loop.order and not loop.stage:
+        return ()
+    locs = [at for at, _ in groupby(s.loc for s in body if not isinstance(s, Let))]
+    for name, numbers in (("order", loop.order), ("stage", loop.stage)):
+        if numbers and len(numbers) != len(locs):
+            raise Fault(
+                "loop-schedule",
+                f"{name} has {len(numbers)} numbers, and the loop {len(locs)} statements",
+                "give one for each statement of the body, and none for names",
+            )
+    orders = loop.order or range(len(locs))
+    stages = loop.stage or (0,) * len(locs)
+    return tuple(Given(at, o, s) for at, o, s in zip(locs, orders, stages, strict=True))
 
 
 def loop_rank(loop: AnyLoop) -> int:
@@ -131,9 +191,10 @@ def run_loop(
     finally:
         trace.loop_depth -= 1
     statements = tuple(body)
+    given = _given(loop, statements)
     for var, (start, stop) in reversed(list(zip(variables, loop.bounds, strict=True))):
         low, high = cast(start, var.dtype), cast(stop, var.dtype)
-        statements = (For(var, low, high, loop.kind, statements, loc, loop.stages),)
+        statements = (For(var, low, high, loop.kind, statements, loc, loop.stages, given),)
     trace.emit(statements[0])
 
 

@@ -3,10 +3,10 @@ needed, which are needed together, and what to make smaller."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from tile_ir import Alloc, KernelError, Memory, Target
-from tile_ir.footprint import buffer_bytes
+from tile_ir import Alloc, Buffer, For, Func, KernelError, Memory, Target
+from tile_ir.footprint import buffer_bytes, round_up
 from tile_passes.analysis.in_place import in_place_pairs
 from tile_passes.analysis.liveness import Liveness
 from tile_passes.analysis.memory_use import Peak, peak
@@ -62,6 +62,44 @@ def overflow_by_liveness(
     return KernelError(
         "memory-overflow", what + "\n" + _table(allocs, live, most), _largest(most).loc, hint
     )
+
+
+def overflow_by_versions(
+    func: Func, loop: For, versions: Mapping[Buffer, int], target: Target
+) -> KernelError:
+    """The error for a loop whose author asks for more versions of its buffers than there is room
+    for."""
+    memories = dict.fromkeys(b.memory for b, n in versions.items() if n > 1)
+    names = " and ".join(m.value for m in memories)
+    tables = "\n".join(table_of_versions(func, m, versions, target) for m in memories)
+    return KernelError(
+        "memory-overflow",
+        f"{names} has no room for the rounds in flight at a time\n{tables}",
+        loop.loc,
+        "smaller tiles, or fewer stages",
+    )
+
+
+def table_of_versions(
+    func: Func, memory: Memory, versions: Mapping[Buffer, int], target: Target
+) -> str:
+    """One line for each buffer of a memory: how many versions, of how many bytes each; scratch,
+    which all operations share, is left out."""
+    align = target.alignment[memory]
+    allocs = [a for a in func.launch.allocs if a.buffer.memory is memory and not a.scratch]
+    allocs = [a for a in allocs if a.alias_of is None]
+    width = max((len(a.buffer.name) for a in allocs), default=0)
+    lines, total = [], 0
+    for a in allocs:
+        count, size = versions.get(a.buffer, 1), round_up(buffer_bytes(a), align)
+        total += count * size
+        shape = f"{a.buffer.dtype}{list(a.buffer.static_shape() or ())}"
+        lines.append(
+            f"  {a.buffer.name:<{width}}  {count} x {size:>7} = {count * size:>8} bytes  {shape}  "
+            f"line {a.loc.line}"
+        )
+    head = f"{memory.value} has {target.capacity[memory]} bytes, all together take {total}:"
+    return "\n".join([head, *lines])
 
 
 def _largest(most: Peak) -> Alloc:

@@ -48,7 +48,7 @@ class _Rounds:
     def stmt(self, stmt: Stmt, version: Mapping[Buffer, Version]) -> Body:
         new, inside = own_in_version(stmt, version), version
         if isinstance(new, For) and new.kind is LoopKind.PIPELINED:
-            new = replace(new, kind=LoopKind.SERIAL, stages=0)
+            new = replace(new, kind=LoopKind.SERIAL, stages=0, given=())
         schedule = self.plan.get(stmt) if isinstance(stmt, For) else None
         if schedule is not None:
             var = schedule.loop.var

@@ -81,7 +81,7 @@ def _with(
     seen: set[tuple[int, ...]],
 ) -> Iterator[Arrangement]:
     """The orders of the new round with these stages, or those that come nearest."""
-    if not _repaired(round_.orders, stage, most):
+    if not repaired(round_.orders, stage, most):
         return
     key = tuple(stage[u] for u in round_.units)
     if key in seen or not any(key):
@@ -97,7 +97,7 @@ def _with(
             yield Arrangement(units, dict(stage))
 
 
-def _repaired(orders: Sequence[Order], stage: dict[Unit, int], most: int) -> bool:
+def repaired(orders: Sequence[Order], stage: dict[Unit, int], most: int) -> bool:
     """Raise stages until no unit is before what it comes after; whether `most` suffices."""
     changed = True
     while changed:
@@ -149,4 +149,12 @@ def versions_of(arrangement: Arrangement, fresh: Sequence[Buffer]) -> dict[Buffe
     return {b: max(behind[b]) - min(behind[b]) + 1 for b in fresh if b in behind}
 
 
-__all__ = ["Arrangement", "arrangements", "as_written", "broken", "placed", "versions_of"]
+__all__ = [
+    "Arrangement",
+    "arrangements",
+    "as_written",
+    "broken",
+    "placed",
+    "repaired",
+    "versions_of",
+]

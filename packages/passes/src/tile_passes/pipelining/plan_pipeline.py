@@ -11,16 +11,18 @@ written (`skew`), nor about both kinds of core (`assign_stages`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 
-from tile_ir import Automatic, Buffer, Func, Target
+from tile_ir import Automatic, Buffer, Func, KernelError, Loc, Target
 from tile_ir.analysis.trip_count import constant_trips
 from tile_ir.machine import Pipe
 from tile_ir.opdef import Effect
 from tile_ir.walk import breaks, walk, walk_ops
 from tile_passes.analysis.memory_use import memory_max_live
+from tile_passes.memory.overflow import overflow_by_versions
 from tile_passes.memory.side_by_side import fit_side_by_side
+from tile_passes.pipelining.given_order import given_order
 from tile_passes.pipelining.in_order_clock import RoundWork, Timetable, timetable
 from tile_passes.pipelining.in_schedule import in_schedule
 from tile_passes.pipelining.modulo_schedule import (
@@ -40,6 +42,14 @@ MOST_STATEMENTS = 400
 MOST_TRIED = 3
 
 
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Why no statement of a loop may move, and where that shows."""
+
+    reason: str
+    loc: Loc
+
+
 def plan_pipeline(func: Func, target: Target) -> list[Schedule]:
     """The schedule of every pipelined loop, inner ones first; nothing where the order inside a core
     is the author's."""
@@ -55,7 +65,8 @@ def plan_pipeline(func: Func, target: Target) -> list[Schedule]:
         versions = {**versions, **schedule.versions}
         found.append(schedule)
     if any(s.skewed for s in found) and not _have_room(func, found, target):
-        return [s.as_written("orders of several loops need more memory") for s in found]
+        why = "orders of several loops need more memory"
+        return [s if s.loop.given else s.as_written(why) for s in found]
     return found
 
 
@@ -92,6 +103,8 @@ class _Planner:
         self.busiest = max(busy.items(), key=lambda pair: pair[1], default=(Pipe.S, 0.0))
 
     def schedule(self) -> Schedule:
+        if self.loop.given:
+            return self.of_author()
         if self.loop.stages:
             return self.of_stages(max(2, self.loop.stages))
         best = self.of_stages(2)
@@ -103,25 +116,30 @@ class _Planner:
             best = more
         raise AssertionError
 
-    def of_stages(self, stages: int) -> Schedule:
-        """The schedule with so many versions of what is handed from pipe to pipe."""
+    def in_text(self, stages: int) -> Schedule:
+        """The order of the text with so many versions of what is handed from pipe to pipe."""
         handed = self.given.handed
         all_versions = that_fit(self.func, self.versions, handed, stages, self.target)
         versions = {b: all_versions[b] for b in handed if b in all_versions}
         short = tuple(b for b in handed if b in self.given.loaded and versions.get(b, 1) < stages)
         text = as_written(self.round)
         times = self.timed(text, versions)
-        found = Schedule(
+        fixed = self.fixed()
+        return Schedule(
             self.loop, self.given.core, self.round, text, times, times, self.busiest, versions,
-            handed, stages, short, self._fixed(),
+            handed, stages, short, fixed.reason if fixed else "",
         )  # fmt: skip
+
+    def of_stages(self, stages: int) -> Schedule:
+        """The fastest order with so many versions, of those whose last stage has one left."""
+        found = self.in_text(stages)
         if found.why:
             return found
         if found.saturated:
             return replace(found, why="its order leaves no pipe to wait for")
         faster = []
-        for arrangement in self.candidates(versions, stages - 1):
-            needs = self.needed(arrangement, all_versions)
+        for arrangement in self.candidates(stages - 1):
+            needs = self.needed(arrangement, found.versions)
             if needs is not None:
                 times = self.timed(arrangement, needs)
                 if times.whole < WORTH * found.times.whole:
@@ -135,9 +153,34 @@ class _Planner:
         why = "other orders need more memory" if faster else "no other order is faster"
         return replace(found, why=why)
 
-    def candidates(self, versions: Mapping[Buffer, int], most: int) -> Iterator[Arrangement]:
-        size = sum(1 for u in self.round.units for _ in walk(u.stmts))
-        most = min(most, MOST_STATEMENTS // size - 1)
+    def of_author(self) -> Schedule:
+        """The order and stages that the loop gives, or an error."""
+        fixed = self.fixed()
+        if fixed is not None:
+            raise KernelError(
+                "loop-schedule",
+                f"no order or stage can be given to statements of this loop: {fixed.reason} "
+                f"(line {fixed.loc.line})",
+                self.loop.loc,
+                "leave out `order` and `stage`",
+            )
+        text = self.in_text(2)
+        arrangement = given_order(self.round)
+        versions = self.needed(arrangement, text.versions)
+        if versions is None:
+            least = {**text.versions, **versions_of(arrangement, self.fresh)}
+            raise overflow_by_versions(self.func, self.loop, least, self.target)
+        handed, stages = self.given.handed, max(2, self.loop.stages)
+        count = that_fit(self.func, {**self.versions, **versions}, handed, stages, self.target)
+        versions = {b: count[b] for b in self.fresh if b in count}
+        times = self.timed(arrangement, versions)
+        return replace(
+            text, arrangement=arrangement, times=times, versions=versions, asked=stages, short=()
+        )
+
+    def candidates(self, most: int) -> Iterator[Arrangement]:
+        size = sum(1 for _ in walk(self.loop.body))
+        most = min(most, MOST_STATEMENTS // max(1, size) - 1)
         alone = timetable(self.work, self.round.units, as_written(self.round).stage, {}, 1)
         if self.trips is not None:
             most = min(most, self.trips - 1)
@@ -145,10 +188,10 @@ class _Planner:
             yield from arrangements(self.round, alone, self.busiest[1], most)
 
     def needed(
-        self, arrangement: Arrangement, all_versions: Mapping[Buffer, int]
+        self, arrangement: Arrangement, versions: Mapping[Buffer, int]
     ) -> dict[Buffer, int] | None:
         """The versions with those that an order needs; None where there is no room for them."""
-        found = dict(all_versions)
+        found = {**self.versions, **versions}
         grown = {}
         for buffer, least in versions_of(arrangement, self.fresh).items():
             if least > found.get(buffer, 1):
@@ -160,14 +203,16 @@ class _Planner:
     def timed(self, arrangement: Arrangement, versions: Mapping[Buffer, int]) -> Timetable:
         return timetable(self.work, arrangement.units, arrangement.stage, versions, self.trips)
 
-    def _fixed(self) -> str:
-        """Why no statement may move, if that is so."""
-        if any(breaks(self.loop.body)):
-            return "a break leaves the loop"
+    def fixed(self) -> Fixed | None:
+        """What keeps all statements in their order, if anything does."""
+        for leaving in breaks(self.loop.body):
+            return Fixed("a break leaves the loop", leaving.loc)
         for op in walk_ops(self.loop.body):
+            if op.opdef.effect in (Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG):
+                return Fixed("both kinds of core work on it, each waiting for the other", op.loc)
             if op.opdef.effect is not Effect.DATA:
-                return f"{op.opdef.name} stays where it is written"
-        return ""
+                return Fixed(f"{op.opdef.name} stays where it is written", op.loc)
+        return None
 
 
 __all__ = ["Schedule", "plan_pipeline"]

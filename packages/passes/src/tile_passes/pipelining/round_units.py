@@ -95,11 +95,15 @@ def round_of(func: Func, loop: For, fresh: Collection[Buffer]) -> Round:
 
 
 def _put_in(body: Body) -> tuple[dict[Var, Let], list[Stmt]]:
-    """Definitions that mean the same wherever they stand, and all other statements."""
+    """Definitions that mean the same wherever they stand, and all other statements but names that
+    nobody uses."""
     anywhere: dict[Var, Let] = {}
     others: list[Stmt] = []
     here: set[Var] = set()
+    used = {v for s in body for v in _used(s)}
     for stmt in body:
+        if isinstance(stmt, Let) and stmt.var not in used:
+            continue
         if isinstance(stmt, Let) and not reads_memory(stmt.value) and not _used(stmt) & here:
             anywhere[stmt.var] = stmt
         else:

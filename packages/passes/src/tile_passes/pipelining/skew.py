@@ -17,7 +17,7 @@ from tile_ir.analysis.affine import simplify
 from tile_ir.analysis.trip_count import trip_count
 from tile_ir.expr import Expr, Var, constant_value, reads_memory, substitute
 from tile_ir.nodes import Body, Stmt
-from tile_ir.walk import buffers_of, map_expressions, replace_buffers, walk
+from tile_ir.walk import bodies, buffers_of, map_expressions, replace_buffers, walk, with_bodies
 from tile_passes.pipelining.modulo_schedule import Arrangement
 from tile_passes.pipelining.round_units import Unit
 
@@ -37,16 +37,21 @@ class Names:
         self.taken.add(f"{name}_{number}")
         return f"{name}_{number}"
 
-    def own_scratch(self, body: Body) -> Body:
-        """The statements with working memory of their own: what is done again elsewhere does not
-        need the same bytes, and would keep them from all that is done in between."""
+    def again(self, body: Body) -> Body:
+        """The statements once more, with working memory of their own: what is done again elsewhere
+        does not need the same bytes, and would keep them from all that is done in between."""
         used = dict.fromkeys(b for s in walk(body) for b in buffers_of(s) if b in self.scratch)
         new: dict[Buffer, Buffer] = {}
         for buffer in used:
             new[buffer] = replace(buffer, name=self.fresh(buffer.name))
             self.added.append(replace(self.scratch[buffer], buffer=new[buffer]))
             self.scratch[new[buffer]] = self.added[-1]
-        return replace_buffers(body, new) if new else body
+        return _copied(replace_buffers(body, new) if new else body)
+
+
+def _copied(body: Body) -> Body:
+    """Other objects: a statement has one place in the text."""
+    return tuple(replace(with_bodies(s, tuple(_copied(b) for b in bodies(s)))) for s in body)
 
 
 def skewed(loop: For, arrangement: Arrangement, names: Names) -> Body:
@@ -66,7 +71,7 @@ def skewed(loop: For, arrangement: Arrangement, names: Names) -> Body:
     enough = simplify(trip_count(loop) >= arrangement.last)
     known = constant_value(enough)
     if known is None:
-        plain = names.own_scratch((loop,))
+        plain = names.again((loop,))
         return (*before, If(enough, pipelined, plain, loop.loc))
     return (*before, *(pipelined if known else (loop,)))
 
@@ -90,7 +95,7 @@ class _Skew:
         """A round outside of the loop, which has some of the stages."""
         for unit in self.arrangement.units:
             if self.arrangement.stage[unit] in stages:
-                yield from self.names.own_scratch(self.unit(unit, number))
+                yield from self.names.again(self.unit(unit, number))
 
     def unit(self, unit: Unit, number: Expr) -> Body:
         """The statements of a unit in a new round."""
