@@ -33,7 +33,7 @@ def rounds_behind(
     """For each statement and each of those on its kind of core to which what it has handed over
     comes back: the rounds that these are behind it, one at least. Edges of the graph from one kind
     of core to the other say whether they are a `handover`."""
-    costs = {step: [*_costs(step.stmt, target)] for step in work}
+    costs = {step: [*costs_of(step.stmt, target)] for step in work}
     interval = _interval(costs)
     lasts = {step: sum(c.done for _, c in found) for step, found in costs.items()}
     behind: dict[tuple[Step, Step], int] = {}
@@ -65,7 +65,7 @@ def _interval(costs: Mapping[Step, Sequence[tuple[Pipe, Cost]]]) -> float:
     return max(1.0, *busy.values())
 
 
-def _costs(stmt: Stmt, target: Target, times: float = 1) -> Iterator[tuple[Pipe, Cost]]:
+def costs_of(stmt: Stmt, target: Target, times: float = 1) -> Iterator[tuple[Pipe, Cost]]:
     """What the operations of a statement cost, with all cores at work."""
     match stmt:
         case Op():
@@ -76,7 +76,7 @@ def _costs(stmt: Stmt, target: Target, times: float = 1) -> Iterator[tuple[Pipe,
             times *= ASSUMED_ROUNDS if trips is None else trips
     for body in bodies(stmt):
         for inner in body:
-            yield from _costs(inner, target, times)
+            yield from costs_of(inner, target, times)
 
 
-__all__ = ["rounds_behind"]
+__all__ = ["costs_of", "rounds_behind"]

@@ -13,6 +13,8 @@ import torch
 
 from tile_ir import Diagnostic, Func, Target, TileError, parse
 from tile_ir.code_generator import CodeGenerator
+from tile_ir.nodes import For, LoopKind, Stmt
+from tile_ir.walk import walk
 from tile_passes import PassOptions
 from tile_runtime.cache.fingerprint import source_hash
 from tile_runtime.jit_kernels.build import Built, Timings
@@ -23,6 +25,7 @@ from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
 from tile_runtime.launcher.signature import Param
 
 if TYPE_CHECKING:
+    from tile_passes.explain.schedules import LoopSchedule
     from tile_runtime.simulator.timeline import Timeline
 
 
@@ -142,6 +145,17 @@ class CompiledKernel:
 
         return explain_sync(replace(self.prim_func, automatic=self.lowered.automatic), self.target)
 
+    @cached_property
+    def loop_schedules(self) -> tuple[LoopSchedule, ...]:
+        """How the pipelined loops of this kernel are scheduled, where that is the compiler's."""
+        from tile_passes import leaving
+        from tile_passes.explain.schedules import loop_schedules
+
+        if not any(_is_pipelined(stmt) for stmt in walk(self.prim_func.launch.body)):
+            return ()
+        func = leaving(self.prim_func, self.passes.automatic)
+        return tuple(loop_schedules(func, self.target))
+
     @property
     def params(self) -> list[Param]:
         """Parameters of the compiled kernel, workspaces added by the compiler at the end."""
@@ -188,6 +202,10 @@ class CompiledKernel:
 
     def __repr__(self) -> str:
         return f"<kernel {self.prim_func.name} for {self.target.name} at {self.libpath}>"
+
+
+def _is_pipelined(stmt: Stmt) -> bool:
+    return isinstance(stmt, For) and stmt.kind is LoopKind.PIPELINED
 
 
 _run_watchers: ContextVar[tuple[Callable[[CompiledKernel], None], ...]] = ContextVar(

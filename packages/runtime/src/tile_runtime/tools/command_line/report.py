@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tile_ir import KernelError, did_you_mean
+from tile_ir import CallError, KernelError, did_you_mean
 from tile_ir.switches import override
 from tile_runtime.scripts.module import run_script
 from tile_runtime.tools.command_line.kernel_argument import names_a_kernel
@@ -35,7 +35,15 @@ def add_parser(commands: Any) -> None:
         "report", help="show where the time of a kernel goes", description=_DESCRIPTION
     )
     parser.add_argument(
-        "source", help="a script, script.py:name of a kernel to run, or a timeline saved by --save"
+        "source",
+        nargs="?",
+        help="a script, script.py:name of a kernel to run, or a timeline saved by --save",
+    )
+    parser.add_argument(
+        "--diff",
+        nargs=2,
+        metavar=("OLD", "NEW"),
+        help="print what became of a kernel from one version to the other, each a source as above",
     )
     add_run_arguments(parser)
     parser.add_argument(
@@ -61,6 +69,10 @@ def run(options: argparse.Namespace) -> int:
     from tile_runtime.tools.report.saved_timeline import save_run
     from tile_runtime.tools.report.why.measures import Measures
 
+    if options.diff is not None:
+        return _diff(options)
+    if options.source is None:
+        raise CallError("kernel-arguments", "nothing to report on: name a script or a timeline")
     timed = _run_of(options.source, options)
     output = options.output or (None if options.text else Path("report.html"))
     if output is not None:
@@ -75,6 +87,18 @@ def run(options: argparse.Namespace) -> int:
     else:
         print(f"{output}: {headline(timed)}")
         print(verdict_text(Measures(timed)))
+    return 0
+
+
+def _diff(options: argparse.Namespace) -> int:
+    from tile_runtime.tools.command_line.diff_text import diff_text
+
+    if options.source is not None:
+        raise CallError(
+            "kernel-arguments", f"--diff takes two sources, {options.source} is a third"
+        )
+    old, new = (_run_of(source, options) for source in options.diff)
+    print(diff_text(old, new, (options.diff[0], options.diff[1])))
     return 0
 
 

@@ -45,7 +45,7 @@ class _Selection:
 
 
 def chrome_trace(run: TimedRun, blocks: Sequence[int] | None = None) -> dict[str, Any]:
-    """The trace of the chosen blocks; of the first BLOCK_CAP if none are chosen.
+    """The trace of the chosen blocks; of BLOCK_CAP, with the last one to end, if none are chosen.
 
     Raises KernelError if a chosen block has not run.
     """
@@ -83,10 +83,13 @@ def blocks_of(run: TimedRun) -> list[int]:
 
 
 def chosen_blocks(run: TimedRun, blocks: Sequence[int] | None, cap: int) -> list[int]:
-    """The wanted blocks, or the first `cap`. Raises KernelError for one there is not."""
+    """The wanted blocks, or the one that ends last and so many others that there are `cap`, that
+    one first. Raises KernelError for one there is not."""
     present = blocks_of(run)
     if blocks is None:
-        return present[:cap]
+        events = run.timeline.events
+        last = [int(events["block"][np.argmax(events["complete"])])] if len(events) else []
+        return [*last, *(block for block in present if block not in last)][:cap]
     missing = sorted(set(blocks) - set(present))
     if missing:
         raise KernelError("no-such-block", f"block {missing[0]} has no instructions in this run")

@@ -1,5 +1,5 @@
-"""What a report says of a kernel that no timeline tells: its loops, who orders its pipes, and the
-bytes of the tensors it was called with.
+"""What a report says of a kernel that no timeline tells: its loops, how the compiler has scheduled
+them, who orders its pipes, and the bytes of the tensors it was called with.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any
 from tile_ir import Automatic
 from tile_ir.nodes import For, LoopKind, While
 from tile_ir.walk import walk
+from tile_passes.explain.schedules import LoopSchedule, ScheduledStatement
 from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
 
 
@@ -33,6 +34,7 @@ class KernelFacts:
     tensor_bytes: int = 0
     ordered: bool = False
     loops: tuple[SourceLoop, ...] = ()
+    schedules: tuple[LoopSchedule, ...] = ()
 
     def loop_around(self, file: str, line: int) -> SourceLoop | None:
         """The innermost loop a line is in."""
@@ -51,14 +53,30 @@ def facts_from_json(data: dict[str, Any]) -> KernelFacts:
         )
         for s in data["loops"]
     )
-    return KernelFacts(int(data["tensor_bytes"]), bool(data["ordered"]), loops)
+    schedules = tuple(_schedule(s) for s in data["schedules"])
+    return KernelFacts(int(data["tensor_bytes"]), bool(data["ordered"]), loops, schedules)
+
+
+def _schedule(data: dict[str, Any]) -> LoopSchedule:
+    statements = tuple(
+        ScheduledStatement(
+            int(s["stage"]), str(s["core"]), str(s["pipe"]), float(s["begin"]), float(s["end"]),
+            str(s["operation"]), int(s["line"]),
+        )
+        for s in data["statements"]
+    )  # fmt: skip
+    return LoopSchedule(
+        str(data["file"]), int(data["line"]), str(data["var"]), float(data["interval"]),
+        str(data["bound"]), str(data["why"]), statements,
+        tuple((str(name), int(count)) for name, count in data["versions"]),
+    )  # fmt: skip
 
 
 def kernel_facts(kernel: CompiledKernel, tensor_bytes: int) -> KernelFacts:
     """Of a kernel, called with tensors of so many bytes."""
     func = kernel.prim_func
     ordered = Automatic.SYNC in func.automatic or Automatic.SYNC in kernel.passes.automatic
-    return KernelFacts(tensor_bytes, ordered, tuple(_loops(kernel)))
+    return KernelFacts(tensor_bytes, ordered, tuple(_loops(kernel)), kernel.loop_schedules)
 
 
 def _loops(kernel: CompiledKernel) -> list[SourceLoop]:

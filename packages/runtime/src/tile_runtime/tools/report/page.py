@@ -13,6 +13,7 @@ from tile_runtime.tools.report.event_columns import as_script, drawing, events_t
 from tile_runtime.tools.report.figures import figures
 from tile_runtime.tools.report.number_text import microseconds, percent, short
 from tile_runtime.tools.report.pipe_shares import pipe_shares
+from tile_runtime.tools.report.schedule_chart import LABELS, PLOT, ROW, schedule_charts
 from tile_runtime.tools.report.source_view import source_panes, stall_rows
 from tile_runtime.tools.report.timed_run import TimedRun, place_text
 from tile_runtime.tools.report.why.measures import Measures
@@ -50,6 +51,10 @@ def report_page(
         lines=measures.lines[:LINE_LIMIT],
         line_count=len(measures.lines),
         line_work=sum(line.total for line in measures.lines),
+        charts=schedule_charts(run),
+        labels=LABELS,
+        plot=PLOT,
+        row=ROW,
         path_cycles=measures.path.cycles,
         figures=list(figures(run)),
         shares=pipe_shares(run.timeline),

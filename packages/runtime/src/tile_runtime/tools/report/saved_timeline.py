@@ -109,14 +109,19 @@ def _contradiction(timeline: Timeline) -> str:
         (accesses, "memory", len(MEMORIES)),
     )
     for array, name, limit in limits:
-        if array.ndim != 1 or (len(array) and int(array[name].max()) >= limit):
-            return f"a value of `{name}` is too large"
+        what = "access" if array is accesses else "event"
+        if array.ndim != 1:
+            return f"the list of {what} records has {array.ndim} dimensions"
+        beyond = np.flatnonzero(array[name] >= limit)
+        if len(beyond):
+            at = int(beyond[0])
+            return f"{what} {at}: {array[name][at]} of `{name}` is too large, the limit is {limit}"
     for name in ("begin", "end", "complete", "waited"):
-        if not np.isfinite(events[name]).all() or (events[name] < 0).any():
-            return f"a value of `{name}` is no time"
-    if (events["end"] < events["begin"]).any():
-        return "an instruction ends before it begins"
-    return ""
+        wrong = np.flatnonzero(~np.isfinite(events[name]) | (events[name] < 0))
+        if len(wrong):
+            return f"event {wrong[0]}: {events[name][wrong[0]]} of `{name}` is no time"
+    early = np.flatnonzero(events["end"] < events["begin"])
+    return f"event {early[0]} ends before it begins" if len(early) else ""
 
 
 def _wrong(path: Path, why: str) -> KernelError:

@@ -1,0 +1,207 @@
+"""The schedule of every pipelined loop as data that can be drawn: each statement with its stage,
+core and pipe, and when it works in a round by the modelled time. What the passes decide, they
+decide elsewhere; words are in `pipelines`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tile_ir import Buffer, Core, Func, Loc, Section, Target
+from tile_ir.machine import Pipe
+from tile_ir.nodes import Body, Stmt
+from tile_ir.opdef import pipe_of
+from tile_ir.walk import buffers_of, walk, walk_ops, written_buffers
+from tile_passes.inject_pipeline import inject_pipeline
+from tile_passes.pipeline import taken_to
+from tile_passes.pipeline_across_cores import (
+    pipeline_across_cores,
+    pipelined_loops,
+    stages_that_fit,
+)
+from tile_passes.pipelining.assign_stages import OneStage, Stages
+from tile_passes.pipelining.plan_pipeline import plan_pipeline
+from tile_passes.pipelining.rounds_behind import costs_of
+from tile_passes.pipelining.schedule import Schedule
+from tile_passes.pipelining.steps import Step
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledStatement:
+    """A statement of a round, or several that stay together: `stage` is how many rounds it is
+    behind; `begin` and `end` are core cycles from the start of its round."""
+
+    stage: int
+    core: str
+    pipe: str
+    begin: float
+    end: float
+    operation: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSchedule:
+    """A pipelined loop: a new round begins every `interval` cycles, `bound` says why not sooner,
+    `why` there is one stage where there is one."""
+
+    file: str
+    line: int
+    var: str
+    interval: float
+    bound: str
+    why: str
+    statements: tuple[ScheduledStatement, ...]
+    versions: tuple[tuple[str, int], ...]
+
+    @property
+    def stages(self) -> int:
+        return 1 + max((s.stage for s in self.statements), default=0)
+
+
+def loop_schedules(func: Func, target: Target) -> list[LoopSchedule]:
+    """Of all pipelined loops of a function, as the passes find them; raises what these raise."""
+    lowered = taken_to(func, pipeline_across_cores, target)
+    found = []
+    for loop in pipelined_loops(lowered.launch.body):
+        stages = stages_that_fit(lowered, loop, target)
+        if isinstance(stages, Stages):
+            found.append(_across_cores(stages, target))
+        elif len(_cores(loop.body)) > 1:
+            found.append(_one_stage(loop.loc, loop.var.name, stages))
+    told = {(s.file, s.line) for s in found}
+    split = taken_to(func, inject_pipeline, target)
+    for schedule in plan_pipeline(split, target):
+        loc = schedule.loop.loc
+        if (loc.file, loc.line) not in told:
+            found.append(_inside_a_core(schedule))
+    return sorted(found, key=lambda s: (s.file, s.line))
+
+
+def _cores(body: Body) -> set[Core]:
+    return {s.core for s in walk(body) if isinstance(s, Section)}
+
+
+def _one_stage(loc: Loc, var: str, stages: OneStage) -> LoopSchedule:
+    why = f"{stages.reason} (line {stages.loc.line})"
+    return LoopSchedule(loc.file, loc.line, var, 0.0, "", why, (), ())
+
+
+def _across_cores(stages: Stages, target: Target) -> LoopSchedule:
+    steps = [_StepWork.of(step, stages.stage[step], target) for step in stages.stage]
+    begins, ends = _in_order(steps, stages)
+    first = min((begins[n, MIDDLE] for n in range(len(steps))), default=0.0)
+    last = [max((ends[n, at] for n in range(len(steps))), default=0.0) for at in range(RUN)]
+    interval = (last[SETTLED] - last[MIDDLE]) / (SETTLED - MIDDLE)
+    statements = tuple(
+        ScheduledStatement(
+            work.stage, work.core, work.pipe.value, begins[n, MIDDLE] - first,
+            ends[n, MIDDLE] - first, _operations((work.stmt,)), work.stmt.loc.line,
+        )
+        for n, work in enumerate(steps)
+    )  # fmt: skip
+    busy: dict[tuple[str, Pipe], float] = {}
+    for work in steps:
+        busy[work.core, work.pipe] = busy.get((work.core, work.pipe), 0.0) + work.cycles
+    (core, pipe), most = max(busy.items(), key=lambda pair: pair[1])
+    loc = stages.loop.loc
+    return LoopSchedule(
+        loc.file, loc.line, stages.loop.var.name, interval,
+        f"{pipe.value.upper()} of the {core} core, which has most to do, works {most:.0f} of them",
+        "" if stages.last else "nothing comes back to a kind of core from the other",
+        statements, _versions(stages.versions),
+    )  # fmt: skip
+
+
+# Rounds that are looked at, the one that is shown, and one that is as far from the end of the loop
+# as it takes to have all others beside it.
+RUN, MIDDLE, SETTLED = 40, 20, 32
+
+
+@dataclass(frozen=True, slots=True)
+class _StepWork:
+    """What a statement takes, and the buffers it uses and writes."""
+
+    stmt: Stmt
+    stage: int
+    core: str
+    pipe: Pipe
+    cycles: float
+    uses: frozenset[Buffer]
+    writes: frozenset[Buffer]
+
+    @staticmethod
+    def of(step: Step, stage: int, target: Target) -> _StepWork:
+        costs = [*costs_of(step.stmt, target)]
+        pipe = max(costs, key=lambda pair: pair[1].done)[0] if costs else Pipe.S
+        uses = frozenset(b for s in walk((step.stmt,)) for b in buffers_of(s))
+        return _StepWork(
+            step.stmt, stage, step.core.value if step.core else "both", pipe,
+            sum(cost.done for _, cost in costs), uses, written_buffers((step.stmt,)),
+        )  # fmt: skip
+
+
+def _in_order(
+    steps: Sequence[_StepWork], stages: Stages
+) -> tuple[dict[tuple[int, int], float], dict[tuple[int, int], float]]:
+    """When each statement of each round begins and ends: a pipe takes its work in the order of the
+    skewed loop, and waits for what its round has written or used before, and for the round that
+    had its version of a buffer."""
+    begins: dict[tuple[int, int], float] = {}
+    ends: dict[tuple[int, int], float] = {}
+    free: dict[tuple[str, Pipe], float] = {}
+    least = max(2, stages.loop.stages)
+    for turn in range(RUN + max((work.stage for work in steps), default=0)):
+        for n, work in enumerate(steps):
+            at = turn - work.stage
+            if not 0 <= at < RUN:
+                continue
+            ready = [0.0]
+            for m, other in enumerate(steps):
+                if m < n and (other.writes & work.uses or other.uses & work.writes):
+                    ready.append(ends[m, at])
+                for buffer in other.uses & work.writes:
+                    earlier = at - max(least, stages.versions.get(buffer, 1))
+                    ready.append(ends.get((m, earlier), 0.0))
+            pipe = work.core, work.pipe
+            begins[n, at] = max(free.get(pipe, 0.0), *ready)
+            free[pipe] = ends[n, at] = begins[n, at] + work.cycles
+    return begins, ends
+
+
+def _inside_a_core(schedule: Schedule) -> LoopSchedule:
+    arrangement, times = schedule.arrangement, schedule.times
+    first = min(times.starts.values(), default=0.0)
+    statements = []
+    for unit in arrangement.units:
+        ops = [*walk_ops(unit.stmts)]
+        if unit not in times.starts or not unit.stmts:
+            continue
+        pipe = pipe_of(ops[-1]) if ops else Pipe.S
+        statements.append(
+            ScheduledStatement(
+                arrangement.stage[unit], schedule.core.value, pipe.value,
+                times.starts[unit] - first, times.ends[unit] - first,
+                _operations(unit.stmts), (ops[-1] if ops else unit.stmts[0]).loc.line,
+            )
+        )  # fmt: skip
+    loc = schedule.loop.loc
+    return LoopSchedule(
+        loc.file, loc.line, schedule.loop.var.name, times.interval, schedule.bound,
+        "" if schedule.skewed else schedule.why, tuple(statements),
+        _versions(schedule.versions),
+    )  # fmt: skip
+
+
+def _operations(body: Body) -> str:
+    """The names of what a statement does, "scalar" where no operation is in it."""
+    names = dict.fromkeys(op.opdef.name for op in walk_ops(body))
+    return ", ".join(names) or "scalar"
+
+
+def _versions(versions: Mapping[Buffer, int]) -> tuple[tuple[str, int], ...]:
+    return tuple((buffer.name, count) for buffer, count in versions.items() if count > 1)
+
+
+__all__ = ["LoopSchedule", "ScheduledStatement", "loop_schedules"]
