@@ -375,6 +375,23 @@ def test_a_read_waits_while_l2_writes_back_what_was_changed() -> None:
     assert timeline.totals["hbm_bytes"] == 65536
 
 
+HALVES = add(
+    "halves_of_lines", "GM_ADDR z",
+    """
+Vectors v;
+for (int32_t i = 0; i < 128; ++i) {
+    DataCopy(global(z)[i * 64], v.z, 64);
+}
+""",
+)  # fmt: skip
+
+
+def test_lines_written_in_parts_leave_when_they_are_old() -> None:
+    """64 lines in two halves each, the second soon after the first: L2 has room for 32."""
+    timeline = KERNELS.timeline(HALVES, np.zeros(8192, F32), l2_bytes=32 * 512.0)
+    assert timeline.totals["hbm_bytes"] == 32 * 512
+
+
 UNIT = add(
     "unit_flags", "GM_ADDR z, int32_t unit",
     """

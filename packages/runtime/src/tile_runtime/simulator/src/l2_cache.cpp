@@ -24,16 +24,16 @@ std::vector<L2Cache::Line>& L2Cache::lines_of(const GlobalBuffer& buffer)
 
 void L2Cache::write_back(Traffic& traffic)
 {
-    while (!dirty_.empty() && now_ - dirty_.front().stamp >= capacity_) {
-        const Dirty& oldest = dirty_.front();
+    while (!dirty_.empty() && now_ - dirty_.top().stamp >= capacity_) {
+        const Dirty oldest = dirty_.top();
+        dirty_.pop();
         Line& line = lines_[oldest.buffer][oldest.line];
         if (line.stamp == oldest.stamp) {
             traffic.left += sector_bytes * uint64_t(__builtin_popcount(line.dirty));
             line.dirty = 0;
         } else if (line.dirty != 0) {
-            dirty_.push_back({oldest.buffer, oldest.line, line.stamp});
+            dirty_.push({oldest.buffer, oldest.line, line.stamp});
         }
-        dirty_.pop_front();
     }
 }
 
@@ -68,7 +68,7 @@ void L2Cache::touch(uint32_t buffer, const Piece& piece, bool write, uint32_t nu
     line.stamp = now_;
     if (write) {
         if (line.dirty == 0) {
-            dirty_.push_back({buffer, static_cast<uint32_t>(piece.line), now_});
+            dirty_.push({buffer, static_cast<uint32_t>(piece.line), now_});
         }
         traffic.changed += sector_bytes * uint64_t(__builtin_popcount(piece.sectors & ~line.dirty));
         line.dirty |= piece.sectors;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <queue>
 #include <vector>
 
 #include "instruction.h"
@@ -56,6 +56,8 @@ private:
         uint32_t buffer;
         uint32_t line;
         uint32_t stamp;
+        // The oldest comes first.
+        bool operator<(const Dirty& other) const { return stamp > other.stamp; }
     };
 
     // Sectors of one line, asked for in requests of `bytes`.
@@ -76,7 +78,7 @@ private:
     const bool warm_;
     uint32_t now_ = 1;
     std::vector<std::vector<Line>> lines_;  // by buffer
-    std::deque<Dirty> dirty_;
+    std::priority_queue<Dirty> dirty_;
     std::vector<bool> under_way_;  // by number of a transfer that reads from HBM
 };
 

@@ -163,7 +163,7 @@ VECTOR = (
     ),
     Schedule(
         "softmax 24576x4096 float32", "developer/softmax", "softmax",
-        (24576, 4096, 8, "float32"), HBM, 0.8,
+        (24576, 4096, 4, "float32"), HBM, 0.8,
     ),
     Schedule(
         "softmax 49152x4096 float16", "developer/softmax", "softmax",
@@ -171,7 +171,7 @@ VECTOR = (
     ),
     Schedule(
         "rms norm 98304x2048 float16", "developer/rms_norm", "rms_norm",
-        (98304, 2048, 8), HBM, 0.8,
+        (98304, 2048, 12), HBM, 0.8,
     ),
     Schedule(
         "cross entropy 24576x4096 float32", "developer/cross_entropy", "cross_entropy",
