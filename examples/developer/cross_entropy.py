@@ -35,9 +35,9 @@ def cross_entropy(M: int, N: int, rows: int, dtype: str = "float32", cores: int 
                 row = (cid + t * cores) * rows
                 T.copy(X[row, 0], x)
                 T.copy(labels[row : row + rows], label)
+                T.reduce_max(x, peak, dim=-1)
                 for i in T.serial(rows):
                     chosen[i] = x[i, label[i]]
-                T.reduce_max(x, peak, dim=-1)
                 for i, j in T.Parallel(rows, N):
                     x[i, j] = T.exp(x[i, j] - peak[i])
                 T.reduce_sum(x, total, dim=-1)
