@@ -47,6 +47,7 @@ timing: setup ## model every published measurement, some minutes; the table goes
 docs: setup ## write the type stubs, generated pages and outputs, then check all documents
 	$(BIN)/python docs/stubs.py
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/generate.py kernels.md
 	$(PYTEST) tests/docs
 
 vendor-check: setup ## type-check emitted sources: HEADERS=<folder of CANN headers>

@@ -3,6 +3,9 @@
 `python docs/generate.py` writes; `tests/docs` checks that nothing would change. A page marked as
 generated comes from the sources as a whole, by a file of `pages/`; in other pages the part between
 `<!-- generated: NAME -->` and `<!-- end -->` does.
+
+Pages of measurements and their pictures take minutes, and change with every schedule: they are
+written when named, `python docs/generate.py kernels.md`, and checked where all tests are run.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from pages.kernels import kernel_files
 from pages.language import language_page
 from pages.operations import ops_page
 from pages.parts import PARTS
@@ -31,11 +35,13 @@ PAGES: dict[str, Callable[[], str]] = {
     "ops.md": ops_page,
     "switches.md": switches_page,
 }
+# With the pictures they show.
+MEASURED_PAGES: dict[str, Callable[[], dict[str, str]]] = {"kernels.md": kernel_files}
 
 
 def written_pages() -> list[Path]:
     """The pages people write."""
-    mine = (p for p in sorted(DOCS.glob("*.md")) if p.name not in PAGES)
+    mine = (p for p in sorted(DOCS.glob("*.md")) if p.name not in (*PAGES, *MEASURED_PAGES))
     return [ROOT / "README.md", *mine, *sorted(DOCS.glob("*/*.md"))]
 
 
@@ -48,19 +54,27 @@ def current_text(path: Path) -> str:
     return run_document(text, path.name)
 
 
-def main() -> int:
-    for path in [*(DOCS / name for name in PAGES), *written_pages()]:
-        old = path.read_text() if path.exists() else None
+def main(names: list[str]) -> int:
+    """Writes the pages named, by paths below docs/; without names all but the measured ones."""
+    named = [DOCS / name for name in names if name not in MEASURED_PAGES]
+    for path in named if names else [*(DOCS / name for name in PAGES), *written_pages()]:
         try:
-            new = current_text(path)
+            _write(path, current_text(path))
         except BlockError as error:
             print(error, file=sys.stderr)
             return 1
-        if new != old:
-            path.write_text(new)
-            print(f"wrote {path.relative_to(ROOT)}")
+    for name in names:
+        for file, text in MEASURED_PAGES.get(name, dict)().items():
+            _write(DOCS / file, text)
     return 0
 
 
+def _write(path: Path, text: str) -> None:
+    if not path.exists() or path.read_text() != text:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        print(f"wrote {path.relative_to(ROOT)}")
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -9,7 +9,7 @@ from pathlib import Path
 import generate
 import pytest
 import slugs
-from pages import language, legality, op_examples, source_map
+from pages import kernel_times, language, legality, op_examples, source_map
 from pages.markdown import anchors
 from run_blocks import ROOT, BlockError, blocks, run_document
 
@@ -21,7 +21,8 @@ from tile_passes import PASSES
 from tile_runtime.tools import command_line as cli
 from tile_runtime.tools.command_line.ops import language_name
 
-PAGES = [*(generate.DOCS / name for name in generate.PAGES), *generate.written_pages()]
+CHECKED = [*(generate.DOCS / name for name in generate.PAGES), *generate.written_pages()]
+PAGES = [*CHECKED, *(generate.DOCS / name for name in generate.MEASURED_PAGES)]
 LONGEST = 160
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 # What means something only where the project is written.
@@ -40,9 +41,30 @@ def page(request: pytest.FixtureRequest) -> Path:
     return path
 
 
+@pytest.mark.parametrize("page", CHECKED, ids=name)
 def test_page_is_current(page: Path) -> None:
     """Generated parts come from the sources of today, and outputs are what the blocks print."""
     assert generate.current_text(page) == page.read_text(), "run `make docs`"
+
+
+@pytest.mark.exhaustive
+def test_measured_pages_are_current() -> None:
+    for file, text in generate.kernel_files().items():
+        assert text == (generate.DOCS / file).read_text(), f"{file}: run `make docs`"
+
+
+def test_every_developer_example_is_measured() -> None:
+    """At a size of its own, on a page that has a row and pictures for it."""
+    page = (generate.DOCS / "kernels.md").read_text()
+    scripts = {p.stem for p in kernel_times.FOLDER.glob("*.py")}
+    assert {c.script for c in kernel_times.CASES} == scripts
+    pictures = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page)
+    assert len(pictures) == 2
+    for case in kernel_times.CASES:
+        row = f"| [{case.name}](../examples/developer/{case.script}.py) | {case.size} | "
+        assert row in page, f"{case.name}: run `make docs`"
+        for picture in pictures:
+            assert f">{case.name}</text>" in (generate.DOCS / picture).read_text(), case.name
 
 
 def test_links_lead_somewhere(page: Path) -> None:

@@ -1,0 +1,73 @@
+"""kernels.md and its pictures: how fast the examples in developer style are, by the time model."""
+
+from __future__ import annotations
+
+from pages.kernel_pictures import pipes_picture, roofline_picture
+from pages.kernel_times import PIPES, SOC, Measured, measured
+from pages.markdown import cell, table
+
+HEAD = f"""\
+<!-- Measured by docs/generate.py: `make docs` runs every kernel on the time model, which takes
+minutes, and writes this page and its pictures anew. -->
+
+# Kernels
+
+The [examples in developer style](../examples/developer) name no memory, core, flag or barrier.
+Times are modelled ([time model](time_model.md)) on {SOC}, from the start of the first block to the
+end of the last, at sizes that keep all cores busy and run in seconds. L2 starts empty: in so few
+microseconds much of the time goes into the first reading of the operands, and starting the cores
+is part of it.
+
+![All kernels under the roofline of the chip](pictures/roofline.svg)
+
+* **bound by**: of HBM, matrix and vector units the one that needs most time for the work alone:
+  each operand once through HBM, each product at the 16-bit peak, each element of a vector
+  operation at 256 bytes a cycle. Results stay in L2 as far as it can hold them. **of it**: that
+  time over the modelled one.
+* Operations are those that were done: 2 for a multiply-accumulate, 1 for an element of a vector
+  operation. A byte of an operand counts once, however often it is loaded.
+"""
+PARTS = """\
+## Pipes
+
+How much of the time each pipe is busy, in percent; mean over the cores that take part. What no
+pipe fills is waiting: `tile-ascend report` of a kernel says for what ([reports](reports.md)).
+
+![How busy each pipe is](pictures/pipes.svg)
+"""
+CORES = {"aic": "cube", "aiv": "vector"}
+
+
+def kernel_files() -> dict[str, str]:
+    """The page and its pictures, by their paths below docs/."""
+    kernels = list(measured())
+    return {
+        "kernels.md": _page(kernels),
+        "pictures/roofline.svg": roofline_picture(kernels),
+        "pictures/pipes.svg": pipes_picture(kernels),
+    }
+
+
+def _page(kernels: list[Measured]) -> str:
+    head = ("kernel", "size", "µs", "bound by", "of it", "operations a byte", "TFLOP/s")
+    pipes = ("kernel", *(f"{CORES[core]} {pipe}" for core, pipe in PIPES))
+    busy = ((k.case.name, *(_busy(k, pipe) for pipe in PIPES)) for k in kernels)
+    return "\n".join([HEAD, table(head, map(_row, kernels)), PARTS, table(pipes, busy)])
+
+
+def _row(k: Measured) -> tuple[str, ...]:
+    line = k.roofline
+    return (
+        f"[{cell(k.case.name)}](../examples/developer/{k.case.script}.py)",
+        k.case.size,
+        f"{k.microseconds:.1f}",
+        line.bound,
+        f"{100 * line.share:.0f} %",
+        f"{line.operations / line.bytes:.3g}",
+        f"{line.operations / line.seconds / 1e12:.3g}",
+    )
+
+
+def _busy(k: Measured, pipe: tuple[str, str]) -> str:
+    share = k.busy.get(pipe)
+    return "" if share is None else f"{100 * share:.0f}"
