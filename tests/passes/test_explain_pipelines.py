@@ -1,4 +1,5 @@
-"""`opt -p pipeline_across_cores --explain`: the stage of every statement, or why there is one."""
+"""`opt -p pipeline_across_cores --explain` and `-p inject_pipeline --explain`: the stage of every
+statement, or why there is one."""
 
 from __future__ import annotations
 
@@ -78,3 +79,48 @@ def test_no_room_for_versions() -> None:
 def test_no_loop() -> None:
     func = source("there_only")
     assert told(func.with_body(func.launch.body[:2])) == ["no pipelined loop over both kinds of core"]
+
+
+def scheduled(name: str) -> list[str]:
+    """The explanation of the loop of one core, without its head."""
+    func = parse(golden.read(HERE.with_name("inject_pipeline") / f"{name}.tir").source, name)
+    _, empty, *lines = EXPLANATIONS["inject_pipeline"](func, DEFAULT_TARGET).splitlines()
+    assert not empty
+    return [" ".join(line.split()) for line in lines]
+
+
+def test_every_statement_of_one_core_has_stage_cycle_and_pipe() -> None:
+    first, interval, _, *rows, versions = scheduled("element_of_a_result")
+    assert first == "loop `i` at line 10, vector core: 2 stages"
+    assert interval.startswith("a round every ") and interval.endswith("is never idle")
+    assert [(row.split()[0], *row.split()[3:]) for row in rows] == [
+        ("1", "v", "exp", "(line", "12)"),
+        ("0", "mte2", "copy_gm_ub", "(line", "11)"),
+        ("1", "v", "mul", "(line", "14)"),
+        ("1", "mte3", "copy_ub_gm", "(line", "15)"),
+    ]
+    assert versions == "versions: `u` 2, `w` 2"
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("load_work_store", "because no other order is faster"),
+        ("left_early", "because a break leaves the loop"),
+        ("ordered_by_hand", None),
+    ],
+)
+def test_why_the_order_is_that_of_the_text(name: str, why: str | None) -> None:
+    line = scheduled(name)[0]
+    expected = f"loop `i` at line 10, vector core: the order of the text, {why}"
+    assert line == (expected if why else "no pipelined loop whose order is the compiler's")
+
+
+def test_versions_without_room_are_a_table() -> None:
+    lines = scheduled("no_room")
+    assert lines[-4:] == [
+        "no room for 3 versions of `u`:",
+        "ub has 196608 bytes, all together take 295680:",
+        "u 3 x 98304 = 294912 bytes float32[24576] line 5",
+        "w 3 x 256 = 768 bytes float32[1, 64] line 6",
+    ]

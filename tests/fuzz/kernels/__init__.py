@@ -6,11 +6,17 @@ and scalars, `vector` and `cube` the statements of one kind of core, `random_ker
 
 from fuzz.kernels.arguments import argument_sets
 from fuzz.kernels.line_by_line import line_by_line
-from fuzz.kernels.pipelined import in_pipelines, pipelined_kernel, some_stages
+from fuzz.kernels.pipelined import (
+    in_given_orders,
+    in_pipelines,
+    pipelined_kernel,
+    some_stages,
+)
 from fuzz.kernels.random_kernel import random_kernel, small_target
 
 __all__ = [
     "argument_sets",
+    "in_given_orders",
     "in_pipelines",
     "line_by_line",
     "pipelined_kernel",

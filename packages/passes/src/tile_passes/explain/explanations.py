@@ -9,8 +9,9 @@ from tile_passes.explain.between_cores import explain_signals, explain_streams, 
 from tile_passes.explain.lanes import explain_lanes
 from tile_passes.explain.memory import explain_memory
 from tile_passes.explain.order import draw_sync, explain_sync
-from tile_passes.explain.pipelines import explain_stages
+from tile_passes.explain.pipelines import explain_schedules, explain_stages
 from tile_passes.infer_memory import infer_memory
+from tile_passes.inject_pipeline import inject_pipeline
 from tile_passes.insert_cross_core_sync import insert_cross_core_sync
 from tile_passes.insert_sync import insert_sync
 from tile_passes.merge_streams import merge_streams
@@ -26,6 +27,7 @@ EXPLANATIONS: dict[str, Callable[[Func, Target], str]] = {
     merge_streams.name: explain_streams,
     pipeline_across_cores.name: explain_stages,
     insert_cross_core_sync.name: explain_signals,
+    inject_pipeline.name: explain_schedules,
     insert_sync.name: explain_sync,
 }
 

@@ -7,12 +7,26 @@ from dataclasses import dataclass, replace
 
 from tile_ir import Buffer, Core, For
 from tile_ir.machine import Pipe
+from tile_ir.opdef import pipe_of
+from tile_ir.walk import walk_ops
 from tile_passes.pipelining.in_order_clock import Timetable
 from tile_passes.pipelining.modulo_schedule import Arrangement, as_written
-from tile_passes.pipelining.round_units import Round
+from tile_passes.pipelining.round_units import Round, Unit
 
 # A pipe that is busy for that part of the interval is never idle.
 NEVER_IDLE = 0.97
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A unit of a new round, in core cycles: `cycle` after the round began, within the interval,
+    for `cycles` until its results can be used, by these pipes."""
+
+    unit: Unit
+    stage: int
+    cycle: float
+    cycles: float
+    pipes: tuple[Pipe, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +68,22 @@ class Schedule:
     def saturated(self) -> bool:
         """Whether no order is any faster, as a pipe is never idle."""
         return self.busiest[1] >= NEVER_IDLE * self.times.interval
+
+    @property
+    def rows(self) -> list[Row]:
+        """The units in the order of a new round."""
+        starts, ends = self.times.starts, self.times.ends
+        first = min(starts.values(), default=0.0)
+        return [
+            Row(
+                unit,
+                self.arrangement.stage[unit],
+                (starts[unit] - first) % self.times.interval if self.times.interval else 0.0,
+                ends[unit] - starts[unit],
+                tuple(dict.fromkeys(pipe_of(op) for op in walk_ops(unit.stmts))) or (Pipe.S,),
+            )
+            for unit in self.arrangement.units
+        ]
 
     @property
     def bound(self) -> str:

@@ -1,0 +1,71 @@
+"""Bodies of random kernels in pipelined loops of every extent, number of stages and first round: the
+compiler's order, and any other that their statements allow. Each gives what the loop gives as it is
+written, and with it that each round is there once: a statement in every loop counts it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from itertools import product
+
+import pytest
+from kept_cases import kept
+
+from fuzz.kernels import in_given_orders, in_pipelines, random_kernel
+from fuzz.verdict import check, opinions
+from tile_ir import Alloc, Automatic, Buffer, For, Func, Memory, Op, Phase, Section, Store
+from tile_ir.dtypes import INT32
+from tile_ir.expr import Const, Load
+from tile_ir.nodes import Body, LoopKind, Stmt
+from tile_ir.ops import OPS
+from tile_ir.regions import Region
+from tile_ir.walk import with_statements
+
+BODIES = 300
+ROUNDS = 16
+LOOPS = list(product(range(10), range(1, 5), (0, 1, 3)))
+# Four loops for each body: with 30 bodies every loop is there.
+CASES = [(seed, *LOOPS[(4 * seed + k) % len(LOOPS)]) for seed in range(BODIES) for k in range(4)]
+
+
+@pytest.mark.parametrize(("seed", "extent", "stages", "start"), kept(CASES, 36))
+def test_pipelined_equals_serial(seed: int, extent: int, stages: int, start: int) -> None:
+    func = pipelined(random_kernel(seed), extent, stages, start)
+    if seed % 2:
+        func = in_given_orders(func, random.Random(f"{seed} {extent} {stages}"))
+    failure = check(func, seed, opinions()).failure
+    assert failure is None, f"{failure.kind}: {failure.message}"
+
+
+def pipelined(func: Func, extent: int, stages: int, start: int) -> Func:
+    """The kernel with all of its loops pipelined ones, the outer ones of that many rounds. Those of
+    the vector core count their rounds, element by element of one tile."""
+    loc = func.loc
+    counts = Buffer("rounds", Memory.UB, INT32, (Const(ROUNDS),), loc)
+    out = Buffer("rounds_out", Memory.GM, INT32, (Const(ROUNDS),), loc)
+    line = max(s.loc.line for s in func.launch.body)
+
+    def outer(stmt: Stmt) -> Stmt:
+        if not (isinstance(stmt, For) and stmt.kind is LoopKind.SERIAL):
+            return stmt
+        nonlocal line
+        line += 1
+        place = (stmt.var,)
+        count = Store(counts, place, Load(counts, place) + 1, replace(loc, line=line))
+        body = (*stmt.body, count) if stmt.var.dtype == INT32 else stmt.body
+        return replace(stmt, start=Const(start), stop=Const(start + extent), body=body)
+
+    def section(stmt: Stmt) -> Stmt:
+        if not isinstance(stmt, Section) or stmt.core.value != "vector":
+            return stmt
+        whole = Region.whole(counts)
+        first = Op(OPS["fill"], (whole, Const(0)), (), loc)
+        last = Op(OPS["copy_ub_gm"], (whole, Region.whole(out)), (), loc)
+        return replace(stmt, body=(first, *map(outer, stmt.body), last))
+
+    body: Body = with_statements(func.launch.body, map(section, func.launch.body))
+    func = replace(func, automatic=frozenset({Automatic.SYNC}), params=(*func.params, out))
+    func = func.with_body(
+        in_pipelines(body, lambda: stages), allocs=(*func.launch.allocs, Alloc(counts, loc))
+    )
+    return func.at_phase(Phase.SPLIT)
