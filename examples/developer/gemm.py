@@ -18,7 +18,7 @@ import tile_frontend as T
 @T.jit(out_idx=[-1], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
 def gemm(
     M: int, N: int, K: int, block_M: int, block_N: int, block_K: int, dtype: str = "float16",
-    accum: str = "float32",
+    accum: str = "float32", num_stages: int = 2,
 ) -> T.PrimFunc:  # fmt: skip
     n_tiles = N // block_N
 
@@ -34,7 +34,7 @@ def gemm(
             a = T.alloc_shared((block_M, block_K), dtype)
             b = T.alloc_shared((block_K, block_N), dtype)
             c = T.alloc_fragment((block_M, block_N), accum)
-            for k in T.Pipelined(K // block_K, num_stages=2):
+            for k in T.Pipelined(K // block_K, num_stages=num_stages):
                 T.copy(A[row, k * block_K], a)
                 T.copy(B[k * block_K, column], b)
                 T.gemm_v0(a, b, c, init=(k == 0))

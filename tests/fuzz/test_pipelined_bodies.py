@@ -14,7 +14,7 @@ from kept_cases import kept
 from fuzz.kernels import in_given_orders, in_pipelines, random_kernel
 from fuzz.verdict import check, opinions
 from tile_ir import Alloc, Automatic, Buffer, For, Func, Memory, Op, Phase, Section, Store
-from tile_ir.dtypes import INT32
+from tile_ir.dtypes import FLOAT16, FLOAT32, INT32
 from tile_ir.expr import Const, Load
 from tile_ir.nodes import Body, LoopKind, Stmt
 from tile_ir.ops import OPS
@@ -59,9 +59,11 @@ def pipelined(func: Func, extent: int, stages: int, start: int) -> Func:
         if not isinstance(stmt, Section) or stmt.core.value != "vector":
             return stmt
         whole = Region.whole(counts)
-        first = Op(OPS["fill"], (whole, Const(0)), (), loc)
+        # Fewer rounds than were drawn leave tiles without a value.
+        tiles = [a.buffer for a in func.launch.allocs if a.buffer.memory is Memory.UB]
+        fills = [_filled(b) for b in (counts, *tiles) if b.dtype in (INT32, FLOAT32, FLOAT16)]
         last = Op(OPS["copy_ub_gm"], (whole, Region.whole(out)), (), loc)
-        return replace(stmt, body=(first, *map(outer, stmt.body), last))
+        return replace(stmt, body=(*fills, *map(outer, stmt.body), last))
 
     body: Body = with_statements(func.launch.body, map(section, func.launch.body))
     func = replace(func, automatic=frozenset({Automatic.SYNC}), params=(*func.params, out))
@@ -69,3 +71,8 @@ def pipelined(func: Func, extent: int, stages: int, start: int) -> Func:
         in_pipelines(body, lambda: stages), allocs=(*func.launch.allocs, Alloc(counts, loc))
     )
     return func.at_phase(Phase.SPLIT)
+
+
+def _filled(buffer: Buffer) -> Op:
+    value = Const(0) if buffer.dtype is INT32 else Const(0.0, buffer.dtype)
+    return Op(OPS["fill"], (Region.whole(buffer), value), (), buffer.loc)

@@ -125,6 +125,20 @@ GEMM = (
         (4096, 4096, 4096, 128, 128, 128), cube(4096, 4096, 4096, bits=8), 0.7,
     ),
 )  # fmt: skip
+# A load takes longer than the product of what it brings: serial rounds do one after the other.
+LOAD_BOUND = tuple(
+    Schedule(
+        f"load-bound gemm 256x256x8192, {name}", *_DEVELOPER_GEMM,
+        (256, 256, 8192, 128, 256, 256, "float16", "float32", stages), cube(256, 256, 8192),
+    )
+    for name, stages in (("serial", 0), ("two stages", 2))
+)  # fmt: skip
+LOAD_BOUND_RATIO = Ratio(
+    "load-bound gemm, serial against two stages",
+    LOAD_BOUND[0].name,
+    LOAD_BOUND[1].name,
+    least=1.6,
+)
 ATTENTION = (
     Schedule(
         "flash attention 1x12x4096x128", "developer/flash_attention", "flash_attention",
@@ -227,7 +241,7 @@ def _bytes(tensors: list[Any]) -> int:
 
 def gemm_schedules(examples: Examples) -> list[Row]:
     """Products."""
-    return measure(examples, GEMM)
+    return measure(examples, (*GEMM, *LOAD_BOUND), LOAD_BOUND_RATIO)
 
 
 def attention_schedules(examples: Examples) -> list[Row]:
