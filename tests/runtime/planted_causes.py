@@ -385,6 +385,21 @@ def block_starts() -> tuple[Any, list[torch.Tensor]]:
     return T.compile(kernel, out_idx=[1]), [zeros(n, 64)]
 
 
+def one_lane() -> tuple[Any, list[torch.Tensor]]:
+    @T.prim_func
+    def kernel(A: T.Tensor((24 * 32, 512), "float32"), B: T.Tensor((24 * 32, 512), "float32")):
+        with T.Kernel(24, is_npu=True) as (cid, vid):
+            a = T.alloc_ub((32, 512), "float32")
+            with T.Scope("V"):
+                if vid == 0:
+                    T.copy(A[cid * 32, 0], a)
+                    for _ in T.serial(50):
+                        T.tile.exp(a, a)
+                    T.copy(a, B[cid * 32, 0])
+
+    return T.compile(kernel, out_idx=[1], pass_configs=OURS), [zeros(24 * 32, 512)]
+
+
 def launch() -> tuple[Any, list[torch.Tensor]]:
     @T.prim_func
     def kernel(A: T.Tensor((24, 64), "float32"), B: T.Tensor((24, 64), "float32")):
@@ -442,7 +457,7 @@ PLANTED = {
     "small loads": Planted(small_loads, ("small loads",), "move more with each copy"),
     "vector": Planted(vector, ("vector pipe",), "do less there"),
     "short instructions": Planted(short_instructions, ("short instructions (V)",), "more elements"),
-    "latency": Planted(latency, ("latency",), "independent work"),
+    "latency": Planted(latency, ("latency", "short instructions (V)"), "several rows at a time"),
     "cube": Planted(cube, ("cube pipe",), "near its peak"),
     "L1 loads": Planted(l1_loads, ("L1 loads",), "L0"),
     "product stores": Planted(product_stores, ("product stores",), "L0C"),
@@ -454,6 +469,7 @@ PLANTED = {
     "few blocks": Planted(few_blocks, ("few blocks",), "more blocks"),
     "last round": Planted(last_round, ("last round",), "multiple of 24"),
     "block starts": Planted(block_starts, ("block starts",), "persistent"),
+    "one lane": Planted(one_lane, ("one lane",), "let both work"),
     "launch": Planted(launch, ("launch",), "more work"),
     "turns of cores": Planted(turns_of_cores, ("turns of cores",), "num_stages=2"),
 }

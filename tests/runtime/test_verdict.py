@@ -105,6 +105,28 @@ def test_lines_are_sorted_by_what_they_do_themselves() -> None:
     assert (lines[0].decisive, lines[1].decisive) == (100, 0)
 
 
+def test_instructions_that_wait_for_results_are_bound_by_latency() -> None:
+    chain = [
+        event("Add", "V", 100 * i, 100 * i + 30, complete=100 * i + 100, cause=i - 1, line=6,
+              waited=70 if i else 0, reason="barrier" if i else "")
+        for i in range(5)
+    ]  # fmt: skip
+    found = verdict(Measures(made_run(chain)))
+    said = " ".join((found.text, *found.also))
+    assert "the latency of the vector pipe: 100 %" in said and "70 % of that" in said
+    assert "put independent work between" in said
+
+
+def test_some_scalar_work_on_the_path_is_told_beside_the_verdict() -> None:
+    run = made_run([
+        event("GetValue", "S", 0, 20, line=4),
+        event("Add", "V", 20, 100, cause=0, line=6),
+    ])  # fmt: skip
+    found = verdict(Measures(run))
+    assert any("the scalar unit: 20 % of the critical path" in also for also in found.also)
+    assert "the scalar unit" not in found.text
+
+
 def test_almost_nothing_and_a_hang() -> None:
     assert verdict(Measures(made_run([]))).bound == "nothing"
     waits = [

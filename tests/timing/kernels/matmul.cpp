@@ -8,19 +8,7 @@ __aicore__ inline void all_tiles(GM_ADDR a, GM_ADDR b, GM_ADDR c, GM_ADDR tiling
 {
     InitSocState();
     const MatmulTiling t = *(__gm__ MatmulTiling*)tiling;
-    GlobalTensor<T> ga;
-    GlobalTensor<T> gb;
-    GlobalTensor<O> gc;
-    ga.SetGlobalBuffer((__gm__ T*)a);
-    gb.SetGlobalBuffer((__gm__ T*)b);
-    gc.SetGlobalBuffer((__gm__ O*)c);
-    MatmulTile<T, Acc, O> tile(t);
-    tile.begin();
-    for_each_tile(t, GetBlockIdx(), GetBlockNum(), [&](uint32_t row, uint32_t column, uint32_t rows, uint32_t columns) {
-        tile.run(ga[uint64_t(row) * t.k], t.k, gb[offset_in_b(t, column)], pitch_of_b(t),
-            gc[uint64_t(row) * t.n + column], t.n, rows, columns, t.k);
-    });
-    tile.end();
+    multiply_tiles<T, Acc, O>(t, a, b, c);
     PipeBarrier<PIPE_ALL>();
 }
 

@@ -45,23 +45,6 @@ __aicore__ inline void to_column_blocks(const MatmulTiling& t, GM_ADDR b, GM_ADD
     WaitFlag<HardEvent::MTE3_MTE2>(0);
 }
 
-__aicore__ inline void multiply(const MatmulTiling& t, GM_ADDR a, GM_ADDR nz, GM_ADDR c)
-{
-    GlobalTensor<half> ga;
-    GlobalTensor<half> gb;
-    GlobalTensor<half> gc;
-    ga.SetGlobalBuffer((__gm__ half*)a);
-    gb.SetGlobalBuffer((__gm__ half*)nz);
-    gc.SetGlobalBuffer((__gm__ half*)c);
-    MatmulTile<half, float, half> tile(t);
-    tile.begin();
-    for_each_tile(t, GetBlockIdx(), GetBlockNum(), [&](uint32_t row, uint32_t column, uint32_t rows, uint32_t columns) {
-        tile.run(ga[uint64_t(row) * t.k], t.k, gb[offset_in_b(t, column)], pitch_of_b(t), gc[uint64_t(row) * t.n + column], t.n, rows,
-            columns, t.k);
-    });
-    tile.end();
-}
-
 }  // namespace matmul_after_nz
 
 extern "C" __global__ __aicore__ void matmul_after_nz_f16(GM_ADDR a, GM_ADDR b, GM_ADDR nz, GM_ADDR c, GM_ADDR tiling)
@@ -78,7 +61,7 @@ extern "C" __global__ __aicore__ void matmul_after_nz_f16(GM_ADDR a, GM_ADDR b, 
     }
     if ASCEND_IS_AIC {
         CrossCoreWaitFlag(b_ready);
-        multiply(t, a, nz, c);
+        multiply_tiles<half, float, half>(t, a, nz, c);
     }
     PipeBarrier<PIPE_ALL>();
 }

@@ -364,3 +364,22 @@ __aicore__ inline uint32_t pitch_of_b(const MatmulTiling& t)
 {
     return t.layout_b == b_k_by_n ? t.n : t.k;
 }
+
+// All tiles of this block: C = A * B.
+template <class T, class Acc, class O>
+__aicore__ inline void multiply_tiles(const MatmulTiling& t, GM_ADDR a, GM_ADDR b, GM_ADDR c)
+{
+    GlobalTensor<T> ga;
+    GlobalTensor<T> gb;
+    GlobalTensor<O> gc;
+    ga.SetGlobalBuffer((__gm__ T*)a);
+    gb.SetGlobalBuffer((__gm__ T*)b);
+    gc.SetGlobalBuffer((__gm__ O*)c);
+    MatmulTile<T, Acc, O> tile(t);
+    tile.begin();
+    for_each_tile(t, GetBlockIdx(), GetBlockNum(), [&](uint32_t row, uint32_t column, uint32_t rows, uint32_t columns) {
+        tile.run(ga[uint64_t(row) * t.k], t.k, gb[offset_in_b(t, column)], pitch_of_b(t),
+            gc[uint64_t(row) * t.n + column], t.n, rows, columns, t.k);
+    });
+    tile.end();
+}

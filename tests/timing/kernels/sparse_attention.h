@@ -75,4 +75,24 @@ __aicore__ inline void pass(int32_t id)
     WaitFlag<event>(id);
 }
 
+// As many blocks as cores are started; those beyond the `used` that have heads do nothing.
+template <class Cube, class Vector>
+__aicore__ inline void run(const Arguments& given, int32_t used)
+{
+    InitSocState();
+    if ASCEND_IS_AIC {
+        if (GetBlockIdx() < used) {
+            Cube cube(given);
+            cube.run();
+        }
+    }
+    if ASCEND_IS_AIV {
+        if (GetBlockIdx() / 2 < used) {
+            Vector vector(given);
+            vector.run();
+        }
+    }
+    PipeBarrier<PIPE_ALL>();
+}
+
 }  // namespace sparse_attention

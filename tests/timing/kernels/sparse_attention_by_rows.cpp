@@ -188,19 +188,5 @@ extern "C" __global__ __aicore__ void sparse_attention_by_rows(
     GM_ADDR q, GM_ADDR kv, GM_ADDR indices, GM_ADDR o, GM_ADDR pages, GM_ADDR workspace, int32_t length, int32_t used)
 {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
-    InitSocState();
-    const sparse_attention::Arguments given = {q, kv, indices, o, pages, workspace, length};
-    if ASCEND_IS_AIC {
-        if (GetBlockIdx() < used) {
-            sparse_by_rows::Cube cube(given);
-            cube.run();
-        }
-    }
-    if ASCEND_IS_AIV {
-        if (GetBlockIdx() / 2 < used) {
-            sparse_by_rows::Vector vector(given);
-            vector.run();
-        }
-    }
-    PipeBarrier<PIPE_ALL>();
+    sparse_attention::run<sparse_by_rows::Cube, sparse_by_rows::Vector>({q, kv, indices, o, pages, workspace, length}, used);
 }

@@ -19,6 +19,7 @@ MOSTLY_ON_PATH = 0.6
 # From these shares on: the scalar unit decides; starting instructions, sharing memory, or rows off
 # the lines of L2 is what its pipe spends its time with; results are waited for.
 SCALAR_DECIDES = 0.4
+SCALAR_IS_SEEN = 0.1
 MOSTLY_STARTING = 0.4
 MOSTLY_SHARED = 0.3
 MOSTLY_OFF_LINE = 0.5
@@ -39,7 +40,8 @@ def core_findings(m: Measures) -> Iterator[Finding]:
     scalar = _scalar(m)
     if scalar is not None:
         yield scalar
-        return
+        if scalar.share >= SCALAR_DECIDES:
+            return
     yield from _one_lane(m)
     busiest = m.loads[0]
     if busiest.pipe == "FIX":
@@ -64,12 +66,13 @@ def core_findings(m: Measures) -> Iterator[Finding]:
 def _one_lane(m: Measures) -> Iterator[Finding]:
     vector = [load for load in m.loads if load.pipe == "V"]
     pairs = m.chains.cores < m.run.timeline.vector_cores
-    if pairs and len(vector) == 1 and vector[0].busy >= MOSTLY_BUSY * m.path.cycles:
+    share = vector[0].busy / m.path.cycles if vector else 0.0
+    if pairs and len(vector) == 1 and share >= MOSTLY_BUSY:
         yield Finding(
             "one lane",
             "one of two vector cores: the other one of each block calculates nothing",
             "let both work (`threads=2`, or by `vid`)",
-            0.5,
+            share,
         )
 
 
@@ -77,7 +80,7 @@ def _scalar(m: Measures) -> Finding | None:
     share = m.decisive((("aic", "S"), ("aiv", "S")))
     flags = sum(p.cycles for p in m.path.parts if p.doing == "flag") / max(m.path.cycles, 1e-9)
     share -= flags
-    if share < SCALAR_DECIDES:
+    if share < SCALAR_IS_SEEN:
         return None
     lines = m.path.sums(lambda p: (m.run.shown_place(p.place), p.doing) if p.pipe == "S" else None)
     found = [(key, cycles) for key, cycles in lines.items() if key is not None and key[1] != "flag"]
