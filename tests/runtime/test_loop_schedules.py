@@ -25,6 +25,17 @@ def scale(X: T.Tensor((1024, 256), "float32"), Y: T.Tensor((1024, 256), "float32
 
 
 @T.prim_func
+def scale_twice(X: T.Tensor((1024, 256), "float32"), Y: T.Tensor((1024, 256), "float32")):  # type: ignore[no-untyped-def]
+    with T.Kernel(1, is_npu=True) as (cid, vid):
+        x = T.alloc_ub((16, 256), "float32")
+        with T.Scope("V"):
+            for i in T.Pipelined(2, num_stages=2):
+                T.copy(X[i * 16, 0], x)
+                T.tile.mul(x, x, 2.0)
+                T.copy(x, Y[i * 16, 0])
+
+
+@T.prim_func
 def attend(Q: T.Tensor((64, 64), "float16"), K: T.Tensor((512, 64), "float16"), Out: T.Tensor((64, 64), "float32")):  # type: ignore[no-untyped-def]
     with T.Kernel(1, threads=2, is_npu=True) as cid:
         q, k = T.alloc_shared((64, 64), "float16"), T.alloc_shared((64, 64), "float16")
@@ -57,6 +68,12 @@ def test_a_loop_in_one_core() -> None:
     assert dict(found.versions) == {"x": 2} and found.bound
     assert found.line == scale.loc.line + 4
     assert found.interval >= max(s.end - s.begin for s in found.statements) - 1e-6
+
+
+def test_a_short_loop_has_the_mean_of_its_rounds() -> None:
+    """It is over before rounds follow each other evenly."""
+    whole, short = schedule(scale), schedule(scale_twice)
+    assert whole.interval <= short.interval < 2.5 * whole.interval
 
 
 def test_a_loop_over_both_kinds_of_core() -> None:

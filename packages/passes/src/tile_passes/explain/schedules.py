@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tile_ir import Buffer, Core, Func, Loc, Section, Target
+from tile_ir.analysis.trip_count import constant_trips
 from tile_ir.machine import Pipe
 from tile_ir.nodes import Body, Stmt
 from tile_ir.opdef import pipe_of
@@ -21,6 +22,7 @@ from tile_passes.pipeline_across_cores import (
     stages_that_fit,
 )
 from tile_passes.pipelining.assign_stages import OneStage, Stages
+from tile_passes.pipelining.in_order_clock import SETTLED
 from tile_passes.pipelining.plan_pipeline import plan_pipeline
 from tile_passes.pipelining.rounds_behind import costs_of
 from tile_passes.pipelining.schedule import Schedule
@@ -30,7 +32,8 @@ from tile_passes.pipelining.steps import Step
 @dataclass(frozen=True, slots=True)
 class ScheduledStatement:
     """A statement of a round, or several that stay together: `stage` is how many rounds it is
-    behind; `begin` and `end` are core cycles from the start of its round."""
+    behind; `pipe` names several if it takes several, the last one last; `begin` and `end` are core
+    cycles from the start of its round."""
 
     stage: int
     core: str
@@ -93,7 +96,7 @@ def _across_cores(stages: Stages, target: Target) -> LoopSchedule:
     begins, ends = _in_order(steps, stages)
     first = min((begins[n, MIDDLE] for n in range(len(steps))), default=0.0)
     last = [max((ends[n, at] for n in range(len(steps))), default=0.0) for at in range(RUN)]
-    interval = (last[SETTLED] - last[MIDDLE]) / (SETTLED - MIDDLE)
+    interval = (last[LATER] - last[MIDDLE]) / (LATER - MIDDLE)
     statements = tuple(
         ScheduledStatement(
             work.stage, work.core, work.pipe.value, begins[n, MIDDLE] - first,
@@ -116,7 +119,7 @@ def _across_cores(stages: Stages, target: Target) -> LoopSchedule:
 
 # Rounds that are looked at, the one that is shown, and one that is as far from the end of the loop
 # as it takes to have all others beside it.
-RUN, MIDDLE, SETTLED = 40, 20, 32
+RUN, MIDDLE, LATER = 40, 20, 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,20 +181,28 @@ def _inside_a_core(schedule: Schedule) -> LoopSchedule:
         ops = [*walk_ops(unit.stmts)]
         if unit not in times.starts or not unit.stmts:
             continue
-        pipe = pipe_of(ops[-1]) if ops else Pipe.S
+        pipes = ", ".join(dict.fromkeys(pipe_of(op).value for op in ops)) or Pipe.S.value
         statements.append(
             ScheduledStatement(
-                arrangement.stage[unit], schedule.core.value, pipe.value,
+                arrangement.stage[unit], schedule.core.value, pipes,
                 times.starts[unit] - first, times.ends[unit] - first,
                 _operations(unit.stmts), (ops[-1] if ops else unit.stmts[0]).loc.line,
             )
         )  # fmt: skip
     loc = schedule.loop.loc
     return LoopSchedule(
-        loc.file, loc.line, schedule.loop.var.name, times.interval, schedule.bound,
+        loc.file, loc.line, schedule.loop.var.name, _interval(schedule), schedule.bound,
         "" if schedule.skewed else schedule.why, tuple(statements),
         _versions(schedule.versions),
     )  # fmt: skip
+
+
+def _interval(schedule: Schedule) -> float:
+    """From round to round; in the mean where the loop is over before that settles."""
+    trips = constant_trips(schedule.loop)
+    if trips is None or trips > SETTLED + 1:
+        return schedule.times.interval
+    return schedule.times.whole / max(1, trips)
 
 
 def _operations(body: Body) -> str:

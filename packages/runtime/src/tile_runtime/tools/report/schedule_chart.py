@@ -94,14 +94,15 @@ def _statements(run: TimedRun, schedule: LoopSchedule, scale: float) -> list[Cha
         bar = Bar(s.begin * scale, max((s.end - s.begin) * scale, 1), _pipe(s.pipe), title)
         first = f"stage {s.stage}" if s.stage != stage else ""
         stage = s.stage
-        rows.append(ChartRow(f"{s.line}  {text}", f"{s.core} {_pipe(s.pipe)}", (bar,), first))
+        rows.append(ChartRow(f"{s.line}  {text}", f"{s.core} {s.pipe.upper()}", (bar,), first))
     return rows
 
 
 def _pipes(run: TimedRun, schedule: LoopSchedule, scale: float) -> list[ChartRow]:
     """Some rounds after each other, each pipe a row."""
     pipes = dict.fromkeys(
-        (s.core, s.pipe) for s in sorted(schedule.statements, key=lambda s: (s.core, s.begin))
+        (s.core, _pipe(s.pipe))
+        for s in sorted(schedule.statements, key=lambda s: (s.core, s.begin))
     )
     rows = []
     core = ""
@@ -116,15 +117,16 @@ def _pipes(run: TimedRun, schedule: LoopSchedule, scale: float) -> list[ChartRow
             )
             for number in range(ROUNDS)
             for s in schedule.statements
-            if (s.core, s.pipe) == pipe
+            if (s.core, _pipe(s.pipe)) == pipe
         )
-        rows.append(ChartRow(_pipe(pipe[1]), "", bars, pipe[0] if pipe[0] != core else ""))
+        rows.append(ChartRow(pipe[1], "", bars, pipe[0] if pipe[0] != core else ""))
         core = pipe[0]
     return rows
 
 
-def _pipe(name: str) -> str:
-    return name.upper()
+def _pipe(names: str) -> str:
+    """The one that a statement is drawn at: where it ends."""
+    return names.split(", ")[-1].upper()
 
 
 def _ticks(span: float) -> tuple[tuple[float, str], ...]:
