@@ -1,7 +1,8 @@
 """C = A @ B in developer style: no memory, core, flag or barrier is named.
 
 The shared tiles are operands of a product, so they lie in l1; the fragment takes its result, so it
-lies in l0c. `tile-ascend opt gemm.py:gemm ... -p infer_memory --explain` says so.
+lies in l0c. `tile-ascend opt gemm.py:gemm ... -p infer_memory --explain` says so. A grid larger than
+the chip is dealt out to its cores, so that the first loads of a tile go on under the one before.
 """
 
 import sys
@@ -14,13 +15,18 @@ from report import run_and_report
 
 import tile_frontend as T
 
+CONFIGS = {
+    T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True,
+    T.PassConfigKey.TL_ASCEND_PERSISTENT: True,
+}
 
-@T.jit(out_idx=[-1], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
+
+@T.jit(out_idx=[-1], pass_configs=CONFIGS)
 def gemm(
     M: int, N: int, K: int, block_M: int, block_N: int, block_K: int, dtype: str = "float16",
     accum: str = "float32", num_stages: int = 2,
 ) -> T.PrimFunc:  # fmt: skip
-    n_tiles = N // block_N
+    n_tiles = T.cdiv(N, block_N)
 
     @T.prim_func
     def kernel(
@@ -28,13 +34,13 @@ def gemm(
         B: T.Tensor((K, N), dtype),
         C: T.Tensor((M, N), dtype),
     ) -> None:
-        with T.Kernel(M // block_M * n_tiles, threads=2, is_npu=True) as cid:
+        with T.Kernel(T.cdiv(M, block_M) * n_tiles, threads=2, is_npu=True) as cid:
             row = cid // n_tiles * block_M
             column = cid % n_tiles * block_N
             a = T.alloc_shared((block_M, block_K), dtype)
             b = T.alloc_shared((block_K, block_N), dtype)
             c = T.alloc_fragment((block_M, block_N), accum)
-            for k in T.Pipelined(K // block_K, num_stages=num_stages):
+            for k in T.Pipelined(T.cdiv(K, block_K), num_stages=num_stages):
                 T.copy(A[row, k * block_K], a)
                 T.copy(B[k * block_K, column], b)
                 T.gemm_v0(a, b, c, init=(k == 0))

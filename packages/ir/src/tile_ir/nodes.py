@@ -166,11 +166,12 @@ class Launch:
 
 class Automatic(Enum):
     """What the author of a kernel leaves to the compiler: the order of a core's pipes, which
-    buffers share bytes, or the order between the cores of a block."""
+    buffers share bytes, the order between the cores of a block, or which core does which blocks."""
 
     SYNC = "sync"
     MEMORY = "memory"
     CROSS = "cross"
+    BLOCKS = "blocks"
 
 
 @singledispatch

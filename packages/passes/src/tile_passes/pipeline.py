@@ -21,6 +21,7 @@ from tile_passes.lower_tile_ops import lower_tile_ops
 from tile_passes.merge_rows import merge_rows
 from tile_passes.merge_streams import merge_streams
 from tile_passes.passdef import Pass
+from tile_passes.persistent import persistent
 from tile_passes.pipeline_across_cores import pipeline_across_cores
 from tile_passes.plan_memory import plan_memory
 from tile_passes.plan_workspace import plan_workspace
@@ -35,6 +36,7 @@ PIPELINE: tuple[Pass, ...] = (
     adopt_scratch,
     check_written,
     split_vector_lanes,
+    persistent,
     plan_workspace,
     assign_cores,
     merge_streams,
@@ -79,7 +81,7 @@ def apply_passes(func: Func, names: Sequence[str], target: Target) -> Func:
 
 
 # What naming a pass leaves to the compiler.
-_ASKED_BY = {"insert_sync": Automatic.SYNC}
+_ASKED_BY = {"insert_sync": Automatic.SYNC, "persistent": Automatic.BLOCKS}
 
 
 def leaving(func: Func, more: Iterable[Automatic]) -> Func:

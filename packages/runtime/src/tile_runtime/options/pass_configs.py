@@ -24,6 +24,7 @@ class PassConfigKey(str, Enum):
     TL_ASCEND_AUTO_CV_COMBINE = "tl.ascend_auto_cv_combine"
     TL_ASCEND_AUTO_CV_SYNC = "tl.ascend_auto_cross_core_sync"
     TL_ASCEND_AUTO_SYNC_VS = "tl.ascend_auto_sync_vs"
+    TL_ASCEND_PERSISTENT = "tl.ascend_persistent"
     TL_ASCEND_EXCEPTION_DUMP = "tl.ascend_exception_dump"
     TL_ASCEND_PTO_USE_PIPE_IN_CV_COPY = "tl.ascend_pto_use_pipe_in_cv_copy"
     TL_ASCEND_TAIL_MASK = "tl.ascend_tail_mask"
@@ -59,6 +60,7 @@ _AUTOMATIC_OF_KEY: dict[PassConfigKey, tuple[Automatic, ...]] = {
     PassConfigKey.TL_ASCEND_AUTO_SYNC: (Automatic.SYNC, Automatic.MEMORY),
     PassConfigKey.TL_ASCEND_MEMORY_PLANNING: (Automatic.MEMORY,),
     PassConfigKey.TL_ASCEND_AUTO_CV_SYNC: (Automatic.CROSS,),
+    PassConfigKey.TL_ASCEND_PERSISTENT: (Automatic.BLOCKS,),
 }
 # Each can be forced on, whatever the script says.
 _KEY_OF_SWITCH = {
@@ -67,7 +69,7 @@ _KEY_OF_SWITCH = {
     "cv_combine": PassConfigKey.TL_ASCEND_AUTO_CV_COMBINE,
     "cv_sync": PassConfigKey.TL_ASCEND_AUTO_CV_SYNC,
 }
-_SWITCHES = frozenset(_KEY_OF_SWITCH.values())
+_SWITCHES = frozenset({*_KEY_OF_SWITCH.values(), PassConfigKey.TL_ASCEND_PERSISTENT})
 # The order of the vector core, which newer versions make alone: here it comes with that of all.
 _MEANS = {PassConfigKey.TL_ASCEND_AUTO_SYNC_VS: PassConfigKey.TL_ASCEND_AUTO_SYNC}
 

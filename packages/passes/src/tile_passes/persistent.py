@@ -1,0 +1,129 @@
+"""Deals the blocks of a grid that is larger than the chip out to its cores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tile_ir import (
+    Automatic,
+    Core,
+    Diagnostic,
+    For,
+    Func,
+    If,
+    KernelError,
+    Let,
+    Op,
+    Phase,
+    Section,
+    Target,
+)
+from tile_ir.expr import Const, Expr, Var, ceildiv, constant_value, minimum
+from tile_ir.nodes import Body, LoopKind
+from tile_ir.opdef import Effect, core_of
+from tile_ir.walk import walk, walk_ops
+from tile_passes.passdef import ir_pass
+
+# Tiles that a core works on at a time: one is loaded while the one before is stored.
+STAGES = 2
+
+
+@ir_pass(needs=Phase.TYPED)
+def persistent(func: Func, target: Target) -> Func:
+    """Launch no more blocks than there are cores, and let each do several blocks of the grid.
+
+    Needs, gives: TYPED. Idea: core `c` of `n` does the blocks `c`, `c + n`, ..., so that what runs
+    at a time are neighbours of the grid, which share what they read. The loop is a pipelined one
+    where all work is for one kind of core, so that a block is loaded while the one before is
+    stored. Only where the kernel leaves it to the compiler (`Automatic.BLOCKS`). Limits: not where
+    the order inside a core is the author's: what he orders ends with his block. Blocks that wait
+    for all others are an error.
+    """
+    cores = target.cube_cores
+    grid = func.launch.blocks
+    count = constant_value(grid)
+    if Automatic.BLOCKS not in func.automatic or (count is not None and count <= cores):
+        return func
+    if Automatic.SYNC not in func.automatic:
+        return replace(func, remarks=(*func.remarks, _ordered_by_hand(func)))
+    for op in walk_ops(func.launch.body):
+        if op.opdef.effect is Effect.SYNC_ALL:
+            raise KernelError(
+                "persistent",
+                f"{op.opdef.name} waits for all blocks of the grid, but a core does them one after "
+                f"the other: there are {'more' if count is None else count} blocks, and {cores} "
+                "cores",
+                op.loc,
+                "launch at most as many blocks as there are cores",
+            )
+    launched: Expr = Const(cores) if count is not None else minimum(grid, Const(cores))
+    return func.with_body(_dealt(func, grid, cores), blocks=launched, block=_core(func))
+
+
+def _core(func: Func) -> Var:
+    return Var(_fresh(func, "core"), func.launch.block.dtype)
+
+
+def _dealt(func: Func, grid: Expr, cores: int) -> Body:
+    """A loop over waves of blocks, the last of which may be short."""
+    launch = func.launch
+    wave = Var(_fresh(func, "wave"), launch.block.dtype)
+    number = wave * cores + _core(func)
+    count = constant_value(grid)
+    full = count is not None and count % cores == 0
+    body = launch.body if full else (If(launch.block < grid, launch.body, (), launch.loc),)
+    kind, stages = _how(launch.body)
+    return (
+        For(
+            wave,
+            Const(0),
+            ceildiv(grid, Const(cores)),
+            kind,
+            (Let(launch.block, number, launch.loc), *body),
+            launch.loc,
+            stages,
+        ),
+    )
+
+
+def _how(body: Body) -> tuple[LoopKind, int]:
+    if len(set(_cores(body))) < 2:
+        return LoopKind.PIPELINED, STAGES
+    return LoopKind.SERIAL, 0
+
+
+def _cores(body: Body) -> Iterator[Core]:
+    """The kinds of core that have work."""
+    for stmt in walk(body):
+        match stmt:
+            case Section(core=core):
+                yield core
+            case Op() if (core := core_of(stmt)) is not Core.EITHER:
+                yield core
+
+
+def _fresh(func: Func, name: str) -> str:
+    taken = {s.var.name for s in walk(func.launch.body) if isinstance(s, (For, Let))}
+    taken |= {b.name for b in func.tensors} | {a.buffer.name for a in func.launch.allocs}
+    taken |= {p.name for p in func.params} | {s.name for s in func.symbols}
+    taken |= {func.launch.block.name, func.launch.lane.name}
+    number, found = 0, name
+    while found in taken:
+        number += 1
+        found = f"{name}_{number}"
+    return found
+
+
+def _ordered_by_hand(func: Func) -> Diagnostic:
+    return Diagnostic(
+        "persistent",
+        "the blocks of the grid are launched one by one: this kernel orders its pipes by hand, and "
+        "its flags end with a block",
+        func.launch.loc,
+        "leave the order to the compiler (`tl.ascend_auto_sync`), or loop with T.Persistent",
+        "warning",
+    )
+
+
+__all__ = ["persistent"]
