@@ -65,9 +65,16 @@ class _Deeper:
         loop, rounds = self.loop.loop, self.depth.rounds
         whole, rest = divmod(self.loop.rounds, rounds)
         first = loop.start + loop.var * rounds if rounds > 1 else loop.start + loop.var
-        body = tuple(self.round(simplify(first), rounds))
+        body = self.on_core(self.round(simplify(first), rounds))
         new: Body = (replace(loop, start=Const(0), stop=Const(whole), body=body),) if whole else ()
-        return (*new, *self.round(simplify(loop.start + whole * rounds), rest)) if rest else new
+        if not rest:
+            return new
+        return (*new, *self.on_core(self.round(simplify(loop.start + whole * rounds), rest)))
+
+    def on_core(self, stmts: Iterator[Stmt]) -> Body:
+        """In the section that the round was in."""
+        section = self.loop.section
+        return (replace(section, body=tuple(stmts)),) if section else tuple(stmts)
 
     def round(self, number: Expr, rounds: int) -> Iterator[Stmt]:
         """What rounds from one number on do, so many of them."""

@@ -11,7 +11,6 @@ from tile_ir import (
     Diagnostic,
     For,
     Func,
-    If,
     KernelError,
     Let,
     Op,
@@ -66,25 +65,22 @@ def _core(func: Func) -> Var:
 
 
 def _dealt(func: Func, grid: Expr, cores: int) -> Body:
-    """A loop over waves of blocks, the last of which may be short."""
+    """A loop over the blocks of a core, which ends where there are no more. A minimum tells those
+    who look at intervals, as no branch would tell the order between cores, which blocks there
+    are."""
     launch = func.launch
+    core = _core(func)
     wave = Var(_fresh(func, "wave"), launch.block.dtype)
-    number = wave * cores + _core(func)
     count = constant_value(grid)
-    full = count is not None and count % cores == 0
-    body = launch.body if full else (If(launch.block < grid, launch.body, (), launch.loc),)
+    number = wave * cores + core
+    waves = ceildiv(grid - core, Const(cores))
+    if count is not None and count % cores == 0:
+        waves = Const(count // cores)
+    elif count is not None:
+        number = minimum(number, Const(count - 1))
+    body = (Let(launch.block, number, launch.loc), *launch.body)
     kind, stages = _how(launch.body)
-    return (
-        For(
-            wave,
-            Const(0),
-            ceildiv(grid, Const(cores)),
-            kind,
-            (Let(launch.block, number, launch.loc), *body),
-            launch.loc,
-            stages,
-        ),
-    )
+    return (For(wave, Const(0), waves, kind, body, launch.loc, stages),)
 
 
 def _how(body: Body) -> tuple[LoopKind, int]:

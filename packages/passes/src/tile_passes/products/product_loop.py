@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tile_ir import Buffer, For, Func, Let, Op, Region
+from tile_ir import Buffer, For, Func, Let, Op, Region, Section
 from tile_ir.analysis.affine import Values, resolved, simplify
 from tile_ir.analysis.trip_count import constant_trips
 from tile_ir.expr import Expr, Var, constant_value, reads_memory, substitute
@@ -39,10 +39,11 @@ class Loaded:
 @dataclass(frozen=True, slots=True)
 class ProductLoop:
     """A pipelined loop of `rounds` rounds, each over `depth` elements of k. The product and the
-    loads have definitions of the loop put in. `nested`: whether it is in another loop, so that its
-    rounds follow those of its last run."""
+    loads have definitions of the loop put in; they may stand in a `section` of their core.
+    `nested`: whether it is in another loop, so that its rounds follow those of its last run."""
 
     loop: For
+    section: Section | None
     rounds: int
     depth: int
     product: Op
@@ -75,7 +76,8 @@ def _pipelined(body: Body, nested: bool) -> Iterator[tuple[For, bool]]:
 
 def _product_loop(loop: For, nested: bool) -> ProductLoop | None:
     rounds = constant_trips(loop)
-    ops = _operations(loop.body)
+    section = loop.body[0] if len(loop.body) == 1 and isinstance(loop.body[0], Section) else None
+    ops = _operations(section.body if section else loop.body)
     if rounds is None or rounds < 1 or ops is None or len(ops) != 3:
         return None
     *loads, product = ops
@@ -93,7 +95,7 @@ def _product_loop(loop: For, nested: bool) -> ProductLoop | None:
     )
     depth = sizes[2]
     if all(t.is_whole() for t in tiles) and all(_steps_on(o, loop, depth) for o in operands):
-        return ProductLoop(loop, rounds, depth, product, operands, nested)
+        return ProductLoop(loop, section, rounds, depth, product, operands, nested)
     return None
 
 

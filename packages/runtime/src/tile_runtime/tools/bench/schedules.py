@@ -122,7 +122,7 @@ GEMM = (
     ),
     Schedule(
         "dequantised gemm 4096^3 int8", "developer/dequantised_gemm", "int8_gemm",
-        (4096, 4096, 4096, 128, 128, 128), cube(4096, 4096, 4096, bits=8), 0.7,
+        (4096, 4096, 4096, 128, 256, 128), cube(4096, 4096, 4096, bits=8), 0.7,
     ),
 )  # fmt: skip
 # A load takes longer than the product of what it brings: serial rounds do one after the other.
