@@ -62,6 +62,7 @@ _LEFT = {
     Automatic.SYNC: "the order of each core's pipes",
     Automatic.MEMORY: "which buffers share bytes",
     Automatic.CROSS: "the order between the cores of a block",
+    Automatic.BLOCKS: "which core does which blocks of a grid larger than the chip",
 }
 
 
