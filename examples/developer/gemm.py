@@ -1,8 +1,8 @@
 """C = A @ B in developer style: no memory, core, flag or barrier is named.
 
 The shared tiles are operands of a product, so they lie in l1; the fragment takes its result, so it
-lies in l0c. `tile-ascend opt gemm.py:gemm ... -p infer_memory --explain` says so. A grid larger than
-the chip is dealt out to its cores, so that the first loads of a tile go on under the one before.
+lies in l0c. `tile-ascend opt gemm.py:gemm ... -p infer_memory --explain` says so. A grid larger
+than the chip is dealt out to its cores: the first loads of a tile go on under the one before.
 """
 
 import sys
