@@ -16,6 +16,7 @@ from tile_passes.lowering.gemm import tiles_of
 from tile_passes.lowering.made import behind_all, leaves, made, reads_element
 from tile_passes.lowering.one_operation import lower_op
 from tile_passes.lowering.turns import turns_in
+from tile_passes.lowering.wide_products import in_pieces
 from tile_passes.passdef import ir_pass
 
 
@@ -25,9 +26,11 @@ def lower_tile_ops(func: Func, target: Target) -> Func:
 
     Needs: TYPED. Gives: LOWERED. Idea: one rule per composite (`lowering/`), driven by the op
     table. What they become is ordered by `insert_sync`, also where the rest is the author's to
-    order. Limits: persistent loops become serial ones.
+    order. A product too wide for l0c is made, and handed on, in pieces. Limits: persistent loops
+    become serial ones.
     """
     builder = Builder.for_func(func, target)
+    func = in_pieces(func, builder, target)
     body = _body(func.launch.body, launch_ranges(func), builder, func)
     if body is func.launch.body:
         return func

@@ -142,12 +142,12 @@ LOAD_BOUND_RATIO = Ratio(
 ATTENTION = (
     Schedule(
         "flash attention 1x12x4096x128", "developer/flash_attention", "flash_attention",
-        (1, 12, 4096, 128, 128, 128), cube(12 * 4096, 4096, 2 * 128),
+        (1, 12, 4096, 128, 128, 512), cube(12 * 4096, 4096, 2 * 128),
         milliseconds=37.6 / 64, soc="Ascend910_9392",
     ),
     Schedule(
         "causal flash attention 1x12x4096x128", "developer/flash_attention", "flash_attention",
-        (1, 12, 4096, 128, 128, 128, 1, True), cube(6 * 4096, 4096, 2 * 128),
+        (1, 12, 4096, 128, 128, 512, 1, True), cube(6 * 4096, 4096, 2 * 128),
         soc="Ascend910_9392",
     ),
 )  # fmt: skip
@@ -160,12 +160,12 @@ ATTENTION_RATIOS = (
 LONG = (
     Schedule(
         "flash attention 1x12x16384x128", "developer/flash_attention", "flash_attention",
-        (1, 3, 16384, 128, 128, 128), cube(12 * 16384, 16384, 2 * 128),
+        (1, 3, 16384, 128, 128, 512), cube(12 * 16384, 16384, 2 * 128),
         milliseconds=37.6 / 4, soc="Ascend910_9392", part=0.25,
     ),
     Schedule(
         "flash attention 1x12x32768x128", "developer/flash_attention", "flash_attention",
-        (1, 3, 32768, 128, 128, 128), cube(12 * 32768, 32768, 2 * 128),
+        (1, 3, 32768, 128, 128, 512), cube(12 * 32768, 32768, 2 * 128),
         milliseconds=37.6, soc="Ascend910_9392", part=0.25,
     ),
 )  # fmt: skip

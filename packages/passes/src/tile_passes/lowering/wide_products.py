@@ -1,0 +1,207 @@
+"""Products whose result does not fit l0c beside the others: made, and handed on, in pieces of
+columns, each in one of two slots, so that Fixpipe empties one while the next is made. What is
+loaded for the product alone is loaded in such pieces too.
+
+Where the order inside the cube core is the author's, and where the result is used for more than to
+be copied to gm, products stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tile_ir import Alloc, Automatic, Buffer, For, Func, Memory, Op, Region, Section, Slice, Target
+from tile_ir.analysis.affine import simplify
+from tile_ir.expr import Const, Expr, is_constant
+from tile_ir.footprint import buffer_bytes
+from tile_ir.nodes import Body, LoopKind, Operand, Stmt
+from tile_ir.opdef import accesses
+from tile_ir.walk import bodies, buffers_of, rewrite, walk, written_buffers
+from tile_passes.lowering.builder import Builder
+
+SLOTS = 2
+# Pieces that are loaded ahead where l1 has room, so that other loads come between them.
+AHEAD = 4
+# Columns of l0c come in fractals of so many.
+FRACTAL = 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """An operation that makes all of an accumulator, what copies that to gm, and what loads its
+    right operand, if that is for it alone."""
+
+    made: Op
+    copies: tuple[Op, ...]
+    load: Op | None
+
+    @property
+    def whole(self) -> Buffer:
+        return self.made.region("C").buffer
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether columns of the result come from rows of the right operand."""
+        return bool(self.made.attr("transpose_B"))
+
+
+def in_pieces(func: Func, builder: Builder, target: Target) -> Func:
+    """The function with products in pieces where l0c is too small for all of them."""
+    accumulators = [a for a in func.launch.allocs if _is_accumulator(a)]
+    taken = sum(map(buffer_bytes, accumulators))
+    if Automatic.SYNC not in func.automatic:
+        return func
+    for alloc in sorted(accumulators, key=buffer_bytes, reverse=True):
+        if taken <= target.capacity[Memory.L0C]:
+            break
+        room = target.capacity[Memory.L0C] - taken + buffer_bytes(alloc)
+        width = _width(alloc, room)
+        product = _product(func.launch.body, alloc.buffer)
+        if width and product:
+            func = _rewritten(func, product, width, builder)
+            taken += SLOTS * buffer_bytes(_narrow(alloc, -1, width)) - buffer_bytes(alloc)
+    return func
+
+
+def _is_accumulator(alloc: Alloc) -> bool:
+    free = alloc.address is None and alloc.alias_of is None
+    static = alloc.buffer.static_shape()
+    return free and alloc.buffer.memory is Memory.L0C and static is not None and len(static) == 2
+
+
+def _width(alloc: Alloc, room: int) -> int:
+    """Columns of the widest piece of which two fit, and a whole number of which are all columns."""
+    _, columns = alloc.buffer.static_shape() or (0, 0)
+    widths = range(columns // 2 // FRACTAL * FRACTAL, 0, -FRACTAL)
+    fitting = (w for w in widths if SLOTS * buffer_bytes(_narrow(alloc, -1, w)) <= room)
+    return next((w for w in fitting if columns % w == 0), 0)
+
+
+def _narrow(alloc: Alloc, dim: int, width: int) -> Alloc:
+    shape = list(alloc.buffer.shape)
+    shape[dim] = Const(width)
+    return replace(alloc, buffer=replace(alloc.buffer, shape=tuple(shape)))
+
+
+def _product(body: Body, whole: Buffer) -> _Product | None:
+    """The one product that makes an accumulator and is copied to gm whenever it is made; None where
+    something else is done with that, or something between them touches what is handed on."""
+    users = [s for s in walk(body) if whole in buffers_of(s)]
+    made, *copies = (s for s in users if isinstance(s, Op)) if users else (None,)
+    if made is None or len(copies) < max(1, len(users) - 1) or not _makes(made, whole):
+        return None
+    row = [*_without_sections(_innermost(body, made))]
+    if not all(copy in row and _hands_on(copy, whole) for copy in copies):
+        return None
+    first, last = row.index(made), max(map(row.index, copies))
+    between = tuple(s for s in row[first + 1 : last] if s not in copies)
+    handed = {r.buffer for copy in copies for r, _ in accesses(copy)}
+    if min(map(row.index, copies)) < first or any(handed & buffers_of(s) for s in walk(between)):
+        return None
+    return _Product(made, tuple(copies), _load(body, row[:first], made))
+
+
+def _makes(op: Op, whole: Buffer) -> bool:
+    if not {"A", "B", "C", "init"} <= {d.name for d in op.opdef.operands}:
+        return False
+    init = op.operand("init")
+    always = isinstance(init, Expr) and is_constant(init, True)
+    on_l1 = op.region("B").memory is Memory.L1
+    return always and on_l1 and op.region("C") == Region.whole(whole)
+
+
+def _hands_on(op: Op, whole: Buffer) -> bool:
+    """Whether the operation copies all of the accumulator to gm."""
+    found = accesses(op)
+    reads = [r for r, a in found if not a.writes]
+    writes = [r for r, a in found if a.writes]
+    if reads != [Region.whole(whole)] or len(writes) != 1 or writes[0].memory is not Memory.GM:
+        return False
+    columns = writes[0].dims[-1]
+    return columns.stride == 1 and simplify(columns.extent) == whole.shape[-1]
+
+
+def _load(body: Body, before: Sequence[Stmt], made: Op) -> Op | None:
+    """What loads the right operand of a product from a tensor that nobody writes, if nobody else
+    asks for it."""
+    right = made.region("B")
+    users = [s for s in walk(body) if right.buffer in buffers_of(s)]
+    load = users[0]
+    if len(users) != 2 or not isinstance(load, Op) or load not in before or right.buffer.rank != 2:
+        return None
+    if right != Region.whole(right.buffer):
+        return None
+    found = accesses(load)
+    sources = [r for r, a in found if not a.writes]
+    if [r for r, a in found if a.writes] != [right] or len(sources) != 1:
+        return None
+    (source,) = sources
+    sizes = tuple(simplify(s.extent) for s in source.dims[-2:])
+    plain = source.memory is Memory.GM and all(s.stride == 1 for s in source.dims)
+    read_only = source.buffer not in written_buffers(body)
+    return load if plain and read_only and sizes == right.buffer.shape else None
+
+
+def _innermost(body: Body, op: Op) -> Body:
+    """The statements of the innermost loop or branch around an operation."""
+    for stmt in body:
+        for inner in bodies(stmt):
+            if any(s is op for s in walk(inner)):
+                found = _innermost(inner, op)
+                return body if isinstance(stmt, Section) and found is inner else found
+    return body
+
+
+def _without_sections(body: Body) -> Iterator[Stmt]:
+    for stmt in body:
+        if isinstance(stmt, Section):
+            yield from _without_sections(stmt.body)
+        else:
+            yield stmt
+
+
+def _rewritten(func: Func, product: _Product, width: int, builder: Builder) -> Func:
+    """The function with a loop over pieces where the product was."""
+    dim = -2 if product.by_rows else -1
+    narrow = {product.whole: -1}
+    if product.load is not None:
+        narrow[product.made.region("B").buffer] = dim
+    new: dict[Buffer, Alloc] = {}
+    for alloc in func.launch.allocs:
+        if alloc.buffer in narrow:
+            one = _narrow(alloc, narrow[alloc.buffer], width)
+            name = builder.fresh(f"{alloc.buffer.name}_piece")
+            new[alloc.buffer] = replace(one, buffer=replace(one.buffer, name=name))
+    var = builder.scalar("piece")
+    loaded = () if product.load is None else (product.load,)
+    sources = [r for op in loaded for r, a in accesses(op) if not a.writes]
+    left = product.made.region("A")
+
+    def of_piece(operand: Operand) -> Operand:
+        if not isinstance(operand, Region) or operand is left:
+            return operand
+        if operand.buffer in new:
+            return Region.whole(new[operand.buffer].buffer)
+        moved = -1 if operand.memory is Memory.GM and operand not in sources else dim
+        dims = list(operand.dims)
+        dims[moved] = Slice(simplify(dims[moved].offset + var * width), Const(width))
+        return Region(operand.buffer, tuple(dims))
+
+    parts = (*loaded, product.made, *product.copies)
+    body = tuple(replace(op, operands=tuple(map(of_piece, op.operands))) for op in parts)
+    count = simplify(product.whole.shape[-1] // width)
+    loc = product.made.loc
+    loop = For(var, Const(0), count, LoopKind.PIPELINED, body, loc, stages=AHEAD)
+
+    def placed(stmt: Stmt) -> Stmt | Body:
+        if stmt is product.made:
+            return loop
+        gone = stmt in parts or (isinstance(stmt, Section) and not stmt.body)
+        return () if gone else stmt
+
+    allocs = tuple(new.get(a.buffer, a) for a in func.launch.allocs)
+    return func.with_body(rewrite(func.launch.body, placed), allocs=allocs)
+
+
+__all__ = ["in_pieces"]
