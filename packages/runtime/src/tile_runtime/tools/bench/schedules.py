@@ -195,6 +195,18 @@ VECTOR = (
         "rope 49152x16x128 float32", "developer/rope", "rope", (49152, 16, 128), HBM, 0.8,
     ),
     Schedule(
+        "softmax 24576x4096 float32 by hand", "04_online_softmax", "online_softmax",
+        (24576, 4096, 16, 512, "float32"), HBM, 0.8,
+    ),
+    Schedule(
+        "rms norm 98304x2048 float16 by hand", "06_rms_norm", "rms_norm",
+        (98304, 2048, 4, 24), HBM, 0.8,
+    ),
+    Schedule(
+        "cross entropy 24576x4096 float16 by hand", "09_cross_entropy", "cross_entropy",
+        (24576, 4096, 16, 1024, 24), HBM, 0.8,
+    ),
+    Schedule(
         "gelu mul 49152x4096 float16 by hand", "07_gelu_mul", "gelu_mul",
         (49152, 4096, 8, 512, 24), HBM, 0.8,
     ),
