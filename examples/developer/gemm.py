@@ -2,7 +2,8 @@
 
 The shared tiles are operands of a product, so they lie in l1; the fragment takes its result, so it
 lies in l0c. `tile-ascend opt gemm.py:gemm ... -p infer_memory --explain` says so. A grid larger
-than the chip is dealt out to its cores: the first loads of a tile go on under the one before.
+than the chip is dealt out to its cores: the first loads of a tile go on under the one before. What
+runs at a time lies on a diagonal of C, so that few cores wait for the same panel from HBM.
 """
 
 import sys
@@ -26,7 +27,7 @@ def gemm(
     M: int, N: int, K: int, block_M: int, block_N: int, block_K: int, dtype: str = "float16",
     accum: str = "float32", num_stages: int = 2,
 ) -> T.PrimFunc:  # fmt: skip
-    n_tiles = T.cdiv(N, block_N)
+    m_tiles, n_tiles = T.cdiv(M, block_M), T.cdiv(N, block_N)
 
     @T.prim_func
     def kernel(
@@ -34,9 +35,9 @@ def gemm(
         B: T.Tensor((K, N), dtype),
         C: T.Tensor((M, N), dtype),
     ) -> None:
-        with T.Kernel(T.cdiv(M, block_M) * n_tiles, threads=2, is_npu=True) as cid:
-            row = cid // n_tiles * block_M
-            column = cid % n_tiles * block_N
+        with T.Kernel(m_tiles * n_tiles, threads=2, is_npu=True) as cid:
+            row = cid % m_tiles * block_M
+            column = (cid // m_tiles + cid % m_tiles) % n_tiles * block_N
             a = T.alloc_shared((block_M, block_K), dtype)
             b = T.alloc_shared((block_K, block_N), dtype)
             c = T.alloc_fragment((block_M, block_N), accum)
