@@ -28,18 +28,14 @@ def remove_dead(func: Func, target: Target) -> Func:
 
 
 def _once(func: Func) -> Func:
-    read_vars: set[Var] = set()
-    read_cells: set[Buffer] = set()
-    used: set[Buffer] = set()
-    for stmt in walk_body(func.launch.body):
-        for expr in expressions(stmt):
-            for part in walk(expr):
-                if isinstance(part, Var):
-                    read_vars.add(part)
-                elif isinstance(part, Load):
-                    read_cells.add(part.buffer)
-        if isinstance(stmt, Op):
-            used.update(o.buffer for o in stmt.operands if isinstance(o, Region))
+    read_vars, read_cells = _reads(func.launch.body)
+    used = {
+        o.buffer
+        for stmt in walk_body(func.launch.body)
+        if isinstance(stmt, Op)
+        for o in stmt.operands
+        if isinstance(o, Region)
+    }
 
     def keep(stmt: Stmt) -> Stmt | Body:
         match stmt:
@@ -49,6 +45,10 @@ def _once(func: Func) -> Func:
                 return ()
             case For(body=()) | Section(body=()) | If(then=(), orelse=()):
                 return ()
+            case Section(body=inner):
+                # Both kinds of core may have the let, and one of them no reader.
+                body = _without_unread(inner, _reads(inner)[0])
+                return stmt if body is inner else replace(stmt, body=body)
         return stmt
 
     body = rewrite(func.launch.body, keep)
@@ -59,6 +59,19 @@ def _once(func: Func) -> Func:
     if len(allocs) != len(func.launch.allocs):
         return replace(func, launch=replace(func.launch, body=body, allocs=allocs))
     return func.with_body(body)
+
+
+def _without_unread(body: Body, read: set[Var]) -> Body:
+    return rewrite(body, lambda s: () if isinstance(s, Let) and s.var not in read else s)
+
+
+def _reads(body: Body) -> tuple[set[Var], set[Buffer]]:
+    """Variables and scalar buffers whose values somebody uses."""
+    found = [part for s in walk_body(body) for e in expressions(s) for part in walk(e)]
+    return (
+        {part for part in found if isinstance(part, Var)},
+        {part.buffer for part in found if isinstance(part, Load)},
+    )
 
 
 def _needed(alloc: Alloc, used: set[Buffer], read: set[Buffer]) -> bool:
