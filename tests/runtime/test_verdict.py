@@ -47,7 +47,7 @@ def test_a_planted_cause_is_named_with_its_line(name: str) -> None:
     assert not line or line in [n for _, n in found.places] or f":{line} " in found.text
 
 
-@pytest.mark.parametrize("name", ["scalar loop", "turns of cores"])
+@pytest.mark.parametrize("name", ["serial", "turns of cores"])
 def test_page_and_text_say_the_same(name: str) -> None:
     run = run_of(name)
     sentence = verdict(Measures(run)).text
