@@ -29,7 +29,10 @@ from tile_passes.pipelining.round_units import Unit
 ASSUMED_ROUNDS = 16
 INNER_ROUNDS = 3
 # Rounds that are run, and after how many of them the interval is taken from the rest.
-RUN, SETTLED = 10, 5
+RUN, SETTLED = 8, 4
+
+# Accesses to the bytes of a buffer that are looked back at.
+MOST_USES = 8
 
 Box = tuple[tuple[int, int] | None, ...]
 
@@ -246,7 +249,9 @@ class _Clock:
         self.queue: dict[Pipe, deque[float]] = defaultdict(
             lambda: deque(maxlen=int(TIMING.queue_depth))
         )
-        self.used: dict[tuple[Buffer, int], deque[_Use]] = defaultdict(lambda: deque(maxlen=24))
+        self.used: dict[tuple[Buffer, int], deque[_Use]] = defaultdict(
+            lambda: deque(maxlen=MOST_USES)
+        )
         # Work of the vector pipe behind its last barrier, and when all of it can be used.
         self.number = self.barrier = 0
         self.results = 0.0
@@ -258,11 +263,8 @@ class _Clock:
             return self.scalar, self.scalar
         return min(start for start, _ in times), max(done for _, done in times)
 
-    def needs_barrier(self, use: _Use) -> bool:
-        """Whether a pipe goes on before what it did itself is done: the vector pipe does."""
-        return use.pipe is Pipe.V and use.touch.writes and use.number > self.barrier
-
     def work(self, work: Work, round_: int) -> tuple[float, float]:
+        # Of what a pipe did itself, only results of the vector pipe are not done when it goes on.
         pipe, start = work.pipe, self.scalar
         slots = [(t, (t.buffer, round_ % self.versions.get(t.buffer, 1))) for t in work.touches]
         for touch, slot in slots:
@@ -270,7 +272,12 @@ class _Clock:
                 if use.pipe is not pipe:
                     if use.until > start and touch.meets(use.touch):
                         start = use.until
-                elif self.needs_barrier(use) and touch.meets(use.touch):
+                elif (
+                    pipe is Pipe.V
+                    and use.number > self.barrier
+                    and use.touch.writes
+                    and touch.meets(use.touch)
+                ):
                     start, self.barrier = max(start, self.results), self.number
         self.number += 1
         if pipe is Pipe.S:

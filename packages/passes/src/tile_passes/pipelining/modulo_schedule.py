@@ -18,7 +18,7 @@ from tile_passes.pipelining.in_order_clock import Timetable
 from tile_passes.pipelining.round_units import Order, Round, Unit
 
 # Places to cut a round in two that are tried.
-MOST_CUTS = 6
+MOST_CUTS = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)

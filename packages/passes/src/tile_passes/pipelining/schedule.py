@@ -14,7 +14,7 @@ from tile_passes.pipelining.modulo_schedule import Arrangement, as_written
 from tile_passes.pipelining.round_units import Round, Unit
 
 # A pipe that is busy for that part of the interval is never idle.
-NEVER_IDLE = 0.97
+NEVER_IDLE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
