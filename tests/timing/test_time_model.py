@@ -361,6 +361,12 @@ DataCopy(v.x, global(x), 8192);
 )  # fmt: skip
 
 
+STORE = add(
+    "store_and_add", "GM_ADDR z, int32_t repeats",
+    "Vectors v; DataCopy(global(z), v.z, 8192); PipeBarrier<PIPE_ALL>(); if (repeats > 0) { v.add(repeats); }",
+)  # fmt: skip
+
+
 def test_a_read_waits_while_l2_writes_back_what_was_changed() -> None:
     """L2 of 32 KB, HBM of 10 bytes a cycle and twice as slow for writes: the store takes 655.36 cycles, while L2
     writes back a tenth; then the load needs the room of the other nine."""
@@ -390,6 +396,16 @@ def test_lines_written_in_parts_leave_when_they_are_old() -> None:
     """64 lines in two halves each, the second soon after the first: L2 has room for 32."""
     timeline = KERNELS.timeline(HALVES, np.zeros(8192, F32), l2_bytes=32 * 512.0)
     assert timeline.totals["hbm_bytes"] == 32 * 512
+
+
+@pytest.mark.parametrize(("after", "owed"), [(0, 32768 - 655.36 * 5), (100, 32768 - 655.36 * 5 - 110 * 5)])
+def test_what_l2_has_not_written_back_is_owed(after: int, owed: float) -> None:
+    """The store takes 655.36 cycles, while L2 writes 5 bytes a cycle; what follows takes 10 + 100."""
+    constants = {"hbm_bandwidth": 10.0, "hbm_write_bandwidth": 5.0}
+    timeline = KERNELS.timeline(STORE, np.zeros(8192, F32), after, **constants)
+    assert timeline.totals["owed_bytes"] == pytest.approx(owed, abs=20)
+    paid = timeline.paid_microseconds - timeline.microseconds
+    assert paid == pytest.approx(timeline.totals["owed_bytes"] / 930e3)
 
 
 UNIT = add(

@@ -62,7 +62,7 @@ class _Timeline(ctypes.Structure):
         ("scalar_aic_cycles", ctypes.c_double), ("scalar_aiv_cycles", ctypes.c_double),
         ("launch_us", ctypes.c_double), ("macs", ctypes.c_uint64),
         ("read_bytes", ctypes.c_uint64), ("write_bytes", ctypes.c_uint64),
-        ("hbm_bytes", ctypes.c_uint64),
+        ("hbm_bytes", ctypes.c_uint64), ("owed_bytes", ctypes.c_uint64),
     )  # fmt: skip
 
 

@@ -177,6 +177,7 @@ public:
         totals["read_bytes"] = line->read_bytes;
         totals["write_bytes"] = line->write_bytes;
         totals["hbm_bytes"] = line->hbm_bytes;
+        totals["owed_bytes"] = line->owed_bytes;
         py::list strings;
         for (size_t i = 0; i < line->string_count; ++i) {
             strings.append(line->strings[i]);

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tile_ir import Target
-from tile_ir.timing import timing_of
+from tile_ir.timing import DEFAULT_TIMING, timing_of
 from tile_runtime.simulator.waited_for import shares_of_waits
 
 PIPES = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX")
@@ -35,7 +35,7 @@ EVENT = np.dtype(
 # The sums of TileTimeline, in its order.
 TOTALS = (
     "cycles", "start_cycles", "scalar_aic_cycles", "scalar_aiv_cycles", "launch_us", "macs",
-    "read_bytes", "write_bytes", "hbm_bytes",
+    "read_bytes", "write_bytes", "hbm_bytes", "owed_bytes",
 )  # fmt: skip
 # The layout of TileTimeAccess.
 ACCESS = np.dtype(
@@ -89,6 +89,14 @@ class Timeline:
     def task_microseconds(self) -> float:
         """The same with the cost of launching, which a profiler calls task duration."""
         return self.microseconds + self.totals["launch_us"]
+
+    @property
+    def paid_microseconds(self) -> float:
+        """`microseconds` and the way to HBM of what was written and is still in L2: the time of a
+        launch whose share of the traffic is its own, as when launches follow each other."""
+        table = DEFAULT_TIMING
+        rate = self.hbm_bandwidth * table.hbm_write_bandwidth / table.hbm_bandwidth * 1e3
+        return self.microseconds + self.totals.get("owed_bytes", 0) / rate
 
     @property
     def body_microseconds(self) -> float:

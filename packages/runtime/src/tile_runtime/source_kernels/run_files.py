@@ -22,7 +22,7 @@ _CONSTANT = struct.Struct("<24sd")
 _MOST_FRAMES = 64
 _TEXTS = 8
 _RECORD = struct.Struct(f"<IiQiIqIIIIIIQIIiI{_MOST_FRAMES}Q{_TEXTS}Q64s512sII")
-_TIMELINE = struct.Struct("<QQQQdddddQQQQ")
+_TIMELINE = struct.Struct("<QQQQdddddQQQQQ")
 # GM allocations start at multiples of this (docs/hardware/memories.md#alignment).
 _GM_ALIGNMENT = 512
 _PAGE = os.sysconf("SC_PAGESIZE")

@@ -95,5 +95,6 @@ struct TileTimeline {
     uint64_t read_bytes;   // from GM by DMA
     uint64_t write_bytes;
     uint64_t hbm_bytes;    // of both, what the L2 cache did not hold
+    uint64_t owed_bytes;   // written, and still in L2 only: whoever needs the room pays for the way to HBM
 };
 }

@@ -321,7 +321,8 @@ private:
             strings.append(line->strings[i]).push_back('\0');
         }
         const TimelineHead head{line->count, line->access_count, line->string_count, strings.size(), line->cycles,
-            line->start_cycles, {line->scalar_cycles[0], line->scalar_cycles[1]}, line->launch_us, line->macs, line->read_bytes, line->write_bytes, line->hbm_bytes};
+            line->start_cycles, {line->scalar_cycles[0], line->scalar_cycles[1]}, line->launch_us, line->macs, line->read_bytes, line->write_bytes, line->hbm_bytes,
+            line->owed_bytes};
         lift_limit(RLIMIT_FSIZE);
         append(timeline_file_, &head, sizeof(head));
         append(timeline_file_, line->events, line->count * sizeof(TileTimeEvent));

@@ -97,6 +97,7 @@ struct TimelineHead {
     uint64_t read_bytes;
     uint64_t write_bytes;
     uint64_t hbm_bytes;
+    uint64_t owed_bytes;
 };
 
 }  // namespace tile_runner

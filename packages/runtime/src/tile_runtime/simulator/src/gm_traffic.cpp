@@ -99,6 +99,12 @@ double GmTraffic::settle_debt()
     return debt;
 }
 
+double GmTraffic::owed(double time)
+{
+    advance(time);
+    return changed_ / write_weight_;
+}
+
 // The rate at which transfers that could go faster share `capacity`, with all that go slower at their own rate.
 double GmTraffic::fair_rate(double capacity, bool hbm_only)
 {

@@ -41,6 +41,8 @@ public:
     void leave(double time, double bytes);
     // Takes over what L2 owes, in bytes of the lane write_back.
     double settle_debt();
+    // Bytes changed that L2 has not written back by then.
+    double owed(double time);
     // Cycles it takes if nobody else moves anything.
     double alone(Lane lane, double bytes) const;
 

@@ -27,6 +27,9 @@ public:
     // Goes there; true if it was the last of its transfer.
     bool finish(Ended& ended);
 
+    // Bytes written that L2 has not written back by then.
+    uint64_t owed(double time) { return uint64_t(traffic_.owed(time)); }
+
     uint64_t read_bytes = 0;
     uint64_t write_bytes = 0;
     uint64_t hbm_bytes = 0;

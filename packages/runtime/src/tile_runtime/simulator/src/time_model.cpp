@@ -97,6 +97,7 @@ void TimeModel::run(std::vector<TileTimeEvent>& events, std::vector<TileTimeAcce
     timeline.read_bytes = transfers_.read_bytes;
     timeline.write_bytes = transfers_.write_bytes;
     timeline.hbm_bytes = transfers_.hbm_bytes;
+    timeline.owed_bytes = transfers_.owed(all_end ? end_ : 0);
 }
 
 void TimeModel::replay()

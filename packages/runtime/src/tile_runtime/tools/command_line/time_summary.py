@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from tile_runtime.simulator.timeline import Stall, Timeline
 
 _MOST_STALLS = 5
+# A part of the time that is no news.
+_WORTH_SAYING = 0.01
 
 
 def time_summary(timeline: Timeline) -> str:
@@ -37,6 +39,9 @@ def _lines(timeline: Timeline) -> Iterator[str]:
         f"memory    {timeline.bandwidth / 1e12:.3f} TB/s with GM; of that "
         f"{hbm:.3f} TB/s with HBM, {_percent(hbm, peak)} of {peak:g}"
     )
+    owed = timeline.paid_microseconds - whole
+    if owed > _WORTH_SAYING * whole:
+        yield f"          what was written and is still in L2 takes {owed:.2f} us more to HBM"
     stalls = timeline.stalls()[:_MOST_STALLS]
     if stalls:
         yield "longest stalls, summed over cores:"
