@@ -22,7 +22,7 @@ CONFIGS = {
 
 @T.jit(out_idx=[-1], pass_configs=CONFIGS)
 def int8_gemm(M: int, N: int, K: int, block_M: int, block_N: int, block_K: int) -> T.PrimFunc:
-    n_tiles = N // block_N
+    m_tiles, n_tiles = M // block_M, N // block_N
 
     @T.prim_func
     def kernel(
@@ -32,9 +32,9 @@ def int8_gemm(M: int, N: int, K: int, block_M: int, block_N: int, block_K: int) 
         column_scale: T.Tensor((1, N), "float32"),
         C: T.Tensor((M, N), "float16"),
     ) -> None:
-        with T.Kernel(M // block_M * n_tiles, threads=2, is_npu=True) as cid:
-            row = cid // n_tiles * block_M
-            column = cid % n_tiles * block_N
+        with T.Kernel(m_tiles * n_tiles, threads=2, is_npu=True) as cid:
+            row = cid % m_tiles * block_M
+            column = (cid // m_tiles + cid % m_tiles) % n_tiles * block_N
             a = T.alloc_shared((block_M, block_K), "int8")
             b = T.alloc_shared((block_K, block_N), "int8")
             product = T.alloc_fragment((block_M, block_N), "int32")
