@@ -2,6 +2,12 @@
 
 Scores, probabilities and partial outputs pass through workspaces in global memory; cross-core flags
 say when they may be read. Both vector cores of a block take half of the query rows each.
+
+Both sides are one round apart: the cube core makes the scores of round n before the output of round
+n - 1, and the vector cores weigh the scores of round n before they add that output. So neither
+waits for what the other has just begun. Every workspace has two slots, and no flag gives one back:
+the probabilities of round n tell the cube core that the scores of round n and the output of n - 2
+have been read, and the scores of round n tell the vector cores so of the probabilities of n - 2.
 """
 
 import math
@@ -11,7 +17,14 @@ from report import run_and_report
 
 import tile_frontend as T
 
+# Flags between the cores.
 SCORES_READY, PROBABILITIES_READY, OUTPUT_READY = 0, 1, 2
+# Flags between the pipes of the cube core: two slots of K, two of P and V; both accumulators.
+K_SLOT, PV_SLOT = 0, 2
+SCORES, PARTIAL = 0, 1
+# Flags between the pipes of a vector core: two slots of scores, two of probabilities.
+S_SLOT, PART = 0, 2
+P_SLOT, OUT = 0, 2
 
 
 @T.jit(out_idx=[3], workspace_idx=[4, 5, 6])
@@ -24,6 +37,7 @@ def flash_attention(
     steps = T.cdiv(S, block_N)
     rows = block_M // 2
     scale = 1.0 / math.sqrt(D)
+    slots = 2
 
     @T.prim_func
     def attention(
@@ -31,9 +45,9 @@ def flash_attention(
         K: T.Tensor((B, H, S, D), dtype),
         V: T.Tensor((B, H, S, D), dtype),
         Output: T.Tensor((B, H, S, D), dtype),
-        scores: T.Tensor((blocks, block_M, block_N), accum),
-        probabilities: T.Tensor((blocks, block_M, block_N), dtype),
-        partial: T.Tensor((blocks, block_M, D), accum),
+        scores: T.Tensor((blocks, slots, block_M, block_N), accum),
+        probabilities: T.Tensor((blocks, slots, block_M, block_N), dtype),
+        partial: T.Tensor((blocks, slots, block_M, D), accum),
     ) -> None:
         with T.Kernel(blocks, is_npu=True) as (cid, vid):
             first = cid % query_tiles * block_M
@@ -41,95 +55,156 @@ def flash_attention(
             batch = cid // query_tiles // H
 
             q_l1 = T.alloc_L1((block_M, D), dtype)
-            k_l1 = T.alloc_L1((block_N, D), dtype)
-            v_l1 = T.alloc_L1((block_N, D), dtype)
-            p_l1 = T.alloc_L1((block_M, block_N), dtype)
+            k_l1 = T.alloc_L1((slots, block_N, D), dtype)
+            v_l1 = T.alloc_L1((slots, block_N, D), dtype)
+            p_l1 = T.alloc_L1((slots, block_M, block_N), dtype)
             s_l0 = T.alloc_L0C((block_M, block_N), accum)
             o_l0 = T.alloc_L0C((block_M, D), accum)
 
-            s = T.alloc_ub((rows, block_N), accum)
+            s = T.alloc_ub((slots, rows, block_N), accum)
             wide_s = T.alloc_ub((rows, block_N), accum)
-            p = T.alloc_ub((rows, block_N), dtype)
+            p = T.alloc_ub((slots, rows, block_N), dtype)
             o = T.alloc_ub((rows, D), accum)
             part = T.alloc_ub((rows, D), accum)
             wide_o = T.alloc_ub((rows, D), accum)
             out = T.alloc_ub((rows, D), dtype)
-            peak = T.alloc_ub((rows,), accum)
-            new_peak = T.alloc_ub((rows,), accum)
-            shrink = T.alloc_ub((rows,), accum)
+            peak = T.alloc_ub((slots, rows), accum)
+            shrink = T.alloc_ub((slots, rows), accum)
             total = T.alloc_ub((rows,), accum)
             row_sum = T.alloc_ub((rows,), accum)
 
             with T.Scope("C"):
-                T.copy(Q[batch, head, first : first + block_M, :], q_l1)
-                for n in T.serial(steps):
-                    T.copy(K[batch, head, n * block_N : (n + 1) * block_N, :], k_l1)
-                    T.barrier_all()
-                    T.gemm_v0(q_l1, k_l1, s_l0, transpose_B=True, init=True)
-                    T.barrier_all()
-                    T.copy(s_l0, scores[cid, :, :])
-                    T.barrier_all()
-                    T.set_cross_flag("fix", SCORES_READY)
+                for i in T.serial(slots):  # every buffer starts free
+                    T.set_flag("mte1", "mte2", K_SLOT + i)
+                    T.set_flag("mte1", "mte2", PV_SLOT + i)
+                T.set_flag("m", "mte1", 0)
+                T.set_flag("fix", "m", SCORES)
+                T.set_flag("fix", "m", PARTIAL)
 
-                    T.copy(V[batch, head, n * block_N : (n + 1) * block_N, :], v_l1)
-                    T.wait_cross_flag(PROBABILITIES_READY)
-                    T.copy(probabilities[cid, :, :], p_l1)
-                    T.barrier_all()
-                    T.gemm_v0(p_l1, v_l1, o_l0, init=True)
-                    T.barrier_all()
-                    T.copy(o_l0, partial[cid, :, :])
-                    T.barrier_all()
-                    T.set_cross_flag("fix", OUTPUT_READY)
+                T.copy(Q[batch, head, first : first + block_M, :], q_l1)
+                for n in T.serial(steps + 1):
+                    if n < steps:
+                        slot = n % slots
+                        T.wait_flag("mte1", "mte2", K_SLOT + slot)
+                        T.copy(K[batch, head, n * block_N : (n + 1) * block_N, :], k_l1[slot, :, :])
+                        T.set_flag("mte2", "mte1", K_SLOT + slot)
+
+                        T.wait_flag("mte2", "mte1", K_SLOT + slot)
+                        T.wait_flag("m", "mte1", 0)  # the last product has read l0a and l0b
+                        T.wait_flag("fix", "m", SCORES)
+                        T.gemm_v0(q_l1, k_l1[slot, :, :], s_l0, transpose_B=True, init=True)
+                        T.set_flag("mte1", "mte2", K_SLOT + slot)
+                        T.set_flag("m", "mte1", 0)
+                        T.set_flag("m", "fix", SCORES)
+
+                        T.wait_flag("m", "fix", SCORES)
+                        T.copy(s_l0, scores[cid, slot, :, :])
+                        T.set_flag("fix", "m", SCORES)
+                        T.set_cross_flag("fix", SCORES_READY)
+                    if n > 0:
+                        side = (n - 1) % slots
+                        keys = (n - 1) * block_N
+                        T.wait_flag("mte1", "mte2", PV_SLOT + side)
+                        T.copy(V[batch, head, keys : keys + block_N, :], v_l1[side, :, :])
+                        T.wait_cross_flag(PROBABILITIES_READY)
+                        T.copy(probabilities[cid, side, :, :], p_l1[side, :, :])
+                        T.set_flag("mte2", "mte1", PV_SLOT + side)
+
+                        T.wait_flag("mte2", "mte1", PV_SLOT + side)
+                        T.wait_flag("m", "mte1", 0)
+                        T.wait_flag("fix", "m", PARTIAL)
+                        T.gemm_v0(p_l1[side, :, :], v_l1[side, :, :], o_l0, init=True)
+                        T.set_flag("mte1", "mte2", PV_SLOT + side)
+                        T.set_flag("m", "mte1", 0)
+                        T.set_flag("m", "fix", PARTIAL)
+
+                        T.wait_flag("m", "fix", PARTIAL)
+                        T.copy(o_l0, partial[cid, side, :, :])
+                        T.set_flag("fix", "m", PARTIAL)
+                        T.set_cross_flag("fix", OUTPUT_READY)
+
+                for i in T.serial(slots):  # take back what is still set
+                    T.wait_flag("mte1", "mte2", K_SLOT + i)
+                    T.wait_flag("mte1", "mte2", PV_SLOT + i)
+                T.wait_flag("m", "mte1", 0)
+                T.wait_flag("fix", "m", SCORES)
+                T.wait_flag("fix", "m", PARTIAL)
 
             with T.Scope("V"):
                 mine = vid * rows
+                for i in T.serial(slots):  # every buffer starts free
+                    T.set_flag("v", "mte2", S_SLOT + i)
+                    T.set_flag("mte3", "v", P_SLOT + i)
+                T.set_flag("v", "mte2", PART)
+
                 T.tile.fill(o, 0.0)
                 T.tile.fill(total, 0.0)
                 T.tile.fill(peak, -3.0e38)
-                T.pipe_barrier("v")
-                for _ in T.serial(steps):
-                    T.wait_cross_flag(SCORES_READY)
-                    T.copy(scores[cid, mine : mine + rows, :], s)
-                    T.barrier_all()
-                    T.tile.mul(s, s, scale)
-                    T.pipe_barrier("v")
-                    T.reduce_max(s, new_peak, dim=-1)
-                    T.pipe_barrier("v")
-                    T.tile.max(new_peak, new_peak, peak)
-                    T.pipe_barrier("v")
-                    T.tile.sub(shrink, peak, new_peak)
-                    T.tile.broadcast(wide_s, new_peak, axis=1)
-                    T.pipe_barrier("v")
-                    T.tile.exp(shrink, shrink)
-                    T.tile.sub(s, s, wide_s)
-                    T.pipe_barrier("v")
-                    T.tile.exp(s, s)
-                    T.pipe_barrier("v")
-                    T.tile.cast(p, s, "CAST_RINT", rows * block_N)
-                    T.barrier_all()
-                    T.copy(p, probabilities[cid, mine : mine + rows, :])
-                    T.barrier_all()
-                    T.set_cross_flag("mte3", PROBABILITIES_READY)
+                for n in T.serial(steps + 1):
+                    if n < steps:
+                        slot = n % slots
+                        before = (n + 1) % slots
+                        T.wait_cross_flag(SCORES_READY)
+                        T.wait_flag("v", "mte2", S_SLOT + slot)
+                        T.copy(scores[cid, slot, mine : mine + rows, :], s[slot, :, :])
+                        T.set_flag("mte2", "v", S_SLOT + slot)
 
-                    T.reduce_sum(s, row_sum, dim=-1)
-                    T.tile.mul(total, total, shrink)
-                    T.tile.broadcast(wide_o, shrink, axis=1)
-                    T.copy(new_peak, peak)
-                    T.pipe_barrier("v")
-                    T.tile.add(total, total, row_sum)
-                    T.tile.mul(o, o, wide_o)
-                    T.wait_cross_flag(OUTPUT_READY)
-                    T.copy(partial[cid, mine : mine + rows, :], part)
-                    T.barrier_all()
-                    T.tile.add(o, o, part)
-                    T.barrier_all()
+                        T.wait_flag("mte2", "v", S_SLOT + slot)
+                        T.tile.mul(s[slot, :, :], s[slot, :, :], scale)
+                        T.pipe_barrier("v")
+                        T.reduce_max(s[slot, :, :], peak[slot, :], dim=-1)
+                        T.pipe_barrier("v")
+                        T.tile.max(peak[slot, :], peak[slot, :], peak[before, :])
+                        T.pipe_barrier("v")
+                        T.tile.sub(shrink[slot, :], peak[before, :], peak[slot, :])
+                        T.tile.broadcast(wide_s, peak[slot, :], axis=1)
+                        T.pipe_barrier("v")
+                        T.tile.exp(shrink[slot, :], shrink[slot, :])
+                        T.tile.sub(s[slot, :, :], s[slot, :, :], wide_s)
+                        T.pipe_barrier("v")
+                        T.tile.exp(s[slot, :, :], s[slot, :, :])
+                        T.pipe_barrier("v")
+                        T.wait_flag("mte3", "v", P_SLOT + slot)
+                        T.tile.cast(p[slot, :, :], s[slot, :, :], "CAST_RINT", rows * block_N)
+                        T.set_flag("v", "mte3", P_SLOT + slot)
+
+                        T.wait_flag("v", "mte3", P_SLOT + slot)
+                        T.copy(p[slot, :, :], probabilities[cid, slot, mine : mine + rows, :])
+                        T.set_flag("mte3", "v", P_SLOT + slot)
+                        T.set_cross_flag("mte3", PROBABILITIES_READY)
+
+                        T.reduce_sum(s[slot, :, :], row_sum, dim=-1)
+                        T.set_flag("v", "mte2", S_SLOT + slot)
+                        T.tile.mul(total, total, shrink[slot, :])
+                        T.pipe_barrier("v")
+                        T.tile.add(total, total, row_sum)
+                    if n > 0:
+                        side = (n - 1) % slots
+                        T.wait_cross_flag(OUTPUT_READY)
+                        T.wait_flag("v", "mte2", PART)
+                        T.copy(partial[cid, side, mine : mine + rows, :], part)
+                        T.set_flag("mte2", "v", PART)
+
+                        T.tile.broadcast(wide_o, shrink[side, :], axis=1)
+                        T.pipe_barrier("v")
+                        T.tile.mul(o, o, wide_o)
+                        T.pipe_barrier("v")
+                        T.wait_flag("mte2", "v", PART)
+                        T.tile.add(o, o, part)
+                        T.set_flag("v", "mte2", PART)
                 T.tile.broadcast(wide_o, total, axis=1)
                 T.pipe_barrier("v")
                 T.tile.div(o, o, wide_o)
                 T.pipe_barrier("v")
                 T.tile.cast(out, o, "CAST_RINT", rows * D)
-                T.barrier_all()
+                T.set_flag("v", "mte3", OUT)
+                T.wait_flag("v", "mte3", OUT)
                 T.copy(out, Output[batch, head, first + mine : first + mine + rows, :])
+
+                for i in T.serial(slots):  # take back what is still set
+                    T.wait_flag("v", "mte2", S_SLOT + i)
+                    T.wait_flag("mte3", "v", P_SLOT + i)
+                T.wait_flag("v", "mte2", PART)
 
     return attention
 
