@@ -3,11 +3,12 @@
 Scores, probabilities and partial outputs pass through workspaces in global memory; cross-core flags
 say when they may be read. Both vector cores of a block take half of the query rows each.
 
-Both sides are one round apart: the cube core makes the scores of round n before the output of round
-n - 1, and the vector cores weigh the scores of round n before they add that output. So neither
-waits for what the other has just begun. Every workspace has two slots, and no flag gives one back:
-the probabilities of round n tell the cube core that the scores of round n and the output of n - 2
-have been read, and the scores of round n tell the vector cores so of the probabilities of n - 2.
+The cube core makes the scores of round n before the output of round n - 2, and the vector cores
+weigh the scores of round n before they add that output, so neither waits for what the other has
+just begun. Three rounds are under way, so every workspace has three slots, and no flag gives one
+back: the probabilities of round n tell the cube core that the scores of round n and the output of
+n - 3 have been read, and the scores of round n tell the vector cores so of the probabilities of
+n - 3. Buffers in l1 and ub have two slots, with a flag each way.
 """
 
 import math
@@ -38,6 +39,8 @@ def flash_attention(
     rows = block_M // 2
     scale = 1.0 / math.sqrt(D)
     slots = 2
+    ahead = 2
+    rounds = ahead + 1  # under way at a time
 
     @T.prim_func
     def attention(
@@ -45,9 +48,9 @@ def flash_attention(
         K: T.Tensor((B, H, S, D), dtype),
         V: T.Tensor((B, H, S, D), dtype),
         Output: T.Tensor((B, H, S, D), dtype),
-        scores: T.Tensor((blocks, slots, block_M, block_N), accum),
-        probabilities: T.Tensor((blocks, slots, block_M, block_N), dtype),
-        partial: T.Tensor((blocks, slots, block_M, D), accum),
+        scores: T.Tensor((blocks, rounds, block_M, block_N), accum),
+        probabilities: T.Tensor((blocks, rounds, block_M, block_N), dtype),
+        partial: T.Tensor((blocks, rounds, block_M, D), accum),
     ) -> None:
         with T.Kernel(blocks, is_npu=True) as (cid, vid):
             first = cid % query_tiles * block_M
@@ -62,14 +65,12 @@ def flash_attention(
             o_l0 = T.alloc_L0C((block_M, D), accum)
 
             s = T.alloc_ub((slots, rows, block_N), accum)
-            wide_s = T.alloc_ub((rows, block_N), accum)
             p = T.alloc_ub((slots, rows, block_N), dtype)
             o = T.alloc_ub((rows, D), accum)
             part = T.alloc_ub((rows, D), accum)
-            wide_o = T.alloc_ub((rows, D), accum)
             out = T.alloc_ub((rows, D), dtype)
             peak = T.alloc_ub((slots, rows), accum)
-            shrink = T.alloc_ub((slots, rows), accum)
+            shrink = T.alloc_ub((rounds, rows), accum)
             total = T.alloc_ub((rows,), accum)
             row_sum = T.alloc_ub((rows,), accum)
 
@@ -82,9 +83,9 @@ def flash_attention(
                 T.set_flag("fix", "m", PARTIAL)
 
                 T.copy(Q[batch, head, first : first + block_M, :], q_l1)
-                for n in T.serial(steps + 1):
+                for n in T.serial(steps + ahead):
                     if n < steps:
-                        slot = n % slots
+                        slot, place = n % slots, n % rounds
                         T.wait_flag("mte1", "mte2", K_SLOT + slot)
                         T.copy(K[batch, head, n * block_N : (n + 1) * block_N, :], k_l1[slot, :, :])
                         T.set_flag("mte2", "mte1", K_SLOT + slot)
@@ -98,16 +99,16 @@ def flash_attention(
                         T.set_flag("m", "fix", SCORES)
 
                         T.wait_flag("m", "fix", SCORES)
-                        T.copy(s_l0, scores[cid, slot, :, :])
+                        T.copy(s_l0, scores[cid, place, :, :])
                         T.set_flag("fix", "m", SCORES)
                         T.set_cross_flag("fix", SCORES_READY)
-                    if n > 0:
-                        side = (n - 1) % slots
-                        keys = (n - 1) * block_N
+                    if n >= ahead:
+                        side, place = n % slots, (n - ahead) % rounds
+                        keys = (n - ahead) * block_N
                         T.wait_flag("mte1", "mte2", PV_SLOT + side)
                         T.copy(V[batch, head, keys : keys + block_N, :], v_l1[side, :, :])
                         T.wait_cross_flag(PROBABILITIES_READY)
-                        T.copy(probabilities[cid, side, :, :], p_l1[side, :, :])
+                        T.copy(probabilities[cid, place, :, :], p_l1[side, :, :])
                         T.set_flag("mte2", "mte1", PV_SLOT + side)
 
                         T.wait_flag("mte2", "mte1", PV_SLOT + side)
@@ -119,7 +120,7 @@ def flash_attention(
                         T.set_flag("m", "fix", PARTIAL)
 
                         T.wait_flag("m", "fix", PARTIAL)
-                        T.copy(o_l0, partial[cid, side, :, :])
+                        T.copy(o_l0, partial[cid, place, :, :])
                         T.set_flag("fix", "m", PARTIAL)
                         T.set_cross_flag("fix", OUTPUT_READY)
 
@@ -140,13 +141,13 @@ def flash_attention(
                 T.tile.fill(o, 0.0)
                 T.tile.fill(total, 0.0)
                 T.tile.fill(peak, -3.0e38)
-                for n in T.serial(steps + 1):
+                for n in T.serial(steps + ahead):
                     if n < steps:
-                        slot = n % slots
+                        slot, place = n % slots, n % rounds
                         before = (n + 1) % slots
                         T.wait_cross_flag(SCORES_READY)
                         T.wait_flag("v", "mte2", S_SLOT + slot)
-                        T.copy(scores[cid, slot, mine : mine + rows, :], s[slot, :, :])
+                        T.copy(scores[cid, place, mine : mine + rows, :], s[slot, :, :])
                         T.set_flag("mte2", "v", S_SLOT + slot)
 
                         T.wait_flag("mte2", "v", S_SLOT + slot)
@@ -156,12 +157,10 @@ def flash_attention(
                         T.pipe_barrier("v")
                         T.tile.max(peak[slot, :], peak[slot, :], peak[before, :])
                         T.pipe_barrier("v")
-                        T.tile.sub(shrink[slot, :], peak[before, :], peak[slot, :])
-                        T.tile.broadcast(wide_s, peak[slot, :], axis=1)
+                        T.tile.sub(shrink[place, :], peak[before, :], peak[slot, :])
+                        T.tile.row_expand_sub(s[slot, :, :], s[slot, :, :], peak[slot, :])
                         T.pipe_barrier("v")
-                        T.tile.exp(shrink[slot, :], shrink[slot, :])
-                        T.tile.sub(s[slot, :, :], s[slot, :, :], wide_s)
-                        T.pipe_barrier("v")
+                        T.tile.exp(shrink[place, :], shrink[place, :])
                         T.tile.exp(s[slot, :, :], s[slot, :, :])
                         T.pipe_barrier("v")
                         T.wait_flag("mte3", "v", P_SLOT + slot)
@@ -169,32 +168,29 @@ def flash_attention(
                         T.set_flag("v", "mte3", P_SLOT + slot)
 
                         T.wait_flag("v", "mte3", P_SLOT + slot)
-                        T.copy(p[slot, :, :], probabilities[cid, slot, mine : mine + rows, :])
+                        T.copy(p[slot, :, :], probabilities[cid, place, mine : mine + rows, :])
                         T.set_flag("mte3", "v", P_SLOT + slot)
                         T.set_cross_flag("mte3", PROBABILITIES_READY)
 
                         T.reduce_sum(s[slot, :, :], row_sum, dim=-1)
                         T.set_flag("v", "mte2", S_SLOT + slot)
-                        T.tile.mul(total, total, shrink[slot, :])
+                        T.tile.mul(total, total, shrink[place, :])
                         T.pipe_barrier("v")
                         T.tile.add(total, total, row_sum)
-                    if n > 0:
-                        side = (n - 1) % slots
+                    if n >= ahead:
+                        place = (n - ahead) % rounds
                         T.wait_cross_flag(OUTPUT_READY)
                         T.wait_flag("v", "mte2", PART)
-                        T.copy(partial[cid, side, mine : mine + rows, :], part)
+                        T.copy(partial[cid, place, mine : mine + rows, :], part)
                         T.set_flag("mte2", "v", PART)
 
-                        T.tile.broadcast(wide_o, shrink[side, :], axis=1)
-                        T.pipe_barrier("v")
-                        T.tile.mul(o, o, wide_o)
+                        T.tile.row_expand_mul(o, o, shrink[place, :])
                         T.pipe_barrier("v")
                         T.wait_flag("mte2", "v", PART)
                         T.tile.add(o, o, part)
                         T.set_flag("v", "mte2", PART)
-                T.tile.broadcast(wide_o, total, axis=1)
-                T.pipe_barrier("v")
-                T.tile.div(o, o, wide_o)
+                        T.pipe_barrier("v")
+                T.tile.row_expand_div(o, o, total)
                 T.pipe_barrier("v")
                 T.tile.cast(out, o, "CAST_RINT", rows * D)
                 T.set_flag("v", "mte3", OUT)

@@ -128,7 +128,7 @@ def kernels_with_flags() -> dict[str, SmallKernel]:
     x = rng.standard_normal((40, 64)).astype(np.float32)
     s = rng.standard_normal((34, 130)).astype(np.float32)
     q, k, v = half(1, 2, 64, 64), half(1, 2, 64, 64), half(1, 2, 64, 64)
-    work = [np.zeros((4, 2, 32, 32), np.float32), np.zeros((4, 2, 32, 32), np.float16)]
+    work = [np.zeros((4, 3, 32, 32), np.float32), np.zeros((4, 3, 32, 32), np.float16)]
     return {
         "vector_add": SmallKernel(add, [x, x[::-1].copy(), np.zeros_like(x)], 2),
         "gemm": SmallKernel(
@@ -139,7 +139,7 @@ def kernels_with_flags() -> dict[str, SmallKernel]:
         ),
         "softmax": SmallKernel(softmax, [s, np.zeros_like(s)], 1),
         "attention": SmallKernel(
-            attention, [q, k, v, np.zeros_like(q), *work, np.zeros((4, 2, 32, 64), np.float32)], 3
+            attention, [q, k, v, np.zeros_like(q), *work, np.zeros((4, 3, 32, 64), np.float32)], 3
         ),
     }  # fmt: skip
 

@@ -40,7 +40,7 @@ def kernels() -> dict[str, tuple[Func, list[Any]]]:
 
     x = rng.standard_normal((320, 128)).astype(np.float32)
     s = rng.standard_normal((128, 256)).astype(np.float32)
-    work = [np.zeros((4, 2, 32, 32), np.float32), np.zeros((4, 2, 32, 32), np.float16)]
+    work = [np.zeros((4, 3, 32, 32), np.float32), np.zeros((4, 3, 32, 32), np.float16)]
     attention = [half(1, 2, 64, 64) for _ in range(3)]
     return {
         "vector_add": (
@@ -61,8 +61,8 @@ def kernels() -> dict[str, tuple[Func, list[Any]]]:
         "attention": (
             load("05_flash_attention").flash_attention.__wrapped__(1, 2, 128, 64, 32, 32),
             [half(1, 2, 128, 64), half(1, 2, 128, 64), half(1, 2, 128, 64),
-             np.zeros((1, 2, 128, 64), np.float16), np.zeros((8, 2, 32, 32), np.float32),
-             np.zeros((8, 2, 32, 32), np.float16), np.zeros((8, 2, 32, 64), np.float32)],
+             np.zeros((1, 2, 128, 64), np.float16), np.zeros((8, 3, 32, 32), np.float32),
+             np.zeros((8, 3, 32, 32), np.float16), np.zeros((8, 3, 32, 64), np.float32)],
         ),
     }  # fmt: skip
 
