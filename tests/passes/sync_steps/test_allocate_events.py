@@ -16,7 +16,7 @@ from tile_passes.sync.eliminate import eliminate
 from tile_passes.sync.place import place
 from tile_passes.sync.plan_section import place_all
 from tile_passes.sync.reduce import edges_of, reduce
-from tile_passes.sync.spill import SPILLS
+from tile_passes.sync.spill import SPILLS, full_barrier
 from tile_passes.sync.sync_ops import Flag, Plan, SyncOp
 
 MOST_ROUNDS = 20
@@ -71,7 +71,7 @@ def test_spills_keep_the_dependences() -> None:
                 if not isinstance(op, Flag):
                     continue
                 assert orders(hazards_of(flow, op), plan)
-                for way in SPILLS:
+                for way in (*SPILLS, full_barrier):
                     less = way(flow.tree, plan, op)
                     if less is None:
                         continue
@@ -81,4 +81,4 @@ def test_spills_keep_the_dependences() -> None:
                     if not orders(flow, less):
                         count["placed again"] += 1
                         assert orders(flow, placed_again(flow, less))
-    assert set(count) == {*(way.__name__ for way in SPILLS), "placed again"}
+    assert set(count) == {*(way.__name__ for way in (*SPILLS, full_barrier)), "placed again"}

@@ -98,7 +98,7 @@ def test_full_barriers_are_never_cheaper() -> None:
 
 def test_a_spill_is_about_as_cheap_as_any() -> None:
     other = 0
-    for seed in range(20):
+    for seed in range(100):
         for flow in kernel_flows(seed):
             plan = eliminate(flow, place_all(flow))
             time = ModelledTime(flow.tree, DEFAULT_TARGET)
@@ -106,6 +106,10 @@ def test_a_spill_is_about_as_cheap_as_any() -> None:
                 if not isinstance(op, Flag):
                     continue
                 found = [less for step in SPILLS if (less := step(flow.tree, plan, op)) is not None]
+                if not found:
+                    stopped = full_barrier(flow.tree, plan, op)
+                    assert spill(flow.tree, plan, op, time).ops == stopped.ops
+                    continue
                 chosen = time(spill(flow.tree, plan, op, time))
                 assert chosen <= min(map(time, found)) * TOLERANCE
                 other += chosen < time(found[0])

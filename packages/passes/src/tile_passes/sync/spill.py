@@ -2,7 +2,8 @@
 transformation keeps the dependences of its op ordered, and may lose what that ordered besides.
 
 Where ids run out, the first of `SPILLS` that the modelled time says is about as good as any: the
-list goes from what mostly costs least to what stops every pipe.
+list goes from what mostly costs least to what mostly costs most. All pipes stop only where none of
+them is possible.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tile_passes.sync.sync_ops import Barrier, Flag, Plan, PointToPoint, Reason,
 from tile_passes.sync.tree import Block, Tree
 
 # What a spill may take longer than another that comes after it: it may make less of others needed.
-TOLERANCE = 1.15
+TOLERANCE = 1.12
 # More event ids than this are not spent on one flag.
 MOST_TURNS = 4
 
@@ -26,6 +27,8 @@ def spill(tree: Tree, plan: Plan, op: Signal, price: Callable[[Plan], float]) ->
     if isinstance(op, PointToPoint):
         return _hold_back_point_to_point(tree, plan, op)
     found = [less for step in SPILLS if (less := step(tree, plan, op)) is not None]
+    if not found:
+        return full_barrier(tree, plan, op)
     prices = [price(less) for less in found]
     return next(f for f, p in zip(found, prices, strict=True) if p <= min(prices) * TOLERANCE)
 
@@ -94,7 +97,6 @@ SPILLS: tuple[Callable[[Tree, Plan, Flag], Plan | None], ...] = (
     one_id_for_all_slots,
     raise_before_own_loop,
     end_use_before,
-    full_barrier,
 )
 
 

@@ -32,7 +32,7 @@ _START = {
 @dataclass(frozen=True, slots=True)
 class PipeLoad:
     """A pipe of one core ("aic", "aiv0"): cycles it was busy, those of them that went into starting
-    instructions and that it lost to others who share L2 and HBM, and instructions; bytes from or to
+    instructions and that it lost to others who share L2 and HBM, and their count; bytes from or to
     gm in so many runs, and the bytes of transfers of which not all runs start on a line of L2."""
 
     core: str
@@ -40,7 +40,7 @@ class PipeLoad:
     busy: float
     starting: float = 0.0
     slowed: float = 0.0
-    instructions: int = 0
+    count: int = 0
     moved: int = 0
     runs: int = 0
     off_line: int = 0
@@ -82,7 +82,7 @@ def _scalar(events: Any, core: str) -> PipeLoad:
     others = int((events["kind"] != WORK).sum())
     elements = float((events["end"] - events["begin"])[scalar].sum())
     busy = elements + DEFAULT_TIMING.scalar_issue * handed + DEFAULT_TIMING.scalar_flag * others
-    return PipeLoad(core, "S", busy, busy - elements, instructions=int(scalar.sum()))
+    return PipeLoad(core, "S", busy, busy - elements, count=int(scalar.sum()))
 
 
 def _runs(timeline: Timeline) -> tuple[Any, Any]:

@@ -142,9 +142,9 @@ _PIPE_BOUNDS = {
 
 
 def _short_instructions(load: PipeLoad) -> tuple[str, str, str]:
-    mean = load.busy / load.instructions
+    mean = load.busy / load.count
     more = (
-        f"; its {load.instructions:,} instructions take {mean:.0f} cycles in the mean, "
+        f"; its {load.count:,} instructions take {mean:.0f} cycles in the mean, "
         f"{percents(load.starting / load.busy)} of that to start"
     )
     return (
@@ -174,8 +174,8 @@ def _transfers(m: Measures, load: PipeLoad) -> tuple[str, str, str]:
     name = "loads" if load.pipe == "MTE2" else "stores"
     size = load.moved / max(load.runs, 1)
     if load.starting >= MOSTLY_STARTING * load.busy:
-        mean = binary(load.moved / load.instructions)
-        more = f"; its {load.instructions:,} transfers have {mean} in the mean, which does not pay"
+        mean = binary(load.moved / load.count)
+        more = f"; its {load.count:,} transfers have {mean} in the mean, which does not pay"
         return (
             f"small {name}",
             more,
@@ -190,7 +190,7 @@ def _transfers(m: Measures, load: PipeLoad) -> tuple[str, str, str]:
     if load.slowed >= MOSTLY_SHARED * load.busy:
         more = f"; {percents(load.slowed / load.busy)} of that because all cores share HBM and L2"
         return name, more, "move fewer bytes: larger tiles use each byte for more work"
-    if size < _LINE and load.runs > load.instructions:
+    if size < _LINE and load.runs > load.count:
         more = f"; its rows are short ({size:.0f} bytes)"
         return f"short rows ({name})", more, "take longer rows: tiles that are wider than high"
     total = m.run.timeline.totals["read_bytes" if load.pipe == "MTE2" else "write_bytes"]
