@@ -19,7 +19,7 @@ import tile_frontend as T
 
 @T.jit(out_idx=[4], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
 def latent_attention(
-    B: int, H: int, S: int, D: int, R: int, block_H: int, block_N: int, parts: int = 2,
+    B: int, H: int, S: int, D: int, R: int, block_H: int, block_N: int, parts: int = 4,
     dtype: str = "float16", accum: str = "float32",
 ) -> T.PrimFunc:  # fmt: skip
     head_tiles = H // block_H

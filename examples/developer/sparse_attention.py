@@ -19,7 +19,7 @@ import tile_frontend as T
 
 @T.jit(out_idx=[3], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
 def sparse_attention(
-    tokens: int, H: int, S: int, D: int, R: int, chosen: int, block_N: int, parts: int = 2,
+    tokens: int, H: int, S: int, D: int, R: int, chosen: int, block_N: int, parts: int = 4,
     dtype: str = "float16", accum: str = "float32",
 ) -> T.PrimFunc:  # fmt: skip
     scale = 1.0 / math.sqrt(D + R)
