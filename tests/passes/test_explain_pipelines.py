@@ -105,7 +105,7 @@ def test_every_statement_of_one_core_has_stage_cycle_and_pipe() -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("load_work_store", "because its order leaves no pipe to wait for"),
+        ("load_work_store", "because no other order is faster"),
         ("left_early", "because a break leaves the loop"),
         ("ordered_by_hand", None),
     ],

@@ -29,7 +29,7 @@ from tile_passes.pipelining.round_units import Unit
 ASSUMED_ROUNDS = 16
 INNER_ROUNDS = 3
 # Rounds that are run, and after how many of them the interval is taken from the rest.
-RUN, SETTLED = 8, 4
+RUN, SETTLED = 10, 5
 
 # Accesses to the bytes of a buffer that are looked back at.
 MOST_USES = 8
