@@ -314,7 +314,9 @@ def test_doctor_starts_the_runner(
 
 def test_bench_rows(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     output = tmp_path / "deep" / "bench.md"
-    text = run(capsys, "bench", "import_frontend", "-o", str(output), "--examples", str(tmp_path))
+    # Whether the row is held is the machine's business here.
+    assert main(("bench", "import_frontend", "-o", str(output), "--examples", str(tmp_path))) in (0, 1)
+    text = capsys.readouterr().out
     assert "| import tile_frontend, fresh process |" in text and output.read_text() == text
     assert "no row is called 'x'" in run(capsys, "bench", "x", code=1)
     assert all(row.__doc__ for row in (ROWS | ON_REQUEST).values())
