@@ -99,14 +99,14 @@ BODIES = {
 LAST = {
     "product to rows": (0, 0),
     "rows to product": (0, 0),
-    "there and back": (2, 1),
-    "there and back, the first kept": (2, 1),
-    "back and there": (2, 1),
-    "to and fro": (2, 1),
+    "there and back": (3, 1),
+    "there and back, the first kept": (3, 1),
+    "back and there": (3, 1),
+    "to and fro": (3, 1),
     "round through both": (0, 0),
-    "named": (2, 1),
-    "workspaces of the author": (2, 1),
-    "workspaces in inner loops": (2, 1),
+    "named": (3, 1),
+    "workspaces of the author": (3, 1),
+    "workspaces in inner loops": (3, 1),
     "a workspace that keeps its rows": (0, 0),
 }
 
