@@ -51,10 +51,10 @@ def with_bias(dtype: str, bias_dtype: str, m: int, n: int, given: Any = "left ou
     return kernel
 
 
-def inputs(dtype: str, bias_dtype: str, m: int, n: int) -> tuple[Any, Any, Any]:
+def inputs(dtype: str, bias_dtype: str, m: int, n: int, k: int = 128) -> tuple[Any, Any, Any]:
     torch.manual_seed(m + n)
-    a = torch.randint(-4, 5, (m, 128)).to(getattr(torch, dtype))
-    b = torch.randint(-4, 5, (128, n)).to(getattr(torch, dtype))
+    a = torch.randint(-4, 5, (m, k)).to(getattr(torch, dtype))
+    b = torch.randint(-4, 5, (k, n)).to(getattr(torch, dtype))
     return a, b, torch.randint(-99, 99, (n,)).to(getattr(torch, bias_dtype))
 
 
@@ -263,3 +263,90 @@ def test_tables_are_as_large_as_the_chip_has_them() -> None:
     with pytest.raises(KernelError, match="bt") as caught:
         lower(T.prim_func(k), pass_configs=ORDERED)
     assert caught.value.slug == "memory-overflow" and "1024" in caught.value.message
+
+
+def tiled(
+    dtype: str, bias_dtype: str, tile: tuple[int, int, int], turned: bool, table: bool = False
+) -> Any:
+    """relu(A @ B + bias) by tiles, over k in rounds; the bias from l1, or from a table."""
+    m, n, k = tile
+    result = "int32" if dtype == "int8" else "float32"
+    rows, columns, depth = 2 * m, 2 * n, 3 * k
+
+    @T.prim_func
+    def kernel(A: T.Tensor((rows, depth), dtype),
+               B: T.Tensor((columns, depth) if turned else (depth, columns), dtype),
+               Bias: T.Tensor((columns,), bias_dtype), C: T.Tensor((rows, columns), result)):  # fmt: skip
+        with T.Kernel(4, threads=1) as cid:
+            x, y = cid // 2 * m, cid % 2 * n
+            a = T.alloc_shared((m, k), dtype)
+            b = T.alloc_shared((n, k) if turned else (k, n), dtype)
+            bias = T.alloc_shared((n,), bias_dtype)
+            c = T.alloc_fragment((m, n), result)
+            T.copy(Bias[y], bias)
+            start = T.alloc_BT((n,), result) if table else bias
+            if table:
+                T.copy(bias, start)
+            for i in T.Pipelined(3, num_stages=2):
+                T.copy(A[x, i * k], a)
+                if turned:
+                    T.copy(B[y, i * k], b)
+                else:
+                    T.copy(B[i * k, y], b)
+                T.gemm_v0(a, b, c, transpose_B=turned, init=i == 0, bias=start)
+            T.copy(c, C[x, y], enable_relu=True)
+
+    return kernel
+
+
+@pytest.mark.parametrize("table", [False, True])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(
+    ("dtype", "bias_dtype", "tile"),
+    [
+        ("float16", "float16", (32, 64, 32)),
+        ("bfloat16", "float32", (64, 96, 128)),
+        ("float16", "float32", (16, 128, 1168)),
+        ("float32", "float32", (32, 32, 32)),
+        ("int8", "int32", (32, 128, 64)),
+    ],
+)
+def test_tiles_start_from_a_bias(
+    dtype: str, bias_dtype: str, tile: tuple[int, int, int], turned: bool, table: bool
+) -> None:
+    m, n, k = tile
+    a, b, bias = inputs(dtype, bias_dtype, 2 * m, 2 * n, 3 * k)
+    kernel = compile(
+        tiled(dtype, bias_dtype, tile, turned, table), out_idx=[3], pass_configs=AUTOMATIC
+    )
+    got = kernel(a, b.T.contiguous() if turned else b, bias)
+    want = (a.double() @ b.double() + bias.double()).clamp(min=0)
+    np.testing.assert_array_equal(got.double(), want)
+
+
+def test_a_wide_product_from_a_bias_in_pieces() -> None:
+    """Both results at once do not fit l0c: one is made by columns, and so is its bias."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((128, 64), "float16"), B: T.Tensor((64, 256), "float16"),
+               Bias: T.Tensor((256,), "float32"), C: T.Tensor((128, 256), "float32"),
+               D: T.Tensor((128, 64), "float32")):  # fmt: skip
+        with T.Kernel(1, threads=1) as cid:
+            a = T.alloc_shared((128, 64), "float16")
+            b = T.alloc_shared((64, 256), "float16")
+            bias = T.alloc_shared((256,), "float32")
+            first = T.alloc_fragment((128, 256), "float32")
+            second = T.alloc_fragment((128, 64), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.copy(Bias, bias)
+            T.gemm_v0(a, b, first, bias=bias)
+            T.gemm_v0(a, b[:, 64:128], second, init=True)
+            T.copy(first, C)
+            T.copy(second, D)
+
+    a, b, bias = inputs("float16", "float32", 128, 256, 64)
+    got = compile(kernel, out_idx=[3, 4], pass_configs=AUTOMATIC)(a, b, bias)
+    product = a.double() @ b.double()
+    np.testing.assert_array_equal(got[0].double(), product + bias.double())
+    np.testing.assert_array_equal(got[1].double(), product[:, 64:128])

@@ -385,6 +385,7 @@ def gemm_v0(
     init: _Value = False,
     kL0Size: Any | None = None,
     n_actual: Any | None = None,
+    bias: Any | None = None,
 ) -> None:
     """C (+)= op(A) @ op(B) on l1 tiles; init overwrites C instead of adding to it.
 

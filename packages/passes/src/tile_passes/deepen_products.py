@@ -105,7 +105,7 @@ class _Deeper:
         op = self.at_round(self.loop.product, simplify(number + rounds))
         init = op.operand("init") if inside == 0 else Const(False, BOOL)
         a, b = (self.tile(operand, start, size) for operand in self.loop.operands)
-        return replace(op, operands=(a, b, op.region("C"), init))
+        return replace(op, operands=(a, b, op.region("C"), init, *op.operands[4:]))
 
     def tile(self, operand: Loaded, start: int, size: int) -> Region:
         """What lies from `start` on along k, in the part it is in."""

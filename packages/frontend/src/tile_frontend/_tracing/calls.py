@@ -29,7 +29,7 @@ DEFAULTS: Mapping[tuple[str, str], Any] = {
     ("mma", "init"): False,
     ("init_sort_buf", "rsv"): 0,
     # What newer versions add; see `product_arguments`.
-    **{("gemm_v0", name): None for name in ("kL0Size", "n_actual")},
+    **{("gemm_v0", name): None for name in ("kL0Size", "n_actual", "bias")},
     **{("mma", name): None for name in ("n_actual", "unit_flag", "k_actual", "bias")},
 }
 MISSING = object()

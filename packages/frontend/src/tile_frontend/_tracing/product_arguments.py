@@ -11,7 +11,7 @@ from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, describe, python_number
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Pending
-from tile_ir import OPS, For, If, Op, Region, Slice
+from tile_ir import OPS, For, If, Op, OpDef, Region, Slice
 from tile_ir.analysis.affine import simplify
 from tile_ir.expr import Const, Expr, binary, constant_value
 from tile_ir.footprint import k0_elements
@@ -25,11 +25,12 @@ FRACTAL = 16
 
 class GemmFunction(OpFunction):
     """`kL0Size` is how far the product goes at once, which the compiler chooses. `n_actual` says
-    how many columns are computed; the others keep what C holds."""
+    how many columns are computed; the others keep what C holds. With `bias` C starts from that
+    where `init` holds if it is given."""
 
     def __init__(self) -> None:
         super().__init__(OPS["gemm_v0"])
-        self.parameters = (*self.parameters, "kL0Size", "n_actual")
+        self.parameters = (*self.parameters, "kL0Size", "n_actual", "bias")
 
     def build(self, given: dict[str, Any]) -> Pending:
         step = given.pop("kL0Size", None)
@@ -45,7 +46,8 @@ class GemmFunction(OpFunction):
                 "kL0Size",
             )
         columns = given.pop("n_actual", None)
-        whole = build_op(self.opdef, given, self.__name__)
+        opdef = _from_bias(given, self.opdef, OPS["gemm_v0_bias"])
+        whole = build_op(opdef, given, self.__name__)
         return whole if columns is None else _first_columns(whole, columns)
 
 
@@ -109,7 +111,7 @@ def _runtime_columns(op: Op, columns: Expr, n: int) -> If:
 
 def _columns(op: Op, start: Expr, size: int) -> Op:
     """The part of a product that gives `size` columns of C from `start` on."""
-    parts = {"B": -2 if op.attr("transpose_B") else -1, "C": -1}
+    parts = {"B": -2 if op.attr("transpose_B") else -1, "C": -1, "bias": -1}
     return _cut(op, parts, start, Const(size))
 
 
@@ -141,12 +143,7 @@ class MmaFunction(OpFunction):
             "n_actual": given.pop("n_actual", None),
             "k_actual": given.pop("k_actual", None),
         }
-        opdef = self.opdef
-        if given.get("bias") is None:
-            given.pop("bias", None)
-        else:
-            opdef = OPS["mma_bias"]
-            _check_start(given.setdefault("init", True))
+        opdef = _from_bias(given, self.opdef, OPS["mma_bias"])
         whole = build_op(opdef, given, self.__name__)
         for name, asked in parts.items():
             if asked is not None:
@@ -154,15 +151,20 @@ class MmaFunction(OpFunction):
         return whole
 
 
-def _check_start(init: Any) -> None:
-    """Where C is to start from the bias, it can not be added to."""
+def _from_bias(given: dict[str, Any], plain: OpDef, with_bias: OpDef) -> OpDef:
+    """The operation: where C is to start from a bias, it can not be added to."""
+    if given.get("bias") is None:
+        given.pop("bias", None)
+        return plain
+    init = given.setdefault("init", True)
     if python_number(init) == 0 and not isinstance(init, Scalar):
         raise Fault(
             "attribute-value",
-            "mma: init is False, so that C is added to, but bias is what C starts from",
+            f"{plain.name}: init is False, so that C is added to, but bias is what C starts from",
             "leave init out, or make it the condition of the first product: init=(k == 0)",
             "init",
         )
+    return with_bias
 
 
 # Which dimensions of A, B and C an argument of `mma` is about.

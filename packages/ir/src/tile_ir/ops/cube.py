@@ -7,6 +7,7 @@ from typing import Any
 from tile_ir.analysis.affine import simplify
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT4, INT8, INT32
 from tile_ir.expr import Expr, constant_value, is_constant
+from tile_ir.footprint import BIAS_UNIT, is_run
 from tile_ir.geometry import element_count, element_offset, is_contiguous
 from tile_ir.lazy import np
 from tile_ir.machine import Core, Memory, Pipe
@@ -51,7 +52,17 @@ def transposes(op: Op) -> tuple[bool, bool]:
 
 def is_tile_product(op: Op) -> bool:
     """Whether the operation is a product of tiles in l1, which lowering takes apart."""
-    return op.opdef is GEMM
+    return op.opdef in (GEMM, GEMM_BIAS)
+
+
+def takes_bias(op: Op) -> bool:
+    """Whether C starts from a bias."""
+    return op.opdef in (GEMM_BIAS, MMA_BIAS)
+
+
+def _spelling(op: Op) -> str:
+    """What scripts call the operation."""
+    return {GEMM_BIAS: GEMM, MMA_BIAS: MMA}.get(op.opdef, op.opdef).name
 
 
 def _dtypes(op: Op, target: Target) -> Problem | None:
@@ -59,14 +70,14 @@ def _dtypes(op: Op, target: Target) -> Problem | None:
     if b.dtype != a.dtype:
         return Problem(
             "dtype-mismatch",
-            f"{op.opdef.name}: B `{b.buffer.name}` is {b.dtype}, "
+            f"{_spelling(op)}: B `{b.buffer.name}` is {b.dtype}, "
             f"but A `{a.buffer.name}` is {a.dtype}",
             "B",
         )
     if transposes(op)[0] and not a.dtype.whole_bytes:
         return Problem(
             "operand-dtype",
-            f"{op.opdef.name}: A `{a.buffer.name}` is {a.dtype}, which the load to l0a "
+            f"{_spelling(op)}: A `{a.buffer.name}` is {a.dtype}, which the load to l0a "
             "does not turn",
             "A",
             "store A as [m, k]",
@@ -75,7 +86,7 @@ def _dtypes(op: Op, target: Target) -> Problem | None:
     if expected is None:
         return Problem(
             "operand-dtype",
-            f"{op.opdef.name}: A `{a.buffer.name}` is {a.dtype}, of which the cube unit of "
+            f"{_spelling(op)}: A `{a.buffer.name}` is {a.dtype}, of which the cube unit of "
             f"{target.name} makes no products",
             "A",
             "cast it to a type it takes: " + ", ".join(d.name for d in target.accumulators),
@@ -83,7 +94,7 @@ def _dtypes(op: Op, target: Target) -> Problem | None:
     if c.dtype != expected:
         return Problem(
             "dtype-mismatch",
-            f"{op.opdef.name}: C `{c.buffer.name}` is {c.dtype}, "
+            f"{_spelling(op)}: C `{c.buffer.name}` is {c.dtype}, "
             f"but {a.dtype} inputs accumulate in {expected}",
             "C",
             f"allocate `{c.buffer.name}` as {expected} and convert in the copy to gm",
@@ -98,7 +109,7 @@ def _leading_ones(op: Op, target: Target) -> Problem | None:
         if len(extents) < 2 or any(constant_value(e) != 1 for e in extents[:-2]):
             return Problem(
                 "shape-mismatch",
-                f"{op.opdef.name}: {name} `{region.buffer.name}` has {shape_text(region)}, "
+                f"{_spelling(op)}: {name} `{region.buffer.name}` has {shape_text(region)}, "
                 "expected one matrix (leading dimensions of 1)",
                 name,
                 "choose a slot: buf[i, :, :]",
@@ -119,7 +130,7 @@ def _shapes(op: Op, target: Target) -> Problem | None:
     if k != k2:
         return Problem(
             "shape-mismatch",
-            f"{op.opdef.name}: A `{op.region('A').buffer.name}` gives k = {text(k)}, "
+            f"{_spelling(op)}: A `{op.region('A').buffer.name}` gives k = {text(k)}, "
             f"but B `{op.region('B').buffer.name}` gives k = {text(k2)}",
             "B",
             "A is [m, k] and B is [k, n], unless they are said to be transposed",
@@ -127,7 +138,7 @@ def _shapes(op: Op, target: Target) -> Problem | None:
     if (m, n) != c:
         return Problem(
             "shape-mismatch",
-            f"{op.opdef.name}: C `{op.region('C').buffer.name}` is [{text(c[0])}, {text(c[1])}], "
+            f"{_spelling(op)}: C `{op.region('C').buffer.name}` is [{text(c[0])}, {text(c[1])}], "
             f"but A and B give [{text(m)}, {text(n)}]",
             "C",
         )
@@ -147,7 +158,7 @@ def _static_shapes(op: Op, target: Target) -> Problem | None:
         if region.static_extents() is None:
             return Problem(
                 "shape-mismatch",
-                f"{op.opdef.name}: {name} `{region.buffer.name}` has {shape_text(region)}, "
+                f"{_spelling(op)}: {name} `{region.buffer.name}` has {shape_text(region)}, "
                 "expected sizes known while compiling",
                 name,
                 "n_actual takes a number of columns known at run time",
@@ -177,10 +188,11 @@ def _from_bias(op: Op, a: Any, b: Any, c: Any, init: Any, bias: Any) -> Any:
 
 
 def _bias(op: Op, target: Target) -> Problem | None:
-    """The bias has a value for each column of C, of its type, from a multiple of 64 bytes on."""
+    """The bias has a value for each column of C; in a bias table it starts at a multiple of 64
+    bytes, in l1 where it can be copied into one."""
     bias, c = op.region("bias"), op.region("C")
     columns, found = simplify(c.extents[-1]), element_count(bias)
-    where = f"{op.opdef.name}: bias `{bias.buffer.name}`"
+    where = f"{_spelling(op)}: bias `{bias.buffer.name}`"
     if columns != found or not is_contiguous(bias):
         return Problem(
             "shape-mismatch",
@@ -188,26 +200,35 @@ def _bias(op: Op, target: Target) -> Problem | None:
             "bias",
             "a bias has one value for each column",
         )
+    if bias.memory is Memory.L1 and not is_run(bias.buffer):
+        return Problem(
+            "shape-mismatch",
+            f"{where} is a matrix, whose rows lie in fractals, but a bias is a run of elements",
+            "bias",
+            f"allocate `{bias.buffer.name}` with one dimension",
+        )
     start = constant_value(element_offset(bias))
-    unit = target.alignment[Memory.BT] // bias.dtype.size
+    size = BIAS_UNIT if bias.memory is Memory.L1 else target.alignment[Memory.BT]
+    unit = bias.dtype.elements_in(size)
     if start is not None and start % unit:
         return Problem(
             "row-alignment",
             f"{where} starts at element {start}, expected a multiple of {unit}",
             "bias",
-            f"bias tables are read in blocks of {target.alignment[Memory.BT]} bytes",
+            f"biases in {bias.memory.value} are read in blocks of {size} bytes",
         )
     return None
 
 
 def _bias_dtype(op: Op, target: Target) -> Problem | None:
-    """The bias has the type of C."""
+    """The bias has the type of C; float16 becomes float32 on the way from l1."""
     bias, c = op.region("bias"), op.region("C")
-    if bias.dtype == c.dtype:
+    on_the_way = bias.memory is not Memory.BT and (bias.dtype, c.dtype) == (FLOAT16, FLOAT32)
+    if bias.dtype == c.dtype or on_the_way:
         return None
     return Problem(
         "dtype-mismatch",
-        f"{op.opdef.name}: bias `{bias.buffer.name}` is {bias.dtype}, but C `{c.buffer.name}` is "
+        f"{_spelling(op)}: bias `{bias.buffer.name}` is {bias.dtype}, but C `{c.buffer.name}` is "
         f"{c.dtype}",
         "bias",
         f"allocate `{bias.buffer.name}` as {c.dtype}; T.copy converts float16 on the way from l1",
@@ -219,7 +240,7 @@ def _init_is_bool(op: Op, target: Target) -> Problem | None:
     if isinstance(init, Expr) and init.dtype != BOOL:
         return Problem(
             "dtype-mismatch",
-            f"{op.opdef.name}: init is {init.dtype}, expected a condition",
+            f"{_spelling(op)}: init is {init.dtype}, expected a condition",
             "init",
             "write init=(k == 0)",
         )
@@ -248,7 +269,7 @@ def _whole_accumulator(op: Op, target: Target) -> Problem | None:
         return None
     return Problem(
         "shape-mismatch",
-        f"{op.opdef.name}: only a whole matrix of `{dst.buffer.name}` can be zeroed",
+        f"{_spelling(op)}: only a whole matrix of `{dst.buffer.name}` can be zeroed",
         "dst",
         "zero all of it, or begin with init=True",
     )
@@ -273,6 +294,23 @@ GEMM = OpDef(
     composite=Composite.YES,
     dtype_rule=_problems,
     shape_rule=all_rules(_shapes, _static_shapes),
+    overwrites=_starts,
+)
+
+GEMM_BIAS = OpDef(
+    name="gemm_v0_bias",
+    family="cube",
+    doc="C (+)= op(A) @ op(B), but C starts from a bias for each column where init holds",
+    ascend_c="DataCopy, LoadData, Mmad",
+    namespace=None,
+    operands=(*GEMM.operands, source("bias", L1 | BT, FLOAT16, FLOAT32, INT32)),
+    attrs=GEMM.attrs,
+    placement=on(Core.CUBE, Pipe.M),
+    axes=whole,
+    meaning=_from_bias,
+    composite=Composite.YES,
+    dtype_rule=all_rules(_problems, _bias_dtype),
+    shape_rule=all_rules(_shapes, _static_shapes, _bias),
     overwrites=_starts,
 )
 
@@ -334,4 +372,4 @@ ZERO = OpDef(
     meaning=lambda op, dst: np.zeros_like(dst),
 )
 
-OPS = (GEMM, MMA, MMA_BIAS, CLEAR, ZERO)
+OPS = (GEMM, GEMM_BIAS, MMA, MMA_BIAS, CLEAR, ZERO)

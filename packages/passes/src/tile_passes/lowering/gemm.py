@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tile_ir import Buffer, For, KernelError, Memory, Op, Region, Slice
+from tile_ir import Buffer, For, If, KernelError, Memory, Op, Region, Slice
 from tile_ir.analysis.affine import simplify
 from tile_ir.analysis.intervals import Ranges
-from tile_ir.expr import Const, Expr, binary, equal
+from tile_ir.expr import Const, Expr, binary, equal, is_constant
 from tile_ir.footprint import k0_elements, round_up
 from tile_ir.machine import Memory as M
 from tile_ir.nodes import Body, LoopKind, Stmt
-from tile_ir.ops.cube import is_tile_product, matrix_sizes
+from tile_ir.ops.cube import is_tile_product, matrix_sizes, takes_bias
 from tile_passes.lowering.alignment import check_fractals
 from tile_passes.lowering.builder import Builder
 
@@ -94,6 +94,10 @@ def _tiling(op: Op, sizes: tuple[int, int, int], builder: Builder) -> _Tiling:
 class _Gemm:
     def __init__(self, op: Op, tiling: _Tiling, builder: Builder) -> None:
         self.op, self.t, self.b, self.loc = op, tiling, builder, op.loc
+        init = op.operand("init")
+        assert isinstance(init, Expr), "checked by the record"
+        self.init = init
+        self.bias = op.region("bias") if takes_bias(op) else None
         t, dtype = tiling, op.region("A").dtype
         self.l0a = builder.scratch("gemm_a", Memory.L0A, dtype, (t.slots, t.m, t.k0), op.loc)
         self.l0b = builder.scratch("gemm_b", Memory.L0B, dtype, (t.slots, t.k0, t.n), op.loc)
@@ -101,6 +105,8 @@ class _Gemm:
     def build(self) -> Body:
         t = self.t
         body: list[Stmt] = []
+        if self.bias is not None and self.bias.memory is Memory.L1:
+            body += self.into_table(self.bias)
         if t.steps <= MOST_WRITTEN_OUT:
             for n in range(t.steps):
                 body += self.tile(Const(n), Const(n * t.k0), self.slot(n), t.k0)
@@ -113,6 +119,13 @@ class _Gemm:
             body += self.tile(Const(t.steps), Const(t.steps * t.k0), slot, t.tail)
         return tuple(body)
 
+    def into_table(self, bias: Region) -> Body:
+        """A bias of l1 is copied to a table where C starts from it."""
+        dtype = self.op.region("C").dtype
+        self.bias = self.b.flat_scratch("bias", Memory.BT, dtype, self.t.n, self.loc)
+        copied = (self.b.op("copy_l1_bt", (bias, self.bias), self.loc),)
+        return copied if is_constant(self.init) else (If(self.init, copied, (), self.loc),)
+
     def slot(self, number: int) -> Expr:
         """That of a tile."""
         first = self.b.turns.get(self.op, Const(0))
@@ -124,13 +137,13 @@ class _Gemm:
         a = _part(op.region("A"), -2 if transpose_a else -1, k, size)
         w = _part(op.region("B"), -1 if transpose_b else -2, k, size)
         dst_a, dst_b = _slot(self.l0a, slot, -1, size), _slot(self.l0b, slot, -2, size)
-        init = op.operand("init")
-        assert isinstance(init, Expr), "checked by the record"
-        first = binary("and", init, equal(index, 0))
+        first = binary("and", self.init, equal(index, 0))
+        operands = (dst_a, dst_b, op.region("C"), first)
+        starts = self.bias is not None and not is_constant(first, False)
         return (
             b.op("copy_l1_l0a", (a, dst_a), loc, transpose_a),
             b.op("copy_l1_l0b", (w, dst_b), loc, transpose_b),
-            b.op("mma", (dst_a, dst_b, op.region("C"), first), loc),
+            b.op("mma_bias", (*operands, self.bias), loc) if starts else b.op("mma", operands, loc),
         )
 
 

@@ -176,14 +176,14 @@ def _rewritten(func: Func, product: _Product, width: int, builder: Builder) -> F
     var = builder.scalar("piece")
     loaded = () if product.load is None else (product.load,)
     sources = [r for op in loaded for r, a in accesses(op) if not a.writes]
-    left = product.made.region("A")
+    left, right = product.made.region("A"), product.made.region("B")
 
     def of_piece(operand: Operand) -> Operand:
         if not isinstance(operand, Region) or operand is left:
             return operand
         if operand.buffer in new:
             return Region.whole(new[operand.buffer].buffer)
-        moved = -1 if operand.memory is Memory.GM and operand not in sources else dim
+        moved = dim if operand is right or operand in sources else -1
         dims = list(operand.dims)
         dims[moved] = Slice(simplify(dims[moved].offset + var * width), Const(width))
         return Region(operand.buffer, tuple(dims))
