@@ -13,14 +13,13 @@ from typing import Any, NoReturn
 from tile_frontend._tracing.faults import Fault, outside_kernel
 from tile_frontend._tracing.scalars import Scalar, describe, python_number, scalar_expr
 from tile_frontend._tracing.trace import Trace
-from tile_ir import For, If, Loc, LoopKind
+from tile_ir import For, Loc, LoopKind
 from tile_ir.expr import Const, Expr, ceildiv, constant_value, minimum
 
 
 @dataclass(frozen=True, slots=True)
 class PersistentLoop:
     domain: tuple[Expr, ...]
-    waves: Expr
     wave_size: Expr
     index: Expr
     group: int
@@ -53,7 +52,7 @@ def Persistent(
     for expr, name in named:
         if not expr.dtype.is_integer:
             raise Fault("loop-bound", f"{name} is {expr.dtype}, expected integers", argument=name)
-    return PersistentLoop(extents, ceildiv(product(extents), size), size, position, int(group))
+    return PersistentLoop(extents, size, position, int(group))
 
 
 def product(extents: Sequence[Expr]) -> Expr:
@@ -67,24 +66,22 @@ def run_persistent(
     trace: Trace, loop: PersistentLoop, names: tuple[str, ...], loc: Loc,
     run: Callable[[tuple[Scalar, ...]], None],
 ) -> None:  # fmt: skip
-    """One loop over waves; the last wave may have fewer tiles than blocks."""
+    """One loop over the waves in which the block has a tile. Where not all blocks have one in the
+    last, a minimum tells those who look at intervals which tiles there are."""
     total = product(loop.domain)
+    count, size = constant_value(total), constant_value(loop.wave_size)
+    even = count is not None and size is not None and count % size == 0
     wave = trace.loop_variable("wave")
+    number = wave * loop.wave_size + loop.index
     with trace.block() as body:
-        tile = trace.let("tile", wave * loop.wave_size + loop.index, loc).expr
-        with trace.block() as inner:
-            coordinates = tile_coordinates(loop.domain, loop.group, tile)
-            run(tuple(
-                trace.let("i" if name == "_" else name, value, loc)
-                for name, value in zip(names, coordinates, strict=True)
-            ))  # fmt: skip
-        count, size = constant_value(total), constant_value(loop.wave_size)
-        if count is not None and size is not None and count % size == 0:
-            for stmt in inner:
-                trace.emit(stmt)
-        else:
-            trace.emit(If(tile < total, tuple(inner), (), loc))
-    trace.emit(For(wave, Const(0), loop.waves, LoopKind.SERIAL, tuple(body), loc))
+        tile = trace.let("tile", number if even else minimum(number, total - 1), loc).expr
+        coordinates = tile_coordinates(loop.domain, loop.group, tile)
+        run(tuple(
+            trace.let("i" if name == "_" else name, value, loc)
+            for name, value in zip(names, coordinates, strict=True)
+        ))  # fmt: skip
+    waves = total // loop.wave_size if even else ceildiv(total - loop.index, loop.wave_size)
+    trace.emit(For(wave, Const(0), waves, LoopKind.SERIAL, tuple(body), loc))
 
 
 def tile_coordinates(domain: Sequence[Expr], group: int, tile: Expr) -> tuple[Expr, ...]:
