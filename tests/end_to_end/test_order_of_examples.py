@@ -21,9 +21,9 @@ from tile_passes.insert_back_to_back import insert_back_to_back
 from tile_passes.plan_memory import plan_memory
 from tile_passes.sync.back_to_back import plan_back_to_back
 from tile_passes.sync.build_tree import build_tree
-from tile_passes.sync.completion import flow_of
 from tile_passes.sync.confirm import orders
 from tile_passes.sync.conflicts import conflicts
+from tile_passes.sync.flow import flow_of
 from tile_passes.sync.scalar_reads import name_scalar_reads
 from tile_runtime.tools.bench.order import peaks_to_bounds
 from tile_runtime.tools.bench.order_quality import BACK_TO_BACK, left_to_compiler, ordered_by

@@ -15,8 +15,8 @@ from tile_ir.expr import Var
 from tile_ir.nodes import Body, Stmt
 from tile_passes import apply_passes
 from tile_passes.sync.build_tree import build_tree
-from tile_passes.sync.completion import Flow, flow_of
 from tile_passes.sync.conflicts import conflicts
+from tile_passes.sync.flow import Flow, flow_of
 from tile_passes.sync.scalar_reads import name_scalar_reads
 
 # Instances of the sections that are looked at: few, so that many can be.

@@ -10,9 +10,9 @@ import pytest
 from sync_steps.random_sections import kernel_flows
 from tile_ir import DEFAULT_TARGET
 from tile_passes.sync.allocate_events import allocate_events, live_flags
-from tile_passes.sync.completion import Flow
 from tile_passes.sync.confirm import orders
 from tile_passes.sync.eliminate import eliminate
+from tile_passes.sync.flow import Flow, flow_of
 from tile_passes.sync.place import place
 from tile_passes.sync.plan_section import place_all
 from tile_passes.sync.reduce import edges_of, reduce
@@ -49,7 +49,7 @@ def hazards_of(flow: Flow, op: SyncOp) -> Flow:
     wanted = [0] * len(flow.conflicts)
     for edge in op.reason.edges:
         wanted[edge.later.bit] |= edge.needs
-    return replace(flow, conflicts=wanted)
+    return flow_of(flow.tree, wanted)
 
 
 def placed_again(flow: Flow, plan: Plan) -> Plan:

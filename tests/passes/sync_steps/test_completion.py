@@ -8,7 +8,8 @@ import pytest
 
 from sync_steps.random_sections import kernel_flows
 from tile_ir.machine import Pipe
-from tile_passes.sync.completion import Completion, Flow
+from tile_passes.sync.completion import Completion
+from tile_passes.sync.flow import Flow
 from tile_passes.sync.plan_section import place_all
 from tile_passes.sync.sync_ops import Barrier, Flag, Plan, PointToPoint, Reason, SyncOp
 from tile_passes.sync.tree import Block, Branch, Repeat, Work

@@ -12,9 +12,9 @@ from tile_ir import DEFAULT_TARGET, Section
 from tile_ir.cost import cost
 from tile_ir.machine import Pipe
 from tile_passes.sync.build_tree import build_tree
-from tile_passes.sync.completion import flow_of
 from tile_passes.sync.conflicts import conflicts
 from tile_passes.sync.eliminate import eliminate
+from tile_passes.sync.flow import flow_of
 from tile_passes.sync.modelled_time import ASSUMED_ROUNDS, ModelledTime
 from tile_passes.sync.plan_section import place_all
 from tile_passes.sync.spill import SPILLS, TOLERANCE, full_barrier, spill

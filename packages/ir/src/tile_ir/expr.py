@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Union
+from typing import ClassVar, Union
 
 from tile_ir.dtypes import BOOL, FLOAT32, INT32, DType, Kind, held
 from tile_ir.location import Loc
@@ -27,7 +27,10 @@ class ExprError(Exception):
 class Expr:
     """Base of all scalar expressions. Every subclass has a `dtype`."""
 
-    __slots__ = ()
+    # The hash of one with parts, once it was asked for: tables are looked up by expressions.
+    __slots__ = ("_hash",)
+    _hash: int
+    __match_args__: ClassVar[tuple[str, ...]]
     dtype: DType
 
     def __add__(self, other: Operable) -> Expr:
@@ -121,21 +124,31 @@ class Expr:
         raise ExprError("a runtime value has no truth value while the kernel is traced")
 
 
+def _kept_hash(expr: Expr) -> int:
+    """That of all the fields, computed once."""
+    try:
+        return expr._hash
+    except AttributeError:
+        found = hash(tuple(getattr(expr, name) for name in type(expr).__match_args__))
+        object.__setattr__(expr, "_hash", found)
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class Const(Expr):
     value: Number
     dtype: DType = INT32
 
     def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Const) or self.dtype is not other.dtype:
+            return False
+        a, b = self.value, other.value
         # 0.0 and -0.0 print differently and mean different things, so they are not equal here.
-        return (
-            isinstance(other, Const)
-            and self.dtype == other.dtype
-            and repr(self.value) == repr(other.value)
-        )
+        return a == b if type(a) is int and type(b) is int else repr(a) == repr(b)
 
     def __hash__(self) -> int:
-        return hash((repr(self.value), self.dtype))
+        value = self.value
+        return hash((value if type(value) is int else repr(value), self.dtype))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +159,8 @@ class Var(Expr):
     name: str
     dtype: DType = INT32
 
+    __hash__ = _kept_hash
+
 
 @dataclass(frozen=True, slots=True)
 class Binary(Expr):
@@ -153,6 +168,8 @@ class Binary(Expr):
     left: Expr
     right: Expr
     dtype: DType
+
+    __hash__ = _kept_hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +179,8 @@ class Unary(Expr):
     op: str
     operand: Expr
     dtype: DType
+
+    __hash__ = _kept_hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +192,8 @@ class Select(Expr):
     orelse: Expr
     dtype: DType
 
+    __hash__ = _kept_hash
+
 
 @dataclass(frozen=True, slots=True)
 class Cast(Expr):
@@ -181,6 +202,8 @@ class Cast(Expr):
     operand: Expr
     dtype: DType
     bits: bool = False
+
+    __hash__ = _kept_hash
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -209,6 +232,8 @@ class Load(Expr):
 
     buffer: Buffer
     indices: tuple[Expr, ...]
+
+    __hash__ = _kept_hash
 
     @property
     def dtype(self) -> DType:  # type: ignore[override]
@@ -384,10 +409,10 @@ def _type_of(value: Operable) -> DType | None:
 
 def _neutral(op: str, a: Expr, b: Expr, dtype: DType) -> Expr | None:
     """x+0, x*1, x//1 … for integers and booleans; floats keep every operation."""
-    if dtype.is_float:
-        return None
     left = a.value if isinstance(a, Const) else None
     right = b.value if isinstance(b, Const) else None
+    if (left is None and right is None) or dtype.is_float:
+        return None
     found: Expr | None = None
     match op:
         case "+":
@@ -487,9 +512,9 @@ def ceildiv(left: Operable, right: Operable) -> Expr:
 
 def children(expr: Expr) -> tuple[Expr, ...]:
     """Direct sub-expressions."""
+    if isinstance(expr, Binary):
+        return expr.left, expr.right
     match expr:
-        case Binary(left=a, right=b):
-            return (a, b)
         case Unary(operand=a) | Cast(operand=a):
             return (a,)
         case Select(condition=c, then=a, orelse=b):
@@ -511,18 +536,22 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 def reads_memory(expr: Expr) -> bool:
     """Whether it loads an element, so that it may have another value later on."""
-    return any(isinstance(e, Load) for e in walk(expr))
+    return isinstance(expr, Load) or any(map(reads_memory, children(expr)))
 
 
 def rebuild(expr: Expr, fn: Callable[[Expr], Expr]) -> Expr:
     """The expression with `fn` applied to its direct children; itself when nothing changed."""
+    if isinstance(expr, Binary):  # nearly always
+        left, right = fn(expr.left), fn(expr.right)
+        unchanged = left is expr.left and right is expr.right
+        return expr if unchanged else binary(expr.op, left, right)
     old = children(expr)
-    new = tuple(fn(child) for child in old)
+    if not old:
+        return expr
+    new = tuple(map(fn, old))
     if all(a is b for a, b in zip(old, new, strict=True)):
         return expr
     match expr:
-        case Binary(op=op):
-            return binary(op, *new)
         case Unary(op=op):
             return unary(op, *new)
         case Select():

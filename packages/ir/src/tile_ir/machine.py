@@ -9,7 +9,13 @@ from __future__ import annotations
 from enum import Enum
 
 
-class Memory(Enum):
+class Word(Enum):
+    """Its members are single objects: they are hashed as such, by no code of Python's."""
+
+    __hash__ = object.__hash__
+
+
+class Memory(Word):
     """Where a buffer lives. SHARED and FRAGMENT are open until memory inference."""
 
     GM = "gm"
@@ -24,7 +30,7 @@ class Memory(Enum):
     FRAGMENT = "fragment"
 
 
-class Pipe(Enum):
+class Pipe(Word):
     """An instruction queue of a core; ALL stands for every queue in a barrier."""
 
     S = "s"
@@ -37,7 +43,7 @@ class Pipe(Enum):
     ALL = "all"
 
 
-class Core(Enum):
+class Core(Word):
     """Which kind of core runs something."""
 
     CUBE = "cube"

@@ -90,8 +90,8 @@ def _missing(
     """A dependence that these signals do not order, if there is one."""
     for rounds in ROUNDS:
         missing = examine(root, signals, found, known, rounds, lazily=False).missing
-        if missing:
-            return min(missing, key=lambda d: str(d.later.leaf.stmt.loc))
+        if missing is not None:
+            return missing
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tile_ir.analysis.affine import simplify
 from tile_ir.dtypes import BOOL, INT32, INT64, DType
@@ -14,8 +14,7 @@ from tile_ir.walk import bodies
 INF = float("inf")
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(NamedTuple):
     """Closed range of an integer; infinite ends where nothing is known."""
 
     low: float
@@ -32,18 +31,19 @@ Ranges = dict[Var, Interval]
 
 def interval(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval:
     """The range of an integer expression, given the ranges of its variables."""
+    if isinstance(expr, Var):
+        return ranges.get(expr, EVERYTHING)
     found = _interval(expr, ranges)
-    if isinstance(expr, Var) or expr.dtype in (INT32, INT64, BOOL):
+    dtype = expr.dtype
+    if dtype is INT32 or dtype is INT64 or dtype is BOOL:
         return found
-    return _wrapped(found, expr.dtype)
+    return _wrapped(found, dtype)
 
 
 def _interval(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval:
     match expr:
         case Const(value=value):
-            return Interval.exactly(value)
-        case Var():
-            return ranges.get(expr, EVERYTHING)
+            return Interval(value, value)
         case Binary(op=op, left=a, right=b):
             return _combine(op, interval(a, ranges), interval(b, ranges))
         case Unary(op="-", operand=a):

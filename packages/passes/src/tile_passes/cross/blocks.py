@@ -26,13 +26,22 @@ _OWN = frozenset({Memory.UB, Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C, Memo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Access:
-    """A region that a leaf reads or writes, and the pipe that does it."""
+    """A region that a leaf reads or writes, and the pipe that does it; whether it is all of its
+    buffer, and the variables it names."""
 
     leaf: Leaf
     region: Region
     writes: bool
     atomic: bool
     pipe: Pipe
+    whole: bool
+    variables: tuple[Var, ...]
+
+    @staticmethod
+    def of(leaf: Leaf, region: Region, writes: bool, atomic: bool, pipe: Pipe) -> Access:
+        parts = (part for s in region.dims for part in (s.offset, s.extent))
+        found = dict.fromkeys(v for part in parts for v in walk_expr(part) if isinstance(v, Var))
+        return Access(leaf, region, writes, atomic, pipe, region.is_whole(), tuple(found))
 
 
 @dataclass(slots=True, eq=False)
@@ -165,9 +174,9 @@ class _Builder:
             its = gm if region.memory is Memory.GM else chip
             by = Pipe.S if pipe is None else pipe
             if way.reads and not (atomic and its is gm):
-                its.append(Access(leaf, region, False, False, by))
+                its.append(Access.of(leaf, region, False, False, by))
             if way.writes:
-                its.append(Access(leaf, region, True, atomic and its is gm, by))
+                its.append(Access.of(leaf, region, True, atomic and its is gm, by))
         if not gm and not chip:
             return None
         leaf.gm, leaf.chip = tuple(gm), tuple(chip)

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from tile_ir import Core, For, If, Pipe
 from tile_ir.analysis.intervals import Ranges, interval
 from tile_ir.expr import Var
-from tile_ir.expr import walk as walk_expr
-from tile_ir.nodes import Break, Buffer, Region
+from tile_ir.nodes import Break, Buffer
 from tile_ir.opdef import Effect
 from tile_passes.cross.blocks import CORES, Access, Block, Leaf
 from tile_passes.cross.dependences import Dependence
@@ -29,21 +29,26 @@ STEADY = 3
 Rounds = tuple[tuple[int, int], ...]  # (id of a loop's block, round), outermost first
 
 
+class _Unordered(Exception):
+    """A dependence is not ordered."""
+
+
 @dataclass(slots=True)
 class Findings:
-    """What a run has shown: signals that told something new, and dependences that were not
-    ordered."""
+    """What a run has shown: signals that told something new, and the first dependence that was not
+    ordered, where it ended."""
 
     needed: set[Signal] = field(default_factory=set)
-    missing: set[Dependence] = field(default_factory=set)
+    missing: Dependence | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Entry:
-    """One access of a buffer on the chip, and what was complete when it was."""
+    """One access of a buffer on the chip, in which rounds the variables of its region were, and
+    what was complete when it was."""
 
-    region: Region
-    where: Rounds
+    access: Access
+    where: tuple[int, ...]
     bits: int
 
 
@@ -198,11 +203,9 @@ class _Run:
             }
             for table, old in ((now.written, then.written), (now.read, then.read)):
                 for buffer, entries in table.items():
-                    kept = old.get(buffer, ())
+                    kept = {id(e) for e in old.get(buffer, ())}
                     table[buffer] = tuple(
-                        e
-                        if any(e is o for o in kept)
-                        else _Entry(e.region, e.where, e.bits & later)
+                        e if id(e) in kept else _Entry(e.access, e.where, e.bits & later)
                         for e in entries
                     )
 
@@ -253,13 +256,14 @@ class _Run:
 
     def execute(self, leaf: Leaf, which: Core, rounds: Rounds) -> None:
         core = self.cores[which]
-        for d in self.wanted.get((leaf, which), ()):
+        for d in () if self.lazily else self.wanted.get((leaf, which), ()):
             asked = 0
             for at, bit in self.done.get((d.earlier.leaf, d.source), ()):
                 if _precedes(d, at, rounds):
                     asked |= bit
             if asked & ~core.knows:
-                self.found.missing.add(d)
+                self.found.missing = d
+                raise _Unordered
         bits = core.knows
         for access in leaf.chip:
             bits |= self.met(core, access)
@@ -280,13 +284,12 @@ class _Run:
 
     def met(self, core: _Core, access: Access) -> int:
         """What is complete before an access begins, by what its core did to the same bytes."""
-        region, at = access.region, self.where(access.region)
-        whole = region.is_whole()
+        region, at = access.region, self.where(access)
         bits = 0
         tables = (core.written, core.read) if access.writes else (core.written,)
         for table in tables:
             for e in table.get(region.buffer, ()):
-                if whole or e.region.is_whole() or (e.region == region and e.where == at):
+                if access.whole or e.access.whole or (e.where == at and e.access.region == region):
                     bits |= e.bits
         return bits
 
@@ -294,25 +297,18 @@ class _Run:
         """Remember an access. Whoever comes after one that writes all of a buffer comes after all
         that this one came after."""
         buffer = access.region.buffer
-        entry = _Entry(access.region, self.where(access.region), bits)
+        entry = _Entry(access, self.where(access), bits)
         if not access.writes:
             core.read[buffer] = (*core.read.get(buffer, ()), entry)
-        elif access.region.is_whole():
+        elif access.whole:
             core.written[buffer] = (entry,)
             core.read.pop(buffer, None)
         else:
             core.written[buffer] = (*core.written.get(buffer, ()), entry)
 
-    def where(self, region: Region) -> Rounds:
-        """In which rounds the variables of a region are."""
-        found = {
-            v
-            for s in region.dims
-            for part in (s.offset, s.extent)
-            for v in walk_expr(part)
-            if isinstance(v, Var)
-        }
-        return tuple(sorted((hash(v), self.names.get(v, -1)) for v in found))
+    def where(self, access: Access) -> tuple[int, ...]:
+        """In which rounds the variables of a region are; equal regions name them in one order."""
+        return tuple(self.names.get(v, -1) for v in access.variables)
 
 
 Table = dict[Buffer, tuple[_Entry, ...]]
@@ -323,10 +319,13 @@ def _forgotten(now: Table, then: Table, inside: int) -> Table:
     result = dict(then)
     for buffer, entries in now.items():
         old = then.get(buffer, ())
+        if entries is old:
+            continue
+        kept = {id(e) for e in old}
         new = [
-            _Entry(e.region, e.where, e.bits & inside)
+            _Entry(e.access, e.where, e.bits & inside)
             for e in entries
-            if e.bits & inside and not any(e is o for o in old)
+            if e.bits & inside and id(e) not in kept
         ]
         if new:
             result[buffer] = (*old, *new)
@@ -354,8 +353,9 @@ def examine(
     rounds: int,
     lazily: bool,
 ) -> Findings:
-    """Follow the program with `rounds` rounds of every loop. `lazily`: a signal that tells nothing
-    that its dependences ask for is taken for not there."""
+    """Follow the program with `rounds` rounds of every loop, to the first dependence that is not
+    ordered. `lazily`: a signal that tells nothing that its dependences ask for is taken for not
+    there, and nobody looks for dependences."""
     wanted: dict[tuple[Leaf, Core], list[Dependence]] = {}
     watched: set[tuple[Leaf, Core]] = set()
     for d in dependences:
@@ -368,7 +368,8 @@ def examine(
         _by_place((s.home, s.home_place, s) for s in signals if s.home is not None),
         wanted, watched, _busy(wanted, watched, signals), _distances(wanted),
     )  # fmt: skip
-    run.block(root, ())
+    with suppress(_Unordered):
+        run.block(root, ())
     return run.found
 
 

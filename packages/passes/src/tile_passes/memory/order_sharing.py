@@ -16,12 +16,14 @@ from tile_ir.cost import cost
 from tile_ir.shared_bytes import Sharing
 from tile_passes.sync.allocate_events import Allocation
 from tile_passes.sync.build_tree import build_tree
-from tile_passes.sync.completion import Completion, State, flow_of
+from tile_passes.sync.completion import Completion
 from tile_passes.sync.conflicts import conflicts, with_made
+from tile_passes.sync.flow import flow_of
 from tile_passes.sync.plan_section import plan_for
 from tile_passes.sync.scalar_reads import name_scalar_reads
 from tile_passes.sync.sections import order_sections
 from tile_passes.sync.sync_ops import Plan, SyncOp
+from tile_passes.sync.transfer import State
 from tile_passes.sync.tree import Instance, Tree
 
 Pair = frozenset[Buffer]

@@ -15,13 +15,16 @@ import networkx as nx
 
 from tile_ir import Effect, IRError, Op, Target
 from tile_ir.machine import Pipe
-from tile_passes.sync.completion import Completion, Flow, State
+from tile_passes.sync.completion import Completion
+from tile_passes.sync.confirm import checked
 from tile_passes.sync.eliminate import needed
+from tile_passes.sync.flow import Flow
 from tile_passes.sync.modelled_time import ModelledTime
 from tile_passes.sync.place import place
 from tile_passes.sync.reduce import edges_of, reduce
 from tile_passes.sync.spill import give_up, hold_back, spill
 from tile_passes.sync.sync_ops import Flag, Pair, Plan, Signal
+from tile_passes.sync.transfer import State
 from tile_passes.sync.tree import Block, Instance, Order, Tree
 
 # Rounds of spills before a pair of pipes gets no more flags, and before giving up.
@@ -61,7 +64,9 @@ def allocate_events(flow: Flow, plan: Plan, target: Target) -> Allocation:
             events, failed = colour(live, flow.tree, target)
             if not failed:
                 spilled = count > 0 and len(plan.ops) <= MOST_TRIED
-                return _eliminate(flow, plan, target) if spilled else Allocation(plan, events)
+                if spilled:
+                    return _eliminate(flow, plan, events, target)
+                return Allocation(plan, events)
             if count > PATIENCE:
                 plan = give_up(plan, failed)
             else:
@@ -71,16 +76,22 @@ def allocate_events(flow: Flow, plan: Plan, target: Target) -> Allocation:
     raise IRError("sync-events", "no assignment of event ids was found", where)
 
 
-def _eliminate(flow: Flow, plan: Plan, target: Target) -> Allocation:
+def _eliminate(
+    flow: Flow, plan: Plan, events: Mapping[Signal, int], target: Target
+) -> Allocation:
     """The plan without what the spills have made superfluous, as far as ids still suffice."""
-
-    def fits(without: Plan) -> bool:
-        live = live_flags(flow, without)
-        return not (live.incomplete or live.early or colour(live, flow.tree, target)[1])
-
     surely = needed(flow, plan)
-    less = plan.eliminate([op for op in reversed(plan.ops) if op not in surely], fits)
-    return Allocation(less, colour(live_flags(flow, less), flow.tree, target)[0])
+    check = checked(flow, plan)
+    for op in reversed(plan.ops):
+        if op in surely or (less := check.without([op])) is None:
+            continue
+        without = plan.without(op)
+        live = live_flags(flow, without)
+        if not live.early:
+            fewer, failed = colour(live, flow.tree, target)
+            if not failed:
+                plan, check, events = without, less, fewer
+    return Allocation(plan, events)
 
 
 class LiveFlags(Completion):

@@ -10,9 +10,11 @@ from __future__ import annotations
 from tile_ir import Target
 from tile_ir.machine import Pipe
 from tile_passes.sync.allocate_events import Allocation, colour, live_flags
-from tile_passes.sync.completion import Completion, Flow, State, flow_of
+from tile_passes.sync.completion import Completion
 from tile_passes.sync.conflicts import conflicts
+from tile_passes.sync.flow import Flow, flow_of
 from tile_passes.sync.sync_ops import Barrier, Plan, PointToPoint, Reason, SyncOp
+from tile_passes.sync.transfer import State
 from tile_passes.sync.tree import Instance, Tree
 
 

@@ -17,11 +17,13 @@ from tile_ir.analysis.affine import simplify
 from tile_ir.analysis.regions import ever_meet
 from tile_ir.analysis.residues import is_rounds
 from tile_ir.expr import Const
-from tile_ir.nodes import For, Made, Stmt
+from tile_ir.nodes import For, Made, Region, Stmt
 from tile_passes.sync.earlier_runs import look_back_only
 from tile_passes.sync.tree import Instance, Tree
 
 _Access = tuple[Instance, Touch]
+# All that the answer of `ever_meet` goes by.
+_Question = tuple[Region, Region, tuple[Stmt, ...], tuple[Stmt, ...], int, bool, bool]
 
 
 def conflicts(tree: Tree, among: Sequence[int] | None = None) -> list[int]:
@@ -48,7 +50,7 @@ def conflicts(tree: Tree, among: Sequence[int] | None = None) -> list[int]:
     for instance in tree.instances:
         if not instance.touches:
             result[instance.bit] = shared
-    decided: dict[tuple[object, ...], bool] = {}
+    decided: dict[_Question, bool] = {}
     for found in on_chip.values():
         moving = [_moves(instance, touch) for instance, touch in found]
         _by_address([a for a, moves in zip(found, moving, strict=True) if not moves], result)
@@ -73,14 +75,36 @@ def with_made(tree: Tree, made: frozenset[Made]) -> list[int]:
 def meet(tree: Tree, one: _Access, two: _Access) -> bool:
     """Whether two accesses, one of which writes, may have a byte in common in some execution of
     the one and some of the other. Those of one instance are of two executions."""
-    (instance, touch), (other, t) = one, two
-    if not touch.overlaps(t) or not (touch.writes or t.writes) or (touch.atomic and t.atomic):
+    if not one[1].conflicts(two[1]):
         return False
-    if not _moves(*one) and not _moves(*two) and isinstance(touch.place, Memory):
+    if not _moves(*one) and not _moves(*two) and isinstance(one[1].place, Memory):
         return True
+    return _regions_meet(tree, one, two)
+
+
+def _regions_meet(tree: Tree, one: _Access, two: _Access) -> bool:
+    (instance, touch), (other, t) = one, two
     path = _path_beside(instance, other)
     a, b = instance.reach(touch), other.reach(t)
     return ever_meet(a, instance.item.path, b, path, tree.ranges, instance is other)
+
+
+def _question(one: _Access, two: _Access) -> _Question:
+    """What decides whether the regions meet: these, the loops around them, and which of the loops
+    they may be in the same round of. Variables have one definition each, whoever uses them."""
+    (instance, touch), (other, t) = one, two
+    loops, others = instance.item.loops, other.item.loops
+    residues = zip(instance.residues, other.residues, strict=False)
+    common, same = 0, True
+    for loop, beside in zip(loops, others, strict=False):
+        if not same or loop is not beside:
+            break
+        common += 1
+        if isinstance(loop, For) and is_rounds(loop.var):
+            x, y = next(residues)
+            same = x == y
+    regions = instance.reach(touch), other.reach(t)
+    return *regions, loops, others, common, same, instance is other
 
 
 def _moves(instance: Instance, touch: Touch) -> bool:
@@ -114,7 +138,7 @@ def _by_region(
     moving: list[bool],
     result: list[int],
     among: Sequence[int],
-    decided: dict[tuple[object, ...], bool],
+    decided: dict[_Question, bool],
 ) -> None:
     """Every pair of accesses that is asked about, one of them moving, whose hulls overlap, unless
     their regions never meet."""
@@ -130,14 +154,12 @@ def _by_region(
                 continue
             if result[instance.bit] >> other.bit & 1 and result[other.bit] >> instance.bit & 1:
                 continue
-            key = (
-                (instance.item, instance.region(touch), touch.writes),
-                (other.item, other.region(t), t.writes),
-                instance is other,
-            )
-            if key not in decided:
-                decided[key] = meet(tree, access, beside)
-            if decided[key]:
+            if not touch.conflicts(t):
+                continue
+            question = _question(access, beside)
+            if question not in decided:
+                decided[question] = _regions_meet(tree, access, beside)
+            if decided[question]:
                 result[instance.bit] |= 1 << other.bit
                 result[other.bit] |= 1 << instance.bit
 

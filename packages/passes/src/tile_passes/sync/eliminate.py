@@ -6,13 +6,14 @@ Needs: a plan that orders everything. Gives: one in which every op is needed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TypeAlias
 
-from tile_passes.sync.completion import Completion, Flow, State
+from tile_passes.sync.completion import Completion
 from tile_passes.sync.confirm import superfluous
+from tile_passes.sync.flow import Flow
 from tile_passes.sync.sync_ops import Plan, SyncOp
-from tile_passes.sync.tree import Block, EarlierRun
+from tile_passes.sync.transfer import State
+from tile_passes.sync.tree import Block
 
 # What a pipe knew, and what ops told it.
 _Told: TypeAlias = tuple[int, tuple[tuple[SyncOp, int], ...]]
@@ -62,10 +63,8 @@ class _Needed(Completion):
         for successor in self.flow.blocks[number].successors:
             self.inherited.setdefault(successor, self.told)
 
-    def enter(self, state: State, runs: Sequence[EarlierRun]) -> None:
-        if runs:
-            self.told.clear()
-        super().enter(state, runs)
+    def entered(self) -> None:
+        self.told.clear()
 
     def learned(self, pipe: int, bits: int, op: SyncOp | None, state: State) -> None:
         before, by = self.told.get(pipe) or (state.known[pipe], ())

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from tile_ir import Target
 from tile_passes.sync.allocate_events import Allocation, allocate_events
-from tile_passes.sync.completion import Flow, flow_of
 from tile_passes.sync.confirm import orders
 from tile_passes.sync.conflicts import conflicts
 from tile_passes.sync.eliminate import eliminate
+from tile_passes.sync.flow import Flow, flow_of
 from tile_passes.sync.place import place
 from tile_passes.sync.reduce import Stage, edges_of, reduce
 from tile_passes.sync.sync_ops import Plan

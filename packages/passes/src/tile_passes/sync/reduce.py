@@ -24,9 +24,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import networkx as nx
 
-from tile_passes.sync.completion import Completion, Flow, Point, State
+from tile_passes.sync.completion import Completion
 from tile_passes.sync.dependences import Edge, Form
+from tile_passes.sync.flow import Flow
 from tile_passes.sync.sync_ops import Plan
+from tile_passes.sync.transfer import Point, State
 from tile_passes.sync.tree import (
     Block,
     Instance,

@@ -6,7 +6,7 @@ for once, so that sync ops can be added and taken away one by one. Where they go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TypeAlias
@@ -124,7 +124,7 @@ class Do(IntEnum):
 
 Action: TypeAlias = tuple[Do, SyncOp]
 # A gap of a block: behind an item, or before it.
-_Gap: TypeAlias = tuple[Block, int, bool]
+PlanGap: TypeAlias = tuple[Block, int, bool]
 
 
 class Plan:
@@ -134,15 +134,15 @@ class Plan:
     def __init__(self, ops: Iterable[SyncOp] = (), closed: frozenset[Pair] = frozenset()) -> None:
         self.ops = tuple(dict.fromkeys(ops))
         self.closed = closed
-        self._gaps: dict[_Gap, list[Action]] = {}
+        self.gaps: dict[PlanGap, list[Action]] = {}
         # Flags whose rounds matter, by the loop they belong to.
         self.by_round: dict[Repeat, list[Flag]] = {}
         for op in self.ops:
             for gap, do in _instructions(op):
-                self._gaps.setdefault(gap, []).append((do, op))
+                self.gaps.setdefault(gap, []).append((do, op))
             if isinstance(op, Flag) and op.carried and not op.by_slot:
                 self.by_round.setdefault(op.home(), []).append(op)
-        for actions in self._gaps.values():
+        for actions in self.gaps.values():
             actions.sort(key=_rank)
 
     @property
@@ -152,11 +152,11 @@ class Plan:
 
     def after(self, block: Block, position: int) -> list[Action]:
         """What stands behind an item."""
-        return self._gaps.get((block, position, True), [])
+        return self.gaps.get((block, position, True), [])
 
     def before(self, block: Block, position: int) -> list[Action]:
         """What stands before an item, or at the end of the block."""
-        return self._gaps.get((block, position, False), [])
+        return self.gaps.get((block, position, False), [])
 
     def with_ops(self, *ops: SyncOp, closed: Iterable[Pair] = ()) -> Plan:
         return Plan((*self.ops, *ops), self.closed | frozenset(closed))
@@ -168,14 +168,6 @@ class Plan:
     def with_in_place(self, changed: Mapping[SyncOp, SyncOp]) -> Plan:
         """Some ops replaced by others, each at the place of the one it replaces."""
         return Plan((changed.get(op, op) for op in self.ops), self.closed)
-
-    def eliminate(self, tried: Iterable[SyncOp], suffices: Callable[[Plan], bool]) -> Plan:
-        """The plan without those ops that it suffices without, tried one by one."""
-        plan: Plan = self
-        for op in tried:
-            if suffices(without := plan.without(op)):
-                plan = without
-        return plan
 
     def at_break(self, leave: Leave) -> Iterator[Action]:
         """What is in flight when a break leaves its loop: flags to be taken, or given back."""
@@ -202,7 +194,7 @@ def _rank(action: Action) -> tuple[Do, int]:
     return do, op.turn if isinstance(op, PointToPoint) else 0
 
 
-def _instructions(op: SyncOp) -> Iterator[tuple[_Gap, Do]]:
+def _instructions(op: SyncOp) -> Iterator[tuple[PlanGap, Do]]:
     match op:
         case Flag(block=block):
             yield (block, op.set_after, True), Do.SET

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tile_ir import Buffer, For
+from tile_ir import Buffer, For, While
 from tile_ir.analysis.accesses import Touch, widened
-from tile_ir.analysis.affine import resolved
 from tile_ir.analysis.intervals import INF, Interval, Ranges
+from tile_ir.analysis.regions import defined_region
 from tile_ir.expr import Expr, Var, walk
 from tile_ir.location import Loc
 from tile_ir.machine import Core, Pipe
-from tile_ir.nodes import Region, Slice, Stmt
+from tile_ir.nodes import Region, Stmt
 
 Residues = tuple[int, ...]
 
@@ -30,18 +30,21 @@ class Instance:
     residues: Residues
     touches: tuple[Touch, ...]
     values: Mapping[Var, Expr]
+    _regions: dict[Region, tuple[Region, Region]] = field(default_factory=dict)
 
     def region(self, touch: Touch) -> Region:
         """What is touched, in this combination of residues."""
-        dims = (
-            Slice(resolved(s.offset, self.values), resolved(s.extent, self.values), s.stride)
-            for s in touch.region.dims
-        )
-        return Region(touch.region.buffer, tuple(dims))
+        return self._both(touch.region)[0]
 
     def reach(self, touch: Touch) -> Region:
         """That, with the elements around it that the operation touches too."""
-        return widened(self.region(touch), self.item.pipe)
+        return self._both(touch.region)[1]
+
+    def _both(self, region: Region) -> tuple[Region, Region]:
+        if region not in self._regions:
+            found = defined_region(region, self.values)
+            self._regions[region] = found, widened(found, self.item.pipe)
+        return self._regions[region]
 
 
 @dataclass(eq=False, slots=True)
@@ -66,6 +69,11 @@ class Work(Item):
     in_order: bool
     instances: dict[Residues, Instance] = field(default_factory=dict)
     path: tuple[Stmt, ...] = ()
+
+    @property
+    def loops(self) -> tuple[Stmt, ...]:
+        """Those around it, as its path has them."""
+        return tuple(s for s in self.path if isinstance(s, (For, While)))
 
 
 @dataclass(eq=False, slots=True)
