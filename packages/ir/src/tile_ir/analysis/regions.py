@@ -28,6 +28,8 @@ from tile_ir.nodes import For, Let, Region, Slice, Stmt, While
 from tile_ir.walk import map_region
 
 Path = Sequence[Stmt]
+# Intervals of variables, and what those stand for that are defined.
+Sight = tuple[Ranges, dict[Var, Expr]]
 _Change = Callable[[Expr], Expr]
 # Behind the name of a variable: its value in the other execution. No user's name has it.
 _OTHER = "'"
@@ -209,10 +211,17 @@ def ever_meet(
     different executions count. `known` gives the intervals of what is visible everywhere. True
     where nothing is known.
     """
+    return ever_meet_in(a, path_a, b, path_b, known, visible(path_a, path_b, known), once)
+
+
+def ever_meet_in(
+    a: Region, path_a: Path, b: Region, path_b: Path, known: Ranges, sight: Sight, once: bool
+) -> bool:
+    """`ever_meet`, for who has what both paths bring into sight."""
     if a.buffer is not b.buffer:
         return True
     common = common_path(path_a, path_b)
-    ranges, values = visible(path_a, path_b, known)
+    ranges, values = sight
     everywhere = set(known)
     if not once and not apart(a, b, everywhere | defined(common), ranges, None, values):
         return True
@@ -257,7 +266,7 @@ def common_path(path_a: Path, path_b: Path) -> Path:
     return path_a[:shared]
 
 
-def visible(path_a: Path, path_b: Path, known: Ranges) -> tuple[Ranges, dict[Var, Expr]]:
+def visible(path_a: Path, path_b: Path, known: Ranges) -> Sight:
     """The intervals and the values of what two paths bring into sight."""
     ranges, values = dict(known), {}
     for stmt in (*path_a, *path_b):
@@ -282,11 +291,13 @@ def defined(path: Path) -> set[Var]:
 
 __all__ = [
     "Path",
+    "Sight",
     "apart",
     "common_path",
     "defined",
     "defined_region",
     "ever_meet",
+    "ever_meet_in",
     "meet_in_run",
     "visible",
 ]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-
-import networkx as nx
+from functools import reduce
+from operator import or_
 
 from tile_ir import Effect, IRError, Op, Target
 from tile_ir.machine import Pipe
@@ -21,7 +21,8 @@ from tile_passes.sync.eliminate import needed
 from tile_passes.sync.flow import Flow
 from tile_passes.sync.modelled_time import ModelledTime
 from tile_passes.sync.place import place
-from tile_passes.sync.reduce import edges_of, reduce
+from tile_passes.sync.reduce import edges_of
+from tile_passes.sync.reduce import reduce as reduced
 from tile_passes.sync.spill import give_up, hold_back, spill
 from tile_passes.sync.sync_ops import Flag, Pair, Plan, Signal
 from tile_passes.sync.transfer import State
@@ -54,7 +55,7 @@ def allocate_events(flow: Flow, plan: Plan, target: Target) -> Allocation:
     for count in range(MOST_ROUNDS):
         live = live_flags(flow, plan)
         if live.incomplete:
-            plan = place(flow.tree, plan, edges_of(reduce(flow, plan)))
+            plan = place(flow.tree, plan, edges_of(reduced(flow, plan)))
         elif live.early:
             if count > PATIENCE:
                 plan = give_up(plan, live.early)
@@ -95,22 +96,23 @@ def _eliminate(
 
 
 class LiveFlags(Completion):
-    """What may be in flight at once. `interference` joins flags of one ordered pair of pipes where
-    the wait of the one may not be over when the other is set; `early` has the flags whose own last
-    wait may not be; `incomplete` says that some conflict is not ordered."""
+    """What may be in flight at once. `interference` has for each flag, by their numbers in the
+    plan, those of its ordered pair of pipes of which the wait of the one may not be over when the
+    other is set; `early` has the flags whose own last wait may not be; `incomplete` says that some
+    conflict is not ordered."""
 
     def __init__(self, flow: Flow, plan: Plan) -> None:
         super().__init__(flow, plan)
         self.early: dict[Signal, None] = {}
         self.incomplete = False
-        self.interference: nx.Graph[Signal] = nx.Graph()
-        self.interference.add_nodes_from(plan.signals)
-        self.pairs: dict[Pair, int] = defaultdict(int)
-        self.by_bit: dict[int, Signal] = {}
-        for op in plan.signals:
-            self.pairs[op.pair] |= self.bits_of(op)
-            self.by_bit.update((self.first_bit[op] + slot, op) for slot in range(op.slots))
-        self.met: set[tuple[Signal, int]] = set()
+        self.signals = list(plan.signals)
+        self.interference: list[set[int]] = [set() for _ in self.signals]
+        self.numbers = [n for n, op in enumerate(self.signals) for _ in range(op.slots)]
+        pairs: dict[Pair, int] = defaultdict(int)
+        for op in self.signals:
+            pairs[op.pair] |= self.bits_of(op)
+        # The waits of all other flags of the pair.
+        self.rivals = [pairs[op.pair] & ~self.bits_of(op) for op in self.signals]
 
     def uncovered(self, instance: Instance, need: int, state: State) -> None:
         self.incomplete = True
@@ -119,17 +121,16 @@ class LiveFlags(Completion):
         known = state.known[source]
         if flag in state.flags or not known >> flag & 1:
             self.early[op] = None
-        live = self.pairs[op.pair] & ~known
-        for other in state.flags:
-            if other >= 0 and self.by_bit[other].pair == op.pair:
-                live |= 1 << other
-        live &= ~self.bits_of(op)
-        if live and (op, live) not in self.met:
-            self.met.add((op, live))
-            while live:
-                bit = live.bit_length() - 1
-                live ^= 1 << bit
-                self.interference.add_edge(op, self.by_bit[bit])
+        first = self.tree.free_bit()
+        number = self.numbers[flag - first]
+        raised = reduce(or_, (1 << other for other in state.flags if other >= 0), 0)
+        live = self.rivals[number] & (raised | ~known)
+        while live:
+            bit = live.bit_length() - 1
+            live ^= 1 << bit
+            other = self.numbers[bit - first]
+            self.interference[number].add(other)
+            self.interference[other].add(number)
 
 
 def live_flags(flow: Flow, plan: Plan) -> LiveFlags:
@@ -146,20 +147,24 @@ def colour(
     several slots takes as many ids in a row, which `networkx.greedy_color` has not. Also those for
     which no id was left."""
     taken = _of_user(tree.root, target)
-    events: dict[Signal, int] = {}
+    ids: dict[int, range] = {}
     failed: list[Signal] = []
-    for op in sorted(live.plan.signals, key=lambda p: not (isinstance(p, Flag) and p.carried)):
+    for number, op in sorted(enumerate(live.signals), key=lambda n: not _is_carried(n[1])):
         used = set(taken[op.pair])
-        for other in live.interference[op]:
-            if other in events:
-                used.update(range(events[other], events[other] + other.slots))
+        for other in live.interference[number]:
+            used.update(ids.get(other, ()))
         for first in range(target.events_per_pair - op.slots + 1):
-            if used.isdisjoint(range(first, first + op.slots)):
-                events[op] = first
+            own = range(first, first + op.slots)
+            if used.isdisjoint(own):
+                ids[number] = own
                 break
         else:
             failed.append(op)
-    return events, failed
+    return {live.signals[number]: own[0] for number, own in ids.items()}, failed
+
+
+def _is_carried(op: Signal) -> bool:
+    return isinstance(op, Flag) and op.carried
 
 
 def _of_user(root: Block, target: Target) -> dict[Pair, set[int]]:

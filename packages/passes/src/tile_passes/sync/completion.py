@@ -59,7 +59,7 @@ class Completion(Transfer):
             number = first.bit_length() - 1
             entry = entries[number]
             assert entry is not None, "only what is reached is waiting"
-            state = entry.copy()
+            state = entry.copy() if self.changes[number] else entry
             self.run(number, state)
             for successor in blocks[number].successors:
                 known = entries[successor]
@@ -72,7 +72,7 @@ class Completion(Transfer):
         self.reporting = True
         for number, entry in enumerate(self.entries):
             if entry is not None:
-                self.run(number, entry.copy())
+                self.run(number, entry.copy() if self.changes[number] else entry)
 
     def run(self, number: int, state: State) -> None:
         """The effect of one basic block on the state at its entry."""

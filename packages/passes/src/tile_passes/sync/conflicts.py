@@ -13,10 +13,8 @@ from dataclasses import replace
 
 from tile_ir import Buffer, Memory
 from tile_ir.analysis.accesses import Touch
-from tile_ir.analysis.affine import simplify
-from tile_ir.analysis.regions import ever_meet
+from tile_ir.analysis.regions import ever_meet_in
 from tile_ir.analysis.residues import is_rounds
-from tile_ir.expr import Const
 from tile_ir.nodes import For, Made, Region, Stmt
 from tile_passes.sync.earlier_runs import look_back_only
 from tile_passes.sync.tree import Instance, Tree
@@ -52,7 +50,7 @@ def conflicts(tree: Tree, among: Sequence[int] | None = None) -> list[int]:
             result[instance.bit] = shared
     decided: dict[_Question, bool] = {}
     for found in on_chip.values():
-        moving = [_moves(instance, touch) for instance, touch in found]
+        moving = [instance.moves(touch) for instance, touch in found]
         _by_address([a for a, moves in zip(found, moving, strict=True) if not moves], result)
         if any(moving):
             _by_region(tree, found, moving, result, everyone, decided)
@@ -77,7 +75,7 @@ def meet(tree: Tree, one: _Access, two: _Access) -> bool:
     the one and some of the other. Those of one instance are of two executions."""
     if not one[1].conflicts(two[1]):
         return False
-    if not _moves(*one) and not _moves(*two) and isinstance(one[1].place, Memory):
+    if not one[0].moves(one[1]) and not two[0].moves(two[1]) and isinstance(one[1].place, Memory):
         return True
     return _regions_meet(tree, one, two)
 
@@ -86,7 +84,9 @@ def _regions_meet(tree: Tree, one: _Access, two: _Access) -> bool:
     (instance, touch), (other, t) = one, two
     path = _path_beside(instance, other)
     a, b = instance.reach(touch), other.reach(t)
-    return ever_meet(a, instance.item.path, b, path, tree.ranges, instance is other)
+    (ranges, values), (more, others) = (i.item.sight(tree.ranges) for i in (instance, other))
+    sight = {**ranges, **more}, {**values, **others}
+    return ever_meet_in(a, instance.item.path, b, path, tree.ranges, sight, instance is other)
 
 
 def _question(one: _Access, two: _Access) -> _Question:
@@ -105,11 +105,6 @@ def _question(one: _Access, two: _Access) -> _Question:
             same = x == y
     regions = instance.reach(touch), other.reach(t)
     return *regions, loops, others, common, same, instance is other
-
-
-def _moves(instance: Instance, touch: Touch) -> bool:
-    """Whether the first byte is chosen by a number that the residues do not give."""
-    return any(not isinstance(simplify(s.offset), Const) for s in instance.region(touch).dims)
 
 
 def _by_address(found: list[_Access], result: list[int]) -> None:

@@ -87,6 +87,7 @@ class _Reducing(Completion):
         self.numbers = count()
         # What every pipe knew behind each item when it was run last.
         self.history: dict[Point, list[int]] = {}
+        self.relations: dict[tuple[int, int], tuple[_Pair, int]] = {}
 
     def passed(self, state: State, point: Point) -> None:
         self.history[point] = state.known.copy()
@@ -125,8 +126,8 @@ class _Reducing(Completion):
             need = found
         forward: _Pair | None = None
         carried: dict[tuple[bool, Block], tuple[_Pair, int]] = {}
-        for _, earlier, run in self.tree.facts_of(need):
-            place, distance = _relation(earlier, run, later)
+        for bit, earlier, run in self.tree.facts_of(need):
+            place, distance = self.relation(bit, earlier, run, later)
             if place.first < place.then and distance == 0:
                 if forward is None or place.inner > forward.inner:
                     forward = place
@@ -152,10 +153,19 @@ class _Reducing(Completion):
         """What comes before an instance in the same round of all loops around both."""
         found = 0
         for bit, earlier, run in self.tree.facts_of(need):
-            place, distance = _relation(earlier, run, later)
+            place, distance = self.relation(bit, earlier, run, later)
             if place.first < place.then and distance == 0:
                 found |= 1 << bit
         return found
+
+    def relation(
+        self, bit: int, earlier: Instance, run: Repeat | None, later: Instance
+    ) -> tuple[_Pair, int]:
+        """`_relation`, found once."""
+        key = bit, later.bit
+        if key not in self.relations:
+            self.relations[key] = _relation(earlier, run, later)
+        return self.relations[key]
 
     def met(
         self, form: Form, source: int, place: _Pair, later: Instance, distance: int,

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 
 from tile_ir import Buffer, For, While
 from tile_ir.analysis.accesses import Touch, widened
+from tile_ir.analysis.affine import simplify
 from tile_ir.analysis.intervals import INF, Interval, Ranges
-from tile_ir.analysis.regions import defined_region
-from tile_ir.expr import Expr, Var, walk
+from tile_ir.analysis.regions import Sight, defined_region, visible
+from tile_ir.expr import Const, Expr, Var, walk
 from tile_ir.location import Loc
 from tile_ir.machine import Core, Pipe
 from tile_ir.nodes import Region, Stmt
@@ -30,20 +31,25 @@ class Instance:
     residues: Residues
     touches: tuple[Touch, ...]
     values: Mapping[Var, Expr]
-    _regions: dict[Region, tuple[Region, Region]] = field(default_factory=dict)
+    _regions: dict[Region, tuple[Region, Region, bool]] = field(default_factory=dict)
 
     def region(self, touch: Touch) -> Region:
         """What is touched, in this combination of residues."""
-        return self._both(touch.region)[0]
+        return self._of(touch.region)[0]
 
     def reach(self, touch: Touch) -> Region:
         """That, with the elements around it that the operation touches too."""
-        return self._both(touch.region)[1]
+        return self._of(touch.region)[1]
 
-    def _both(self, region: Region) -> tuple[Region, Region]:
+    def moves(self, touch: Touch) -> bool:
+        """Whether the first byte is chosen by a number that the residues do not give."""
+        return self._of(touch.region)[2]
+
+    def _of(self, region: Region) -> tuple[Region, Region, bool]:
         if region not in self._regions:
             found = defined_region(region, self.values)
-            self._regions[region] = found, widened(found, self.item.pipe)
+            moves = any(not isinstance(simplify(s.offset), Const) for s in found.dims)
+            self._regions[region] = found, widened(found, self.item.pipe), moves
         return self._regions[region]
 
 
@@ -69,6 +75,13 @@ class Work(Item):
     in_order: bool
     instances: dict[Residues, Instance] = field(default_factory=dict)
     path: tuple[Stmt, ...] = ()
+    _sight: Sight | None = None
+
+    def sight(self, everywhere: Ranges) -> Sight:
+        """What its path brings into sight."""
+        if self._sight is None:
+            self._sight = visible(self.path, (), everywhere)
+        return self._sight
 
     @property
     def loops(self) -> tuple[Stmt, ...]:
