@@ -23,7 +23,7 @@ from tile_ir.check_sync.across.rounds import Depth
 from tile_ir.check_sync.across.run import BlockRun, Budget, Stop, TooLong
 from tile_ir.check_sync.across.samples import Samples
 from tile_ir.check_sync.across.shape import shape_of
-from tile_ir.check_sync.across.streams import NAMES, Stream, signals, streams_of
+from tile_ir.check_sync.across.streams import NAMES, Stream, streams_of
 from tile_ir.check_sync.across.values import Values
 from tile_ir.diagnostics import Diagnostic
 from tile_ir.expr import Var
@@ -47,8 +47,6 @@ def check_across(func: Func, target: Target, lanes_apart: bool = False) -> list[
         return []
     proof = _Proof(func, streams, target, lanes_apart)
     whole = proof.attempt(WHOLE)
-    if whole is None and not any(map(signals, streams)):
-        return proof.given_up()
     if whole is not None and not whole.growing:
         return whole.all()
     brief = proof.attempt(BRIEF, reduced=True, depth=Depth.BRIEF)

@@ -98,7 +98,7 @@ def streams_of(func: Func) -> tuple[Stream, ...]:
         pairs = any(site.partners for found in of_stmt.values() for site in found)
         left = _pruned(body, frozenset(of_stmt), _waits_for_nothing(body, of_stmt.values()))
         result.append(Stream(core, left, given[core], of_stmt, pairs))
-    if any(s.pairs or signals(s) for s in result):
+    if any(s.pairs or _signals(s.body) for s in result):
         return tuple(result)
     return ()
 
@@ -113,11 +113,6 @@ def _elements_asked(whole: Iterable[Body]) -> frozenset[Buffer]:
         for x in loads(stmt)
         if x.buffer.memory is Memory.GM
     )
-
-
-def signals(stream: Stream) -> bool:
-    """Whether a stream has to do with signals at all."""
-    return _signals(stream.body)
 
 
 def _signals(body: Body) -> bool:
@@ -290,4 +285,4 @@ def _asked(stmt: Stmt) -> Iterator[Expr]:
                 yield from (s.offset, s.extent)
 
 
-__all__ = ["CROSS", "NAMES", "Site", "Stream", "signals", "streams_of"]
+__all__ = ["CROSS", "NAMES", "Site", "Stream", "streams_of"]
