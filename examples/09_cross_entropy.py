@@ -1,8 +1,9 @@
 """Cross entropy of rows of logits: log(sum(exp(x))) - x[label], in one pass over the columns.
 
-A running maximum and sum as in 04_online_softmax.py, but no barrier: automatic synchronisation
-orders the pipes. The next tile of logits is under way while this one is summed up. The scalar unit
-reads the labels to fetch one logit per row, and writes them where the vector unit reads them.
+A running maximum and sum as in 04_online_softmax.py, but no flag and no barrier: automatic
+synchronisation orders the pipes. Each tile of logits is asked for before the one before it is
+summed up, across rows too, and labels one round of rows ahead: the scalar unit reads them without
+waiting, to fetch one logit per row. Half and bfloat16 are computed in float.
 """
 
 import torch
@@ -15,7 +16,7 @@ import tile_frontend as T
 def cross_entropy(
     M: int, N: int, rows: int, block_N: int, cores: int, dtype: str = "float16"
 ) -> T.PrimFunc:
-    blocks = T.cdiv(M, rows)
+    tiles = T.cdiv(M, rows)
     steps = T.cdiv(N, block_N)
     lanes = 2 * cores
     slots = 2
@@ -31,9 +32,9 @@ def cross_entropy(
         with T.Kernel(cores, is_npu=True) as (cid, vid):
             raw = T.alloc_ub((slots, rows, block_N), dtype)
             x = T.alloc_ub((rows, block_N), accum)
-            label = T.alloc_ub((rows,), "int32")
+            label = T.alloc_ub((slots, rows), "int32")
             raw_chosen = T.alloc_ub((rows, word), dtype)
-            wide_chosen = T.alloc_ub((rows, word), accum)
+            wide_chosen = raw_chosen if dtype == accum else T.alloc_ub((rows, word), accum)
             chosen = T.alloc_ub((rows,), accum)
             peak = T.alloc_ub((rows,), accum)
             new_peak = T.alloc_ub((rows,), accum)
@@ -41,28 +42,42 @@ def cross_entropy(
             part = T.alloc_ub((rows,), accum)
             with T.Scope("V"):
                 lane = cid * 2 + vid
-                for i in T.serial(T.ceildiv(blocks - lane, lanes)):
+                mine = T.ceildiv(tiles - lane, lanes)
+                if mine > 0:
+                    T.copy(Label[lane * rows], label[0, :])
+                    T.copy(X[lane * rows, 0], raw[0, :, :], pad_value=-T.infinity(dtype))
+                for i in T.serial(mine):
                     row = (lane + i * lanes) * rows
-                    T.copy(Label[row], label)
-                    T.copy(X[row, 0], raw[0, :, :], pad_value=-T.infinity(dtype))
+                    next_row = row + lanes * rows
+                    if i + 1 < mine:
+                        T.copy(Label[next_row], label[(i + 1) % slots, :])
                     for r in T.serial(rows):
-                        column = label[r]
+                        column = label[i % slots, r]
                         T.copy(X[row + r, column : column + 1], raw_chosen[r, 0:1])
                     # The lowest float, not -inf: the difference of two -inf is NaN.
                     T.tile.fill(peak, -3.0e38)
                     T.tile.fill(total, 0.0)
                     for step in T.serial(steps):
-                        slot = step % slots
+                        load = i * steps + step
+                        slot = load % slots
                         if step + 1 < steps:
                             T.copy(
                                 X[row, (step + 1) * block_N],
-                                raw[(step + 1) % slots, :, :],
+                                raw[(load + 1) % slots, :, :],
                                 pad_value=-T.infinity(dtype),
                             )
-                        T.tile.cast(x, raw[slot, :, :])
-                        T.reduce_max(x, new_peak, dim=-1)
+                        elif i + 1 < mine:
+                            T.copy(
+                                X[next_row, 0],
+                                raw[(load + 1) % slots, :, :],
+                                pad_value=-T.infinity(dtype),
+                            )
+                        wide = raw[slot, :, :] if dtype == accum else x
+                        if dtype != accum:
+                            T.tile.cast(x, raw[slot, :, :])
+                        T.reduce_max(wide, new_peak, dim=-1)
                         T.tile.max(new_peak, new_peak, peak)
-                        T.tile.row_expand_sub_experiment(x, x, new_peak)
+                        T.tile.row_expand_sub(x, wide, new_peak)
                         T.tile.exp(x, x)
                         T.reduce_sum(x, part, dim=-1)
                         # What was summed under the old maximum shrinks by e ** (old - new).
@@ -71,9 +86,9 @@ def cross_entropy(
                         T.tile.mul(total, total, peak)
                         T.tile.add(total, total, part)
                         T.copy(new_peak, peak)
-                    T.tile.cast(wide_chosen, raw_chosen)
-                    for r in T.serial(rows):
-                        chosen[r] = wide_chosen[r, 0]
+                    if dtype != accum:
+                        T.tile.cast(wide_chosen, raw_chosen)
+                    T.reduce_sum(wide_chosen[:, 0:1], chosen, dim=-1)
                     T.tile.ln(total, total)
                     T.tile.add(total, total, peak)
                     T.tile.sub(total, total, chosen)
@@ -84,13 +99,16 @@ def cross_entropy(
 
 def main() -> None:
     torch.manual_seed(0)
-    for M, N, rows, block_N, cores in ((512, 4096, 16, 512, 16), (203, 5003, 16, 512, 5)):
-        x = (torch.randn(M, N) * 2).half()
+    for M, N, rows, block_N, cores, dtype in (
+        (512, 4096, 32, 512, 8, "float16"),
+        (203, 5003, 16, 512, 5, "float32"),
+    ):
+        x = (torch.randn(M, N) * 2).to(getattr(torch, dtype))
         label = torch.randint(0, N, (M,), dtype=torch.int32)
         run_and_report(
-            f"cross entropy {M}x{N} float16",
-            lambda M=M, N=N, rows=rows, block_N=block_N, cores=cores: cross_entropy(
-                M, N, rows, block_N, cores
+            f"cross entropy {M}x{N} {dtype}",
+            lambda M=M, N=N, rows=rows, block_N=block_N, cores=cores, dtype=dtype: cross_entropy(
+                M, N, rows, block_N, cores, dtype
             ),
             [x, label],
             torch.nn.functional.cross_entropy(x.float(), label.long(), reduction="none"),

@@ -46,9 +46,9 @@ def traced() -> dict[str, Func]:
         "gemm_intrinsic_24": intrinsic(1024, 1024, 1024, 128, 256, 256, 64, 24),
         "gemm_intrinsic_20": intrinsic(1024, 2048, 512, 128, 256, 256, 64, 20),
         **{
-            f"softmax_{dtype}_{m}x{n}": softmax(m, n, 16, block, dtype)
+            f"softmax_{dtype}_{m}x{n}": softmax(m, n, rows, block, dtype)
             for dtype in ("float32", "float16", "bfloat16")
-            for m, n, block in ((34, 130, 64), (1024, 4096, 512))
+            for m, n, rows, block in ((34, 130, 16, 64), (1023, 4095, 2, 4096))
         },
         "flash_attention": attention(1, 2, 512, 128, 64, 128),
     }

@@ -24,78 +24,106 @@ extern "C" __global__ __aicore__ void softmax_kernel(GM_ADDR X_handle, GM_ADDR Y
   if ASCEND_IS_AIV {
     const int32_t cid = static_cast<int32_t>(AscendC::GetBlockIdx() / AscendC::GetSubBlockNum());
     const int32_t vid = static_cast<int32_t>(AscendC::GetSubBlockIdx());
-    const AscendC::LocalTensor<bfloat16_t> raw = ub.GetWithOffset<bfloat16_t>(1024, 0);  // 04_online_softmax.py:42
-    const AscendC::LocalTensor<float> x = ub.GetWithOffset<float>(1024, 2048);  // 04_online_softmax.py:43
-    const AscendC::LocalTensor<float> wide = ub.GetWithOffset<float>(1024, 6144);  // 04_online_softmax.py:44
-    const AscendC::LocalTensor<float> peak = ub.GetWithOffset<float>(16, 10240);  // 04_online_softmax.py:45
-    const AscendC::LocalTensor<float> new_peak = ub.GetWithOffset<float>(16, 10304);  // 04_online_softmax.py:46
-    const AscendC::LocalTensor<float> total = ub.GetWithOffset<float>(16, 10368);  // 04_online_softmax.py:47
-    const AscendC::LocalTensor<float> part = ub.GetWithOffset<float>(16, 10432);  // 04_online_softmax.py:48
-    const AscendC::LocalTensor<float> scratch = ub.GetWithOffset<float>(128, 10496);  // 04_online_softmax.py:32
-    const int32_t row = cid * 32 + vid * 16;  // 04_online_softmax.py:50
-    AscendC::Duplicate(peak, -3e+38f, 16);  // 04_online_softmax.py:52
-    AscendC::Duplicate(total, 0.0f, 16);  // 04_online_softmax.py:53
-    for (int32_t step = 0; step < 3; ++step) {  // 04_online_softmax.py:54
-      if (!(tile::minimum(tile::maximum(34 - row, 0), 16) == 16 && tile::minimum(130 - step * 64, 64) == 64)) {  // 04_online_softmax.py:25
-        AscendC::Duplicate(raw, static_cast<bfloat16_t>(tile::float_from_bits(0xFF800000u)), 1024);  // 04_online_softmax.py:25
-        AscendC::SetFlag<AscendC::HardEvent::V_MTE2>(0);  // 04_online_softmax.py:25
-        AscendC::WaitFlag<AscendC::HardEvent::V_MTE2>(0);  // 04_online_softmax.py:25
-      }
-      if (tile::minimum(tile::maximum(34 - row, 0), 16) > 0) {  // 04_online_softmax.py:25
-        tile::copy_gm_ub(raw, X[row * 130 + step * 64], tile::minimum(tile::maximum(34 - row, 0), 16), tile::minimum(130 - step * 64, 64), 130, 64, static_cast<bfloat16_t>(tile::float_from_bits(0xFF800000u)));  // 04_online_softmax.py:25
-      }
-      AscendC::PipeBarrier<PIPE_ALL>();  // 04_online_softmax.py:26
-      AscendC::Cast(x, raw, AscendC::RoundMode::CAST_NONE, 1024);  // 04_online_softmax.py:27
-      AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:28
-      tile::reduce_rows<tile::Max>(new_peak, x, AscendC::LocalTensor<float>(), 16, 64, 64);  // 04_online_softmax.py:56
-      AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:57
-      AscendC::Max(new_peak, new_peak, peak, 16);  // 04_online_softmax.py:58
-      AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:59
-      tile::broadcast_column(wide, new_peak, scratch, 16, 64, 64);  // 04_online_softmax.py:32
-      AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:33
-      AscendC::Sub(x, x, wide, 1024);  // 04_online_softmax.py:34
-      AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:35
-      AscendC::Exp(x, x, 1024);  // 04_online_softmax.py:36
-      AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:37
-      tile::reduce_rows<tile::Sum>(part, x, AscendC::LocalTensor<float>(), 16, 64, 64);  // 04_online_softmax.py:61
-      AscendC::Sub(peak, peak, new_peak, 16);  // 04_online_softmax.py:63
-      AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:64
-      AscendC::Exp(peak, peak, 16);  // 04_online_softmax.py:65
-      AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:66
-      AscendC::Mul(total, total, peak, 16);  // 04_online_softmax.py:67
-      AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:68
-      AscendC::Add(total, total, part, 16);  // 04_online_softmax.py:69
-      tile::copy_ub_ub(peak, new_peak, 16);  // 04_online_softmax.py:70
-      AscendC::PipeBarrier<PIPE_ALL>();  // 04_online_softmax.py:71
+    const AscendC::LocalTensor<bfloat16_t> raw = ub.GetWithOffset<bfloat16_t>(2048, 0);  // 04_online_softmax.py:63
+    const AscendC::LocalTensor<bfloat16_t> done = ub.GetWithOffset<bfloat16_t>(2048, 4096);  // 04_online_softmax.py:64
+    const AscendC::LocalTensor<float> x = ub.GetWithOffset<float>(1024, 8192);  // 04_online_softmax.py:65
+    const AscendC::LocalTensor<float> peak = ub.GetWithOffset<float>(16, 12288);  // 04_online_softmax.py:66
+    const AscendC::LocalTensor<float> new_peak = ub.GetWithOffset<float>(16, 12352);  // 04_online_softmax.py:67
+    const AscendC::LocalTensor<float> total = ub.GetWithOffset<float>(16, 12416);  // 04_online_softmax.py:68
+    const AscendC::LocalTensor<float> part = ub.GetWithOffset<float>(16, 12480);  // 04_online_softmax.py:69
+    const AscendC::LocalTensor<float> scratch = ub.GetWithOffset<float>(128, 12544);  // 04_online_softmax.py:37
+    for (int32_t s = 0; s < 2; ++s) {  // 04_online_softmax.py:71
+      AscendC::SetFlag<AscendC::HardEvent::V_MTE2>(s);  // 04_online_softmax.py:72
+      AscendC::SetFlag<AscendC::HardEvent::MTE3_V>(s);  // 04_online_softmax.py:73
     }
-    for (int32_t step_1 = 0; step_1 < 3; ++step_1) {  // 04_online_softmax.py:72
-      if (!(tile::minimum(tile::maximum(34 - row, 0), 16) == 16 && tile::minimum(130 - step_1 * 64, 64) == 64)) {  // 04_online_softmax.py:25
-        AscendC::Duplicate(raw, static_cast<bfloat16_t>(tile::float_from_bits(0xFF800000u)), 1024);  // 04_online_softmax.py:25
-        AscendC::SetFlag<AscendC::HardEvent::V_MTE2>(0);  // 04_online_softmax.py:25
-        AscendC::WaitFlag<AscendC::HardEvent::V_MTE2>(0);  // 04_online_softmax.py:25
+    const int32_t lane = cid * 2 + vid;  // 04_online_softmax.py:75
+    for (int32_t i = 0; i < 1 + tile::floor_div(2 - lane, 48); ++i) {  // 04_online_softmax.py:76
+      const int32_t row = i * 768 + lane * 16;  // 04_online_softmax.py:77
+      AscendC::Duplicate(peak, -3e+38f, 16);  // 04_online_softmax.py:79
+      AscendC::Duplicate(total, 0.0f, 16);  // 04_online_softmax.py:80
+      for (int32_t step = 0; step < 3; ++step) {  // 04_online_softmax.py:81
+        const int32_t slot = (i * 5 + step) % 2;  // 04_online_softmax.py:82
+        AscendC::WaitFlag<AscendC::HardEvent::V_MTE2>(slot);  // 04_online_softmax.py:30
+        if (!(tile::minimum(tile::maximum(34 - row, 0), 16) == 16 && tile::minimum(130 - step * 64, 64) == 64)) {  // 04_online_softmax.py:31
+          AscendC::Duplicate(raw[slot * 1024], static_cast<bfloat16_t>(tile::float_from_bits(0xFF800000u)), 1024);  // 04_online_softmax.py:31
+          AscendC::SetFlag<AscendC::HardEvent::V_MTE2>(2);  // 04_online_softmax.py:31
+          AscendC::WaitFlag<AscendC::HardEvent::V_MTE2>(2);  // 04_online_softmax.py:31
+        }
+        if (tile::minimum(tile::maximum(34 - row, 0), 16) > 0) {  // 04_online_softmax.py:31
+          tile::copy_gm_ub(raw[slot * 1024], X[row * 130 + step * 64], tile::minimum(tile::maximum(34 - row, 0), 16), tile::minimum(130 - step * 64, 64), 130, 64, static_cast<bfloat16_t>(tile::float_from_bits(0xFF800000u)));  // 04_online_softmax.py:31
+        }
+        AscendC::SetFlag<AscendC::HardEvent::MTE2_V>(slot);  // 04_online_softmax.py:32
+        AscendC::WaitFlag<AscendC::HardEvent::MTE2_V>(slot);  // 04_online_softmax.py:33
+        AscendC::Cast(x, raw[slot * 1024], AscendC::RoundMode::CAST_NONE, 1024);  // 04_online_softmax.py:87
+        AscendC::SetFlag<AscendC::HardEvent::V_MTE2>(slot);  // 04_online_softmax.py:88
+        AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:89
+        tile::reduce_rows<tile::Max>(new_peak, x, AscendC::LocalTensor<float>(), 16, 64, 64);  // 04_online_softmax.py:90
+        AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:91
+        AscendC::Max(new_peak, new_peak, peak, 16);  // 04_online_softmax.py:92
+        AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:93
+        tile::with_column<tile::Difference>(x, x, new_peak, scratch, 16, 64, 64, 64);  // 04_online_softmax.py:37
+        AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:38
+        AscendC::Exp(x, x, 1024);  // 04_online_softmax.py:39
+        AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:40
+        tile::reduce_rows<tile::Sum>(part, x, AscendC::LocalTensor<float>(), 16, 64, 64);  // 04_online_softmax.py:97
+        AscendC::Sub(peak, peak, new_peak, 16);  // 04_online_softmax.py:99
+        AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:100
+        AscendC::Exp(peak, peak, 16);  // 04_online_softmax.py:101
+        AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:102
+        AscendC::Mul(total, total, peak, 16);  // 04_online_softmax.py:103
+        AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:104
+        AscendC::Add(total, total, part, 16);  // 04_online_softmax.py:105
+        tile::copy_ub_ub(peak, new_peak, 16);  // 04_online_softmax.py:106
+        AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:107
       }
-      if (tile::minimum(tile::maximum(34 - row, 0), 16) > 0) {  // 04_online_softmax.py:25
-        tile::copy_gm_ub(raw, X[row * 130 + step_1 * 64], tile::minimum(tile::maximum(34 - row, 0), 16), tile::minimum(130 - step_1 * 64, 64), 130, 64, static_cast<bfloat16_t>(tile::float_from_bits(0xFF800000u)));  // 04_online_softmax.py:25
+      const int32_t last = 2;  // 04_online_softmax.py:108
+      AscendC::WaitFlag<AscendC::HardEvent::MTE3_V>(i * 3 % 2);  // 04_online_softmax.py:46
+      tile::with_column<tile::Quotient>(x, x, total, scratch, 16, 64, 64, 64);  // 04_online_softmax.py:50
+      AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:51
+      AscendC::Cast(done[i * 3 % 2 * 1024], x, AscendC::RoundMode::CAST_RINT, 1024);  // 04_online_softmax.py:52
+      AscendC::SetFlag<AscendC::HardEvent::V_MTE3>(i * 3 % 2);  // 04_online_softmax.py:53
+      AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:54
+      AscendC::WaitFlag<AscendC::HardEvent::V_MTE3>(i * 3 % 2);  // 04_online_softmax.py:56
+      if (tile::minimum(tile::maximum(34 - row, 0), 16) > 0) {  // 04_online_softmax.py:57
+        tile::copy_ub_gm(Y[last * 64 + row * 130], done[i * 3 % 2 * 1024], tile::minimum(tile::maximum(34 - row, 0), 16), 130 - last * 64, 130, 64);  // 04_online_softmax.py:57
       }
-      AscendC::PipeBarrier<PIPE_ALL>();  // 04_online_softmax.py:26
-      AscendC::Cast(x, raw, AscendC::RoundMode::CAST_NONE, 1024);  // 04_online_softmax.py:27
-      AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:28
-      tile::broadcast_column(wide, peak, scratch, 16, 64, 64);  // 04_online_softmax.py:32
-      AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:33
-      AscendC::Sub(x, x, wide, 1024);  // 04_online_softmax.py:34
-      AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:35
-      AscendC::Exp(x, x, 1024);  // 04_online_softmax.py:36
-      AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:37
-      tile::broadcast_column(wide, total, scratch, 16, 64, 64);  // 04_online_softmax.py:75
-      AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:76
-      AscendC::Div(x, x, wide, 1024);  // 04_online_softmax.py:77
-      AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:82
-      AscendC::Cast(raw, x, AscendC::RoundMode::CAST_RINT, 1024);  // 04_online_softmax.py:83
-      AscendC::PipeBarrier<PIPE_ALL>();  // 04_online_softmax.py:84
-      if (tile::minimum(tile::maximum(34 - row, 0), 16) > 0) {  // 04_online_softmax.py:85
-        tile::copy_ub_gm(Y[row * 130 + step_1 * 64], raw, tile::minimum(tile::maximum(34 - row, 0), 16), tile::minimum(130 - step_1 * 64, 64), 130, 64);  // 04_online_softmax.py:85
+      AscendC::SetFlag<AscendC::HardEvent::MTE3_V>(i * 3 % 2);  // 04_online_softmax.py:58
+      for (int32_t step_1 = 0; step_1 < last; ++step_1) {  // 04_online_softmax.py:110
+        const int32_t slot_1 = (i * 5 + step_1 + 1) % 2;  // 04_online_softmax.py:111
+        AscendC::WaitFlag<AscendC::HardEvent::V_MTE2>(slot_1);  // 04_online_softmax.py:30
+        if (!(tile::minimum(tile::maximum(34 - row, 0), 16) == 16)) {  // 04_online_softmax.py:31
+          AscendC::Duplicate(raw[slot_1 * 1024], static_cast<bfloat16_t>(tile::float_from_bits(0xFF800000u)), 1024);  // 04_online_softmax.py:31
+          AscendC::SetFlag<AscendC::HardEvent::V_MTE2>(2);  // 04_online_softmax.py:31
+          AscendC::WaitFlag<AscendC::HardEvent::V_MTE2>(2);  // 04_online_softmax.py:31
+        }
+        if (tile::minimum(tile::maximum(34 - row, 0), 16) > 0) {  // 04_online_softmax.py:31
+          tile::copy_gm_ub(raw[slot_1 * 1024], X[row * 130 + step_1 * 64], tile::minimum(tile::maximum(34 - row, 0), 16), 64, 130, 64, static_cast<bfloat16_t>(tile::float_from_bits(0xFF800000u)));  // 04_online_softmax.py:31
+        }
+        AscendC::SetFlag<AscendC::HardEvent::MTE2_V>(slot_1);  // 04_online_softmax.py:32
+        AscendC::WaitFlag<AscendC::HardEvent::MTE2_V>(slot_1);  // 04_online_softmax.py:33
+        AscendC::Cast(x, raw[slot_1 * 1024], AscendC::RoundMode::CAST_NONE, 1024);  // 04_online_softmax.py:116
+        AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:117
+        tile::with_column<tile::Difference>(x, x, peak, scratch, 16, 64, 64, 64);  // 04_online_softmax.py:37
+        AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:38
+        AscendC::Exp(x, x, 1024);  // 04_online_softmax.py:39
+        AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:40
+        AscendC::SetFlag<AscendC::HardEvent::V_MTE2>(slot_1);  // 04_online_softmax.py:119
+        AscendC::WaitFlag<AscendC::HardEvent::MTE3_V>((i * 3 + step_1 + 1) % 2);  // 04_online_softmax.py:46
+        tile::with_column<tile::Quotient>(x, x, total, scratch, 16, 64, 64, 64);  // 04_online_softmax.py:50
+        AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:51
+        AscendC::Cast(done[(i * 3 + step_1 + 1) % 2 * 1024], x, AscendC::RoundMode::CAST_RINT, 1024);  // 04_online_softmax.py:52
+        AscendC::SetFlag<AscendC::HardEvent::V_MTE3>((i * 3 + step_1 + 1) % 2);  // 04_online_softmax.py:53
+        AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:54
+        AscendC::WaitFlag<AscendC::HardEvent::V_MTE3>((i * 3 + step_1 + 1) % 2);  // 04_online_softmax.py:56
+        if (tile::minimum(tile::maximum(34 - row, 0), 16) > 0) {  // 04_online_softmax.py:57
+          tile::copy_ub_gm(Y[row * 130 + step_1 * 64], done[(i * 3 + step_1 + 1) % 2 * 1024], tile::minimum(tile::maximum(34 - row, 0), 16), 64, 130, 64);  // 04_online_softmax.py:57
+        }
+        AscendC::SetFlag<AscendC::HardEvent::MTE3_V>((i * 3 + step_1 + 1) % 2);  // 04_online_softmax.py:58
       }
-      AscendC::PipeBarrier<PIPE_ALL>();  // 04_online_softmax.py:86
+    }
+    for (int32_t s_1 = 0; s_1 < 2; ++s_1) {  // 04_online_softmax.py:124
+      AscendC::WaitFlag<AscendC::HardEvent::V_MTE2>(s_1);  // 04_online_softmax.py:125
+      AscendC::WaitFlag<AscendC::HardEvent::MTE3_V>(s_1);  // 04_online_softmax.py:126
     }
   }
 }
@@ -103,6 +131,6 @@ extern "C" __global__ __aicore__ void softmax_kernel(GM_ADDR X_handle, GM_ADDR Y
 void softmax_kernel_tiling() {}
 
 extern "C" void call(uint8_t* X_handle, uint8_t* Y_handle, aclrtStream stream) {
-  const int64_t blocks = 2;
+  const int64_t blocks = 24;
   TILE_LAUNCH(softmax_kernel, static_cast<uint32_t>(blocks), stream, X_handle, Y_handle, tile::cross_core_address());
 }

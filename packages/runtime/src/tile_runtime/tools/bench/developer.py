@@ -29,7 +29,7 @@ PAIRS: dict[str, tuple[Made, Made, float | None]] = {
     ),
     "softmax 1024x4096 float16": (
         ("softmax", "softmax", (1024, 4096, 8, "float16")),
-        ("04_online_softmax", "online_softmax", (1024, 4096, 16, 512, "float16")),
+        ("04_online_softmax", "online_softmax", (1024, 4096, 3, 4096, "float16")),
         None,
     ),
     "rms norm 8192x1024": (
@@ -39,7 +39,7 @@ PAIRS: dict[str, tuple[Made, Made, float | None]] = {
     ),
     "cross entropy 512x4096": (
         ("cross_entropy", "cross_entropy", (512, 4096, 8)),
-        ("09_cross_entropy", "cross_entropy", (512, 4096, 16, 512, 16)),
+        ("09_cross_entropy", "cross_entropy", (512, 4096, 16, 512, 16, "float32")),
         None,
     ),
     "flash attention 1x16x4096x128": (
