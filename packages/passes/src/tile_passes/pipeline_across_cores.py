@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 
-from tile_ir import Automatic, Buffer, For, Func, If, Let, Phase, Section, Target
+from tile_ir import Automatic, Buffer, For, Func, If, KernelError, Let, Phase, Section, Target
 from tile_ir.expr import Const, Expr, Var, binary, substitute
 from tile_ir.nodes import Body, LoopKind, Stmt
 from tile_ir.walk import map_expressions, rewrite
@@ -18,6 +18,9 @@ from tile_passes.pipelining.assign_stages import OneStage, Stages, assign_stages
 from tile_passes.pipelining.in_versions import in_versions, with_versions
 from tile_passes.pipelining.steps import Step
 
+# Rounds that the last stage may be behind where the loop leaves it to the compiler.
+MOST_BEHIND = 4
+
 
 @ir_pass(needs=Phase.LOWERED)
 def pipeline_across_cores(func: Func, target: Target) -> Func:
@@ -27,13 +30,24 @@ def pipeline_across_cores(func: Func, target: Target) -> Func:
     the other belongs to a later stage, as many rounds behind as the way there and back takes: round
     `i` of the new loop has round `i` of stage 0 and round `i - 2` of stage 2. Workspaces and
     buffers that stages share get a version for each round in flight. The meaning in the order of
-    the text stays, so that all later passes order it as any other loop. Limits: the order between
-    the cores is the compiler's; one pipelined loop that is not in another; nothing where a break
-    leaves it, where a value goes round through both cores, or where the versions do not fit.
+    the text stays, so that all later passes order it as any other loop. With `num_stages="auto"` as
+    many rounds behind as the modelled times ask for and have room. Limits: the order between the
+    cores is the compiler's, and no `order` or `stage` can be given; one pipelined loop that is not
+    in another; nothing where a break leaves it, where a value goes round through both cores, or
+    where the versions do not fit.
     """
     for loop in pipelined_loops(func.launch.body):
         stages = stages_that_fit(func, loop, target)
         if isinstance(stages, Stages):
+            if loop.given:
+                raise KernelError(
+                    "loop-schedule",
+                    "`order` and `stage` are for the statements of one kind of core, and this loop "
+                    "has work for both",
+                    loop.loc,
+                    "leave them out: the compiler puts what waits for the other core into later "
+                    "stages, at most `num_stages` of them",
+                )
             func = _skewed(func, stages, target)
     return func
 
@@ -52,7 +66,18 @@ def stages_that_fit(func: Func, loop: For, target: Target) -> Stages | OneStage:
     """The stages of a loop, or why it has one."""
     if not {Automatic.SYNC, Automatic.CROSS} <= func.automatic:
         return OneStage("the order of the pipes or of the cores is the author's", loop.loc)
-    stages = assign_stages(func, loop, target)
+    if loop.stages:
+        return _that_fit(func, loop, target, max(1, loop.stages - 1))
+    # "auto": as many as their modelled times need, and fewer where these do not fit.
+    for most in range(MOST_BEHIND, 0, -1):
+        found = _that_fit(func, loop, target, most)
+        if isinstance(found, Stages):
+            break
+    return found
+
+
+def _that_fit(func: Func, loop: For, target: Target, most: int) -> Stages | OneStage:
+    stages = assign_stages(func, loop, target, most)
     if isinstance(stages, Stages):
         new = _skewed(func, stages, target)
         grown = {b.memory for b in stages.versions if b.memory in target.capacity}

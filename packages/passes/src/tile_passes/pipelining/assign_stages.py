@@ -51,10 +51,11 @@ class OneStage:
     loc: Loc
 
 
-def assign_stages(func: Func, loop: For, target: Target) -> Stages | OneStage:
+def assign_stages(func: Func, loop: For, target: Target, most: int) -> Stages | OneStage:
     """The stages of a pipelined loop in which both kinds of core hand values to each other.
 
-    As many as the ways back and their modelled times need, at most as many as the loop asks for."""
+    As many as the ways back and their modelled times need, the last at most `most` rounds behind.
+    """
     steps: list[Step] = []
     for stmt in loop.body:
         found = steps_of(stmt)
@@ -75,7 +76,7 @@ def assign_stages(func: Func, loop: For, target: Target) -> Stages | OneStage:
     touched = {s: {roots.get(b, b): w for b, w in _touched(s, scratch).items()} for s in work}
     fresh = dict.fromkeys([*ours, *_fresh(func, loop)])
     graph = _dependences(work, touched, fresh.keys(), ours.keys(), scratch)
-    stage = _stages(graph, rounds_behind(graph, work, target), max(1, loop.stages - 1))
+    stage = _stages(graph, rounds_behind(graph, work, target), most)
     if isinstance(stage, OneStage):
         return stage
     versions = _versions(touched, stage, fresh, ours.keys())
