@@ -34,7 +34,6 @@ from tile_ir.expr import Const, Var
 from tile_ir.walk import rewrite, walk_ops
 from tile_passes import run_pipeline
 
-
 FILES = sorted((Path(__file__).parent / "check_sync").glob("*.tir"))
 
 
