@@ -47,6 +47,11 @@ class TensorView(RegionView):
         return self.cxx(self.region.dims[-1].extent)
 
     @cached_property
+    def fractal_rows(self) -> str:
+        """Rows of a matrix whose fractals a tensor of gm has."""
+        return self.cxx(simplify(self.buffer.shape[-3] * self.buffer.shape[-2]))
+
+    @cached_property
     def stored(self) -> tuple[int, int]:
         """Rows and columns of the whole matrix as it lies in memory."""
         return stored_matrix(self.buffer)[1]

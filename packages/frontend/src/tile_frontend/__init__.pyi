@@ -293,6 +293,7 @@ def copy(
     real_n: Any | None = None,
     stride: Any | None = None,
     srcN: Any | None = None,
+    nz: Any = False,
 ) -> None:
     """Move a tile; the memories of both sides decide how.
 
@@ -304,7 +305,9 @@ def copy(
       product
     reads: its `k_actual` and `n_actual` say the same. With `stride` rows of the tile are so
       many
-    elements apart in gm, from the start index on, whatever the shape of the tensor says.
+    elements apart in gm, from the start index on, whatever the shape of the tensor says. With
+      `nz`
+    gm has the matrix in the order of l1: [columns of fractals, rows of fractals, 16, 32 bytes].
 
     src: a buffer in bt, fragment, gm, l0a, l0b, l0c, l1, shared or ub, read
     dst: a buffer in bt, fragment, gm, l0a, l0b, l0c, l1, shared or ub, written

@@ -19,6 +19,7 @@ from tile_ir.machine import Memory, Pipe
 from tile_ir.nodes import Op, Region, Stmt, Store
 from tile_ir.opdef import Effect, element_limit, pipe_of
 from tile_ir.ops.cube import matrix_sizes
+from tile_ir.ops.movement import is_fractals
 from tile_ir.ops.rules import largest_matrix
 from tile_ir.target import Target
 from tile_ir.timing import DEFAULT_TIMING as TIMING
@@ -151,7 +152,7 @@ def _transfer(op: Op, target: Target, assumed: Assumed) -> float:
         runs = _elements(local) // length
     moved = runs * _asked(gm, gm.dtype.bytes_of(length))
     busy = max(TIMING.dma_issue, moved / _rate(src, dst, target, assumed))
-    if dst.memory is Memory.L1 and not is_run(dst.buffer):
+    if dst.memory is Memory.L1 and not is_run(dst.buffer) and not is_fractals(src):
         _, columns = largest_matrix(shaped)
         busy = max(busy, _elements(shaped) // columns * _nd2nz_row(gm, columns, assumed))
     return busy

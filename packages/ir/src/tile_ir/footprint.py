@@ -9,6 +9,8 @@ from tile_ir.dtypes import DType
 from tile_ir.machine import Memory
 from tile_ir.nodes import Alloc, Buffer
 
+# Rows of a fractal, which are 32 bytes each.
+FRACTAL_ROWS = 16
 # Bytes of l1 in which bias tables are filled (DataCopy from C1 to C2).
 BIAS_UNIT = 64
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from tile_frontend._tracing.call_signature import described
 from tile_frontend._tracing.calls import build_op
+from tile_frontend._tracing.copy_of_fractals import copy_of_fractals
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.index_for_slice import checking_slices
 from tile_frontend._tracing.register_extents import RegisterExtents
@@ -34,6 +35,7 @@ def copy(
     real_n: Any = None,
     stride: Any = None,
     srcN: Any = None,
+    nz: Any = False,
 ) -> Pending:
     """Move a tile; the memories of both sides decide how.
 
@@ -41,7 +43,8 @@ def copy(
     is the distance of the tensor's rows: -1 and its last dimension are what the shape says; another
     one is a `stride`. `real_k` and `real_n` cut what goes to l0a and l0b to what a shorter product
     reads: its `k_actual` and `n_actual` say the same. With `stride` rows of the tile are so many
-    elements apart in gm, from the start index on, whatever the shape of the tensor says.
+    elements apart in gm, from the start index on, whatever the shape of the tensor says. With `nz`
+    gm has the matrix in the order of l1: [columns of fractals, rows of fractals, 16, 32 bytes].
     """
     if isinstance(enable_relu, int) and not isinstance(enable_relu, bool):
         srcN, enable_relu, transpose = enable_relu, transpose, False
@@ -51,6 +54,12 @@ def copy(
         options = {"enable_relu": enable_relu, "transpose": transpose, "pad_value": pad_value}
         sides = side_of(src, "src", "copy"), side_of(dst, "dst", "copy")
         return copy_with_stride(*sides, stride, options)
+    if nz:
+        options = {
+            "enable_relu": enable_relu, "transpose": transpose, "pad_value": pad_value,
+            "real_k": real_k, "real_n": real_n,
+        }  # fmt: skip
+        return copy_of_fractals(side_of(src, "src", "copy"), side_of(dst, "dst", "copy"), options)
     a, b = copy_regions(src, dst, bool(transpose) if isinstance(transpose, bool) else False)
     registers = RegisterExtents.of({"real_k": real_k, "real_n": real_n}, bool(transpose))
     a, b = registers.cut(a, b, b.memory)

@@ -7,13 +7,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 from tile_ir.analysis.affine import linear_form, simplify
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT4, INT8, INT16, INT32, UINT8, DType
 from tile_ir.expr import Const, Expr, binary, constant_value, is_constant
-from tile_ir.footprint import BIAS_UNIT, is_run
+from tile_ir.footprint import BIAS_UNIT, FRACTAL_ROWS, is_run, k0_elements
 from tile_ir.geometry import (
     Clipped,
     clip_copy,
@@ -566,6 +567,57 @@ def _load_clip(op: Op) -> Clipped:
     return Clipped(src, dst, yes, yes, None, op.attr("pad_value"), spill)
 
 
+def is_fractals(region: Region) -> bool:
+    """Whether a region of gm is whole fractals of a matrix that is stored in NZ order: [columns of
+    fractals, rows of fractals, 16, elements of 32 bytes] (docs/rules/copies.md#fractals)."""
+    fractal = (FRACTAL_ROWS, k0_elements(region.dtype))
+    return (
+        Memory.GM in possible(region.memory)
+        and len(region.dims) >= 4
+        and all(s.stride == 1 for s in region.dims)
+        and all(
+            is_constant(s.offset, 0) and is_constant(s.extent, n) and is_constant(size, n)
+            for s, size, n in zip(region.dims[-2:], region.buffer.shape[-2:], fractal, strict=True)
+        )
+    )
+
+
+def _fractals_shape(op: Op, target: Target) -> Problem | None:
+    """src is whole fractals of a matrix in NZ order, dst the matrix they make, from a column of
+    fractals on."""
+    src, dst = op.region("src"), op.region("dst")
+    if not is_fractals(src) or not matrix_of_fractals(src, dst):
+        return _different_tiles(op)
+    terms, start = linear_form(dst.dims[-1].offset)
+    width = k0_elements(dst.dtype)
+    if any(n % width for n in (start, *terms.values())):
+        return Problem(
+            "fractal-alignment",
+            f"copy: dst `{dst.buffer.name}` starts inside a fractal of {width} columns",
+            "dst",
+            f"start at a multiple of {width} columns",
+        )
+    return None
+
+
+def matrix_of_fractals(src: Region, dst: Region) -> bool:
+    """Whether a region of two dimensions is as large as the matrix that fractals make; the others
+    are 1 on both sides."""
+    if len(dst.dims) < 2 or not all(
+        is_constant(e, 1) for e in (*src.extents[:-4], *dst.extents[:-2])
+    ):
+        return False
+    columns, rows, height, width = src.extents[-4:]
+    made = (simplify(rows * height), simplify(columns * width))
+    return made == tuple(map(simplify, dst.extents[-2:]))
+
+
+def _from_fractals(op: Op, src: Any, dst: Any) -> Any:
+    columns, rows, height, width = src.shape[-4:]
+    tiles = np.reshape(src, (columns, rows * height, width))
+    return np.reshape(np.swapaxes(tiles, 0, 1), np.shape(dst))
+
+
 TRANSPOSE = (AttrDef("transpose", bool, False),)
 
 MOVEMENTS = (
@@ -590,6 +642,17 @@ MOVEMENTS = (
         "gm rows to an l1 matrix in fractal order",
         "DataCopy (Nd2Nz)",
         (Memory.GM, Memory.L1),
+    ),
+    replace(
+        _movement(
+            "copy_gm_l1_nz",
+            "fractals of gm, in the order of l1, to the l1 matrix that they make",
+            "DataCopy",
+            (Memory.GM, Memory.L1),
+            meaning=_from_fractals,
+            shape_rule=_fractals_shape,
+        ),
+        axes=whole,
     ),
     _movement(
         "copy_l1_l0a",

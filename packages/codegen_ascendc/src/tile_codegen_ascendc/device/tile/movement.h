@@ -6,6 +6,7 @@ namespace tile {
 
 constexpr uint32_t kBlockBytes = 32;
 constexpr uint32_t kMaxBlocksPerCopy = 4095;  // blockCount of DataCopyExtParams
+constexpr uint32_t kMaxStride = 65535;        // srcStride of DataCopyParams
 constexpr uint32_t kMaxNdRows = 16384;        // nValue of Nd2NzParams
 constexpr uint32_t kMaxNdPitch = 65535;       // srcDValue of Nd2NzParams
 
@@ -109,6 +110,34 @@ __aicore__ inline void copy_gm_l1(const AscendC::LocalTensor<AscendC::int4b_t>& 
 {
     copy_gm_l1(dst.template ReinterpretCast<int8_t>(), src, rows, columns / kPerByte, src_pitch / kPerByte, l1_rows,
         site);
+}
+
+// The same of a matrix that gm has in NZ order too, `src_rows` rows in all: a run of bytes for each
+// column of 32 bytes.
+template <class T>
+__aicore__ inline void copy_gm_l1_nz(const AscendC::LocalTensor<T>& dst, const AscendC::GlobalTensor<T>& src,
+    uint32_t rows, uint32_t columns, int64_t src_rows, uint32_t l1_rows, Site site = Site::here())
+{
+    SiteScope scope(site);
+    constexpr uint32_t k0 = kBlockBytes / sizeof(T);
+    const uint32_t blocks = columns / k0;
+    // A distance that does not fit the field goes column by column, where it does not matter.
+    const uint32_t step = src_rows - rows <= kMaxStride ? kMaxBlocksPerCopy : 1;
+    for (uint32_t block = 0; block < blocks; block += step) {
+        AscendC::DataCopyParams params;
+        params.blockCount = static_cast<uint16_t>(minimum(blocks - block, step));
+        params.blockLen = static_cast<uint16_t>(rows);
+        params.srcStride = static_cast<uint16_t>(step == 1 ? 0 : src_rows - rows);
+        params.dstStride = static_cast<uint16_t>(step == 1 ? 0 : l1_rows - rows);
+        AscendC::DataCopy(dst[block * l1_rows * k0], src[block * src_rows * k0], params);
+    }
+}
+
+__aicore__ inline void copy_gm_l1_nz(const AscendC::LocalTensor<AscendC::int4b_t>& dst,
+    const AscendC::GlobalTensor<int8_t>& src, uint32_t rows, uint32_t columns, int64_t src_rows, uint32_t l1_rows,
+    Site site = Site::here())
+{
+    copy_gm_l1_nz(dst.template ReinterpretCast<int8_t>(), src, rows, columns / kPerByte, src_rows, l1_rows, site);
 }
 
 // Zero `bytes` of l1, a multiple of 32.
