@@ -1,7 +1,8 @@
 """C = (A @ B) * row scale * column scale with int8 operands and float16 results.
 
 The cube core multiplies int8 exactly into int32; the vector cores turn the tile into float and
-scale it, a value per row and a value per column.
+scale it, a value per row and a value per column. Tiles are taken in panels and begin at different
+places along k, as in gemm.py: sums of int32 do not depend on it.
 """
 
 import sys
@@ -14,6 +15,10 @@ from report import run_and_report
 
 import tile_frontend as T
 
+# Columns of tiles in a panel, and places along k where tiles begin, at least so much of k apart.
+PANEL = 8
+STRETCH = 1024
+
 CONFIGS = {
     T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True,
     T.PassConfigKey.TL_ASCEND_PERSISTENT: True,
@@ -22,7 +27,9 @@ CONFIGS = {
 
 @T.jit(out_idx=[-1], pass_configs=CONFIGS)
 def int8_gemm(M: int, N: int, K: int, block_M: int, block_N: int, block_K: int) -> T.PrimFunc:
-    m_tiles, n_tiles = M // block_M, N // block_N
+    n_tiles, k_tiles = N // block_N, K // block_K
+    stretch = max(STRETCH // block_K, 1)  # in tiles
+    stretches = k_tiles // stretch if k_tiles % stretch == 0 else 0
 
     @T.prim_func
     def kernel(
@@ -32,9 +39,10 @@ def int8_gemm(M: int, N: int, K: int, block_M: int, block_N: int, block_K: int) 
         column_scale: T.Tensor((1, N), "float32"),
         C: T.Tensor((M, N), "float16"),
     ) -> None:
-        with T.Kernel(m_tiles * n_tiles, threads=2, is_npu=True) as cid:
-            row = cid % m_tiles * block_M
-            column = (cid // m_tiles + cid % m_tiles) % n_tiles * block_N
+        with T.Kernel(M // block_M * n_tiles, threads=2, is_npu=True) as cid:
+            tile = T.use_swizzle(cid, M, N, K, block_M, block_N, off=PANEL, dir=1)
+            row, column = tile // n_tiles * block_M, tile % n_tiles * block_N
+            begin = (tile // n_tiles + tile % n_tiles) % PANEL * stretches // PANEL * stretch
             a = T.alloc_shared((block_M, block_K), "int8")
             b = T.alloc_shared((block_K, block_N), "int8")
             product = T.alloc_fragment((block_M, block_N), "int32")
@@ -43,9 +51,10 @@ def int8_gemm(M: int, N: int, K: int, block_M: int, block_N: int, block_K: int) 
             out = T.alloc_shared((block_M, block_N), "float16")
             rows = T.alloc_shared((block_M,), "float32")
             columns = T.alloc_shared((1, block_N), "float32")
-            for k in T.Pipelined(K // block_K, num_stages=2):
-                T.copy(A[row, k * block_K], a)
-                T.copy(B[k * block_K, column], b)
+            for k in T.Pipelined(k_tiles, num_stages=2):
+                step = (k + begin) % k_tiles
+                T.copy(A[row, step * block_K], a)
+                T.copy(B[step * block_K, column], b)
                 T.gemm_v0(a, b, product, init=(k == 0))
             T.copy(row_scale[row : row + block_M], rows)
             T.copy(column_scale[0, column], columns)

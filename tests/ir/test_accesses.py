@@ -169,7 +169,7 @@ def test_atomic_is_a_fact_of_the_record() -> None:
     found = touches(
         Op(OPS["atomic_ub_gm"], (Region.whole(b), Region.whole(g)), (), HERE), {b: 0}, {}
     )
-    assert [(t.atomic, t.writes) for t in found] == [(False, False), (True, True)]
+    assert [(t.unordered, t.writes) for t in found] == [(False, False), (True, True)]
 
 
 def offset_of(rng: random.Random, size: int, variables: dict[Var, int]) -> Expr:

@@ -3,7 +3,7 @@
 #include "tile_device.h"
 
 extern "C" __global__ __aicore__ void gemm_kernel_kernel(GM_ADDR A_handle, GM_ADDR B_handle, GM_ADDR C_handle, uint64_t fftsAddr) {
-  KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
+  KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_0);
   AscendC::SetSyncBaseAddr(fftsAddr);
   AscendC::TPipe pipe;
   AscendC::TBuf<AscendC::TPosition::A2> l0a;

@@ -43,6 +43,7 @@ from tile_ir.expr import (
     Var,
     constant_value,
     promote,
+    select,
 )
 from tile_ir.footprint import buffer_bytes, k0_elements, matrix_footprint, matrix_shape
 from tile_ir.geometry import strides, transfer_rows
@@ -451,7 +452,8 @@ def _copy_l0c_gm(a: _Assembler, op: Op) -> None:
     if dst.dtype is not FLOAT32:
         raise NotAssembled(f"fixpipe to {dst.dtype}")
     relu = not op.opdef.atomic and op.attr("enable_relu")
-    sizes = (rows, columns, dst_pitch, stored(src)[0], int(relu))
+    units = 3 if op.opdef.unit_flags else 0
+    sizes = (rows, columns, dst_pitch, stored(src)[0], int(relu), units)
     a.emit("copy_l0c_gm", *a.gm(dst), *a.tensor(src), *sizes)
 
 
@@ -483,7 +485,9 @@ def _mma(a: _Assembler, op: Op) -> None:
     init = a.value(_expr(op, "init"))
     m, n = (number(e) for e in c.extents[-2:])
     k = number(left.extents[-1])
-    a.emit("mma", *a.tensor(c, True), *a.tensor(left, True), *a.tensor(right, True), m, n, k, init)
+    units = a.value(select(_expr(op, "last"), 3, 2)) if op.opdef.unit_flags else a.constant(0)
+    tensors = (*a.tensor(c, True), *a.tensor(left, True), *a.tensor(right, True))
+    a.emit("mma", *tensors, m, n, k, init, units)
 
 
 def _copy_ub_ub(a: _Assembler, op: Op) -> None:
@@ -570,6 +574,8 @@ OPERATIONS = {
     "clear_l1": _clear_l1,
     "zero_l0": _zero_l0,
     "mma": _mma,
+    "mma_unit": _mma,
+    "copy_l0c_gm_unit": _copy_l0c_gm,
     "fill": _fill,
     "cast": _cast,
     "broadcast": _broadcast,

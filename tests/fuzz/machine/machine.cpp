@@ -494,10 +494,11 @@ private:
                                 : tile::zero_l0(tensor<half>(memories.l0b, 1), size(4), here());
         case Code::mma:
             return tile::mma(tensor<float>(memories.l0c, 0), tensor<half>(memories.l0a, 3),
-                tensor<half>(memories.l0b, 6), size(9), size(10), size(11), value(12) != 0, here());
+                tensor<half>(memories.l0b, 6), size(9), size(10), size(11), value(12) != 0,
+                static_cast<uint8_t>(value(13)), here());
         default:
             return tile::copy_l0c_gm(global<float>(0)[static_cast<uint64_t>(value(1))], tensor<float>(memories.l0c, 2),
-                size(5), size(6), word(7), size(8), word(9) != 0, here());
+                size(5), size(6), word(7), size(8), word(9) != 0, static_cast<uint8_t>(word(10)), here());
         }
     }
 

@@ -153,9 +153,7 @@ class _Emitter:
                 [*map(" ".join, zip(host, names, strict=True)), "aclrtStream stream"]
             ),
             "arguments": "".join(f", {n}" for n in names),
-            "task_type": "KERNEL_TYPE_MIX_AIC_1_1"
-            if func.launch.threads == 1
-            else "KERNEL_TYPE_MIX_AIC_1_2",
+            "task_type": self.task_type(),
             "capacity": {m.value: size for m, size in self.target.capacity.items()},
             "bias_tables": any(a.buffer.memory is Memory.BT for a in func.launch.allocs),
             "blocks": cxx_expr(func.launch.blocks, launch_ranges(func), func.launch.loc),
@@ -163,6 +161,13 @@ class _Emitter:
             "sections": [self.section(s) for s in self.sections],
         }
         return template("kernel.cpp.jinja").render(func=context)
+
+    def task_type(self) -> str:
+        """Which cores take part: none that has nothing to do, for each takes time to start. Blocks
+        are counted in cube cores, so that vector cores alone come with theirs."""
+        if all(section.core is Core.CUBE for section in self.sections):
+            return "KERNEL_TYPE_MIX_AIC_1_0"
+        return f"KERNEL_TYPE_MIX_AIC_1_{1 if self.func.launch.threads == 1 else 2}"
 
     def tensors(self) -> Iterator[str]:
         views = [

@@ -114,6 +114,7 @@ class OpDef:
     means that some of it stays whatever happens. An operation that is `in_order` starts after all
     earlier work of its own pipe is complete: the pipe, or the code of the operation, sees to that.
     What `atomic` operations write to gm may meet what others of them write there, in any order.
+    Those with `unit_flags` wait for each other by those of l0c (docs/hardware/cube.md#unit-flag).
     `paths` is for operations that carry their first operand to their second: the pairs of memories
     that what is asked for exists between. `axes` says which dimensions of the operands run along
     together, so that the operation on a part of them is that part of its result; every record
@@ -149,6 +150,7 @@ class OpDef:
     overwrites: Callable[[Op], Expr | None] = lambda op: None
     in_order: bool = False
     atomic: bool = False
+    unit_flags: bool = False
     paths: Callable[[Op, Target], frozenset[tuple[Memory, Memory]]] | None = None
     axes: AxesRule | None = None
     scratch_elsewhere: bool = False

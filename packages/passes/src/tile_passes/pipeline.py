@@ -29,6 +29,7 @@ from tile_passes.remove_dead import remove_dead
 from tile_passes.simplify import simplify
 from tile_passes.split_cube_vector import split_cube_vector
 from tile_passes.split_vector_lanes import split_vector_lanes
+from tile_passes.use_unit_flags import use_unit_flags
 from tile_passes.vectorize_parallel import vectorize_parallel
 
 PIPELINE: tuple[Pass, ...] = (
@@ -51,6 +52,7 @@ PIPELINE: tuple[Pass, ...] = (
     remove_dead,
     inject_pipeline,
     plan_memory,
+    use_unit_flags,
     insert_sync,
     accept_manual_sync,
 )

@@ -31,15 +31,16 @@ class Touch:
     """Bytes [low, high) of an on-chip memory, by address, or of a gm tensor, from its start.
 
     The hull of what may be touched; infinite ends where nothing is known, which on chip are those
-    of the buffer. What is read and written is one touch that `writes`. `region` is the text of it;
-    an element is a region of extents one.
+    of the buffer. What is read and written is one touch that `writes`. Two `unordered` ones need no
+    order: atomic additions, and what waits for the other by the unit flags of l0c. `region` is the
+    text of it; an element is a region of extents one.
     """
 
     place: Memory | Buffer
     low: float
     high: float
     writes: bool
-    atomic: bool
+    unordered: bool
     region: Region
 
     def overlaps(self, other: Touch) -> bool:
@@ -48,7 +49,7 @@ class Touch:
 
     def conflicts(self, other: Touch) -> bool:
         """Whether the two need an order if hulls that overlap do meet."""
-        ordered = (self.writes or other.writes) and not (self.atomic and other.atomic)
+        ordered = (self.writes or other.writes) and not (self.unordered and other.unordered)
         return ordered and self.overlaps(other)
 
 
@@ -73,11 +74,10 @@ def touches(
             continue
         buffer = a.region.buffer
         if buffer.memory is Memory.GM:
-            found.append(Touch(buffer, span[0], span[1], a.writes, a.atomic, a.region))
+            found.append(Touch(buffer, span[0], span[1], a.writes, a.unordered, a.region))
         else:
-            base = addresses[buffer]
-            place = buffer.memory
-            found.append(Touch(place, base + span[0], base + span[1], a.writes, False, a.region))
+            low, high = (addresses[buffer] + end for end in span)
+            found.append(Touch(buffer.memory, low, high, a.writes, a.unordered, a.region))
     return tuple(found)
 
 
@@ -122,7 +122,7 @@ class _Access:
 
     region: Region
     writes: bool
-    atomic: bool
+    unordered: bool
     whole_blocks: bool
     span: tuple[float, float] | None
 
@@ -132,16 +132,16 @@ def _accesses(stmt: Stmt) -> tuple[_Access, ...]:
     """Statements never change, and most are asked about many times."""
     operation = isinstance(stmt, Op) and stmt.opdef.effect not in _TOUCHING
     return tuple(
-        _access(region, access.writes, atomic, pipe in _DMA)
-        for region, access, atomic, pipe in regions_of(stmt)
+        _access(region, access.writes, unordered, pipe in _DMA)
+        for region, access, unordered, pipe in regions_of(stmt)
         if pipe is None or not operation
     )
 
 
 def regions_of(stmt: Stmt) -> Iterator[tuple[Region, Access, bool, Pipe | None]]:
     """What the statement itself reads and writes, scalar variables aside: in which direction,
-    whether by atomic additions, and by which pipe; None for elements, which are the scalar unit's
-    and come first."""
+    whether without an order among its like, and by which pipe; None for elements, which are the
+    scalar unit's and come first."""
     for load in loads(stmt):
         if load.buffer.memory is not Memory.VAR:
             yield element(load.buffer, load.indices), Access.READ, False, None
@@ -151,7 +151,9 @@ def regions_of(stmt: Stmt) -> Iterator[tuple[Region, Access, bool, Pipe | None]]
         case Op():
             pipe = pipe_of(stmt)
             for region, access in accesses(stmt):
-                if region.memory is not Memory.VAR:
+                if region.memory is Memory.L0C:
+                    yield region, access, stmt.opdef.unit_flags, pipe
+                elif region.memory is not Memory.VAR:
                     yield region, access, stmt.opdef.atomic and access.writes, pipe
 
 
@@ -160,12 +162,12 @@ def element(buffer: Buffer, indices: tuple[Expr, ...]) -> Region:
     return Region(buffer, tuple(Slice(i, Const(1)) for i in indices))
 
 
-def _access(region: Region, writes: bool, atomic: bool, blocks: bool) -> _Access:
+def _access(region: Region, writes: bool, unordered: bool, blocks: bool) -> _Access:
     fixed = all(isinstance(s.offset, Const) and isinstance(s.extent, Const) for s in region.dims)
     if region.memory is Memory.GM and region.buffer.static_shape() is None:
         fixed = False
     span = _span(region, blocks, {}, NO_VALUES) if fixed else None
-    return _Access(region, writes, atomic, blocks, span)
+    return _Access(region, writes, unordered, blocks, span)
 
 
 def _span(

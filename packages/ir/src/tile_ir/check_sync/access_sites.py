@@ -33,7 +33,7 @@ class ByteRange:
     high: float
     readers: int = 0
     writers: int = 0
-    atomics: int = 0
+    unordered: int = 0
     overlapping: list[ByteRange] = field(default_factory=list)
 
 
@@ -124,8 +124,8 @@ class AccessSites:
             site.bits[relation] = found
             for t in site.touches:
                 byte_range = self._byte_range(t)
-                if t.atomic:
-                    byte_range.atomics |= found
+                if t.unordered:
+                    byte_range.unordered |= found
                 elif t.writes:
                     byte_range.writers |= found
                 else:
@@ -179,8 +179,8 @@ class AccessSites:
                 mask |= byte_range.writers
                 if t.writes:
                     mask |= byte_range.readers
-                if not t.atomic:
-                    mask |= byte_range.atomics
+                if not t.unordered:
+                    mask |= byte_range.unordered
         if site.in_order or site.pipe == S:
             mask &= ~self.of_pipe[site.pipe]
         self.masks[site.number] = version, mask

@@ -27,6 +27,7 @@ from tile_ir.ops import (
     sort,
     sync,
     transcendental,
+    unit_flags,
 )
 
 OPS: dict[str, OpDef] = {
@@ -55,6 +56,7 @@ OPS: dict[str, OpDef] = {
         scan,
         shmem,
         transcendental,
+        unit_flags,
     )
     for opdef in family.OPS
 }

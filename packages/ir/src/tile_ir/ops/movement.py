@@ -620,6 +620,16 @@ def _from_fractals(op: Op, src: Any, dst: Any) -> Any:
 
 TRANSPOSE = (AttrDef("transpose", bool, False),)
 
+COPY_L0C_GM = _movement(
+    "copy_l0c_gm",
+    "accumulator to gm rows, converting and clamping at zero on request",
+    "Fixpipe",
+    (Memory.L0C, Memory.GM),
+    attrs=(AttrDef("enable_relu", bool, False),),
+    meaning=_leave_l0c,
+    dtype_rule=_copy_dtypes,
+)
+
 MOVEMENTS = (
     _movement(
         "copy_gm_ub",
@@ -680,15 +690,7 @@ MOVEMENTS = (
         meaning=_into_table,
         dtype_rule=_copy_dtypes,
     ),
-    _movement(
-        "copy_l0c_gm",
-        "accumulator to gm rows, converting and clamping at zero on request",
-        "Fixpipe",
-        (Memory.L0C, Memory.GM),
-        attrs=(AttrDef("enable_relu", bool, False),),
-        meaning=_leave_l0c,
-        dtype_rule=_copy_dtypes,
-    ),
+    COPY_L0C_GM,
     OpDef(
         name="copy_ub_ub",
         family="movement",

@@ -64,6 +64,8 @@ def _depths(loop: ProductLoop, tile: int) -> Iterator[Depth]:
     longer = any(o.k_dim == -1 for o in loop.operands)
     deep = any(o.k_dim == -2 for o in loop.operands)
     for rounds in range(1, loop.rounds + 1 if longer else 2):
+        if loop.group % rounds:
+            continue
         size = rounds * loop.depth
         yield Depth(rounds, 1, size, loop.depth)
         for parts in PLACES if deep else ():

@@ -6,15 +6,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import gcd
 
 from tile_ir import Buffer, For, Func, Let, Op, Region, Section
-from tile_ir.analysis.affine import Values, resolved, simplify
+from tile_ir.analysis.affine import Values, linear_form, resolved, simplify
 from tile_ir.analysis.trip_count import constant_trips
-from tile_ir.expr import Expr, Var, constant_value, reads_memory, substitute
+from tile_ir.dtypes import INT32
+from tile_ir.expr import Binary, Expr, Var, constant_value, reads_memory, substitute
+from tile_ir.expr import walk as walk_expr
 from tile_ir.nodes import Body, LoopKind, Stmt
 from tile_ir.ops.cube import is_tile_product, matrix_sizes, transposes
 from tile_ir.ops.movement import loads_l1
-from tile_ir.walk import bodies, buffers_of, map_own_expressions, walk
+from tile_ir.walk import bodies, buffers_of, map_own_expressions, replace_in, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,9 @@ class Loaded:
 class ProductLoop:
     """A pipelined loop of `rounds` rounds, each over `depth` elements of k. The product and the
     loads have definitions of the loop put in; they may stand in a `section` of their core.
-    `nested`: whether it is in another loop, so that its rounds follow those of its last run."""
+    `nested`: whether it is in another loop, so that its rounds follow those of its last run. What
+    rounds load follows on in groups of `group` rounds, the first of which begin the loop; in all of
+    them where that is 0."""
 
     loop: For
     section: Section | None
@@ -49,6 +54,7 @@ class ProductLoop:
     product: Op
     operands: tuple[Loaded, ...]
     nested: bool
+    group: int
 
 
 def product_loops(func: Func) -> Iterator[ProductLoop]:
@@ -60,8 +66,9 @@ def product_loops(func: Func) -> Iterator[ProductLoop]:
         for a in func.launch.allocs
         if a.address is None and a.alias_of is None and a.buffer not in aliased
     }
+    definitions = _definitions(func.launch.body)
     for loop, nested in _pipelined(func.launch.body, False):
-        found = _product_loop(loop, nested)
+        found = _product_loop(loop, nested, definitions)
         if found and all(o.buffer in free and uses[o.buffer] == 2 for o in found.operands):
             yield found
 
@@ -74,10 +81,16 @@ def _pipelined(body: Body, nested: bool) -> Iterator[tuple[For, bool]]:
             yield from _pipelined(inner, nested or isinstance(stmt, For))
 
 
-def _product_loop(loop: For, nested: bool) -> ProductLoop | None:
+def _definitions(body: Body) -> Values:
+    lets = [s for s in walk(body) if isinstance(s, Let) and not reads_memory(s.value)]
+    return {let.var: let.value for let in lets}
+
+
+def _product_loop(loop: For, nested: bool, definitions: Values) -> ProductLoop | None:
     rounds = constant_trips(loop)
-    section = loop.body[0] if len(loop.body) == 1 and isinstance(loop.body[0], Section) else None
-    ops = _operations(section.body if section else loop.body)
+    lets, rest = loop.body[:-1], loop.body[-1:]
+    section = next((s for s in rest if isinstance(s, Section)), None)
+    ops = _operations((*lets, *section.body) if section else loop.body)
     if rounds is None or rounds < 1 or ops is None or len(ops) != 3:
         return None
     *loads, product = ops
@@ -94,9 +107,10 @@ def _product_loop(loop: For, nested: bool) -> ProductLoop | None:
         for name, tile, dim in zip(("A", "B"), tiles, along, strict=True)
     )
     depth = sizes[2]
-    if all(t.is_whole() for t in tiles) and all(_steps_on(o, loop, depth) for o in operands):
-        return ProductLoop(loop, section, rounds, depth, product, operands, nested)
-    return None
+    if not all(t.is_whole() for t in tiles) or not all(map(_fills, operands)):
+        return None
+    group = gcd(*(_group(operand, loop, depth, definitions) for operand in operands))
+    return ProductLoop(loop, section, rounds, depth, product, operands, nested, group)
 
 
 def _operations(body: Body) -> list[Op] | None:
@@ -120,26 +134,47 @@ def _with_values(stmt: Stmt, values: Values) -> Op:
     return new
 
 
-def _steps_on(operand: Loaded, loop: For, depth: int) -> bool:
-    """Whether the load fills the matrix, and what the next round loads follows what this one
-    does."""
+def _fills(operand: Loaded) -> bool:
+    """Whether the load fills the matrix with rows and columns that lie side by side."""
     src, dst = operand.load.region("src"), operand.load.region("dst")
     if not dst.is_whole() or len(dst.dims) != 2 or len(src.dims) < 2:
         return False
     if any(s.stride != 1 for s in src.dims) or dst.static_extents() is None:
         return False
-    if [_size(src, d) for d in (-2, -1)] != [_size(dst, d) for d in (-2, -1)]:
-        return False
-    steps = [_step(s.offset, loop) for s in src.dims]
-    k = len(steps) + operand.k_dim
-    return all(step == (depth if d == k else 0) for d, step in enumerate(steps))
+    return [_size(src, d) for d in (-2, -1)] == [_size(dst, d) for d in (-2, -1)]
 
 
-def _step(offset: Expr, loop: For) -> int | None:
-    """By how much an offset grows from one round to the next."""
-    if reads_memory(offset):
-        return None
-    return constant_value(simplify(substitute(offset, {loop.var: loop.var + 1}) - offset))
+def _group(operand: Loaded, loop: For, depth: int, definitions: Values) -> int:
+    """In groups of how many rounds what a round loads follows what the one before it did; 0: all of
+    them."""
+    offsets = [resolved(s.offset, definitions) for s in operand.load.region("src").dims]
+    if any(map(reads_memory, offsets)):
+        return 1
+    along = offsets.pop(operand.k_dim)
+    if any(_step(offset, loop.var) != 0 for offset in offsets):
+        return 1
+    turned = [e for e in walk_expr(along) if _is_remainder(e) and loop.var in walk_expr(e)]
+    if not turned:
+        return 0 if _step(along, loop.var) == depth else 1
+    # Rounds that begin elsewhere: (k + start) % rounds steps on but where it begins again.
+    (number, *inner), at = turned, Var("number", INT32)
+    straight = replace_in(along, lambda e: at if e is number else None)
+    if inner or loop.var in walk_expr(straight) or _step(straight, at) != depth:
+        return 1
+    assert isinstance(number, Binary), "a remainder"
+    terms, start = linear_form(number.left - loop.var + loop.start)
+    if loop.var in terms:
+        return 1
+    return gcd(constant_value(number.right) or 1, start, *terms.values())
+
+
+def _is_remainder(expr: Expr) -> bool:
+    return isinstance(expr, Binary) and expr.op == "%"
+
+
+def _step(offset: Expr, var: Var) -> int | None:
+    """By how much an offset grows when a variable grows by one."""
+    return constant_value(simplify(substitute(offset, {var: var + 1}) - offset))
 
 
 def _size(region: Region, dim: int) -> int:

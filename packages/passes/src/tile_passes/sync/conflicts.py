@@ -111,12 +111,12 @@ def _by_address(found: list[_Access], result: list[int]) -> None:
     """Cuts the memory at every first and last byte, so that an access covers whole elementary
     intervals."""
     cuts = sorted({end for _, t in found for end in (t.low, t.high)})
-    readers, writers = [0] * len(cuts), [0] * len(cuts)
+    readers, writers, unordered = ([0] * len(cuts) for _ in range(3))
     spans = []
     for instance, t in found:
         span = range(bisect_left(cuts, t.low), bisect_left(cuts, t.high))
         spans.append(span)
-        users = writers if t.writes else readers
+        users = unordered if t.unordered else writers if t.writes else readers
         bit = 1 << instance.bit
         for i in span:
             users[i] |= bit
@@ -124,6 +124,7 @@ def _by_address(found: list[_Access], result: list[int]) -> None:
         bits = 0
         for i in span:
             bits |= writers[i] | readers[i] if t.writes else writers[i]
+            bits |= 0 if t.unordered else unordered[i]
         result[instance.bit] |= bits
 
 

@@ -42,5 +42,5 @@ def _meet(tree: Tree, earlier: Instance, later: Instance, loop: Repeat) -> bool:
         )
         for one in earlier.touches
         for two in later.touches
-        if (one.writes or two.writes) and one.overlaps(two) and not (one.atomic and two.atomic)
+        if one.conflicts(two)
     )  # fmt: skip

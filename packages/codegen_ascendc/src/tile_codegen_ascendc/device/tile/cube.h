@@ -255,11 +255,14 @@ __aicore__ inline void wait_for_small(uint32_t m, uint32_t n)
 // c[m, n] (+)= a[m, k] * b[k, n].
 template <class C, class A>
 __aicore__ inline void mma(const AscendC::LocalTensor<C>& c, const AscendC::LocalTensor<A>& a,
-    const AscendC::LocalTensor<A>& b, uint32_t m, uint32_t n, uint32_t k, bool init, Site site = Site::here())
+    const AscendC::LocalTensor<A>& b, uint32_t m, uint32_t n, uint32_t k, bool init, uint8_t unit_flag = 0,
+    Site site = Site::here())
 {
     SiteScope scope(site);
     wait_for_small(m, n);
-    AscendC::Mmad(c, a, b, product_of<A>(m, n, k, init));
+    AscendC::MmadParams params = product_of<A>(m, n, k, init);
+    params.unitFlag = unit_flag;
+    AscendC::Mmad(c, a, b, params);
 }
 
 // The same, but where `init` holds every row of c starts from the bias.

@@ -176,7 +176,8 @@ __aicore__ inline void copy_l1_bt(const AscendC::LocalTensor<To>& dst, const Asc
 // The accumulator tile at `src` (l0c, `l0c_rows` rows per column of fractals) into rows of gm.
 template <class To, class From>
 __aicore__ inline void copy_l0c_gm(const AscendC::GlobalTensor<To>& dst, const AscendC::LocalTensor<From>& src,
-    uint32_t rows, uint32_t columns, int64_t dst_pitch, uint32_t l0c_rows, bool relu, Site site = Site::here())
+    uint32_t rows, uint32_t columns, int64_t dst_pitch, uint32_t l0c_rows, bool relu, uint8_t unit_flag = 0,
+    Site site = Site::here())
 {
     SiteScope scope(site);
     AscendC::FixpipeParamsV220 params;
@@ -195,6 +196,7 @@ __aicore__ inline void copy_l0c_gm(const AscendC::GlobalTensor<To>& dst, const A
     params.ndNum = 1;
     params.srcNdStride = 0;
     params.dstNdStride = 0;
+    params.unitFlag = unit_flag;
     AscendC::Fixpipe<To, From, AscendC::CFG_ROW_MAJOR>(dst, src, params);
 }
 

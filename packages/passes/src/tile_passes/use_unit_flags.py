@@ -1,0 +1,145 @@
+"""Lets a product and the copy of its result wait for each other by the unit flags of l0c."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tile_ir import (
+    Alloc,
+    Automatic,
+    Buffer,
+    For,
+    Func,
+    If,
+    Memory,
+    Op,
+    Phase,
+    Region,
+    Section,
+    Target,
+)
+from tile_ir.analysis.affine import simplify
+from tile_ir.analysis.trip_count import constant_trips
+from tile_ir.dtypes import BOOL
+from tile_ir.expr import Const, Expr, Var, binary, equal, is_constant, substitute
+from tile_ir.nodes import Body, Stmt
+from tile_ir.ops.unit_flags import copy_by_units, product_by_units, product_of, taken_by
+from tile_ir.walk import bodies, breaks, buffers_of, walk, with_bodies
+from tile_passes.passdef import ir_pass
+
+# l0c comes in fractals of so many rows and columns; products and copies then touch the same units.
+FRACTAL = 16
+TRUE, FALSE = Const(True, BOOL), Const(False, BOOL)
+
+
+@ir_pass(needs=Phase.PLANNED, optional=True)
+def use_unit_flags(func: Func, target: Target) -> Func:
+    """Let the copy out of l0c run under the last product of a result and the first of the next.
+
+    Needs, gives: PLANNED. Idea: the one accumulator of a kernel is free for the next result only
+    when it has been copied out, and the cube would stand still meanwhile; by the unit flags of l0c
+    both go on block by block (docs/hardware/cube.md#unit-flag). All products of a result, the last
+    one marked, and its copy take their form with unit flags, and `insert_sync` orders only the
+    rest. Limits: one accumulator, which is made whole, from nothing, by products in loops of
+    constant counts, and is copied whole and once; where the order inside a core is the compiler's.
+    """
+    if Automatic.SYNC not in func.automatic:
+        return func
+    l0c = [a for a in func.launch.allocs if a.buffer.memory is Memory.L0C]
+    if len(l0c) != 1 or not _in_whole_fractals(l0c[0]):
+        return func
+    accumulator = l0c[0].buffer
+    body = _by_units(func.launch.body, accumulator)
+    return func if body is None else func.with_body(body)
+
+
+def _in_whole_fractals(alloc: Alloc) -> bool:
+    shape = alloc.buffer.static_shape()
+    return shape is not None and len(shape) == 2 and not any(size % FRACTAL for size in shape)
+
+
+def _by_units(body: Body, whole: Buffer) -> Body | None:
+    """The block with every result in its form with unit flags; None unless all that touches the
+    accumulator is products and then a copy, in every run of the block."""
+    if any(breaks(body)):
+        return None
+    new: list[Stmt] = []
+    products: list[int] = []  # of the result that has not been copied yet
+    for stmt in body:
+        place = len(new)
+        new.append(stmt)
+        if not _touches(stmt, whole):
+            continue
+        if _only_products(stmt, whole):
+            products.append(place)
+        elif isinstance(stmt, Op):
+            first = new[products[0]] if products else None
+            if first is None or taken_by(stmt) != Region.whole(whole) or not _overwrites(first):
+                return None
+            for index in products:
+                last = TRUE if index == products[-1] else FALSE
+                new[index] = _marked(new[index], whole, last)
+            new[place] = copy_by_units(stmt)
+            products = []
+        elif products or not isinstance(stmt, For | If | Section):
+            return None
+        else:
+            inner = [_by_units(block, whole) for block in bodies(stmt)]
+            if None in inner:
+                return None
+            new[place] = with_bodies(stmt, tuple(block for block in inner if block is not None))
+    return None if products else tuple(new)
+
+
+def _touches(stmt: Stmt, whole: Buffer) -> bool:
+    return any(whole in buffers_of(s) for s in walk((stmt,)))
+
+
+def _only_products(stmt: Stmt, whole: Buffer) -> bool:
+    """Whether the statement is products into all of the accumulator and nothing else of it, and
+    makes at least one."""
+    if isinstance(stmt, Op):
+        return product_of(stmt) == Region.whole(whole)
+    users = _users(stmt.body, whole) if isinstance(stmt, For) else ()
+    some = isinstance(stmt, For) and (constant_trips(stmt) or 0) > 0
+    return some and bool(users) and all(_only_products(s, whole) for s in users)
+
+
+def _users(body: Body, whole: Buffer) -> Sequence[Stmt]:
+    return [s for s in body if _touches(s, whole)]
+
+
+def _overwrites(stmt: Stmt) -> bool:
+    """Whether the first product of a statement leaves nothing of the result before it."""
+    first: dict[Var, Expr] = {}
+    while isinstance(stmt, For):
+        first[stmt.var] = substitute(stmt.start, first)
+        stmt = next(s for s in walk(stmt.body) if isinstance(s, For | Op) and _makes(s))
+    assert isinstance(stmt, Op), "products in loops"
+    init = stmt.operand("init")
+    return isinstance(init, Expr) and is_constant(simplify(substitute(init, first)), True)
+
+
+def _makes(stmt: For | Op) -> bool:
+    ops = walk((stmt,))
+    return any(isinstance(s, Op) and product_of(s) is not None for s in ops)
+
+
+def _marked(stmt: Stmt, whole: Buffer, last: Expr) -> Stmt:
+    """The products in their form with unit flags; the last one completes the result if `last`
+    holds."""
+    if isinstance(stmt, Op):
+        return product_by_units(stmt, last)
+    assert isinstance(stmt, For), "products in loops"
+    users = _users(stmt.body, whole)
+    ends = equal(stmt.var, simplify(stmt.stop - 1))
+    condition = ends if last == TRUE else binary("and", last, ends)
+    body = (
+        _marked(s, whole, condition if s is users[-1] else FALSE) if s in users else s
+        for s in stmt.body
+    )
+    return replace(stmt, body=tuple(body))
+
+
+__all__ = ["use_unit_flags"]
