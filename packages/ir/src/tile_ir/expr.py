@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar, Union
 
 from tile_ir.dtypes import BOOL, FLOAT32, INT32, DType, Kind, held
@@ -27,7 +28,7 @@ class ExprError(Exception):
 class Expr:
     """Base of all scalar expressions. Every subclass has a `dtype`."""
 
-    # The hash of one with parts, once it was asked for: tables are looked up by expressions.
+    # The hash, once it was asked for: tables are looked up by expressions.
     __slots__ = ("_hash",)
     _hash: int
     __match_args__: ClassVar[tuple[str, ...]]
@@ -147,8 +148,12 @@ class Const(Expr):
         return a == b if type(a) is int and type(b) is int else repr(a) == repr(b)
 
     def __hash__(self) -> int:
-        value = self.value
-        return hash((value if type(value) is int else repr(value), self.dtype))
+        try:
+            return self._hash
+        except AttributeError:
+            found = hash((repr(self.value), self.dtype))
+            object.__setattr__(self, "_hash", found)
+            return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -526,17 +531,19 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 def walk(expr: Expr) -> Iterator[Expr]:
     """The expression and everything below it, outer before inner, left before right."""
-    waiting = [expr]
-    while waiting:
-        found = waiting.pop()
-        yield found
-        if not isinstance(found, (Const, Var)):
-            waiting.extend(reversed(children(found)))
+    return iter((expr,) if isinstance(expr, (Const, Var)) else _parts(expr))
+
+
+@lru_cache(maxsize=32768)
+def _parts(expr: Expr) -> tuple[Expr, ...]:
+    """Expressions never change, and most are asked about many times."""
+    below = (part for child in children(expr) for part in walk(child))
+    return (expr, *below)
 
 
 def reads_memory(expr: Expr) -> bool:
     """Whether it loads an element, so that it may have another value later on."""
-    return isinstance(expr, Load) or any(map(reads_memory, children(expr)))
+    return not isinstance(expr, (Const, Var)) and any(isinstance(e, Load) for e in _parts(expr))
 
 
 def rebuild(expr: Expr, fn: Callable[[Expr], Expr]) -> Expr:

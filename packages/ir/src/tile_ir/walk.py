@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
-from tile_ir.expr import Const, Expr, Load, rebuild
+from tile_ir.expr import Const, Expr, Load, Var, rebuild
 from tile_ir.expr import walk as walk_expr
 from tile_ir.nodes import (
     Body,
@@ -109,12 +110,11 @@ def buffers_of(stmt: Stmt) -> set[Buffer]:
     return found
 
 
-def loads(stmt: Stmt) -> Iterator[Load]:
+@lru_cache(maxsize=32768)
+def loads(stmt: Stmt) -> tuple[Load, ...]:
     """Element loads in a statement's own expressions."""
-    for e in expressions(stmt):
-        for part in () if type(e) is Const else walk_expr(e):
-            if isinstance(part, Load):
-                yield part
+    found = (e for e in expressions(stmt) if not isinstance(e, (Const, Var)))
+    return tuple(part for e in found for part in walk_expr(e) if isinstance(part, Load))
 
 
 Rewrite = Callable[[Stmt], "Stmt | Body"]

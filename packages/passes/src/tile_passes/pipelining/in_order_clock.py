@@ -120,7 +120,7 @@ class RoundWork:
             yield from self._stmt(stmt, values, times)
 
     def _stmt(self, stmt: Stmt, values: dict[Var, Expr], times: float) -> Iterator[Work]:
-        own = any(True for _ in loads(stmt))
+        own = bool(loads(stmt))
         if own or isinstance(stmt, Store):
             yield self._scalar(stmt, values, times)
         match stmt:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from tile_ir import Buffer, For, Func, Let, Target
+from tile_ir.analysis.intervals import Ranges, launch_ranges, ranges_inside, with_ranges
 from tile_ir.expr import Const, binary
 from tile_ir.nodes import Body, LoopKind, Stmt
 from tile_ir.walk import bodies, buffers, walk, with_bodies, with_statements
@@ -27,7 +28,7 @@ def in_schedule(func: Func, schedules: Iterable[Schedule], target: Target) -> Fu
     taken = {s.var.name for s in walk(func.launch.body) if isinstance(s, (For, Let))}
     taken |= {b.name for b in buffers(func)}
     names = Names(taken, {a.buffer: a for a in func.launch.allocs if a.scratch})
-    body = _Rounds(plan, new, names).body(func.launch.body, first)
+    body = _Rounds(plan, new, names).body(func.launch.body, first, launch_ranges(func))
     if not new and not names.added:
         return func.with_body(body)
     allocs = tuple(replace(a, buffer=new.get(a.buffer, a.buffer)) for a in func.launch.allocs)
@@ -42,10 +43,12 @@ class _Rounds:
     ) -> None:
         self.plan, self.new, self.names = plan, new, names
 
-    def body(self, body: Body, version: Mapping[Buffer, Version]) -> Body:
-        return with_statements(body, (s for stmt in body for s in self.stmt(stmt, version)))
+    def body(self, body: Body, version: Mapping[Buffer, Version], known: Ranges) -> Body:
+        sights = with_ranges(body, known)
+        found = (s for stmt, here in sights for s in self.stmt(stmt, version, here))
+        return with_statements(body, found)
 
-    def stmt(self, stmt: Stmt, version: Mapping[Buffer, Version]) -> Body:
+    def stmt(self, stmt: Stmt, version: Mapping[Buffer, Version], known: Ranges) -> Body:
         new, inside = own_in_version(stmt, version), version
         if isinstance(new, For) and new.kind is LoopKind.PIPELINED:
             new = replace(new, kind=LoopKind.SERIAL, stages=0, given=())
@@ -56,13 +59,14 @@ class _Rounds:
                 **version,
                 **{b: (self.new[b], binary("%", var, n)) for b, n in schedule.versions.items()},
             }
-        new = with_bodies(new, tuple(self.body(b, inside) for b in bodies(new)))
+        within = ranges_inside(new, known)
+        new = with_bodies(new, tuple(self.body(b, inside, within) for b in bodies(new)))
         if schedule is None or not schedule.skewed:
             return (new,)
         assert isinstance(new, For)
         order = schedule.arrangement
-        units = {u: replace(u, stmts=self.body(u.stmts, inside)) for u in order.units}
-        return skewed(new, order.of(units), self.names)
+        units = {u: replace(u, stmts=self.body(u.stmts, inside, within)) for u in order.units}
+        return skewed(new, order.of(units), self.names, known)
 
 
 __all__ = ["in_schedule"]

@@ -14,8 +14,10 @@ from functools import partial
 
 from tile_ir import Alloc, Buffer, For, If, Let
 from tile_ir.analysis.affine import simplify
+from tile_ir.analysis.branch_feasibility import decided
+from tile_ir.analysis.intervals import Ranges
 from tile_ir.analysis.trip_count import trip_count
-from tile_ir.expr import Expr, Var, constant_value, reads_memory, substitute
+from tile_ir.expr import Expr, Var, reads_memory, substitute
 from tile_ir.nodes import Body, Stmt
 from tile_ir.walk import bodies, buffers_of, map_expressions, replace_buffers, walk, with_bodies
 from tile_passes.pipelining.modulo_schedule import Arrangement
@@ -54,8 +56,9 @@ def _copied(body: Body) -> Body:
     return tuple(replace(with_bodies(s, tuple(_copied(b) for b in bodies(s)))) for s in body)
 
 
-def skewed(loop: For, arrangement: Arrangement, names: Names) -> Body:
-    """The statements in place of a serial loop with the units of the arrangement."""
+def skewed(loop: For, arrangement: Arrangement, names: Names, known: Ranges) -> Body:
+    """The statements in place of a serial loop with the units of the arrangement; `known` are the
+    intervals of what is visible there."""
     before: list[Stmt] = []
 
     def named(bound: Expr, what: str) -> Expr:
@@ -69,11 +72,11 @@ def skewed(loop: For, arrangement: Arrangement, names: Names) -> Body:
     loop = replace(loop, start=named(loop.start, "start"), stop=named(loop.stop, "stop"))
     pipelined = tuple(_Skew(loop, arrangement, names).written())
     enough = simplify(trip_count(loop) >= arrangement.last)
-    known = constant_value(enough)
-    if known is None:
+    always = decided(enough, known)
+    if always is None:
         plain = names.again((loop,))
         return (*before, If(enough, pipelined, plain, loop.loc))
-    return (*before, *(pipelined if known else (loop,)))
+    return (*before, *(pipelined if always else (loop,)))
 
 
 @dataclass(frozen=True, slots=True)

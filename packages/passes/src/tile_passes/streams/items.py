@@ -94,7 +94,7 @@ def _own_core(stmt: Stmt) -> Core:
 
 
 def _works(stmt: Stmt) -> bool:
-    return isinstance(stmt, (Op, Store)) or any(True for _ in loads(stmt))
+    return isinstance(stmt, (Op, Store)) or bool(loads(stmt))
 
 
 def _with_cores(body: Body, core: Core) -> Iterator[tuple[Stmt, Core]]:

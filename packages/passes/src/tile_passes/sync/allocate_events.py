@@ -24,7 +24,7 @@ from tile_passes.sync.place import place
 from tile_passes.sync.reduce import edges_of
 from tile_passes.sync.reduce import reduce as reduced
 from tile_passes.sync.spill import give_up, hold_back, spill
-from tile_passes.sync.sync_ops import Flag, Pair, Plan, Signal
+from tile_passes.sync.sync_ops import Flag, Pair, Plan, Signal, SyncOp
 from tile_passes.sync.transfer import State
 from tile_passes.sync.tree import Block, Instance, Order, Tree
 
@@ -66,7 +66,7 @@ def allocate_events(flow: Flow, plan: Plan, target: Target) -> Allocation:
             if not failed:
                 spilled = count > 0 and len(plan.ops) <= MOST_TRIED
                 if spilled:
-                    return _eliminate(flow, plan, events, target)
+                    return _eliminate(flow, plan, live, target)
                 return Allocation(plan, events)
             if count > PATIENCE:
                 plan = give_up(plan, failed)
@@ -77,21 +77,19 @@ def allocate_events(flow: Flow, plan: Plan, target: Target) -> Allocation:
     raise IRError("sync-events", "no assignment of event ids was found", where)
 
 
-def _eliminate(
-    flow: Flow, plan: Plan, events: Mapping[Signal, int], target: Target
-) -> Allocation:
+def _eliminate(flow: Flow, plan: Plan, live: LiveFlags, target: Target) -> Allocation:
     """The plan without what the spills have made superfluous, as far as ids still suffice."""
     surely = needed(flow, plan)
     check = checked(flow, plan)
+    events = colour(live, flow.tree, target)[0]
     for op in reversed(plan.ops):
-        if op in surely or (less := check.without([op])) is None:
+        if op in surely or (less := check.suffices_without([op])) is None:
             continue
-        without = plan.without(op)
-        live = live_flags(flow, without)
-        if not live.early:
-            fewer, failed = colour(live, flow.tree, target)
+        fewer = live.less(op)
+        if not fewer.early:
+            found, failed = colour(fewer, flow.tree, target)
             if not failed:
-                plan, check, events = without, less, fewer
+                plan, check, live, events = plan.without(op), less, fewer, found
     return Allocation(plan, events)
 
 
@@ -103,16 +101,25 @@ class LiveFlags(Completion):
 
     def __init__(self, flow: Flow, plan: Plan) -> None:
         super().__init__(flow, plan)
+        self.signals = dict(enumerate(plan.signals))
         self.early: dict[Signal, None] = {}
         self.incomplete = False
-        self.signals = list(plan.signals)
-        self.interference: list[set[int]] = [set() for _ in self.signals]
-        self.numbers = [n for n, op in enumerate(self.signals) for _ in range(op.slots)]
+        self.interference: dict[int, set[int]] = defaultdict(set)
+        # The flag of each bit.
+        self.numbers = [n for n, op in self.signals.items() for _ in range(op.slots)]
         pairs: dict[Pair, int] = defaultdict(int)
-        for op in self.signals:
+        for op in self.signals.values():
             pairs[op.pair] |= self.bits_of(op)
         # The waits of all other flags of the pair.
-        self.rivals = [pairs[op.pair] & ~self.bits_of(op) for op in self.signals]
+        self.rivals = [pairs[op.pair] & ~self.bits_of(op) for op in self.signals.values()]
+
+    def less(self, op: SyncOp) -> LiveFlags:
+        """What may be in flight without an op of the plan."""
+        found = self.without([op])
+        found.signals = {n: signal for n, signal in self.signals.items() if signal is not op}
+        found.early, found.interference = {}, defaultdict(set)
+        found.report()
+        return found
 
     def uncovered(self, instance: Instance, need: int, state: State) -> None:
         self.incomplete = True
@@ -149,7 +156,7 @@ def colour(
     taken = _of_user(tree.root, target)
     ids: dict[int, range] = {}
     failed: list[Signal] = []
-    for number, op in sorted(enumerate(live.signals), key=lambda n: not _is_carried(n[1])):
+    for number, op in sorted(live.signals.items(), key=lambda n: not _is_carried(n[1])):
         used = set(taken[op.pair])
         for other in live.interference[number]:
             used.update(ids.get(other, ()))

@@ -9,13 +9,26 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from copy import copy
 from functools import reduce
 from operator import itemgetter, or_
+from typing import TypeVar
 
 from tile_ir.machine import Pipe
 from tile_passes.sync.flow import Changes, Flow
-from tile_passes.sync.sync_ops import Action, Barrier, Do, Flag, Plan, PointToPoint, Signal
+from tile_passes.sync.sync_ops import (
+    Action,
+    Barrier,
+    Do,
+    Flag,
+    Plan,
+    PointToPoint,
+    Signal,
+    SyncOp,
+)
 from tile_passes.sync.transfer import Change, State, Transfer
+
+C = TypeVar("C", bound="Completion")
 
 
 class Completion(Transfer):
@@ -67,6 +80,25 @@ class Completion(Transfer):
                 if met is not known:
                     entries[successor] = met
                     waiting |= 1 << successor
+
+    def without(self: C, ops: Iterable[SyncOp]) -> C:
+        """The solved analysis of the plan without these ops, which keep their bits.
+
+        Without them no state holds more: it is enough to run the blocks they stand in, from the
+        states there are, and those whose entries lose something by it.
+        """
+        gone = {id(op) for op in ops}  # hashing them takes longer
+        less = copy(self)
+        less.changes, less.entries = self.changes.copy(), self.entries.copy()
+        less.reporting = False
+        changed = []
+        for number, changes in enumerate(self.changes):
+            kept = [change for change in changes if id(change[1][-1]) not in gone]
+            if len(kept) < len(changes) and self.entries[number] is not None:
+                less.changes[number] = kept
+                changed.append(number)
+        less.propagate(changed)
+        return less
 
     def report(self) -> None:
         self.reporting = True

@@ -4,7 +4,6 @@ does not order."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from copy import copy
 
 from tile_passes.sync.completion import Completion
 from tile_passes.sync.flow import Flow
@@ -18,7 +17,7 @@ class _Unordered(Exception):
 
 
 class Check(Completion):
-    """One plan being looked at, or with `without` one that has fewer ops."""
+    """One plan being looked at."""
 
     def uncovered(self, instance: Instance, need: int, state: State) -> None:
         raise _Unordered
@@ -32,26 +31,12 @@ class Check(Completion):
             return False
         return True
 
-    def without(self, ops: Iterable[SyncOp]) -> Check | None:
-        """That without these ops, if all is ordered as it is with them.
-
-        Without them no state holds more: it is enough to run the blocks they stand in, from the
-        states there are, and those whose entries lose something by it.
-        """
-        gone = {id(op) for op in ops}  # hashing them takes longer
-        less = copy(self)
-        less.changes, less.entries = self.changes.copy(), self.entries.copy()
-        changed = []
-        for number, changes in enumerate(self.changes):
-            kept = [change for change in changes if id(change[1][-1]) not in gone]
-            if len(kept) < len(changes) and self.entries[number] is not None:
-                less.changes[number] = kept
-                changed.append(number)
+    def suffices_without(self, ops: Iterable[SyncOp]) -> Check | None:
+        """The check without these ops, if all is ordered as it is with them."""
         try:
-            less.propagate(changed)
+            return self.without(ops)
         except _Unordered:
             return None
-        return less
 
 
 def orders(flow: Flow, plan: Plan) -> bool:
@@ -73,11 +58,11 @@ def superfluous(flow: Flow, plan: Plan, tried: Sequence[SyncOp]) -> list[SyncOp]
     if not tried:
         return []
     check = checked(flow, plan)
-    if len(tried) > 1 and check.without(tried):
+    if len(tried) > 1 and check.suffices_without(tried):
         return list(tried)
     found = []
     for op in tried:
-        if (less := check.without([op])) is not None:
+        if (less := check.suffices_without([op])) is not None:
             check = less
             found.append(op)
     return found

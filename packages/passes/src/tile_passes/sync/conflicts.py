@@ -20,8 +20,8 @@ from tile_passes.sync.earlier_runs import look_back_only
 from tile_passes.sync.tree import Instance, Tree
 
 _Access = tuple[Instance, Touch]
-# All that the answer of `ever_meet` goes by.
-_Question = tuple[Region, Region, tuple[Stmt, ...], tuple[Stmt, ...], int, bool, bool]
+# All that the answer of `ever_meet` goes by; regions by number.
+_Question = tuple[int, int, tuple[Stmt, ...], tuple[Stmt, ...], int, bool, bool]
 
 
 def conflicts(tree: Tree, among: Sequence[int] | None = None) -> list[int]:
@@ -48,15 +48,14 @@ def conflicts(tree: Tree, among: Sequence[int] | None = None) -> list[int]:
     for instance in tree.instances:
         if not instance.touches:
             result[instance.bit] = shared
-    decided: dict[_Question, bool] = {}
     for found in on_chip.values():
         moving = [instance.moves(touch) for instance, touch in found]
         _by_address([a for a, moves in zip(found, moving, strict=True) if not moves], result)
         if any(moving):
-            _by_region(tree, found, moving, result, everyone, decided)
+            _by_region(tree, found, moving, result, everyone)
     for found in tensors.values():
         if any(touch.writes for _, touch in found):
-            _by_region(tree, found, [True] * len(found), result, everyone, decided)
+            _by_region(tree, found, [True] * len(found), result, everyone)
     result = [bits & asked for bits, asked in zip(result, everyone, strict=True)]
     look_back_only(tree, result)
     return result
@@ -89,10 +88,10 @@ def _regions_meet(tree: Tree, one: _Access, two: _Access) -> bool:
     return ever_meet_in(a, instance.item.path, b, path, tree.ranges, sight, instance is other)
 
 
-def _question(one: _Access, two: _Access) -> _Question:
+def _question(one: _Access, two: _Access, regions: tuple[int, int]) -> _Question:
     """What decides whether the regions meet: these, the loops around them, and which of the loops
     they may be in the same round of. Variables have one definition each, whoever uses them."""
-    (instance, touch), (other, t) = one, two
+    instance, other = one[0], two[0]
     loops, others = instance.item.loops, other.item.loops
     residues = zip(instance.residues, other.residues, strict=False)
     common, same = 0, True
@@ -103,7 +102,6 @@ def _question(one: _Access, two: _Access) -> _Question:
         if isinstance(loop, For) and is_rounds(loop.var):
             x, y = next(residues)
             same = x == y
-    regions = instance.reach(touch), other.reach(t)
     return *regions, loops, others, common, same, instance is other
 
 
@@ -134,17 +132,19 @@ def _by_region(
     moving: list[bool],
     result: list[int],
     among: Sequence[int],
-    decided: dict[_Question, bool],
 ) -> None:
     """Every pair of accesses that is asked about, one of them moving, whose hulls overlap, unless
     their regions never meet."""
-    ordered = sorted(zip(found, moving, strict=True), key=lambda entry: entry[0][1].low)
-    active: list[tuple[_Access, bool]] = []
-    for access, moves in ordered:
+    decided: dict[_Question, bool] = {}
+    numbers: dict[Region, int] = {}
+    regions = [numbers.setdefault(i.reach(touch), len(numbers)) for i, touch in found]
+    ordered = sorted(zip(found, moving, regions, strict=True), key=lambda entry: entry[0][1].low)
+    active: list[tuple[_Access, bool, int]] = []
+    for access, moves, region in ordered:
         instance, touch = access
         active = [entry for entry in active if entry[0][1].high > touch.low]
-        active.append((access, moves))
-        for beside, also_moves in active:
+        active.append((access, moves, region))
+        for beside, also_moves, another in active:
             other, t = beside
             if not (moves or also_moves) or not among[instance.bit] >> other.bit & 1:
                 continue
@@ -152,7 +152,7 @@ def _by_region(
                 continue
             if not touch.conflicts(t):
                 continue
-            question = _question(access, beside)
+            question = _question(access, beside, (region, another))
             if question not in decided:
                 decided[question] = _regions_meet(tree, access, beside)
             if decided[question]:

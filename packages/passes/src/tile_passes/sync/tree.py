@@ -31,26 +31,28 @@ class Instance:
     residues: Residues
     touches: tuple[Touch, ...]
     values: Mapping[Var, Expr]
-    _regions: dict[Region, tuple[Region, Region, bool]] = field(default_factory=dict)
+    # By the identity of a touch: to hash a region takes longer than to find it here.
+    _regions: dict[int, tuple[Region, Region, bool]] = field(default_factory=dict)
 
     def region(self, touch: Touch) -> Region:
         """What is touched, in this combination of residues."""
-        return self._of(touch.region)[0]
+        return self._of(touch)[0]
 
     def reach(self, touch: Touch) -> Region:
         """That, with the elements around it that the operation touches too."""
-        return self._of(touch.region)[1]
+        return self._of(touch)[1]
 
     def moves(self, touch: Touch) -> bool:
         """Whether the first byte is chosen by a number that the residues do not give."""
-        return self._of(touch.region)[2]
+        return self._of(touch)[2]
 
-    def _of(self, region: Region) -> tuple[Region, Region, bool]:
-        if region not in self._regions:
-            found = defined_region(region, self.values)
+    def _of(self, touch: Touch) -> tuple[Region, Region, bool]:
+        key = id(touch)
+        if key not in self._regions:
+            found = defined_region(touch.region, self.values)
             moves = any(not isinstance(simplify(s.offset), Const) for s in found.dims)
-            self._regions[region] = found, widened(found, self.item.pipe), moves
-        return self._regions[region]
+            self._regions[key] = found, widened(found, self.item.pipe), moves
+        return self._regions[key]
 
 
 @dataclass(eq=False, slots=True)
