@@ -152,10 +152,19 @@ def _transfer(op: Op, target: Target, assumed: Assumed) -> float:
         runs = _elements(local) // length
     moved = runs * _asked(gm, gm.dtype.bytes_of(length))
     busy = max(TIMING.dma_issue, moved / _rate(src, dst, target, assumed))
-    if dst.memory is Memory.L1 and not is_run(dst.buffer) and not is_fractals(src):
-        _, columns = largest_matrix(shaped)
+    _, columns = largest_matrix(shaped)
+    if dst.memory is Memory.L1 and _in_fractals(gm, dst, columns):
         busy = max(busy, _elements(shaped) // columns * _nd2nz_row(gm, columns, assumed))
     return busy
+
+
+def _in_fractals(gm: Region, l1: Region, columns: int) -> bool:
+    """Whether rows are laid out in fractals one by one: not where gm has fractals too, or rows that
+    touch as those of a column of fractals do."""
+    if is_run(l1.buffer) or is_fractals(gm):
+        return False
+    touch = constant_value(gm.buffer.shape[-1]) == columns
+    return not (touch and gm.dtype.bytes_of(columns) == BLOCK_BYTES)
 
 
 def _latency(op: Op, assumed: Assumed) -> float:

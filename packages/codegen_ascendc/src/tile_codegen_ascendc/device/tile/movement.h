@@ -88,6 +88,10 @@ __aicore__ inline void copy_gm_l1(const AscendC::LocalTensor<T>& dst, const Asce
 {
     SiteScope scope(site);
     constexpr uint32_t k0 = kBlockBytes / sizeof(T);
+    if (rows > 0 && columns == k0 && src_pitch == k0) {  // a column of fractals is one run, in gm too
+        AscendC::DataCopy(dst, src, AscendC::DataCopyParams{1, static_cast<uint16_t>(rows), 0, 0});
+        return;
+    }
     // A pitch that does not fit the field goes row by row, where the pitch does not matter.
     const uint32_t step = src_pitch <= kMaxNdPitch ? kMaxNdRows : 1;
     for (uint32_t row = 0; row < rows; row += step) {
