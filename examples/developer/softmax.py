@@ -1,4 +1,5 @@
-"""Softmax over rows in developer style: both vector cores of a block take half of the rows."""
+"""Softmax over rows in developer style: both vector cores of a block take half of its rows, and the
+blocks are dealt out to the cores."""
 
 import sys
 from pathlib import Path
@@ -10,36 +11,39 @@ from report import run_and_report
 
 import tile_frontend as T
 
+CONFIGS = {
+    T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True,
+    T.PassConfigKey.TL_ASCEND_PERSISTENT: True,
+}
 
-@T.jit(out_idx=[-1], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
-def softmax(M: int, N: int, rows: int, dtype: str = "float32", cores: int = 24) -> T.PrimFunc:
+
+@T.jit(out_idx=[-1], pass_configs=CONFIGS)
+def softmax(M: int, N: int, rows: int, dtype: str = "float32") -> T.PrimFunc:
     width = T.cdiv(N, 16) * 16  # rows start at multiples of 32 bytes
     accum = "float32"
-    tiles = T.cdiv(M, rows)
 
     @T.prim_func
     def kernel(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)) -> None:
-        with T.Kernel(cores, threads=2, is_npu=True) as cid:
+        with T.Kernel(T.cdiv(M, rows), threads=2, is_npu=True) as cid:
             raw = T.alloc_shared((rows, width), dtype)
             x = raw if dtype == accum else T.alloc_shared((rows, width), accum)
             peak = T.alloc_shared((rows,), accum)
             scale = T.alloc_shared((rows,), accum)
-            for t in T.Pipelined(T.ceildiv(tiles - cid, cores), num_stages=2):
-                row = (cid + t * cores) * rows
-                T.copy(X[row, 0], raw, pad_value=-T.infinity(dtype))
-                if dtype != accum:
-                    T.copy(raw, x)
-                T.reduce_max(x, peak, dim=-1)
-                for i, j in T.Parallel(rows, width):
-                    x[i, j] = T.exp(x[i, j] - peak[i])
-                T.reduce_sum(x, scale, dim=-1)
-                for i in T.Parallel(rows):
-                    scale[i] = 1.0 / scale[i]
-                for i, j in T.Parallel(rows, width):
-                    x[i, j] = x[i, j] * scale[i]
-                if dtype != accum:
-                    T.copy(x, raw)
-                T.copy(raw, Y[row, 0])
+            row = cid * rows
+            T.copy(X[row, 0], raw, pad_value=-T.infinity(dtype))
+            if dtype != accum:
+                T.copy(raw, x)
+            T.reduce_max(x, peak, dim=-1)
+            for i, j in T.Parallel(rows, width):
+                x[i, j] = T.exp(x[i, j] - peak[i])
+            T.reduce_sum(x, scale, dim=-1)
+            for i in T.Parallel(rows):
+                scale[i] = 1.0 / scale[i]
+            for i, j in T.Parallel(rows, width):
+                x[i, j] = x[i, j] * scale[i]
+            if dtype != accum:
+                T.copy(x, raw)
+            T.copy(raw, Y[row, 0])
 
     return kernel
 

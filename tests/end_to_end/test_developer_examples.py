@@ -92,11 +92,11 @@ def small() -> dict[str, Func]:
         "gemm": of("gemm", "gemm", 64, 64, 96, 32, 64, 32),
         "gemm_epilogue": of("gemm_epilogue", "gemm_bias_relu", 50, 70, 33, 32, 32, 32),
         "dequantised_gemm": of("dequantised_gemm", "int8_gemm", 64, 64, 128, 32, 32, 64),
-        "softmax": of("softmax", "softmax", 40, 50, 7, "float16", 2),
+        "softmax": of("softmax", "softmax", 40, 50, 7, "float16"),
         "rms_norm": of("rms_norm", "rms_norm", 40, 50, 5, cores=3),
         "layer_norm_add": of("layer_norm_add", "layer_norm_add", 35, 64, 8, cores=2),
         "rope": of("rope", "rope", 9, 3, 64, cores=2),
-        "cross_entropy": of("cross_entropy", "cross_entropy", 48, 64, 8, cores=2),
+        "cross_entropy": of("cross_entropy", "cross_entropy", 48, 64, 8),
         "attention": of("flash_attention", "flash_attention", 1, 1, 128, 64, 32, 32),
         "attention_causal": of(
             "flash_attention", "flash_attention", 1, 2, 128, 64, 32, 32, 1, True
