@@ -17,23 +17,7 @@ PERSISTENT = {**AUTO, T.PassConfigKey.TL_ASCEND_PERSISTENT: True}
 GRIDS = (1, 23, 24, 25, 48, 77)
 
 
-def scale(blocks: int) -> T.PrimFunc:
-    @T.prim_func
-    def kernel(X: T.Tensor((blocks * 4, 64), "float32"), Y: T.Tensor((blocks * 4, 64), "float32")):
-        with T.Kernel(blocks, threads=2, is_npu=True) as cid:
-            x = T.alloc_shared((4, 64), "float32")
-            y = T.alloc_shared((4, 64), "float32")
-            T.copy(X[cid * 4, 0], x)
-            for i, j in T.Parallel(4, 64):
-                y[i, j] = x[i, j] * 3.0
-            T.copy(y, Y[cid * 4, 0])
-
-    return kernel
-
-
-def scale_any(_: int) -> T.PrimFunc:
-    rows = T.symbolic("rows")
-
+def scaled(rows: Any) -> T.PrimFunc:
     @T.prim_func
     def kernel(X: T.Tensor((rows, 64), "float32"), Y: T.Tensor((rows, 64), "float32")):
         with T.Kernel(T.ceildiv(rows, 4), threads=2, is_npu=True) as cid:
@@ -45,6 +29,14 @@ def scale_any(_: int) -> T.PrimFunc:
             T.copy(y, Y[cid * 4, 0])
 
     return kernel
+
+
+def scale(blocks: int) -> T.PrimFunc:
+    return scaled(blocks * 4)
+
+
+def scale_any(_: int) -> T.PrimFunc:
+    return scaled(T.symbolic("rows"))
 
 
 def multiply(blocks: int) -> T.PrimFunc:

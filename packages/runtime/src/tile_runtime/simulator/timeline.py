@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
@@ -160,6 +161,10 @@ class Timeline:
 
     def stalls(self) -> list[Stall]:
         """Where pipes waited, or moved less than they could, longest first."""
+        return [*self._stalls]
+
+    @cached_property
+    def _stalls(self) -> list[Stall]:
         wait, worker, shares = shares_of_waits(self.events, WORK)
         # A transfer that shares the bandwidth waits for nobody.
         slow = np.flatnonzero(self.events["slowed"] > 0)
