@@ -16,8 +16,13 @@ from report import run_and_report
 
 import tile_frontend as T
 
+CONFIGS = {
+    T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True,
+    T.PassConfigKey.TL_ASCEND_PERSISTENT: True,
+}
 
-@T.jit(out_idx=[-1], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
+
+@T.jit(out_idx=[-1], pass_configs=CONFIGS)
 def grouped_gemm(
     tokens: int, experts: int, N: int, K: int, block_M: int, block_N: int, block_K: int,
     dtype: str = "float16", accum: str = "float32",

@@ -14,8 +14,13 @@ from report import run_and_report
 
 import tile_frontend as T
 
+CONFIGS = {
+    T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True,
+    T.PassConfigKey.TL_ASCEND_PERSISTENT: True,
+}
 
-@T.jit(out_idx=[-1], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
+
+@T.jit(out_idx=[-1], pass_configs=CONFIGS)
 def w4a8_gemm(M: int, N: int, K: int, block_M: int, block_N: int, block_K: int) -> T.PrimFunc:
     n_tiles = N // block_N
 
@@ -68,7 +73,7 @@ def packed(numbers: torch.Tensor) -> torch.Tensor:
 
 def main() -> None:
     torch.manual_seed(0)
-    for M, N, K, block in ((128, 512, 1024, 128), (64, 64, 192, 64)):
+    for M, N, K, block in ((128, 512, 1024, 128), (320, 384, 192, 64)):
         a = torch.randint(-128, 128, (M, K), dtype=torch.int8)
         b = torch.randint(-8, 8, (K, N), dtype=torch.int8)
         rows, columns = torch.rand(M) / 1000, torch.rand(1, N) / 100
