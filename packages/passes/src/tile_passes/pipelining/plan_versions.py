@@ -29,7 +29,8 @@ class Candidates:
     """The buffers of a pipelined loop that are filled anew in every round, and not needed after it.
 
     `handed`: those that one pipe writes and another reads, loads first: they are what is waited
-    for. `loaded`: which of them the memory of the chip fills. `others`: which only one pipe uses.
+    for. `loaded`: which of them the memory of the chip fills and another pipe only reads; what that
+    pipe changes where it lies comes behind them. `others`: which only one pipe uses.
     """
 
     loop: For
@@ -64,8 +65,12 @@ def version_candidates(func: Func) -> list[Candidates]:
             if not left and b not in kept and not needed[loop] >> live.roots[b] & 1
         ]
         writers, readers = _pipes(loop.body)
-        handed = [b for b in writers if b in fresh and readers[b] - writers[b]]
-        loaded = frozenset(b for b in handed if Pipe.MTE2 in writers[b])
+        handed = [
+            b for b in writers if b in fresh and readers[b] and len(writers[b] | readers[b]) > 1
+        ]
+        loaded = frozenset(
+            b for b in handed if Pipe.MTE2 in writers[b] and readers[b] - writers[b]
+        )
         taken.update(handed)
         others = tuple(b for b in fresh if b not in handed)
         ordered = tuple(sorted(handed, key=lambda b: b not in loaded))
