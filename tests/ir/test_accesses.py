@@ -249,6 +249,20 @@ def test_tiles_numbered_row_by_row_are_apart() -> None:
     assert apart(tile(32), tile(32), {cid}, {**known, K: Interval(0, 7)}, K, {t: K * 4 + cid})
 
 
+def test_places_between_the_steps_of_others_are_apart() -> None:
+    """Whatever tells the two tiles, lanes take turns within one."""
+    buffer = Buffer("g", Memory.GM, FLOAT32, (Const(512),), HERE)
+    tile = select(K < J, 7 - K, K) % 4 * 32
+
+    def rows(first: int, extent: int) -> Region:
+        return Region(buffer, (Slice(tile + first, Const(extent)),))
+
+    assert apart(rows(0, 16), rows(16, 16), set(), {})
+    assert apart(rows(16, 16), rows(0, 16), set(), {})
+    assert not apart(rows(0, 17), rows(16, 16), set(), {})
+    assert not apart(rows(0, 16), rows(16, 17), set(), {})
+
+
 def test_what_is_loaded_may_change() -> None:
     rows = Buffer("rows", Memory.GM, INT32, (Const(8),), HERE)
     buffer = Buffer("g", Memory.GM, FLOAT32, (Const(512),), HERE)

@@ -92,8 +92,7 @@ def apart(
         start_a, plain_b = first(x.offset), first(y.offset)
         start_b = simplify(other(plain_b))
         span_a, span_b = _span(x, first, known), _span(y, first, known)
-        distance = interval(simplify(start_b - start_a), ranges)
-        if distance.low >= span_a or -distance.high >= span_b:
+        if _far_enough(simplify(start_b - start_a), span_a, span_b, ranges):
             return True
         if _other_remainders(start_a, start_b, max(span_a, span_b), ranges):
             return True
@@ -113,6 +112,17 @@ def _span(s: Slice, first: _Change, known: Ranges) -> float:
     """Elements from the first to the last of a slice, at most."""
     extent = interval(first(s.extent), known).high
     return max(0, (extent - 1) * s.stride + 1)
+
+
+def _far_enough(distance: Expr, span_a: float, span_b: float, ranges: Ranges) -> bool:
+    """Whether a distance of starts is never so small that elements are shared: by its interval, or
+    because it is multiples of a step and a rest (the GCD test of dependence analysis)."""
+    span = interval(distance, ranges)
+    if span.low >= span_a or -span.high >= span_b:
+        return True
+    terms, constant = linear_form(distance)
+    step = math.gcd(*terms.values())
+    return step > 0 and span_a <= constant % step <= step - span_b
 
 
 def _other_remainders(start_a: Expr, start_b: Expr, span: float, ranges: Ranges) -> bool:
