@@ -3,9 +3,10 @@
 One program for the cube core and both vector cores: products go to the vector cores by a copy, some
 rows at a time, and probabilities back by another. All tiles of queries of a core are one loop, so
 that no round waits for the last of a tile. Under a causal mask tiles end where their queries do: a
-core does them in pairs, one from each end, so that all have as much to do, and what is masked on
-the diagonal is one triangle. 05_flash_attention.py is the same algorithm with memories, scopes,
-workspaces and flags by hand.
+core does them in pairs, one from each end, which take as many rounds together as any other pair,
+and what is masked on the diagonal is one triangle. Every core begins with other keys, so that one
+finds in L2 what its neighbour has brought there. 05_flash_attention.py is the same algorithm with
+memories, scopes, workspaces and flags by hand.
 """
 
 import math
@@ -19,41 +20,57 @@ from report import run_and_report
 
 import tile_frontend as T
 
-# Scores that a vector core has at a time, and keys whose values are loaded at a time.
-FLOATS = 16384
+# Scores that a vector core takes at a time, while the next ones are loaded, and keys whose values
+# are loaded at a time.
+FLOATS = 8192
 KEYS = 128
 
 
 @T.macro
-def fill_triangle(later: T.Tensor, rows: int) -> None:
-    for i, j in T.Parallel(rows, rows):
-        later[i, j] = T.if_then_else(j > i, -1e30, 0.0)
+def fill_triangle(later: T.Tensor, rows: int, square: int) -> None:
+    """What hides keys on the diagonal of a square, for its last rows; columns further to the left
+    are those of rows further up."""
+    for i, j in T.Parallel(rows, 2 * square - rows):
+        later[i, j] = T.if_then_else(j > i + square - rows, -1e30, 0.0)
 
 
 @T.macro
-def hide_later_keys(s: T.Tensor, later: T.Tensor, same: T.int32, rows: int, block_N: int) -> None:
-    """Of the blocks of keys from number `same` on: a triangle of the first, all of the others."""
-    for b in T.serial(T.max(same, 0), block_N // rows):
-        if b == same:
-            for i, j in T.Parallel(rows, rows):
-                s[i, b * rows + j] = s[i, b * rows + j] + later[i, j]
+def hide_later_keys(
+    s: T.Tensor, later: T.Tensor, seen: T.int32, rows: int, square: int, block_N: int
+) -> None:
+    """Hides the keys after the first `seen` and, on the diagonal, one more for each row."""
+    start = square - rows - seen % square
+    for b in T.serial(T.max(seen // square, 0), block_N // square):
+        if b == seen // square:
+            for i, j in T.Parallel(rows, square):
+                s[i, b * square + j] = s[i, b * square + j] + later[i, start + j]
         else:
-            for i, j in T.Parallel(rows, rows):
-                s[i, b * rows + j] = -1e30
+            for i, j in T.Parallel(rows, square):
+                s[i, b * square + j] = -1e30
 
 
 @T.macro
 def weigh(
-    s: T.Tensor, peak: T.Tensor, shrink: T.Tensor, c: T.int32, scale: float, rows: int, block_N: int
+    s: T.Tensor, before: T.Tensor, peak: T.Tensor, c: T.int32, scale: float, rows: int, block_N: int
 ) -> None:
-    """s = exp(scale * (s - peak)) with the new peaks of the rows, and by what old sums shrink."""
-    T.copy(peak[c, :], shrink[c, :])
+    """s = exp(scale * (s - peak)) with the new peaks of the rows."""
     T.reduce_max(s, peak[c, :], dim=-1)
     for i in T.Parallel(rows):
-        peak[c, i] = T.max(peak[c, i], shrink[c, i])
-        shrink[c, i] = T.exp((shrink[c, i] - peak[c, i]) * scale)
+        peak[c, i] = T.max(peak[c, i], before[c, i])
     for i, j in T.Parallel(rows, block_N):
         s[i, j] = T.exp((s[i, j] - peak[c, i]) * scale)
+
+
+@T.macro
+def shrink_totals(
+    total: T.Tensor, fresh: T.Tensor, before: T.Tensor, peak: T.Tensor, shrink: T.Tensor,
+    scale: float, chunks: int, rows: int,
+) -> None:  # fmt: skip
+    """What sums of older peaks shrink by, and the sums of all weights so far."""
+    for c, i in T.Parallel(chunks, rows):
+        shrink[c, i] = T.exp((before[c, i] - peak[c, i]) * scale)
+    for c, i in T.Parallel(chunks, rows):
+        total[c, i] = total[c, i] * shrink[c, i] + fresh[c, i]
 
 
 @T.macro
@@ -75,10 +92,11 @@ def flash_attention(
 ) -> T.PrimFunc:  # fmt: skip
     scale = 1.0 / math.sqrt(D)
     tiles, steps = S // block_M, S // block_N
-    pairs = T.ceildiv(B * H * tiles, 2)
+    work = T.ceildiv(B * H * tiles, 2) if causal else B * H * tiles
+    turns = steps + T.ceildiv(block_M, block_N) if causal else steps
     rows = min(block_M, block_N, 2 * FLOATS // block_N)
     chunks = block_M // rows
-    part_N = min(block_N, KEYS)
+    square, part_N = min(block_M, block_N), min(block_N, KEYS)
 
     @T.prim_func
     def attention(
@@ -99,65 +117,63 @@ def flash_attention(
             part = T.alloc_shared((rows, D), accum)
             o = T.alloc_shared((chunks, rows, D), accum)
             out = T.alloc_shared((rows, D), dtype)
+            before = T.alloc_shared((chunks, rows), accum)
             peak = T.alloc_shared((chunks, rows), accum)
             shrink = T.alloc_shared((chunks, rows), accum)
             total = T.alloc_shared((chunks, rows), accum)
             sums = T.alloc_shared((chunks, rows), accum)
-            row_sum = T.alloc_shared((rows,), accum)
-            later = T.alloc_shared((rows, rows if causal else 8), accum)
+            fresh = T.alloc_shared((chunks, rows), accum)
+            later = T.alloc_shared((rows, 2 * square - rows if causal else 8), accum)
 
             if causal:
-                fill_triangle(later, rows)
-            for t in T.serial(2 * T.ceildiv(pairs - cid, cores) if causal else 1):
-                pair = t // 2 * cores + cid
-                mine = T.if_then_else(t % 2 == 0, pair, B * H * tiles - 1 - pair)
-                reach = T.ceildiv((mine % tiles + 1) * block_M, block_N) if causal else steps
-                of_all = T.ceildiv(B * H * tiles - cid, cores) * steps
-                for r in T.Pipelined(reach if causal else of_all, num_stages=3):
-                    tile = mine if causal else r // steps * cores + cid
-                    n = r % steps
-                    last = n == reach - 1
-                    first = tile % tiles * block_M
-                    head = tile // tiles % H
-                    batch = tile // tiles // H
+                fill_triangle(later, rows, square)
+            for r in T.Pipelined(T.ceildiv(work - cid, cores) * turns, num_stages=3):
+                mine = r // turns * cores + cid
+                of_first = T.ceildiv((mine % tiles + 1) * block_M, block_N) if causal else turns
+                second = r % turns >= of_first
+                tile = T.if_then_else(second, B * H * tiles - 1 - mine, mine)
+                reach = T.if_then_else(second, turns - of_first, of_first)
+                turn = r % turns - T.if_then_else(second, of_first, 0)
+                n = (turn + cid) % reach
+                first = tile % tiles * block_M
+                head = tile // tiles % H
+                batch = tile // tiles // H
 
-                    if n == 0:
-                        T.copy(Q[batch, head, first : first + block_M, :], q)
-                    keys = n * block_N
-                    T.copy(K[batch, head // groups, keys : keys + block_N, :], k)
-                    T.gemm_v0(q, k, scores, transpose_B=True, init=True)
-                    if n == 0:
-                        T.tile.fill(total, 0.0)
-                        T.tile.fill(peak, -1e30)
-                    for c in T.Pipelined(chunks, num_stages=2):
-                        T.copy(scores[c * rows : (c + 1) * rows, :], s)
-                        if causal:
-                            same = (first + c * rows) // rows - n * (block_N // rows)
-                            hide_later_keys(s, later, same, rows, block_N)
-                        weigh(s, peak, shrink, c, scale, rows, block_N)
-                        T.copy(s, p)
-                        T.copy(p, weights[c * rows : (c + 1) * rows, :])
-                        T.reduce_sum(s, row_sum, dim=-1)
-                        for i in T.Parallel(rows):
-                            total[c, i] = total[c, i] * shrink[c, i] + row_sum[i]
-                        T.copy(total[c, :], sums[c, :])
+                if turn == 0:
+                    T.copy(Q[batch, head, first : first + block_M, :], q)
+                keys = n * block_N
+                T.copy(K[batch, head // groups, keys : keys + block_N, :], k)
+                T.gemm_v0(q, k, scores, transpose_B=True, init=True)
+                if turn == 0:
+                    T.tile.fill(total, 0.0)
+                    T.tile.fill(peak, -1e30)
+                T.copy(peak, before)
+                for c in T.Pipelined(chunks, num_stages=2):
+                    T.copy(scores[c * rows : (c + 1) * rows, :], s)
+                    if causal:
+                        seen = first + c * rows - n * block_N
+                        hide_later_keys(s, later, seen, rows, square, block_N)
+                    weigh(s, before, peak, c, scale, rows, block_N)
+                    T.copy(s, p)
+                    T.copy(p, weights[c * rows : (c + 1) * rows, :])
+                    T.reduce_sum(s, fresh[c, :], dim=-1)
+                shrink_totals(total, fresh, before, peak, shrink, scale, chunks, rows)
+                T.copy(total, sums)
 
-                    for j in T.Pipelined(block_N // part_N, num_stages=2):
-                        at = n * block_N + j * part_N
-                        T.copy(V[batch, head // groups, at : at + part_N, :], v)
-                        T.gemm_v0(
-                            weights[:, j * part_N : (j + 1) * part_N], v, product, init=j == 0
-                        )
-                    if n == 0:
-                        T.tile.fill(o, 0.0)
-                    for c in T.Pipelined(chunks, num_stages=2):
-                        T.copy(product[c * rows : (c + 1) * rows, :], part)
-                        add_up(o, part, shrink, c, rows, D)
-                        if last:
-                            over_sums(o, sums, c, rows, D)
-                            T.copy(o[c, :, :], out)
-                            at = first + c * rows
-                            T.copy(out, Output[batch, head, at : at + rows, :])
+                for j in T.Pipelined(block_N // part_N, num_stages=4):
+                    at = n * block_N + j * part_N
+                    T.copy(V[batch, head // groups, at : at + part_N, :], v)
+                    T.gemm_v0(weights[:, j * part_N : (j + 1) * part_N], v, product, init=j == 0)
+                if turn == 0:
+                    T.tile.fill(o, 0.0)
+                for c in T.Pipelined(chunks, num_stages=2):
+                    T.copy(product[c * rows : (c + 1) * rows, :], part)
+                    add_up(o, part, shrink, c, rows, D)
+                    if turn == reach - 1:
+                        over_sums(o, sums, c, rows, D)
+                        T.copy(o[c, :, :], out)
+                        at = first + c * rows
+                        T.copy(out, Output[batch, head, at : at + rows, :])
 
     return attention
 
