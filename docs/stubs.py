@@ -36,8 +36,8 @@ BY_NAME = {
 SEEN_AS = {
     "Pending": "None", "Tile": "Tensor", "Loop": "Iterable[_Scalar]", "Scalar": "_Scalar",
     "ScopeFrame": "AbstractContextManager[None]", "IfFrame": "AbstractContextManager[None]",
-    "BranchFrame": "AbstractContextManager[None]", "TileLayout": "object", "int": "_int",
-    "str": "_str", "bool": "_bool", "float": "_float", "str | None": "_str | None",
+    "BranchFrame": "AbstractContextManager[None]", "TileLayout": "object", "Tiles": "_Tiles",
+    "int": "_int", "str": "_str", "bool": "_bool", "float": "_float", "str | None": "_str | None",
 }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import tile_frontend as T
 n = T.symbolic("n")
 BLOCKS = T.cdiv(1000, 256)
 WIDTH = T.next_power_of_2(100)
+TILES = T.recommend_tiles(4096, 4096, 4096)
 half = T.DataType("float16")
 
 

@@ -65,9 +65,10 @@ def gemm(
 def main() -> None:
     torch.manual_seed(0)
     a, b = torch.randn(1024, 512).half(), torch.randn(512, 1024).half()
+    sizes = (1024, 1024, 512)
     run_and_report(
         "gemm 1024x1024x512 float16",
-        lambda: gemm(1024, 1024, 512, 128, 256, 64),
+        lambda: gemm(*sizes, *T.recommend_tiles(*sizes)),
         [a, b],
         a.float() @ b.float(),
         tolerance=1e-3,

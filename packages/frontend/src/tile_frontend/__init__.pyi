@@ -9,6 +9,7 @@ from typing import Any, SupportsFloat, TypeAlias, overload
 
 from tile_frontend import tile as tile
 from tile_ir import Func as PrimFunc
+from tile_ir.product_time import Tiles as _Tiles
 from tile_runtime import (
     JITKernel as JITKernel,
     PassConfigKey as PassConfigKey,
@@ -508,6 +509,26 @@ def range(
 ) -> Iterable[_Scalar]:
     """A sequential loop over [0, start) or [start, stop)."""
 
+def recommend_tiles(
+    M: _int,
+    N: _int,
+    K: _int,
+    dtype: _str = 'float16',
+    target: _str | None = None,
+) -> _Tiles:
+    """Tile sizes for `A[M, K] @ B[K, N]`: the named tuple (block_M, block_N, block_K).
+
+    Of all tiles that fit l0c, of whose steps of k two fit l0a and l0b, and of whose rounds two
+      fit
+    l1, those with the shortest modelled time on `target` (the chip of the switch `soc` unless
+    named), for a kernel that deals its tiles out to all cube cores and overlaps loads, products
+      and
+    results. Sizes are multiples of 16, of 32 for int8; `block_K` divides K where it can. The
+      same
+    arguments give the same tiles. The rates are those of docs/time_model.md.
+
+    Raises Fault for sizes below 1, a type no product takes, and chips without a known clock."""
+
 def reduce(
     buffer: _Tile,
     out: _Tile,
@@ -759,10 +780,10 @@ __all__ = [
     "floordiv", "floormod", "func_attr", "gemm_v0", "grid", "half", "if_then_else", "infinity",
     "int", "int16", "int32", "int4", "int64", "int8", "jit", "log", "log10", "log2", "loop_break",
     "macro", "make_nz_layout", "make_zn_layout", "max", "min", "mma", "next_power_of_2",
-    "pipe_barrier", "pow", "prim_func", "print", "printf", "range", "reduce", "reduce_max",
-    "reduce_min", "reduce_sum", "reinterpret", "reinterpretcast", "reshape", "round", "rsqrt",
-    "serial", "set_cross_flag", "set_deq_scale", "set_flag", "shmem_get_nbi", "shmem_put_nbi",
-    "shmem_ub_get_nbi", "shmem_ub_put_nbi", "sigmoid", "sin", "sqrt", "symbolic", "sync_all",
-    "tanh", "tile", "trunc", "uint", "uint16", "uint32", "uint64", "uint8", "unroll", "use_swizzle",
-    "view", "wait_cross_flag", "wait_flag",
+    "pipe_barrier", "pow", "prim_func", "print", "printf", "range", "recommend_tiles", "reduce",
+    "reduce_max", "reduce_min", "reduce_sum", "reinterpret", "reinterpretcast", "reshape", "round",
+    "rsqrt", "serial", "set_cross_flag", "set_deq_scale", "set_flag", "shmem_get_nbi",
+    "shmem_put_nbi", "shmem_ub_get_nbi", "shmem_ub_put_nbi", "sigmoid", "sin", "sqrt", "symbolic",
+    "sync_all", "tanh", "tile", "trunc", "uint", "uint16", "uint32", "uint64", "uint8", "unroll",
+    "use_swizzle", "view", "wait_cross_flag", "wait_flag",
 ]

@@ -39,6 +39,7 @@ from tile_frontend._tracing.reduce_arguments import reduce, reduction
 from tile_frontend._tracing.reinterpret_buffer import reinterpretcast, reshape, view
 from tile_frontend._tracing.running_sums import cumsum
 from tile_frontend._tracing.swizzle import use_swizzle
+from tile_frontend._tracing.tile_sizes import recommend_tiles
 from tile_ir import OPS, Func
 
 _SCALAR_NAMES = (
@@ -55,7 +56,7 @@ NAMES: dict[str, Any] = {
     **DTYPE_NAMES,
     **{name: getattr(scalar_functions, name) for name in _SCALAR_NAMES},
     **{name: getattr(float_functions, name) for name in _FLOAT_NAMES},
-    "use_swizzle": use_swizzle,
+    "use_swizzle": use_swizzle, "recommend_tiles": recommend_tiles,
     "max": scalar_functions.maximum,
     "min": scalar_functions.minimum,
     "abs": float_functions.absolute,
