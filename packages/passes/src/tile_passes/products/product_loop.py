@@ -158,7 +158,7 @@ def _group(operand: Loaded, loop: For, depth: int, definitions: Values) -> int:
         return 0 if _step(along, loop.var) == depth else 1
     # Rounds that begin elsewhere: (k + start) % rounds steps on but where it begins again.
     (number, *inner), at = turned, Var("number", INT32)
-    straight = replace_in(along, lambda e: at if e is number else None)
+    straight = replace_in(along, lambda e: at if e == number else None)
     if inner or loop.var in walk_expr(straight) or _step(straight, at) != depth:
         return 1
     assert isinstance(number, Binary), "a remainder"
