@@ -41,9 +41,10 @@ __aicore__ inline void sort_groups(const AscendC::LocalTensor<T>& dst, const Asc
     }
 }
 
-// One merge of up to four neighbouring lists of `length` pairs, `repeats` times over; the last list may be shorter.
+// One merge of up to four neighbouring lists of `length` pairs, `repeats` times over; the last list may be shorter. Of
+// each the first `kept` take part.
 __aicore__ inline void merge_lists(const AscendC::LocalTensor<float>& dst, const AscendC::LocalTensor<float>& src,
-    uint32_t length, uint32_t pairs, uint32_t repeats)
+    uint32_t length, uint32_t pairs, uint32_t repeats, uint32_t kept)
 {
     AscendC::MrgSort4Info info;
     info.ifExhaustedSuspension = false;
@@ -51,7 +52,7 @@ __aicore__ inline void merge_lists(const AscendC::LocalTensor<float>& dst, const
     uint32_t lists = 0;
     for (uint32_t i = 0; i < kMergeLists; ++i) {
         const uint32_t before = minimum(i * length, pairs);
-        info.elementLengths[i] = static_cast<uint16_t>(minimum(pairs - before, length));
+        info.elementLengths[i] = static_cast<uint16_t>(minimum(minimum(pairs - before, length), kept));
         lists += info.elementLengths[i] != 0 ? 1 : 0;
     }
     info.validBit = static_cast<uint16_t>((1u << lists) - 1);
@@ -62,33 +63,39 @@ __aicore__ inline void merge_lists(const AscendC::LocalTensor<float>& dst, const
         info);
 }
 
-// All runs of `length` pairs of src merged by fours into dst.
+// All runs of `length` pairs of src merged by fours into dst, of which the first `kept` are wanted. Of longer lists no
+// more take part; that leaves gaps, and repeats have none, so that every merge is an instruction.
 __aicore__ inline void merge_runs(const AscendC::LocalTensor<float>& dst, const AscendC::LocalTensor<float>& src,
-    uint32_t length, uint32_t pairs)
+    uint32_t length, uint32_t pairs, uint32_t kept)
 {
     const uint32_t four = kMergeLists * length;
+    constexpr uint32_t issue = 8;  // of an instruction, in pairs of a list
+    const bool cut = length > kept + issue;
+    const uint32_t most = cut ? 1 : kMaxRepeats;
+    const uint32_t part = cut ? kept : length;
     uint32_t done = pairs / four * four;
-    for (uint32_t start = 0; start < done; start += four * kMaxRepeats) {
-        const uint32_t repeats = minimum((done - start) / four, kMaxRepeats);
-        merge_lists(dst[start * kFloatsPerPair], src[start * kFloatsPerPair], length, four, repeats);
+    for (uint32_t start = 0; start < done; start += four * most) {
+        const uint32_t repeats = minimum((done - start) / four, most);
+        merge_lists(dst[start * kFloatsPerPair], src[start * kFloatsPerPair], length, four, repeats, part);
     }
     const uint32_t left = pairs - done;
     if (left > length) {
-        merge_lists(dst[done * kFloatsPerPair], src[done * kFloatsPerPair], length, left, 1);
+        merge_lists(dst[done * kFloatsPerPair], src[done * kFloatsPerPair], length, left, 1, part);
     } else if (left != 0) {
-        copy_ub_ub(dst[done * kFloatsPerPair], src[done * kFloatsPerPair], left * kFloatsPerPair);
+        copy_ub_ub(dst[done * kFloatsPerPair], src[done * kFloatsPerPair], minimum(left, part) * kFloatsPerPair);
     }
 }
 
-// The sorted groups in the first half of `scratch` merged into one list of `pairs`, in one of both halves.
+// The sorted groups in the first half of `scratch` merged into one list of `pairs`, in one of both halves, of which the
+// first `kept` are wanted.
 __aicore__ inline AscendC::LocalTensor<float> merge_groups(
-    const AscendC::LocalTensor<float>& scratch, uint32_t pairs)
+    const AscendC::LocalTensor<float>& scratch, uint32_t pairs, uint32_t kept)
 {
     const auto even = scratch;
     const auto odd = scratch[pairs * kFloatsPerPair];
     bool in_even = true;
     for (uint32_t length = kSortGroup; length < pairs; length *= kMergeLists) {
-        merge_runs(in_even ? odd : even, in_even ? even : odd, length, pairs);
+        merge_runs(in_even ? odd : even, in_even ? even : odd, length, pairs, kept);
         AscendC::PipeBarrier<PIPE_V>();
         in_even = !in_even;
     }
@@ -103,7 +110,7 @@ __aicore__ inline void sort_pairs(const AscendC::LocalTensor<T>& dst, const Asce
     Site site = Site::here())
 {
     SiteScope scope(site);
-    if (count == 0) {
+    if (count == 0 || kept == 0) {
         return;
     }
     const uint32_t padded = ceil_to(count, kSortGroup);
@@ -125,7 +132,7 @@ __aicore__ inline void sort_pairs(const AscendC::LocalTensor<T>& dst, const Asce
     }
     sort_groups(even, values, index.template ReinterpretCast<uint32_t>(), padded / kSortGroup);
     AscendC::PipeBarrier<PIPE_V>();
-    const auto sorted = merge_groups(scratch, padded);
+    const auto sorted = merge_groups(scratch, padded, kept);
     if constexpr (Same<T, half>::value) {
         AscendC::Cast(dst, sorted, AscendC::RoundMode::CAST_RINT, kept * kFloatsPerPair);
     } else {
@@ -145,7 +152,7 @@ __aicore__ inline void sort_labelled(const AscendC::LocalTensor<float>& dst, con
     }
     sort_groups(scratch, src, as_bits(index), count / kSortGroup);
     AscendC::PipeBarrier<PIPE_V>();
-    copy_ub_ub(dst, merge_groups(scratch, count), count * kFloatsPerPair);
+    copy_ub_ub(dst, merge_groups(scratch, count, count), count * kFloatsPerPair);
 }
 
 // Pairs (value, bits of the index) of every 32 elements.
