@@ -8,12 +8,12 @@ The text of the kernel, run from top to bottom, is what the cores together must 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tile_ir import Core, For, Func
 from tile_ir.analysis.affine import resolved
 from tile_ir.analysis.intervals import Ranges, launch_ranges
-from tile_ir.analysis.regions import apart, common_path, defined, visible
+from tile_ir.analysis.regions import Sight, apart, common_path, defined, visible
 from tile_ir.expr import Binary, Const, Expr, Var, constant_value, substitute
 from tile_ir.expr import walk as walk_expr
 from tile_ir.nodes import Region
@@ -55,8 +55,19 @@ def find_dependences(func: Func, root: Block) -> list[Dependence]:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
+    """`sights`: what the path of a leaf brings into sight."""
+
     func: Func
     known: Ranges
+    sights: dict[Leaf, Sight] = field(default_factory=dict)
+
+    def sight(self, a: Leaf, b: Leaf) -> Sight:
+        """What both paths bring into sight."""
+        for leaf in (a, b):
+            if leaf not in self.sights:
+                self.sights[leaf] = visible(leaf.path, (), self.known)
+        (ranges, values), (more, others) = self.sights[a], self.sights[b]
+        return {**ranges, **more}, {**values, **others}
 
     def among(self, its: list[tuple[Access, Core]]) -> Iterator[Dependence]:
         two_lanes = self.func.launch.threads is None
@@ -90,7 +101,7 @@ class _Search:
     ) -> bool:
         """Whether the two may touch one byte, `b` in a later round of a loop than `a`, or in the
         same round of all loops around both."""
-        ranges, values = visible(a.leaf.path, b.leaf.path, self.known)
+        ranges, values = self.sight(a.leaf, b.leaf)
         around = loop.around if loop is not None else None
         shared = common_path(a.leaf.path, b.leaf.path)
         if around is not None:
@@ -110,7 +121,7 @@ class _Search:
         """Rounds that surely lie between them at least: until both come to the same slot."""
         if not isinstance(loop.around, For):
             return 1
-        _, values = visible(a.leaf.path, b.leaf.path, self.known)
+        _, values = self.sight(a.leaf, b.leaf)
         counts = {
             int(e.right.value)
             for region in (a.region, b.region)

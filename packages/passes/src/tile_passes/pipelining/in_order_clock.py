@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tile_ir import Buffer, Core, For, If, Let, Memory, Op, Region, Store, Target, While
 from tile_ir.analysis.accesses import regions_of
@@ -51,10 +51,10 @@ class Touch:
             return False
         if self.box is None or other.box is None or len(self.box) != len(other.box):
             return True
-        return not any(
-            a and b and (a[1] <= b[0] or b[1] <= a[0])
-            for a, b in zip(self.box, other.box, strict=True)
-        )
+        for a, b in zip(self.box, other.box, strict=True):
+            if a and b and (a[1] <= b[0] or b[1] <= a[0]):
+                return False
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,7 @@ class RoundWork:
         cores = target.cube_cores if core is Core.CUBE else target.vector_cores
         self.assumed = Assumed(cores=cores)
         self.costs: dict[Op, Cost] = {}
+        self.regions: dict[tuple[Stmt, bool], tuple[tuple[Touch, Region | None], ...]] = {}
         read, written = _tensors(units, False), _tensors(units, True)
         # Only what comes back through gm makes anybody wait.
         self.tensors = read & written
@@ -163,14 +164,22 @@ class RoundWork:
         return Work(pipe_of(op), took, tuple(self._touches(op, values, scalar=False)))
 
     def _touches(self, stmt: Stmt, values: Mapping[Var, Expr], scalar: bool) -> Iterator[Touch]:
+        key = stmt, scalar
+        if key not in self.regions:
+            self.regions[key] = tuple(self._found(stmt, scalar))
+        for touch, moving in self.regions[key]:
+            yield touch if moving is None else replace(touch, box=_box(moving, values))
+
+    def _found(self, stmt: Stmt, scalar: bool) -> Iterator[tuple[Touch, Region | None]]:
+        """What is touched, and the region where the box depends on variables."""
         for region, access, _, pipe in regions_of(stmt):
             if (pipe is None) is not scalar:
                 continue
             if region.memory is Memory.GM and region.buffer not in self.tensors:
                 continue
             owner = self.owner.get(region.buffer, region.buffer)
-            box = _box(region, values) if owner is region.buffer else None
-            yield Touch(owner, box, access.writes)
+            box = _box(region, {}) if owner is region.buffer else None
+            yield Touch(owner, box, access.writes), region if box and None in box else None
 
 
 def _tensors(units: Sequence[Unit], writes: bool) -> set[Buffer]:

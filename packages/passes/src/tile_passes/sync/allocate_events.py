@@ -16,7 +16,7 @@ from operator import or_
 from tile_ir import Effect, IRError, Op, Target
 from tile_ir.machine import Pipe
 from tile_passes.sync.completion import Completion
-from tile_passes.sync.confirm import checked
+from tile_passes.sync.confirm import Check
 from tile_passes.sync.eliminate import needed
 from tile_passes.sync.flow import Flow
 from tile_passes.sync.modelled_time import ModelledTime
@@ -79,8 +79,8 @@ def allocate_events(flow: Flow, plan: Plan, target: Target) -> Allocation:
 
 def _eliminate(flow: Flow, plan: Plan, live: LiveFlags, target: Target) -> Allocation:
     """The plan without what the spills have made superfluous, as far as ids still suffice."""
-    surely = needed(flow, plan)
-    check = checked(flow, plan)
+    surely = needed(live)
+    check = Check(flow, plan).with_states_of(live)
     events = colour(live, flow.tree, target)[0]
     for op in reversed(plan.ops):
         if op in surely or (less := check.suffices_without([op])) is None:

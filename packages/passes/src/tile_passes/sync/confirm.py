@@ -52,12 +52,9 @@ def checked(flow: Flow, plan: Plan) -> Check:
     return check
 
 
-def superfluous(flow: Flow, plan: Plan, tried: Sequence[SyncOp]) -> list[SyncOp]:
+def superfluous(check: Check, tried: Sequence[SyncOp]) -> list[SyncOp]:
     """The ops that a plan orders everything without, tried one after another: often it does so
     without all of them."""
-    if not tried:
-        return []
-    check = checked(flow, plan)
     if len(tried) > 1 and check.suffices_without(tried):
         return list(tried)
     found = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from tile_passes.sync.completion import Completion
-from tile_passes.sync.confirm import superfluous
+from tile_passes.sync.confirm import checked, superfluous
 from tile_passes.sync.flow import Flow
 from tile_passes.sync.sync_ops import Plan, SyncOp
 from tile_passes.sync.transfer import State
@@ -24,10 +24,11 @@ def eliminate(flow: Flow, plan: Plan) -> Plan:
     run most often, and of these the last placed."""
     if flow.tree.flat:
         return plan  # the reduction of a straight line is minimal
-    surely = needed(flow, plan)
+    check = checked(flow, plan)
+    surely = needed(check)
     tried = [op for op in reversed(plan.ops) if op not in surely]
     tried.sort(key=lambda op: -loops_around(op.block))
-    return plan.without(*superfluous(flow, plan, tried))
+    return plan.without(*superfluous(check, tried))
 
 
 def loops_around(block: Block) -> int:
@@ -38,12 +39,11 @@ def loops_around(block: Block) -> int:
     return count
 
 
-def needed(flow: Flow, plan: Plan) -> frozenset[SyncOp]:
-    """Ops that are surely needed: right before an instance, its pipe learns of what it needs from
-    nobody else. With fewer ops no pipe ever knows more, so that none of these can be spared in a
-    smaller plan either."""
-    analysis = _Needed(flow, plan)
-    analysis.solve()
+def needed(solved: Completion) -> frozenset[SyncOp]:
+    """Ops of a plan that are surely needed: right before an instance, its pipe learns of what it
+    needs from nobody else. With fewer ops no pipe ever knows more, so that none of these can be
+    spared in a smaller plan either."""
+    analysis = _Needed(solved.flow, solved.plan).with_states_of(solved)
     analysis.report()
     return frozenset(analysis.found)
 
