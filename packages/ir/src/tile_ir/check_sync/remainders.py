@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from tile_ir.analysis.affine import linear_form, simplify
-from tile_ir.analysis.residues import MOST_RESIDUES
+from tile_ir.analysis.residues import MOST_RESIDUES_OF_EVENTS
 from tile_ir.check_sync.conditions import Place
 from tile_ir.check_sync.loops import Plan
 from tile_ir.check_sync.state import State
@@ -98,7 +98,7 @@ def divided(expr: Expr, loads: bool = False) -> tuple[tuple[Expr, int], int] | N
     if not (isinstance(expr, Binary) and expr.op == "%"):
         return None
     modulus = constant_value(expr.right)
-    if modulus is None or not 1 < modulus <= MOST_RESIDUES:
+    if modulus is None or not 1 < modulus <= MOST_RESIDUES_OF_EVENTS:
         return None
     if not loads and reads_memory(expr.left):
         return None
