@@ -1,8 +1,8 @@
 """A convolution as a product, in developer style: windows of the image are the rows of the left
 operand, and are made on the way from l1 to the registers of the cube core (im2col).
 
-Channels lie in groups of 16, each a plane of its own (the layout NC1HWC0). The weights of all
-groups stay in l1; a tile of positions loads the rows of the image that its windows see.
+Channels lie in groups of 16, each a plane of its own (the layout NC1HWC0); zeros fill the last one.
+The weights of all groups stay in l1; a tile of positions loads the rows that its windows see.
 """
 
 import math
@@ -25,7 +25,7 @@ def convolution(
     block_M: int, dtype: str = "float16", accum: str = "float32", cores: int = 24,
 ) -> T.PrimFunc:  # fmt: skip
     """Square kernels of `size`, with `pad` zeros on every side."""
-    planes = channels // C0
+    planes = T.cdiv(channels, C0)
     columns = size * size * C0
     down, across = ((n + 2 * pad - size) // stride + 1 for n in (height, width))
     positions = down * across
@@ -68,26 +68,29 @@ def convolution(
     return kernel
 
 
+def in_groups(image: torch.Tensor) -> torch.Tensor:
+    """[n, channels, height, width] as [n, groups, height * width, C0]."""
+    channels = image.shape[1]
+    image = torch.nn.functional.pad(image, (0, 0, 0, 0, 0, -channels % C0))
+    return image.unflatten(1, (-1, C0)).flatten(3).mT.contiguous()
+
+
 def main() -> None:
     torch.manual_seed(0)
     for B, channels, height, width, outputs, size, stride, pad in (
         (2, 64, 28, 28, 64, 3, 1, 1),
         (1, 32, 31, 17, 32, 3, 2, 1),
-        (1, 16, 9, 9, 128, 2, 1, 0),
+        (1, 3, 9, 9, 100, 2, 1, 0),
     ):
         x = torch.randn(B, channels, height, width).half()
         w = torch.randn(outputs, channels, size, size).half()
-        planes = channels // C0
         run_and_report(
             f"convolution {B}x{channels}x{height}x{width} by {outputs} kernels of {size} float16",
             lambda B=B, channels=channels, height=height, width=width, outputs=outputs, size=size,
             stride=stride, pad=pad: convolution(
                 B, channels, height, width, outputs, size, stride, pad, 64
             ),
-            [
-                x.reshape(B, planes, C0, -1).mT.contiguous(),
-                w.reshape(outputs, planes, C0, -1).permute(1, 3, 2, 0).reshape(-1, outputs),
-            ],
+            [in_groups(x), in_groups(w).flatten(1).T.contiguous()],
             torch.nn.functional.conv2d(x.float(), w.float(), stride=stride, padding=pad)
             .flatten(2).mT,
             tolerance=1e-3,
