@@ -11,19 +11,23 @@ from itertools import product
 import pytest
 from kept_cases import kept
 
-from fuzz.kernels import in_given_orders, in_pipelines, random_kernel
-from fuzz.verdict import check, opinions
+from fuzz.barriers import barriers_everywhere
+from fuzz.kernels import argument_sets, in_given_orders, in_pipelines, random_kernel
+from fuzz.machine import run
+from fuzz.verdict import check, difference, opinions, plan, run_failure, static_failures
 from tile_ir import Alloc, Automatic, Buffer, For, Func, Memory, Op, Phase, Section, Store
 from tile_ir.dtypes import FLOAT16, FLOAT32, INT32
-from tile_ir.expr import Const, Load
+from tile_ir.expr import Const, Expr, Load, Var, as_expr
 from tile_ir.nodes import Body, LoopKind, Stmt
 from tile_ir.ops import OPS
 from tile_ir.regions import Region
-from tile_ir.walk import with_statements
+from tile_ir.verifier import verify
+from tile_ir.walk import rewrite, with_statements
 
 BODIES = 300
 ROUNDS = 16
-LOOPS = list(product(range(10), range(1, 5), (0, 1, 3)))
+EXTENTS, STARTS = range(10), (0, 1, 3)
+LOOPS = list(product(EXTENTS, range(1, 5), STARTS))
 # Four loops for each body: with 30 bodies every loop is there.
 CASES = [(seed, *LOOPS[(4 * seed + k) % len(LOOPS)]) for seed in range(BODIES) for k in range(4)]
 
@@ -37,10 +41,46 @@ def test_pipelined_equals_serial(seed: int, extent: int, stages: int, start: int
     assert failure is None, f"{failure.kind}: {failure.message}"
 
 
-def pipelined(func: Func, extent: int, stages: int, start: int) -> Func:
+# Compiled once for all extents and first rounds.
+AT_RUN_TIME = list(product(range(BODIES), range(1, 5)))
+
+
+@pytest.mark.parametrize(("seed", "stages"), kept(AT_RUN_TIME, 12))
+def test_bounds_known_at_run_time(seed: int, stages: int) -> None:
+    """Every extent from every first round: what the loop gives as it is written, in order."""
+    first, count = Var("first"), Var("count")
+    func = pipelined(random_kernel(seed), count, stages, first)
+    func = replace(func, params=(*func.params, first, count))
+    serial = func.with_body(rewrite(func.launch.body, _serial))
+    (given,) = argument_sets(func, seed, 1)
+    sets = [[*given[:-2], start, extent] for extent, start in product(EXTENTS, STARTS)]
+    expected = run(barriers_everywhere(plan(serial, False)[0]), sets)
+    assert expected.error is None, expected.error
+    if seed % 2:
+        func = in_given_orders(func, random.Random(f"{seed} {stages}"))
+    by = opinions()
+    planned, target = plan(func, False)
+    final = by.order(planned, target)
+    verify(final, target)
+    outcome = run(final, sets, trace=256)
+    failures = [
+        *static_failures(final, target, by),
+        run_failure(outcome, final),
+        difference(final, outcome.arrays, expected.arrays),
+    ]
+    assert not any(failures), [f for f in failures if f is not None]
+
+
+def _serial(stmt: Stmt) -> Stmt:
+    if isinstance(stmt, For) and stmt.kind is LoopKind.PIPELINED:
+        return replace(stmt, kind=LoopKind.SERIAL, stages=0, given=())
+    return stmt
+
+
+def pipelined(func: Func, extent: int | Expr, stages: int, start: int | Expr) -> Func:
     """The kernel with all of its loops pipelined ones, the outer ones of that many rounds. Those of
     the vector core count their rounds, element by element of one tile."""
-    loc = func.loc
+    loc, begin = func.loc, as_expr(start)
     counts = Buffer("rounds", Memory.UB, INT32, (Const(ROUNDS),), loc)
     out = Buffer("rounds_out", Memory.GM, INT32, (Const(ROUNDS),), loc)
     line = max(s.loc.line for s in func.launch.body)
@@ -53,7 +93,7 @@ def pipelined(func: Func, extent: int, stages: int, start: int) -> Func:
         place = (stmt.var,)
         count = Store(counts, place, Load(counts, place) + 1, replace(loc, line=line))
         body = (*stmt.body, count) if stmt.var.dtype == INT32 else stmt.body
-        return replace(stmt, start=Const(start), stop=Const(start + extent), body=body)
+        return replace(stmt, start=begin, stop=begin + extent, body=body)
 
     def section(stmt: Stmt) -> Stmt:
         if not isinstance(stmt, Section) or stmt.core.value != "vector":

@@ -146,7 +146,7 @@ def static_failures(final: Func, target: Target, by: Opinions) -> list[Failure]:
 
 def _run_problem(final: Func, arguments: list[list[Any]], expected: list[Any]) -> Failure | None:
     outcome = run(final, arguments, trace=256)
-    return run_failure(outcome, final) or _difference(final, outcome.arrays, expected)
+    return run_failure(outcome, final) or difference(final, outcome.arrays, expected)
 
 
 def run_failure(outcome: Outcome, final: Func) -> Failure | None:
@@ -176,7 +176,7 @@ def _interpreted(func: Func, arguments: Sequence[Any]) -> list[Any]:
     return arrays
 
 
-def _difference(final: Func, found: list[list[Any]], expected: list[Any]) -> Failure | None:
+def difference(final: Func, found: list[list[Any]], expected: list[Any]) -> Failure | None:
     for number, (a, b) in enumerate(zip(found, expected, strict=False)):
         for param, x, y in zip(final.params, a, b, strict=True):
             if isinstance(x, np.ndarray) and not same(x, y):

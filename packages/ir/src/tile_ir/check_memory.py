@@ -20,7 +20,7 @@ from tile_ir.chips import DEFAULT_TARGET
 from tile_ir.circumstances import Circumstances, Conditions, equalities
 from tile_ir.diagnostics import Diagnostic
 from tile_ir.expr import Const, Expr, constant_value
-from tile_ir.live_bytes import Live, same_bytes, union, without
+from tile_ir.live_bytes import Live, in_other_rounds, moving_part, same_bytes, union, without
 from tile_ir.location import Loc
 from tile_ir.nodes import (
     Body,
@@ -169,7 +169,12 @@ class _Check:
     def without_begun(self, stmt: Stmt, live: Live) -> Live:
         """What is live before a statement but for scratch that it is the first to use."""
         begun = self.first_uses.get(id(stmt))
-        return {b: spans for b, spans in live.items() if b not in begun} if begun else live
+        if not begun:
+            return live
+        return {part: spans for part, spans in live.items() if self.root_of(part) not in begun}
+
+    def root_of(self, part: Buffer | Region) -> Buffer:
+        return self.roots[part.buffer] if isinstance(part, Region) else part
 
     def skipped(
         self,
@@ -217,12 +222,13 @@ class _Check:
             entered = self.block(body, 0, head, later)
             if isinstance(stmt, While):
                 entered = self.own(stmt, entered, here.with_facts({}))
-            new = union(head, entered)
+            new = union(head, in_other_rounds(entered, stmt, self.root_of))
             if same_bytes(new, head):
                 break
             head = new
         if first is not later:
             entered = self.block(body, 0, head, first)
+        entered = in_other_rounds(entered, stmt, self.root_of)
         runs = isinstance(stmt, For) and here.surely_runs(stmt)
         entered = entered if runs else union(entered, live)
         if isinstance(stmt, For):
@@ -246,7 +252,7 @@ class _Check:
                 continue
             self.one_round = (outer or OneRound(root)).inside(loop.var, step)
             self.breaks.append({root: ((-INF, INF, loop.loc),)})
-            part = {root: ((low, low + abs(step), loop.loc),)}
+            part: Live = {root: ((low, low + abs(step), loop.loc),)}
             needed = self.block(loop.body, 0, part, here.inside(loop).with_facts({}))
             self.breaks.pop()
             self.one_round = outer
@@ -292,15 +298,18 @@ class _Check:
         changed = dict(live)
         partial = isinstance(stmt, Op) and element_limit(stmt) is not None
         for t in mine:
-            solid = not partial and is_solid(t.region)
-            if t.writes and solid and not _reads(stmt, t.region, here):
-                root = self.roots[t.region.buffer]
-                changed[root] = without(changed.get(root, ()), t.low, t.high)
+            if t.writes and not partial and not _reads(stmt, t.region, here):
+                if is_solid(t.region):
+                    root = self.roots[t.region.buffer]
+                    for place in [p for p in changed if self.root_of(p) is root]:
+                        changed[place] = without(changed[place], t.low, t.high)
+                if part := moving_part(t.region, here):
+                    changed.pop(part, None)
         for t in mine:
             if not t.writes or _reads(stmt, t.region, here):
-                root = self.roots[t.region.buffer]
-                rest = without(changed.get(root, ()), t.low, t.high)
-                changed[root] = tuple(sorted((*rest, (t.low, t.high, stmt.loc))))
+                place = moving_part(t.region, here) or self.roots[t.region.buffer]
+                rest = without(changed.get(place, ()), t.low, t.high)
+                changed[place] = tuple(sorted((*rest, (t.low, t.high, stmt.loc))))
         return changed
 
     def own_in_round(
@@ -329,9 +338,10 @@ class _Check:
             for other in self.partners[root]:
                 if other not in written:
                     continue
-                for low, high, loc in live.get(other, ()):
-                    if low < w.high and w.low < high:
-                        self.report(root, other, stmt.loc, loc, w, low, high)
+                for part, spans in live.items():
+                    for low, high, loc in spans if self.root_of(part) is other else ():
+                        if low < w.high and w.low < high:
+                            self.report(root, other, stmt.loc, loc, w, low, high)
             for r in mine:
                 partner = self.roots[r.region.buffer]
                 if partner in self.partners[root] and w.overlaps(r) and not _in_place(stmt, w, r):
