@@ -39,13 +39,14 @@ def hide_later_keys(
     s: T.Tensor, later: T.Tensor, seen: T.int32, rows: int, square: int, block_N: int
 ) -> None:
     """Hides the keys after the first `seen` and, on the diagonal, one more for each row."""
-    start = square - rows - seen % square
-    for b in T.serial(T.max(seen // square, 0), block_N // square):
-        if b == seen // square:
-            for i, j in T.Parallel(rows, square):
-                s[i, b * square + j] = s[i, b * square + j] + later[i, start + j]
-        else:
-            for i, j in T.Parallel(rows, square):
+    if seen >= 0 and seen < block_N:
+        at = seen // square * square
+        start = square - rows - seen % square
+        for i, j in T.Parallel(rows, square):
+            s[i, at + j] = s[i, at + j] + later[i, start + j]
+    for b in range(block_N // square):
+        if T.max(seen // square + 1, 0) == b:
+            for i, j in T.Parallel(rows, block_N - b * square):
                 s[i, b * square + j] = -1e30
 
 
