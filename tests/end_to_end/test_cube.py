@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from kept_cases import kept
 
 import tile_frontend as T
 import tile_ir
 from tile_ir import DTYPES, Automatic, Func
 from tile_ir.dtypes import from_bytes, to_bytes
+from tile_runtime import compile
 
 from .kernel_batch import KernelBatch, interpreted
 
@@ -238,3 +240,25 @@ def test_an_accumulator_is_zeroed(tmp_path: Path) -> None:
         want = times[:, None, None] * (x @ y)
         assert np.array_equal(outcome.arrays[2], want), (m, n, dtype)
         assert np.array_equal(interpreted(func, [a, b, out, times])[2], want)
+
+
+@pytest.mark.usefixtures("strict")
+@pytest.mark.parametrize(("m", "n"), [(40, 1), (1, 20), (1, 1)])
+def test_a_column_is_a_matrix_whose_rows_begin_fractals(m: int, n: int) -> None:
+    """Not one run of elements, as in gm."""
+
+    @T.prim_func
+    def product(A: T.Tensor((m, 64), "float16"), B: T.Tensor((64, n), "float16"),
+                C: T.Tensor((m, n), "float32")):  # fmt: skip
+        with T.Kernel(1, threads=2, is_npu=True) as cid:
+            a, b = T.alloc_shared((m, 64), "float16"), T.alloc_shared((64, n), "float16")
+            c = T.alloc_fragment((m, n), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.gemm_v0(a, b, c, init=True)
+            T.copy(c, C)
+
+    a, b = (torch.randint(-4, 5, shape).half() for shape in ((m, 64), (64, n)))
+    automatic = {"tl.ascend_auto_sync": True}
+    got = compile(product, out_idx=[2], pass_configs=automatic)(a, b)
+    assert torch.equal(got, a.float() @ b.float())

@@ -292,7 +292,11 @@ def trailing_matrix(region: Region) -> Rows:
 
 def row_view(region: Region) -> Rows | None:
     """A region as rows: its one or two active dimensions, or a contiguous block of more; None if
-    its rows are not evenly spaced. A contiguous vector is one row."""
+    its rows are not evenly spaced. A contiguous vector is one row, but for a column of a matrix in
+    l1 or l0c, where every row begins a block of its own."""
+    in_fractals = region.memory in (Memory.L1, Memory.L0C) and len(region.dims) > 1
+    if in_fractals and is_constant(region.dims[-1].extent, 1):
+        return trailing_matrix(region)
     dims, steps = active_dims(region), strides(region.buffer)
     slices = region.dims
     if len(dims) > 2:
