@@ -37,7 +37,8 @@ def test_flags_in_flight_have_ids_of_their_own(ids: int) -> None:
                 for op in found.plan.signals
             }
             assert all(span.start >= 0 and span.stop <= ids for span in used.values())
-            for one, two in live.interference.edges:
+            rivals = ((a, b) for a, others in live.interference.items() for b in others)
+            for one, two in ((live.signals[a], live.signals[b]) for a, b in rivals):
                 assert one.pair == two.pair
                 assert not set(used[one]) & set(used[two]), seed
                 beside += 1

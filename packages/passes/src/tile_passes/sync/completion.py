@@ -42,10 +42,11 @@ class Completion(Transfer):
     watches_points = False
 
     def __init__(self, flow: Flow, plan: Plan) -> None:
-        super().__init__(flow.index, flow.own)
+        first, planned = flow.tree.free_bit(), sum(op.slots for op in plan.signals)
+        super().__init__(flow.index, flow.own, first, planned, flow.of_user)
         self.flow, self.tree, self.plan = flow, flow.tree, plan
         self.first_bit: dict[Signal, int] = {}
-        bit = self.tree.free_bit()
+        bit = first
         for op in plan.signals:
             self.first_bit[op] = bit
             self.waits[self.index[op.target]] |= ((1 << op.slots) - 1) << bit
@@ -59,7 +60,7 @@ class Completion(Transfer):
 
     def solve(self) -> None:
         self.entries = [None] * len(self.flow.blocks)
-        self.entries[0] = State([-1] * len(self.own), {})
+        self.entries[0] = self.at_entry()
         self.propagate([0])
 
     def with_states_of(self: C, other: Completion) -> C:
