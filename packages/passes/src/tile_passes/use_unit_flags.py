@@ -100,10 +100,16 @@ def _only_products(stmt: Stmt, whole: Buffer) -> bool:
     """Whether the statement is products into all of the accumulator and nothing else of it, and
     makes at least one."""
     if isinstance(stmt, Op):
-        return product_of(stmt) == Region.whole(whole)
+        return product_of(stmt) == Region.whole(whole) and _makes_something(stmt)
     users = _users(stmt.body, whole) if isinstance(stmt, For) else ()
     some = isinstance(stmt, For) and (constant_trips(stmt) or 0) > 0
     return some and bool(users) and all(_only_products(s, whole) for s in users)
+
+
+def _makes_something(product: Op) -> bool:
+    """Where a size is zero the unit does nothing, and the copy would wait for ever."""
+    sizes = [product.region(name).static_extents() for name in ("A", "B")]
+    return all(size is not None and 0 not in size for size in sizes)
 
 
 def _users(body: Body, whole: Buffer) -> Sequence[Stmt]:

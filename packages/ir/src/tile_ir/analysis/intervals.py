@@ -117,7 +117,20 @@ def always_at_most(small: Expr, large: Expr, ranges: Mapping[Var, Interval]) -> 
 
 def narrow(expr: Expr, ranges: Mapping[Var, Interval]) -> Expr:
     """The expression without the minima, maxima and comparisons that the ranges decide."""
-    expr = rebuild(simplify(expr), lambda child: narrow(child, ranges))
+    found: dict[Expr, Expr] = {}  # names put in make the same parts stand at many places
+
+    def part(expr: Expr) -> Expr:
+        if isinstance(expr, (Const, Var)):
+            return expr
+        if expr not in found:
+            found[expr] = _decided(rebuild(simplify(expr), part), ranges)
+        return found[expr]
+
+    return part(expr)
+
+
+def _decided(expr: Expr, ranges: Mapping[Var, Interval]) -> Expr:
+    """One of its operands, or a constant, where the ranges say so."""
     if not isinstance(expr, Binary):
         return expr
     a, b = expr.left, expr.right
