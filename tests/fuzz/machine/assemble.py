@@ -51,7 +51,7 @@ from tile_ir.nodes import Body, Stmt
 from tile_ir.ops.reduce import broadcast_axis, kept_results, reduced_axis
 
 HERE = Path(__file__).parent
-TENSORS, REGISTERS = 24, 1024
+TENSORS, REGISTERS = 24, 2048
 TYPES = {FLOAT32: 0, INT32: 1, BOOL: 1, FLOAT16: 2}
 _OPERATORS = (
     "+", "-", "*", "//", "%", "min", "max", "<", "<=", ">", ">=", "==", "!=", "&",

@@ -34,7 +34,7 @@ constexpr int words_of[] = {
 };
 
 constexpr int tensors = 24;
-constexpr int registers = 1024;
+constexpr int registers = 2048;
 constexpr int fixed_words = 7;
 constexpr int cores = 3;  // of a block: cube, vector 0, vector 1
 enum class Type : int64_t { float32, int32, float16 };
