@@ -20,11 +20,7 @@ def entries(flow: Flow, plan: Plan) -> list[list[int] | None]:
     found = Completion(flow, plan)
     found.solve()
     facts = (1 << flow.tree.free_bit()) - 1
-    pipes = range(len(found.own))
-    return [
-        None if s is None else [found.known(s, pipe) & facts for pipe in pipes]
-        for s in found.entries
-    ]
+    return [None if s is None else [bits & facts for bits in s.known] for s in found.entries]
 
 
 def blocks_of(flow: Flow) -> list[Block]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 
 from tile_ir import Effect, IRError, Op, Target
 from tile_ir.machine import Pipe
@@ -19,7 +21,8 @@ from tile_passes.sync.eliminate import needed
 from tile_passes.sync.flow import Flow
 from tile_passes.sync.modelled_time import ModelledTime
 from tile_passes.sync.place import place
-from tile_passes.sync.reduce import edges_of, reduce
+from tile_passes.sync.reduce import edges_of
+from tile_passes.sync.reduce import reduce as reduced
 from tile_passes.sync.spill import give_up, hold_back, spill
 from tile_passes.sync.sync_ops import Flag, Pair, Plan, Signal, SyncOp
 from tile_passes.sync.transfer import State
@@ -52,7 +55,7 @@ def allocate_events(flow: Flow, plan: Plan, target: Target) -> Allocation:
     for count in range(MOST_ROUNDS):
         live = live_flags(flow, plan)
         if live.incomplete:
-            plan = place(flow.tree, plan, edges_of(reduce(flow, plan)))
+            plan = place(flow.tree, plan, edges_of(reduced(flow, plan)))
         elif live.early:
             if count > PATIENCE:
                 plan = give_up(plan, live.early)
@@ -122,11 +125,13 @@ class LiveFlags(Completion):
         self.incomplete = True
 
     def flag_set(self, flag: int, op: Signal, source: int, state: State) -> None:
-        known, first = self.known(state, source), self.first_wait
-        if state.raised >> self.number(flag) & 1 or not known >> flag & 1:
+        known = state.known[source]
+        if flag in state.flags or not known >> flag & 1:
             self.early[op] = None
+        first = self.tree.free_bit()
         number = self.numbers[flag - first]
-        live = self.rivals[number] & (state.raised << first | ~known)
+        raised = reduce(or_, (1 << other for other in state.flags if other >= 0), 0)
+        live = self.rivals[number] & (raised | ~known)
         while live:
             bit = live.bit_length() - 1
             live ^= 1 << bit

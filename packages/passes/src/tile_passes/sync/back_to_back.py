@@ -46,7 +46,7 @@ class _Placing(Completion):
                     pipes = range(len(self.own)) if op.pipe is Pipe.ALL else (source,)
                     self.barrier(state, pipes, op)
                 else:
-                    self.learn(target, own | self.known(state, source), op, state)
+                    self.learn(target, own | state.known[source], op, state)
 
     def op(self, source: int, instance: Instance, reason: Reason) -> SyncOp:
         item, pipe = instance.item, self.tree.pipes[source]

@@ -42,11 +42,10 @@ class Completion(Transfer):
     watches_points = False
 
     def __init__(self, flow: Flow, plan: Plan) -> None:
-        first, planned = flow.tree.free_bit(), sum(op.slots for op in plan.signals)
-        super().__init__(flow.index, flow.own, first, planned, flow.of_user)
+        super().__init__(flow.index, flow.own)
         self.flow, self.tree, self.plan = flow, flow.tree, plan
         self.first_bit: dict[Signal, int] = {}
-        bit = first
+        bit = self.tree.free_bit()
         for op in plan.signals:
             self.first_bit[op] = bit
             self.waits[self.index[op.target]] |= ((1 << op.slots) - 1) << bit
@@ -60,7 +59,7 @@ class Completion(Transfer):
 
     def solve(self) -> None:
         self.entries = [None] * len(self.flow.blocks)
-        self.entries[0] = self.at_entry()
+        self.entries[0] = State([-1] * len(self.own), {})
         self.propagate([0])
 
     def with_states_of(self: C, other: Completion) -> C:

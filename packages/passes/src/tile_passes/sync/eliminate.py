@@ -67,7 +67,7 @@ class _Needed(Completion):
         self.told.clear()
 
     def learned(self, pipe: int, bits: int, op: SyncOp | None, state: State) -> None:
-        before, by = self.told.get(pipe) or (self.known(state, pipe), ())
+        before, by = self.told.get(pipe) or (state.known[pipe], ())
         if op is None:
             self.told[pipe] = before | bits, by
         else:
@@ -80,5 +80,5 @@ class _Needed(Completion):
             for other, bits in by:
                 if other is not op:
                     without |= bits
-            if must & ~(self.known(state, pipe) & without):
+            if must & ~(state.known[pipe] & without):
                 self.found.add(op)

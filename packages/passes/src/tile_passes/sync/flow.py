@@ -35,7 +35,7 @@ Changes: TypeAlias = list[tuple[int, Change]]
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """`index` numbers the pipes, `own` has the instances of each; `of_user` counts his flags.
+    """`index` numbers the pipes, `own` has the instances of each.
 
     `changes` are those of each basic block under any plan, `passed` those behind its items, for
     whom that interests. What a plan adds stands at the places of its `gaps`, with the turn there;
@@ -48,7 +48,6 @@ class Flow:
     blocks: Sequence[BasicBlock]
     index: Mapping[Pipe, int]
     own: Sequence[int]
-    of_user: int
     changes: Sequence[Changes]
     passed: Sequence[Changes]
     gaps: Mapping[PlanGap, Sequence[tuple[Place, int]]]
@@ -83,7 +82,8 @@ def flow_of(tree: Tree, conflicts: Sequence[int]) -> Flow:
                     if step.item.in_order or step.item.pipe is Pipe.S:
                         must &= ~own[pipe]
                     if must or awaited >> bit & 1:
-                        found.append((number, (Transfer.access, (step, pipe, must))))
+                        operands = step, pipe, must, ~(1 << bit)
+                        found.append((number, (Transfer.access, operands)))
                 case Gap(block=around, position=position, behind=behind, turn=turn):
                     gaps[around, position, behind].append((place, turn))
                 case Existing():
@@ -99,8 +99,7 @@ def flow_of(tree: Tree, conflicts: Sequence[int]) -> Flow:
                     ends[loop].append((place, first, Do.WAIT))
                 case Break():
                     breaks.append((place, step))
-    of_user = len(existing.flags)
-    return Flow(tree, conflicts, blocks, index, own, of_user, changes, passed, gaps, ends, breaks)
+    return Flow(tree, conflicts, blocks, index, own, changes, passed, gaps, ends, breaks)
 
 
 class _Existing:

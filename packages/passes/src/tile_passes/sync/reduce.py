@@ -86,11 +86,11 @@ class _Reducing(Completion):
         self.graph: ReducedGraph = nx.MultiDiGraph()
         self.numbers = count()
         # What every pipe knew behind each item when it was run last.
-        self.history: dict[Point, State] = {}
+        self.history: dict[Point, list[int]] = {}
         self.relations: dict[tuple[int, int], tuple[_Pair, int]] = {}
 
     def passed(self, state: State, point: Point) -> None:
-        self.history[point] = state.copy()
+        self.history[point] = state.known.copy()
 
     def uncovered(self, instance: Instance, need: int, state: State) -> None:
         target = self.index[instance.item.pipe]
@@ -180,7 +180,7 @@ class _Reducing(Completion):
         nested = block.bits(j, j + 1) if later.item.block is not block else 0
         gives = self.own[source] & ~nested
         if self.tree.pipes[source] is not later.item.pipe:
-            known = self.known(self.history[block, i, later.residues[: block.residues]], source)
+            known = self.history[block, i, later.residues[: block.residues]][source]
             gives = (known | self.own[source]) & ~block.bits(i + 1, j) & ~nested
         return self.met(Form.WITHIN, source, place, later, 0, need, gives)
 

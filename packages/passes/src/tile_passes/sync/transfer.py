@@ -24,64 +24,38 @@ Change: TypeAlias = tuple[Callable[..., None], tuple[Any, ...]]
 
 
 class State:
-    """Sets of bits as rows of one number: what each pipe knows, then what each flag carries, zero
-    unless it is `raised`. What holds for all of them at once is then one operation."""
+    """`known` holds a set of bits for each pipe, `flags` what each raised flag carries."""
 
-    __slots__ = ("raised", "rows")
+    __slots__ = ("flags", "known")
 
-    def __init__(self, rows: int, raised: int) -> None:
-        self.rows = rows
-        self.raised = raised
+    def __init__(self, known: list[int], flags: dict[FlagKey, int]) -> None:
+        self.known = known
+        self.flags = flags
 
     def copy(self) -> State:
-        return State(self.rows, self.raised)
+        return State(self.known.copy(), self.flags.copy())
 
     def met(self, other: State) -> State:
         """What holds in both; the state itself if all of it does."""
-        rows, raised = self.rows & other.rows, self.raised & other.raised
-        return self if rows == self.rows and raised == self.raised else State(rows, raised)
+        known = [a & b for a, b in zip(self.known, other.known, strict=True)]
+        theirs = other.flags
+        flags = {k: v & theirs[k] for k, v in self.flags.items() if k in theirs}
+        return self if known == self.known and flags == self.flags else State(known, flags)
 
 
 class Transfer:
     """The changes themselves. `own` has the instances of each pipe as bits, `waits` its waits: what
-    a flag set by the pipe carries along. Bits from `first_wait` on are those of `planned` flags,
-    behind which those of the user are numbered.
+    a flag set by the pipe carries along.
 
     Subclasses say what to do at an instance that is not ordered after all it conflicts with, and,
     while `reporting`, where a flag is set and where a pipe learns of other work.
     """
 
-    def __init__(
-        self,
-        index: Mapping[Pipe, int],
-        own: Sequence[int],
-        first_wait: int,
-        planned: int,
-        of_user: int,
-    ) -> None:
+    def __init__(self, index: Mapping[Pipe, int], own: Sequence[int]) -> None:
         self.index, self.own = index, own
         self.scalar = index[Pipe.S]
         self.waits = [0] * len(own)
         self.reporting = False
-        self.first_wait, self.planned = first_wait, planned
-        self.width = first_wait + planned
-        self.full = (1 << self.width) - 1
-        rows = len(own) + planned + of_user
-        # The first bit of every row, and all that a bit leaves when it is forgotten.
-        self.column = sum(1 << row * self.width for row in range(rows))
-        self.others = [~(self.column << bit) for bit in range(self.width)]
-
-    def at_entry(self) -> State:
-        """What was never executed is complete."""
-        return State((1 << len(self.own) * self.width) - 1, 0)
-
-    def known(self, state: State, pipe: int) -> int:
-        """What a pipe knows."""
-        return state.rows >> pipe * self.width & self.full
-
-    def number(self, flag: FlagKey) -> int:
-        """The number of a flag among all there are."""
-        return flag - self.first_wait if flag >= 0 else self.planned + ~flag
 
     # What subclasses may say ---------------------------------------------------------------------
 
@@ -105,56 +79,60 @@ class Transfer:
 
     # The changes ---------------------------------------------------------------------------------
 
-    def access(self, state: State, instance: Instance, pipe: int, must: int) -> None:
+    def access(
+        self, state: State, instance: Instance, pipe: int, must: int, others: int
+    ) -> None:
         if must:
             if self.reporting:
                 self.accessed(pipe, must, state)
-            if need := must & ~(state.rows >> pipe * self.width):
+            if need := must & ~state.known[pipe]:
                 self.uncovered(instance, need, state)
-        # All else was true of earlier executions only.
-        state.rows &= self.others[instance.bit]
+        self.forget(others, state)
+
+    def forget(self, others: int, state: State) -> None:
+        """All but these bits were true of earlier executions only."""
+        state.known = [bits & others for bits in state.known]
+        flags = state.flags
+        for flag, bits in flags.items():
+            flags[flag] = bits & others
 
     def set(self, state: State, flag: FlagKey, source: int, op: Signal | None) -> None:
-        if self.reporting and op is not None:
+        if self.reporting and op is not None and flag >= 0:
             self.flag_set(flag, op, source, state)
-        number = self.number(flag)
-        at = (len(self.own) + number) * self.width
-        carried = self.known(state, source) | self.own[source] | self.waits[source]
-        state.rows = state.rows & ~(self.full << at) | carried << at
-        state.raised |= 1 << number
+        state.flags[flag] = state.known[source] | self.own[source] | self.waits[source]
 
     def wait(self, state: State, flag: FlagKey, target: int, op: Signal | None) -> None:
-        number = self.number(flag)
-        at = (len(self.own) + number) * self.width
-        carried = state.rows >> at & self.full
-        state.rows &= ~(self.full << at)
-        state.raised &= ~(1 << number)
+        carried = state.flags.pop(flag, 0)
         if flag >= 0:
-            state.rows &= self.others[flag]
+            self.forget(~(1 << flag), state)
             if target == self.scalar:
                 carried |= 1 << flag
         self.learn(target, carried, op, state)
 
     def barrier(self, state: State, pipes: Sequence[int], op: SyncOp | None) -> None:
         for pipe in pipes:
-            self.learn_on(pipe, self.full if len(pipes) > 1 else self.own[pipe], op, state)
+            self.learn_on(pipe, -1 if len(pipes) > 1 else self.own[pipe], op, state)
 
     def enter(self, state: State, runs: Sequence[EarlierRun]) -> None:
         """What was done so far was done before this run of the loop."""
         self.entered()
         for run in runs:
-            done = state.rows >> run.instance.bit & self.column
-            state.rows = state.rows & self.others[run.bit] | done << run.bit
+            state.known = [_with(bits, run) for bits in state.known]
+            state.flags = {flag: _with(bits, run) for flag, bits in state.flags.items()}
 
     def passing(self, state: State, point: Point) -> None:
         self.passed(state, point)
 
     def learn(self, pipe: int, bits: int, op: SyncOp | None, state: State) -> None:
         """What the scalar unit waits for holds back everything issued after."""
-        for each in range(len(self.own)) if pipe == self.scalar else (pipe,):
+        for each in range(len(state.known)) if pipe == self.scalar else (pipe,):
             self.learn_on(each, bits, op, state)
 
     def learn_on(self, pipe: int, bits: int, op: SyncOp | None, state: State) -> None:
         if self.reporting:
             self.learned(pipe, bits, op, state)
-        state.rows |= bits << pipe * self.width
+        state.known[pipe] |= bits
+
+
+def _with(bits: int, run: EarlierRun) -> int:
+    return bits & ~(1 << run.bit) | (bits >> run.instance.bit & 1) << run.bit
