@@ -48,7 +48,7 @@ def traced() -> dict[str, Func]:
         **{
             f"softmax_{dtype}_{m}x{n}": softmax(m, n, rows, block, dtype)
             for dtype in ("float32", "float16", "bfloat16")
-            for m, n, rows, block in ((34, 130, 16, 64), (1023, 4095, 2, 4096))
+            for m, n, rows, block in ((34, 322, 16, 64), (1023, 4095, 2, 4096))
         },
         "flash_attention": attention(1, 2, 512, 128, 64, 128),
     }

@@ -70,9 +70,9 @@ def convolution(
 
 def in_groups(image: torch.Tensor) -> torch.Tensor:
     """[n, channels, height, width] as [n, groups, height * width, C0]."""
-    channels = image.shape[1]
+    count, channels, height, width = image.shape
     image = torch.nn.functional.pad(image, (0, 0, 0, 0, 0, -channels % C0))
-    return image.unflatten(1, (-1, C0)).flatten(3).mT.contiguous()
+    return image.reshape(count, -1, C0, height * width).mT.contiguous()
 
 
 def main() -> None:

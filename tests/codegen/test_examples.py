@@ -19,7 +19,7 @@ FOLDER = Path(__file__).with_name("examples")
 KERNELS = example_kernels.traced()
 # One source a script: the other sizes and types differ in numbers only.
 REPLAYED = (
-    "vector_add", "gemm", "gemm_intrinsic_24", "softmax_bfloat16_34x130", "flash_attention",
+    "vector_add", "gemm", "gemm_intrinsic_24", "softmax_bfloat16_34x322", "flash_attention",
 )  # fmt: skip
 
 

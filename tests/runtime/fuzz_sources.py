@@ -130,8 +130,8 @@ BASES = (
          lambda: [_random(1024, dtype=F32), _zeros(1024, dtype=F32), None, STRUCT]),
     Base("tests/codegen/examples/vector_add.cpp", "add_kernel", None, 16,
          lambda: [*(_random(1024, 1024, dtype=F32) for _ in range(3)), 0]),
-    Base("tests/codegen/examples/softmax_bfloat16_34x130.cpp", "softmax_kernel", None, 2,
-         lambda: [_zeros(34, 130, dtype="uint16"), _zeros(34, 130, dtype="uint16"), 0]),
+    Base("tests/codegen/examples/softmax_bfloat16_34x322.cpp", "softmax_kernel", None, 2,
+         lambda: [_zeros(34, 322, dtype="uint16"), _zeros(34, 322, dtype="uint16"), 0]),
     Base("tests/codegen/examples/gemm_intrinsic_24.cpp", "gemm_kernel_kernel", None, 24,
          lambda: [*(_random(1024, 1024) for _ in range(3)), 0]),
 )  # fmt: skip

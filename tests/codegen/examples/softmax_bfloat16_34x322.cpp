@@ -41,16 +41,16 @@ extern "C" __global__ __aicore__ void softmax_kernel(GM_ADDR X_handle, GM_ADDR Y
       const int32_t row = i * 768 + lane * 16;  // 04_online_softmax.py:77
       AscendC::Duplicate(peak, -3e+38f, 16);  // 04_online_softmax.py:79
       AscendC::Duplicate(total, 0.0f, 16);  // 04_online_softmax.py:80
-      for (int32_t step = 0; step < 3; ++step) {  // 04_online_softmax.py:81
-        const int32_t slot = (i * 5 + step) % 2;  // 04_online_softmax.py:82
+      for (int32_t step = 0; step < 6; ++step) {  // 04_online_softmax.py:81
+        const int32_t slot = (i * 11 + step) % 2;  // 04_online_softmax.py:82
         AscendC::WaitFlag<AscendC::HardEvent::V_MTE2>(slot);  // 04_online_softmax.py:30
-        if (!(tile::minimum(tile::maximum(34 - row, 0), 16) == 16 && tile::minimum(130 - step * 64, 64) == 64)) {  // 04_online_softmax.py:31
+        if (!(tile::minimum(tile::maximum(34 - row, 0), 16) == 16 && tile::minimum(322 - step * 64, 64) == 64)) {  // 04_online_softmax.py:31
           AscendC::Duplicate(raw[slot * 1024], static_cast<bfloat16_t>(tile::float_from_bits(0xFF800000u)), 1024);  // 04_online_softmax.py:31
           AscendC::SetFlag<AscendC::HardEvent::V_MTE2>(2);  // 04_online_softmax.py:31
           AscendC::WaitFlag<AscendC::HardEvent::V_MTE2>(2);  // 04_online_softmax.py:31
         }
         if (tile::minimum(tile::maximum(34 - row, 0), 16) > 0) {  // 04_online_softmax.py:31
-          tile::copy_gm_ub(raw[slot * 1024], X[row * 130 + step * 64], tile::minimum(tile::maximum(34 - row, 0), 16), tile::minimum(130 - step * 64, 64), 130, 64, static_cast<bfloat16_t>(tile::float_from_bits(0xFF800000u)));  // 04_online_softmax.py:31
+          tile::copy_gm_ub(raw[slot * 1024], X[row * 322 + step * 64], tile::minimum(tile::maximum(34 - row, 0), 16), tile::minimum(322 - step * 64, 64), 322, 64, static_cast<bfloat16_t>(tile::float_from_bits(0xFF800000u)));  // 04_online_softmax.py:31
         }
         AscendC::SetFlag<AscendC::HardEvent::MTE2_V>(slot);  // 04_online_softmax.py:32
         AscendC::WaitFlag<AscendC::HardEvent::MTE2_V>(slot);  // 04_online_softmax.py:33
@@ -76,20 +76,20 @@ extern "C" __global__ __aicore__ void softmax_kernel(GM_ADDR X_handle, GM_ADDR Y
         tile::copy_ub_ub(peak, new_peak, 16);  // 04_online_softmax.py:106
         AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:107
       }
-      const int32_t last = 2;  // 04_online_softmax.py:108
-      AscendC::WaitFlag<AscendC::HardEvent::MTE3_V>(i * 3 % 2);  // 04_online_softmax.py:46
+      const int32_t last = 5;  // 04_online_softmax.py:108
+      AscendC::WaitFlag<AscendC::HardEvent::MTE3_V>(0);  // 04_online_softmax.py:46
       tile::with_column<tile::Quotient>(x, x, total, scratch, 16, 64, 64, 64);  // 04_online_softmax.py:50
       AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:51
-      AscendC::Cast(done[i * 3 % 2 * 1024], x, AscendC::RoundMode::CAST_RINT, 1024);  // 04_online_softmax.py:52
-      AscendC::SetFlag<AscendC::HardEvent::V_MTE3>(i * 3 % 2);  // 04_online_softmax.py:53
+      AscendC::Cast(done, x, AscendC::RoundMode::CAST_RINT, 1024);  // 04_online_softmax.py:52
+      AscendC::SetFlag<AscendC::HardEvent::V_MTE3>(0);  // 04_online_softmax.py:53
       AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:54
-      AscendC::WaitFlag<AscendC::HardEvent::V_MTE3>(i * 3 % 2);  // 04_online_softmax.py:56
+      AscendC::WaitFlag<AscendC::HardEvent::V_MTE3>(0);  // 04_online_softmax.py:56
       if (tile::minimum(tile::maximum(34 - row, 0), 16) > 0) {  // 04_online_softmax.py:57
-        tile::copy_ub_gm(Y[last * 64 + row * 130], done[i * 3 % 2 * 1024], tile::minimum(tile::maximum(34 - row, 0), 16), 130 - last * 64, 130, 64);  // 04_online_softmax.py:57
+        tile::copy_ub_gm(Y[last * 64 + row * 322], done, tile::minimum(tile::maximum(34 - row, 0), 16), 322 - last * 64, 322, 64);  // 04_online_softmax.py:57
       }
-      AscendC::SetFlag<AscendC::HardEvent::MTE3_V>(i * 3 % 2);  // 04_online_softmax.py:58
+      AscendC::SetFlag<AscendC::HardEvent::MTE3_V>(0);  // 04_online_softmax.py:58
       for (int32_t step_1 = 0; step_1 < last; ++step_1) {  // 04_online_softmax.py:110
-        const int32_t slot_1 = (i * 5 + step_1 + 1) % 2;  // 04_online_softmax.py:111
+        const int32_t slot_1 = (i * 11 + step_1) % 2;  // 04_online_softmax.py:111
         AscendC::WaitFlag<AscendC::HardEvent::V_MTE2>(slot_1);  // 04_online_softmax.py:30
         if (!(tile::minimum(tile::maximum(34 - row, 0), 16) == 16)) {  // 04_online_softmax.py:31
           AscendC::Duplicate(raw[slot_1 * 1024], static_cast<bfloat16_t>(tile::float_from_bits(0xFF800000u)), 1024);  // 04_online_softmax.py:31
@@ -97,7 +97,7 @@ extern "C" __global__ __aicore__ void softmax_kernel(GM_ADDR X_handle, GM_ADDR Y
           AscendC::WaitFlag<AscendC::HardEvent::V_MTE2>(2);  // 04_online_softmax.py:31
         }
         if (tile::minimum(tile::maximum(34 - row, 0), 16) > 0) {  // 04_online_softmax.py:31
-          tile::copy_gm_ub(raw[slot_1 * 1024], X[row * 130 + step_1 * 64], tile::minimum(tile::maximum(34 - row, 0), 16), 64, 130, 64, static_cast<bfloat16_t>(tile::float_from_bits(0xFF800000u)));  // 04_online_softmax.py:31
+          tile::copy_gm_ub(raw[slot_1 * 1024], X[row * 322 + step_1 * 64], tile::minimum(tile::maximum(34 - row, 0), 16), 64, 322, 64, static_cast<bfloat16_t>(tile::float_from_bits(0xFF800000u)));  // 04_online_softmax.py:31
         }
         AscendC::SetFlag<AscendC::HardEvent::MTE2_V>(slot_1);  // 04_online_softmax.py:32
         AscendC::WaitFlag<AscendC::HardEvent::MTE2_V>(slot_1);  // 04_online_softmax.py:33
@@ -108,17 +108,17 @@ extern "C" __global__ __aicore__ void softmax_kernel(GM_ADDR X_handle, GM_ADDR Y
         AscendC::Exp(x, x, 1024);  // 04_online_softmax.py:39
         AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:40
         AscendC::SetFlag<AscendC::HardEvent::V_MTE2>(slot_1);  // 04_online_softmax.py:119
-        AscendC::WaitFlag<AscendC::HardEvent::MTE3_V>((i * 3 + step_1 + 1) % 2);  // 04_online_softmax.py:46
+        AscendC::WaitFlag<AscendC::HardEvent::MTE3_V>((step_1 + 1) % 2);  // 04_online_softmax.py:46
         tile::with_column<tile::Quotient>(x, x, total, scratch, 16, 64, 64, 64);  // 04_online_softmax.py:50
         AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:51
-        AscendC::Cast(done[(i * 3 + step_1 + 1) % 2 * 1024], x, AscendC::RoundMode::CAST_RINT, 1024);  // 04_online_softmax.py:52
-        AscendC::SetFlag<AscendC::HardEvent::V_MTE3>((i * 3 + step_1 + 1) % 2);  // 04_online_softmax.py:53
+        AscendC::Cast(done[(step_1 + 1) % 2 * 1024], x, AscendC::RoundMode::CAST_RINT, 1024);  // 04_online_softmax.py:52
+        AscendC::SetFlag<AscendC::HardEvent::V_MTE3>((step_1 + 1) % 2);  // 04_online_softmax.py:53
         AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:54
-        AscendC::WaitFlag<AscendC::HardEvent::V_MTE3>((i * 3 + step_1 + 1) % 2);  // 04_online_softmax.py:56
+        AscendC::WaitFlag<AscendC::HardEvent::V_MTE3>((step_1 + 1) % 2);  // 04_online_softmax.py:56
         if (tile::minimum(tile::maximum(34 - row, 0), 16) > 0) {  // 04_online_softmax.py:57
-          tile::copy_ub_gm(Y[row * 130 + step_1 * 64], done[(i * 3 + step_1 + 1) % 2 * 1024], tile::minimum(tile::maximum(34 - row, 0), 16), 64, 130, 64);  // 04_online_softmax.py:57
+          tile::copy_ub_gm(Y[row * 322 + step_1 * 64], done[(step_1 + 1) % 2 * 1024], tile::minimum(tile::maximum(34 - row, 0), 16), 64, 322, 64);  // 04_online_softmax.py:57
         }
-        AscendC::SetFlag<AscendC::HardEvent::MTE3_V>((i * 3 + step_1 + 1) % 2);  // 04_online_softmax.py:58
+        AscendC::SetFlag<AscendC::HardEvent::MTE3_V>((step_1 + 1) % 2);  // 04_online_softmax.py:58
       }
     }
     for (int32_t s_1 = 0; s_1 < 2; ++s_1) {  // 04_online_softmax.py:124
