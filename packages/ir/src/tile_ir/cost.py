@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tile_ir.dtypes import FLOAT32
 from tile_ir.expr import constant_value
-from tile_ir.footprint import is_run, matrix_footprint, round_up
+from tile_ir.footprint import FRACTAL_ROWS, is_run, matrix_footprint, round_up
 from tile_ir.geometry import BLOCK_BYTES, REPEAT_BYTES, contiguous_suffix
 from tile_ir.machine import Memory, Pipe
 from tile_ir.nodes import Op, Region, Stmt, Store
@@ -25,8 +25,6 @@ from tile_ir.target import Target
 from tile_ir.timing import DEFAULT_TIMING as TIMING
 from tile_ir.walk import loads
 
-# Rows of a fractal.
-_FRACTAL_ROWS = 16
 # Families whose lanes come together in fewer.
 _SUMS = ("reduce", "repeat_reduce")
 # Requests to L2 have one of these sizes (docs/time_model.md#how-a-launch-is-replayed).
@@ -114,7 +112,7 @@ def _vector(op: Op) -> float:
 def _fractals(op: Op) -> int:
     """Steps of a product: a fractal of the result and as much of k as a fractal has, of float32 a
     half of it."""
-    rows = _FRACTAL_ROWS
+    rows = FRACTAL_ROWS
     if not any(o.name == "A" for o in op.opdef.operands):
         m, n = largest_matrix(op.region("dst"))
         return -(-m // rows) * -(-n // rows)

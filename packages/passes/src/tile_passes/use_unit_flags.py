@@ -23,13 +23,12 @@ from tile_ir.analysis.affine import simplify
 from tile_ir.analysis.trip_count import constant_trips
 from tile_ir.dtypes import BOOL
 from tile_ir.expr import Const, Expr, Var, binary, equal, is_constant, substitute
+from tile_ir.footprint import FRACTAL_ROWS
 from tile_ir.nodes import Body, Stmt
 from tile_ir.ops.unit_flags import copy_by_units, product_by_units, product_of, taken_by
 from tile_ir.walk import bodies, breaks, buffers_of, walk, with_bodies
 from tile_passes.passdef import ir_pass
 
-# l0c comes in fractals of so many rows and columns; products and copies then touch the same units.
-FRACTAL = 16
 TRUE, FALSE = Const(True, BOOL), Const(False, BOOL)
 
 
@@ -55,8 +54,10 @@ def use_unit_flags(func: Func, target: Target) -> Func:
 
 
 def _in_whole_fractals(alloc: Alloc) -> bool:
+    """Products and copies then touch the same units; fractals of l0c have as many columns as
+    rows."""
     shape = alloc.buffer.static_shape()
-    return shape is not None and len(shape) == 2 and not any(size % FRACTAL for size in shape)
+    return shape is not None and len(shape) == 2 and not any(size % FRACTAL_ROWS for size in shape)
 
 
 def _by_units(body: Body, whole: Buffer) -> Body | None:
