@@ -92,7 +92,7 @@ def test_stopping_early() -> None:
 def test_dumps_can_be_read_back(tmp_path: Path) -> None:
     run_pipeline(func(), DEFAULT_TARGET, PassOptions(dump_dir=tmp_path / "deep"))
     files = sorted((tmp_path / "deep").iterdir())
-    assert [f.name for f in files][:2] == ["f_00_input.tir", "f_01_infer_memory.tir"]
+    assert [f.name for f in files][:2] == ["f_00_input.tir", "f_01_simplify.tir"]
     assert len(files) == len(PIPELINE) + 1
     for file in files:
         text = file.read_text()

@@ -37,7 +37,7 @@ extern "C" __global__ __aicore__ void softmax_kernel(GM_ADDR X_handle, GM_ADDR Y
       AscendC::SetFlag<AscendC::HardEvent::MTE3_V>(s);  // 04_online_softmax.py:73
     }
     const int32_t lane = cid * 2 + vid;  // 04_online_softmax.py:75
-    for (int32_t i = 0; i < 1 + tile::floor_div(2 - lane, 48); ++i) {  // 04_online_softmax.py:76
+    for (int32_t i = 0; i < tile::floor_div(2 - lane, 48) + 1; ++i) {  // 04_online_softmax.py:76
       const int32_t row = i * 768 + lane * 16;  // 04_online_softmax.py:77
       AscendC::Duplicate(peak, -3e+38f, 16);  // 04_online_softmax.py:79
       AscendC::Duplicate(total, 0.0f, 16);  // 04_online_softmax.py:80
@@ -76,7 +76,6 @@ extern "C" __global__ __aicore__ void softmax_kernel(GM_ADDR X_handle, GM_ADDR Y
         tile::copy_ub_ub(peak, new_peak, 16);  // 04_online_softmax.py:106
         AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:107
       }
-      const int32_t last = 5;  // 04_online_softmax.py:108
       AscendC::WaitFlag<AscendC::HardEvent::MTE3_V>(0);  // 04_online_softmax.py:46
       tile::with_column<tile::Quotient>(x, x, total, scratch, 16, 64, 64, 64);  // 04_online_softmax.py:50
       AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:51
@@ -85,10 +84,10 @@ extern "C" __global__ __aicore__ void softmax_kernel(GM_ADDR X_handle, GM_ADDR Y
       AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:54
       AscendC::WaitFlag<AscendC::HardEvent::V_MTE3>(0);  // 04_online_softmax.py:56
       if (tile::minimum(tile::maximum(34 - row, 0), 16) > 0) {  // 04_online_softmax.py:57
-        tile::copy_ub_gm(Y[last * 64 + row * 322], done, tile::minimum(tile::maximum(34 - row, 0), 16), 322 - last * 64, 322, 64);  // 04_online_softmax.py:57
+        tile::copy_ub_gm(Y[row * 322 + 320], done, tile::minimum(tile::maximum(34 - row, 0), 16), 2, 322, 64);  // 04_online_softmax.py:57
       }
       AscendC::SetFlag<AscendC::HardEvent::MTE3_V>(0);  // 04_online_softmax.py:58
-      for (int32_t step_1 = 0; step_1 < last; ++step_1) {  // 04_online_softmax.py:110
+      for (int32_t step_1 = 0; step_1 < 5; ++step_1) {  // 04_online_softmax.py:110
         const int32_t slot_1 = (i * 11 + step_1) % 2;  // 04_online_softmax.py:111
         AscendC::WaitFlag<AscendC::HardEvent::V_MTE2>(slot_1);  // 04_online_softmax.py:30
         if (!(tile::minimum(tile::maximum(34 - row, 0), 16) == 16)) {  // 04_online_softmax.py:31

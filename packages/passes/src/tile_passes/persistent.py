@@ -22,6 +22,7 @@ from tile_ir.expr import Const, Expr, Var, ceildiv, constant_value, minimum
 from tile_ir.nodes import Body, LoopKind
 from tile_ir.opdef import Effect, core_of
 from tile_ir.walk import walk, walk_ops
+from tile_passes.free_names import FreeNames
 from tile_passes.passdef import ir_pass
 
 # Tiles that a core works on at a time: one is loaded while the one before is stored.
@@ -61,7 +62,7 @@ def persistent(func: Func, target: Target) -> Func:
 
 
 def _core(func: Func) -> Var:
-    return Var(_fresh(func, "core"), func.launch.block.dtype)
+    return Var(FreeNames.of(func).fresh("core"), func.launch.block.dtype)
 
 
 def _dealt(func: Func, grid: Expr, cores: int) -> Body:
@@ -70,7 +71,7 @@ def _dealt(func: Func, grid: Expr, cores: int) -> Body:
     are."""
     launch = func.launch
     core = _core(func)
-    wave = Var(_fresh(func, "wave"), launch.block.dtype)
+    wave = Var(FreeNames.of(func).fresh("wave"), launch.block.dtype)
     count = constant_value(grid)
     number = wave * cores + core
     waves = ceildiv(grid - core, Const(cores))
@@ -97,18 +98,6 @@ def _cores(body: Body) -> Iterator[Core]:
                 yield core
             case Op() if (core := core_of(stmt)) is not Core.EITHER:
                 yield core
-
-
-def _fresh(func: Func, name: str) -> str:
-    taken = {s.var.name for s in walk(func.launch.body) if isinstance(s, (For, Let))}
-    taken |= {b.name for b in func.tensors} | {a.buffer.name for a in func.launch.allocs}
-    taken |= {p.name for p in func.params} | {s.name for s in func.symbols}
-    taken |= {func.launch.block.name, func.launch.lane.name}
-    number, found = 0, name
-    while found in taken:
-        number += 1
-        found = f"{name}_{number}"
-    return found
 
 
 def _ordered_by_hand(func: Func) -> Diagnostic:

@@ -33,6 +33,7 @@ from tile_passes.use_unit_flags import use_unit_flags
 from tile_passes.vectorize_parallel import vectorize_parallel
 
 PIPELINE: tuple[Pass, ...] = (
+    simplify,
     infer_memory,
     adopt_scratch,
     check_written,

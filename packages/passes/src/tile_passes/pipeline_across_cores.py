@@ -12,6 +12,7 @@ from tile_ir.expr import Const, Expr, Var, binary, substitute
 from tile_ir.nodes import Body, LoopKind, Stmt
 from tile_ir.walk import map_expressions, rewrite
 from tile_passes.analysis.memory_use import memory_max_live
+from tile_passes.free_names import FreeNames
 from tile_passes.memory.side_by_side import fit_side_by_side
 from tile_passes.passdef import ir_pass
 from tile_passes.pipelining.assign_stages import OneStage, Stages, assign_stages
@@ -97,15 +98,16 @@ def _skewed(func: Func, stages: Stages, target: Target) -> Func:
         b: with_versions(b, count, target.alignment.get(b.memory, 1))
         for b, count in stages.versions.items()
     }
+    free = FreeNames.of(func)
     # A tensor of the author's has the size that its caller gave it: versions are another one.
     declared = [b for b in new if b in stages.declared]
-    new |= {b: replace(new[b], name=_free_name(func, f"{b.name}_versions")) for b in declared}
+    new |= {b: replace(new[b], name=free.fresh(f"{b.name}_versions")) for b in declared}
     version = {
         old: (buffer, binary("%", loop.var, stages.versions[old])) for old, buffer in new.items()
     }
     bodies: list[Stmt] = []
     for stage in sorted(set(stages.stage.values())):
-        body = in_versions(_body(stages, stage), version)
+        body = in_versions(_body(stages, stage, free), version)
         if stages.last:
             body = map_expressions(body, partial(substitute, values={loop.var: loop.var - stage}))
             body = _where_it_runs(stages, stage, body)
@@ -121,13 +123,6 @@ def _skewed(func: Func, stages: Stages, target: Target) -> Func:
     return replace(func.with_body(in_versions(body, first), allocs=allocs), params=params)
 
 
-def _free_name(func: Func, name: str) -> str:
-    taken = {p.name for p in func.params} | {a.buffer.name for a in func.launch.allocs}
-    while name in taken:
-        name += "_"
-    return name
-
-
 def _where_it_runs(stages: Stages, stage: int, body: Body) -> Body:
     """The statements of a stage in the rounds of the new loop that are one of the old."""
     loop = stages.loop
@@ -139,7 +134,7 @@ def _where_it_runs(stages: Stages, stage: int, body: Body) -> Body:
     return (If(binary("and", after, before), body, (), loop.loc),)
 
 
-def _body(stages: Stages, stage: int) -> Body:
+def _body(stages: Stages, stage: int, free: FreeNames) -> Body:
     """The statements of one stage, in sections; definitions have names of their own in each."""
     found: list[tuple[Step, Stmt]] = []
     names: dict[Var, Expr] = {}
@@ -148,7 +143,7 @@ def _body(stages: Stages, stage: int) -> Body:
             continue
         (stmt,) = map_expressions((step.stmt,), lambda e: substitute(e, names))
         if step not in stages.stage and isinstance(stmt, Let) and stage:
-            var = replace(stmt.var, name=f"{stmt.var.name}_{stage}")
+            var = replace(stmt.var, name=free.fresh(stmt.var.name))
             names[stmt.var] = var
             stmt = replace(stmt, var=var)
         found.append((step, stmt))

@@ -1,13 +1,26 @@
-"""Intervals of integer expressions, and of the variables that are visible at a statement."""
+"""Strided intervals of integer expressions and of the variables visible at a statement."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from tile_ir.analysis.affine import simplify
 from tile_ir.dtypes import BOOL, INT32, INT64, DType
-from tile_ir.expr import Binary, Cast, Const, Expr, Load, Select, Unary, Var, promote, rebuild
+from tile_ir.expr import (
+    LOGICAL,
+    Binary,
+    Cast,
+    Const,
+    Expr,
+    Load,
+    Select,
+    Unary,
+    Var,
+    promote,
+    rebuild,
+)
 from tile_ir.nodes import Body, For, Func, If, Let, Stmt
 from tile_ir.walk import bodies
 
@@ -15,17 +28,28 @@ INF = float("inf")
 
 
 class Interval(NamedTuple):
-    """Closed range of an integer; infinite ends where nothing is known."""
+    """Closed range of an integer; infinite ends where nothing is known. All values are multiples of
+    `stride`; where that is 0, of everything: the integer is 0."""
 
     low: float
     high: float
+    stride: int = 1
 
     @staticmethod
     def exactly(value: float) -> Interval:
-        return Interval(value, value)
+        return Interval(value, value, abs(value) if isinstance(value, int) else 1)
+
+    @property
+    def value(self) -> float | None:
+        """The only one there is."""
+        return self.low if self.low == self.high else None
 
 
 EVERYTHING = Interval(-INF, INF)
+_TRUTH = Interval(0, 1)
+# What is compared as it is, as unsigned and narrow integers may wrap; and what has a truth value of
+# its own.
+_EXACT = ((INT32, INT64, BOOL), (BOOL,))
 Ranges = dict[Var, Interval]
 
 
@@ -43,48 +67,59 @@ def interval(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval:
 def _interval(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval:
     match expr:
         case Const(value=value):
-            return Interval(value, value)
+            return Interval.exactly(value)
         case Binary(op=op, left=a, right=b):
+            if expr.dtype is BOOL and promote(a.dtype, b.dtype) not in _EXACT[op in LOGICAL]:
+                return _TRUTH
             return _combine(op, interval(a, ranges), interval(b, ranges))
         case Unary(op="-", operand=a):
             r = interval(a, ranges)
-            return Interval(-r.high, -r.low)
-        case Select(then=a, orelse=b):
-            x, y = interval(a, ranges), interval(b, ranges)
-            return Interval(min(x.low, y.low), max(x.high, y.high))
-        case Cast(operand=a, bits=False) if expr.dtype.is_integer and a.dtype.is_integer:
+            return Interval(-r.high, -r.low, r.stride)
+        case Unary(op="not", operand=a) if a.dtype is BOOL:
             r = interval(a, ranges)
-            low, high = expr.dtype.limits()
-            return r if low <= r.low and r.high <= high else Interval(low, high)
+            return Interval(1 - r.high, 1 - r.low)
+        case Select(condition=c, then=a, orelse=b):
+            match interval(c, ranges).value:
+                case None:
+                    return _either(interval(a, ranges), interval(b, ranges))
+                case chosen:
+                    return interval(a if chosen else b, ranges)
+        case Cast(operand=a, bits=False) if expr.dtype.is_integer and a.dtype.is_integer:
+            return _wrapped(interval(a, ranges), expr.dtype)
         case Load() if expr.dtype.is_integer:
             low, high = expr.dtype.limits()
             return Interval(low, high)
-    return Interval(0, 1) if expr.dtype.name == "bool" else EVERYTHING
+    return _TRUTH if expr.dtype is BOOL else EVERYTHING
 
 
 def _times(a: float, b: float) -> float:
     return 0 if a == 0 or b == 0 else a * b
 
 
+def _either(a: Interval, b: Interval) -> Interval:
+    return Interval(min(a.low, b.low), max(a.high, b.high), math.gcd(a.stride, b.stride))
+
+
 def _combine(op: str, a: Interval, b: Interval) -> Interval:
     match op:
         case "+":
-            return Interval(a.low + b.low, a.high + b.high)
+            return Interval(a.low + b.low, a.high + b.high, math.gcd(a.stride, b.stride))
         case "-":
-            return Interval(a.low - b.high, a.high - b.low)
+            return Interval(a.low - b.high, a.high - b.low, math.gcd(a.stride, b.stride))
         case "*":
             corners = [_times(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
-            return Interval(min(corners), max(corners))
-        case "min":
-            return Interval(min(a.low, b.low), min(a.high, b.high))
-        case "max":
-            return Interval(max(a.low, b.low), max(a.high, b.high))
+            return Interval(min(corners), max(corners), a.stride * b.stride)
+        case "min" | "and":
+            return Interval(min(a.low, b.low), min(a.high, b.high), math.gcd(a.stride, b.stride))
+        case "max" | "or":
+            return Interval(max(a.low, b.low), max(a.high, b.high), math.gcd(a.stride, b.stride))
         case "//" if b.low == b.high and 0 < b.low < INF:
-            return Interval(_floordiv(a.low, b.low), _floordiv(a.high, b.low))
+            return _quotient(a, int(b.low))
         case "%" if b.low == b.high and 0 < b.low < INF:
             if a.low >= 0 and a.high < b.low:
                 return a
-            return Interval(0, b.low - 1)
+            stride = math.gcd(a.stride, int(b.low))
+            return Interval(0, b.low - stride, stride)
         case "%" if b.low > 0:
             return Interval(0, b.high - 1)
         case "//" if b.low > 0 and a.low >= 0:
@@ -93,9 +128,15 @@ def _combine(op: str, a: Interval, b: Interval) -> Interval:
             return Interval(0, min(a.high, b.high))
         case ">>" if a.low >= 0 and b.low >= 0:
             return Interval(0, a.high)
-        case "<" | "<=" | ">" | ">=" | "==" | "!=" | "and" | "or":
-            return Interval(0, 1)
+        case "<" | "<=" | ">" | ">=" | "==" | "!=":
+            decided = sign_test(op, Interval(a.low - b.high, a.high - b.low))
+            return _TRUTH if decided is None else Interval.exactly(int(decided))
     return EVERYTHING
+
+
+def _quotient(a: Interval, by: int) -> Interval:
+    exact = a.stride % by == 0
+    return Interval(_floordiv(a.low, by), _floordiv(a.high, by), a.stride // by if exact else 1)
 
 
 def _wrapped(found: Interval, dtype: DType) -> Interval:
@@ -186,7 +227,7 @@ def with_ranges(body: Body, ranges: Ranges) -> Iterator[tuple[Stmt, Ranges]]:
     known = ranges
     for stmt in body:
         yield stmt, known
-        if isinstance(stmt, Let) and stmt.var.dtype.is_integer:
+        if isinstance(stmt, Let) and not stmt.var.dtype.is_float:
             known = {**known, stmt.var: interval(stmt.value, known)}
 
 

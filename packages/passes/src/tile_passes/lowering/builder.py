@@ -24,9 +24,10 @@ from tile_ir.analysis.affine import simplify
 from tile_ir.dtypes import DType
 from tile_ir.expr import Const, Expr, Var
 from tile_ir.footprint import buffer_bytes
-from tile_ir.nodes import AttrValue, For, Let, Made, Operand
+from tile_ir.nodes import AttrValue, Made, Operand
 from tile_ir.opdef import accesses, check_op
 from tile_ir.walk import walk as walk_body
+from tile_passes.free_names import FreeNames
 
 
 @dataclass(eq=False)
@@ -38,7 +39,7 @@ class Builder:
     """
 
     target: Target
-    names: set[str]
+    names: FreeNames
     user_bytes: dict[Memory, int]
     allocs: list[Alloc] = field(default_factory=list)
     shared: dict[tuple[str, Memory, DType], Alloc] = field(default_factory=dict)
@@ -51,28 +52,16 @@ class Builder:
 
     @staticmethod
     def for_func(func: Func, target: Target) -> Builder:
-        names = {b.name for b in func.tensors} | {a.buffer.name for a in func.launch.allocs}
-        for stmt in walk_body(func.launch.body):
-            if isinstance(stmt, (For, Let)):
-                names.add(stmt.var.name)
-        names |= {p.name for p in func.params} | {s.name for s in func.symbols}
-        names |= {func.launch.block.name, func.launch.lane.name}
         taken: dict[Memory, int] = {}
         for a in func.launch.allocs:
             placed = a.alias_of is None and a.buffer.memory in target.capacity
             if placed and a.buffer.static_shape() is not None:
                 end = buffer_bytes(a) + (taken.get(a.buffer.memory, 0) if a.address is None else 0)
                 taken[a.buffer.memory] = max(end, taken.get(a.buffer.memory, 0))
-        return Builder(target, names, taken, register_sizes=_register_sizes(func))
+        return Builder(target, FreeNames.of(func), taken, register_sizes=_register_sizes(func))
 
     def fresh(self, name: str) -> str:
-        """The name, with a number behind it if it is taken."""
-        result, number = name, 0
-        while result in self.names:
-            number += 1
-            result = f"{name}_{number}"
-        self.names.add(result)
-        return result
+        return self.names.fresh(name)
 
     def scalar(self, name: str) -> Var:
         return Var(self.fresh(name))

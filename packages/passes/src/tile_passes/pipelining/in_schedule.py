@@ -6,14 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from tile_ir import Buffer, For, Func, Let, Target
+from tile_ir import Buffer, For, Func, Target
 from tile_ir.analysis.intervals import Ranges, launch_ranges, ranges_inside, with_ranges
 from tile_ir.expr import Const, binary
 from tile_ir.nodes import Body, LoopKind, Stmt
-from tile_ir.walk import bodies, buffers, walk, with_bodies, with_statements
+from tile_ir.walk import bodies, with_bodies, with_statements
+from tile_passes.free_names import FreeNames
 from tile_passes.pipelining.in_versions import Version, own_in_version, with_versions
 from tile_passes.pipelining.schedule import Schedule
-from tile_passes.pipelining.skew import Names, skewed
+from tile_passes.pipelining.skew import Again, skewed
 
 
 def in_schedule(func: Func, schedules: Iterable[Schedule], target: Target) -> Func:
@@ -25,23 +26,22 @@ def in_schedule(func: Func, schedules: Iterable[Schedule], target: Target) -> Fu
         for b, count in schedule.versions.items()
     }
     first = {old: (buffer, Const(0)) for old, buffer in new.items()}
-    taken = {s.var.name for s in walk(func.launch.body) if isinstance(s, (For, Let))}
-    taken |= {b.name for b in buffers(func)}
-    names = Names(taken, {a.buffer: a for a in func.launch.allocs if a.scratch})
-    body = _Rounds(plan, new, names).body(func.launch.body, first, launch_ranges(func))
-    if not new and not names.added:
+    scratch = {a.buffer: a for a in func.launch.allocs if a.scratch}
+    again = Again(FreeNames.of(func), scratch)
+    body = _Rounds(plan, new, again).body(func.launch.body, first, launch_ranges(func))
+    if not new and not again.added:
         return func.with_body(body)
     allocs = tuple(replace(a, buffer=new.get(a.buffer, a.buffer)) for a in func.launch.allocs)
-    return func.with_body(body, allocs=(*allocs, *names.added))
+    return func.with_body(body, allocs=(*allocs, *again.added))
 
 
 class _Rounds:
     """Puts the version of its round in every statement; pipelined loops become serial ones."""
 
     def __init__(
-        self, plan: Mapping[For, Schedule], new: Mapping[Buffer, Buffer], names: Names
+        self, plan: Mapping[For, Schedule], new: Mapping[Buffer, Buffer], again: Again
     ) -> None:
-        self.plan, self.new, self.names = plan, new, names
+        self.plan, self.new, self.again = plan, new, again
 
     def body(self, body: Body, version: Mapping[Buffer, Version], known: Ranges) -> Body:
         sights = with_ranges(body, known)
@@ -66,7 +66,7 @@ class _Rounds:
         assert isinstance(new, For)
         order = schedule.arrangement
         units = {u: replace(u, stmts=self.body(u.stmts, inside, within)) for u in order.units}
-        return skewed(new, order.of(units), self.names, known)
+        return skewed(new, order.of(units), self.again, known)
 
 
 __all__ = ["in_schedule"]

@@ -20,26 +20,24 @@ from tile_ir.analysis.trip_count import trip_count
 from tile_ir.expr import Expr, Var, reads_memory, substitute
 from tile_ir.nodes import Body, Stmt
 from tile_ir.walk import bodies, buffers_of, map_expressions, replace_buffers, walk, with_bodies
+from tile_passes.free_names import FreeNames
 from tile_passes.pipelining.modulo_schedule import Arrangement
 from tile_passes.pipelining.round_units import Unit
 
 
 @dataclass(slots=True)
-class Names:
-    """Names that are in use, the working memory of the function by buffer, and what was added."""
+class Again:
+    """Writes statements once more: with free names, and the working memory of the function by
+    buffer, to which it adds."""
 
-    taken: set[str]
+    names: FreeNames
     scratch: dict[Buffer, Alloc]
     added: list[Alloc] = field(default_factory=list)
 
     def fresh(self, name: str) -> str:
-        number = 0
-        while f"{name}_{number}" in self.taken:
-            number += 1
-        self.taken.add(f"{name}_{number}")
-        return f"{name}_{number}"
+        return self.names.fresh(name)
 
-    def again(self, body: Body) -> Body:
+    def written(self, body: Body) -> Body:
         """The statements once more, with working memory of their own: what is done again elsewhere
         does not need the same bytes, and would keep them from all that is done in between."""
         used = dict.fromkeys(b for s in walk(body) for b in buffers_of(s) if b in self.scratch)
@@ -56,7 +54,7 @@ def _copied(body: Body) -> Body:
     return tuple(replace(with_bodies(s, tuple(_copied(b) for b in bodies(s)))) for s in body)
 
 
-def skewed(loop: For, arrangement: Arrangement, names: Names, known: Ranges) -> Body:
+def skewed(loop: For, arrangement: Arrangement, again: Again, known: Ranges) -> Body:
     """The statements in place of a serial loop with the units of the arrangement; `known` are the
     intervals of what is visible there."""
     before: list[Stmt] = []
@@ -65,16 +63,16 @@ def skewed(loop: For, arrangement: Arrangement, names: Names, known: Ranges) -> 
         """What is asked again behind the loop has one value."""
         if not reads_memory(bound):
             return bound
-        var = Var(names.fresh(f"{loop.var.name}_{what}"), bound.dtype)
+        var = Var(again.fresh(f"{loop.var.name}_{what}"), bound.dtype)
         before.append(Let(var, bound, loop.loc))
         return var
 
     loop = replace(loop, start=named(loop.start, "start"), stop=named(loop.stop, "stop"))
-    pipelined = tuple(_Skew(loop, arrangement, names).written())
+    pipelined = tuple(_Skew(loop, arrangement, again).written())
     enough = simplify(trip_count(loop) >= arrangement.last)
     always = decided(enough, known)
     if always is None:
-        plain = names.again((loop,))
+        plain = again.written((loop,))
         return (*before, If(enough, pipelined, plain, loop.loc))
     return (*before, *(pipelined if always else (loop,)))
 
@@ -83,7 +81,7 @@ def skewed(loop: For, arrangement: Arrangement, names: Names, known: Ranges) -> 
 class _Skew:
     loop: For
     arrangement: Arrangement
-    names: Names
+    again: Again
 
     def written(self) -> Iterator[Stmt]:
         last, start, stop = self.arrangement.last, self.loop.start, self.loop.stop
@@ -98,7 +96,7 @@ class _Skew:
         """A round outside of the loop, which has some of the stages."""
         for unit in self.arrangement.units:
             if self.arrangement.stage[unit] in stages:
-                yield from self.names.again(self.unit(unit, number))
+                yield from self.again.written(self.unit(unit, number))
 
     def unit(self, unit: Unit, number: Expr) -> Body:
         """The statements of a unit in a new round."""
@@ -108,11 +106,11 @@ class _Skew:
         for stmt in unit.stmts:
             (stmt,) = map_expressions((stmt,), partial(substitute, values=dict(values)))
             if isinstance(stmt, Let):
-                var = replace(stmt.var, name=self.names.fresh(stmt.var.name))
+                var = replace(stmt.var, name=self.again.fresh(stmt.var.name))
                 values[stmt.var] = var
                 stmt = replace(stmt, var=var)
             found.append(stmt)
         return tuple(found)
 
 
-__all__ = ["Names", "skewed"]
+__all__ = ["Again", "skewed"]

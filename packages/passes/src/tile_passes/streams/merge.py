@@ -18,6 +18,7 @@ from tile_ir.expr import Expr, Var, reads_memory, substitute
 from tile_ir.nodes import Body, Buffer, Let, Stmt
 from tile_ir.printer import print_expr
 from tile_ir.walk import bodies, map_expressions, map_region, rewrite, walk, with_bodies
+from tile_passes.free_names import FreeNames
 from tile_passes.streams.handovers import Handover, Pair, rounds_share
 from tile_passes.streams.items import (
     BOTH,
@@ -270,14 +271,11 @@ def _renamed(body: Body, old: Var, new: Var, taken: set[str]) -> tuple[Body, dic
     """The body with another loop variable, and other names for what the other loop names too; and
     what has become of the names."""
     changes: dict[Var, Expr] = {old: new}
+    free = FreeNames(taken | {v.name for s in walk(body) for v in _defined(s)})
     for s in walk(body):
         for var in _defined(s):
             if var.name in taken and var not in changes:
-                number = 1
-                while f"{var.name}_{number}" in taken:
-                    number += 1
-                changes[var] = Var(f"{var.name}_{number}", var.dtype)
-                taken.add(f"{var.name}_{number}")
+                changes[var] = Var(free.fresh(var.name), var.dtype)
 
     def definition(stmt: Stmt) -> Stmt:
         match stmt:

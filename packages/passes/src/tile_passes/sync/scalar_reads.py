@@ -12,30 +12,23 @@ from tile_ir import Alloc, Buffer, For, Func, If, Let, Memory, Op, Store, While
 from tile_ir.dtypes import INT32
 from tile_ir.expr import Const, Expr, Load, Var, select
 from tile_ir.nodes import Body, Stmt
-from tile_ir.walk import loads, map_own_expressions, replace_in, rewrite, walk
+from tile_ir.walk import loads, map_own_expressions, replace_in, rewrite
+from tile_passes.free_names import FreeNames
 
 
 def name_scalar_reads(func: Func) -> Func:
     """The function with element loads in lets and stores only: those of operations, bounds and
     branches become lets before them, the condition of a `while` a variable. Bounds of loops load no
     scalar variables either: behind the loop its bounds tell which flags are still set."""
-    names = _Names({b.name for b in func.tensors} | {a.buffer.name for a in func.launch.allocs})
-    names.taken |= {s.var.name for s in walk(func.launch.body) if isinstance(s, (For, Let))}
-    body = rewrite(func.launch.body, names.named)
-    return func.with_body(body, allocs=(*func.launch.allocs, *names.allocs))
+    reads = _Reads(FreeNames.of(func))
+    body = rewrite(func.launch.body, reads.named)
+    return func.with_body(body, allocs=(*func.launch.allocs, *reads.allocs))
 
 
 @dataclass(slots=True)
-class _Names:
-    taken: set[str]
+class _Reads:
+    names: FreeNames
     allocs: list[Alloc] = field(default_factory=list)
-
-    def fresh(self, name: str) -> str:
-        number = 0
-        while f"{name}_{number}" in self.taken:
-            number += 1
-        self.taken.add(f"{name}_{number}")
-        return f"{name}_{number}"
 
     def named(self, stmt: Stmt) -> Stmt | Body:
         if not any(_is_named(load, stmt) for load in loads(stmt)):
@@ -54,7 +47,7 @@ class _Names:
             if not isinstance(expr, Load) or not _is_named(expr, stmt):
                 return None
             if expr not in found:
-                var = Var(self.fresh(expr.buffer.name), expr.dtype)
+                var = Var(self.names.fresh(expr.buffer.name), expr.dtype)
                 found[expr] = Let(var, expr, stmt.loc)
             return found[expr].var
 
@@ -63,7 +56,7 @@ class _Names:
 
     def condition(self, stmt: While) -> Body:
         """The condition is read before the loop and at the end of every round."""
-        buffer = Buffer(self.fresh("goes_on"), Memory.VAR, INT32, (), stmt.loc)
+        buffer = Buffer(self.names.fresh("goes_on"), Memory.VAR, INT32, (), stmt.loc)
         self.allocs.append(Alloc(buffer, stmt.loc))
         read = Store(buffer, (), select(stmt.condition, Const(1), Const(0)), stmt.loc)
         again = Load(buffer, ()) > 0
