@@ -60,9 +60,10 @@ from tile_ir.walk import expressions
 REGISTERS = (Memory.L0A, Memory.L0B, Memory.L0C, Memory.BT)
 
 
-def verify(func: Func, target: Target = DEFAULT_TARGET) -> None:
-    """Raise IRError at the first broken invariant."""
-    for problem in problems(func, target):
+def verify(func: Func, target: Target = DEFAULT_TARGET, sound: Sound | None = None) -> None:
+    """Raise IRError at the first broken invariant. `sound` has the statements of functions that
+    were verified with it before: they are not looked at again where they see the same."""
+    for problem in _Verifier(func, target, sound).run():
         raise IRError(
             problem.slug, problem.message, problem.loc, problem.hint, sources=func.sources
         )
@@ -70,7 +71,7 @@ def verify(func: Func, target: Target = DEFAULT_TARGET) -> None:
 
 def problems(func: Func, target: Target = DEFAULT_TARGET) -> Iterator[Diagnostic]:
     """Every broken invariant, in textual order."""
-    yield from _Verifier(func, target).run()
+    yield from _Verifier(func, target, None).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +85,29 @@ class _Scope:
     parallel: bool = False
 
 
+class Sound:
+    """Statements without a problem, in what they saw: a phase, buffers, scalars and loops."""
+
+    def __init__(self) -> None:
+        self._around: tuple[object, ...] = ()
+        # Keeping the statements keeps their identities from being used again.
+        self._found: dict[tuple[int, _Scope], Stmt] = {}
+
+    def among(self, *around: object) -> None:
+        """What statements see from here on."""
+        if around != self._around:
+            self._around, self._found = around, {}
+
+    def has(self, stmt: Stmt, scope: _Scope) -> bool:
+        return (id(stmt), scope) in self._found
+
+    def add(self, stmt: Stmt, scope: _Scope) -> None:
+        self._found[id(stmt), scope] = stmt
+
+
 class _Verifier:
-    def __init__(self, func: Func, target: Target) -> None:
-        self.func = func
+    def __init__(self, func: Func, target: Target, sound: Sound | None) -> None:
+        self.func, self.sound = func, sound
         self.target = target
         self.rule: PhaseRule = PHASES[func.phase]
         self.buffers: dict[Buffer, None] = {}
@@ -122,6 +143,8 @@ class _Verifier:
                 yield from self.alias(alloc, alloc.alias_of)
             if alloc.address is not None and alloc.buffer.static_shape() is not None:
                 yield from self.placement(alloc.buffer, alloc.address, buffer_bytes(alloc))
+        if self.sound is not None:
+            self.sound.among(self.target, func.phase, tuple(self.buffers))
         yield from self.body(launch.body, _Scope(frozenset(scalars)))
 
     def declare(self, buffer: Buffer) -> Iterator[Diagnostic]:
@@ -196,9 +219,12 @@ class _Verifier:
 
     def body(self, body: Body, scope: _Scope) -> Iterator[Diagnostic]:
         for stmt in body:
-            for expr in expressions(stmt):
-                yield from self.expression(expr, scope, stmt.loc)
-            yield from self.stmt(stmt, scope)
+            if self.sound is None or not self.sound.has(stmt, scope):
+                for expr in expressions(stmt):
+                    yield from self.expression(expr, scope, stmt.loc)
+                yield from self.stmt(stmt, scope)
+                if self.sound is not None:
+                    self.sound.add(stmt, scope)
             if isinstance(stmt, Let):
                 if stmt.var.name in scope.scalars:
                     yield Diagnostic(

@@ -3,7 +3,7 @@ Normalising comes before them, in `sections`, and writing after."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tile_ir import Target
 from tile_passes.sync.allocate_events import Allocation, allocate_events
@@ -38,7 +38,16 @@ def place_all(flow: Flow) -> Plan:
     """Ops for all that is left of the dependences, until a reduction under the plan finds nothing:
     that all is ordered on all paths."""
     plan = Plan()
-    for stage in (Stage.ALL,) if flow.tree.flat else Stage:
-        while edges := edges_of(reduce(flow, plan, stage)):
-            plan = place(flow.tree, plan, edges)
+    for stage in _before_all(flow.tree):
+        plan = place(flow.tree, plan, edges_of(reduce(flow, plan, stage)))
+    while edges := edges_of(reduce(flow, plan)):
+        plan = place(flow.tree, plan, edges)
     return plan
+
+
+def _before_all(tree: Tree) -> Iterator[Stage]:
+    """What of the section is worth a reduction of its own."""
+    if not tree.flat:
+        yield Stage.WITHIN_ROUNDS
+        if tree.seldom:
+            yield Stage.LIKELY
