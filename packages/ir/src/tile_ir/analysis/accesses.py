@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tile_ir.analysis.affine import NO_VALUES, Values, linear_form, resolved, simplify
-from tile_ir.analysis.intervals import Interval, Ranges, interval
+from tile_ir.analysis.intervals import Ranges, interval
 from tile_ir.expr import Const, Expr, constant_value
 from tile_ir.footprint import is_run, k0_elements, round_up, stored_matrix
 from tile_ir.geometry import BLOCK_BYTES, strides
@@ -176,13 +176,13 @@ def _span(
     """First byte and the one behind the last, from the start of the buffer; None for none."""
     boxes = []
     for s, dim in zip(region.dims, region.buffer.shape, strict=True):
-        offset, extent = _range(s.offset, known, values), _range(s.extent, known, values)
-        if extent.high <= 0:
+        (first, last), (_, extent) = _ends(s.offset, known, values), _ends(s.extent, known, values)
+        if extent <= 0:
             return None
-        limit = _range(dim, known, values).high
+        _, limit = _ends(dim, known, values)
         # A region of a lowered function lies inside its buffer.
-        low = max(0, offset.low)
-        high = min(limit - 1, offset.high + (extent.high - 1) * s.stride)
+        low = max(0, first)
+        high = min(limit - 1, last + (extent - 1) * s.stride)
         boxes.append((low, max(low, high)))
     buffer = region.buffer
     if buffer.memory is Memory.GM:
@@ -247,9 +247,9 @@ def _gm_span(
 ) -> tuple[float, float]:
     low = high = 0.0
     for box, step in zip(boxes, strides(buffer), strict=True):
-        pitch = _range(step, known, values)
-        low += _times(box[0], max(0, pitch.low))
-        high += _times(box[1], pitch.high)
+        least, most = _ends(step, known, values)
+        low += _times(box[0], max(0, least))
+        high += _times(box[1], most)
     return low * buffer.dtype.bits // 8, (high + 1) * buffer.dtype.bits / 8
 
 
@@ -257,10 +257,12 @@ def _times(a: float, b: float) -> float:
     return 0 if a == 0 or b == 0 else a * b
 
 
-def _range(expr: Expr, known: Ranges, values: Values) -> Interval:
+def _ends(expr: Expr, known: Ranges, values: Values) -> tuple[float, float]:
+    """The least and the largest value."""
     if isinstance(expr, Const):
-        return Interval.exactly(expr.value)
-    return interval(simplify(resolved(expr, values)), known)
+        return expr.value, expr.value
+    low, high, _ = interval(simplify(resolved(expr, values)), known)
+    return low, high
 
 
 __all__ = ["Touch", "element", "layout", "regions_of", "touches", "widened"]

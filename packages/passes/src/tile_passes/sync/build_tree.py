@@ -23,12 +23,12 @@ from tile_ir.analysis.intervals import (
 )
 from tile_ir.analysis.residues import ORDERING, modulus_of, rounds_in, rounds_of
 from tile_ir.analysis.trip_count import surely_runs, trips
-from tile_ir.expr import Expr, Var, binary, constant_value, reads_memory
+from tile_ir.expr import Expr, Var, binary, constant_value, reads_memory, walk
 from tile_ir.machine import Pipe
 from tile_ir.nodes import Automatic, Body, Break, Stmt
 from tile_ir.opdef import pipe_of
+from tile_ir.walk import expressions, written_buffers
 from tile_ir.walk import walk as walk_statements
-from tile_ir.walk import written_buffers
 from tile_passes.sync.tree import (
     Block,
     Branch,
@@ -118,6 +118,8 @@ class _Builder:
         self.ranges = scalars | launch_ranges(func)
         self.addresses = {a.buffer: a.address for a in func.launch.allocs if a.address is not None}
         self.instances: list[Instance] = []
+        # What has another value in each residue of a loop around it.
+        self.varying: set[Var] = set()
 
     def block(
         self,
@@ -165,6 +167,8 @@ class _Builder:
                 path = (*path, stmt)
                 if not reads_memory(stmt.value):
                     values = {**values, stmt.var: stmt.value}
+                    if self.varies(stmt):
+                        self.varying.add(stmt.var)
         return block
 
     def work(
@@ -180,8 +184,11 @@ class _Builder:
     ) -> None:
         """An item for the statement; instances for it if it touches anything."""
         item = Work(block, len(block.items), stmt, pipe, in_order, {}, path)
+        varies = self.varies(stmt)
+        found = () if varies else touches(stmt, self.addresses, known, values)
         for residues, ranges, chosen in _each_residue(counted, known, values):
-            found = touches(stmt, self.addresses, ranges, chosen)
+            if varies:
+                found = touches(stmt, self.addresses, ranges, chosen)
             if found:
                 instance = Instance(len(self.instances), item, residues, found, chosen)
                 item.instances[residues] = instance
@@ -190,6 +197,11 @@ class _Builder:
             block.items.append(item)
         else:
             block.items.append(Plain(block, len(block.items), stmt))
+
+    def varies(self, stmt: Stmt) -> bool:
+        """Whether what it says depends on the residues of the loops around it."""
+        parts = (part for expr in expressions(stmt) for part in walk(expr))
+        return any(part in self.varying for part in parts if isinstance(part, Var))
 
     def signal(
         self, block: Block, stmt: Op, counted: list[_Residue], path: tuple[Stmt, ...]
@@ -247,6 +259,7 @@ class _Builder:
                 rounds = rounds_of(stmt.var)
                 inside = (*path, _in_rounds(stmt, rounds, m))
                 counted = [*counted, _Residue(stmt.var, rounds, m, span, repeat.turns)]
+                self.varying.add(stmt.var)
         repeat.body = self.block(stmt.body, repeat, repeat, known, values, counted, inside)
 
 

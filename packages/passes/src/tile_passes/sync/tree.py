@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from tile_ir import Buffer, For, While
 from tile_ir.analysis.accesses import Touch, widened
-from tile_ir.analysis.affine import simplify
+from tile_ir.analysis.affine import resolved, simplify
 from tile_ir.analysis.intervals import INF, Interval, Ranges
 from tile_ir.analysis.regions import Sight, defined_region, visible
 from tile_ir.expr import Const, Expr, Var, walk
@@ -32,7 +32,7 @@ class Instance:
     touches: tuple[Touch, ...]
     values: Mapping[Var, Expr]
     # By the identity of a touch: to hash a region takes longer than to find it here.
-    _regions: dict[int, tuple[Region, Region, bool]] = field(default_factory=dict)
+    _regions: dict[int, tuple[Region, Region]] = field(default_factory=dict)
 
     def region(self, touch: Touch) -> Region:
         """What is touched, in this combination of residues."""
@@ -44,14 +44,14 @@ class Instance:
 
     def moves(self, touch: Touch) -> bool:
         """Whether the first byte is chosen by a number that the residues do not give."""
-        return self._of(touch)[2]
+        offsets = (s.offset for s in touch.region.dims if not isinstance(s.offset, Const))
+        return any(not isinstance(simplify(resolved(o, self.values)), Const) for o in offsets)
 
-    def _of(self, touch: Touch) -> tuple[Region, Region, bool]:
+    def _of(self, touch: Touch) -> tuple[Region, Region]:
         key = id(touch)
         if key not in self._regions:
             found = defined_region(touch.region, self.values)
-            moves = any(not isinstance(simplify(s.offset), Const) for s in found.dims)
-            self._regions[key] = found, widened(found, self.item.pipe), moves
+            self._regions[key] = found, widened(found, self.item.pipe)
         return self._regions[key]
 
 
