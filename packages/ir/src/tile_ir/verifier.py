@@ -22,7 +22,7 @@ anything that depends on run-time values (the simulator).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tile_ir.chips import DEFAULT_TARGET
 from tile_ir.diagnostics import Diagnostic, IRError
@@ -53,6 +53,7 @@ from tile_ir.opdef import Composite, Effect, check_op, core_of
 from tile_ir.ops.sync import cores_with, pipes_named
 from tile_ir.phases import PHASES, PhaseRule
 from tile_ir.same_places import same_places, same_size
+from tile_ir.sound import Scope, Sound
 from tile_ir.target import Target
 from tile_ir.walk import expressions
 
@@ -74,37 +75,6 @@ def problems(func: Func, target: Target = DEFAULT_TARGET) -> Iterator[Diagnostic
     yield from _Verifier(func, target, None).run()
 
 
-@dataclass(frozen=True, slots=True)
-class _Scope:
-    """What a statement sees: defined scalars, the enclosing section, whether a loop is open, and
-    whether it stands in a parallel loop, where elements may still become tile operations."""
-
-    scalars: frozenset[str]
-    core: Core | None = None
-    in_loop: bool = False
-    parallel: bool = False
-
-
-class Sound:
-    """Statements without a problem, in what they saw: a phase, buffers, scalars and loops."""
-
-    def __init__(self) -> None:
-        self._around: tuple[object, ...] = ()
-        # Keeping the statements keeps their identities from being used again.
-        self._found: dict[tuple[int, _Scope], Stmt] = {}
-
-    def among(self, *around: object) -> None:
-        """What statements see from here on."""
-        if around != self._around:
-            self._around, self._found = around, {}
-
-    def has(self, stmt: Stmt, scope: _Scope) -> bool:
-        return (id(stmt), scope) in self._found
-
-    def add(self, stmt: Stmt, scope: _Scope) -> None:
-        self._found[id(stmt), scope] = stmt
-
-
 class _Verifier:
     def __init__(self, func: Func, target: Target, sound: Sound | None) -> None:
         self.func, self.sound = func, sound
@@ -123,7 +93,7 @@ class _Verifier:
         scalars = {p.name for p in func.params if isinstance(p, Var)}
         scalars |= {s.name for s in func.symbols}
         launch = func.launch
-        yield from self.expression(launch.blocks, _Scope(frozenset(scalars)), launch.loc)
+        yield from self.expression(launch.blocks, Scope(frozenset(scalars)), launch.loc)
         scalars |= {launch.block.name, launch.lane.name}
         if launch.threads == 2 and not self.rule.compiler_lanes:
             yield Diagnostic(
@@ -145,7 +115,7 @@ class _Verifier:
                 yield from self.placement(alloc.buffer, alloc.address, buffer_bytes(alloc))
         if self.sound is not None:
             self.sound.among(self.target, func.phase, tuple(self.buffers))
-        yield from self.body(launch.body, _Scope(frozenset(scalars)))
+        yield from self.body(launch.body, Scope(frozenset(scalars)))
 
     def declare(self, buffer: Buffer) -> Iterator[Diagnostic]:
         if buffer.name in self.names:
@@ -217,14 +187,16 @@ class _Verifier:
         elif not same_size(alloc.buffer, root):
             yield Diagnostic("alias", f"`{name}` has not the size of `{root.name}`", alloc.loc)
 
-    def body(self, body: Body, scope: _Scope) -> Iterator[Diagnostic]:
+    def body(self, body: Body, scope: Scope) -> Iterator[Diagnostic]:
         for stmt in body:
-            if self.sound is None or not self.sound.has(stmt, scope):
-                for expr in expressions(stmt):
-                    yield from self.expression(expr, scope, stmt.loc)
+            if self.sound is None:
+                yield from self.own(stmt, scope)
                 yield from self.stmt(stmt, scope)
-                if self.sound is not None:
-                    self.sound.add(stmt, scope)
+            elif not self.sound.has(stmt, scope):
+                if not self.sound.has_itself(stmt, scope, self.buffers.keys()):
+                    yield from self.own(stmt, scope)
+                yield from self.stmt(stmt, scope)
+                self.sound.add(stmt, scope)
             if isinstance(stmt, Let):
                 if stmt.var.name in scope.scalars:
                     yield Diagnostic(
@@ -232,7 +204,25 @@ class _Verifier:
                     )
                 scope = replace(scope, scalars=scope.scalars | {stmt.var.name})
 
-    def stmt(self, stmt: Stmt, scope: _Scope) -> Iterator[Diagnostic]:
+    def own(self, stmt: Stmt, scope: Scope) -> Iterator[Diagnostic]:
+        """What is wrong with the expressions and regions of a statement itself."""
+        for expr in expressions(stmt):
+            yield from self.expression(expr, scope, stmt.loc)
+        match stmt:
+            case Op(operands=operands):
+                for operand in operands:
+                    if isinstance(operand, Region):
+                        yield from self.region(operand, stmt.loc)
+            case Store(buffer=buffer, indices=indices):
+                yield from self.element(buffer, indices, stmt.loc)
+                if buffer.memory in REGISTERS and not scope.parallel:
+                    yield Diagnostic(
+                        "scalar-access",
+                        f"the scalar unit cannot write `{buffer.name}` in {buffer.memory.value}",
+                        stmt.loc,
+                    )
+
+    def stmt(self, stmt: Stmt, scope: Scope) -> Iterator[Diagnostic]:
         match stmt:
             case Op():
                 yield from self.op(stmt, scope)
@@ -244,7 +234,7 @@ class _Verifier:
                     )
                 parallel = scope.parallel or kind is LoopKind.PARALLEL
                 scalars = scope.scalars | {var.name}
-                yield from self.body(body, _Scope(scalars, scope.core, True, parallel))
+                yield from self.body(body, Scope(scalars, scope.core, True, parallel))
             case While(body=body):
                 yield from self.body(body, replace(scope, in_loop=True))
             case If(then=then, orelse=orelse):
@@ -259,23 +249,12 @@ class _Verifier:
             case Break():
                 if not scope.in_loop:
                     yield Diagnostic("break-outside", "break stands outside a loop", stmt.loc)
-            case Store(buffer=buffer, indices=indices):
-                yield from self.element(buffer, indices, stmt.loc)
-                if buffer.memory in REGISTERS and not scope.parallel:
-                    yield Diagnostic(
-                        "scalar-access",
-                        f"the scalar unit cannot write `{buffer.name}` in {buffer.memory.value}",
-                        stmt.loc,
-                    )
 
     def loop_kind(self, kind: LoopKind, stmt: For) -> Iterator[Diagnostic]:
         if kind not in self.rule.loop_kinds:
             yield Diagnostic("phase-loop", f"a {kind.value} loop is still here", stmt.loc)
 
-    def op(self, op: Op, scope: _Scope) -> Iterator[Diagnostic]:
-        for operand in op.operands:
-            if isinstance(operand, Region):
-                yield from self.region(operand, op.loc)
+    def op(self, op: Op, scope: Scope) -> Iterator[Diagnostic]:
         problem = check_op(op, self.target)
         if problem:
             yield Diagnostic(problem.slug, problem.message, op.loc, problem.hint)
@@ -358,7 +337,7 @@ class _Verifier:
                     loc,
                 )
 
-    def expression(self, expr: Expr, scope: _Scope, loc: Loc) -> Iterator[Diagnostic]:
+    def expression(self, expr: Expr, scope: Scope, loc: Loc) -> Iterator[Diagnostic]:
         if isinstance(expr, Const) and expr.dtype.whole_bytes:
             return
         for part in walk(expr):

@@ -19,7 +19,8 @@ from tile_ir import (
     verify,
 )
 from tile_ir.expansions import calls_to
-from tile_ir.verifier import Sound, problems
+from tile_ir.sound import Sound
+from tile_ir.verifier import problems
 from tile_passes.passdef import Pass, without_collections
 
 

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
 
-from tile_ir import Automatic, Buffer, For, Func, If, KernelError, Let, Phase, Section, Target
+from tile_ir import (
+    Alloc,
+    Automatic,
+    Buffer,
+    For,
+    Func,
+    If,
+    KernelError,
+    Let,
+    Phase,
+    Section,
+    Target,
+)
 from tile_ir.expr import Const, Expr, Var, binary, substitute
 from tile_ir.nodes import Body, LoopKind, Stmt
 from tile_ir.walk import map_expressions, rewrite
@@ -80,24 +92,32 @@ def stages_that_fit(func: Func, loop: For, target: Target) -> Stages | OneStage:
 def _that_fit(func: Func, loop: For, target: Target, most: int) -> Stages | OneStage:
     stages = assign_stages(func, loop, target, most)
     if isinstance(stages, Stages):
-        new = _skewed(func, stages, target)
+        allocs = _of_buffers(func.launch.allocs, _with_versions(stages, target))
         grown = {b.memory for b in stages.versions if b.memory in target.capacity}
         # Nearly always all lie side by side: then nobody asks what is alive.
-        if all(fit_side_by_side(new.launch.allocs, m, target, True) for m in grown):
+        if all(fit_side_by_side(allocs, m, target, True) for m in grown):
             return stages
-        for memory, size in memory_max_live(new, target).items():
+        for memory, size in memory_max_live(_skewed(func, stages, target), target).items():
             if size > target.capacity[memory]:
                 room = f"{size} bytes of {memory.value}, which has {target.capacity[memory]}"
                 return OneStage(f"the versions of more stages take {room}", loop.loc)
     return stages
 
 
-def _skewed(func: Func, stages: Stages, target: Target) -> Func:
-    loop = stages.loop
-    new = {
+def _with_versions(stages: Stages, target: Target) -> dict[Buffer, Buffer]:
+    return {
         b: with_versions(b, count, target.alignment.get(b.memory, 1))
         for b, count in stages.versions.items()
     }
+
+
+def _of_buffers(allocs: tuple[Alloc, ...], new: Mapping[Buffer, Buffer]) -> tuple[Alloc, ...]:
+    return tuple(replace(a, buffer=new[a.buffer]) if a.buffer in new else a for a in allocs)
+
+
+def _skewed(func: Func, stages: Stages, target: Target) -> Func:
+    loop = stages.loop
+    new = _with_versions(stages, target)
     free = FreeNames.of(func)
     # A tensor of the author's has the size that its caller gave it: versions are another one.
     declared = [b for b in new if b in stages.declared]
@@ -115,7 +135,7 @@ def _skewed(func: Func, stages: Stages, target: Target) -> Func:
     skewed = replace(loop, stop=loop.stop + stages.last, body=tuple(bodies))
     first = {old: (buffer, Const(0)) for old, buffer in new.items()}
     body = rewrite(func.launch.body, lambda s: skewed if s is loop else s)
-    allocs = tuple(replace(a, buffer=new.get(a.buffer, a.buffer)) for a in func.launch.allocs)
+    allocs = _of_buffers(func.launch.allocs, new)
     params = (
         *(new.get(p, p) if isinstance(p, Buffer) and p not in declared else p for p in func.params),
         *(new[b] for b in declared),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Set
+from dataclasses import dataclass, field, replace
 
 from tile_ir import Alloc, For, Func, If, Let, Op, Phase, Region, Section, Store, Target
 from tile_ir.expr import Load, Var, walk
 from tile_ir.machine import Memory
-from tile_ir.nodes import Body, Buffer, Stmt
-from tile_ir.walk import expressions, rewrite
-from tile_ir.walk import walk as walk_body
+from tile_ir.nodes import Body, Buffer, Stmt, While
+from tile_ir.walk import bodies, expressions, with_bodies, with_statements
 from tile_passes.passdef import ir_pass
 
 
@@ -17,64 +17,78 @@ from tile_passes.passdef import ir_pass
 def remove_dead(func: Func, target: Target) -> Func:
     """Drop unread lets, unread scalar variables, unused scratch and empty blocks.
 
-    Needs, gives: any phase. Idea: repeat until nothing changes; identity says when. Limits: buffers
-    of the user stay, so that addresses do not move when a statement is commented out.
+    Needs, gives: any phase. Idea: from the last statement to the first, so that a name's readers
+    have been seen before it. Limits: buffers of the user stay, so that addresses do not move when a
+    statement is commented out.
     """
+    cells = {a.buffer for a in func.launch.allocs if a.buffer.memory is Memory.VAR}
+    body = func.launch.body
     while True:
-        new = _once(func)
-        if new is func:
-            return func
-        func = new
-
-
-def _once(func: Func) -> Func:
-    read_vars, read_cells = _reads(func.launch.body)
-    used = {
-        o.buffer
-        for stmt in walk_body(func.launch.body)
-        if isinstance(stmt, Op)
-        for o in stmt.operands
-        if isinstance(o, Region)
+        found = _Readers(cells)
+        body = found.kept(body)
+        unread = cells - found.buffers
+        if not unread & found.stored:
+            break
+        # What is stored there may be all that something else was read for.
+        cells = cells - unread
+    used = found.buffers | {
+        a.alias_of for a in func.launch.allocs if a.alias_of and a.buffer in found.buffers
     }
-
-    def keep(stmt: Stmt) -> Stmt | Body:
-        match stmt:
-            case Let(var=var) if var not in read_vars:
-                return ()
-            case Store(buffer=b) if b.memory is Memory.VAR and b not in read_cells:
-                return ()
-            case For(body=()) | Section(body=()) | If(then=(), orelse=()):
-                return ()
-            case Section(body=inner):
-                # Both kinds of core may have the let, and one of them no reader.
-                body = _without_unread(inner, _reads(inner)[0])
-                return stmt if body is inner else replace(stmt, body=body)
-        return stmt
-
-    body = rewrite(func.launch.body, keep)
-    used.update(
-        a.alias_of for a in func.launch.allocs if a.alias_of is not None and a.buffer in used
-    )
-    allocs = tuple(a for a in func.launch.allocs if _needed(a, used, read_cells))
+    allocs = tuple(a for a in func.launch.allocs if a.buffer in used or not _needless(a))
     if len(allocs) != len(func.launch.allocs):
         return replace(func, launch=replace(func.launch, body=body, allocs=allocs))
     return func.with_body(body)
 
 
-def _without_unread(body: Body, read: set[Var]) -> Body:
-    return rewrite(body, lambda s: () if isinstance(s, Let) and s.var not in read else s)
+def _needless(alloc: Alloc) -> bool:
+    """Whether it goes if nobody uses it."""
+    return alloc.scratch or alloc.buffer.memory is Memory.VAR
 
 
-def _reads(body: Body) -> tuple[set[Var], set[Buffer]]:
-    """Variables and scalar buffers whose values somebody uses."""
-    found = [part for s in walk_body(body) for e in expressions(s) for part in walk(e)]
-    return (
-        {part for part in found if isinstance(part, Var)},
-        {part.buffer for part in found if isinstance(part, Load)},
-    )
+@dataclass(slots=True)
+class _Readers:
+    """Going backwards: who is read by what was kept so far. `cells` are the scalar variables whose
+    values count, `stored` those that get one, and `buffers` what is loaded from, or an operand."""
 
+    cells: Set[Buffer]
+    variables: set[Var] = field(default_factory=set)
+    buffers: set[Buffer] = field(default_factory=set)
+    stored: set[Buffer] = field(default_factory=set)
 
-def _needed(alloc: Alloc, used: set[Buffer], read: set[Buffer]) -> bool:
-    if alloc.buffer.memory is Memory.VAR:
-        return alloc.buffer in read
-    return not alloc.scratch or alloc.buffer in used
+    def kept(self, body: Body) -> Body:
+        found: list[Stmt] = []
+        for stmt in reversed(body):
+            new = self.stmt(stmt)
+            if new is not None:
+                found.append(new)
+        return with_statements(body, reversed(found))
+
+    def stmt(self, stmt: Stmt) -> Stmt | None:
+        match stmt:
+            case Let(var=var) if var not in self.variables:
+                return None
+            case Store(buffer=b) if b.memory is Memory.VAR and b not in self.cells:
+                return None
+            case Section(body=body):
+                # Both kinds of core may have the let, and one of them no reader.
+                around, self.variables = self.variables, set()
+                stmt = with_bodies(stmt, (self.kept(body),))
+                self.variables |= around
+            case For() | While() | If():
+                inner = [self.kept(b) for b in reversed(bodies(stmt))]
+                stmt = with_bodies(stmt, tuple(reversed(inner)))
+        match stmt:
+            case For(body=()) | Section(body=()) | If(then=(), orelse=()):
+                return None
+            case Op(operands=operands):
+                self.buffers.update(o.buffer for o in operands if isinstance(o, Region))
+            case Store(buffer=buffer):
+                self.stored.add(buffer)
+        for expr in expressions(stmt):
+            for part in walk(expr):
+                match part:
+                    case Var():
+                        self.variables.add(part)
+                    case Load(buffer=buffer):
+                        self.buffers.add(buffer)
+        return stmt

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from tile_ir.expr import Expr, constant_value
@@ -20,6 +21,7 @@ def _nothing(op: Op, *values: Any) -> None:
     return None
 
 
+@lru_cache(maxsize=16384)
 def pipes_named(op: Op) -> tuple[Pipe, ...]:
     """The pipes that a flag, a barrier or a signal names, but for all of them."""
     named = (v for a, v in zip(op.opdef.attrs, op.attrs, strict=True) if a.name in _PIPE_ATTRS)

@@ -147,10 +147,11 @@ def _dependences(
     round to round goes on in one stage: it has edges both ways."""
     graph: nx.DiGraph[Step] = nx.DiGraph()
     graph.add_nodes_from(work)
+    used = {step: _used(step.stmt) for step in work}
     for a, b in combinations(work, 2):
         both = touched[a].keys() & touched[b].keys()
         shared = [x for x in both if touched[a][x] or touched[b][x]]
-        defined = _defines(a.stmt) & _used(b.stmt)
+        defined = isinstance(a.stmt, Let) and a.stmt.var in used[b]
         if not shared and not defined:
             continue
         over = a.core is not b.core and any(x in ours for x in shared)
@@ -160,10 +161,6 @@ def _dependences(
             names = frozenset(x.name for x in kept if x not in scratch)
             graph.add_edge(b, a, handover=False, kept=names)
     return graph
-
-
-def _defines(stmt: Stmt) -> set[Var]:
-    return {stmt.var} if isinstance(stmt, Let) else set()
 
 
 def _used(stmt: Stmt) -> set[Var]:
