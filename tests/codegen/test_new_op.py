@@ -83,11 +83,17 @@ def test_an_operation_is_a_record_a_template_and_a_golden(copy: Path) -> None:
     done = python(copy, "-m", "pytest", *options, "test_ops.py")
     assert done.returncode == 1 and "opposite lacks golden" in done.stdout, done.stdout
     like = (TESTS / "ops" / "abs.tir").read_text()
-    sliced = "u0[row * 128 + 64], u1[row * 128 + 64], "
+    # Its record does not say that the instruction steps from row to row.
+    steps = "    tile::in_rows(tile::instruction::Abs{}, u0[64], u1[64], 4, 64, 128, 128);"
+    loop = (
+        "    for (int32_t row = 0; row < 4; ++row) {  // kernel.py:4\n"
+        "      AscendC::Muls(u0[row * 128 + 64], u1[row * 128 + 64], static_cast<float>(-1), 64);"
+        "  // kernel.py:4\n    }"
+    )
     for old, new in (
         ("abs", "opposite"),
         ("Abs(u0, u1, ", "Muls(u0, u1, static_cast<float>(-1), "),
-        (f"Abs({sliced}", f"Muls({sliced}static_cast<float>(-1), "),
+        (f"{steps}  // kernel.py:4", loop),
     ):
         assert old in like
         like = like.replace(old, new)

@@ -20,7 +20,7 @@ TRACE = 'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\
         ("KERNEL output match!\n", 0, Outcome(Kind.PASS)),
         ("x\nAll test passed!", 0, Outcome(Kind.PASS)),
         ("done\n", 0, Outcome(Kind.NO_TEXT)),
-        ("tile::with_column<tile::Difference>(y, x);\n", 0, Outcome(Kind.NO_TEXT)),
+        ("tile::with_column<tile::instruction::Sub>(y, x);\n", 0, Outcome(Kind.NO_TEXT)),
         ("[FAILED] case 2\n", 0, Outcome(Kind.WRONG, detail="[FAILED] case 2")),
         (
             "Test passed!\n/x/a.py:3:5: error[unknown-name]: `T.tile.f` is not defined\n    f\n",

@@ -153,7 +153,7 @@ extern "C" __global__ __aicore__ void attention_kernel(GM_ADDR Q_handle, GM_ADDR
         AscendC::Max(peak[slot_1 * 32], peak[slot_1 * 32], peak[before * 32], 32);  // 05_flash_attention.py:158
         AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:159
         AscendC::Sub(shrink[place_2 * 32], peak[before * 32], peak[slot_1 * 32], 32);  // 05_flash_attention.py:160
-        tile::with_column<tile::Difference>(s[slot_1 * 4096], s[slot_1 * 4096], peak[slot_1 * 32], scratch, 32, 128, 128, 128);  // 05_flash_attention.py:161
+        tile::with_column<tile::instruction::Sub>(s[slot_1 * 4096], s[slot_1 * 4096], peak[slot_1 * 32], scratch, 32, 128, 128, 128);  // 05_flash_attention.py:161
         AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:162
         AscendC::Exp(shrink[place_2 * 32], shrink[place_2 * 32], 32);  // 05_flash_attention.py:163
         AscendC::Exp(s[slot_1 * 4096], s[slot_1 * 4096], 4096);  // 05_flash_attention.py:164
@@ -177,7 +177,7 @@ extern "C" __global__ __aicore__ void attention_kernel(GM_ADDR Q_handle, GM_ADDR
         AscendC::WaitFlag<AscendC::HardEvent::V_MTE2>(2);  // 05_flash_attention.py:183
         tile::copy_gm_ub(part, partial[cid * 24576 + mine * 128 + place_3 * 8192], 32, 128, 128, 128);  // 05_flash_attention.py:184
         AscendC::SetFlag<AscendC::HardEvent::MTE2_V>(2);  // 05_flash_attention.py:185
-        tile::with_column<tile::Product>(o, o, shrink[place_3 * 32], scratch, 32, 128, 128, 128);  // 05_flash_attention.py:187
+        tile::with_column<tile::instruction::Mul>(o, o, shrink[place_3 * 32], scratch, 32, 128, 128, 128);  // 05_flash_attention.py:187
         AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:188
         AscendC::WaitFlag<AscendC::HardEvent::MTE2_V>(2);  // 05_flash_attention.py:189
         AscendC::Add(o, o, part, 4096);  // 05_flash_attention.py:190
@@ -185,7 +185,7 @@ extern "C" __global__ __aicore__ void attention_kernel(GM_ADDR Q_handle, GM_ADDR
         AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:192
       }
     }
-    tile::with_column<tile::Quotient>(o, o, total, scratch, 32, 128, 128, 128);  // 05_flash_attention.py:193
+    tile::with_column<tile::instruction::Div>(o, o, total, scratch, 32, 128, 128, 128);  // 05_flash_attention.py:193
     AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:194
     AscendC::Cast(out, o, AscendC::RoundMode::CAST_RINT, 4096);  // 05_flash_attention.py:195
     AscendC::SetFlag<AscendC::HardEvent::V_MTE3>(2);  // 05_flash_attention.py:196

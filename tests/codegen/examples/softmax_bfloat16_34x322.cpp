@@ -61,7 +61,7 @@ extern "C" __global__ __aicore__ void softmax_kernel(GM_ADDR X_handle, GM_ADDR Y
         AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:91
         AscendC::Max(new_peak, new_peak, peak, 16);  // 04_online_softmax.py:92
         AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:93
-        tile::with_column<tile::Difference>(x, x, new_peak, scratch, 16, 64, 64, 64);  // 04_online_softmax.py:37
+        tile::with_column<tile::instruction::Sub>(x, x, new_peak, scratch, 16, 64, 64, 64);  // 04_online_softmax.py:37
         AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:38
         AscendC::Exp(x, x, 1024);  // 04_online_softmax.py:39
         AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:40
@@ -77,7 +77,7 @@ extern "C" __global__ __aicore__ void softmax_kernel(GM_ADDR X_handle, GM_ADDR Y
         AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:107
       }
       AscendC::WaitFlag<AscendC::HardEvent::MTE3_V>(0);  // 04_online_softmax.py:46
-      tile::with_column<tile::Quotient>(x, x, total, scratch, 16, 64, 64, 64);  // 04_online_softmax.py:50
+      tile::with_column<tile::instruction::Div>(x, x, total, scratch, 16, 64, 64, 64);  // 04_online_softmax.py:50
       AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:51
       AscendC::Cast(done, x, AscendC::RoundMode::CAST_RINT, 1024);  // 04_online_softmax.py:52
       AscendC::SetFlag<AscendC::HardEvent::V_MTE3>(0);  // 04_online_softmax.py:53
@@ -102,13 +102,13 @@ extern "C" __global__ __aicore__ void softmax_kernel(GM_ADDR X_handle, GM_ADDR Y
         AscendC::WaitFlag<AscendC::HardEvent::MTE2_V>(slot_1);  // 04_online_softmax.py:33
         AscendC::Cast(x, raw[slot_1 * 1024], AscendC::RoundMode::CAST_NONE, 1024);  // 04_online_softmax.py:116
         AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:117
-        tile::with_column<tile::Difference>(x, x, peak, scratch, 16, 64, 64, 64);  // 04_online_softmax.py:37
+        tile::with_column<tile::instruction::Sub>(x, x, peak, scratch, 16, 64, 64, 64);  // 04_online_softmax.py:37
         AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:38
         AscendC::Exp(x, x, 1024);  // 04_online_softmax.py:39
         AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:40
         AscendC::SetFlag<AscendC::HardEvent::V_MTE2>(slot_1);  // 04_online_softmax.py:119
         AscendC::WaitFlag<AscendC::HardEvent::MTE3_V>((step_1 + 1) % 2);  // 04_online_softmax.py:46
-        tile::with_column<tile::Quotient>(x, x, total, scratch, 16, 64, 64, 64);  // 04_online_softmax.py:50
+        tile::with_column<tile::instruction::Div>(x, x, total, scratch, 16, 64, 64, 64);  // 04_online_softmax.py:50
         AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:51
         AscendC::Cast(done[(step_1 + 1) % 2 * 1024], x, AscendC::RoundMode::CAST_RINT, 1024);  // 04_online_softmax.py:52
         AscendC::SetFlag<AscendC::HardEvent::V_MTE3>((step_1 + 1) % 2);  // 04_online_softmax.py:53

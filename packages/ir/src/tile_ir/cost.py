@@ -21,6 +21,7 @@ from tile_ir.opdef import Effect, element_limit, pipe_of
 from tile_ir.ops.cube import matrix_sizes
 from tile_ir.ops.movement import is_fractals
 from tile_ir.ops.rules import largest_matrix
+from tile_ir.row_form import row_form
 from tile_ir.target import Target
 from tile_ir.timing import DEFAULT_TIMING as TIMING
 from tile_ir.walk import loads
@@ -91,8 +92,8 @@ def _scalar_access(memory: Memory) -> float:
 
 def _vector(op: Op) -> float:
     """The elements of the widest operand in whole repeats. What works element by element takes
-    them run by run where they do not lie one after another; other instructions have steps for
-    that."""
+    them run by run where they do not lie one after another and it has no steps for that, as other
+    instructions have."""
     operands = _operands(op)
     widest = max(operands, key=_elements)
     size = max(r.dtype.bits for r in operands) / 8
@@ -105,7 +106,9 @@ def _vector(op: Op) -> float:
     of_two, of_four = given(op) if callable(given) else given
     rate = of_four * math.pow(of_two / of_four, math.log2(4 / size))
     repeats = runs * math.ceil(length / lanes)
-    issues = op.opdef.instructions(op) * (runs if op.opdef.elementwise else 1)
+    form = row_form(op)
+    pieces = min(runs, (form.issues if form else None) or runs)
+    issues = op.opdef.instructions(op) * (pieces if op.opdef.elementwise else 1)
     return issues * TIMING.vector_issue + repeats * lanes / rate
 
 

@@ -9,18 +9,21 @@ from tile_ir.diagnostics import Diagnostic
 from tile_ir.geometry import element_offset, is_contiguous
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
+from tile_ir.row_form import row_form
 from tile_ir.target import Target
 
 
 @lru_cache(maxsize=16384)
 def machine_form(op: Op, target: Target) -> tuple[Diagnostic, ...]:
-    """Vector operands run through consecutive elements from a 32-byte boundary."""
+    """Vector operands run through consecutive elements from a 32-byte boundary, or through rows in
+    the steps of an instruction."""
     found: list[Diagnostic] = []
     for operand in op.operands:
         if not isinstance(operand, Region) or operand.memory is not Memory.UB:
             continue
         name = operand.buffer.name
-        if (op.opdef.elementwise or op.opdef.flat) and not is_contiguous(operand):
+        in_one_run = (op.opdef.elementwise and row_form(op) is None) or op.opdef.flat
+        if in_one_run and not is_contiguous(operand):
             found.append(
                 Diagnostic(
                     "strided-operand", f"{op.opdef.name}: `{name}` is not contiguous", op.loc

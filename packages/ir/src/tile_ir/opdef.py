@@ -100,7 +100,8 @@ class OpDef:
     `T.x`, None for operations that only passes create. `placement` says core and pipe; `meaning`
     gives the value written, from the values of the operands, in NumPy. For `cost`, those of vectors
     have a `rate`, elements a cycle of 2 and of 4 bytes, and a number of `instructions`.
-    `elementwise` operations treat every region as the same sequence of elements. `clip` is for
+    `elementwise` operations treat every region as the same sequence of elements; `by_rows` says
+    whether the instruction also steps from row to row (`row_form.py`). `clip` is for
     operations whose regions may hang over the edge of a tensor. `parameters` is
     the order of arguments in scripts where it differs from operands followed by attributes.
     `flat` operations take every region of ub as one run of elements, so that lowering moves
@@ -134,6 +135,7 @@ class OpDef:
     effect: Effect = Effect.DATA
     composite: Composite = Composite.NO
     elementwise: bool = False
+    by_rows: Callable[[Op], bool] = lambda op: False
     may_alias: bool = False
     dtype_rule: Rule = _no_problem
     shape_rule: Rule = _no_problem

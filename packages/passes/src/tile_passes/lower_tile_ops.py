@@ -25,9 +25,10 @@ def lower_tile_ops(func: Func, target: Target) -> Func:
     """Replace every composite operation, strided vector operand and tail copy.
 
     Needs: TYPED. Gives: LOWERED. Idea: one rule per composite (`lowering/`), driven by the op
-    table. What they become is ordered by `insert_sync`, also where the rest is the author's to
-    order. A product too wide for l0c is made, and handed on, in pieces. Limits: persistent loops
-    become serial ones.
+    table. Rows that do not touch stay one operation where its instruction steps from row to row,
+    else they are a loop. What composites become is ordered by `insert_sync`, also where the rest is
+    the author's to order. A product too wide for l0c is made, and handed on, in pieces. Limits:
+    persistent loops become serial ones.
     """
     builder = Builder.for_func(func, target)
     func = in_pieces(func, builder, target)

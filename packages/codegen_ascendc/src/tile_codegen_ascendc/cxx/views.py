@@ -15,6 +15,7 @@ from tile_ir.analysis.intervals import Ranges
 from tile_ir.dtypes import FLOAT32 as FLOAT
 from tile_ir.expr import Const, Expr, constant_value
 from tile_ir.geometry import element_count, element_offset, matrix_view, trailing_matrix
+from tile_ir.row_form import row_form
 
 
 class RegionView:
@@ -114,6 +115,16 @@ class OpView:
     node: Op
     operands: dict[str, Any]
     attrs: dict[str, Any]
+
+    @cached_property
+    def in_rows(self) -> str | None:
+        """Arguments `rows, columns` and the pitch of each region, where it works on rows that do
+        not touch. Templates of operations that the op table says this of ask for it."""
+        form = row_form(self.node)
+        if form is None:
+            return None
+        sizes = [self.operands["dst"].cxx(e) for e in (form.rows, form.columns)]
+        return ", ".join((*sizes, *map(str, form.pitches)))
 
     def __getattr__(self, name: str) -> Any:
         if name in self.operands:

@@ -9,6 +9,7 @@
 #include "tile/movement.h"
 #include "tile/cube.h"
 #include "tile/vector.h"
+#include "tile/rows.h"
 #include "tile/index.h"
 #include "tile/expand.h"
 #include "tile/trigonometry.h"

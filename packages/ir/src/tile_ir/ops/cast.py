@@ -167,6 +167,12 @@ def _cast(op: Op, _dst: Any, src: Any, _count: Any, scale: Any = None) -> Any:
     return convert(src, op.region("src").dtype, op.region("dst").dtype, op.attr("mode"))
 
 
+def _takes_rows(op: Op) -> bool:
+    """Not of elements that share a byte, nor the first few of all."""
+    whole = all(op.region(name).dtype.whole_bytes for name in ("dst", "src"))
+    return whole and op.operand("count") is None
+
+
 OPS = (
     OpDef(
         name="set_deq_scale",
@@ -200,6 +206,7 @@ OPS = (
         meaning=_cast,
         reads_deq_scale=lambda op: _pair(op) in DEQUANTIZING,
         elementwise=True,
+        by_rows=_takes_rows,
         may_alias=False,
         dtype_rule=_cast_pair,
         shape_rule=all_rules(same_size, even_rows),

@@ -94,6 +94,7 @@ def _vector_op(
     api: str,
     rate: tuple[float, float] = FULL_RATE,
     may_alias: bool = True,
+    by_rows: bool = False,
 ) -> OpDef:
     """One instruction over elements of one type; `rate` is elements a cycle, 16 and 32 bit."""
     return OpDef(
@@ -106,6 +107,7 @@ def _vector_op(
         axes=elements,
         meaning=meaning,
         elementwise=True,
+        by_rows=lambda op: by_rows,
         may_alias=may_alias,
         dtype_rule=all_rules(same_dtype, scalar_type),
         shape_rule=same_size,
@@ -123,7 +125,8 @@ def _binary(
     api: str,
 ) -> OpDef:
     operands = (destination("dst", UB, *dtypes), source("src0"), _vector_or_scalar("src1"))
-    return _vector_op(name, operands, _inputs_after_destination(_direct(fn)), doc, api)
+    meaning = _inputs_after_destination(_direct(fn))
+    return _vector_op(name, operands, meaning, doc, api, by_rows=True)
 
 
 def _divide(op: Op, _dst: Any, a: Any, b: Any) -> Any:
@@ -160,6 +163,7 @@ BINARY = (
         "dst = src0 / src1; a scalar divisor multiplies by its reciprocal",
         "Div / Muls(1/s)",
         (32, 32),
+        by_rows=True,
     ),
     _binary(
         "max",
@@ -193,6 +197,7 @@ ACCUMULATING = (
         "MulAddDst",
         (64, 32),
         may_alias=False,
+        by_rows=True,
     ),
     _vector_op(
         "axpy",
@@ -201,6 +206,7 @@ ACCUMULATING = (
         "dst = dst + src * scalar, rounded once",
         "Axpy",
         may_alias=False,
+        by_rows=True,
     ),
 )
 
@@ -209,7 +215,8 @@ def _vector_scalar(
     name: str, meaning: Callable[..., Any], dtypes: tuple[DType, ...], doc: str, api: str
 ) -> OpDef:
     operands = (destination("dst", UB, *dtypes), source("src"), scalar("scalar"))
-    return _vector_op(name, operands, _inputs_after_destination(meaning), doc, api)
+    meaning = _inputs_after_destination(meaning)
+    return _vector_op(name, operands, meaning, doc, api, by_rows=True)
 
 
 def _shift_left(op: Op, a: Any, n: Any) -> Any:
@@ -251,9 +258,11 @@ def _unary(
     doc: str,
     api: str,
     rate: tuple[float, float] = FULL_RATE,
+    by_rows: bool = False,
 ) -> OpDef:
     operands = (destination("dst", UB, *dtypes), source("src"))
-    return _vector_op(name, operands, _inputs_after_destination(meaning), doc, api, rate)
+    meaning = _inputs_after_destination(meaning)
+    return _vector_op(name, operands, meaning, doc, api, rate, by_rows=by_rows)
 
 
 def _relu(op: Op, a: Any) -> Any:
@@ -266,7 +275,15 @@ def _relu(op: Op, a: Any) -> Any:
 
 
 UNARY = (
-    _unary("exp", _rounded(lambda x: np.exp(x)), FLOATS, "dst = e ** src", "Exp", (32, 32)),
+    _unary(
+        "exp",
+        _rounded(lambda x: np.exp(x)),
+        FLOATS,
+        "dst = e ** src",
+        "Exp",
+        (32, 32),
+        by_rows=True,
+    ),
     _unary(
         "ln",
         _rounded(lambda x: np.log(x)),
@@ -274,9 +291,16 @@ UNARY = (
         "dst = natural logarithm of src",
         "Ln",
         (32, 32),
+        by_rows=True,
     ),
     _unary(
-        "sqrt", _rounded(lambda x: np.sqrt(x)), FLOATS, "dst = square root of src", "Sqrt", (32, 32)
+        "sqrt",
+        _rounded(lambda x: np.sqrt(x)),
+        FLOATS,
+        "dst = square root of src",
+        "Sqrt",
+        (32, 32),
+        by_rows=True,
     ),
     _unary(
         "rsqrt",
@@ -284,6 +308,7 @@ UNARY = (
         FLOATS,
         "dst = 1 / square root of src; an approximation on the device",
         "Rsqrt",
+        by_rows=True,
     ),
     _unary(
         "reciprocal",
@@ -291,9 +316,17 @@ UNARY = (
         FLOATS,
         "dst = 1 / src; an approximation on the device",
         "Reciprocal",
+        by_rows=True,
     ),
-    _unary("abs", _direct(lambda x: np.abs(x)), FLOATS, "dst = |src|", "Abs"),
-    _unary("relu", _relu, (FLOAT16, INT32, FLOAT32), "dst = max(src, 0); relu(-0) is 0", "Relu"),
+    _unary("abs", _direct(lambda x: np.abs(x)), FLOATS, "dst = |src|", "Abs", by_rows=True),
+    _unary(
+        "relu",
+        _relu,
+        (FLOAT16, INT32, FLOAT32),
+        "dst = max(src, 0); relu(-0) is 0",
+        "Relu",
+        by_rows=True,
+    ),
 )
 
 
@@ -386,6 +419,11 @@ def _fill_width(op: Op, target: Target) -> Problem | None:
     return None
 
 
+def _fills_directly(op: Op) -> bool:
+    """Whether the instruction has the element type itself."""
+    return op.region("dst").dtype not in PAIRED
+
+
 def _fill(op: Op, dst: Any, value: Any) -> Any:
     with np.errstate(all="ignore"):
         return np.full(dst.shape, np.asarray(value).astype(dst.dtype))
@@ -402,6 +440,7 @@ FILL = (
         axes=elements,
         meaning=_fill,
         elementwise=True,
+        by_rows=_fills_directly,
         may_alias=True,
         dtype_rule=_fill_type,
     ),
@@ -416,6 +455,7 @@ FILL = (
         axes=elements,
         meaning=lambda op, dst: np.zeros_like(dst),
         elementwise=True,
+        by_rows=_fills_directly,
         may_alias=True,
     ),
 )

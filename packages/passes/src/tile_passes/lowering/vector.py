@@ -1,5 +1,5 @@
-"""Vector operations: strided operands become loops over contiguous rows, scratch becomes a
-buffer."""
+"""Vector operations: strided operands become rows of one instruction, or loops over contiguous
+rows; scratch becomes a buffer."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from dataclasses import replace
 from tile_ir import For, KernelError, Op, Region, Slice
 from tile_ir.analysis.affine import simplify
 from tile_ir.analysis.intervals import Ranges
-from tile_ir.expr import Const, Expr, Var
+from tile_ir.expr import Const, Expr, Var, constant_value
 from tile_ir.geometry import active_dims, is_contiguous, squeezed
 from tile_ir.nodes import Body, LoopKind
+from tile_ir.row_form import dims_outside, is_run, product, row_form
 from tile_passes.lowering.alignment import check_alignment
 from tile_passes.lowering.builder import Builder
 
 
 def lower_vector_op(op: Op, known: Ranges, builder: Builder) -> Body:
-    """One vector operation as operations on contiguous, aligned runs of elements."""
+    """One vector operation as operations on aligned runs of elements, or on rows of such."""
     prepared = builder.with_scratch(op)
     rows = in_rows(prepared, builder) if op.opdef.elementwise else _whole(prepared, builder)
     return rows if rows != (op,) else (op,)
@@ -30,7 +31,8 @@ def _whole(op: Op, builder: Builder) -> Body:
 
 
 def in_rows(op: Op, builder: Builder) -> Body:
-    """An elementwise operation on contiguous operands, inside loops over rows if it needs any."""
+    """An elementwise operation on contiguous operands or as a `RowForm`, inside loops over rows if
+    it needs any."""
     # Scratch is not walked: every row uses all of it, once the row before is done with it.
     scratch = op.scratch
     regions = [r for r in builder.regions(op) if r is not scratch]
@@ -39,12 +41,12 @@ def in_rows(op: Op, builder: Builder) -> Body:
             check_alignment(op, r, builder)
         return (op,)
     # Contiguous vectors may stand beside strided matrices: they are walked in step.
-    shapes = {squeezed(r) for r in regions if not _is_vector(r)}
+    matrices = [r for r in regions if not is_run(r)]
     has_count = any(
         d.name == "count" and o is not None
         for d, o in zip(op.opdef.operands, op.operands, strict=False)
     )
-    if len(shapes) != 1 or has_count:
+    if len({squeezed(m) for m in matrices}) != 1 or has_count:
         strided = next(r for r in regions if not is_contiguous(r))
         raise KernelError(
             "strided-operand",
@@ -53,49 +55,42 @@ def in_rows(op: Op, builder: Builder) -> Body:
             op.loc,
             "slice the operands alike, or copy the slice to a buffer of its own",
         )
-    shape = shapes.pop()
-    matrices = [r for r in regions if not _is_vector(r)]
-    inner = next(
-        m for m in range(len(shape), -1, -1) if all(is_contiguous(_inner(r, m)) for r in matrices)
-    )
-    outer, per_row = shape[: len(shape) - inner], _product(shape[len(shape) - inner :])
-    variables = [builder.scalar("row") for _ in outer]
-    operands = tuple(
-        _at_row(o, variables, outer, per_row) if isinstance(o, Region) and o is not scratch else o
-        for o in op.operands
-    )
-    for before, after in zip(op.operands, operands, strict=True):
-        if isinstance(before, Region) and isinstance(after, Region) and before is not after:
-            check_alignment(op, after, builder, walked_in_rows=_is_vector(before))
-    one_row = replace(op, operands=operands)
-    body: Body = (one_row,)
-    for var, extent in zip(reversed(variables), reversed(outer), strict=True):
+    shape, outside = squeezed(matrices[0]), dims_outside(matrices)
+    unnamed = ([Var("row")] * loops for loops in range(outside))
+    loops = next((len(v) for v in unnamed if _is_one_step(_walked(op, shape, v))), outside)
+    variables = [builder.scalar("row") for _ in range(loops)]
+    one_step = _walked(op, shape, variables)
+    for before, after in zip(op.operands, one_step.operands, strict=True):
+        if isinstance(before, Region) and isinstance(after, Region) and before is not scratch:
+            check_alignment(op, after, builder, walked_in_rows=is_run(before))
+    body: Body = (one_step,)
+    for var, extent in reversed(list(zip(variables, shape, strict=False))):
         body = (For(var, Const(0), extent, LoopKind.SERIAL, body, op.loc),)
     return body
 
 
-def _is_vector(region: Region) -> bool:
-    """A contiguous region of a one-dimensional buffer: its elements can be cut into rows."""
-    return region.buffer.rank == 1 and is_contiguous(region)
+def _walked(op: Op, shape: tuple[Expr, ...], variables: list[Var]) -> Op:
+    """The operation on one element of the first dimensions, those that have a variable."""
+    outer, inside = shape[: len(variables)], product(shape[len(variables) :])
+    operands = tuple(
+        _at_row(o, variables, outer, inside) if isinstance(o, Region) and o is not op.scratch else o
+        for o in op.operands
+    )
+    return replace(op, operands=operands)
 
 
-def _product(extents: tuple[Expr, ...]) -> Expr:
-    total: Expr = Const(1)
-    for e in extents:
-        total = total * e
-    return simplify(total)
-
-
-def _inner(region: Region, count: int) -> Region:
-    """The region with only its last `count` active dimensions left."""
-    fixed = active_dims(region)[: len(active_dims(region)) - count]
-    dims = tuple(Slice(s.offset, Const(1)) if i in fixed else s for i, s in enumerate(region.dims))
-    return Region(region.buffer, dims)
+def _is_one_step(op: Op) -> bool:
+    """Whether instructions that step from row to row are fewer than rows, as far as can be seen."""
+    form = row_form(op)
+    if form is None:
+        return False
+    rows, pieces = constant_value(form.rows), form.issues
+    return rows is None or pieces is None or pieces < rows
 
 
 def _at_row(region: Region, variables: list[Var], outer: tuple[Expr, ...], per_row: Expr) -> Region:
     """The part of an operand that belongs to one row."""
-    if _is_vector(region):
+    if is_run(region):
         index: Expr = Const(0)
         for var, extent in zip(variables, outer, strict=True):
             index = index * extent + var

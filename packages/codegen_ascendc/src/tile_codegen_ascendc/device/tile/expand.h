@@ -46,64 +46,6 @@ __aicore__ inline void broadcast_column(const AscendC::LocalTensor<T>& dst, cons
     spread(as_bits(dst), as_bits(scratch), rows, columns, pitch, 0, 1, 0);
 }
 
-// A vector instruction with two sources as a type.
-#define TILE_BINARY(name, instruction)                                                                                \
-    struct name {                                                                                                     \
-        template <class T>                                                                                            \
-        __aicore__ static void apply(const AscendC::LocalTensor<T>& d, const AscendC::LocalTensor<T>& a,              \
-            const AscendC::LocalTensor<T>& b, uint64_t mask, uint8_t repeats,                                         \
-            const AscendC::BinaryRepeatParams& strides)                                                               \
-        {                                                                                                             \
-            AscendC::instruction(d, a, b, mask, repeats, strides);                                                    \
-        }                                                                                                             \
-    };
-TILE_BINARY(Addition, Add)
-TILE_BINARY(Difference, Sub)
-TILE_BINARY(Product, Mul)
-TILE_BINARY(Quotient, Div)
-TILE_BINARY(Larger, Max)
-TILE_BINARY(Smaller, Min)
-#undef TILE_BINARY
-
-// Where the second operand of a row is: blocks from lane group to lane group of a repeat, from repeat to repeat of a
-// row, and from row to row.
-struct Operand {
-    uint8_t inner;
-    uint8_t across;
-    uint8_t down;
-};
-
-// dst[r, c] = src[r, c] op b, which lies as `place` says.
-template <class Binary, class T>
-__aicore__ inline void against_rows(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
-    const AscendC::LocalTensor<T>& b, const Operand& place, uint32_t rows, uint32_t columns, uint32_t dst_pitch,
-    uint32_t src_pitch)
-{
-    constexpr uint32_t lanes = kRepeatBytes / sizeof(T);
-    constexpr uint32_t block = kBlockBytes / sizeof(T);
-    const RowSteps steps = row_steps(dst_pitch * sizeof(T), src_pitch * sizeof(T), kBlockBytes);
-    const uint32_t whole = columns / lanes;  // repeats of a row
-    uint32_t column = 0;
-    if ((rows < whole || steps.at_once == 1) && whole != 0 && whole <= kMaxRepeats) {  // an instruction for each row
-        const uint8_t repeats = static_cast<uint8_t>(whole);
-        for (uint32_t row = 0; row < rows; ++row) {
-            Binary::apply(dst[row * dst_pitch], src[row * src_pitch], b[row * place.down * block],
-                static_cast<uint64_t>(lanes), repeats,
-                AscendC::BinaryRepeatParams{1, 1, place.inner, 8, 8, place.across});
-        }
-        column = whole * lanes;
-    }
-    const AscendC::BinaryRepeatParams strides(1, 1, place.inner, steps.dst, steps.a, place.down);
-    for (; column < columns; column += lanes) {
-        const uint64_t mask = minimum(columns - column, lanes);
-        for (uint32_t row = 0; row < rows; row += steps.at_once) {
-            const uint8_t repeats = static_cast<uint8_t>(minimum(rows - row, steps.at_once));
-            Binary::apply(dst[row * dst_pitch + column], src[row * src_pitch + column],
-                b[(row * place.down + column / lanes * place.across) * block], mask, repeats, strides);
-        }
-    }
-}
-
 // dst[r, c] = src[r, c] op blocks[r], where every block holds one value in all its elements.
 template <class Binary, class T>
 __aicore__ inline void with_row_blocks(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
@@ -111,7 +53,7 @@ __aicore__ inline void with_row_blocks(const AscendC::LocalTensor<T>& dst, const
     Site site = Site::here())
 {
     SiteScope scope(site);
-    against_rows<Binary>(dst, src, blocks, {0, 0, 1}, rows, columns, dst_pitch, src_pitch);
+    against_rows<Binary>(dst, src, blocks, {0, 0, kBlockBytes / sizeof(T)}, rows, columns, dst_pitch, src_pitch);
 }
 
 // dst[r, c] = src[r, c] op values[c].

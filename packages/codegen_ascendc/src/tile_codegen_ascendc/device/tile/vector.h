@@ -6,25 +6,6 @@ namespace tile {
 
 constexpr uint32_t kRepeatBytes = 256;
 constexpr uint32_t kMaxRepeats = 255;
-constexpr uint32_t kMaxStepBytes = 255 * kBlockBytes;  // between repeats: a byte, in blocks; Copy alone goes farther
-
-// Steps from repeat to repeat of an instruction that has one for each row, and the rows it takes: those of rows too far
-// apart take one.
-struct RowSteps {
-    uint8_t dst;
-    uint8_t a;
-    uint8_t b;
-    uint32_t at_once;
-};
-
-__aicore__ inline RowSteps row_steps(uint32_t dst_bytes, uint32_t a_bytes, uint32_t b_bytes)
-{
-    if (dst_bytes > kMaxStepBytes || a_bytes > kMaxStepBytes || b_bytes > kMaxStepBytes) {
-        return {0, 0, 0, 1};
-    }
-    return {static_cast<uint8_t>(dst_bytes / kBlockBytes), static_cast<uint8_t>(a_bytes / kBlockBytes),
-        static_cast<uint8_t>(b_bytes / kBlockBytes), kMaxRepeats};
-}
 
 // The unsigned type of the same width: moves do not care what the bits mean.
 template <class T>
