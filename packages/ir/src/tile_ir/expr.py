@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import ClassVar, Union
 
 from tile_ir.dtypes import BOOL, FLOAT32, INT32, DType, Kind, held
@@ -125,14 +126,19 @@ class Expr:
         raise ExprError("a runtime value has no truth value while the kernel is traced")
 
 
-def _kept_hash(expr: Expr) -> int:
-    """That of all the fields, computed once."""
-    try:
-        return expr._hash
-    except AttributeError:
-        found = hash(tuple(getattr(expr, name) for name in type(expr).__match_args__))
-        object.__setattr__(expr, "_hash", found)
-        return found
+def _kept_hash(*fields: str) -> Callable[[Expr], int]:
+    """The hash of all the fields, computed once."""
+    values = attrgetter(*fields)
+
+    def kept(expr: Expr) -> int:
+        try:
+            return expr._hash
+        except AttributeError:
+            found = hash(values(expr))
+            object.__setattr__(expr, "_hash", found)
+            return found
+
+    return kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +154,8 @@ class Const(Expr):
         return a == b if type(a) is int and type(b) is int else repr(a) == repr(b)
 
     def __hash__(self) -> int:
-        try:
-            return self._hash
-        except AttributeError:
-            found = hash((repr(self.value), self.dtype))
-            object.__setattr__(self, "_hash", found)
-            return found
+        value = self.value
+        return hash(value) if type(value) is int else hash(repr(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,7 @@ class Var(Expr):
     name: str
     dtype: DType = INT32
 
-    __hash__ = _kept_hash
+    __hash__ = _kept_hash("name", "dtype")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +176,7 @@ class Binary(Expr):
     right: Expr
     dtype: DType
 
-    __hash__ = _kept_hash
+    __hash__ = _kept_hash("op", "left", "right", "dtype")
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +187,7 @@ class Unary(Expr):
     operand: Expr
     dtype: DType
 
-    __hash__ = _kept_hash
+    __hash__ = _kept_hash("op", "operand", "dtype")
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +199,7 @@ class Select(Expr):
     orelse: Expr
     dtype: DType
 
-    __hash__ = _kept_hash
+    __hash__ = _kept_hash("condition", "then", "orelse", "dtype")
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +210,7 @@ class Cast(Expr):
     dtype: DType
     bits: bool = False
 
-    __hash__ = _kept_hash
+    __hash__ = _kept_hash("operand", "dtype", "bits")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -238,7 +240,7 @@ class Load(Expr):
     buffer: Buffer
     indices: tuple[Expr, ...]
 
-    __hash__ = _kept_hash
+    __hash__ = _kept_hash("buffer", "indices")
 
     @property
     def dtype(self) -> DType:  # type: ignore[override]
@@ -308,8 +310,9 @@ def wrap(value: Number, dtype: DType) -> Number:
     if dtype.kind is Kind.BOOL:
         return bool(value)
     if dtype.is_integer:
-        low, _ = dtype.limits()
-        return (int(value) - low) % (1 << dtype.bits) + low
+        low, high = dtype.limits()
+        number = int(value)
+        return number if low <= number <= high else (number - low) % (1 << dtype.bits) + low
     return float(value)
 
 
@@ -586,6 +589,7 @@ def is_constant(expr: Expr, value: Number | None = None) -> bool:
 
 def constant_value(expr: Expr) -> int | None:
     """The value of a constant integer expression, else None."""
-    if isinstance(expr, Const) and not isinstance(expr.value, float):
-        return int(expr.value)
+    if isinstance(expr, Const):
+        value = expr.value
+        return value if type(value) is int else None if isinstance(value, float) else int(value)
     return None

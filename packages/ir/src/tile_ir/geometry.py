@@ -6,7 +6,7 @@ Pure functions of regions; element counts and offsets are in elements of the buf
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from tile_ir.analysis.affine import simplify
@@ -74,7 +74,7 @@ def buffer_elements(buffer: Buffer) -> int | None:
 
 def active_dims(region: Region) -> tuple[int, ...]:
     """Dimensions whose extent is not literally one."""
-    return tuple(i for i, s in enumerate(region.dims) if not is_constant(s.extent, 1))
+    return tuple([i for i, s in enumerate(region.dims) if constant_value(s.extent) != 1])
 
 
 def squeezed(region: Region) -> tuple[Expr, ...]:
@@ -215,9 +215,9 @@ def clip_copy(src: Region, dst: Region, pad_value: float | None) -> Clipped:
     src_dims, dst_dims = list(src.dims), list(dst.dims)
     for p in pairs:
         if p.src_dim is not None:
-            src_dims[p.src_dim] = replace(src.dims[p.src_dim], extent=p.valid)
+            src_dims[p.src_dim] = _of_extent(src.dims[p.src_dim], p.valid)
         if p.dst_dim is not None:
-            dst_dims[p.dst_dim] = replace(dst.dims[p.dst_dim], extent=p.valid)
+            dst_dims[p.dst_dim] = _of_extent(dst.dims[p.dst_dim], p.valid)
         exists = binary("and", exists, p.valid > 0)
     for position, (moved, whole) in enumerate(zip(dst_dims, dst.dims, strict=True)):
         # A tile of ub is complete when all of it is loaded, an l1 matrix when it is full.
@@ -237,6 +237,10 @@ def clip_copy(src: Region, dst: Region, pad_value: float | None) -> Clipped:
     return Clipped(cut, target, exists, complete, fill, pad_value or 0.0, spill)
 
 
+def _of_extent(s: Slice, extent: Expr) -> Slice:
+    return s if extent is s.extent else Slice(s.offset, extent, s.stride)
+
+
 def spill_of_load(src: Region, dst: Region) -> Region | None:
     """The destination of a load into ub, rows rounded up to whole blocks; None if it has those."""
     if src.memory is not Memory.GM or dst.memory is not Memory.UB:
@@ -254,7 +258,7 @@ def spill_of_load(src: Region, dst: Region) -> Region | None:
     room = dst.buffer.shape[dims[-1]] - last.offset
     widened = minimum(ceildiv(last.extent, per_block) * per_block, room)
     slices = list(dst.dims)
-    slices[dims[-1]] = replace(last, extent=simplify(widened))
+    slices[dims[-1]] = _of_extent(last, simplify(widened))
     return Region(dst.buffer, tuple(slices))
 
 

@@ -53,6 +53,8 @@ def apart(
     """
     if a.buffer is not b.buffer:
         return False
+    if apart_by_numbers(a, b):
+        return True
     ranges = dict(known)
     ahead = Var("ahead" + _OTHER) if later is None else Var(later.name + _OTHER, later.dtype)
     distance_on: Expr = ahead
@@ -85,9 +87,7 @@ def apart(
 
     equal: set[Expr] = set()
     for x, y in zip(a.dims, b.dims, strict=True):
-        if (a_at := _constant(x)) is not None and (b_at := _constant(y)) is not None:
-            if a_at.stop <= b_at.start or b_at.stop <= a_at.start:
-                return True
+        if _is_constant(x) and _is_constant(y):
             continue
         start_a, plain_b = first(x.offset), first(y.offset)
         start_b = simplify(other(plain_b))
@@ -100,12 +100,24 @@ def apart(
     return _contradict(equal, other, ranges)
 
 
-def _constant(s: Slice) -> range | None:
-    """The elements from the first to the last of a slice that is the same at every execution."""
-    start, extent = constant_value(s.offset), constant_value(s.extent)
-    if start is None or extent is None:
-        return None
-    return range(start, start + max(0, (extent - 1) * s.stride + 1))
+def apart_by_numbers(a: Region, b: Region) -> bool:
+    """Whether two regions of one buffer have nothing in common, in whatever executions, in some
+    dimension in which both start at a number."""
+    for x, y in zip(a.dims, b.dims, strict=True):
+        if isinstance(x.offset, Const) and isinstance(y.offset, Const):
+            one, other = x.offset.value, y.offset.value
+            if _ends_before(x, one, other) if one < other else _ends_before(y, other, one):
+                return True
+    return False
+
+
+def _ends_before(s: Slice, start: float, other: float) -> bool:
+    extent = constant_value(s.extent)
+    return extent is not None and start + (extent - 1) * s.stride < other
+
+
+def _is_constant(s: Slice) -> bool:
+    return isinstance(s.offset, Const) and isinstance(s.extent, Const)
 
 
 def _span(s: Slice, first: _Change, known: Ranges) -> float:

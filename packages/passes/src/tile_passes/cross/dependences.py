@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from tile_ir import Core, For, Func
 from tile_ir.analysis.affine import resolved
 from tile_ir.analysis.intervals import Ranges, launch_ranges
-from tile_ir.analysis.regions import Sight, apart, common_path, defined, visible
-from tile_ir.expr import Binary, Const, Expr, Var, constant_value, substitute
+from tile_ir.analysis.regions import Sight, apart, apart_by_numbers, common_path, defined, visible
+from tile_ir.expr import Binary, Const, Expr, Var, substitute
 from tile_ir.expr import walk as walk_expr
 from tile_ir.nodes import Region
 from tile_ir.walk import map_region
@@ -76,7 +76,7 @@ class _Search:
                 if not (a.writes or b.writes) or (a.atomic and b.atomic):
                     continue
                 lanes = core_a is Core.VECTOR and two_lanes and a.writes != b.writes
-                if (core_a is not core_b or lanes) and not _never_meet(a.region, b.region):
+                if (core_a is not core_b or lanes) and not apart_by_numbers(a.region, b.region):
                     yield from self.between(a, core_a, b, core_b)
 
     def between(self, a: Access, core_a: Core, b: Access, core_b: Core) -> Iterator[Dependence]:
@@ -150,20 +150,6 @@ class _Search:
             return substitute(resolved(expr, values), {self.func.launch.lane: Const(lane)})
 
         return map_region(region, on)
-
-
-def _never_meet(a: Region, b: Region) -> bool:
-    """Whether two regions lie apart by numbers alone, in whatever rounds."""
-    for x, y in zip(a.dims, b.dims, strict=True):
-        low, high = constant_value(x.offset), constant_value(y.offset)
-        if low is None or high is None:
-            continue
-        ends = (x, low, high), (y, high, low)
-        for s, start, other in ends:
-            extent = constant_value(s.extent)
-            if extent is not None and start + (extent - 1) * s.stride < other:
-                return True
-    return False
 
 
 def _common_blocks(a: Leaf, b: Leaf) -> list[Block]:

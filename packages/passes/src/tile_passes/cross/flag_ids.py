@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tile_ir import KernelError
+from tile_ir import Core, KernelError, Pipe
 from tile_passes.cross.blocks import Block
 from tile_passes.cross.signals import Signal
 
@@ -42,9 +42,10 @@ def _groups(
         return [[s] for s in signals]
     groups: list[list[Signal]] = []
     events = _events(signals, root)
+    of_kind = {kind: _concerning(kind, events) for kind in {s.kind for s in signals}}
     for s in signals:
         for group in groups:
-            if _can_share(group, s, events, limit):
+            if _can_share(group, s, of_kind[s.kind], limit):
                 group.append(s)
                 break
         else:
@@ -78,8 +79,17 @@ def _events(signals: Sequence[Signal], root: Block) -> list[Event]:
     return found
 
 
+def _concerning(kind: tuple[Core, Core, Pipe], events: list[Event]) -> list[Event]:
+    """Those of signals of one kind, and the waits of its source for its sink."""
+    back = kind[1], kind[0]
+    return [
+        (s, is_set) for s, is_set in events if s.kind == kind or (not is_set and s.kind[:2] == back)
+    ]
+
+
 def _can_share(group: list[Signal], new: Signal, events: list[Event], limit: int) -> bool:
-    """Whether all of them, on one counter, are taken in the order in which they are set."""
+    """Whether all of them, on one counter, are taken in the order in which they are set; by the
+    events that concern their kind."""
     if new.carried or group[0].carried or group[0].kind != new.kind:
         return False
     members = {*group, new}
@@ -95,7 +105,7 @@ def _can_share(group: list[Signal], new: Signal, events: list[Event], limit: int
                     return False
             elif not queue or queue.popleft() is not signal:
                 return False
-        elif signal.kind[:2] == (new.sink, new.source) and not is_set and not queue:
+        elif not is_set and not queue and (signal.source, signal.sink) == (new.sink, new.source):
             outstanding = 0
     return True
 

@@ -4,7 +4,7 @@ in `flag_ids`."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tile_ir import OPS, Core, Func, Loc, Op, Pipe
 from tile_ir.expr import Const
@@ -14,31 +14,41 @@ from tile_passes.cross.blocks import Block
 from tile_passes.cross.signals import Signal, open_signals
 from tile_passes.streams.items import Item, closed
 
+Place = tuple[Block, int]
+
 
 def written(func: Func, root: Block, ids: Mapping[Signal, int]) -> Func:
     """The function with a set and a wait for every signal."""
-    return func.with_body(_Writer(ids).block(root))
+    writer = _Writer(ids)
+    for s in ids:
+        writer.before.setdefault((s.block, s.before), []).append(s)
+        writer.after.setdefault((s.block, s.after), []).append(s)
+        if s.home is not None:
+            writer.at_home.setdefault((s.home, s.home_place), []).append(s)
+    return func.with_body(writer.block(root))
 
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
+    """Signals by the places of their sets, waits and credits."""
+
     ids: Mapping[Signal, int]
+    before: dict[Place, list[Signal]] = field(default_factory=dict)
+    after: dict[Place, list[Signal]] = field(default_factory=dict)
+    at_home: dict[Place, list[Signal]] = field(default_factory=dict)
 
     def block(self, block: Block, within: Core = Core.EITHER) -> Body:
         result: list[Item] = []
         for place, item in enumerate(block.items):
-            here = [s for s in self.ids if s.block is block]
-            home = [s for s in self.ids if s.home is block and s.home_place == place]
-            for s in home:
+            here = block, place
+            for s in self.at_home.get(here, ()):
                 result.extend(self.set(s, item.stmt.loc) * s.ahead)
-            for s in here:
-                if s.before == place:
-                    result.extend(self.wait(s, item.stmt.loc))
+            for s in self.before.get(here, ()):
+                result.extend(self.wait(s, item.stmt.loc))
             result.append(self.item(item, place, block))
-            for s in here:
-                if s.after == place:
-                    result.extend(self.set(s, item.stmt.loc))
-            for s in home:
+            for s in self.after.get(here, ()):
+                result.extend(self.set(s, item.stmt.loc))
+            for s in self.at_home.get(here, ()):
                 result.extend(self.wait(s, item.stmt.loc) * s.ahead)
         return closed(result, within)
 

@@ -88,10 +88,8 @@ def _clipped(
 
 def _narrowed(c: Clipped, known: Ranges) -> Clipped:
     def region(r: Region) -> Region:
-        dims = tuple(
-            replace(s, offset=simplify(s.offset), extent=narrow(s.extent, known)) for s in r.dims
-        )
-        return Region(r.buffer, dims)
+        dims = [Slice(simplify(s.offset), narrow(s.extent, known), s.stride) for s in r.dims]
+        return Region(r.buffer, tuple(dims))
 
     exists, complete = narrow(c.exists, known), narrow(c.complete, known)
     fill = None if is_constant(complete, True) else c.fill
