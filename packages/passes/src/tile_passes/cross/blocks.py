@@ -47,7 +47,8 @@ class Access:
 @dataclass(slots=True, eq=False)
 class Leaf:
     """A statement without the statements inside it: an operation, or what a loop or a branch reads
-    before it begins. `path` is what stands around and before it (`regions.Path`)."""
+    before it begins. `path` is what stands around and before it (`regions.Path`), `pipes` do its
+    accesses."""
 
     stmt: Stmt
     block: Block
@@ -56,6 +57,7 @@ class Leaf:
     path: tuple[Stmt, ...]
     gm: tuple[Access, ...] = ()
     chip: tuple[Access, ...] = ()
+    pipes: frozenset[Pipe] = frozenset()
 
 
 @dataclass(slots=True, eq=False)
@@ -180,4 +182,5 @@ class _Builder:
         if not gm and not chip:
             return None
         leaf.gm, leaf.chip = tuple(gm), tuple(chip)
+        leaf.pipes = frozenset(access.pipe for access in (*gm, *chip))
         return leaf

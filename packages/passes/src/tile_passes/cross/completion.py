@@ -16,12 +16,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from tile_ir import Core, For, If, Pipe
-from tile_ir.analysis.intervals import Ranges, interval
+from tile_ir.analysis.intervals import Interval, Ranges, interval
 from tile_ir.expr import Var
-from tile_ir.nodes import Break, Buffer
+from tile_ir.nodes import Break
 from tile_ir.opdef import Effect
 from tile_passes.cross.blocks import CORES, Access, Block, Leaf
 from tile_passes.cross.dependences import Dependence
+from tile_passes.cross.knowledge import Entry, Knowledge
 from tile_passes.cross.signals import Signal, open_signals
 
 # From so many rounds on a loop is steady, but for what it carries over more of them.
@@ -42,36 +43,12 @@ class Findings:
     missing: Dependence | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Entry:
-    """One access of a buffer on the chip, in which rounds the variables of its region were, and
-    what was complete when it was."""
-
-    access: Access
-    where: tuple[int, ...]
-    bits: int
-
-
-@dataclass(slots=True)
-class _Core:
-    """Bits of one kind of core: what it knows wherever it issues, and per pipe what is complete
-    when the work so far is; then, per buffer on the chip, who wrote and read what."""
-
-    knows: int = 0
-    complete: dict[Pipe, int] = field(default_factory=dict)
-    written: dict[Buffer, tuple[_Entry, ...]] = field(default_factory=dict)
-    read: dict[Buffer, tuple[_Entry, ...]] = field(default_factory=dict)
-
-    def copy(self) -> _Core:
-        return _Core(self.knows, dict(self.complete), dict(self.written), dict(self.read))
-
-
 @dataclass(frozen=True, slots=True)
 class _Exit:
     """What is known where a loop breaks, and what the signals then set and not awaited tell; `bits`
     is what has run so far."""
 
-    cores: dict[Core, _Core]
+    cores: dict[Core, Knowledge]
     tokens: dict[Signal, tuple[int, ...]]
     bits: int
 
@@ -90,10 +67,11 @@ class _Run:
     distances: dict[int, int]
     exits: list[list[_Exit]] = field(default_factory=lambda: [[]])
     bits: int = 0
-    cores: dict[Core, _Core] = field(default_factory=lambda: {c: _Core() for c in CORES})
+    cores: dict[Core, Knowledge] = field(default_factory=lambda: {c: Knowledge() for c in CORES})
     tokens: dict[Signal, deque[int]] = field(default_factory=dict)
     done: dict[tuple[Leaf, Core], list[tuple[Rounds, int]]] = field(default_factory=dict)
     names: dict[Var, int] = field(default_factory=dict)
+    trips: dict[int, Interval] = field(default_factory=dict)
     found: Findings = field(default_factory=Findings)
 
     def bit(self) -> int:
@@ -125,11 +103,15 @@ class _Run:
 
     def inside(self, stmt: object, blocks: tuple[Block, ...], rounds: Rounds) -> None:
         if isinstance(stmt, For):
-            trips = interval(stmt.stop - stmt.start, self.known)
+            trips = self.trips.get(id(stmt))
+            if trips is None:
+                trips = self.trips[id(stmt)] = interval(stmt.stop - stmt.start, self.known)
             most = int(min(self.rounds_of(blocks[0]), trips.high))
             self.apart(blocks[0], rounds, most, trips.low >= 1, stmt)
         elif isinstance(stmt, If):
             for b in blocks:
+                if not b.items:
+                    continue
                 start, told, first = self.snapshot(), self.told(), self.bits
                 self.block(b, rounds)
                 self.forget(start, first)
@@ -196,33 +178,16 @@ class _Run:
                 a & (b | later) for a, b in zip(now_told, then_told, strict=True)
             )
         for core, now in self.cores.items():
-            then = broken.cores[core]
-            now.knows &= then.knows | later
-            now.complete = {
-                p: b & (then.complete.get(p, 0) | later) for p, b in now.complete.items()
-            }
-            for table, old in ((now.written, then.written), (now.read, then.read)):
-                for buffer, entries in table.items():
-                    kept = {id(e) for e in old.get(buffer, ())}
-                    table[buffer] = tuple(
-                        e if id(e) in kept else _Entry(e.access, e.where, e.bits & later)
-                        for e in entries
-                    )
+            now.join(broken.cores[core], later)
 
-    def snapshot(self) -> dict[Core, _Core]:
+    def snapshot(self) -> dict[Core, Knowledge]:
         return {c: k.copy() for c, k in self.cores.items()}
 
-    def forget(self, start: dict[Core, _Core], first: int) -> None:
+    def forget(self, start: dict[Core, Knowledge], first: int) -> None:
         """Back to what was known, but for executions from bit `first` on."""
         inside = ~((1 << first) - 1)
         for core, now in self.cores.items():
-            then = start[core]
-            now.knows = then.knows | (now.knows & inside)
-            now.complete = {
-                p: then.complete.get(p, 0) | (bits & inside) for p, bits in now.complete.items()
-            }
-            now.written = _forgotten(now.written, then.written, inside)
-            now.read = _forgotten(now.read, then.read, inside)
+            now.forget(start[core], inside)
 
     # Signals ------------------------------------------------------------------------------------
 
@@ -265,16 +230,17 @@ class _Run:
                 self.found.missing = d
                 raise _Unordered
         bits = core.knows
-        for access in leaf.chip:
-            bits |= self.met(core, access)
+        chip = [(access, self.where(access)) for access in leaf.chip]
+        for access, where in chip:
+            bits |= core.met(access, where)
         if (leaf, which) in self.watched:
             bit = self.bit()
             self.done.setdefault((leaf, which), []).append((rounds, bit))
             bits |= bit
-        for access in leaf.chip:
+        for access, where in chip:
             # Whatever tells that it is complete tells the same of what its pipe did before.
-            self.note(core, access, bits | core.complete.get(access.pipe, 0))
-        for pipe in {a.pipe for a in (*leaf.gm, *leaf.chip)}:
+            core.note(Entry(access, where, bits | core.complete.get(access.pipe, 0)))
+        for pipe in leaf.pipes:
             # The scalar unit is done when the next instruction is issued.
             if pipe is Pipe.S:
                 core.complete = {p: b | bits for p, b in core.complete.items()}
@@ -282,54 +248,9 @@ class _Run:
             else:
                 core.complete[pipe] = core.complete.get(pipe, 0) | bits
 
-    def met(self, core: _Core, access: Access) -> int:
-        """What is complete before an access begins, by what its core did to the same bytes."""
-        region, at = access.region, self.where(access)
-        bits = 0
-        tables = (core.written, core.read) if access.writes else (core.written,)
-        for table in tables:
-            for e in table.get(region.buffer, ()):
-                if access.whole or e.access.whole or (e.where == at and e.access.region == region):
-                    bits |= e.bits
-        return bits
-
-    def note(self, core: _Core, access: Access, bits: int) -> None:
-        """Remember an access. Whoever comes after one that writes all of a buffer comes after all
-        that this one came after."""
-        buffer = access.region.buffer
-        entry = _Entry(access, self.where(access), bits)
-        if not access.writes:
-            core.read[buffer] = (*core.read.get(buffer, ()), entry)
-        elif access.whole:
-            core.written[buffer] = (entry,)
-            core.read.pop(buffer, None)
-        else:
-            core.written[buffer] = (*core.written.get(buffer, ()), entry)
-
     def where(self, access: Access) -> tuple[int, ...]:
         """In which rounds the variables of a region are; equal regions name them in one order."""
-        return tuple(self.names.get(v, -1) for v in access.variables)
-
-
-Table = dict[Buffer, tuple[_Entry, ...]]
-
-
-def _forgotten(now: Table, then: Table, inside: int) -> Table:
-    """What was in a table, and what has come since, for executions inside only."""
-    result = dict(then)
-    for buffer, entries in now.items():
-        old = then.get(buffer, ())
-        if entries is old:
-            continue
-        kept = {id(e) for e in old}
-        new = [
-            _Entry(e.access, e.where, e.bits & inside)
-            for e in entries
-            if e.bits & inside and id(e) not in kept
-        ]
-        if new:
-            result[buffer] = (*old, *new)
-    return result
+        return tuple([self.names.get(v, -1) for v in access.variables])
 
 
 def _precedes(d: Dependence, earlier: Rounds, later: Rounds) -> bool:
