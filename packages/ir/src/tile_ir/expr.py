@@ -229,8 +229,13 @@ class Buffer:
 
     def static_shape(self) -> tuple[int, ...] | None:
         """The shape as numbers, or None if a dimension is symbolic."""
-        sizes = [constant_value(d) for d in self.shape]
-        return None if any(s is None for s in sizes) else tuple(s for s in sizes if s is not None)
+        return _static_shape(self)
+
+
+@lru_cache(maxsize=16384)
+def _static_shape(buffer: Buffer) -> tuple[int, ...] | None:
+    sizes = [constant_value(d) for d in buffer.shape]
+    return None if any(s is None for s in sizes) else tuple(s for s in sizes if s is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from tile_ir.dtypes import DType
 from tile_ir.machine import Memory
@@ -43,7 +44,11 @@ def matrix_footprint(memory: Memory, dtype: DType, rows: int, columns: int) -> t
 
 def buffer_bytes(alloc: Alloc) -> int:
     """Bytes a buffer of static shape takes in its memory."""
-    buffer = alloc.buffer
+    return _bytes(alloc.buffer)
+
+
+@lru_cache(maxsize=16384)
+def _bytes(buffer: Buffer) -> int:
     if buffer.memory in (Memory.UB, Memory.VAR):
         shape = buffer.static_shape()
         assert shape is not None, f"{buffer.name} must have a static shape"

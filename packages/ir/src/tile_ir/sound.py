@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
-from tile_ir.expr import Buffer, Var, walk
+from tile_ir.expr import Buffer
 from tile_ir.machine import Core
 from tile_ir.nodes import Stmt
-from tile_ir.walk import buffers_of, expressions
+from tile_ir.walk import buffers_of, variables_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,8 @@ class Sound:
         self._found[id(stmt), scope] = stmt
         key = id(stmt), scope.parallel
         if key not in self._named:
-            parts = (part for expr in expressions(stmt) for part in walk(expr))
-            names = frozenset(part.name for part in parts if isinstance(part, Var))
-            self._named[key] = stmt, names, frozenset(buffers_of(stmt))
+            names = frozenset(var.name for var in variables_of(stmt))
+            self._named[key] = stmt, names, buffers_of(stmt)
 
 
 __all__ = ["Scope", "Sound"]

@@ -100,14 +100,27 @@ def expressions(stmt: Stmt) -> Iterator[Expr]:
             yield from (*indices, v)
 
 
-def buffers_of(stmt: Stmt) -> set[Buffer]:
+@lru_cache(maxsize=32768)
+def buffers_of(stmt: Stmt) -> frozenset[Buffer]:
     """The buffers a statement touches itself, not those of statements inside it."""
     found = {load.buffer for load in loads(stmt)}
     if isinstance(stmt, Op):
         found.update(o.buffer for o in stmt.operands if isinstance(o, Region))
     if isinstance(stmt, Store):
         found.add(stmt.buffer)
-    return found
+    return frozenset(found)
+
+
+@lru_cache(maxsize=32768)
+def variables_of(stmt: Stmt) -> frozenset[Var]:
+    """The variables a statement names itself, in its own expressions."""
+    parts = (part for expr in expressions(stmt) for part in walk_expr(expr))
+    return frozenset(part for part in parts if isinstance(part, Var))
+
+
+def variables_in(body: Body) -> set[Var]:
+    """The variables that statements, and those inside them, name."""
+    return {var for stmt in walk(body) for var in variables_of(stmt)}
 
 
 @lru_cache(maxsize=32768)
@@ -248,6 +261,8 @@ __all__ = [
     "replace_buffers",
     "replace_in",
     "rewrite",
+    "variables_in",
+    "variables_of",
     "walk",
     "walk_ops",
     "with_bodies",

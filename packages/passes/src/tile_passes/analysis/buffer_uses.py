@@ -77,6 +77,7 @@ class Node:
     defined: int = 0
     fresh: int = 0  # scratch whose life begins before this statement
     through: dict[Key, Through] = field(default_factory=dict)
+    decided: dict[Key, bool | None] = field(default_factory=dict)
     needed: int = 0
     reached: int = 0
 

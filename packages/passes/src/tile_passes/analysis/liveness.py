@@ -153,7 +153,7 @@ def _own_through(node: Node, turns: Turns) -> Through:
             return _row(node.inner[0], turns)
         case Break():
             return Through(0, 0, -1)
-    adds = node.condition is None or not turns.decides(node.condition)
+    adds = node.condition is None or not _decides(node, turns)
     return Through(node.gen | (node.added if adds else 0), ~node.kill)
 
 
@@ -170,12 +170,20 @@ def _taken(node: Node, turns: Turns) -> list[list[Node]]:
     then, orelse = node.inner
     if node.condition is None or not node.asked:
         return [then, orelse]
-    match turns.decides(node.condition):
+    match _decides(node, turns):
         case True:
             return [then]
         case False:
             return [orelse]
     return [then, orelse]
+
+
+def _decides(node: Node, turns: Turns) -> bool | None:
+    """Whether its condition is certain in these turns, one way or the other."""
+    key = turns.among(node.asked)
+    if node.condition is not None and key not in node.decided:
+        node.decided[key] = turns.decides(node.condition)
+    return node.decided.get(key)
 
 
 def _backward(nodes: list[Node], after: int, after_loop: int, turns: Turns) -> None:

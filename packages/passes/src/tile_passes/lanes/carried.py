@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from tile_ir import Buffer, For, If, Memory, Op, Section
 from tile_ir.nodes import Body, Break, Let, Stmt, While
 from tile_ir.opdef import Access, element_limit, overwriting
-from tile_ir.walk import bodies
+from tile_ir.walk import bodies, buffers_of
 from tile_passes.lanes.places import (
     Names,
     Round,
     Single,
     Touch,
     Whole,
-    touches,
+    touches_of,
     trips,
     with_name,
 )
@@ -54,17 +54,17 @@ class Lifetime:
                 return broken
             case If(then=then, orelse=orelse):
                 needed = [self._before(b, after, broken, loops, names) for b in (then, orelse)]
-                return any(needed) or self._reads(stmt, loops, names)
+                return any(needed) or self._reads(stmt)
             case Section(body=body):
                 return self._before(body, after, broken, loops, names)
             case While(body=body):
-                head = after or self._reads(stmt, loops, names)
+                head = after or self._reads(stmt)
                 if self._before(body, head, after, loops, names) and not head:
                     head = self._before(body, True, after, loops, names)
                 return head
             case For():
-                return self._loop(stmt, after, loops, names) or self._reads(stmt, loops, names)
-        own = [t for t in touches(stmt, loops, names) if t.buffer is self.buffer]
+                return self._loop(stmt, after, loops, names) or self._reads(stmt)
+        own = touches_of(self.buffer, stmt, loops, names)
         if any(_needs(stmt, t) for t in own):
             return True
         return after and not any(_fills(stmt, t, (), self.one_part) for t in own)
@@ -80,8 +80,8 @@ class Lifetime:
             return False
         return head if (trips(loop) or 0) > 0 else head or after
 
-    def _reads(self, stmt: Stmt, loops: tuple[For, ...], names: Names) -> bool:
-        return any(t.buffer is self.buffer for t in touches(stmt, loops, names))
+    def _reads(self, stmt: Stmt) -> bool:
+        return self.buffer in buffers_of(stmt)
 
 
 def _needs(stmt: Stmt, touch: Touch) -> bool:
@@ -110,8 +110,7 @@ def _fills(stmt: Stmt, touch: Touch, around: tuple[For, ...], one_part: bool = F
 def _filled_by(loop: For, buffer: Buffer, loops: tuple[For, ...], names: Names) -> bool:
     """Whether a loop gives every element of the buffer a value before it reads it: the first that
     touches it writes the element of the round, and all others touch the same one."""
-    found = _in_body((loop,), loops, (), names)
-    own = [(s, t, nest) for s, t, nest in found if t.buffer is buffer]
+    own = list(_in_body((loop,), buffer, loops, (), names))
     if not own:
         return False
     stmt, nest = own[0][0], own[0][2]
@@ -123,18 +122,22 @@ def _filled_by(loop: For, buffer: Buffer, loops: tuple[For, ...], names: Names) 
 
 
 def _in_body(
-    body: Body, loops: tuple[For, ...], nest: tuple[For, ...] | None, names: Names
+    body: Body,
+    buffer: Buffer,
+    loops: tuple[For, ...],
+    nest: tuple[For, ...] | None,
+    names: Names,
 ) -> Iterator[tuple[Stmt, Touch, tuple[For, ...] | None]]:
-    """Accesses in textual order, with the loops of the nest around them; None for these where
-    something else than loops that surely go round stands between."""
+    """Accesses of a buffer in textual order, with the loops of the nest around them; None for these
+    where something else than loops that surely go round stands between."""
     for stmt in body:
         if isinstance(stmt, Let):
             names = with_name(names, stmt)
-        for touch in touches(stmt, loops, names):
+        for touch in touches_of(buffer, stmt, loops, names):
             yield stmt, touch, nest
         if isinstance(stmt, For):
             inner = None if nest is None or not trips(stmt) else (*nest, stmt)
-            yield from _in_body(stmt.body, (*loops, stmt), inner, names)
+            yield from _in_body(stmt.body, buffer, (*loops, stmt), inner, names)
         else:
             for other in bodies(stmt):
-                yield from _in_body(other, loops, None, names)
+                yield from _in_body(other, buffer, loops, None, names)

@@ -12,17 +12,15 @@ from tile_ir.analysis.trip_count import constant_trips
 from tile_ir.expr import (
     Const,
     Expr,
-    Load,
     Var,
     constant_value,
     is_constant,
     reads_memory,
     substitute,
 )
-from tile_ir.expr import walk as walk_expr
 from tile_ir.nodes import Let, Slice, Stmt
 from tile_ir.opdef import Access, accesses
-from tile_ir.walk import expressions
+from tile_ir.walk import buffers_of, loads
 
 Names = Mapping[Var, Expr]
 
@@ -83,10 +81,8 @@ def resolved(expr: Expr, names: Names) -> Expr:
 
 def touches(stmt: Stmt, loops: Sequence[For], names: Names) -> Iterator[Touch]:
     """Every access of the statement itself, reads of elements in its expressions included."""
-    for expr in expressions(stmt):
-        for part in walk_expr(expr):
-            if isinstance(part, Load):
-                yield _element(part.buffer, part.indices, Access.READ, loops, names)
+    for load in loads(stmt):
+        yield _element(load.buffer, load.indices, Access.READ, loops, names)
     match stmt:
         case Store(buffer=buffer, indices=indices):
             yield _element(buffer, indices, Access.WRITE, loops, names)
@@ -100,6 +96,13 @@ def touches(stmt: Stmt, loops: Sequence[For], names: Names) -> Iterator[Touch]:
                         for s, size in zip(region.dims, region.buffer.shape, strict=True)
                     )
                     yield Touch(region.buffer, places, region.dims, access, number)
+
+
+def touches_of(buffer: Buffer, stmt: Stmt, loops: Sequence[For], names: Names) -> list[Touch]:
+    """Those of one buffer."""
+    if buffer not in buffers_of(stmt):
+        return []
+    return [t for t in touches(stmt, loops, names) if t.buffer is buffer]
 
 
 def _element(

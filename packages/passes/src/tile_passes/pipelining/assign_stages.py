@@ -15,10 +15,9 @@ from itertools import combinations
 import networkx as nx
 
 from tile_ir import Alloc, Buffer, For, Func, Let, Loc, Memory, Op, Store, Target
-from tile_ir.expr import Var, reads_memory, walk
-from tile_ir.nodes import Stmt
+from tile_ir.expr import Var, reads_memory
 from tile_ir.opdef import Access, Effect, accesses
-from tile_ir.walk import breaks, expressions, loads, walk_ops
+from tile_ir.walk import breaks, loads, variables_in, variables_of, walk_ops
 from tile_ir.walk import walk as walk_statements
 from tile_passes.analysis.liveness import liveness
 from tile_passes.pipelining.rounds_behind import rounds_behind
@@ -91,7 +90,7 @@ def _work(steps: Sequence[Step]) -> list[Step]:
     for step in steps:
         match step.stmt:
             case Let(var=var, value=value) as stmt:
-                if reads_memory(value) or _used(stmt) & here:
+                if reads_memory(value) or variables_of(stmt) & here:
                     here.add(var)
                     work.append(step)
             case _:
@@ -147,7 +146,7 @@ def _dependences(
     round to round goes on in one stage: it has edges both ways."""
     graph: nx.DiGraph[Step] = nx.DiGraph()
     graph.add_nodes_from(work)
-    used = {step: _used(step.stmt) for step in work}
+    used = {step: variables_in((step.stmt,)) for step in work}
     for a, b in combinations(work, 2):
         both = touched[a].keys() & touched[b].keys()
         shared = [x for x in both if touched[a][x] or touched[b][x]]
@@ -161,16 +160,6 @@ def _dependences(
             names = frozenset(x.name for x in kept if x not in scratch)
             graph.add_edge(b, a, handover=False, kept=names)
     return graph
-
-
-def _used(stmt: Stmt) -> set[Var]:
-    return {
-        e
-        for s in walk_statements((stmt,))
-        for own in expressions(s)
-        for e in walk(own)
-        if isinstance(e, Var)
-    }
 
 
 def _stages(

@@ -11,7 +11,7 @@ from tile_ir.expr import Const, Expr, Load, rebuild
 from tile_ir.footprint import buffer_bytes
 from tile_ir.machine import Memory
 from tile_ir.nodes import Body, Operand, Slice, Stmt
-from tile_ir.walk import bodies, map_own_expressions, with_bodies, with_statements
+from tile_ir.walk import bodies, buffers_of, map_own_expressions, with_bodies, with_statements
 
 # The buffer with its versions, and the number of the one that is meant.
 Version = tuple[Buffer, Expr]
@@ -30,6 +30,8 @@ def in_version(stmt: Stmt, version: Mapping[Buffer, Version]) -> Stmt:
 
 def own_in_version(stmt: Stmt, version: Mapping[Buffer, Version]) -> Stmt:
     """A statement; those inside it stay."""
+    if version.keys().isdisjoint(buffers_of(stmt)):
+        return stmt
 
     def element(e: Expr) -> Expr:
         inside = rebuild(e, element)

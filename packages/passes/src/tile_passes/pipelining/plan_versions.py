@@ -48,6 +48,9 @@ def version_candidates(func: Func) -> list[Candidates]:
     then must not depend on the round.
     """
     launch = func.launch
+    loops = _inner_first(launch.body, Core.VECTOR)
+    if not loops:
+        return []
     fixed = {a.alias_of for a in launch.allocs} | {
         a.buffer for a in launch.allocs if a.address is not None or a.alias_of or a.scratch
     }
@@ -55,7 +58,7 @@ def version_candidates(func: Func) -> list[Candidates]:
     needed = {p.stmt: p.needed for p in live.points if isinstance(p.stmt, For)}
     taken: set[Buffer] = set()
     found: list[Candidates] = []
-    for loop, core in _inner_first(launch.body, Core.VECTOR):
+    for loop, core in loops:
         own = dict.fromkeys(b for s in walk(loop.body) for b in buffers_of(s) if b in live.roots)
         left = any(breaks(loop.body))
         kept = fixed | taken | set(_filled_in_parts(loop.body))

@@ -17,9 +17,9 @@ from tile_ir import Buffer, For, Func, Let, Memory, Region, Store
 from tile_ir.analysis.accesses import regions_of
 from tile_ir.analysis.intervals import Ranges, launch_ranges
 from tile_ir.analysis.regions import apart
-from tile_ir.expr import Expr, Var, reads_memory, walk
+from tile_ir.expr import Expr, Var, reads_memory
 from tile_ir.nodes import Body, Stmt
-from tile_ir.walk import expressions, loads
+from tile_ir.walk import loads, variables_in, variables_of
 from tile_ir.walk import walk as walk_statements
 
 
@@ -74,9 +74,10 @@ def round_of(func: Func, loop: For, fresh: Collection[Buffer]) -> Round:
     single = [Unit((s,), tuple(_touched(s, owner))) for s in stmts]
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(len(single)))
+    used = [variables_in((s,)) for s in stmts]
     for a, b in combinations(range(len(single)), 2):
         shared = _conflicts(single[a], single[b])
-        named = _defines(stmts[a]) & _used(stmts[b])
+        named = _defines(stmts[a]) & used[b]
         if shared or named:
             graph.add_edge(a, b)
         if named or _share(single[a], single[b], scratch):
@@ -100,11 +101,11 @@ def _put_in(body: Body) -> tuple[dict[Var, Let], list[Stmt]]:
     anywhere: dict[Var, Let] = {}
     others: list[Stmt] = []
     here: set[Var] = set()
-    used = {v for s in body for v in _used(s)}
+    used = variables_in(body)
     for stmt in body:
         if isinstance(stmt, Let) and stmt.var not in used:
             continue
-        if isinstance(stmt, Let) and not reads_memory(stmt.value) and not _used(stmt) & here:
+        if isinstance(stmt, Let) and not reads_memory(stmt.value) and not variables_of(stmt) & here:
             anywhere[stmt.var] = stmt
         else:
             here |= _defines(stmt)
@@ -114,11 +115,11 @@ def _put_in(body: Body) -> tuple[dict[Var, Let], list[Stmt]]:
 
 def _needed(stmts: Body, anywhere: Mapping[Var, Let]) -> Body:
     """The definitions that statements need, those of their values first."""
-    wanted = {v for s in stmts for v in _used(s)}
+    wanted = variables_in(stmts)
     found: list[Let] = []
     for var, let in reversed(list(anywhere.items())):
         if var in wanted:
-            wanted |= _own(let)
+            wanted |= variables_of(let)
             found.append(let)
     return tuple(reversed(found))
 
@@ -200,19 +201,11 @@ def _free(loop: For) -> frozenset[Var]:
     inside = {loop.var}
     for stmt in walk_statements(loop.body):
         inside |= _defines(stmt) | ({stmt.var} if isinstance(stmt, For) else set())
-    return frozenset(v for s in walk_statements(loop.body) for v in _own(s)) - inside
+    return frozenset(variables_in(loop.body) - inside)
 
 
 def _defines(stmt: Stmt) -> set[Var]:
     return {stmt.var} if isinstance(stmt, Let) else set()
-
-
-def _used(stmt: Stmt) -> set[Var]:
-    return {v for s in walk_statements((stmt,)) for v in _own(s)}
-
-
-def _own(stmt: Stmt) -> set[Var]:
-    return {e for own in expressions(stmt) for e in walk(own) if isinstance(e, Var)}
 
 
 __all__ = ["Order", "Round", "Unit", "owners", "round_of"]

@@ -17,7 +17,7 @@ from tile_ir.expr import walk as walk_expr
 from tile_ir.machine import CORE_OF_MEMORY, Memory
 from tile_ir.nodes import Body, Buffer, Let, Region, Stmt
 from tile_ir.opdef import core_of
-from tile_ir.walk import bodies, expressions, loads, walk
+from tile_ir.walk import bodies, loads, walk
 
 BOTH = frozenset({Core.CUBE, Core.VECTOR})
 
@@ -139,15 +139,6 @@ def variables(stmt: Stmt) -> Iterator[tuple[Buffer, bool]]:
                 yield load.buffer, False
         if isinstance(s, Store) and s.buffer.memory is Memory.VAR:
             yield s.buffer, True
-
-
-def used_names(stmt: Stmt) -> set[Var]:
-    """Variables that stand in a statement or in one inside it."""
-    found: set[Var] = set()
-    for s in walk((stmt,)):
-        for e in expressions(s):
-            found |= {p for p in walk_expr(e) if isinstance(p, Var)}
-    return found
 
 
 def mentions(expr: Expr, var: Var, values: Mapping[Var, Expr]) -> bool:

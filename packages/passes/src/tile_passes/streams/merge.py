@@ -17,7 +17,15 @@ from tile_ir.analysis.trip_count import trip_count
 from tile_ir.expr import Expr, Var, reads_memory, substitute
 from tile_ir.nodes import Body, Buffer, Let, Stmt
 from tile_ir.printer import print_expr
-from tile_ir.walk import bodies, map_expressions, map_region, rewrite, walk, with_bodies
+from tile_ir.walk import (
+    bodies,
+    map_expressions,
+    map_region,
+    rewrite,
+    variables_in,
+    walk,
+    with_bodies,
+)
 from tile_passes.free_names import FreeNames
 from tile_passes.streams.handovers import Handover, Pair, rounds_share
 from tile_passes.streams.items import (
@@ -28,7 +36,6 @@ from tile_passes.streams.items import (
     gm_accesses,
     items,
     same_run,
-    used_names,
     variables,
 )
 
@@ -171,7 +178,7 @@ def _after_definitions(graph: nx.DiGraph, found: Sequence[Item]) -> None:
     last_store: dict[object, Item] = {}
     loaded: dict[object, list[Item]] = {}
     for item in found:
-        for var in used_names(item.stmt):
+        for var in variables_in((item.stmt,)):
             if var in defined:
                 graph.add_edge(defined[var], item)
         for variable, stores in variables(item.stmt):
