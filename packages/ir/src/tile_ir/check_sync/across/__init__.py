@@ -105,6 +105,8 @@ class _Proof:
         findings, budget, path = self.no_findings(), Budget(statements), Path(self.known)
         # For ways on which something is found with rounds left out, until one has it with all.
         again = Budget(BRIEF) if reduced else None
+        # What was found with rounds left out was wrong at least once, and nothing was right yet.
+        doubtful = False
         for _ in range(MOST_WAYS):
             try:
                 trial = self._way(path, findings, budget, reduced, depth)
@@ -114,9 +116,13 @@ class _Proof:
             if trial is not None:
                 if again is not None and trial.errors():
                     whole = self._in_all_rounds(path, again, depth)
-                    again = again if whole is not None and not whole.errors() else None
-                    trial = whole or trial
-                findings.certain, findings.way = path.is_certain(), path.says()
+                    if whole is None:
+                        again = None
+                    else:
+                        trial, doubtful = whole, not whole.errors()
+                        again = again if doubtful else None
+                certain = path.is_certain() and not (doubtful and trial.errors())
+                findings.certain, findings.way = certain, path.says()
                 findings.take(trial)
             if findings.full() or not path.advance():
                 return findings

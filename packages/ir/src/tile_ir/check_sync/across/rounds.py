@@ -8,13 +8,13 @@ from enum import Enum, auto
 from functools import cached_property
 
 from tile_ir.analysis.affine import resolved, simplify
-from tile_ir.analysis.intervals import Interval, Ranges
+from tile_ir.analysis.intervals import Interval, Ranges, loop_range
 from tile_ir.analysis.residues import MOST_RESIDUES_OF_EVENTS, joint_period, periods, rounds_of
 from tile_ir.check_sync.across.streams import CROSS
 from tile_ir.check_sync.across.values import Values
 from tile_ir.check_sync.conditions import decide
 from tile_ir.check_sync.loops import SYNC
-from tile_ir.expr import Expr, Var, reads_memory, walk
+from tile_ir.expr import Binary, Expr, Unary, Var, reads_memory, walk
 from tile_ir.machine import Memory
 from tile_ir.nodes import For, If, Let, Op, Stmt, Store, While
 from tile_ir.walk import expressions, loads
@@ -160,6 +160,10 @@ class Rounds:
             return False  # each round may find something else
         var, start = self.loop.var, values.value(self.loop.start)
         turn = rounds_of(var)
+        known = dict(known)
+        for inner in self.inside:
+            if isinstance(inner, For):
+                known[inner.var] = loop_range(inner, known)
         for stmt, stated in self.asked:
             if isinstance(stmt, Op):
                 # An id that goes on with the variable is another one in each round.
@@ -174,10 +178,25 @@ class Rounds:
             for phase in range(self.period):
                 span = Interval((low - phase) // self.period, (high - phase) // self.period)
                 value = start + turn * self.period + phase
-                form = simplify(resolved(stated, {var: value}))
-                if decide(form, {**known, turn: span}, values.bound, values.bound) is None:
-                    return False
+                within = {**known, turn: span}
+                for part in _parts(resolved(stated, {var: value})):
+                    form = simplify(part)
+                    same = all(v != turn for v in walk(form))
+                    if not same and decide(form, within, values.bound, values.bound) is None:
+                        return False
         return True
+
+
+def _parts(condition: Expr) -> Iterator[Expr]:
+    """What a condition asks: the comparisons it is made of."""
+    match condition:
+        case Unary(op="not", operand=x):
+            yield from _parts(x)
+        case Binary(op="and" | "or", left=a, right=b):
+            yield from _parts(a)
+            yield from _parts(b)
+        case _:
+            yield condition
 
 
 def _stores(stmt: Stmt) -> bool:
