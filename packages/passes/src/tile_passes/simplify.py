@@ -3,7 +3,9 @@ not run or run once."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from tile_ir import For, Func, If, Phase, Target
@@ -15,13 +17,13 @@ from tile_ir.analysis.intervals import (
     with_ranges,
 )
 from tile_ir.analysis.trip_count import trips
-from tile_ir.expr import Const, Expr, Var, substitute
+from tile_ir.expr import Const, Expr, Var, reads_memory, substitute
 from tile_ir.nodes import Body, Let, LoopKind, Stmt
-from tile_ir.walk import bodies, breaks, map_own_expressions, with_bodies, with_statements
+from tile_ir.walk import bodies, breaks, map_own_expressions, walk, with_bodies, with_statements
 from tile_passes.passdef import ir_pass
 
-# What names stand for that are constant integers or truths.
-Constants = Mapping[Var, Expr]
+# What is put in for names: constant integers and truths, and the only values of loop variables.
+Values = Mapping[Var, Expr]
 # Loops whose rounds come one after another, whatever else they say.
 _IN_TURN = (LoopKind.SERIAL, LoopKind.UNROLL, LoopKind.PIPELINED)
 
@@ -31,39 +33,53 @@ def simplify(func: Func, target: Target) -> Func:
     """Simplify every expression with what loops and launch say about its variables.
 
     Needs, gives: any phase. Idea: constant propagation and intervals, top-down; a loop of one round
-    is its body. Limits: no relations between variables are used; names of floats
-    stay, as operations on them are left to run time.
+    is its body. Limits: no relations between variables are used; names of floats stay, as
+    operations on them are left to run time.
     """
-    return func.with_body(_body(func.launch.body, launch_ranges(func), {}))
+    defined = (s.var.name for s in walk(func.launch.body) if isinstance(s, (For, Let)))
+    twice = frozenset(name for name, count in Counter(defined).items() if count > 1)
+    return func.with_body(_Simplifier(twice).body(func.launch.body, launch_ranges(func), {}))
 
 
-def _body(body: Body, ranges: Ranges, constants: Constants) -> Body:
-    result: list[Stmt] = []
-    for stmt, known in with_ranges(body, ranges):
-        plain = map_own_expressions(stmt, partial(_narrowed, ranges=known, constants=constants))
-        match plain:
-            case Let(var=var, value=Const() as value) if not var.dtype.is_float:
-                constants = {**constants, var: value}
-            case _:
-                result += _pieces(plain, known, constants)
-    return with_statements(body, result)
+@dataclass(frozen=True, slots=True)
+class _Simplifier:
+    """`twice` has the names that stand for more than one value, each in its own block."""
+
+    twice: frozenset[str]
+
+    def body(self, body: Body, ranges: Ranges, values: Values) -> Body:
+        result: list[Stmt] = []
+        for stmt, known in with_ranges(body, ranges):
+            plain = map_own_expressions(stmt, partial(_narrowed, ranges=known, values=values))
+            match plain:
+                case Let(var=var, value=Const() as value) if not var.dtype.is_float:
+                    values = {**values, var: value}
+                case _:
+                    result += self.pieces(plain, known, values)
+        return with_statements(body, result)
+
+    def pieces(self, stmt: Stmt, known: Ranges, values: Values) -> Body:
+        """What is left of a statement once its inner statements are simplified."""
+        match stmt:
+            case If(condition=Const(value=value)):
+                return self.body(stmt.then if value else stmt.orelse, known, values)
+            case For(var=var, start=start, kind=kind) if kind in _IN_TURN:
+                rounds = trips(stmt, known)
+                if rounds.high <= 0:
+                    return ()
+                if rounds.value == 1 and self.has_place_around(stmt):
+                    return self.body(stmt.body, known, {**values, var: start})
+        inside = ranges_inside(stmt, known)
+        new = tuple(self.body(b, inside, values) for b in bodies(stmt))
+        return (with_bodies(stmt, new),)
+
+    def has_place_around(self, loop: For) -> bool:
+        """Whether the statements of a loop mean the same in the block around it."""
+        if reads_memory(loop.start) or any(breaks(loop.body)):
+            return False
+        return not any(isinstance(s, Let) and s.var.name in self.twice for s in loop.body)
 
 
-def _narrowed(expr: Expr, ranges: Ranges, constants: Constants) -> Expr:
-    new = narrow(substitute(expr, constants), ranges)
+def _narrowed(expr: Expr, ranges: Ranges, values: Values) -> Expr:
+    new = narrow(substitute(expr, values), ranges)
     return expr if new == expr else new
-
-
-def _pieces(stmt: Stmt, known: Ranges, constants: Constants) -> Body:
-    """What is left of a statement once its inner statements are simplified."""
-    match stmt:
-        case If(condition=Const(value=value)):
-            return _body(stmt.then if value else stmt.orelse, known, constants)
-        case For(var=var, start=start, kind=kind) if kind in _IN_TURN:
-            rounds = trips(stmt, known)
-            if rounds.high <= 0:
-                return ()
-            if rounds.low == rounds.high == 1 and not any(breaks(stmt.body)):
-                return _body((Let(var, start, stmt.loc), *stmt.body), known, constants)
-    inside = ranges_inside(stmt, known)
-    return (with_bodies(stmt, tuple(_body(b, inside, constants) for b in bodies(stmt))),)
