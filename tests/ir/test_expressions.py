@@ -23,6 +23,7 @@ from tile_ir.expr import (
     binary,
     cast,
     ceildiv,
+    equal,
     maximum,
     minimum,
     promote,
@@ -56,6 +57,10 @@ def expressions() -> st.SearchStrategy[Expr]:
             st.tuples(st.sampled_from(["<", "<=", ">", ">=", "==", "!="]), two, two).map(
                 lambda t: select(binary(t[0], *t[1]), *t[2])
             ),
+            st.tuples(st.sampled_from(["and", "or"]), two, two, two).map(
+                lambda t: select(binary(t[0], t[1][0] < t[1][1], t[2][0] >= t[2][1]), *t[3])
+            ),
+            st.tuples(two, two).map(lambda t: select(unary("not", equal(*t[0])), *t[1])),
             inner.map(lambda e: -e),
         )
 
@@ -69,16 +74,21 @@ def test_simplify_keeps_the_value(expr: Expr, i: int, j: int, k: int) -> None:
     assert simplify(simplify(expr)) == simplify(expr)
 
 
-@settings(max_examples=300, deadline=None)
-@given(expressions(), VALUES, VALUES, VALUES, VALUES, VALUES)
-def test_intervals_hold(expr: Expr, i: int, j: int, k: int, a: int, b: int) -> None:
+@settings(max_examples=500, deadline=None)
+@given(expressions(), VALUES, VALUES, VALUES, VALUES, VALUES, st.integers(1, 16))
+def test_intervals_hold(
+    expr: Expr, i: int, j: int, k: int, a: int, b: int, stride: int
+) -> None:
+    j *= stride
     ranges = {
         I_: Interval(min(i, a), max(i, a)),
-        J: Interval(min(j, b), max(j, b)),
+        J: Interval(min(j, b), max(j, b), stride),
         K: Interval.exactly(k),
     }
     found = interval(expr, ranges)
-    assert found.low <= value(expr, i, j, k) <= found.high
+    number = value(expr, i, j, k)
+    assert found.low <= number <= found.high
+    assert number % found.stride == 0 if found.stride else number == 0
     assert value(narrow(expr, ranges), i, j, k) == value(expr, i, j, k)
 
 
