@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from tile_ir import Buffer, Memory
 from tile_ir.analysis.accesses import Touch
-from tile_ir.analysis.regions import ever_meet_in
+from tile_ir.analysis.regions import Sight, ever_meet_in
 from tile_ir.analysis.residues import is_rounds
 from tile_ir.nodes import For, Made, Region, Stmt
 from tile_passes.sync.earlier_runs import look_back_only
@@ -83,8 +83,8 @@ def _regions_meet(tree: Tree, one: _Access, two: _Access) -> bool:
     (instance, touch), (other, t) = one, two
     path = _path_beside(instance, other)
     a, b = instance.reach(touch), other.reach(t)
-    (ranges, values), (more, others) = (i.item.sight(tree.ranges) for i in (instance, other))
-    sight = {**ranges, **more}, {**values, **others}
+    # What the paths define has been put into the regions.
+    sight: Sight = ({**instance.item.sight(tree.ranges), **other.item.sight(tree.ranges)}, {})
     return ever_meet_in(a, instance.item.path, b, path, tree.ranges, sight, instance is other)
 
 

@@ -12,7 +12,7 @@ from tile_ir import Buffer, For, While
 from tile_ir.analysis.accesses import Touch, widened
 from tile_ir.analysis.affine import resolved, simplify
 from tile_ir.analysis.intervals import INF, Interval, Ranges
-from tile_ir.analysis.regions import Sight, defined_region, visible
+from tile_ir.analysis.regions import defined_region, visible
 from tile_ir.expr import Const, Expr, Var, walk
 from tile_ir.location import Loc
 from tile_ir.machine import Core, Pipe
@@ -77,12 +77,12 @@ class Work(Item):
     in_order: bool
     instances: dict[Residues, Instance] = field(default_factory=dict)
     path: tuple[Stmt, ...] = ()
-    _sight: Sight | None = None
+    _sight: Ranges | None = None
 
-    def sight(self, everywhere: Ranges) -> Sight:
-        """What its path brings into sight."""
+    def sight(self, everywhere: Ranges) -> Ranges:
+        """The intervals of what its path brings into sight."""
         if self._sight is None:
-            self._sight = visible(self.path, (), everywhere)
+            self._sight, _ = visible(self.path, (), everywhere)
         return self._sight
 
     @property
