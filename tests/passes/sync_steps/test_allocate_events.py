@@ -15,7 +15,7 @@ from tile_passes.sync.eliminate import eliminate
 from tile_passes.sync.flow import Flow, flow_of
 from tile_passes.sync.place import place
 from tile_passes.sync.plan_section import place_all
-from tile_passes.sync.reduce import edges_of, reduce
+from tile_passes.sync.reduce import reduce
 from tile_passes.sync.spill import SPILLS, full_barrier
 from tile_passes.sync.sync_ops import Flag, Plan, SyncOp
 
@@ -28,7 +28,7 @@ def test_flags_in_flight_have_ids_of_their_own(ids: int) -> None:
     beside = 0
     for seed in range(20):
         for flow in kernel_flows(seed):
-            found = allocate_events(flow, eliminate(flow, place_all(flow)), target)
+            found = allocate_events(eliminate(place_all(flow)), target)
             assert orders(flow, found.plan)
             live = live_flags(flow, found.plan)
             assert not live.incomplete and not live.early
@@ -55,7 +55,7 @@ def hazards_of(flow: Flow, op: SyncOp) -> Flow:
 
 def placed_again(flow: Flow, plan: Plan) -> Plan:
     for _ in range(MOST_ROUNDS):
-        edges = edges_of(reduce(flow, plan))
+        edges = reduce(flow, plan).edges()
         if not edges:
             return plan
         plan = place(flow.tree, plan, edges)
@@ -67,7 +67,7 @@ def test_spills_keep_the_dependences() -> None:
     count: Counter[str] = Counter()
     for seed in range(32):
         for flow in kernel_flows(seed):
-            plan = eliminate(flow, place_all(flow))
+            plan = eliminate(place_all(flow)).plan
             for op in plan.ops:
                 if not isinstance(op, Flag):
                     continue

@@ -61,7 +61,7 @@ def test_more_ops_are_never_less_known(first: int) -> None:
     for seed in range(first, first + 25):
         rng = random.Random(seed)
         for flow in kernel_flows(seed):
-            ops = [*place_all(flow).ops, *(any_op(rng, flow) for _ in range(4))]
+            ops = [*place_all(flow).plan.ops, *(any_op(rng, flow) for _ in range(4))]
             for _ in range(3):
                 many = [op for op in ops if rng.random() < 0.8]
                 few = [op for op in many if rng.random() < 0.7]

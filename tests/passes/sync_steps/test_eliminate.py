@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sync_steps.random_sections import kernel_flows, straight_line
-from tile_passes.sync.confirm import checked, orders
+from tile_passes.sync.confirm import orders
 from tile_passes.sync.eliminate import eliminate, needed
 from tile_passes.sync.flow import Flow
 from tile_passes.sync.plan_section import place_all
@@ -13,11 +13,12 @@ from tile_passes.sync.plan_section import place_all
 
 def spared(flow: Flow) -> int:
     """How many ops are taken away."""
-    plan = place_all(flow)
+    placed = place_all(flow)
+    plan = placed.plan
     assert orders(flow, plan)
-    for op in needed(checked(flow, plan)):
+    for op in needed(placed):
         assert not orders(flow, plan.without(op)), op
-    less = eliminate(flow, plan)
+    less = eliminate(placed).plan
     assert orders(flow, less)
     for op in less.ops:
         assert not orders(flow, less.without(op)), op

@@ -77,7 +77,7 @@ def test_pipes_work_side_by_side(name: str) -> None:
 def test_waiting_takes_time() -> None:
     tree = tree_of((LOAD, "exp($b, $a) @0:5:9"))
     time = ModelledTime(tree, DEFAULT_TARGET)
-    plan = place_all(flow_of(tree, conflicts(tree)))
+    plan = place_all(flow_of(tree, conflicts(tree))).plan
     assert [type(op) for op in plan.ops] == [Flag]
     assert time(plan) > time(Plan())
 
@@ -86,7 +86,7 @@ def test_full_barriers_are_never_cheaper() -> None:
     dearer = 0
     for seed in range(20):
         for flow in kernel_flows(seed):
-            plan = eliminate(flow, place_all(flow))
+            plan = eliminate(place_all(flow)).plan
             time = ModelledTime(flow.tree, DEFAULT_TARGET)
             for op in plan.ops:
                 if isinstance(op, Flag) and not op.carried and Pipe.S not in op.pair:
@@ -100,7 +100,7 @@ def test_a_spill_is_about_as_cheap_as_any() -> None:
     other = 0
     for seed in range(100):
         for flow in kernel_flows(seed):
-            plan = eliminate(flow, place_all(flow))
+            plan = eliminate(place_all(flow)).plan
             time = ModelledTime(flow.tree, DEFAULT_TARGET)
             for op in plan.ops:
                 if not isinstance(op, Flag):

@@ -8,7 +8,7 @@ import pytest
 from sync_steps.random_sections import straight_line
 from tile_ir.machine import Pipe
 from tile_passes.sync.completion import Flow
-from tile_passes.sync.reduce import edges_of, reduce
+from tile_passes.sync.reduce import reduce
 from tile_passes.sync.sync_ops import Plan
 
 
@@ -53,7 +53,7 @@ def waits_of(flow: Flow, graph: nx.DiGraph) -> set[tuple[int, int]]:
 def left(flow: Flow) -> set[tuple[int, int]]:
     found = set()
     instances = flow.tree.instances
-    for edge in edges_of(reduce(flow, Plan())):
+    for edge in reduce(flow, Plan()).edges():
         (earlier,) = edge.earlier.instances.values()
         x, y = earlier.bit, edge.later.bit
         if edge.source is edge.target:

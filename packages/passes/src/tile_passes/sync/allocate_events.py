@@ -21,10 +21,9 @@ from tile_passes.sync.eliminate import needed
 from tile_passes.sync.flow import Flow
 from tile_passes.sync.modelled_time import ModelledTime
 from tile_passes.sync.place import place
-from tile_passes.sync.reduce import edges_of
 from tile_passes.sync.reduce import reduce as reduced
 from tile_passes.sync.spill import give_up, hold_back, spill
-from tile_passes.sync.sync_ops import Flag, Pair, Plan, Signal, SyncOp
+from tile_passes.sync.sync_ops import Flag, Pair, Plan, Signal
 from tile_passes.sync.transfer import State
 from tile_passes.sync.tree import Block, Instance, Order, Tree
 
@@ -42,20 +41,21 @@ class Allocation:
     events: Mapping[Signal, int] = field(default_factory=dict)
 
 
-def allocate_events(flow: Flow, plan: Plan, target: Target) -> Allocation:
-    """Event ids for every flag of the plan, changed where it must be.
+def allocate_events(solved: Completion, target: Target) -> Allocation:
+    """Event ids for every flag of a plan that orders everything, changed where it must be.
 
     Raises IRError (`sync-events`) if that never ends: a bug of the compiler.
     """
+    flow, plan = solved.flow, solved.plan
     modelled_time = ModelledTime(flow.tree, target)
 
     def price(plan: Plan) -> float:
         return modelled_time(plan) if len(plan.ops) <= MOST_TRIED else 0
 
     for count in range(MOST_ROUNDS):
-        live = live_flags(flow, plan)
+        live = live_flags(flow, plan, None if count else solved)
         if live.incomplete:
-            plan = place(flow.tree, plan, edges_of(reduced(flow, plan)))
+            plan = place(flow.tree, plan, reduced(flow, plan).edges())
         elif live.early:
             if count > PATIENCE:
                 plan = give_up(plan, live.early)
@@ -66,7 +66,7 @@ def allocate_events(flow: Flow, plan: Plan, target: Target) -> Allocation:
             if not failed:
                 spilled = count > 0 and len(plan.ops) <= MOST_TRIED
                 if spilled:
-                    return _eliminate(flow, plan, live, target)
+                    return _eliminate(live, target)
                 return Allocation(plan, events)
             if count > PATIENCE:
                 plan = give_up(plan, failed)
@@ -77,20 +77,20 @@ def allocate_events(flow: Flow, plan: Plan, target: Target) -> Allocation:
     raise IRError("sync-events", "no assignment of event ids was found", where)
 
 
-def _eliminate(flow: Flow, plan: Plan, live: LiveFlags, target: Target) -> Allocation:
+def _eliminate(live: LiveFlags, target: Target) -> Allocation:
     """The plan without what the spills have made superfluous, as far as ids still suffice."""
     surely = needed(live)
-    check = Check(flow, plan).with_states_of(live)
-    events = colour(live, flow.tree, target)[0]
-    for op in reversed(plan.ops):
+    check = Check.beside(live)
+    events = colour(live, live.tree, target)[0]
+    for op in reversed(live.plan.ops):
         if op in surely or (less := check.suffices_without([op])) is None:
             continue
-        fewer = live.less(op)
+        fewer = live_flags(less.flow, less.plan, less)
         if not fewer.early:
-            found, failed = colour(fewer, flow.tree, target)
+            found, failed = colour(fewer, fewer.tree, target)
             if not failed:
-                plan, check, live, events = plan.without(op), less, fewer, found
-    return Allocation(plan, events)
+                check, events = less, found
+    return Allocation(check.plan, events)
 
 
 class LiveFlags(Completion):
@@ -99,27 +99,23 @@ class LiveFlags(Completion):
     other is set; `early` has the flags whose own last wait may not be; `incomplete` says that some
     conflict is not ordered."""
 
-    def __init__(self, flow: Flow, plan: Plan) -> None:
-        super().__init__(flow, plan)
+    def __init__(self, flow: Flow, plan: Plan, solved: Completion | None = None) -> None:
+        super().__init__(flow, plan, solved)
         self.signals = dict(enumerate(plan.signals))
         self.early: dict[Signal, None] = {}
         self.incomplete = False
         self.interference: dict[int, set[int]] = defaultdict(set)
         # The flag of each bit.
-        self.numbers = [n for n, op in self.signals.items() for _ in range(op.slots)]
+        self.numbers = {
+            self.first_bit[op] + slot: n
+            for n, op in self.signals.items()
+            for slot in range(op.slots)
+        }
         pairs: dict[Pair, int] = defaultdict(int)
         for op in self.signals.values():
             pairs[op.pair] |= self.bits_of(op)
         # The waits of all other flags of the pair.
         self.rivals = [pairs[op.pair] & ~self.bits_of(op) for op in self.signals.values()]
-
-    def less(self, op: SyncOp) -> LiveFlags:
-        """What may be in flight without an op of the plan."""
-        found = self.without([op])
-        found.signals = {n: signal for n, signal in self.signals.items() if signal is not op}
-        found.early, found.interference = {}, defaultdict(set)
-        found.report()
-        return found
 
     def uncovered(self, instance: Instance, need: int, state: State) -> None:
         self.incomplete = True
@@ -128,21 +124,22 @@ class LiveFlags(Completion):
         known = state.known[source]
         if flag in state.flags or not known >> flag & 1:
             self.early[op] = None
-        first = self.tree.free_bit()
-        number = self.numbers[flag - first]
+        number = self.numbers[flag]
         raised = reduce(or_, (1 << other for other in state.flags if other >= 0), 0)
         live = self.rivals[number] & (raised | ~known)
         while live:
             bit = live.bit_length() - 1
             live ^= 1 << bit
-            other = self.numbers[bit - first]
+            other = self.numbers[bit]
             self.interference[number].add(other)
             self.interference[other].add(number)
 
 
-def live_flags(flow: Flow, plan: Plan) -> LiveFlags:
-    found = LiveFlags(flow, plan)
-    found.solve()
+def live_flags(flow: Flow, plan: Plan, solved: Completion | None = None) -> LiveFlags:
+    """What may be in flight under a plan, which another analysis may have `solved`."""
+    found = LiveFlags(flow, plan, solved)
+    if solved is None:
+        found.solve()
     found.report()
     return found
 

@@ -35,23 +35,31 @@ class Completion(Transfer):
     """The analysis under one plan.
 
     `solve` finds the state at the entry of every basic block; `report` then runs each block once in
-    its final state, with `reporting` set.
+    its final state, with `reporting` set. An analysis of a plan that another one has `solved` takes
+    the states from it.
     """
 
     # Whether `passed` is to be called.
     watches_points = False
 
-    def __init__(self, flow: Flow, plan: Plan) -> None:
+    def __init__(self, flow: Flow, plan: Plan, solved: Completion | None = None) -> None:
         super().__init__(flow.index, flow.own)
         self.flow, self.tree, self.plan = flow, flow.tree, plan
-        self.first_bit: dict[Signal, int] = {}
+        self.first_bit: dict[Signal, int]
+        self.changes: list[list[Change]]
+        self.entries: list[State | None]
+        if solved is not None:
+            self.first_bit, self.waits = solved.first_bit, solved.waits
+            self.changes, self.entries = solved.changes, solved.entries
+            return
+        self.first_bit = {}
         bit = self.tree.free_bit()
         for op in plan.signals:
             self.first_bit[op] = bit
             self.waits[self.index[op.target]] |= ((1 << op.slots) - 1) << bit
             bit += op.slots
         self.changes = self._all_changes()
-        self.entries: list[State | None] = []
+        self.entries = []
 
     def bits_of(self, op: Signal) -> int:
         """The waits of an op."""
@@ -62,10 +70,10 @@ class Completion(Transfer):
         self.entries[0] = State([-1] * len(self.own), {})
         self.propagate([0])
 
-    def with_states_of(self: C, other: Completion) -> C:
-        """Solved, by an analysis that has been of the same plan."""
-        self.entries = other.entries
-        return self
+    @classmethod
+    def beside(cls: type[C], solved: Completion) -> C:
+        """This analysis of a plan that another one has solved."""
+        return cls(solved.flow, solved.plan, solved)
 
     def propagate(self, changed: Iterable[int]) -> None:
         """Run these blocks, and those whose entry holds less for it, the first of them first."""
@@ -92,8 +100,10 @@ class Completion(Transfer):
         Without them no state holds more: it is enough to run the blocks they stand in, from the
         states there are, and those whose entries lose something by it.
         """
+        ops = tuple(ops)
         gone = {id(op) for op in ops}  # hashing them takes longer
         less = copy(self)
+        less.plan = self.plan.without(*ops)
         less.changes, less.entries = self.changes.copy(), self.entries.copy()
         less.reporting = False
         changed = []

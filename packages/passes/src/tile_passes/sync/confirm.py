@@ -44,22 +44,11 @@ def orders(flow: Flow, plan: Plan) -> bool:
     return Check(flow, plan).suffices()
 
 
-def checked(flow: Flow, plan: Plan) -> Check:
-    """The plan, which orders every conflict, as what others are compared with."""
-    check = Check(flow, plan)
-    ordered = check.suffices()
-    assert ordered, "the plan orders everything"
-    return check
-
-
-def superfluous(check: Check, tried: Sequence[SyncOp]) -> list[SyncOp]:
-    """The ops that a plan orders everything without, tried one after another: often it does so
-    without all of them."""
-    if len(tried) > 1 and check.suffices_without(tried):
-        return list(tried)
-    found = []
+def spared(check: Check, tried: Sequence[SyncOp]) -> Check:
+    """The plan without the ops that it orders everything without, tried one after another: often it
+    does so without all of them."""
+    if len(tried) > 1 and (less := check.suffices_without(tried)) is not None:
+        return less
     for op in tried:
-        if (less := check.suffices_without([op])) is not None:
-            check = less
-            found.append(op)
-    return found
+        check = check.suffices_without([op]) or check
+    return check

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from tile_passes.sync.completion import Completion
-from tile_passes.sync.confirm import checked, superfluous
+from tile_passes.sync.confirm import Check, spared
 from tile_passes.sync.flow import Flow
 from tile_passes.sync.sync_ops import Plan, SyncOp
 from tile_passes.sync.transfer import State
@@ -19,16 +19,15 @@ from tile_passes.sync.tree import Block
 _Told: TypeAlias = tuple[int, tuple[tuple[SyncOp, int], ...]]
 
 
-def eliminate(flow: Flow, plan: Plan) -> Plan:
+def eliminate(solved: Completion) -> Completion:
     """The plan without redundant ops: those in the deepest loops are tried first, since they are
     run most often, and of these the last placed."""
-    if flow.tree.flat:
-        return plan  # the reduction of a straight line is minimal
-    check = checked(flow, plan)
-    surely = needed(check)
-    tried = [op for op in reversed(plan.ops) if op not in surely]
+    if solved.tree.flat:
+        return solved  # the reduction of a straight line is minimal
+    surely = needed(solved)
+    tried = [op for op in reversed(solved.plan.ops) if op not in surely]
     tried.sort(key=lambda op: -loops_around(op.block))
-    return plan.without(*superfluous(check, tried))
+    return spared(Check.beside(solved), tried)
 
 
 def loops_around(block: Block) -> int:
@@ -43,14 +42,14 @@ def needed(solved: Completion) -> frozenset[SyncOp]:
     """Ops of a plan that are surely needed: right before an instance, its pipe learns of what it
     needs from nobody else. With fewer ops no pipe ever knows more, so that none of these can be
     spared in a smaller plan either."""
-    analysis = _Needed(solved.flow, solved.plan).with_states_of(solved)
+    analysis = _Needed.beside(solved)
     analysis.report()
     return frozenset(analysis.found)
 
 
 class _Needed(Completion):
-    def __init__(self, flow: Flow, plan: Plan) -> None:
-        super().__init__(flow, plan)
+    def __init__(self, flow: Flow, plan: Plan, solved: Completion | None = None) -> None:
+        super().__init__(flow, plan, solved)
         self.found: set[SyncOp] = set()
         # Since its last instance: what a pipe knew without the plan's ops, and what each of these
         # told it. What is not known on one way to a block is not known in it.

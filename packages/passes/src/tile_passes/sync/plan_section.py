@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 
 from tile_ir import Target
 from tile_passes.sync.allocate_events import Allocation, allocate_events
+from tile_passes.sync.completion import Completion
 from tile_passes.sync.confirm import orders
 from tile_passes.sync.conflicts import conflicts
 from tile_passes.sync.eliminate import eliminate
 from tile_passes.sync.flow import Flow, flow_of
 from tile_passes.sync.place import place
-from tile_passes.sync.reduce import Stage, edges_of, reduce
+from tile_passes.sync.reduce import Stage, reduce
 from tile_passes.sync.sync_ops import Plan
 from tile_passes.sync.tree import Tree
 
@@ -31,18 +32,18 @@ def plan_for(tree: Tree, wanted: Sequence[int], target: Target) -> Allocation:
 
 
 def _planned(flow: Flow, target: Target) -> Allocation:
-    return allocate_events(flow, eliminate(flow, place_all(flow)), target)
+    return allocate_events(eliminate(place_all(flow)), target)
 
 
-def place_all(flow: Flow) -> Plan:
-    """Ops for all that is left of the dependences, until a reduction under the plan finds nothing:
-    that all is ordered on all paths."""
+def place_all(flow: Flow) -> Completion:
+    """A plan for all that is left of the dependences, until a reduction under the plan finds
+    nothing: that all is ordered on all paths."""
     plan = Plan()
     for stage in _before_all(flow.tree):
-        plan = place(flow.tree, plan, edges_of(reduce(flow, plan, stage)))
-    while edges := edges_of(reduce(flow, plan)):
+        plan = place(flow.tree, plan, reduce(flow, plan, stage).edges())
+    while edges := (reduction := reduce(flow, plan)).edges():
         plan = place(flow.tree, plan, edges)
-    return plan
+    return reduction
 
 
 def _before_all(tree: Tree) -> Iterator[Stage]:

@@ -54,18 +54,12 @@ class Stage(IntEnum):
     ALL = 2
 
 
-def reduce(flow: Flow, plan: Plan, stage: Stage = Stage.ALL) -> ReducedGraph:
+def reduce(flow: Flow, plan: Plan, stage: Stage = Stage.ALL) -> Reduction:
     """The dependences that neither the plan nor each other imply."""
-    reducing = _Reducing(flow, plan, stage)
-    reducing.solve()
-    reducing.report()
-    return reducing.graph
-
-
-def edges_of(graph: ReducedGraph) -> list[Edge]:
-    """In the order in which they are met along the section."""
-    found = sorted(graph.edges(keys=True, data="edge"), key=lambda edge: edge[2])
-    return [edge for *_, edge in found]
+    reduction = Reduction(flow, plan, stage)
+    reduction.solve()
+    reduction.report()
+    return reduction
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +71,9 @@ class _Met:
     needs: int
 
 
-class _Reducing(Completion):
+class Reduction(Completion):
+    """The analysis that goes on as if what it misses were there; `graph` has that."""
+
     watches_points = True
 
     def __init__(self, flow: Flow, plan: Plan, stage: Stage) -> None:
@@ -88,6 +84,11 @@ class _Reducing(Completion):
         # What every pipe knew behind each item when it was run last.
         self.history: dict[Point, list[int]] = {}
         self.relations: dict[tuple[int, int], tuple[_Pair, int]] = {}
+
+    def edges(self) -> list[Edge]:
+        """In the order in which they are met along the section."""
+        found = sorted(self.graph.edges(keys=True, data="edge"), key=lambda edge: edge[2])
+        return [edge for *_, edge in found]
 
     def passed(self, state: State, point: Point) -> None:
         self.history[point] = state.known.copy()
