@@ -12,6 +12,7 @@ from tile_passes.sync.tree import (
     Instance,
     Leave,
     Order,
+    Plain,
     Repeat,
     Residues,
     Tree,
@@ -40,7 +41,7 @@ class Existing:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """An item has been run, with all inside it."""
+    """An item that may touch memory or order it has been run, with all inside it."""
 
     block: Block
     position: int
@@ -134,7 +135,8 @@ class _Builder:
             if after is None:
                 return None
             at = after
-            at.steps.append(Passed(block, item.position, residues))
+            if not isinstance(item, Plain):
+                at.steps.append(Passed(block, item.position, residues))
             at.steps.append(Gap(block, item.position, True, turn))
         at.steps.append(Gap(block, len(block.items), False, turn))
         return at

@@ -23,6 +23,7 @@ from tile_passes.sync.control_flow import (
     Passed,
     control_flow,
 )
+from tile_passes.sync.relations import Relations
 from tile_passes.sync.sync_ops import Do, PlanGap
 from tile_passes.sync.transfer import Change, Transfer
 from tile_passes.sync.tree import EarlierRun, Instance, Repeat, Tree
@@ -35,7 +36,7 @@ Changes: TypeAlias = list[tuple[int, Change]]
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """`index` numbers the pipes, `own` has the instances of each.
+    """`index` numbers the pipes, `own` has the instances of each, `relations` those of instances.
 
     `changes` are those of each basic block under any plan, `passed` those behind its items, for
     whom that interests. What a plan adds stands at the places of its `gaps`, with the turn there;
@@ -53,6 +54,7 @@ class Flow:
     gaps: Mapping[PlanGap, Sequence[tuple[Place, int]]]
     ends: Mapping[Repeat, Sequence[tuple[Place, int, Do]]]
     breaks: Sequence[tuple[Place, Break]]
+    relations: Relations
 
 
 def flow_of(tree: Tree, conflicts: Sequence[int]) -> Flow:
@@ -99,7 +101,8 @@ def flow_of(tree: Tree, conflicts: Sequence[int]) -> Flow:
                     ends[loop].append((place, first, Do.WAIT))
                 case Break():
                     breaks.append((place, step))
-    return Flow(tree, conflicts, blocks, index, own, changes, passed, gaps, ends, breaks)
+    places = gaps, ends, breaks
+    return Flow(tree, conflicts, blocks, index, own, changes, passed, *places, Relations(tree))
 
 
 class _Existing:

@@ -16,7 +16,6 @@ confirmed by `completion` again, when it has been placed.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import count
@@ -27,14 +26,12 @@ import networkx as nx
 from tile_passes.sync.completion import Completion
 from tile_passes.sync.dependences import Edge, Form
 from tile_passes.sync.flow import Flow
+from tile_passes.sync.relations import Place
 from tile_passes.sync.sync_ops import Plan
 from tile_passes.sync.transfer import Point, State
 from tile_passes.sync.tree import (
-    Block,
     Instance,
-    Repeat,
     Work,
-    counted_loops,
     nearest_common_ancestor,
     place_in,
     unlikely_block,
@@ -83,7 +80,6 @@ class Reduction(Completion):
         self.numbers = count()
         # What every pipe knew behind each item when it was run last.
         self.history: dict[Point, list[int]] = {}
-        self.relations: dict[tuple[int, int], tuple[_Pair, int]] = {}
 
     def edges(self) -> list[Edge]:
         """In the order in which they are met along the section."""
@@ -113,70 +109,33 @@ class Reduction(Completion):
         """The edge from the innermost place where one is needed, whatever else it covers."""
         if self.tree.flat:
             last = self.tree.instances[need.bit_length() - 1].item
-            place = _Pair(last, *nearest_common_ancestor(last, later.item))
+            place = Place(last, *nearest_common_ancestor(last, later.item))
             return self.within_round(source, place, later, need)
+        relations = self.flow.relations
         if self.stage is Stage.WITHIN_ROUNDS:
-            forward_bits = self.forward(need, later)
-            if not forward_bits:
+            here = relations.within_rounds(need, later)
+            if not here:
                 return _Met(None, need, need)
-            need = forward_bits
+            need = here
         if (need | 1 << later.bit) & self.tree.seldom:
             found = self.unlikely(source, need, later)
             if isinstance(found, _Met):
                 return found
             need = found
-        forward: _Pair | None = None
-        carried: dict[tuple[bool, Block], tuple[_Pair, int]] = {}
-        for bit, earlier, run in self.tree.facts_of(need):
-            place, distance = self.relation(bit, earlier, run, later)
-            if place.first < place.then and distance == 0:
-                if forward is None or place.inner > forward.inner:
-                    forward = place
-                continue
-            # The last place and the smallest distance cover the others of the same block. In a
-            # branch that other rounds may not take, so do only flags of the very same slots.
-            key = (place.first < place.then, place.block)
-            loop = place.block.loop
-            distance = distance or (loop.modulus if loop is not None else 1)
-            old = carried.get(key)
-            if old is not None:
-                every = loop is None or place.block is loop.body
-                distance = (min if every else math.gcd)(distance, old[1])
-                place = old[0] if old[0].inner >= place.inner else place
-            carried[key] = (place, distance)
-        if forward is not None:
-            return self.within_round(source, forward, later, need)
-        chosen = max(carried, key=lambda key: (key[1].depth, not key[0]))
-        place, distance = carried[chosen]
+        place, distance = relations.nearest(need, later)
+        if distance == 0:
+            return self.within_round(source, place, later, need)
         return self.met(Form.CARRIED, source, place, later, distance, need, self.own[source])
 
-    def forward(self, need: int, later: Instance) -> int:
-        """What comes before an instance in the same round of all loops around both."""
-        found = 0
-        for bit, earlier, run in self.tree.facts_of(need):
-            place, distance = self.relation(bit, earlier, run, later)
-            if place.first < place.then and distance == 0:
-                found |= 1 << bit
-        return found
-
-    def relation(
-        self, bit: int, earlier: Instance, run: Repeat | None, later: Instance
-    ) -> tuple[_Pair, int]:
-        """`_relation`, found once."""
-        key = bit, later.bit
-        if key not in self.relations:
-            self.relations[key] = _relation(earlier, run, later)
-        return self.relations[key]
-
     def met(
-        self, form: Form, source: int, place: _Pair, later: Instance, distance: int,
+        self, form: Form, source: int, place: Place, later: Instance, distance: int,
         need: int, gives: int,
     ) -> _Met:  # fmt: skip
         at = place.block, place.first, place.then
         pipe, orders = self.tree.pipes[source], need & gives
         return _Met(Edge(form, pipe, place.earlier, later, *at, distance, orders), gives, need)
 
-    def within_round(self, source: int, place: _Pair, later: Instance, need: int) -> _Met:
+    def within_round(self, source: int, place: Place, later: Instance, need: int) -> _Met:
         block, i, j = place.block, place.first, place.then
         nested = block.bits(j, j + 1) if later.item.block is not block else 0
         gives = self.own[source] & ~nested
@@ -190,19 +149,19 @@ class Reduction(Completion):
         what the branch does, or at its end. Or else what is needed besides such branches, which may
         cover what they need."""
         own, likely = self.own[source], 0
-        behind: _Pair | None = None
+        behind: Place | None = None
         for bit, instance, run in self.tree.facts_of(need):
             earlier = run or instance.item
             if (block := unlikely_block(later.item, earlier)) is not None:
                 if self.stage < Stage.ALL:
                     return _Met(None, need, need)
                 at = place_in(block, later.item)
-                before = _Pair(instance.item, block, at, at)
+                before = Place(instance.item, block, at, at)
                 gives = own & ~block.bits(at, at + 1)
                 return self.met(Form.BEFORE_UNLIKELY, source, before, later, 0, need, gives)
             if (block := unlikely_block(earlier, later.item)) is not None:
                 end = len(block.items)
-                behind = behind or _Pair(instance.item, block, end, end)
+                behind = behind or Place(instance.item, block, end, end)
             else:
                 likely |= 1 << bit
         if likely or behind is None:
@@ -222,38 +181,3 @@ def _needed(found: list[_Met]) -> list[_Met]:
         if not met.needs & ~others:
             kept.remove(met)
     return kept
-
-
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """Two items of one block, in which an earlier instance stands and a later one."""
-
-    earlier: Work
-    block: Block
-    first: int
-    then: int
-
-    @property
-    def inner(self) -> tuple[int, int]:
-        """Orders places: what stands deeper in loops and branches, then what stands later."""
-        return self.block.depth, self.first
-
-
-def _relation(earlier: Instance, run: Repeat | None, later: Instance) -> tuple[_Pair, int]:
-    """Where two instances meet, and how many rounds of the loop there apart their residues say they
-    are: the outermost loop in whose residue they differ, or else the innermost block around both.
-    What the earlier one did before a run of a loop around both, it did in an earlier round around
-    that."""
-    if run is not None:
-        return _Pair(earlier.item, run.block, run.position, run.position), 0
-    block, i, j = nearest_common_ancestor(earlier.item, later.item)
-    for loop, one, two in zip(
-        counted_loops(block), earlier.residues, later.residues, strict=False
-    ):
-        apart = (two - one) % loop.modulus
-        if apart:
-            if loop is not block.loop:
-                block = loop.body
-                i, j = place_in(block, earlier.item), place_in(block, later.item)
-            return _Pair(earlier.item, block, i, j), apart
-    return _Pair(earlier.item, block, i, j), 0
