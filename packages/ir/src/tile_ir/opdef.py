@@ -180,12 +180,17 @@ class OpDef:
         return self.operands[min(position, len(self.operands) - 1)]
 
 
+@lru_cache(maxsize=16384)
+def _placement(op: Op) -> tuple[Core, Pipe]:
+    return op.opdef.placement(op)
+
+
 def pipe_of(op: Op) -> Pipe:
-    return op.opdef.placement(op)[1]
+    return _placement(op)[1]
 
 
 def core_of(op: Op) -> Core:
-    return op.opdef.placement(op)[0]
+    return _placement(op)[0]
 
 
 def element_limit(op: Op) -> Expr | None:
@@ -197,13 +202,14 @@ def element_limit(op: Op) -> Expr | None:
     return None
 
 
-def accesses(op: Op) -> list[tuple[Region, Access]]:
+@lru_cache(maxsize=16384)
+def accesses(op: Op) -> tuple[tuple[Region, Access], ...]:
     """Every region the operation touches, with the direction."""
-    return [
+    return tuple(
         (operand, op.opdef.operand_def(i).access)
         for i, operand in enumerate(op.operands)
         if isinstance(operand, Region)
-    ]
+    )
 
 
 def overwriting(op: Op) -> bool | None:

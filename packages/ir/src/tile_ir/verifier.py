@@ -22,7 +22,6 @@ anything that depends on run-time values (the simulator).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from tile_ir.chips import DEFAULT_TARGET
 from tile_ir.diagnostics import Diagnostic, IRError
@@ -202,7 +201,8 @@ class _Verifier:
                     yield Diagnostic(
                         "name-twice", f"scalar `{stmt.var.name}` is defined twice", stmt.loc
                     )
-                scope = replace(scope, scalars=scope.scalars | {stmt.var.name})
+                scalars = scope.scalars | {stmt.var.name}
+                scope = Scope(scalars, scope.core, scope.in_loop, scope.parallel)
 
     def own(self, stmt: Stmt, scope: Scope) -> Iterator[Diagnostic]:
         """What is wrong with the expressions and regions of a statement itself."""
@@ -236,7 +236,7 @@ class _Verifier:
                 scalars = scope.scalars | {var.name}
                 yield from self.body(body, Scope(scalars, scope.core, True, parallel))
             case While(body=body):
-                yield from self.body(body, replace(scope, in_loop=True))
+                yield from self.body(body, Scope(scope.scalars, scope.core, True, scope.parallel))
             case If(then=then, orelse=orelse):
                 yield from self.body(then, scope)
                 yield from self.body(orelse, scope)
@@ -245,7 +245,8 @@ class _Verifier:
                     yield Diagnostic("section-nested", "a scope stands inside a scope", stmt.loc)
                 if core is Core.EITHER:
                     yield Diagnostic("section-core", "a section names one core", stmt.loc)
-                yield from self.body(body, replace(scope, core=core))
+                inside = Scope(scope.scalars, core, scope.in_loop, scope.parallel)
+                yield from self.body(body, inside)
             case Break():
                 if not scope.in_loop:
                     yield Diagnostic("break-outside", "break stands outside a loop", stmt.loc)

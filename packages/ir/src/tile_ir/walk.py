@@ -152,7 +152,7 @@ def map_own_expressions(stmt: Stmt, fn: Callable[[Expr], Expr]) -> Stmt:
     match stmt:
         case Op(operands=operands):
             new = tuple(_map_operand(o, fn) for o in operands)
-            return stmt if _same(operands, new) else replace(stmt, operands=new)
+            return stmt if _same(operands, new) else Op(stmt.opdef, new, stmt.attrs, stmt.loc)
         case For(start=a, stop=b):
             x, y = fn(a), fn(b)
             return stmt if x is a and y is b else replace(stmt, start=x, stop=y)

@@ -68,6 +68,16 @@ class _Facts:
         return liveness(self.func.launch.allocs, self.func.launch.body)
 
     @cached_property
+    def live_scratch(self) -> Liveness:
+        """The same of scratch alone: no buffer's life depends on another's."""
+        scratch = [a for a in self.func.launch.allocs if a.scratch]
+        return liveness(scratch, self.func.launch.body)
+
+    def numbers(self, memory: Memory) -> list[int]:
+        """Those of the buffers of a memory."""
+        return [i for i, a in enumerate(self.live.buffers) if a.buffer.memory is memory]
+
+    @cached_property
     def in_place(self) -> list[InPlacePair]:
         return in_place_pairs(self.live)
 
@@ -102,15 +112,15 @@ def _addresses(allocs: Sequence[Alloc], facts: _Facts, memory: Memory, target: T
     apart = side_by_side(allocs, align, scratch_apart=True)
     if end_of(apart) <= capacity:
         return apart
-    live = facts.live
-    here = [i for i, a in enumerate(live.buffers) if a.buffer.memory is memory]
     if facts.by_hand:
+        live, here = facts.live, facts.numbers(memory)
         problem = _problem(facts, here, memory, facts.waits)
         found = allocate(problem.without_waits(), thorough=False)
         if found.addresses is not None:
             return _by_alloc(live, here, found.addresses)
-    if end_of(stacked) <= capacity and _scratch_is_apart_in_time(allocs, live):
+    if end_of(stacked) <= capacity and _scratch_is_apart_in_time(allocs, facts.live_scratch):
         return stacked
+    live, here = facts.live, facts.numbers(memory)
     found = allocate(_problem(facts, here, memory, {}))
     if found.addresses is None:
         raise overflow_by_liveness(live, memory, target, found.certain)

@@ -26,8 +26,8 @@ _OWN = frozenset({Memory.UB, Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C, Memo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Access:
-    """A region that a leaf reads or writes, and the pipe that does it; whether it is all of its
-    buffer, and the variables it names."""
+    """A region that a leaf reads or writes, one object wherever it is the same, and the pipe that
+    does it; whether it is all of its buffer, and the variables it names."""
 
     leaf: Leaf
     region: Region
@@ -117,6 +117,7 @@ def build_blocks(func: Func) -> Block:
 class _Builder:
     func: Func
     own: set[Var] = field(default_factory=set)  # what only one core, or one lane, can know
+    regions: dict[Region, Region] = field(default_factory=dict)
 
     def block(
         self,
@@ -172,7 +173,8 @@ class _Builder:
         leaf = Leaf(stmt, block, number, cores, path)
         gm: list[Access] = []
         chip: list[Access] = []
-        for region, way, atomic, pipe in regions_of(stmt):
+        for each, way, atomic, pipe in regions_of(stmt):
+            region = self.regions.setdefault(each, each)
             its = gm if region.memory is Memory.GM else chip
             by = Pipe.S if pipe is None else pipe
             if way.reads and not (atomic and its is gm):

@@ -41,7 +41,7 @@ class Knowledge:
         bits = 0
         for table in (self.written, self.read) if access.writes else (self.written,):
             for e in table.get(region.buffer, ()):
-                if access.whole or e.access.whole or (e.where == at and e.access.region == region):
+                if access.whole or e.access.whole or (e.access.region is region and e.where == at):
                     bits |= e.bits
         return bits
 

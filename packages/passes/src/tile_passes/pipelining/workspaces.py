@@ -49,7 +49,7 @@ def workspaces(func: Func, work: Body) -> dict[Buffer, bool]:
 
 
 def _writes(stmt: Stmt, buffer: Buffer) -> bool:
-    found = accesses(stmt) if isinstance(stmt, Op) else []
+    found = accesses(stmt) if isinstance(stmt, Op) else ()
     return any(region.buffer is buffer and access is Access.WRITE for region, access in found)
 
 
