@@ -312,12 +312,13 @@ def promote(left: DType, right: DType) -> DType:
 
 def wrap(value: Number, dtype: DType) -> Number:
     """The value as `dtype` holds it (integers wrap; floats are left to the store)."""
+    if dtype is INT32 and type(value) is int and -(1 << 31) <= value < 1 << 31:
+        return value  # nearly always
     if dtype.kind is Kind.BOOL:
         return bool(value)
     if dtype.is_integer:
-        low, high = dtype.limits()
-        number = int(value)
-        return number if low <= number <= high else (number - low) % (1 << dtype.bits) + low
+        low, _ = dtype.limits()
+        return (int(value) - low) % (1 << dtype.bits) + low
     return float(value)
 
 
@@ -580,11 +581,13 @@ def rebuild(expr: Expr, fn: Callable[[Expr], Expr]) -> Expr:
 
 def substitute(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
     """The expression with variables replaced."""
-    if isinstance(expr, Var):
-        return values.get(expr, expr)
-    if isinstance(expr, Const) or not values:
-        return expr
-    return rebuild(expr, lambda child: substitute(child, values))
+
+    def put_in(part: Expr) -> Expr:
+        if isinstance(part, Var):
+            return values.get(part, part)
+        return part if isinstance(part, Const) else rebuild(part, put_in)
+
+    return put_in(expr) if values else expr
 
 
 def is_constant(expr: Expr, value: Number | None = None) -> bool:

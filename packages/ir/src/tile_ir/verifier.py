@@ -207,7 +207,8 @@ class _Verifier:
     def own(self, stmt: Stmt, scope: Scope) -> Iterator[Diagnostic]:
         """What is wrong with the expressions and regions of a statement itself."""
         for expr in expressions(stmt):
-            yield from self.expression(expr, scope, stmt.loc)
+            if not isinstance(expr, Const) or not expr.dtype.whole_bytes:
+                yield from self.expression(expr, scope, stmt.loc)
         match stmt:
             case Op(operands=operands):
                 for operand in operands:
@@ -297,7 +298,8 @@ class _Verifier:
             )
             return
         for dim, (s, size) in enumerate(zip(region.dims, buffer.shape, strict=True)):
-            offset, extent, limit = map(constant_value, (s.offset, s.extent, size))
+            offset, extent = constant_value(s.offset), constant_value(s.extent)
+            limit = constant_value(size)
             if (offset is not None and offset < 0) or (extent is not None and extent < 0):
                 yield Diagnostic(
                     "slice-range", f"dimension {dim} of `{buffer.name}` starts below zero", loc
@@ -339,8 +341,6 @@ class _Verifier:
                 )
 
     def expression(self, expr: Expr, scope: Scope, loc: Loc) -> Iterator[Diagnostic]:
-        if isinstance(expr, Const) and expr.dtype.whole_bytes:
-            return
         for part in walk(expr):
             if not part.dtype.whole_bytes:
                 yield Diagnostic("packed-scalar", f"there are no scalars of type {part.dtype}", loc)

@@ -28,12 +28,16 @@ NO_VALUES: Values = {}
 
 def resolved(expr: Expr, values: Values) -> Expr:
     """The expression with definitions put in, definitions of definitions included."""
-    if isinstance(expr, Const) or not values:
-        return expr
-    if isinstance(expr, Var):
-        value = values.get(expr)
-        return expr if value is None else resolved(value, values)
-    return rebuild(expr, lambda child: resolved(child, values))
+
+    def put_in(part: Expr) -> Expr:
+        if isinstance(part, Const):
+            return part
+        if isinstance(part, Var):
+            value = values.get(part)
+            return part if value is None else put_in(value)
+        return rebuild(part, put_in)
+
+    return put_in(expr) if values else expr
 
 
 @lru_cache(maxsize=65536)

@@ -8,7 +8,7 @@ something that is at least zero in a later one. Not here: what follows for buffe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tile_ir import For, Let
 from tile_ir.analysis.branch_feasibility import decided
@@ -33,17 +33,18 @@ class Names:
     def behind(self, stmt: Stmt) -> Names:
         """What is known behind a statement of a block."""
         if isinstance(stmt, Let) and not reads_memory(stmt.value):
-            return replace(self, lets={**self.lets, stmt.var: self.spelled(stmt.value)})
+            lets = {**self.lets, stmt.var: self.spelled(stmt.value)}
+            return Names(lets, self.starts, self.ranges)
         return self
 
     def inside(self, stmt: Stmt) -> Names:
         """What is known in the body of a statement."""
         if not isinstance(stmt, For):
             return self
-        inside = replace(self, ranges={**self.ranges, stmt.var: loop_range(stmt, self.ranges)})
-        if reads_memory(stmt.start):
-            return inside
-        return replace(inside, starts={**self.starts, stmt.var: self.spelled(stmt.start)})
+        ranges, starts = {**self.ranges, stmt.var: loop_range(stmt, self.ranges)}, self.starts
+        if not reads_memory(stmt.start):
+            starts = {**starts, stmt.var: self.spelled(stmt.start)}
+        return Names(self.lets, starts, ranges)
 
     def spelled(self, expr: Expr) -> Expr:
         """The expression in terms of variables of loops, as far as they are known."""

@@ -220,8 +220,8 @@ class _Run:
             self.execute(leaf, which, rounds)
 
     def execute(self, leaf: Leaf, which: Core, rounds: Rounds) -> None:
-        core = self.cores[which]
-        for d in () if self.lazily else self.wanted.get((leaf, which), ()):
+        core, own = self.cores[which], (leaf, which)
+        for d in () if self.lazily else self.wanted.get(own, ()):
             asked = 0
             for at, bit in self.done.get((d.earlier.leaf, d.source), ()):
                 if _precedes(d, at, rounds):
@@ -233,9 +233,9 @@ class _Run:
         chip = [(access, self.where(access)) for access in leaf.chip]
         for access, where in chip:
             bits |= core.met(access, where)
-        if (leaf, which) in self.watched:
+        if own in self.watched:
             bit = self.bit()
-            self.done.setdefault((leaf, which), []).append((rounds, bit))
+            self.done.setdefault(own, []).append((rounds, bit))
             bits |= bit
         for access, where in chip:
             # Whatever tells that it is complete tells the same of what its pipe did before.

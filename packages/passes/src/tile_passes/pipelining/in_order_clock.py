@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tile_ir import Buffer, Core, For, If, Let, Memory, Op, Region, Store, Target, While
 from tile_ir.analysis.accesses import regions_of
@@ -168,7 +168,9 @@ class RoundWork:
         if key not in self.regions:
             self.regions[key] = tuple(self._found(stmt, scalar))
         for touch, moving in self.regions[key]:
-            yield touch if moving is None else replace(touch, box=_box(moving, values))
+            if moving is not None:
+                touch = Touch(touch.buffer, _box(moving, values), touch.writes)
+            yield touch
 
     def _found(self, stmt: Stmt, scalar: bool) -> Iterator[tuple[Touch, Region | None]]:
         """What is touched, and the region where the box depends on variables."""
