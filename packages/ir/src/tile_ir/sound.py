@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass
-from functools import lru_cache
 
 from tile_ir.expr import Buffer
 from tile_ir.machine import Core
@@ -31,7 +30,7 @@ class Sound:
         self._around: tuple[object, ...] = ()
         # Keeping the statements keeps their identities from being used again.
         self._found: dict[tuple[int, Scope], Stmt] = {}
-        self._themselves: dict[tuple[int, bool], Stmt] = {}
+        self._named: dict[tuple[int, bool], tuple[Stmt, frozenset[str], frozenset[Buffer]]] = {}
 
     def among(self, *around: object) -> None:
         """What statements see from here on."""
@@ -43,20 +42,15 @@ class Sound:
 
     def has_itself(self, stmt: Stmt, scope: Scope, buffers: Set[Buffer]) -> bool:
         """Whether its own expressions and regions need no second look: all they name is there."""
-        return (
-            (id(stmt), scope.parallel) in self._themselves
-            and _names(stmt) <= scope.scalars
-            and buffers_of(stmt) <= buffers
-        )
+        known = self._named.get((id(stmt), scope.parallel))
+        return known is not None and known[1] <= scope.scalars and known[2] <= buffers
 
     def add(self, stmt: Stmt, scope: Scope) -> None:
         self._found[id(stmt), scope] = stmt
-        self._themselves[id(stmt), scope.parallel] = stmt
-
-
-@lru_cache(maxsize=32768)
-def _names(stmt: Stmt) -> frozenset[str]:
-    return frozenset(var.name for var in variables_of(stmt))
+        key = id(stmt), scope.parallel
+        if key not in self._named:
+            names = frozenset(var.name for var in variables_of(stmt))
+            self._named[key] = stmt, names, buffers_of(stmt)
 
 
 __all__ = ["Scope", "Sound"]

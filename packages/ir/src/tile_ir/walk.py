@@ -30,6 +30,8 @@ from tile_ir.nodes import (
 
 def bodies(stmt: Stmt) -> tuple[Body, ...]:
     """The statement lists directly inside a statement."""
+    if isinstance(stmt, (Op, Let)):  # nearly always
+        return ()
     match stmt:
         case For(body=body) | While(body=body) | Section(body=body):
             return (body,)
@@ -60,8 +62,9 @@ def walk(body: Body) -> Iterator[Stmt]:
     """Every statement, outer before inner, in textual order."""
     for stmt in body:
         yield stmt
-        for inner in bodies(stmt):
-            yield from walk(inner)
+        if not isinstance(stmt, (Op, Let)):
+            for inner in bodies(stmt):
+                yield from walk(inner)
 
 
 def breaks(body: Body) -> Iterator[Break]:

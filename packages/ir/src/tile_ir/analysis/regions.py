@@ -20,7 +20,6 @@ from tile_ir.expr import (
     Load,
     Var,
     binary,
-    constant_value,
     reads_memory,
     rebuild,
 )
@@ -104,16 +103,14 @@ def apart_by_numbers(a: Region, b: Region) -> bool:
     """Whether two regions of one buffer have nothing in common, in whatever executions, in some
     dimension in which both start at a number."""
     for x, y in zip(a.dims, b.dims, strict=True):
-        if isinstance(x.offset, Const) and isinstance(y.offset, Const):
-            one, other = x.offset.value, y.offset.value
-            if _ends_before(x, one, other) if one < other else _ends_before(y, other, one):
+        one, other = x.offset, y.offset
+        if isinstance(one, Const) and isinstance(other, Const):
+            gap = other.value - one.value
+            first = x if gap > 0 else y
+            extent = first.extent
+            if isinstance(extent, Const) and (extent.value - 1) * first.stride < abs(gap):
                 return True
     return False
-
-
-def _ends_before(s: Slice, start: float, other: float) -> bool:
-    extent = constant_value(s.extent)
-    return extent is not None and start + (extent - 1) * s.stride < other
 
 
 def _is_constant(s: Slice) -> bool:

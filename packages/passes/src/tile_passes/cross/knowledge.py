@@ -83,6 +83,8 @@ class Knowledge:
 
 def _forgotten(now: Table, then: Table, inside: int) -> Table:
     """What was in a table, and what has come since, for executions inside only."""
+    if now == then:
+        return now
     result = dict(then)
     for buffer, entries in now.items():
         old = then.get(buffer, ())

@@ -7,7 +7,8 @@ Not here: what order they come in (`merge`), and which tensors hand values over 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import groupby
 
 from tile_ir import Core, For, Op, Section, Store
 from tile_ir.analysis.accesses import regions_of
@@ -72,14 +73,12 @@ def closed(ordered: list[Item], within: Core = Core.EITHER) -> Body:
     """The items as a block, neighbours of one core in a section; `within` is the core of the
     section that the block stands in already."""
     result: list[Stmt] = []
-    for item in ordered:
-        before = result[-1] if result else None
-        if item.core in (Core.EITHER, within):
-            result.append(item.stmt)
-        elif isinstance(before, Section) and before.core is item.core:
-            result[-1] = replace(before, body=(*before.body, item.stmt))
+    for core, run in groupby(ordered, lambda item: item.core):
+        stmts = tuple(item.stmt for item in run)
+        if core in (Core.EITHER, within):
+            result += stmts
         else:
-            result.append(Section(item.core, (item.stmt,), item.stmt.loc))
+            result.append(Section(core, stmts, stmts[0].loc))
     return tuple(result)
 
 
