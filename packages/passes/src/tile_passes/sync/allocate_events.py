@@ -24,7 +24,7 @@ from tile_passes.sync.place import place
 from tile_passes.sync.reduce import reduce as reduced
 from tile_passes.sync.spill import give_up, hold_back, spill
 from tile_passes.sync.sync_ops import Flag, Pair, Plan, Signal
-from tile_passes.sync.transfer import State
+from tile_passes.sync.transfer import State, Transfer
 from tile_passes.sync.tree import Block, Instance, Order, Tree
 
 # Rounds of spills before a pair of pipes gets no more flags, and before giving up.
@@ -117,6 +117,12 @@ class LiveFlags(Completion):
         # The waits of all other flags of the pair.
         self.rivals = [pairs[op.pair] & ~self.bits_of(op) for op in self.signals.values()]
 
+    def setting(self) -> Iterator[int]:
+        """The blocks in which flags of the plan are set."""
+        for number, changes in enumerate(self.changes):
+            if any(change is Transfer.set and operands[-1] for change, operands in changes):
+                yield number
+
     def uncovered(self, instance: Instance, need: int, state: State) -> None:
         self.incomplete = True
 
@@ -140,7 +146,7 @@ def live_flags(flow: Flow, plan: Plan, solved: Completion | None = None) -> Live
     found = LiveFlags(flow, plan, solved)
     if solved is None:
         found.solve()
-    found.report()
+    found.report(found.setting())
     return found
 
 

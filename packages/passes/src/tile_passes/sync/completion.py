@@ -34,9 +34,9 @@ C = TypeVar("C", bound="Completion")
 class Completion(Transfer):
     """The analysis under one plan.
 
-    `solve` finds the state at the entry of every basic block; `report` then runs each block once in
-    its final state, with `reporting` set. An analysis of a plan that another one has `solved` takes
-    the states from it.
+    `solve` finds the state at the entry of every basic block; `report` then runs blocks once in
+    their final state, with `reporting` set: all, or those that have something to tell. An analysis
+    of a plan that another one has `solved` takes the states from it.
     """
 
     # Whether `passed` is to be called.
@@ -48,6 +48,8 @@ class Completion(Transfer):
         self.first_bit: dict[Signal, int]
         self.changes: list[list[Change]]
         self.entries: list[State | None]
+        # The block that is run.
+        self.at = 0
         if solved is not None:
             self.first_bit, self.waits = solved.first_bit, solved.waits
             self.changes, self.entries = solved.changes, solved.entries
@@ -115,14 +117,16 @@ class Completion(Transfer):
         less.propagate(changed)
         return less
 
-    def report(self) -> None:
+    def report(self, blocks: Iterable[int] | None = None) -> None:
         self.reporting = True
-        for number, entry in enumerate(self.entries):
+        for number in range(len(self.entries)) if blocks is None else blocks:
+            entry = self.entries[number]
             if entry is not None:
                 self.run(number, entry.copy() if self.changes[number] else entry)
 
     def run(self, number: int, state: State) -> None:
         """The effect of one basic block on the state at its entry."""
+        self.at = number
         for change, operands in self.changes[number]:
             change(self, state, *operands)
 
@@ -145,10 +149,8 @@ class Completion(Transfer):
             given = self.plan.at_break(left.leave)
             added[number].extend((step, c) for c in self._of_actions(given, left.turn))
         found = []
-        for number, changes in enumerate(flow.changes):
-            if self.watches_points:
-                changes = [*changes, *flow.passed[number]]
-            if self.watches_points or number in added:
+        for number, changes in enumerate(flow.watched if self.watches_points else flow.changes):
+            if number in added:
                 changes = sorted([*changes, *added[number]], key=itemgetter(0))
             found.append([change for _, change in changes])
         return found

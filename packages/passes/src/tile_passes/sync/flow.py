@@ -38,10 +38,10 @@ Changes: TypeAlias = list[tuple[int, Change]]
 class Flow:
     """`index` numbers the pipes, `own` has the instances of each, `relations` those of instances.
 
-    `changes` are those of each basic block under any plan, `passed` those behind its items, for
-    whom that interests. What a plan adds stands at the places of its `gaps`, with the turn there;
-    at the `ends` of loops, with the residue of the round that is first or would be next; and at
-    `breaks`.
+    `watched` are the changes of each basic block under any plan, `changes` the same without those
+    behind items, which few need. What a plan adds stands at the places of its `gaps`, with the turn
+    there; at the `ends` of loops, with the residue of the round that is first or would be next; and
+    at `breaks`.
     """
 
     tree: Tree
@@ -50,7 +50,7 @@ class Flow:
     index: Mapping[Pipe, int]
     own: Sequence[int]
     changes: Sequence[Changes]
-    passed: Sequence[Changes]
+    watched: Sequence[Changes]
     gaps: Mapping[PlanGap, Sequence[tuple[Place, int]]]
     ends: Mapping[Repeat, Sequence[tuple[Place, int, Do]]]
     breaks: Sequence[tuple[Place, Break]]
@@ -68,14 +68,13 @@ def flow_of(tree: Tree, conflicts: Sequence[int]) -> Flow:
         awaited |= (awaited >> run.bit & 1) << run.instance.bit
         runs.setdefault(run.loop, []).append(run)
     blocks = control_flow(tree)
-    changes: list[Changes] = [[] for _ in blocks]
-    passed: list[Changes] = [[] for _ in blocks]
+    watched: list[Changes] = [[] for _ in blocks]
     gaps: dict[PlanGap, list[tuple[Place, int]]] = defaultdict(list)
     ends: dict[Repeat, list[tuple[Place, int, Do]]] = defaultdict(list)
     breaks: list[tuple[Place, Break]] = []
     existing = _Existing(index)
     for block in blocks:
-        found = changes[block.number]
+        found = watched[block.number]
         for number, step in enumerate(block.steps):
             place = block.number, number
             match step:
@@ -92,7 +91,7 @@ def flow_of(tree: Tree, conflicts: Sequence[int]) -> Flow:
                     found.extend((number, change) for change in existing.changes(step))
                 case Passed():
                     point = step.block, step.position, step.residues
-                    passed[block.number].append((number, (Transfer.passing, (point,))))
+                    found.append((number, (Transfer.passing, (point,))))
                 case Enter(loop=loop, residue=first):
                     if loop in runs:
                         found.append((number, (Transfer.enter, (runs[loop],))))
@@ -101,8 +100,9 @@ def flow_of(tree: Tree, conflicts: Sequence[int]) -> Flow:
                     ends[loop].append((place, first, Do.WAIT))
                 case Break():
                     breaks.append((place, step))
+    changes = [[c for c in found if c[1][0] is not Transfer.passing] for found in watched]
     places = gaps, ends, breaks
-    return Flow(tree, conflicts, blocks, index, own, changes, passed, *places, Relations(tree))
+    return Flow(tree, conflicts, blocks, index, own, changes, watched, *places, Relations(tree))
 
 
 class _Existing:

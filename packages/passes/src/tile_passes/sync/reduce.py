@@ -55,7 +55,7 @@ def reduce(flow: Flow, plan: Plan, stage: Stage = Stage.ALL) -> Reduction:
     """The dependences that neither the plan nor each other imply."""
     reduction = Reduction(flow, plan, stage)
     reduction.solve()
-    reduction.report()
+    reduction.report(sorted(reduction.missing))
     return reduction
 
 
@@ -78,6 +78,8 @@ class Reduction(Completion):
         self.stage = stage
         self.graph: ReducedGraph = nx.MultiDiGraph()
         self.numbers = count()
+        # The blocks in which something was not ordered.
+        self.missing: set[int] = set()
         # What every pipe knew behind each item when it was run last.
         self.history: dict[Point, list[int]] = {}
 
@@ -90,6 +92,7 @@ class Reduction(Completion):
         self.history[point] = state.known.copy()
 
     def uncovered(self, instance: Instance, need: int, state: State) -> None:
+        self.missing.add(self.at)
         target = self.index[instance.item.pipe]
         while need:
             found = [
