@@ -33,19 +33,22 @@ def simplify(func: Func, target: Target) -> Func:
     """Simplify every expression with what loops and launch say about its variables.
 
     Needs, gives: any phase. Idea: constant propagation and intervals, top-down; a loop of one round
-    is its body. Limits: no relations between variables are used; names of floats stay, as
-    operations on them are left to run time.
+    is its body, a pipelined one from SPLIT on. Limits: no relations between variables are used;
+    names of floats stay, as operations on them are left to run time.
     """
     defined = (s.var.name for s in walk(func.launch.body) if isinstance(s, (For, Let)))
     twice = frozenset(name for name, count in Counter(defined).items() if count > 1)
-    return func.with_body(_Simplifier(twice).body(func.launch.body, launch_ranges(func), {}))
+    simplifier = _Simplifier(twice, func.phase >= Phase.SPLIT)
+    return func.with_body(simplifier.body(func.launch.body, launch_ranges(func), {}))
 
 
 @dataclass(frozen=True, slots=True)
 class _Simplifier:
-    """`twice` has the names that stand for more than one value, each in its own block."""
+    """`twice` has the names that stand for more than one value, each in its own block. `dealt_out`:
+    stages belong to one core by now, so that a pipelined loop of one round says nothing more."""
 
     twice: frozenset[str]
+    dealt_out: bool
 
     def body(self, body: Body, ranges: Ranges, values: Values) -> Body:
         result: list[Stmt] = []
@@ -75,6 +78,8 @@ class _Simplifier:
 
     def has_place_around(self, loop: For) -> bool:
         """Whether the statements of a loop mean the same in the block around it."""
+        if loop.kind is LoopKind.PIPELINED and not self.dealt_out:
+            return False
         if reads_memory(loop.start) or any(breaks(loop.body)):
             return False
         return not any(isinstance(s, Let) and s.var.name in self.twice for s in loop.body)
