@@ -273,7 +273,7 @@ def _bounded(part: Expr, op: str, other: Expr, known: Ranges) -> Ranges:
             low = max(low, limit.low)
         case "==":
             low, high = max(low, limit.low), min(high, limit.high)
-    return {**known, part: Interval(low, high)} if low <= high else known
+    return {**known, part: Interval(low, high, own.stride)} if low <= high else known
 
 
 def walk_with_ranges(body: Body, ranges: Ranges) -> Iterator[tuple[Stmt, Ranges]]:

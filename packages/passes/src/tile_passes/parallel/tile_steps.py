@@ -151,7 +151,8 @@ class TileSteps:
         for atom, factor in odd:
             rest = rest + atom * factor
         condition = binary("==", binary("%", rest, unit), 0)
-        if condition not in self.conditions:
+        surely = interval(rest, self.known).stride % unit == 0
+        if not surely and condition not in self.conditions:
             self.conditions.append(condition)
 
     def _bound(self, position: int) -> int:
