@@ -9,10 +9,12 @@ not looked at: `accesses.widened` gives a region with those.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from tile_ir.analysis.affine import Values, linear_form, resolved, simplify
 from tile_ir.analysis.intervals import INF, Interval, Ranges, interval, loop_range
+from tile_ir.dtypes import INT32, INT64
 from tile_ir.expr import (
     Binary,
     Const,
@@ -32,6 +34,10 @@ Sight = tuple[Ranges, dict[Var, Expr]]
 _Change = Callable[[Expr], Expr]
 # Behind the name of a variable: its value in the other execution. No user's name has it.
 _OTHER = "'"
+# Of other types, sums may wrap.
+_EXACT = (INT32, INT64)
+# A sum: the factor of each atom, and a constant.
+_Form = tuple[dict[Expr, int], int]
 
 
 def apart(
@@ -54,32 +60,7 @@ def apart(
         return False
     if apart_by_numbers(a, b):
         return True
-    ranges = dict(known)
-    ahead = Var("ahead" + _OTHER) if later is None else Var(later.name + _OTHER, later.dtype)
-    distance_on: Expr = ahead
-    if later is not None:
-        span = known.get(later, Interval(-INF, INF))
-        modulus, rest = by
-        first_one = rest or modulus
-        most = span.high - span.low
-        rounds = (most - first_one) // modulus if most < INF else INF
-        ranges[ahead] = Interval(0, max(0, rounds))
-        distance_on = ahead * modulus + first_one
-    renamed: dict[Expr, Expr] = {}
-
-    def other(expr: Expr) -> Expr:
-        """The expression as `b` has it."""
-        if isinstance(expr, Const) or expr in same:
-            return expr
-        if expr == later:
-            return expr + distance_on
-        if isinstance(expr, (Var, Load)):
-            if expr not in renamed:
-                name = expr.name if isinstance(expr, Var) else f"load{len(renamed)}"
-                renamed[expr] = Var(name + _OTHER, expr.dtype)
-                ranges[renamed[expr]] = interval(expr, known)  # type: ignore[index]
-            return renamed[expr]
-        return rebuild(expr, other)
+    two = _two_executions(frozenset(same), tuple(known.items()), later, by)
 
     def first(expr: Expr) -> Expr:
         return simplify(resolved(expr, values) if values else expr)
@@ -88,15 +69,116 @@ def apart(
     for x, y in zip(a.dims, b.dims, strict=True):
         if _is_constant(x) and _is_constant(y):
             continue
-        start_a, plain_b = first(x.offset), first(y.offset)
-        start_b = simplify(other(plain_b))
+        start_a, start_b = first(x.offset), first(y.offset)
+        if start_a.dtype not in _EXACT or start_b.dtype not in _EXACT:
+            continue
+        in_a, in_b, beside = _form(start_a), _form(start_b), two.other_form(start_b)
         span_a, span_b = _span(x, first, known), _span(y, first, known)
-        if _far_enough(simplify(start_b - start_a), span_a, span_b, ranges):
+        if _far_enough(_minus(beside, in_a), span_a, span_b, two):
             return True
-        if _other_remainders(start_a, start_b, max(span_a, span_b), ranges):
+        if _other_remainders(in_a, beside, max(span_a, span_b), two):
             return True
-        equal |= _forced(start_a, plain_b, other, span_a, span_b, ranges)
-    return _contradict(equal, other, ranges)
+        equal |= _forced(in_a, in_b, span_a, span_b, two)
+    return _contradict(equal, two)
+
+
+class _TwoExecutions:
+    """Two executions in the relation that `apart` tells of, the one as it is, the variables of the
+    other by names of their own. Regions are compared by the dozen in one relation: what is found of
+    an expression is kept."""
+
+    def __init__(
+        self, same: frozenset[Var], known: Ranges, later: Var | None, by: tuple[int, int]
+    ) -> None:
+        self.same, self.known, self.later = same, known, later
+        self.ranges = dict(known)
+        ahead = Var("ahead" + _OTHER) if later is None else Var(later.name + _OTHER, later.dtype)
+        self.distance: Expr = ahead
+        if later is not None:
+            span = known.get(later, Interval(-INF, INF))
+            modulus, rest = by
+            first_one = rest or modulus
+            most = span.high - span.low
+            rounds = (most - first_one) // modulus if most < INF else INF
+            self.ranges[ahead] = Interval(0, max(0, rounds))
+            self.distance = ahead * modulus + first_one
+        self._others: dict[Expr, Expr] = {}
+        self._forms: dict[Expr, _Form] = {}
+        self._intervals: dict[Expr, Interval] = {}
+
+    def other(self, expr: Expr) -> Expr:
+        """The expression as the other execution has it."""
+        if isinstance(expr, Const) or expr in self.same:
+            return expr
+        found = self._others.get(expr)
+        if found is None:
+            found = self._others[expr] = self._renamed(expr)
+        return found
+
+    def _renamed(self, expr: Expr) -> Expr:
+        if expr == self.later:
+            return expr + self.distance
+        if isinstance(expr, (Var, Load)):
+            name = expr.name if isinstance(expr, Var) else f"load{len(self._others)}"
+            found = Var(name + _OTHER, expr.dtype)
+            self.ranges[found] = interval(expr, self.known)
+            return found
+        return rebuild(expr, self.other)
+
+    def other_form(self, expr: Expr) -> _Form:
+        """That, as a sum."""
+        found = self._forms.get(expr)
+        if found is None:
+            found = self._forms[expr] = linear_form(self.other(expr))
+        return found
+
+    def interval(self, form: _Form) -> Interval:
+        """The values of a sum."""
+        terms, constant = form
+        low: float = constant
+        high: float = constant
+        for atom, factor in terms.items():
+            ends = self._interval(atom)
+            one, two = (0 if end == 0 else end * factor for end in (ends.low, ends.high))
+            low += min(one, two)
+            high += max(one, two)
+        return Interval(low, high)
+
+    def _interval(self, atom: Expr) -> Interval:
+        found = self._intervals.get(atom)
+        if found is None:
+            found = self._intervals[atom] = interval(atom, self.ranges)
+        return found
+
+
+@lru_cache(maxsize=64)
+def _two_executions(
+    same: frozenset[Var],
+    known: tuple[tuple[Var, Interval], ...],
+    later: Var | None,
+    by: tuple[int, int],
+) -> _TwoExecutions:
+    return _TwoExecutions(same, dict(known), later, by)
+
+
+@lru_cache(maxsize=4096)
+def _form(expr: Expr) -> _Form:
+    return linear_form(expr)
+
+
+def _minus(a: _Form, b: _Form) -> _Form:
+    return _sum([(a, 1), (b, -1)])
+
+
+def _sum(parts: Iterable[tuple[_Form, int]]) -> _Form:
+    """The sum of multiples of sums."""
+    total: dict[Expr, int] = {}
+    whole = 0
+    for (terms, constant), factor in parts:
+        whole += constant * factor
+        for atom, f in terms.items():
+            total[atom] = total.get(atom, 0) + f * factor
+    return {atom: f for atom, f in total.items() if f}, whole
 
 
 def apart_by_numbers(a: Region, b: Region) -> bool:
@@ -123,21 +205,21 @@ def _span(s: Slice, first: _Change, known: Ranges) -> float:
     return max(0, (extent - 1) * s.stride + 1)
 
 
-def _far_enough(distance: Expr, span_a: float, span_b: float, ranges: Ranges) -> bool:
+def _far_enough(distance: _Form, span_a: float, span_b: float, two: _TwoExecutions) -> bool:
     """Whether a distance of starts is never so small that elements are shared: by its interval, or
     because it is multiples of a step and a rest (the GCD test of dependence analysis)."""
-    span = interval(distance, ranges)
+    span = two.interval(distance)
     if span.low >= span_a or -span.high >= span_b:
         return True
-    terms, constant = linear_form(distance)
+    terms, constant = distance
     step = math.gcd(*terms.values())
     return step > 0 and span_a <= constant % step <= step - span_b
 
 
-def _other_remainders(start_a: Expr, start_b: Expr, span: float, ranges: Ranges) -> bool:
+def _other_remainders(start_a: _Form, start_b: _Form, span: float, two: _TwoExecutions) -> bool:
     """Whether two starts `f * (x % m) + c`, with f at least the span, differ because what is left
     of the two x surely does. A constant start may be one of them."""
-    (in_a, base_a), (in_b, base_b) = linear_form(start_a), linear_form(start_b)
+    (in_a, base_a), (in_b, base_b) = start_a, start_b
     if not in_b:
         (in_a, base_a), (in_b, base_b) = (in_b, base_b), (in_a, base_a)
     if len(in_b) != 1:
@@ -160,10 +242,10 @@ def _other_remainders(start_a: Expr, start_b: Expr, span: float, ranges: Ranges)
             return False
         assert isinstance(x, Binary)
         left = x.left
-    difference = simplify(y.left - left)
-    terms, constant = linear_form(difference)
+    difference = _minus(_form(y.left), _form(left))
+    terms, constant = difference
     step = math.gcd(modulus, *terms.values())
-    between = interval(difference, ranges)
+    between = two.interval(difference)
     if constant % step != 0:
         return True
     if between.low == -INF or between.high == INF:
@@ -174,37 +256,33 @@ def _other_remainders(start_a: Expr, start_b: Expr, span: float, ranges: Ranges)
 
 
 def _forced(
-    start_a: Expr, plain_b: Expr, other: _Change, span_a: float, span_b: float, ranges: Ranges
+    start_a: _Form, start_b: _Form, span_a: float, span_b: float, two: _TwoExecutions
 ) -> set[Expr]:
     """What must have one value in both executions if they meet in this dimension: an atom whose
-    factor is as large as everything else in the dimension."""
+    factor is as large as everything else in the dimension. Both starts are as the first execution
+    has them."""
     forced = set()
-    in_a, base_a = linear_form(start_a)
-    in_b, base_b = linear_form(plain_b)
+    (in_a, base_a), (in_b, base_b) = start_a, start_b
     for atom, factor in in_a.items():
         if in_b.get(atom) != factor:
             continue
-        rest: Expr = Const(base_b - base_a)
-        for one, f in in_b.items():
-            if one != atom:
-                rest = rest + other(one) * f
-        for one, f in in_a.items():
-            if one != atom:
-                rest = rest - one * f
-        between = interval(simplify(rest), ranges)
+        rest: list[tuple[_Form, int]] = [(({}, base_b - base_a), 1)]
+        rest += [(two.other_form(one), f) for one, f in in_b.items() if one != atom]
+        rest += [(_form(one), -f) for one, f in in_a.items() if one != atom]
+        between = two.interval(_sum(rest))
         # They meet where -span_b < factor * (difference of the atom) + rest < span_a.
         if span_a - between.low <= abs(factor) and span_b + between.high <= abs(factor):
             forced.add(atom)
     return forced
 
 
-def _contradict(equal: set[Expr], other: _Change, ranges: Ranges) -> bool:
+def _contradict(equal: set[Expr], two: _TwoExecutions) -> bool:
     """Whether something cannot have one value in both executions, given what must have: values of
     t // c and t % c make t."""
     waiting = set(equal)
     while waiting:
         for expr in waiting:
-            distance = interval(simplify(other(expr) - expr), ranges)
+            distance = two.interval(_minus(two.other_form(expr), _form(expr)))
             if distance.low > 0 or distance.high < 0:
                 return True
         found = {
