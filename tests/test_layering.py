@@ -56,6 +56,8 @@ LONG = {
 CATCHES_ALL = {
     "packages/frontend/src/tile_frontend/_tracing/call_expressions.py": "calls functions of the script",
     "packages/frontend/src/tile_frontend/_tracing/kernel_function.py": "operators of the script's own objects",
+    "packages/runtime/src/tile_runtime/ahead_of_time/build_kernels.py": "calls generate_source of a project's kernels",
+    "packages/runtime/src/tile_runtime/ahead_of_time/find_kernels.py": "imports files of a project",
 }
 # The rooms of the runtime from below, and what each may use; `tools` are three. Whatever scripts need
 # of them is in `tile_runtime`, of which the tools take their version.
@@ -67,6 +69,9 @@ ROOMS = {
     "devices": {"simulator", "cache", "launcher"},
     "jit_kernels": {"options", "simulator", "cache", "launcher", "devices"},
     "source_kernels": {"options", "simulator", "cache", "launcher", "devices"},
+    "ahead_of_time": {
+        "options", "simulator", "cache", "devices", "jit_kernels", "source_kernels", "scripts",
+    },
     "tuning": {"cache", "devices", "jit_kernels"},
     "host_npu": {"launcher", "jit_kernels"},
     "scripts": {"options", "cache", "devices", "jit_kernels", "host_npu"},
@@ -74,7 +79,7 @@ ROOMS = {
     "tools.bench": {"options", "launcher", "jit_kernels", "scripts"},
     "tools.command_line": {
         "options", "simulator", "cache", "launcher", "devices", "jit_kernels", "source_kernels",
-        "scripts", "tools.report", "tools.bench",
+        "scripts", "ahead_of_time", "tools.report", "tools.bench",
     },
 }  # fmt: skip
 # `import tile_frontend` must stay below 0.15 s, so it may not load any of these.

@@ -21,14 +21,15 @@ def sources_digest() -> str:
     is part of the key itself."""
     digest = hashlib.sha256()
     for package in ("tile_ir", "tile_passes", *GENERATORS.values(), "tile_runtime"):
-        for path in _files(package):
+        for path in package_files(package):
             digest.update(path.encode())
             with open(path, "rb") as file:
                 digest.update(file.read())
     return digest.hexdigest()
 
 
-def _files(package: str) -> list[str]:
+def package_files(package: str) -> list[str]:
+    """The source files of an installed package, sorted."""
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         return []

@@ -66,18 +66,40 @@ def device_command(
     """One invocation of bisheng that makes a shared object of the sources."""
     return [
         compiler,
+        *_language(includes, home, target, flags),
+        f"-L{home / 'lib64'}",
+        *(f"-l{name}" for name in _LIBRARIES),
+        "--shared",
+        *(str(path) for path in sources),
+        "-o",
+        str(output),
+    ]
+
+
+def object_command(
+    compiler: str,
+    source: Path,
+    output: Path,
+    includes: Sequence[Path],
+    home: Path,
+    target: Target,
+    flags: Sequence[str] = (),
+) -> list[str]:
+    """One invocation of bisheng that makes an object of a source, to be linked by others."""
+    language = _language(includes, home, target, flags)
+    return [compiler, *language, "-c", str(source), "-o", str(output)]
+
+
+def _language(
+    includes: Sequence[Path], home: Path, target: Target, flags: Sequence[str]
+) -> list[str]:
+    return [
         f"--npu-arch=dav-{target.npu_arch}",
         *FLAGS,
         *flags,
         "-xasc",
         *(f"-I{home / path}" for path in _INCLUDES),
         *(f"-I{path}" for path in includes),
-        f"-L{home / 'lib64'}",
         *(f"-Wno-{name}" for name in _WARNINGS),
-        *(f"-l{name}" for name in _LIBRARIES),
         "-fPIC",
-        "--shared",
-        *(str(path) for path in sources),
-        "-o",
-        str(output),
     ]

@@ -13,7 +13,8 @@ from tile_ir import BuildError
 from tile_ir.switches import switch
 
 # Integers of the language wrap, so signed overflow has to be what the machine does.
-FLAGS = ("-std=c++17", "-O2", "-fwrapv", "-fPIC", "-shared", "-pipe")
+OBJECT_FLAGS = ("-std=c++17", "-O2", "-fwrapv", "-fPIC", "-pipe")
+FLAGS = (*OBJECT_FLAGS, "-shared")
 # A kernel compiles in about a second; a compiler that takes this long is stuck.
 TIMEOUT_SECONDS = 600
 # Compilers repeat themselves; the first error is near the top.

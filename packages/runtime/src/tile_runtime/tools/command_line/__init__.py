@@ -17,6 +17,7 @@ from tile_runtime.tools.command_line import (
     bench,
     cache,
     check,
+    compile_kernels,
     doctor,
     emit,
     ops,
@@ -26,9 +27,14 @@ from tile_runtime.tools.command_line import (
     run,
     sim,
     switches,
+    where,
 )
 
-COMMANDS = (run, doctor, emit, sim, report, opt, check, passes, ops, switches, cache, bench)
+COMMANDS = (
+    run, doctor, emit, sim, report, opt, check, passes, ops, switches, cache, compile_kernels,
+    where,
+    bench,
+)  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

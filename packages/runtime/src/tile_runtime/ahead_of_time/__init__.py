@@ -1,0 +1,23 @@
+"""Kernels built before a program runs: declared in Python, linked into C++ by a manifest.
+
+Names and formats are those engines know (docs/ahead_of_time.md). Not here: kernels compiled when
+they are called, which is the business of `jit_kernels`.
+"""
+
+from tile_runtime.ahead_of_time.kernel_spec import (
+    DispatchField,
+    KernelSpec,
+    TileKernel,
+    TilelangKernel,
+    register_kernel,
+)
+from tile_runtime.jit_kernels.kernel_artifact import lower
+
+__all__ = [
+    "DispatchField",
+    "KernelSpec",
+    "TileKernel",
+    "TilelangKernel",
+    "lower",
+    "register_kernel",
+]

@@ -1,0 +1,327 @@
+"""Builds the variants of kernels that are not built yet, and writes what C++ needs of them.
+
+A kernel's folder is `<root>/targets/ascend/<kernel>`. Files appear whole or not at all, the
+manifest last, and one build at a time works on a folder: what was killed is built again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import multiprocessing
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from tile_ir import BuildError, Diagnostic, TileError
+from tile_ir.switches import SWITCHES
+from tile_runtime.ahead_of_time import manifest as manifests
+from tile_runtime.ahead_of_time.build_key import build_key, dependencies_of
+from tile_runtime.ahead_of_time.entry_symbols import KernelAbi, abi_of, with_variant
+from tile_runtime.ahead_of_time.find_kernels import Family, Kernels, find_kernels
+from tile_runtime.ahead_of_time.kernel_spec import KernelCompileSpec
+from tile_runtime.ahead_of_time.manifest import BuiltVariant, KeptFiles, KnownVariant, digest_of
+from tile_runtime.ahead_of_time.registry_text import registry_text, variants_text
+from tile_runtime.ahead_of_time.toolchain import Toolchain
+
+# What comes of a variant: what went wrong, if something did.
+_Waiting: TypeAlias = "Future[Diagnostic | None]"
+# Told of each variant: its kernel, its key, and whether it was compiled.
+Told = Callable[[str, str, bool], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be built. `paths` are folders that modules of the project are imported from."""
+
+    folder: Path
+    root: Path
+    toolchain: Toolchain
+    jobs: int
+    force: bool = False
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of a kernel: its manifest, and how many variants were compiled or what is wrong."""
+
+    kernel: str
+    manifest: Path
+    compiled: int = 0
+    error: BuildError | None = None
+
+
+def build_kernels(kernels: Kernels, order: Order, told: Told) -> Iterator[Result]:
+    """Build the families one after another, the variants of each in processes of their own.
+
+    What is wrong with one does not keep the others from being built.
+    """
+    fingerprint = order.toolchain.fingerprint()
+    with _Workers(order) as workers:
+        for family in kernels.families.values():
+            folder = order.root / "targets" / "ascend" / family.name
+            manifest = folder / manifests.NAME
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                with _alone(folder):
+                    compiled = _build(family, folder, order, fingerprint, workers, told)
+                yield Result(family.name, manifest, compiled)
+            except BuildError as error:
+                yield Result(family.name, manifest, error=error)
+
+
+class _Workers:
+    """Processes that build variants: new ones where one of the last has died."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> _Workers:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.stop()
+
+    def submit(self, file: Path, spec: KernelCompileSpec, folder: Path, files: _Files) -> _Waiting:
+        if self._pool is None:
+            order = self._order
+            setting = (os.fspath(order.folder), order.paths, order.toolchain)
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(
+                order.jobs, mp_context=context, initializer=_begin, initargs=setting
+            )
+        return self._pool.submit(build_variant, os.fspath(file), spec, os.fspath(folder), files)
+
+    def stop(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """Those of a variant, relative to the kernel's folder."""
+
+    source: str
+    binary: str
+
+    @staticmethod
+    def of(spec: KernelCompileSpec, compiled: bool) -> _Files:
+        stem = f"{spec.variant_key}/{spec.kernel_name}_{spec.variant_key}_kernel"
+        return _Files(f"{stem}.cpp", f"{stem}.o" if compiled else "")
+
+
+def _build(
+    family: Family,
+    folder: Path,
+    order: Order,
+    fingerprint: dict[str, str],
+    workers: _Workers,
+    told: Told,
+) -> int:
+    """Build a family in its folder; how many variants were compiled."""
+    known = _known(folder / manifests.NAME)
+    dependencies = dependencies_of(family.kernel.__module__)
+    keys = {s.variant_key: build_key(s, fingerprint, dependencies) for s in family.specs}
+    compiles = order.toolchain.name != "none"
+    due = []
+    for spec in family.specs:
+        key = spec.variant_key
+        if order.force or not _stands(known.get(key), keys[key], compiles):
+            due.append(spec)
+        else:
+            told(family.name, spec.variant_key, False)
+    waiting = {workers.submit(family.file, s, folder, _Files.of(s, compiles)): s for s in due}
+    try:
+        _finish(waiting, family.name, told)
+    except BuildError:
+        workers.stop()
+        raise
+    abi = _common_abi(family, folder, compiles)
+    built = [
+        BuiltVariant(
+            s, _kept(folder, _Files.of(s, compiles)), keys[s.variant_key],
+            order.toolchain.options(), fingerprint,
+        )
+        for s in family.specs
+    ]  # fmt: skip
+    try:
+        registry = registry_text(family.specs, family.schema, abi)
+        variants = variants_text(family.specs, family.schema)
+    except (TypeError, ValueError) as error:
+        raise BuildError("aot-kernel", f"{family.file.name}: {error}") from None
+    write_if_changed(folder / manifests.REGISTRY, registry)
+    write_if_changed(folder / manifests.VARIANTS, variants)
+    text = manifests.manifest_text(order.toolchain.name, built, family.schema, abi)
+    write_if_changed(folder / manifests.NAME, text)
+    for gone in known.keys() - keys.keys():
+        shutil.rmtree(folder / gone, ignore_errors=True)
+    return len(due)
+
+
+def _finish(waiting: dict[_Waiting, KernelCompileSpec], kernel: str, told: Told) -> None:
+    """Wait for all; BuildError for the first that fails."""
+    for done in as_completed(waiting):
+        variant = waiting[done].variant_key
+        try:
+            wrong = done.result()
+        except BrokenExecutor:
+            raise BuildError(
+                "aot-worker",
+                f"the process that built variant '{variant}' of {kernel} died",
+                hint="is there memory for so many --jobs?",
+            ) from None
+        if wrong is not None:
+            what = f"variant build failed for variant '{variant}' of {kernel}: {wrong.message}"
+            raise BuildError(wrong.slug, what, wrong.loc, wrong.hint)
+        told(kernel, variant, True)
+
+
+def _known(manifest: Path) -> dict[str, KnownVariant]:
+    """What an earlier build left; nothing if that cannot be read."""
+    try:
+        return manifests.known_variants(manifest)
+    except (BuildError, OSError):
+        return {}
+
+
+def _stands(known: KnownVariant | None, key: str, compiles: bool) -> bool:
+    """Whether a variant need not be built: its files are those that were made for the key."""
+    if known is None or known.cache_key != key or len(known.files) != 1 + compiles:
+        return False
+    return all(digest_of(path) == digest for path, digest in known.files.items())
+
+
+def _kept(folder: Path, files: _Files) -> KeptFiles:
+    source, binary = folder / files.source, folder / files.binary
+    return KeptFiles(
+        files.source,
+        files.binary,
+        digest_of(source),
+        digest_of(binary) if files.binary else "",
+    )
+
+
+def _common_abi(family: Family, folder: Path, compiles: bool) -> KernelAbi:
+    """What C++ calls, which is the same for all variants."""
+    found: KernelAbi | None = None
+    for spec in family.specs:
+        text = (folder / _Files.of(spec, compiles).source).read_text("utf-8")
+        abi = abi_of(text, spec.entry_symbol)
+        if found is not None and abi != found:
+            first = family.specs[0].variant_key
+            raise BuildError(
+                "aot-abi",
+                f"variant '{spec.variant_key}' of {family.name} takes ({abi.types()}), but "
+                f"'{first}' takes ({found.types()})",
+                hint="variants of a kernel have the same parameters; make it two kernels",
+            )
+        found = abi
+    assert found is not None, "a family has variants"
+    return found
+
+
+# In the processes --------------------------------------------------------------------------------
+
+
+class _Setting:
+    """What a process builds with."""
+
+    folder: Path
+    toolchain: Toolchain
+
+
+def _begin(folder: str, paths: Sequence[str], toolchain: Toolchain) -> None:
+    sys.path[:0] = [p for p in paths if p not in sys.path]
+    sys.setrecursionlimit(10_000)
+    # Kernels that ask for the chip, in whatever way, are told of the one that is built for.
+    os.environ[SWITCHES["soc"].variable] = toolchain.chip.name
+    _Setting.folder, _Setting.toolchain = Path(folder), toolchain
+
+
+def build_variant(
+    file: str, spec: KernelCompileSpec, folder: str, files: _Files
+) -> Diagnostic | None:
+    """Make the source and the object of one variant; what went wrong if something did."""
+    try:
+        _build_variant(file, spec, Path(folder), files)
+    except BuildError as error:
+        return error.diagnostic
+    return None
+
+
+def _build_variant(file: str, spec: KernelCompileSpec, folder: Path, files: _Files) -> None:
+    found = find_kernels(_Setting.folder, [spec.kernel_name]).families.get(spec.kernel_name)
+    if found is None:
+        raise BuildError("aot-kernel", f"{file} registers no kernel `{spec.kernel_name}` any more")
+    source = _source(found, spec)
+    output = folder / files.source
+    output.parent.mkdir(parents=True, exist_ok=True)
+    # The object stays out of sight until there is one: a manifest may still name the last.
+    with tempfile.TemporaryDirectory(dir=output.parent, prefix=".building-") as scratch:
+        place = Path(scratch) / output.name
+        place.write_text(source, "utf-8")
+        if files.binary:
+            made = Path(scratch) / Path(files.binary).name
+            definitions = spec.definitions()
+            _Setting.toolchain.compile(place, made, spec.variant_key, definitions)
+            os.replace(made, folder / files.binary)
+        os.replace(place, output)
+
+
+def _source(family: Family, spec: KernelCompileSpec) -> str:
+    try:
+        source = family.kernel.generate_source(**spec.specialization)
+    except TileError as error:
+        raise BuildError(error.slug, error.message, error.loc, error.hint) from None
+    except Exception as error:  # whatever the kernel's code raises is its own
+        what = f"{type(error).__name__}: {error}"
+        raise BuildError("aot-source", f"generate_source: {what}") from None
+    if not isinstance(source, str):
+        what = type(source).__name__
+        raise BuildError("aot-source", f"generate_source gives the source as text, found {what}")
+    return with_variant(source, spec.source_entry_symbol, spec.entry_symbol, spec.variant_key)
+
+
+# Files -------------------------------------------------------------------------------------------
+
+
+def write_if_changed(path: Path, text: str) -> None:
+    """Write a file in one step, unless it has that text."""
+    try:
+        if path.read_text("utf-8") == text:
+            return
+    except (OSError, UnicodeDecodeError):
+        pass
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Nobody else builds in a folder meanwhile; what killed builds left there is gone."""
+    with open(folder / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # ends with the process, however that ends
+        for left in (*folder.glob(".*-*"), *folder.glob("*/.building-*")):
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink(missing_ok=True)
+        yield
+
+
+__all__ = ["Order", "Result", "build_kernels"]

@@ -1,0 +1,101 @@
+"""What turns the source of a variant into an object: the device compiler, or the host's for the
+simulator. Which variants there are, and when they are compiled, is told elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tile_ir import TARGETS, BuildError, Target
+from tile_ir.switches import switch
+from tile_runtime.cache.fingerprint import compiler_identity
+from tile_runtime.devices.compile_device import (
+    FLAGS,
+    cann_home,
+    find_device_compiler,
+    object_command,
+)
+from tile_runtime.devices.compile_host import OBJECT_FLAGS, find_compiler, run_compiler
+from tile_runtime.options.code_generators import code_generator
+from tile_runtime.simulator.build_simulator import cpu_features, include_directory
+
+TOOLCHAINS = ("ascend", "sim", "none")
+DEVICES = ("a2", "a3", "a5")
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """How variants are compiled: for the NPU (`ascend`), for this machine (`sim`), or not at all
+    (`none`); `device` is the family of chips."""
+
+    name: str
+    device: str
+
+    @property
+    def chip(self) -> Target:
+        """The chip of the switch `soc` if it is of the family, else the family's first."""
+        family = self.device.upper()
+        chosen = TARGETS.get(switch("soc"))
+        if chosen is not None and chosen.architecture == family:
+            return chosen
+        return next(t for t in TARGETS.values() if t.architecture == family)
+
+    def options(self) -> dict[str, str]:
+        """What the manifest says of it."""
+        return {"bisheng_arch": f"dav-{self.chip.npu_arch}", "device": self.device}
+
+    def fingerprint(self) -> dict[str, str]:
+        """What an object depends on besides its source. BuildError if the compiler is not there."""
+        chip = self.chip
+        known = {
+            "target": self.name,
+            "chip": chip.name,
+            "cube_cores": str(chip.cube_cores),
+            "vector_cores": str(chip.vector_cores),
+        }
+        if self.name == "ascend":
+            known["compiler"] = compiler_identity(find_device_compiler())
+            known["cann"] = str(cann_home())
+            known["flags"] = " ".join(FLAGS)
+        elif self.name == "sim":
+            words = find_compiler()
+            known["compiler"] = " ".join((compiler_identity(words[0]), *words[1:]))
+            known["flags"] = " ".join(OBJECT_FLAGS)
+            known["cpu"] = cpu_features()
+        return known
+
+    def compile(self, source: Path, output: Path, variant: str, definitions: list[str]) -> None:
+        """Make an object of a source. BuildError with what the compiler says if it cannot."""
+        defined = [f"-D{definition}" for definition in definitions]
+        headers = code_generator().headers
+        if self.name == "ascend":
+            # The tiling key is a global of every object: many of them are linked together.
+            defined.append(f"-Dg_tilingKey=g_tilingKey__{variant}")
+            command = object_command(
+                find_device_compiler(), source, output, [headers], cann_home(), self.chip, defined
+            )
+        else:
+            includes = (f"-I{include_directory()}", f"-I{headers}")
+            command = [
+                *find_compiler(), *OBJECT_FLAGS, *includes, *defined, "-c", str(source), "-o",
+                str(output),
+            ]  # fmt: skip
+        run_compiler(command, source.name)
+
+
+def toolchain(target: str, device: str | None) -> Toolchain:
+    """The toolchain of two options of the command. BuildError for what there is none of."""
+    if target not in TOOLCHAINS:
+        known = ", ".join(TOOLCHAINS)
+        raise BuildError("aot-target", f"target {target!r} is none of {known}")
+    if device is None:
+        if target == "ascend":
+            what = "target ascend needs the family of chips"
+            raise BuildError("aot-device", what, hint="--device a2")
+        device = "a2"
+    if device not in DEVICES:
+        raise BuildError("aot-device", f"device {device!r} is none of {', '.join(DEVICES)}")
+    return Toolchain(target, device)
+
+
+__all__ = ["DEVICES", "TOOLCHAINS", "Toolchain", "toolchain"]
