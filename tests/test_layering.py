@@ -69,12 +69,12 @@ ROOMS = {
     "devices": {"simulator", "cache", "launcher"},
     "jit_kernels": {"options", "simulator", "cache", "launcher", "devices"},
     "source_kernels": {"options", "simulator", "cache", "launcher", "devices"},
-    "ahead_of_time": {
-        "options", "simulator", "cache", "devices", "jit_kernels", "source_kernels", "scripts",
-    },
     "tuning": {"cache", "devices", "jit_kernels"},
     "host_npu": {"launcher", "jit_kernels"},
     "scripts": {"options", "cache", "devices", "jit_kernels", "host_npu"},
+    "ahead_of_time": {
+        "options", "simulator", "cache", "devices", "jit_kernels", "source_kernels", "scripts",
+    },
     "tools.report": {"simulator", "cache", "jit_kernels"},
     "tools.bench": {"options", "launcher", "jit_kernels", "scripts"},
     "tools.command_line": {
