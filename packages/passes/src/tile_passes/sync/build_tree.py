@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeAlias
 
 from tile_ir import Effect, For, Func, If, Let, Memory, Op, Section, Target, While
-from tile_ir.analysis.accesses import touches
+from tile_ir.analysis.accesses import Touch, touches
 from tile_ir.analysis.affine import resolved, simplify
 from tile_ir.analysis.branch_feasibility import surely_taken
 from tile_ir.analysis.intervals import (
@@ -23,7 +25,7 @@ from tile_ir.analysis.intervals import (
 )
 from tile_ir.analysis.residues import ORDERING, modulus_of, rounds_in, rounds_of
 from tile_ir.analysis.trip_count import surely_runs, trips
-from tile_ir.expr import Expr, Var, binary, constant_value, reads_memory, walk
+from tile_ir.expr import Const, Expr, Var, binary, constant_value, reads_memory, walk
 from tile_ir.machine import Pipe
 from tile_ir.nodes import Automatic, Body, Break, Stmt
 from tile_ir.opdef import pipe_of
@@ -48,7 +50,7 @@ from tile_passes.sync.tree import (
 def build_tree(func: Func, section: Section, target: Target) -> Tree:
     """The tree of one section of a planned function."""
     builder = _Builder(func)
-    root = builder.block(section.body, None, None, builder.ranges, {}, [], ())
+    root = builder.block(section.body, None, None, _Sight(builder.ranges, {}, [], ()))
     pipes = target.pipes[section.core]
     masks = dict.fromkeys(pipes, 0)
     for instance in builder.instances:
@@ -100,16 +102,54 @@ def _seldom(block: Block) -> int:
     return found
 
 
-@dataclass(slots=True)
-class _Residue:
-    """A loop looked at modulo m, the variable that counts its rounds of m iterations, and `turns`:
-    the residues it comes to."""
+# One combination of residues, and the intervals and values of variables in it.
+_InResidue: TypeAlias = tuple[Residues, Ranges, Mapping[Var, Expr]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A residue of a loop: in which rounds it comes, and its variable in terms of the round."""
+
+    residue: int
+    span: Interval
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """A loop looked at by residue, the variable that counts its rounds of all residues, and the
+    residues it comes to."""
 
     var: Var
     rounds: Var
-    modulus: int
-    span: Interval
-    turns: tuple[int, ...]
+    turns: tuple[_Turn, ...]
+
+
+@dataclass(frozen=True)
+class _Sight:
+    """What is known where a statement stands: intervals and values of variables, the loops around
+    it that are looked at by residue, and all that stands around and before it."""
+
+    known: Ranges
+    values: Mapping[Var, Expr]
+    counted: list[_Counted]
+    path: tuple[Stmt, ...]
+
+    @cached_property
+    def each_residue(self) -> list[_InResidue]:
+        """Every combination of residues, with what is known of variables in it."""
+        found: list[_InResidue] = [((), self.known, self.values)]
+        for loop in self.counted:
+            found = [
+                (
+                    (*residues, turn.residue),
+                    {**ranges, loop.rounds: turn.span},
+                    {**chosen, loop.var: turn.value},
+                )
+                for residues, ranges, chosen in found
+                for turn in loop.turns
+            ]
+        return found
 
 
 class _Builder:
@@ -126,24 +166,22 @@ class _Builder:
         body: Body,
         owner: Branch | Repeat | None,
         loop: Repeat | None,
-        known: Ranges,
-        values: Mapping[Var, Expr],
-        counted: list[_Residue],
-        path: tuple[Stmt, ...],
+        sight: _Sight,
     ) -> Block:
-        block = Block(owner, loop, 0 if owner is None else owner.block.depth + 1, len(counted))
+        depth = 0 if owner is None else owner.block.depth + 1
+        block = Block(owner, loop, depth, len(sight.counted))
         for stmt in body:
-            context = (known, values, counted, path)
             match stmt:
                 case For() | While():
-                    self.loop(block, stmt, *context)
+                    self.loop(block, stmt, sight)
                 case If():
-                    taken = surely_taken(stmt.condition, _loops_around(block), values, known)
+                    around = _loops_around(block)
+                    taken = surely_taken(stmt.condition, around, sight.values, sight.known)
                     branch = Branch(block, len(block.items), stmt, taken)
                     block.items.append(branch)
-                    inner = (known, values, counted, (*path, stmt))
-                    branch.then = self.block(stmt.then, branch, loop, *inner)
-                    branch.orelse = self.block(stmt.orelse, branch, loop, *inner)
+                    inner = replace(sight, path=(*sight.path, stmt))
+                    branch.then = self.block(stmt.then, branch, loop, inner)
+                    branch.orelse = self.block(stmt.orelse, branch, loop, inner)
                     leaves = any(isinstance(s, Break) for s in walk_statements(stmt.then))
                     branch.unlikely = stmt.unlikely and not leaves
                 case Break():
@@ -152,43 +190,34 @@ class _Builder:
                     leave.loop = loop
                     block.items.append(leave)
                 case Op() if stmt.opdef.effect is Effect.SET_CROSS_FLAG:
-                    self.signal(block, stmt, counted, path)
+                    self.signal(block, stmt, sight)
                 case Op() if stmt.opdef.effect in ORDERING:
                     order = Order(block, len(block.items), stmt)
                     block.items.append(order)
                     if stmt.opdef.effect in (Effect.SET_FLAG, Effect.WAIT_FLAG):
-                        self.event_ids(order, *context)
+                        self.event_ids(order, sight)
                 case Op():
-                    self.work(block, stmt, pipe_of(stmt), stmt.opdef.in_order, *context)
+                    self.work(block, stmt, pipe_of(stmt), stmt.opdef.in_order, sight)
                 case _:
-                    self.work(block, stmt, Pipe.S, False, *context)
+                    self.work(block, stmt, Pipe.S, False, sight)
             if isinstance(stmt, Let) and stmt.var.dtype.is_integer:
-                known = {**known, stmt.var: interval(stmt.value, known)}
-                path = (*path, stmt)
-                if not reads_memory(stmt.value):
-                    values = {**values, stmt.var: stmt.value}
-                    if self.varies(stmt):
-                        self.varying.add(stmt.var)
+                sight = self.behind(stmt, sight)
         return block
 
-    def work(
-        self,
-        block: Block,
-        stmt: Stmt,
-        pipe: Pipe,
-        in_order: bool,
-        known: Ranges,
-        values: Mapping[Var, Expr],
-        counted: list[_Residue],
-        path: tuple[Stmt, ...],
-    ) -> None:
+    def behind(self, stmt: Let, sight: _Sight) -> _Sight:
+        """What is known behind a definition."""
+        known = {**sight.known, stmt.var: interval(stmt.value, sight.known)}
+        values = sight.values
+        if not reads_memory(stmt.value):
+            values = {**values, stmt.var: stmt.value}
+            if self.varies(stmt.value):
+                self.varying.add(stmt.var)
+        return _Sight(known, values, sight.counted, (*sight.path, stmt))
+
+    def work(self, block: Block, stmt: Stmt, pipe: Pipe, in_order: bool, sight: _Sight) -> None:
         """An item for the statement; instances for it if it touches anything."""
-        item = Work(block, len(block.items), stmt, pipe, in_order, {}, path)
-        varies = self.varies(stmt)
-        found = () if varies else touches(stmt, self.addresses, known, values)
-        for residues, ranges, chosen in _each_residue(counted, known, values):
-            if varies:
-                found = touches(stmt, self.addresses, ranges, chosen)
+        item = Work(block, len(block.items), stmt, pipe, in_order, {}, sight.path)
+        for (residues, _, chosen), found in self.touched(stmt, sight):
             if found:
                 instance = Instance(len(self.instances), item, residues, found, chosen)
                 item.instances[residues] = instance
@@ -198,50 +227,50 @@ class _Builder:
         else:
             block.items.append(Plain(block, len(block.items), stmt))
 
-    def varies(self, stmt: Stmt) -> bool:
-        """Whether what it says depends on the residues of the loops around it."""
-        parts = (part for expr in expressions(stmt) for part in walk(expr))
-        return any(part in self.varying for part in parts if isinstance(part, Var))
+    def touched(self, stmt: Stmt, sight: _Sight) -> Iterator[tuple[_InResidue, tuple[Touch, ...]]]:
+        """What the statement touches in each combination of residues. Where these make numbers of
+        all that varies, it touches the same as where they make the same numbers."""
+        varying = [e for e in expressions(stmt) if self.varies(e)]
+        found: dict[tuple[Expr, ...], tuple[Touch, ...]] = {}
+        numbers = True
+        for each in sight.each_residue:
+            _, ranges, chosen = each
+            key = tuple(simplify(resolved(e, chosen)) for e in varying) if numbers else ()
+            numbers = numbers and all(isinstance(e, Const) for e in key)
+            known = found.get(key) if numbers else None
+            if known is None:
+                known = found[key] = touches(stmt, self.addresses, ranges, chosen)
+            yield each, known
 
-    def signal(
-        self, block: Block, stmt: Op, counted: list[_Residue], path: tuple[Stmt, ...]
-    ) -> None:
+    def varies(self, expr: Expr) -> bool:
+        """Whether its value depends on the residues of the loops around it."""
+        if isinstance(expr, Const):
+            return False
+        return any(part in self.varying for part in walk(expr) if isinstance(part, Var))
+
+    def signal(self, block: Block, stmt: Op, sight: _Sight) -> None:
         """A signal to other cores. It speaks for one pipe, but what it tells them is that they may
         use gm: all this core did there before, on any pipe that is told of, must be done."""
-        item = Work(block, len(block.items), stmt, Pipe(stmt.attr("pipe")), True, {}, path)
+        item = Work(block, len(block.items), stmt, Pipe(stmt.attr("pipe")), True, {}, sight.path)
         block.items.append(item)
-        for residues, _, _ in _each_residue(counted, {}, {}):
+        for residues, _, _ in sight.each_residue:
             item.instances[residues] = Instance(len(self.instances), item, residues, (), {})
             self.instances.append(item.instances[residues])
 
-    def event_ids(
-        self,
-        order: Order,
-        known: Ranges,
-        values: Mapping[Var, Expr],
-        counted: list[_Residue],
-        path: tuple[Stmt, ...],
-    ) -> None:
+    def event_ids(self, order: Order, sight: _Sight) -> None:
         assert isinstance(order.stmt, Op)
         event = order.stmt.operand("event_id")
         assert isinstance(event, Expr), "event ids are scalars"
-        for residues, ranges, chosen in _each_residue(counted, known, values):
+        for residues, ranges, chosen in sight.each_residue:
             found = interval(simplify(resolved(event, chosen)), ranges)
             order.ids[residues] = int(found.low) if found.low == found.high else None
             order.spans[residues] = found
 
-    def loop(
-        self,
-        block: Block,
-        stmt: For | While,
-        known: Ranges,
-        values: Mapping[Var, Expr],
-        counted: list[_Residue],
-        path: tuple[Stmt, ...],
-    ) -> None:
+    def loop(self, block: Block, stmt: For | While, sight: _Sight) -> None:
+        known, values, counted = sight.known, sight.values, sight.counted
         repeat = Repeat(block, len(block.items), stmt)
         block.items.append(repeat)
-        inside: tuple[Stmt, ...] = (*path, stmt)
+        inside: tuple[Stmt, ...] = (*sight.path, stmt)
         if isinstance(stmt, For):
             span = loop_range(stmt, known)
             start, stop = constant_value(stmt.start), constant_value(stmt.stop)
@@ -257,10 +286,12 @@ class _Builder:
                 repeat.ends = ((stop - 1) % m,) if start < stop else ()
             if m > 1:
                 rounds = rounds_of(stmt.var)
-                inside = (*path, _in_rounds(stmt, rounds, m))
-                counted = [*counted, _Residue(stmt.var, rounds, m, span, repeat.turns)]
+                inside = (*sight.path, _in_rounds(stmt, rounds, m))
+                turns = [_Turn(j, rounds_in(span, j, m), rounds * m + j) for j in repeat.turns]
+                counted = [*counted, _Counted(stmt.var, rounds, tuple(turns))]
                 self.varying.add(stmt.var)
-        repeat.body = self.block(stmt.body, repeat, repeat, known, values, counted, inside)
+        inner = _Sight(known, values, counted, inside)
+        repeat.body = self.block(stmt.body, repeat, repeat, inner)
 
 
 def _loops_around(block: Block) -> Iterator[For]:
@@ -275,20 +306,6 @@ def _in_rounds(loop: For, rounds: Var, modulus: int) -> For:
     """The loop as one over rounds of all residues."""
     start, last = (binary("//", e, modulus) for e in (loop.start, loop.stop - 1))
     return replace(loop, var=rounds, start=start, stop=last + 1)
-
-
-def _each_residue(
-    counted: list[_Residue], known: Ranges, values: Mapping[Var, Expr]
-) -> Iterator[tuple[Residues, Ranges, Mapping[Var, Expr]]]:
-    """Every combination of residues, with what is known of variables in it."""
-    if not counted:
-        yield (), known, values
-        return
-    p, rest = counted[-1], counted[:-1]
-    for residues, ranges, chosen in _each_residue(rest, known, values):
-        for j in p.turns:
-            within = {**ranges, p.rounds: rounds_in(p.span, j, p.modulus)}
-            yield (*residues, j), within, {**chosen, p.var: p.rounds * p.modulus + j}
 
 
 def _count_bits(block: Block) -> int:
