@@ -129,6 +129,7 @@ class Completion(Transfer):
         self.at = number
         for change, operands in self.changes[number]:
             change(self, state, *operands)
+        state.settle()
 
     # From a plan to changes ----------------------------------------------------------------------
 

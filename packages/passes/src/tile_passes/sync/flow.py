@@ -83,7 +83,7 @@ def flow_of(tree: Tree, conflicts: Sequence[int]) -> Flow:
                     if step.item.in_order or step.item.pipe is Pipe.S:
                         must &= ~own[pipe]
                     if must or awaited >> bit & 1:
-                        operands = step, pipe, must, ~(1 << bit)
+                        operands = step, pipe, must, 1 << bit
                         found.append((number, (Transfer.access, operands)))
                 case Gap(block=around, position=position, behind=behind, turn=turn):
                     gaps[around, position, behind].append((place, turn))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
 from typing import TypeAlias
 
 from tile_ir.machine import Pipe
@@ -134,16 +135,26 @@ class Plan:
     def __init__(self, ops: Iterable[SyncOp] = (), closed: frozenset[Pair] = frozenset()) -> None:
         self.ops = tuple(dict.fromkeys(ops))
         self.closed = closed
-        self.gaps: dict[PlanGap, list[Action]] = {}
-        # Flags whose rounds matter, by the loop they belong to.
-        self.by_round: dict[Repeat, list[Flag]] = {}
+
+    @cached_property
+    def gaps(self) -> dict[PlanGap, list[Action]]:
+        """What stands in each gap. Of many plans on the way to another nobody asks."""
+        found: dict[PlanGap, list[Action]] = {}
         for op in self.ops:
             for gap, do in _instructions(op):
-                self.gaps.setdefault(gap, []).append((do, op))
-            if isinstance(op, Flag) and op.carried and not op.by_slot:
-                self.by_round.setdefault(op.home(), []).append(op)
-        for actions in self.gaps.values():
+                found.setdefault(gap, []).append((do, op))
+        for actions in found.values():
             actions.sort(key=_rank)
+        return found
+
+    @cached_property
+    def by_round(self) -> dict[Repeat, list[Flag]]:
+        """Flags whose rounds matter, by the loop they belong to."""
+        found: dict[Repeat, list[Flag]] = {}
+        for op in self.ops:
+            if isinstance(op, Flag) and op.carried and not op.by_slot:
+                found.setdefault(op.home(), []).append(op)
+        return found
 
     @property
     def signals(self) -> Iterator[Signal]:

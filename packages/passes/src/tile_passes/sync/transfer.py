@@ -24,16 +24,26 @@ Change: TypeAlias = tuple[Callable[..., None], tuple[Any, ...]]
 
 
 class State:
-    """`known` holds a set of bits for each pipe, `flags` what each raised flag carries."""
+    """`known` holds a set of bits for each pipe, `flags` what each raised flag carries, but for the
+    bits that are `stale`: within a basic block, flags are many and seldom looked at."""
 
-    __slots__ = ("flags", "known")
+    __slots__ = ("flags", "known", "stale")
 
     def __init__(self, known: list[int], flags: dict[FlagKey, int]) -> None:
         self.known = known
         self.flags = flags
+        self.stale = 0
 
     def copy(self) -> State:
         return State(self.known.copy(), self.flags.copy())
+
+    def settle(self) -> None:
+        """Take what is stale out of all flags."""
+        if self.stale:
+            others = ~self.stale
+            for flag, bits in self.flags.items():
+                self.flags[flag] = bits & others
+            self.stale = 0
 
     def met(self, other: State) -> State:
         """What holds in both; the state itself if all of it does."""
@@ -80,31 +90,31 @@ class Transfer:
     # The changes ---------------------------------------------------------------------------------
 
     def access(
-        self, state: State, instance: Instance, pipe: int, must: int, others: int
+        self, state: State, instance: Instance, pipe: int, must: int, bit: int
     ) -> None:
         if must:
             if self.reporting:
                 self.accessed(pipe, must, state)
             if need := must & ~state.known[pipe]:
                 self.uncovered(instance, need, state)
-        self.forget(others, state)
+        self.forget(bit, state)
 
-    def forget(self, others: int, state: State) -> None:
-        """All but these bits were true of earlier executions only."""
+    def forget(self, bit: int, state: State) -> None:
+        """This bit was true of an earlier execution only."""
+        others = ~bit
         state.known = [bits & others for bits in state.known]
-        flags = state.flags
-        for flag, bits in flags.items():
-            flags[flag] = bits & others
+        state.stale |= bit
 
     def set(self, state: State, flag: FlagKey, source: int, op: Signal | None) -> None:
         if self.reporting and op is not None and flag >= 0:
             self.flag_set(flag, op, source, state)
+        state.settle()
         state.flags[flag] = state.known[source] | self.own[source] | self.waits[source]
 
     def wait(self, state: State, flag: FlagKey, target: int, op: Signal | None) -> None:
-        carried = state.flags.pop(flag, 0)
+        carried = state.flags.pop(flag, 0) & ~state.stale
         if flag >= 0:
-            self.forget(~(1 << flag), state)
+            self.forget(1 << flag, state)
             if target == self.scalar:
                 carried |= 1 << flag
         self.learn(target, carried, op, state)
@@ -116,6 +126,7 @@ class Transfer:
     def enter(self, state: State, runs: Sequence[EarlierRun]) -> None:
         """What was done so far was done before this run of the loop."""
         self.entered()
+        state.settle()
         for run in runs:
             state.known = [_with(bits, run) for bits in state.known]
             state.flags = {flag: _with(bits, run) for flag, bits in state.flags.items()}
