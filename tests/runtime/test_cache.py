@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,8 +24,9 @@ from tile_ir import BuildError, Func
 from tile_ir.switches import override, switch
 from tile_runtime import JITKernel, cache, compile
 from tile_runtime.cache.fingerprint import compiler_identity, sources_digest
-from tile_runtime.cache.kernel_cache import STALE_SECONDS, CacheSize, KernelCache
+from tile_runtime.cache.kernel_cache import META, STALE_SECONDS, CacheSize, KernelCache
 from tile_runtime.simulator.build_simulator import cpu_features
+from tile_runtime.tools.command_line import main
 
 A, B = torch.arange(8.0), torch.ones(8)
 
@@ -45,7 +48,7 @@ def test_a_kernel_is_compiled_once(saxpy: Func, hand_written: Callable[[str], Ha
     check(second)
     (entry,) = entries()
     assert sorted(p.name for p in entry.iterdir()) == [
-        "entry.cpp", "kernel.cpp", "kernel.so", "kernel.tir", "meta.json",
+        "digests.json", "entry.cpp", "kernel.cpp", "kernel.so", "kernel.tir", "meta.json",
     ]  # fmt: skip
     assert json.loads((entry / "meta.json").read_text())["signature"]["symbols"] == ["N"]
 
@@ -127,10 +130,96 @@ def test_a_damaged_entry_is_made_anew(saxpy: Func, damage: str) -> None:
     path.unlink()
     if not damage.startswith("no "):
         path.write_bytes(b"{")
-    kernel = compile(saxpy, out_idx=2)
+    told = contextlib.nullcontext()
+    if damage != "no meta.json":  # which is no entry at all
+        told = pytest.warns(match=rf"entry of the kernel cache .* is damaged \({path.name}\)")
+    with told:
+        kernel = compile(saxpy, out_idx=2)
     assert not kernel.cached
     check(kernel)
     assert compile(saxpy).cached
+
+
+def test_damaged_entries_are_found(saxpy: Func, capsys: pytest.CaptureFixture[str]) -> None:
+    compile(saxpy)
+    (entry,) = entries()
+    assert main(["cache", "verify"]) == 0
+    assert "1 kernels are whole" in capsys.readouterr().out
+    assert main(["cache", "ls"]) == 0
+    assert re.match(rf"{entry.name[:12]}  .* kB  saxpy  Ascend910B2\n", capsys.readouterr().out)
+    source = entry / "kernel.cpp"
+    source.write_text(source.read_text() + " ")
+    assert main(["cache", "verify"]) == 1
+    assert f"{entry.name[:12]}: kernel.cpp is damaged; removed" in capsys.readouterr().out
+    assert entries() == []
+
+
+def filled(cache: KernelCache, key: str, size: int = 10_000) -> None:
+    def fill(folder: Path) -> None:
+        (folder / META).write_text(key)
+        (folder / "kernel.so").write_bytes(key.encode()[:1] * size)
+
+    cache.publish(key, fill)
+
+
+def test_a_limit_of_bytes(tmp_path: Path) -> None:
+    """Those used last stay; one that is larger than the limit stays until the next."""
+    cache = KernelCache(tmp_path, 50_000)
+    for number in range(20):
+        filled(cache, f"{number:02}")
+        os.utime(cache.kernels / f"{number:02}" / META, (number, number))
+        if number >= 3:
+            assert cache.lookup("03" if number < 10 else "00") is not None or number >= 10
+        assert cache.size().bytes <= 50_000
+    assert [e.key for e in cache.entries()] == ["03", "19", "18", "17"]
+    filled(cache, "large", 90_000)
+    assert [e.key for e in cache.entries()] == ["large"]
+    filled(cache, "20")
+    assert [e.key for e in cache.entries()] == ["20"]
+    unlimited = KernelCache(tmp_path)
+    for number in range(10):
+        filled(unlimited, f"{number}")
+    assert unlimited.size().kernels == 11
+
+
+USER = """
+import sys, random
+from pathlib import Path
+from tile_runtime.cache.kernel_cache import META, KernelCache
+cache, seed = KernelCache(Path(sys.argv[1]), 150_000), int(sys.argv[2])
+def use(rng):
+    key = f"{rng.randrange(20):02}"
+    def fill(folder):
+        (folder / META).write_text(key)
+        (folder / "kernel.so").write_bytes(key.encode() * 5000)
+    entry = cache.lookup(key) or cache.publish(key, fill)
+    try:
+        found = (entry / META).read_text(), (entry / "kernel.so").read_bytes()
+    except FileNotFoundError:
+        return  # another user has made room: it would be built anew
+    assert found == (key, key.encode() * 5000), key
+for user in range(25):
+    use(random.Random(seed * 100 + user))
+"""
+
+
+@pytest.mark.exhaustive
+def test_five_hundred_users_of_twenty_kernels(tmp_path: Path) -> None:
+    """Processes that read, write and make room at once: none sees another's kernel or half of one,
+    and nothing is left behind."""
+    command = [sys.executable, "-c", USER, str(tmp_path)]
+    users = [
+        subprocess.Popen([*command, str(n)], text=True, stderr=subprocess.PIPE) for n in range(20)
+    ]
+    for user in users:
+        _, errors = user.communicate(timeout=300)
+        assert user.returncode == 0, errors
+        assert "damaged" not in errors
+    cache = KernelCache(tmp_path, 150_000)
+    assert cache.remove_damaged() == {}
+    assert list(cache.building.iterdir()) == []
+    filled(cache, "last")
+    assert cache.size().bytes <= 150_000
 
 
 def test_without_the_cache_nothing_is_kept(saxpy: Func) -> None:

@@ -29,6 +29,7 @@ SWITCHES: dict[str, Switch] = {
     s.name: s
     for s in (
         Switch("cache_dir", "", "folder of compiled kernels; empty means ~/.cache/tile-ascend"),
+        Switch("cache_limit", 4000, "MB of compiled kernels to keep; 0 means no limit"),
         Switch("cache", True, "reuse compiled kernels from disk"),
         Switch("check", "device", "what the simulator checks", ("off", "device", "strict")),
         Switch("prove", False, "prove the order and the addresses the compiler chose"),

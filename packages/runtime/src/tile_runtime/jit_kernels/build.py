@@ -32,7 +32,7 @@ from tile_ir.code_generator import CodeGenerator
 from tile_ir.switches import switch
 from tile_passes import PassOptions, PassResult, leaving, run_pipeline
 from tile_runtime.cache.fingerprint import sources_digest
-from tile_runtime.cache.kernel_cache import META, KernelCache, get_cache_dir
+from tile_runtime.cache.kernel_cache import META, KernelCache, kernel_cache
 from tile_runtime.devices.device import Device, KernelFiles, Launch
 from tile_runtime.jit_kernels.prove import prove, wants_proof
 from tile_runtime.launcher.signature import Signature, signature_of
@@ -121,7 +121,7 @@ def build(job: Job) -> Built:
     with _sources_attached(job.func):
         if not switch("cache"):
             return _build_uncached(job)
-        cache = KernelCache(get_cache_dir())
+        cache = kernel_cache()
         key = cache_key(job)
         # A dump or a trace of the passes is wanted for its own sake: run them.
         if not (switch("dump_ir") or switch("debug")):
@@ -198,7 +198,7 @@ def _build_into_cache(job: Job, cache: KernelCache, key: str) -> Built:
 def _build_uncached(job: Job) -> Built:
     owner = tempfile.TemporaryDirectory(prefix="tile-ascend-")
     folder = Path(owner.name)
-    cache = KernelCache(get_cache_dir())
+    cache = kernel_cache()
     steps = _Steps(job)
     with _failed_source_kept(job, cache, folder):
         steps.write(folder)

@@ -16,7 +16,7 @@ from typing import Any
 from tile_ir import BuildError, Loc
 from tile_ir.switches import switch
 from tile_runtime.cache.fingerprint import compiler_identity, sources_digest
-from tile_runtime.cache.kernel_cache import META, KernelCache, get_cache_dir
+from tile_runtime.cache.kernel_cache import META, kernel_cache
 from tile_runtime.devices.compile_host import FLAGS, find_compiler, run_compiler
 from tile_runtime.options.code_generators import named_generator
 from tile_runtime.simulator.build_simulator import cpu_features, include_directory
@@ -68,7 +68,7 @@ def compile_source(unit: str, name: str, options: CompileOptions, text: str) -> 
     if not switch("cache"):
         owner = tempfile.TemporaryDirectory(prefix="tile-ascend-")
         return CompiledSource(_compile(Path(owner.name), unit, name, options, text), owner)
-    cache = KernelCache(get_cache_dir())
+    cache = kernel_cache()
     key = _key(unit, options)
     found = cache.lookup(key)
     if found is not None:

@@ -176,9 +176,9 @@ def check_npu(build: bool) -> Finding:
 
 
 def check_cache(build: bool) -> Finding:
-    from tile_runtime.cache.kernel_cache import KernelCache, get_cache_dir
+    from tile_runtime.cache.kernel_cache import kernel_cache
 
-    cache = KernelCache(get_cache_dir())
+    cache = kernel_cache()
     try:
         cache.scratch().rmdir()
     except BuildError as error:
