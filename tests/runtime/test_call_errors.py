@@ -19,6 +19,14 @@ a = torch.zeros(2, 3)
 b = torch.zeros(3, 4, dtype=torch.float16)
 
 
+class Elsewhere(torch.Tensor):
+    """Says that it is on another device, of which this machine has none."""
+
+    @property
+    def device(self) -> torch.device:  # type: ignore[override]
+        return torch.device("cuda")
+
+
 def message(error: pytest.ExceptionInfo[KernelError]) -> tuple[str, str, str | None]:
     return error.value.slug, error.value.message, error.value.hint
 
@@ -60,13 +68,13 @@ def message(error: pytest.ExceptionInfo[KernelError]) -> tuple[str, str, str | N
             "pass `A.contiguous()`", id="contiguity",
         ),
         pytest.param(
-            (a.to("meta"), b, 1, 1.0), "call-device",
-            "argument 1 `A` is on meta, but kernels run on the simulator, which needs cpu tensors",
+            (a.as_subclass(Elsewhere), b, 1, 1.0), "call-device",
+            "argument 1 `A` is on cuda, but kernels run on the simulator, which needs cpu tensors",
             'pass `A.to("cpu")`', id="device",
         ),
         pytest.param(
-            (a, b.to("meta"), 1, 1.0), "call-device",
-            "argument 2 `B` is on meta, but `A` is on cpu", 'pass `B.to("cpu")`',
+            (a, b.as_subclass(Elsewhere), 1, 1.0), "call-device",
+            "argument 2 `B` is on cuda, but `A` is on cpu", 'pass `B.to("cpu")`',
             id="second device",
         ),
         pytest.param(

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.functional_tensor import FunctionalTensor, FunctionalTensorMode
+from torch.testing._internal.two_tensor import TwoTensor
 
 import tile_frontend as T
 from tile_ir import CallError, KernelError
@@ -94,6 +96,43 @@ def test_views_with_another_sign_and_other_layouts(kernel: Any) -> None:
     kernel(torch.ones(N))
     assert "negated view" in refusal(lambda: kernel(torch._neg_view(torch.ones(N))))
     assert "layout sparse_coo" in refusal(lambda: kernel(torch.ones(N).to_sparse()))
+
+
+def functional(plain: torch.Tensor) -> torch.Tensor:
+    with FunctionalTensorMode():  # type: ignore[no-untyped-call]
+        return FunctionalTensor.to_functional(plain)  # type: ignore[no-untyped-call]
+
+
+def freed(plain: torch.Tensor) -> torch.Tensor:
+    plain.untyped_storage().resize_(0)
+    return plain
+
+
+@pytest.mark.parametrize(
+    "made, message",
+    [
+        (lambda t: t.to("meta"), "is a meta tensor"),
+        (torch._to_functional_tensor, "without memory of its own"),
+        (functional, "without memory of its own"),
+        (lambda t: TwoTensor(t, t), "without memory of its own"),
+        (freed, "without memory of its own"),
+        (lambda t: torch.quantize_per_tensor(t, 0.1, 0, torch.qint8), "is a quantised tensor"),
+        (lambda t: torch.nested.nested_tensor([t]), "is a nested tensor"),
+        (lambda t: t.to_mkldnn(), "layout _mkldnn"),
+        (lambda t: t.to(torch.complex64).conj(), "is a conjugate view"),
+        (lambda t: t.to(torch.complex64).conj().imag, "is a negated view"),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:.*quantize_per_tensor:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*nested tensors:UserWarning")
+def test_tensors_without_values_of_their_own(kernel: Any, made: Any, message: str) -> None:
+    """Each as the first call and as one that repeats another: an error at its argument."""
+    for _ in range(2):
+        with pytest.raises(CallError, match=message) as caught:
+            kernel(made(torch.ones(N)))
+        assert caught.value.slug == "call-tensor" and caught.value.hint
+        assert caught.value.message.startswith("argument 1 `X` is ")
+        assert (kernel(torch.ones(N)) == 2).all()
 
 
 def test_arguments_by_name(kernel: Any) -> None:

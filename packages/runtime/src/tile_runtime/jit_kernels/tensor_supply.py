@@ -8,8 +8,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from tile_ir import KernelError, did_you_mean
-from tile_runtime.launcher.check_arguments import TORCH_DTYPES
 from tile_runtime.launcher.signature import ScalarParam, TensorParam, evaluate, names_in
+from tile_runtime.launcher.torch_dtypes import TORCH_DTYPES
 
 if TYPE_CHECKING:
     import torch

@@ -99,28 +99,42 @@ class ArgumentBinder:
             self._returned,
         )
 
+    def described(self, arguments: tuple[Any, ...]) -> list[torch.Tensor]:
+        """What a call returns, without its values: of tensors that have only shapes and types,
+        whose sizes, and scalars, may be symbolic.
+
+        Raises CallError when they do not fit the kernel's parameters.
+        """
+        _, plan = self._checker.examine(arguments, described=True)
+        made = {i: (shape, dtype) for i, shape, dtype in plan.allocations}
+        return [
+            torch.empty(shape, dtype=dtype, device=plan.device)
+            for shape, dtype in (made[i] for i in self._returned)
+        ]
+
     def _repeats(self, arguments: tuple[Any, ...], plan: Plan, values: list[Value]) -> bool:
         """Whether the call is like the last one; fills in pointers and numbers if it is."""
         checker = self._checker
         if len(arguments) != len(checker.input_positions):
             return False
         device = plan.device
-        for (n, i, dtype), shape in zip(checker.tensor_slots, plan.shapes, strict=True):
-            t = arguments[n]
-            if (
-                not isinstance(t, torch.Tensor)
-                or (type(t) is not torch.Tensor and is_fake(t))
-                or t.shape != shape
-                or t.dtype is not dtype
-                or not t.is_contiguous()
-                or t.device != device
-                or t.is_neg()
-            ):
-                return False
-            try:
-                values[i] = t.data_ptr()
-            except RuntimeError:
-                return False  # it has none: told by whoever looks closer
+        try:
+            for (n, i, dtype), shape in zip(checker.tensor_slots, plan.shapes, strict=True):
+                t = arguments[n]
+                if (
+                    not isinstance(t, torch.Tensor)
+                    or (type(t) is not torch.Tensor and is_fake(t))
+                    or t.shape != shape
+                    or t.dtype is not dtype
+                    or not t.is_contiguous()
+                    or t.device != device
+                    or t.is_neg()
+                    or (not (pointer := t.data_ptr()) and t.numel())
+                ):
+                    return False
+                values[i] = pointer
+        except RuntimeError:
+            return False  # it has no shape or no memory: told by whoever looks closer
         for n, i, scalar in checker.scalar_slots:
             values[i] = checker.scalar(n, scalar, arguments[n])
         return True

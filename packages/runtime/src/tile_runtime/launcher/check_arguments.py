@@ -19,7 +19,6 @@ from tile_ir.walk import written_buffers
 from tile_runtime.launcher.argument_words import article, as_tensor, count
 from tile_runtime.launcher.signature import (
     Dim,
-    Param,
     ScalarParam,
     Signature,
     TensorParam,
@@ -27,17 +26,14 @@ from tile_runtime.launcher.signature import (
     evaluate,
     names_in,
 )  # fmt: skip
-from tile_runtime.launcher.tensor_memory import is_fake, is_wrapped, seen_bytes, without_memory
-
-# Built from names, so that a torch without the newer unsigned types can still run the rest.
-TORCH_DTYPES: dict[str, torch.dtype] = {
-    name: getattr(torch, name)
-    for name in (
-        "float16", "bfloat16", "float32", "float64", "int4", "int8", "int16", "int32",
-        "int64", "uint8", "uint16", "uint32", "uint64", "bool",
-    )
-    if hasattr(torch, name)
-}  # fmt: skip
+from tile_runtime.launcher.tensor_memory import (
+    REGISTER,
+    is_real,
+    same_size,
+    seen_bytes,
+    without_memory,
+)  # fmt: skip
+from tile_runtime.launcher.torch_dtypes import dtype_name, torch_dtype
 
 Value: TypeAlias = "int | float"
 
@@ -77,7 +73,7 @@ class ArgumentChecker:
         )
         # (argument number, parameter position, dtype) of the tensors a caller passes.
         self.tensor_slots = tuple(
-            (n, i, _torch_dtype(p, func))
+            (n, i, torch_dtype(p, func))
             for n, i in enumerate(self.input_positions)
             if isinstance(p := params[i], TensorParam)
         )
@@ -87,15 +83,26 @@ class ArgumentChecker:
             if isinstance(p := params[i], ScalarParam)
         )
 
-    def examine(self, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Plan]:
-        """Check everything and derive the plan; also drops surplus arguments."""
+    def examine(
+        self, arguments: tuple[Any, ...], described: bool = False
+    ) -> tuple[tuple[Any, ...], Plan]:
+        """Check everything and derive the plan; also drops surplus arguments. Of tensors that are
+        only `described` the shapes and types count, and their sizes and scalars may be symbolic."""
         lax = bool(switch("lax_calls"))
         arguments = self._right_number(arguments, lax)
-        device = self._device(arguments)
+        if not described:
+            for n, i, _ in self.tensor_slots:
+                self._check_memory(n, i, arguments[n])
+        device = self._device(arguments, described)
         for n, i, dtype in self.tensor_slots:
             self._check_tensor(n, i, dtype, arguments[n], lax)
-        scalars = [(p, self.scalar(n, p, arguments[n])) for n, _, p in self.scalar_slots]
-        values = {p.name: int(value) for p, value in scalars if p.dtype.is_integer}
+            if not described:
+                self._check_contiguous(n, i, arguments[n])
+        values: dict[str, Any] = {
+            p.name: v if isinstance(v := arguments[n], torch.SymInt) else int(self.scalar(n, p, v))
+            for n, _, p in self.scalar_slots
+            if p.dtype.is_integer
+        }
         values |= self._bind_symbols(arguments, lax)
         conforms = self._check_sizes(arguments, values, lax)
         params = self.signature.params
@@ -105,7 +112,7 @@ class ArgumentChecker:
         allocations = []
         for i, tensor in self.allocated:
             shape = self._output_shape(i, tensor, values)
-            allocations.append((i, shape, _torch_dtype(tensor, self.func)))
+            allocations.append((i, shape, torch_dtype(tensor, self.func)))
             sizes[i] = seen_bytes(tensor.dtype, math.prod(shape))
         symbols = tuple(self._symbol(name, values) for name in self.signature.symbols)
         shapes = tuple(arguments[n].shape for n, _, _ in self.tensor_slots)
@@ -145,13 +152,13 @@ class ArgumentChecker:
 
     def values_are_real(self, tensor: torch.Tensor) -> None:
         """Raises CallError for memory that torch only pretends to allocate."""
-        if is_fake(tensor) or is_wrapped(tensor):
+        if not is_real(tensor):
             raise self._error(
                 "call-tensor",
                 f"kernel `{self.signature.name}` is called inside FakeTensorMode or a transform of "
                 "torch.func, where its outputs would have no memory",
                 None,
-                "a kernel computes values: call it outside",
+                f"a kernel computes values: {REGISTER}",
             )
 
     def _right_number(self, arguments: tuple[Any, ...], lax: bool) -> tuple[Any, ...]:
@@ -180,7 +187,7 @@ class ArgumentChecker:
             f"out_idx={list(left_out)}"
         )
 
-    def _device(self, arguments: tuple[Any, ...]) -> torch.device:
+    def _device(self, arguments: tuple[Any, ...], described: bool) -> torch.device:
         """Where outputs go: with the first tensor, or on the current device without one."""
         first: torch.Tensor | None = None
         first_position = 0
@@ -188,7 +195,7 @@ class ArgumentChecker:
             t = arguments[n]
             if not isinstance(t, torch.Tensor):
                 continue
-            if t.device.type != self.device_type:
+            if t.device.type != self.device_type and not (described and t.is_meta):
                 if first is None:
                     raise self._error(
                         "call-device",
@@ -220,13 +227,10 @@ class ArgumentChecker:
                 i,
                 as_tensor(param.name, value),
             )
-        unreal = without_memory(value)
-        if unreal is not None:
-            raise self._error("call-tensor", f"{where} is {unreal[0]}", i, unreal[1])
         if value.dtype is not dtype:
             raise self._error(
                 "call-dtype",
-                f"{where} is {_dtype_name(value.dtype)}, expected {param.dtype}",
+                f"{where} is {dtype_name(value.dtype)}, expected {param.dtype}",
                 i,
                 f"pass `{param.name}.to({dtype})`",
             )
@@ -238,12 +242,21 @@ class ArgumentChecker:
                 i,
                 f"`{param.name}` is declared with shape {param.shape_text}: reshape the argument",
             )
+
+    def _check_memory(self, n: int, i: int, value: Any) -> None:
+        unreal = without_memory(value) if isinstance(value, torch.Tensor) else None
+        if unreal is not None:
+            what, hint = unreal
+            raise self._error("call-tensor", f"{self._argument(n, i)} is {what}", i, hint)
+
+    def _check_contiguous(self, n: int, i: int, value: torch.Tensor) -> None:
         if not value.is_contiguous():
+            shape, strides = tuple(value.shape), value.stride()
             raise self._error(
                 "call-contiguous",
-                f"{where} is not contiguous: shape {tuple(value.shape)}, strides {value.stride()}",
+                f"{self._argument(n, i)} is not contiguous: shape {shape}, strides {strides}",
                 i,
-                f"pass `{param.name}.contiguous()`",
+                f"pass `{self.signature.params[i].name}.contiguous()`",
             )
 
     def _bind_symbols(self, arguments: tuple[Any, ...], lax: bool) -> dict[str, int]:
@@ -258,7 +271,7 @@ class ArgumentChecker:
                 if not isinstance(dim, str) or dim not in symbols:
                     continue
                 place = f"dimension {d} of `{param.name}`"
-                if values.setdefault(dim, size) != size and not lax:
+                if not same_size(values.setdefault(dim, size), size) and not lax:
                     raise self._error(
                         "call-symbol",
                         f"symbol `{dim}` is {values[dim]} by {origin[dim]}, but {size} by {place}",
@@ -279,7 +292,9 @@ class ArgumentChecker:
             assert isinstance(param, TensorParam)
             conforms = conforms and arguments[n].dim() == len(param.dims)
             for d, (dim, size) in enumerate(zip(param.dims, arguments[n].shape, strict=not lax)):
-                if not names_in(dim) <= values.keys() or evaluate(dim, values) == size:
+                if not names_in(dim) <= values.keys():
+                    continue
+                if same_size(evaluate(dim, values), size):
                     continue
                 conforms = False
                 if not lax:
@@ -299,7 +314,7 @@ class ArgumentChecker:
             for name in sorted(names_in(dim)):
                 self._symbol(name, values)
         shape = tuple(evaluate(d, values) for d in tensor.dims)
-        if min(shape, default=0) < 0:
+        if any(size < 0 for size in shape):
             raise self._error(
                 "call-shape",
                 f"`{tensor.name}` with shape {tensor.shape_text} would have shape {shape}",
@@ -371,23 +386,6 @@ class ArgumentChecker:
 
 
 _PLACES = {"cpu": "the simulator, which needs cpu tensors", "npu": "the npu"}
-
-
-def _torch_dtype(param: Param, func: Func) -> torch.dtype:
-    found = TORCH_DTYPES.get(param.dtype.name)
-    if found is None:
-        raise CallError(
-            "call-dtype",
-            f"`{param.name}` is {param.dtype}, which torch {torch.__version__} does not have",
-            func.loc,
-            "install a newer torch",
-            sources=func.sources,
-        )
-    return found
-
-
-def _dtype_name(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
 
 
 def _is_tensor(value: Any) -> bool:

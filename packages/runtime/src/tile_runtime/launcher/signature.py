@@ -128,13 +128,15 @@ def resolve_indices(
 
 
 def evaluate(dim: Dim, values: Mapping[str, int]) -> int:
-    """The size when the symbols have these values. KeyError names an unbound symbol."""
+    """The size when the symbols have these values, which may themselves be symbols of torch.
+    KeyError names an unbound one."""
     if isinstance(dim, int):
         return dim
     if isinstance(dim, str):
         return values[dim]
     op, left, right = dim
-    return int(fold(op, evaluate(left, values), evaluate(right, values)))
+    size = fold(op, evaluate(left, values), evaluate(right, values))
+    return int(size) if isinstance(size, (bool, float)) else size
 
 
 def names_in(dim: Dim) -> set[str]:

@@ -3,9 +3,14 @@ that have none. Asked only when a call is not like the last one, or its memory c
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from tile_ir import DType
+
+# For those who trace or transform what calls kernels.
+REGISTER = 'register it and call the operator: kernel.as_custom_op("ns::name")'
 
 
 def seen_bytes(dtype: DType, elements: int) -> int:
@@ -19,25 +24,61 @@ def without_memory(value: torch.Tensor) -> tuple[str, str] | None:
     if is_fake(value):
         return (
             "a fake tensor, which has a shape and no values",
-            "a kernel computes values: call it outside FakeTensorMode, or with real tensors",
+            f"a kernel computes values: pass real ones, or {REGISTER}",
         )
     if is_wrapped(value):
         return (
             "a tensor inside a transform of torch.func (vmap, grad, functionalize), which a kernel "
             "can not see through",
-            "call the kernel outside the transform; for vmap, give it one more dimension",
+            f"call it outside, or {REGISTER}; for vmap alone, give it one more dimension",
         )
+    if value.is_meta:
+        return "a meta tensor, which has a shape and no values", f"pass real ones, or {REGISTER}"
+    if value.is_quantized:
+        return "a quantised tensor", "pass its values `.dequantize()` or its numbers `.int_repr()`"
+    if value.is_nested:
+        return "a nested tensor", "pass a dense tensor: `.to_padded_tensor(0)`"
     if value.layout is not torch.strided:
         layout = str(value.layout).removeprefix("torch.")
         return f"a tensor of layout {layout}", "pass a dense tensor: `.to_dense()`"
-    if value.is_nested:
-        return "a nested tensor", "pass a dense tensor: `.to_padded_tensor(0)`"
     if value.is_neg():
         return (
             "a negated view, whose memory holds the values with the other sign",
             "pass `.resolve_neg()`",
         )
+    if value.is_conj():
+        return "a conjugate view", "pass `.resolve_conj()`"
+    if has_no_memory(value):
+        return (
+            "a tensor without memory of its own, as those that only wrap others or whose storage "
+            "was freed",
+            f"pass the tensors inside, or {REGISTER}",
+        )
     return None
+
+
+def is_real(value: torch.Tensor) -> bool:
+    """Whether what torch allocated has memory."""
+    return not (is_fake(value) or is_wrapped(value) or has_no_memory(value))
+
+
+def has_no_memory(value: torch.Tensor) -> bool:
+    """Whether there are elements and no address of them."""
+    try:
+        return value.data_ptr() == 0 and value.numel() > 0
+    except RuntimeError:  # torch refuses the address of what has none
+        return True
+
+
+def same_size(left: int, right: int) -> bool:
+    """Whether two sizes are equal; while torch traces, those that only a run decides are taken to
+    be, and the run looks again."""
+    same: Any = left == right
+    if isinstance(same, torch.SymBool):
+        from torch.fx.experimental.symbolic_shapes import guard_or_true
+
+        return guard_or_true(same)
+    return bool(same)
 
 
 def is_fake(value: torch.Tensor) -> bool:
@@ -51,5 +92,3 @@ def is_wrapped(value: torch.Tensor) -> bool:
     asked = getattr(functorch, "is_functorch_wrapped_tensor", None)
     return bool(asked(value)) if asked is not None else False
 
-
-__all__ = ["is_fake", "is_wrapped", "without_memory"]
