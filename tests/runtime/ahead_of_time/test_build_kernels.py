@@ -115,6 +115,18 @@ def test_mistakes_of_a_kernel(tmp_path: Path, text: str, told: str) -> None:
     assert told in done.stderr
 
 
+def test_an_engines_own_tree(tmp_path: Path) -> None:
+    """Its files import its declarations by relative and by absolute names; the declarations are
+    ours."""
+    root = tmp_path / "engine" / "compiler" / "tilelang"
+    text = PLAIN.replace("tile_runtime.ahead_of_time", "compiler.tilelang.common.spec")
+    text = text.replace("TileKernel", "TilelangKernel")
+    kernels = write(root / "targets" / "ascend", add=text, scale=SCALE, sizes="ROWS = 8\n")
+    (root / "common").mkdir()
+    (root / "common" / "spec.py").write_text("raise ImportError('the declarations are ours')")
+    assert compiled(compile_kernels(tmp_path, "--from", str(kernels))) == 4
+
+
 @pytest.mark.exhaustive
 def test_two_builds_at_once(tmp_path: Path) -> None:
     write(tmp_path, scale=SCALE, sizes="ROWS = 8\n")

@@ -31,6 +31,8 @@ from tile_runtime.scripts.module import provide_imports
 # What the four dots of `from ....common.spec import ...` lead to.
 _ROOT = "tile_ahead_of_time"
 _FOLDERS = ("targets", "ascend", "kernels")
+# So many folders above an engine's tree may be packages that it is imported by.
+_MOST_ABOVE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +191,18 @@ def _provide_packages(folder: Path) -> None:
     common.__path__ = [os.fspath(paths[-1] / "common")]
     sys.modules[common.__name__] = common
     sys.modules[f"{_ROOT}.common.spec"] = kernel_spec
+    if (paths[-1] / "common" / "spec.py").is_file():
+        _stand_in_for_the_engine(paths[-1])
+
+
+def _stand_in_for_the_engine(root: Path) -> None:
+    """Of an engine's own tree some files import its declarations by the names of its folders."""
+    name, above = root.name, root.parent
+    for _ in range(_MOST_ABOVE):
+        name, above = f"{above.name}.{name}", above.parent
+        if os.fspath(above) not in sys.path:
+            sys.path.append(os.fspath(above))
+        sys.modules[f"{name}.common.spec"] = kernel_spec
 
 
 __all__ = ["Family", "Kernels", "find_kernels", "load_family"]
