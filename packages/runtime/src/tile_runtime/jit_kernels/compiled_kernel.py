@@ -96,6 +96,10 @@ class CompiledKernel:
             outputs = without_gradient(self.prim_func.name, outputs, inputs)
         return outputs[0] if self._returns_one else outputs
 
+    def described(self, inputs: tuple[Any, ...]) -> list[torch.Tensor]:
+        """What a call returns, of inputs that have shapes, possibly symbolic, and no values."""
+        return self._binder.described(inputs)
+
     def launch_again(self, call: Bound) -> None:
         """Run with the memory of an earlier call: the same inputs and the same outputs."""
         self._prove()

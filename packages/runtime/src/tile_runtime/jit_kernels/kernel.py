@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
 
 if TYPE_CHECKING:
+    from torch._ops import OpOverload
+
     from tile_runtime.jit_kernels.profiler import Profiler
     from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType
 
@@ -17,7 +19,8 @@ if TYPE_CHECKING:
 class JITKernel(CompiledKernel):
     """A compiled kernel: call it with its inputs, get its outputs.
 
-    What it adds to running: it makes inputs of its own, and is timed and checked with them.
+    What it adds to running: it makes inputs of its own, and is timed and checked with them; and it
+    becomes an operator of torch.
     """
 
     def get_profiler(self, tensor_supply_type: TensorSupplyType | None = None) -> Profiler:
@@ -31,6 +34,24 @@ class JITKernel(CompiledKernel):
     def run_once(self, func: Callable[..., Any] | None = None) -> Any:
         """What the kernel, or `func` in its place, gives for inputs of its own making."""
         return self.get_profiler().run_once(func)
+
+    def as_custom_op(
+        self,
+        name: str,
+        mutates: Sequence[str] | None = None,
+        backward: CompiledKernel | Callable[..., Any] | None = None,
+    ) -> OpOverload:
+        """Register this kernel with torch under `ns::name` and return the operator, for
+        torch.compile, torch.export, autograd and vmap (docs/torch_operators.md).
+
+        `mutates` names the inputs that are written in place, by default those the kernel is seen to
+        write. `backward`, a kernel or a function that calls operators, makes of the gradients of
+        the floating outputs and all inputs those of the floating inputs, in order. KernelError for
+        a name that is taken, and for what does not fit the kernel.
+        """
+        from tile_runtime.jit_kernels.torch_operator import register_operator
+
+        return register_operator(self, name, mutates, backward)
 
 
 _watchers: ContextVar[tuple[list[JITKernel], ...]] = ContextVar("tile_watchers", default=())

@@ -22,12 +22,17 @@ class _NoGradient(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        raise CallError(
-            "no-gradient",
-            f"kernel `{ctx.name}` has no gradient, but one of its outputs was asked for it",
-            hint="wrap it in a torch.autograd.Function with a backward of your own, or call it "
-            "under torch.no_grad()",
-        )
+        raise no_gradient(f"kernel `{ctx.name}`")
+
+
+def no_gradient(what: str) -> CallError:
+    """Of a gradient that is wanted of what has none."""
+    return CallError(
+        "no-gradient",
+        f"{what} has no gradient, but one of its outputs was asked for it",
+        hint='register it with one: kernel.as_custom_op("ns::name", backward=...), or call it '
+        "under torch.no_grad()",
+    )
 
 
 def without_gradient(
@@ -39,6 +44,3 @@ def without_gradient(
         return outputs
     tie: Any = _NoGradient.apply
     return list(tie(name, outputs, *wanting))
-
-
-__all__ = ["without_gradient"]
