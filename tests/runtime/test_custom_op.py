@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +17,7 @@ from torch._dynamo.testing import CompileCounter
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import tile_frontend as T
-from tile_ir import KernelError
+from tile_ir import CallError, KernelError, print_func
 from tile_ir.switches import override
 from tile_runtime import compile
 
@@ -105,7 +110,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
 
     def make(func: Any, *out_idx: int) -> Any:
         if func.name not in kernels:
-            with override(cache_dir=folder):
+            with override(cache_dir=folder, prove=True):
                 kernels[func.name] = compile(func, list(out_idx) or None, pass_configs=AUTO)
         return kernels[func.name]
 
@@ -324,3 +329,27 @@ def test_registrations_that_are_wrong(built: Callable[..., Any], multiply: Any) 
     error = refusal(lambda: kernel.as_custom_op(name, backward=kernel))
     assert "expected 3 (the gradient of Y, X, W)" in error.message
     assert not hasattr(torch.ops.tile_test, name.split("::")[1]), "nothing was registered"
+
+
+def test_kernels_are_copied_and_pickled_by_what_they_are_made_of(
+    built: Callable[..., Any],
+) -> None:
+    kernel = built(rms_norm, 2, 3)
+    expected = kernel(plain(3), 1e-5)
+    kernel.latency = 1.5
+    saved = pickle.dumps(kernel)
+    assert str(Path(kernel.libpath).parent).encode() not in saved
+    with override(cache_dir=str(Path(kernel.libpath).parents[2])):
+        for again in (copy.deepcopy(kernel), copy.copy(kernel), pickle.loads(saved)):
+            assert again is not kernel and again.latency == 1.5
+            assert print_func(again.prim_func) == print_func(kernel.prim_func) and again.cached
+            assert (again.out_idx, again.target) == (kernel.out_idx, kernel.target)
+            torch.testing.assert_close(again(plain(3), 1e-5), expected, rtol=0, atol=0)
+            with pytest.raises(CallError, match=r"test_custom_op.py:\d+:\d+: .*\n +X: T.Tensor"):
+                again(torch.ones(3, N + 1), 1e-5)
+    program = "import pickle, sys; print(*pickle.load(sys.stdin.buffer).out_idx)"
+    done = subprocess.run([sys.executable, "-c", program], input=saved, capture_output=True)
+    assert done.stdout.decode().split() == ["2", "3"], done.stderr.decode()
+    module = torch.nn.Module()
+    module.kernel = kernel
+    assert copy.deepcopy(module).kernel.get_kernel_source() == kernel.get_kernel_source()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tile_ir import Diagnostic, Func, Target, TileError, parse
+from tile_ir import Diagnostic, Func, Target, TileError, parse, print_func
 from tile_ir.code_generator import CodeGenerator
 from tile_ir.nodes import For, LoopKind, Stmt
 from tile_ir.walk import walk
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 class CompiledKernel:
     """A compiled kernel: call it with its inputs, get its outputs.
 
-    `out_idx` and `workspace_idx` are positions in `prim_func.params`, never negative. `retrace`
-    makes `prim_func` anew, for a kernel that a factory made; `passes` are the options it was
-    lowered with. A tuner sets `config`, `latency` and
-    `ref_latency`, both in milliseconds.
+    `out_idx` and `workspace_idx` are positions in `prim_func.params`, never negative. `rebuild`
+    makes the kernel anew of what `__reduce__` tells; `retrace` makes `prim_func` anew, for a kernel
+    that a factory made; `passes` are the options it was lowered with. A tuner sets `config`,
+    `latency` and `ref_latency`, both in milliseconds.
     """
 
     def __init__(
@@ -48,6 +48,7 @@ class CompiledKernel:
         workspace_idx: tuple[int, ...],
         device_type: str,
         timings: Timings,
+        rebuild: Callable[..., CompiledKernel],
         retrace: Callable[[], Func] | None = None,
         passes: PassOptions | None = None,
     ) -> None:
@@ -57,6 +58,7 @@ class CompiledKernel:
         self.out_idx = list(out_idx)
         self.workspace_idx = list(workspace_idx)
         self.timings = timings
+        self._rebuild = rebuild
         self.retrace = retrace
         self.passes = passes or PassOptions()
         self.device_type = device_type
@@ -95,6 +97,18 @@ class CompiledKernel:
         if torch.is_grad_enabled() and outputs:
             outputs = without_gradient(self.prim_func.name, outputs, inputs)
         return outputs[0] if self._returns_one else outputs
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickled or copied kernel is its printed function with what it was compiled for; it is
+        built anew, or found in the cache, where it is loaded."""
+        func = self.prim_func
+        passes = replace(self.passes, dump_dir=None, after_each=None)
+        made_of = (
+            print_func(func), dict(func.sources), self.target.name, passes,
+            tuple(self.out_idx), tuple(self.workspace_idx),
+        )  # fmt: skip
+        tuned = {n: getattr(self, n) for n in ("config", "latency", "ref_latency")}
+        return self._rebuild, made_of, tuned
 
     def described(self, inputs: tuple[Any, ...]) -> list[torch.Tensor]:
         """What a call returns, of inputs that have shapes, possibly symbolic, and no values."""

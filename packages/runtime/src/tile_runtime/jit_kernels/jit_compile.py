@@ -18,8 +18,19 @@ from typing import Any, ParamSpec, TypeAlias, overload
 
 from tile_frontend._tracing.allocation import TensorType
 from tile_frontend._tracing.source import display_name
-from tile_ir import TARGETS, Func, KernelError, Loc, Target, TileError, did_you_mean, print_func
+from tile_ir import (
+    TARGETS,
+    Func,
+    KernelError,
+    Loc,
+    Target,
+    TileError,
+    did_you_mean,
+    parse,
+    print_func,
+)  # fmt: skip
 from tile_ir.switches import switch
+from tile_passes import PassOptions
 from tile_runtime.devices.choose_device import current_device
 from tile_runtime.devices.device import Device
 from tile_runtime.jit_kernels.build import Job, build
@@ -175,26 +186,56 @@ def compile_func(
             sources=prim_func.sources,
         )
     with _told_at(prim_func.loc, prim_func.sources):
-        device = _device(options)
-        generator = code_generator(options.target, prim_func.loc)
-        target = resolve_target(options)
-        passes = pass_options(options.pass_configs)
-    job = Job(prim_func, target, passes, device, generator)
-    built = build(job)
-    if switch("timings"):
-        append_front_times(
-            Path(switch("timings")), prim_func, target, job.options, generator, retrace
-        )
-    timings = replace(built.timings, trace=trace_seconds)
-    kernel = JITKernel(
-        prim_func, target, generator, built, outputs, workspaces, device.device_type, timings,
-        retrace, passes,
-    )  # fmt: skip
-    announce(kernel)
+        job = _job(prim_func, resolve_target(options), pass_options(options.pass_configs), options)
+    kernel = _kernel(job, options, outputs, workspaces, trace_seconds, retrace)
     if options.verbose:
         _print_timings(kernel)
     if options.debug_root_path is not None:
         _dump(kernel, Path(options.debug_root_path))
+    return kernel
+
+
+def compile_printed(
+    options: CompileOptions,
+    text: str,
+    sources: Mapping[str, str],
+    chip: str,
+    passes: PassOptions,
+    outputs: tuple[int, ...],
+    workspaces: tuple[int, ...],
+) -> JITKernel:
+    """The kernel of a printed function, for a chip by its name: what a pickled kernel is."""
+    func = replace(parse(text, "<a pickled kernel>"), sources=sources)
+    return _kernel(_job(func, TARGETS[chip], passes, options), options, outputs, workspaces)
+
+
+def _job(func: Func, target: Target, passes: PassOptions, options: CompileOptions) -> Job:
+    device = _device(options)
+    return Job(func, target, passes, device, code_generator(options.target, func.loc))
+
+
+def _kernel(
+    job: Job,
+    options: CompileOptions,
+    outputs: tuple[int, ...],
+    workspaces: tuple[int, ...],
+    trace_seconds: float = 0.0,
+    retrace: Callable[[], Func] | None = None,
+) -> JITKernel:
+    built = build(job)
+    if switch("timings"):
+        append_front_times(
+            Path(switch("timings")), job.func, job.target, job.options, job.generator, retrace
+        )
+    again = CompileOptions(
+        target=options.target, compile_flags=options.compile_flags, run_mode=options.run_mode
+    )
+    kernel = JITKernel(
+        job.func, job.target, job.generator, built, outputs, workspaces, job.device.device_type,
+        replace(built.timings, trace=trace_seconds), functools.partial(compile_printed, again),
+        retrace, job.options,
+    )  # fmt: skip
+    announce(kernel)
     return kernel
 
 
