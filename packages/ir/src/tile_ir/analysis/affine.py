@@ -152,6 +152,8 @@ def _divide(expr: Binary) -> Expr:
     if not isinstance(divisor, int) or divisor <= 0:
         return expr
     terms, constant = linear_form(expr.left)
+    if not terms:
+        return binary(expr.op, Const(constant, expr.dtype), expr.right)
     whole = {a: f // divisor for a, f in terms.items() if f % divisor == 0}
     rest = {a: f for a, f in terms.items() if f % divisor}
     if not whole and 0 <= constant < divisor:

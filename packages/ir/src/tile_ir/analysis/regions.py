@@ -60,7 +60,9 @@ def apart(
         return False
     if apart_by_numbers(a, b):
         return True
-    two = _two_executions(frozenset(same), tuple(known.items()), later, by)
+    # A set may be of a kind of its own, as one that has everything.
+    fixed = same if isinstance(same, frozenset) else frozenset(same)
+    two = _two_executions(fixed, tuple(known.items()), later, by)
 
     def first(expr: Expr) -> Expr:
         return simplify(resolved(expr, values) if values else expr)

@@ -30,6 +30,13 @@ class _Everything(frozenset[Any]):
     def __contains__(self, item: object) -> bool:
         return True
 
+    # It has no elements of its own, but is not what has none.
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
 
 _EVERYTHING = _Everything()
 
