@@ -146,12 +146,20 @@ def test_ranks_pitches_and_runtime_extents(tmp_path: Path) -> None:
 
 def test_rows_of_large_tiles_that_are_not_whole_blocks_are_rejected() -> None:
     """Rows of 60 bytes cannot be loaded: the DMA starts rows at multiples of 32."""
-    func = through_ub(600, 15, 300, 15, "float32", None)
+    func = through_ub(600, 16, 300, 15, "float32", None)
     with pytest.raises(KernelError) as caught:
         lower(func)
     assert caught.value.slug == "row-alignment"
     assert "rows of `tile` are 60 bytes apart" in caught.value.message
     assert caught.value.loc is not None and caught.value.loc.line == through_ub_copy_line()
+
+
+def test_rows_of_large_tiles_that_follow_each_other_are_one() -> None:
+    """Of any width, where the tensor has no other columns and the last tile is a whole one."""
+    func = through_ub(600, 15, 300, 15, "float32", None)
+    x = np.arange(600 * 15, dtype=np.float32).reshape(600, 15)
+    _, y, z = interpreted(lower(func), [x, np.zeros_like(x), np.zeros_like(x)])
+    assert np.array_equal(y, x) and np.array_equal(z, x)
 
 
 def test_rows_of_small_tiles_move_by_element(tmp_path: Path) -> None:

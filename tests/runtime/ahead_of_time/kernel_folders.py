@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import subprocess
+import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,9 +95,15 @@ class Done:
 
 
 def compile_kernels(folder: Path, *more: str, target: str = "none") -> Done:
-    """Run the command in a folder with `kernels`, in this process."""
-    out, err = io.StringIO(), io.StringIO()
+    """Run the command in a folder with `kernels`: in this process, unless that would stay another
+    one for what the files import."""
     arguments = ["compile-kernels", "--target", target, "--output-root", "out", *more]
+    if any("import tilelang" in file.read_text() for file in folder.rglob("*.py")):
+        program = "import sys; from tile_runtime.tools.command_line import main; sys.exit(main())"
+        command = [sys.executable, "-c", program, *arguments]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        return Done(done.returncode, done.stdout, done.stderr)
+    out, err = io.StringIO(), io.StringIO()
     here = os.getcwd()
     os.chdir(folder)
     try:

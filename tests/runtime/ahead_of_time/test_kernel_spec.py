@@ -51,7 +51,7 @@ def test_spec_entries() -> None:
         ([N], [], NotImplementedError, "no SPECIALIZATIONS"),
         (["n"], [{"variant_key": "k", "n": 1}], TypeError, "no DispatchField"),
         ([N, N], [{"variant_key": "k", "n": 1}], ValueError, "there twice"),
-        ([DispatchField("1n", "int32")], [{"variant_key": "k"}], ValueError, "no C identifier"),
+        ([DispatchField("1n", "int32")], [{"variant_key": "k", "n": 1}], ValueError, "no C identifier"),
         ([DispatchField("n", "int8")], [{"variant_key": "k", "n": 1}], ValueError, "none of int32"),
         ([N], [{"n": 1}], KeyError, "no variant_key"),
         ([N], [3], TypeError, "no dict or KernelSpec"),

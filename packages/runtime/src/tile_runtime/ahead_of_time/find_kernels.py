@@ -26,7 +26,7 @@ from tile_runtime.ahead_of_time.kernel_spec import (
     schema_of,
     specs_of,
 )
-from tile_runtime.scripts.module import provide_imports
+from tile_runtime.scripts.module import provide_imports_of
 
 # What the four dots of `from ....common.spec import ...` lead to.
 _ROOT = "tile_ahead_of_time"
@@ -63,7 +63,7 @@ def find_kernels(folder: Path, names: Sequence[str] | None = None) -> Kernels:
     if not folder.is_dir():
         raise BuildError("aot-folder", f"there is no folder {folder}", hint="--from FOLDER")
     files = sorted(f for f in folder.glob("*.py") if not f.name.startswith("_"))
-    provide_imports()
+    provide_imports_of(files)
     _provide_packages(folder)
     first = [f for f in files if names is None or f.stem in names]
     found = _load_all(first)

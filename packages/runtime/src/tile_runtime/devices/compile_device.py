@@ -19,6 +19,7 @@ _INCLUDES = (
 )
 _LIBRARIES = ("runtime", "ascendcl", "m", "tiling_api", "platform", "c_sec", "dl")
 _WARNINGS = ("macro-redefined", "ignored-attributes", "non-c-typedef-for-linkage")
+_SILENT = tuple(f"-Wno-{name}" for name in _WARNINGS)
 # Integers of the language wrap, so signed overflow has to be what the machine does.
 FLAGS = ("-O2", "-fwrapv", "-std=c++17")
 
@@ -68,7 +69,9 @@ def device_command(
         compiler,
         *_language(includes, home, target, flags),
         f"-L{home / 'lib64'}",
+        *_SILENT,
         *(f"-l{name}" for name in _LIBRARIES),
+        "-fPIC",
         "--shared",
         *(str(path) for path in sources),
         "-o",
@@ -87,7 +90,7 @@ def object_command(
 ) -> list[str]:
     """One invocation of bisheng that makes an object of a source, to be linked by others."""
     language = _language(includes, home, target, flags)
-    return [compiler, *language, "-c", str(source), "-o", str(output)]
+    return [compiler, *language, *_SILENT, "-fPIC", "-c", str(source), "-o", str(output)]
 
 
 def _language(
@@ -100,6 +103,4 @@ def _language(
         "-xasc",
         *(f"-I{home / path}" for path in _INCLUDES),
         *(f"-I{path}" for path in includes),
-        *(f"-Wno-{name}" for name in _WARNINGS),
-        "-fPIC",
     ]

@@ -13,8 +13,9 @@ from tile_ir import BuildError
 from tile_ir.switches import switch
 
 # Integers of the language wrap, so signed overflow has to be what the machine does.
-OBJECT_FLAGS = ("-std=c++17", "-O2", "-fwrapv", "-fPIC", "-pipe")
-FLAGS = (*OBJECT_FLAGS, "-shared")
+FLAGS = ("-std=c++17", "-O2", "-fwrapv", "-fPIC", "-shared", "-pipe")
+# Those for an object that others link.
+OBJECT_FLAGS = tuple(flag for flag in FLAGS if flag != "-shared")
 # A kernel compiles in about a second; a compiler that takes this long is stuck.
 TIMEOUT_SECONDS = 600
 # Compilers repeat themselves; the first error is near the top.

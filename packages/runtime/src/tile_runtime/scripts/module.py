@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import runpy
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
@@ -69,7 +70,12 @@ def _prepare(path: Path) -> None:
     """FileNotFoundError if there is no such script; what it imports is provided."""
     if not path.is_file():
         raise FileNotFoundError(f"no such file: {path}")
-    if _imports_of(path) & _FOREIGN:
+    provide_imports_of([path])
+
+
+def provide_imports_of(files: Iterable[Path]) -> None:
+    """`provide_imports`, if one of the files imports what was written for tilelang."""
+    if any(_imports_of(file) & _FOREIGN for file in files):
         provide_imports()
 
 
