@@ -15,6 +15,7 @@ import pytest
 import torch
 from torch._dynamo.testing import CompileCounter
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.autograd import forward_ad
 
 import tile_frontend as T
 from tile_ir import CallError, KernelError, print_func
@@ -186,6 +187,11 @@ def test_gradients_are_those_of_torch(multiply: Any) -> None:
     a, b = rows(3), rows(3)
     (a * b * b).sum().backward()
     torch.testing.assert_close((x.grad, w.grad), (a.grad, b.grad))
+    found = torch.func.grad(lambda t: multiply(t, t).sum())(x.detach())
+    torch.testing.assert_close(found, 2 * x.detach())
+    batch = torch.stack([plain(2), plain(2).cos()])
+    found = torch.vmap(torch.func.grad(lambda t: multiply(t, t).sum()))(batch)
+    torch.testing.assert_close(found, 2 * batch)
 
 
 def test_two_operators_in_one_graph_and_one_compilation_for_all_sizes(
@@ -266,6 +272,8 @@ def test_maps_over_batches(multiply: Any, normalise: Any, accumulate: Any) -> No
     torch.testing.assert_close(into, x)
     error = refusal(lambda: torch.vmap(lambda b: (accumulate(w, b), b)[1])(x))
     assert error.slug == "operator-vmap" and error.hint
+    error = refusal(lambda: torch.vmap(multiply, (0, None))(x[:0], w))
+    assert error.slug == "operator-vmap" and "without members" in error.message
 
 
 def test_other_strides_and_signs(multiply: Any, accumulate: Any) -> None:
@@ -289,6 +297,19 @@ def test_a_write_is_seen_by_autograd(accumulate: Any) -> None:
     accumulate(x, plain(2))
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.backward()
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
+def test_no_silent_tangent(built: Callable[..., Any], multiply: Any, accumulate: Any) -> None:
+    """Forward mode and second derivatives, of which nobody told the operators."""
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(plain(2), plain(2))
+        for call in (multiply, accumulate, built(product, 2)):
+            assert refusal(lambda call=call: call(dual, plain(2))).slug == "no-gradient"
+        assert multiply(plain(2), plain(2)).shape == (2, N)
+    x = rows(2)
+    (once,) = torch.autograd.grad(multiply(x, x).sum(), x, create_graph=True)
+    assert refusal(lambda: once.sum().backward()).slug == "no-gradient"
 
 
 def test_no_silent_gradient(normalise: Any, accumulate: Any) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
 from tile_ir import CallError
 
@@ -24,6 +25,19 @@ class _NoGradient(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Any) -> Any:
         raise no_gradient(f"kernel `{ctx.name}`")
 
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        raise no_gradient(f"kernel `{ctx.name}`")
+
+
+def wants_gradient(value: Any) -> bool:
+    """Whether torch follows it, for a gradient of either mode."""
+    if not isinstance(value, torch.Tensor):
+        return False
+    if value.requires_grad and torch.is_grad_enabled():
+        return True
+    return _in_forward_mode() and _has_tangent(value)
+
 
 def no_gradient(what: str) -> CallError:
     """Of a gradient that is wanted of what has none."""
@@ -39,8 +53,23 @@ def without_gradient(
     name: str, outputs: list[torch.Tensor], inputs: tuple[Any, ...]
 ) -> list[torch.Tensor]:
     """The outputs, tied to those inputs that want a gradient."""
-    wanting = [t for t in inputs if isinstance(t, torch.Tensor) and t.requires_grad]
+    forward = _in_forward_mode()
+    wanting = [
+        t
+        for t in inputs
+        if isinstance(t, torch.Tensor) and (t.requires_grad or (forward and _has_tangent(t)))
+    ]
     if not wanting or not any(o.is_floating_point() for o in outputs):
         return outputs
     tie: Any = _NoGradient.apply
     return list(tie(name, outputs, *wanting))
+
+
+def _in_forward_mode() -> bool:
+    """Outside of it no tensor has a tangent."""
+    return forward_ad._current_level >= 0
+
+
+def _has_tangent(value: torch.Tensor) -> bool:
+    unpack: Any = forward_ad.unpack_dual
+    return unpack(value).tangent is not None

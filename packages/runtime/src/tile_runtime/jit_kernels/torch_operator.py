@@ -16,7 +16,7 @@ import torch
 from tile_ir import CallError, KernelError, did_you_mean
 from tile_ir.walk import written_buffers
 from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
-from tile_runtime.jit_kernels.no_gradient import no_gradient
+from tile_runtime.jit_kernels.no_gradient import no_gradient, wants_gradient
 from tile_runtime.launcher.signature import ScalarParam, TensorParam
 from tile_runtime.launcher.tensor_memory import without_memory
 from tile_runtime.launcher.torch_dtypes import torch_dtype
@@ -61,16 +61,17 @@ class _TorchOperator:
         self._library.define(self._schema(short), tags=(torch.Tag.pt2_compliant_tag,))
         self._library.impl(short, self._compute, "CompositeExplicitAutograd")
         torch.library.register_fake(name, self._describe, lib=self._library)
-        torch.library.register_vmap(name, self._map, lib=self._library)
         self.overload: torch._ops.OpOverload = getattr(
             getattr(torch.ops, namespace), short
         ).default
         if self.mutated:
             self._library.impl(short, self._in_place, "Autograd")
+            torch.library.register_vmap(name, self._map, lib=self._library)
         else:
-            torch.library.register_autograd(
-                name, self._backward(gradient), setup_context=_save, lib=self._library
-            )
+            self._function = self._differentiable_function(gradient)
+            self._library.impl(short, self._functional, "Autograd")
+            # The transforms of torch.func differentiate and map functions, not operators.
+            self._library.impl(short, self._function.apply, "FuncTorchDynamicLayerFrontMode")
 
     def _parts(self) -> tuple[str, str]:
         match = _NAME.fullmatch(self.name)
@@ -172,11 +173,9 @@ class _TorchOperator:
     def _in_place(self, *arguments: Any) -> Any:
         """Torch does not follow what is written in place: where a gradient is wanted, no call."""
         wanting = [
-            p.name
-            for p, a in zip(self.inputs, arguments, strict=True)
-            if isinstance(a, torch.Tensor) and a.requires_grad
+            p.name for p, a in zip(self.inputs, arguments, strict=True) if wants_gradient(a)
         ]
-        if wanting and torch.is_grad_enabled():
+        if wanting:
             raise CallError(
                 "no-gradient",
                 f"operator `{self.name}` writes in place and has no gradient, but "
@@ -190,8 +189,7 @@ class _TorchOperator:
             a.resolve_neg() if p.name in self.mutated else a
             for p, a in zip(self.inputs, arguments, strict=True)
         ]
-        with torch._C._AutoDispatchBelowAutograd():
-            result = self.overload(*given)
+        result = self._without_autograd(*given)
         with torch.no_grad():
             for before, used in zip(arguments, given, strict=True):
                 if used is not before:
@@ -222,6 +220,31 @@ class _TorchOperator:
 
         return backward
 
+    def _functional(self, *arguments: Any) -> Any:
+        if any(map(wants_gradient, arguments)):
+            return self._function.apply(*arguments)
+        return self._without_autograd(*arguments)
+
+    def _without_autograd(self, *arguments: Any) -> Any:
+        with torch._C._AutoDispatchBelowAutograd():
+            return self.overload(*arguments)
+
+    def _differentiable_function(self, gradient: Callable[..., Any] | None) -> Any:
+        """The operator as autograd sees it; without a gradient, it says so when asked for one."""
+
+        def forward_mode(ctx: Any, *tangents: Any) -> Any:
+            raise no_gradient(f"operator `{self.name}`")
+
+        parts = {
+            "forward": self._without_autograd,
+            "setup_context": _save,
+            "backward": self._backward(gradient),
+            "jvp": forward_mode,
+            "vmap": self._map,
+        }
+        members = {part: staticmethod(function) for part, function in parts.items()}
+        return type(self.name.replace("::", "_"), (torch.autograd.Function,), members)
+
     def _map(self, info: Any, in_dims: Sequence[int | None], *arguments: Any) -> Any:
         """One call for each member of a batch: a kernel has the dimensions it was written for."""
         for param, dim in zip(self.inputs, in_dims, strict=True):
@@ -233,6 +256,14 @@ class _TorchOperator:
                     f"give `{param.name}` a dimension of the batch, or make it an output",
                     sources=self.kernel.prim_func.sources,
                 )
+        if info.batch_size == 0:
+            raise CallError(
+                "operator-vmap",
+                f"operator `{self.name}` is mapped over a batch without members",
+                self.kernel.prim_func.loc,
+                "a kernel is called once for each: leave the call out",
+                sources=self.kernel.prim_func.sources,
+            )
         found = [
             self.overload(
                 *(
