@@ -65,7 +65,10 @@ class _Simplifier:
         """What is left of a statement once its inner statements are simplified."""
         match stmt:
             case If(condition=Const(value=value)):
-                return self.body(stmt.then if value else stmt.orelse, known, values)
+                taken = stmt.then if value else stmt.orelse
+                # What is behind a break that is no branch's is nobody's: cores are ordered first.
+                if self.dealt_out or not any(breaks(taken)):
+                    return self.body(taken, known, values)
             case For(var=var, start=start, kind=kind) if kind in _IN_TURN:
                 rounds = trips(stmt, known)
                 if rounds.high <= 0:
