@@ -66,8 +66,7 @@ class KernelCompileSpec:
 
     def definitions(self) -> list[str]:
         """The compile definitions as `MACRO=value`."""
-        values = {**self.specialization, ENTRY_SYMBOL: self.entry_symbol}
-        return [f"{macro}={values[key]}" for macro, key in self.compile_definitions.items()]
+        return _rendered(self.compile_definitions, self.specialization, self.entry_symbol)
 
 
 @dataclass(frozen=True)
@@ -103,8 +102,7 @@ class KernelSpec:
 
     def render_compile_definitions(self, entry_symbol: str | None = None) -> list[str]:
         """The compile definitions as `MACRO=value`."""
-        values = {**self.specialization, ENTRY_SYMBOL: entry_symbol}
-        return [f"{macro}={values[key]}" for macro, key in self.compile_definitions.items()]
+        return _rendered(self.compile_definitions, self.specialization, entry_symbol)
 
     def to_compile_spec(
         self, module_name: str, dispatch_schema: Iterable[DispatchField]
@@ -129,6 +127,13 @@ class KernelSpec:
             self.source_entry_symbol,
             dict(self.compile_definitions),
         )
+
+
+def _rendered(
+    definitions: Mapping[str, str], specialization: Mapping[str, Any], entry_symbol: str | None
+) -> list[str]:
+    values = {**specialization, ENTRY_SYMBOL: entry_symbol}
+    return [f"{macro}={values[key]}" for macro, key in definitions.items()]
 
 
 def check_value(of: DispatchField, value: object, variant: str) -> None:
