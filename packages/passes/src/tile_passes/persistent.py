@@ -58,20 +58,16 @@ def persistent(func: Func, target: Target) -> Func:
                 "launch at most as many blocks as there are cores",
             )
     launched: Expr = Const(cores) if count is not None else minimum(grid, Const(cores))
-    return func.with_body(_dealt(func, grid, cores), blocks=launched, block=_core(func))
+    names, dtype = FreeNames.of(func), func.launch.block.dtype
+    core, wave = (Var(names.fresh(name), dtype) for name in ("core", "wave"))
+    return func.with_body(_dealt(func, grid, cores, core, wave), blocks=launched, block=core)
 
 
-def _core(func: Func) -> Var:
-    return Var(FreeNames.of(func).fresh("core"), func.launch.block.dtype)
-
-
-def _dealt(func: Func, grid: Expr, cores: int) -> Body:
+def _dealt(func: Func, grid: Expr, cores: int, core: Var, wave: Var) -> Body:
     """A loop over the blocks of a core, which ends where there are no more. A minimum tells those
     who look at intervals, as no branch would tell the order between cores, which blocks there
     are."""
     launch = func.launch
-    core = _core(func)
-    wave = Var(FreeNames.of(func).fresh("wave"), launch.block.dtype)
     count = constant_value(grid)
     number = wave * cores + core
     waves = ceildiv(grid - core, Const(cores))
