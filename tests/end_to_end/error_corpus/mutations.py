@@ -105,7 +105,7 @@ MUTATIONS = (
         ("kernel(x, 0.5)", "kernel(x)", "call-arity", "^def softmax_rows"),
         ("kernel(x, 0.5)", "kernel(x.half(), 0.5)", "call-dtype", "^X: T.Tensor"),
         ("kernel(x, 0.5)", "kernel(x.t().contiguous().t(), 0.5)", "call-contiguous", "^X: T.Tensor"),
-        ("kernel(x, 0.5)", "kernel(x.to('meta'), 0.5)", "call-device", "^X: T.Tensor"),
+        ("kernel(x, 0.5)", "kernel(x.to('meta'), 0.5)", "call-tensor", "^X: T.Tensor"),
         ("kernel(x, 0.5)", "kernel(x[0], 0.5)", "call-rank", "^X: T.Tensor"),
         ("kernel(x, 0.5)", "kernel(x, x)", "call-type", "^def softmax_rows"),
         ("kernel(x, 0.5)", "kernel(x[:, :32].contiguous(), 0.5)", "call-shape", "^X: T.Tensor"),
