@@ -129,7 +129,9 @@ def _through(node: Node, turns: Turns) -> Through:
     if found is None:
         own = _own_through(node, turns)
         keeps = ~node.filled
-        own = Through(own.gen & keeps & ~node.spared, own.normal & keeps, own.broken)
+        # What its rounds spare may still be read for how many there are.
+        gen = own.gen & ~node.spared | node.gen
+        own = Through(gen & keeps, own.normal & keeps, own.broken)
         found = Through(0, ~node.fresh, 0).then(own)
         node.through[key] = found
     return found
