@@ -72,6 +72,22 @@ fuzz: setup ## random kernels through planning and ordering, all checkers, the s
 matrix: setup ## operation x type x shape x slice x operand against NumPy, and all mutants (make test-all runs a part)
 	TILE_TEST_MATRIX=whole $(PYTEST) $(addprefix tests/end_to_end/test_,op_matrix.py sync_mutants.py error_corpus.py)
 
+# A wheel has the bytes of its sources, wherever and whenever it is built; a source archive is packed
+# again, since gzip and setuptools note the time.
+wheels: setup ## build wheels and source archives of all packages into build/wheels, the same bytes each time
+	@rm -rf build/wheels
+	@export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); \
+	for package in $(PACKAGES) tile_ascend; do \
+	  $(BIN)/python -m build --no-isolation --outdir build/wheels packages/$$package > build/wheels.log 2>&1 \
+	    || { cat build/wheels.log; exit 1; }; \
+	done; \
+	for archive in build/wheels/*.tar.gz; do \
+	  mkdir build/wheels/unpacked && tar -xzf $$archive -C build/wheels/unpacked \
+	    && tar --sort=name --mtime=@$$SOURCE_DATE_EPOCH --owner=0 --group=0 --numeric-owner \
+	      -C build/wheels/unpacked -cf - . | gzip -n > $$archive && rm -rf build/wheels/unpacked || exit 1; \
+	done
+	@ls build/wheels
+
 bless: setup ## accept what the golden tests give now; look at the difference before committing
 	TILE_BLESS=1 $(PYTEST) tests/passes tests/codegen
 
@@ -89,8 +105,8 @@ $(STAMP): constraints.txt Makefile $(PACKAGES:%=packages/%/pyproject.toml) packa
 	$(BIN)/python -m pip install --quiet -c constraints.txt setuptools wheel pybind11
 	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation \
 	  $(PACKAGES:%=-e packages/%) pytest pytest-xdist hypothesis \
-	  mypy ruff jedi 'pyright[nodejs]'
+	  mypy ruff jedi 'pyright[nodejs]' build
 	@$(BIN)/python -m compileall -q $(PACKAGES:%=packages/%/src)
 	@touch $@
 
-.PHONY: help setup demo test test-all check bench conformance timing docs vendor-check sanitize fuzz fuzz-simulator matrix bless clean
+.PHONY: help setup demo test test-all check bench conformance timing docs vendor-check sanitize fuzz fuzz-simulator matrix wheels bless clean

@@ -1,4 +1,5 @@
-"""Builds the simulator and the launcher into a regular installation, when a compiler is there.
+"""Builds the simulator and the launcher into wheels and regular installations, when a compiler is
+there; such a wheel is for the platform it was built on.
 
 Without one, and for an editable installation, they are built at first use.
 """
@@ -7,10 +8,22 @@ import shutil
 import sys
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).parent
+# The builder needs the standard library only, so it runs before anything is installed.
+sys.path.insert(0, str(HERE / "src" / "tile_runtime" / "simulator"))
+import build_simulator  # noqa: E402
+
+
+class ForThisPlatform(Distribution):
+    def has_ext_modules(self) -> bool:
+        try:
+            build_simulator.find_compiler()
+        except build_simulator.CompilerMissing:
+            return False
+        return True
 
 
 class BuildWithNative(build_py):
@@ -20,12 +33,8 @@ class BuildWithNative(build_py):
             self._prebuild(Path(self.build_lib) / "tile_runtime" / "prebuilt")
 
     def _prebuild(self, folder: Path) -> None:
-        # The builder needs the standard library only, so it runs before anything is installed.
-        sys.path.insert(0, str(HERE / "src" / "tile_runtime" / "simulator"))
-        import build_simulator
-
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "cpu").write_text(build_simulator.cpu_digest())
+        (folder / "cpu").write_text(build_simulator.instruction_set()[0])
         builds = (
             build_simulator.build_simulator,
             build_simulator.build_launcher,
@@ -40,4 +49,4 @@ class BuildWithNative(build_py):
             shutil.copy(path, folder / path.name)
 
 
-setup(cmdclass={"build_py": BuildWithNative})
+setup(distclass=ForThisPlatform, cmdclass={"build_py": BuildWithNative})

@@ -80,7 +80,7 @@ def test_a_prebuilt_library_is_used_on_its_own_cpu(
     prebuilt.write_text("")
     (tmp_path / "cpu").write_text("another")
     assert native.simulator_library() != prebuilt
-    (tmp_path / "cpu").write_text(build_simulator.cpu_digest())
+    (tmp_path / "cpu").write_text(build_simulator.instruction_set()[0])
     assert native.simulator_library() == prebuilt
 
 

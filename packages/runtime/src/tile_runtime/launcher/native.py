@@ -63,9 +63,9 @@ def launcher_can_be_compiled() -> bool:
 
 
 def _prebuilt(pattern: str) -> Path | None:
-    """The file in the installed package, if it was built for this CPU."""
+    """The file in the installed package, if it was built for what this CPU has."""
     found = sorted(PREBUILT.glob(pattern))
-    if not found or (PREBUILT / "cpu").read_text() != builder.cpu_digest():
+    if not found or (PREBUILT / "cpu").read_text() != builder.instruction_set()[0]:
         return None
     return found[0]
 

@@ -1,8 +1,8 @@
 """Builds libtile_simulator.so, its runner and the launcher extension for this host.
 
 Only the standard library is used, so that a setup script can run this file before anything is
-installed. Results lie in a cache folder under a hash of sources, compiler, flags and CPU features:
-a change of any of them builds anew, and a build for one CPU is never loaded on another.
+installed. Results lie in a cache folder under a hash of sources, compiler, flags and instructions of
+the CPU: a change of any of them builds anew, and nothing is loaded on a CPU that lacks what it uses.
 """
 
 from __future__ import annotations
@@ -28,14 +28,19 @@ _HERE = Path(__file__).resolve().parent
 _LAUNCHER = _HERE.parent / "launcher"
 
 # -fno-math-errno and -fno-trapping-math let the vector loops vectorise; neither changes a value.
-_OPTIMISED = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast")
-_SANITIZED = (
-    "-O1",
-    "-g",
-    "-march=native",
-    "-fsanitize=address,undefined",
-    "-fno-omit-frame-pointer",
-)
+_OPTIMISED = ("-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast")
+_SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-omit-frame-pointer")
+# What x86 processors have had since 2013 (x86-64-v3, a name that older compilers do not know), by
+# the compiler's names and the kernel's: one build serves nearly all machines, as wheels must.
+_X86_64_V3 = {
+    "-mavx2": "avx2",
+    "-mbmi": "bmi1",
+    "-mbmi2": "bmi2",
+    "-mf16c": "f16c",
+    "-mfma": "fma",
+    "-mlzcnt": "abm",
+    "-mmovbe": "movbe",
+}
 # The only target that is a program and not a shared library.
 RUNNER = "tile_simulator_runner"
 # What a file is to somebody who waits for it, and how long about.
@@ -102,7 +107,7 @@ def build_simulator(
 ) -> Path:
     """Returns the path of libtile_simulator.so; builds it if the cache has none for this host, or
     raises NotBuilt if it may not. So do the other two."""
-    flags = (*_COMMON, *(_SANITIZED if sanitize else _OPTIMISED))
+    flags = (*_COMMON, *(_SANITIZED if sanitize else _OPTIMISED), *instruction_set()[1])
     sources = sorted((_HERE / "src").glob("*.cpp"))
     watched = _sources_under(_HERE / "src", include_directory())
     includes = (f"-I{include_directory()}", f"-I{_HERE / 'src'}")
@@ -163,7 +168,7 @@ def _build(
 ) -> Path:
     compiler = find_compiler()
     digest = hashlib.sha256()
-    for text in (_compiler_version(compiler), *flags, *identity, cpu_features()):
+    for text in (_compiler_version(compiler), *flags, *identity, instruction_set()[0]):
         digest.update(text.encode() + b"\0")
     for path in watched:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
@@ -228,7 +233,9 @@ def _compile_and_link(
 
         def compile_one(source: Path) -> str:
             output = str(Path(scratch) / (source.stem + ".o"))
-            _run([compiler, *flags, *includes, "-c", str(source), "-o", output])
+            # The same bytes wherever the sources lie.
+            anywhere = f"-ffile-prefix-map={_HERE.parent}=tile_runtime"
+            _run([compiler, *flags, anywhere, *includes, "-c", str(source), "-o", output])
             progress.step()
             return output
 
@@ -278,9 +285,12 @@ def cpu_features() -> str:
     return "\n".join(lines)
 
 
-def cpu_digest() -> str:
-    """Hash of `cpu_features`, short enough to compare and store."""
-    return hashlib.sha256(cpu_features().encode()).hexdigest()
+def instruction_set() -> tuple[str, tuple[str, ...]]:
+    """What the simulator is built for on this host: a name to compare and store, and the flags."""
+    features = cpu_features()
+    if platform.machine() == "x86_64" and set(_X86_64_V3.values()) <= set(features.split()):
+        return "x86-64-v3", tuple(_X86_64_V3)
+    return hashlib.sha256(features.encode()).hexdigest(), ("-march=native",)
 
 
 if __name__ == "__main__":
