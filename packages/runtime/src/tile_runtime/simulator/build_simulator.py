@@ -1,8 +1,8 @@
 """Builds libtile_simulator.so, its runner and the launcher extension for this host.
 
 Only the standard library is used, so that a setup script can run this file before anything is
-installed. Results lie in a cache folder under a hash of sources, compiler, flags and instructions of
-the CPU: a change of any of them builds anew, and nothing is loaded on a CPU that lacks what it uses.
+installed. Results lie in a cache folder under a hash of sources, compiler, flags and instructions
+of the CPU: a change of any builds anew, and nothing is loaded on a CPU that lacks what it uses.
 """
 
 from __future__ import annotations
