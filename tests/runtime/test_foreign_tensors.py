@@ -41,7 +41,10 @@ def kernel(cache: str) -> Any:
     from tile_ir.switches import override
 
     with override(cache_dir=cache):
-        return compile(doubled, out_idx=[1])
+        made = compile(doubled, out_idx=[1])
+    for _ in range(3):  # what follows is compared with a call that is remembered
+        made(torch.ones(N))
+    return made
 
 
 def refusal(call: Any) -> str:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -96,6 +96,20 @@ def switch(name: str) -> Any:
     definition = SWITCHES[name]
     text = os.environ.get(definition.variable)
     return definition.default if text is None else _parse(definition, text)
+
+
+Places = tuple[list[tuple[dict[Any, Any], Any]], list[ContextVar[Any]]]
+
+
+def places_of(names: Sequence[str]) -> Places | None:
+    """Where the values of switches come from: entries of a dict, and context variables. As long as
+    each holds the object it held, the switches have the values they had. None where the environment
+    of this Python keeps its entries elsewhere."""
+    entries = getattr(os.environ, "_data", None)
+    encoded = getattr(os.environ, "encodekey", None)
+    if type(entries) is not dict or encoded is None:
+        return None
+    return [(entries, encoded(SWITCHES[name].variable)) for name in names], [_overrides]
 
 
 @contextmanager

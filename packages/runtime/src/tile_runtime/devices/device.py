@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -10,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tile_ir import Func, Target
 
 if TYPE_CHECKING:
-    from tile_runtime.launcher.bind_arguments import Bound
+    from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
+    from tile_runtime.launcher.check_arguments import Plan
+    from tile_runtime.launcher.remember_call import Repeat
     from tile_runtime.launcher.signature import Signature
 
 
@@ -42,6 +45,19 @@ class Launch(Protocol):
     """Runs a loaded kernel once: the simulator to its end, an NPU until it is queued."""
 
     def __call__(self, call: Bound, stream: Any) -> None: ...
+
+    def native(self, call: Bound) -> Callable[[], object]:
+        """The call of the launcher for this, and nothing around it."""
+
+    def remember(
+        self,
+        binder: ArgumentBinder,
+        plan: Plan,
+        arguments: tuple[Any, ...],
+        watchers: Sequence[ContextVar[Any]],
+    ) -> Repeat | None:
+        """What does calls like one with these arguments faster, while nobody watches and no stream
+        is given; None if nothing does."""
 
 
 class Device(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,12 @@ class _NpuLaunch:
             ctypes.c_void_p if isinstance(p, TensorParam) else _SCALARS[p.dtype.name]
             for p in signature.params
         ] + [ctypes.c_int64 for _ in signature.symbols]
+
+    def remember(self, *described: Any) -> None:
+        """Calls through ctypes are made by Python."""
+
+    def native(self, call: Bound) -> Callable[[], object]:
+        return lambda: self(call, 0)
 
     def __call__(self, call: Bound, stream: Any) -> None:
         cells = [cell(value) for cell, value in zip(self._cells, call.values, strict=True)]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from tile_ir import Buffer, BuildError, Func, KernelError, Target
 from tile_ir.diagnostics import warn
@@ -18,8 +17,10 @@ from tile_runtime.cache.fingerprint import compiler_identity
 from tile_runtime.devices.compile_host import FLAGS, find_compiler, host_command, run_compiler
 from tile_runtime.devices.device import KernelFiles, Launch
 from tile_runtime.devices.output_gaps import gap_hint, gap_text, read_hint
-from tile_runtime.launcher.bind_arguments import Bound
+from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
+from tile_runtime.launcher.check_arguments import Plan
 from tile_runtime.launcher.native import launcher
+from tile_runtime.launcher.remember_call import Repeat, remember_call
 from tile_runtime.launcher.signature import Signature, TensorParam
 from tile_runtime.simulator.build_simulator import include_directory
 from tile_runtime.simulator.simulation_error import (
@@ -39,8 +40,6 @@ _KINDS = {
 }  # fmt: skip
 
 
-# Every byte of outputs and workspaces before the kernel writes it: NaN, or -1.
-UNWRITTEN = 0xFF
 # The cores a schedule can starve, by the simulator's number.
 STARVED = ("", "aic", "aiv0", "aiv1")
 
@@ -88,6 +87,7 @@ class SimulatorLaunch:
     """Runs one loaded kernel; what it prints goes to standard output."""
 
     def __init__(self, kernel: Any, source: Path, func: Func, target: Target) -> None:
+        self._kernel = kernel
         self._run = kernel.run
         self._set_options = kernel.set_options
         self._timeline = kernel.timeline
@@ -101,17 +101,32 @@ class SimulatorLaunch:
 
     def __call__(self, call: Bound, stream: Any) -> None:
         """Run to the end. Raises SimulationError for the first fault found."""
-        settings = tuple(map(switch, ("check", "threads", "seed", "starve", "time", "timeout")))
-        if settings != self._settings:
-            self._apply(*settings)
-            self._settings = settings
-        fresh: tuple[int, ...] = ()
-        if settings[0] != "off":
-            fresh = call.allocated
-            for tensor in call.keep:
-                # What a call allocates holds anything on a device: here, no number anyone expects.
-                tensor.view(-1).view(torch.uint8).fill_(UNWRITTEN)
-        error, text = self._run(call.values, call.sizes, fresh)
+        self._configure()
+        error, text = self._run(call.values, call.sizes, self._fresh(call))
+        self._finish(call, error, text)
+
+    def native(self, call: Bound) -> Callable[[], object]:
+        self._configure()
+        return lambda: self._run(call.values, call.sizes)
+
+    def remember(
+        self,
+        binder: ArgumentBinder,
+        plan: Plan,
+        arguments: tuple[Any, ...],
+        watchers: Sequence[ContextVar[Any]],
+    ) -> Repeat | None:
+        """Calls like one with these arguments, with the options of the latest run."""
+        self._configure()
+        module, kernel, finish = launcher(), self._kernel, self._finish
+        return remember_call(module, kernel, binder, plan, arguments, watchers, finish)
+
+    def _fresh(self, call: Bound) -> tuple[int, ...]:
+        """Positions of the memory whose writes are looked at."""
+        return () if switch("check") == "off" else call.allocated
+
+    def _finish(self, call: Bound, error: Any, text: str) -> None:
+        """Tell what a run has to tell."""
         if text:
             sys.stdout.write(text)
             sys.stdout.flush()
@@ -121,8 +136,8 @@ class SimulatorLaunch:
                 fault = replace(fault, hint=read_hint(fault, self._func, call) or fault.hint)
             raise simulation_error(fault, self._source, self._func)
         self._warn()
-        if fresh:
-            self._look_for_gaps(call, strict=settings[0] == "strict")
+        if self._fresh(call):
+            self._look_for_gaps(call, strict=switch("check") == "strict")
 
     def _look_for_gaps(self, call: Bound, strict: bool) -> None:
         """An output of which elements were never written holds anything there: at `device` a
@@ -158,6 +173,13 @@ class SimulatorLaunch:
             return None
         totals, strings, events, accesses = found
         return timeline_from(totals, strings, events, accesses, self._target)
+
+    def _configure(self) -> None:
+        """Give the switches to the simulator, if they are not what they were."""
+        settings = tuple(map(switch, ("check", "threads", "seed", "starve", "time", "timeout")))
+        if settings != self._settings:
+            self._apply(*settings)
+            self._settings = settings
 
     def _apply(
         self, check: str, threads: int, seed: int, starve: str, time: bool, timeout: int

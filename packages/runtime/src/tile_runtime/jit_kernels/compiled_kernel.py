@@ -19,9 +19,10 @@ from tile_passes import PassOptions
 from tile_runtime.cache.fingerprint import source_hash
 from tile_runtime.jit_kernels.build import Built, Timings
 from tile_runtime.jit_kernels.kernel_adapter import CythonKernelAdapter, LibraryGenerator
-from tile_runtime.jit_kernels.no_gradient import without_gradient
+from tile_runtime.jit_kernels.no_gradient import in_forward_mode, without_gradient
 from tile_runtime.jit_kernels.prove import prove, wants_proof
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
+from tile_runtime.launcher.remember_call import Repeat
 from tile_runtime.launcher.signature import Param
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class CompiledKernel:
             built.signature, out_idx, workspace_idx, device_type, prim_func
         )
         self._returns_one = len(out_idx) == 1
+        self._repeat: Repeat | None = None
 
     def __call__(self, *inputs: Any, stream: Any = None, **named: Any) -> Any:
         """Run the kernel. Inputs fill the parameters that are neither outputs nor workspaces, by
@@ -84,15 +86,24 @@ class CompiledKernel:
         try:
             if named:
                 inputs = self._binder.in_order(inputs, named)
+            if stream is None and self._repeat is not None:
+                outputs = self._repeat(inputs)
+                if outputs is not None:
+                    return outputs
             call = self._binder.bind(inputs)
             self._prove()
             self._launch(call, stream)
         except TileError as error:
             raise error.with_traceback(None) from None  # our frames say nothing about the kernel
-        for seen in _run_watchers.get():
+        watchers, recorders = _run_watchers.get(), _call_recorders.get()
+        for seen in watchers:
             seen(self)
-        for recorded in _call_recorders.get():
+        for recorded in recorders:
             recorded(self, call)
+        if call.repeated is not None and not (watchers or recorders or in_forward_mode()):
+            self._repeat = self._launch.remember(
+                self._binder, call.repeated, inputs, (_run_watchers, _call_recorders)
+            )
         outputs = call.outputs
         if torch.is_grad_enabled() and outputs:
             outputs = without_gradient(self.prim_func.name, outputs, inputs)
@@ -118,6 +129,11 @@ class CompiledKernel:
         """Run with the memory of an earlier call: the same inputs and the same outputs."""
         self._prove()
         self._launch(call, None)
+
+    def native_call(self, *inputs: Any) -> Callable[[], object]:
+        """A call with these inputs that is bound already: the launcher's part, and nothing around
+        it. Every run of it writes the same outputs."""
+        return self._launch.native(self._binder.bind(inputs))
 
     def tensor_bytes(self, call: Bound) -> int:
         """Of the tensors of a call, results included and workspaces not."""

@@ -36,7 +36,7 @@ def wants_gradient(value: Any) -> bool:
         return False
     if value.requires_grad and torch.is_grad_enabled():
         return True
-    return _in_forward_mode() and _has_tangent(value)
+    return in_forward_mode() and _has_tangent(value)
 
 
 def no_gradient(what: str) -> CallError:
@@ -53,7 +53,7 @@ def without_gradient(
     name: str, outputs: list[torch.Tensor], inputs: tuple[Any, ...]
 ) -> list[torch.Tensor]:
     """The outputs, tied to those inputs that want a gradient."""
-    forward = _in_forward_mode()
+    forward = in_forward_mode()
     wanting = [
         t
         for t in inputs
@@ -65,7 +65,7 @@ def without_gradient(
     return list(tie(name, outputs, *wanting))
 
 
-def _in_forward_mode() -> bool:
+def in_forward_mode() -> bool:
     """Outside of it no tensor has a tangent."""
     return forward_ad._current_level >= 0
 

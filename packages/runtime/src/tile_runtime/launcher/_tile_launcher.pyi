@@ -1,6 +1,8 @@
-"""Runs compiled kernels on the simulator."""
+"""Runs compiled kernels, on the simulator or on a device."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from typing import Any
 
 CHECKS_OFF: int
 CHECKS_DEVICE: int
@@ -32,11 +34,17 @@ class LaunchError:
 class Kernel:
     """A loaded kernel library; closed when the object dies.
 
-    `kinds` names the kind of every argument: 'ptr', 'i32', 'i64', 'f32', 'f64' or 'bool'.
+    `kinds` names the kind of every argument: 'ptr', 'i32', 'i64', 'f32', 'f64' or 'bool'. One that
+    is not `simulated` is started on a device; it has no options, timeline, warnings or gaps.
     """
 
     def __init__(
-        self, path: str, entry_symbol: str, kinds: Sequence[str], names: Sequence[str] = ...
+        self,
+        path: str,
+        entry_symbol: str,
+        kinds: Sequence[str],
+        names: Sequence[str] = ...,
+        simulated: bool = ...,
     ) -> None: ...
     def set_options(
         self,
@@ -71,10 +79,67 @@ class Kernel:
         values: tuple[float, ...],
         byte_sizes: tuple[int, ...] | None = None,
         fresh: tuple[int, ...] = (),
+        stream: int = ...,
     ) -> tuple[LaunchError | None, str]:
-        """Runs the kernel on the given values (pointers as integers).
+        """Runs the kernel on the given values (pointers as integers): to the end, or on a device
+        until it is queued on the stream.
 
         `byte_sizes` gives the size of the buffer behind every pointer (ignored for scalars).
         Without it no GM buffer is registered, and every GM access is an error. `fresh` are the
-        positions of buffers that nothing has written: reading what the run did not write is one.
+        positions of buffers that nothing has written, and are filled with bytes nobody expects:
+        reading what the run did not write is an error.
         """
+
+class Torch:
+    """What of torch a remembered call needs: types of plain tensors, the plainest first; `empty`,
+    which makes one of a shape and strides; whether gradients are followed; and whether a transform
+    is between a tensor and its memory."""
+
+    def __init__(
+        self,
+        *,
+        types: tuple[type, ...],
+        empty: Callable[..., Any],
+        grad_enabled: Callable[[], bool],
+        wrapped: Callable[[Any], bool] | None,
+    ) -> None: ...
+    def tells(self) -> bool:
+        """Whether this torch tells of tensors through the C interface of DLPack."""
+
+class Circumstances:
+    """What entries of dicts and context variables hold now, and whether they still do."""
+
+    def __init__(
+        self, entries: list[tuple[dict[Any, Any], Any]], variables: list[ContextVar[Any]]
+    ) -> None: ...
+    def hold(self) -> bool: ...
+
+class RememberedCall:
+    """A call that went through, to be done again with arguments that are like its own.
+
+    `like` are those; `tensors` are (argument number, position, dtype), `scalars` (argument number,
+    position, least, greatest), `allocated` (position, shape, strides, dtype, bytes of an element);
+    `returned` are places in `allocated`, `sizes` the bytes at every position, `constants` the last
+    values.
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: Kernel,
+        torch: Torch,
+        circumstances: Circumstances,
+        like: tuple[Any, ...],
+        tensors: Sequence[tuple[int, int, Any]],
+        scalars: Sequence[tuple[int, int, int, int]],
+        allocated: Sequence[tuple[int, Any, Any, Any, int]],
+        returned: Sequence[int],
+        device: Any,
+        sizes: Sequence[int],
+        constants: Sequence[int],
+        stream: Callable[[], int | None] | None,
+        finish: Callable[[tuple[Any, ...], list[Any], LaunchError | None, str], None],
+    ) -> None: ...
+    def __call__(self, arguments: tuple[Any, ...]) -> Any:
+        """The result, or a list if there is not exactly one. None: the call is not like the
+        remembered one, and nothing was done."""

@@ -2,17 +2,19 @@
 
 A binder is made once per kernel. It remembers the shapes of the last call: a call with the same
 shapes checks dtype, device and contiguity, allocates outputs, and is done. Any other call, and any
-call with something wrong, goes through `check_arguments`.
+call with something wrong, goes through `check_arguments`. What repeats is soon done without Python,
+see `remember_call`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
 
-from tile_ir import Func
+from tile_ir import DType, Func
 from tile_runtime.launcher.check_arguments import ArgumentChecker, Plan, Value
 from tile_runtime.launcher.signature import Signature, TensorParam, names_in
 from tile_runtime.launcher.tensor_memory import is_fake, is_wrapped
@@ -22,7 +24,7 @@ class Bound(NamedTuple):
     """One call, ready to launch. `values` are the arguments of the kernel's `call`: a data pointer
     or number per parameter, then the symbols; `sizes` the bytes behind each pointer. `keep` owns
     the memory the call allocated, for the parameters at `allocated`; `outputs` are the tensors to
-    return, for those at `returned`."""
+    return, for those at `returned`. `repeated` is the plan of an earlier call that this is like."""
 
     values: tuple[Value, ...]
     sizes: tuple[int, ...]
@@ -31,6 +33,7 @@ class Bound(NamedTuple):
     outputs: list[torch.Tensor]
     allocated: tuple[int, ...]
     returned: tuple[int, ...]
+    repeated: Plan | None = None
 
 
 class ArgumentBinder:
@@ -50,6 +53,7 @@ class ArgumentBinder:
         # Where the outputs are among the tensors a call allocates, in the order of out_idx.
         self._outputs = tuple(allocated.index(i) for i in outputs)
         self._blank: list[Value] = [0] * len(signature.params)
+        self._names = tuple(signature.params[i].name for i in self._checker.input_positions)
         self._plan: Plan | None = None
         scalars = {p.name for _, _, p in self._checker.scalar_slots}
         # Sizes that follow from the value of a scalar may differ at every call.
@@ -62,6 +66,9 @@ class ArgumentBinder:
 
     def in_order(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """All arguments by position. Raises CallError for names that are none, or given twice."""
+        left = self._names[len(arguments) :]
+        if named.keys() == set(left):
+            return (*arguments, *(named[name] for name in left))
         return self._checker.in_order(arguments, named)
 
     def bind(self, arguments: tuple[Any, ...]) -> Bound:
@@ -69,9 +76,10 @@ class ArgumentBinder:
 
         Raises CallError when they do not fit the kernel's parameters.
         """
-        plan = self._plan
+        plan = repeated = self._plan
         values = self._blank.copy()
         if plan is None or not self._repeats(arguments, plan, values):
+            repeated = None
             checker = self._checker
             arguments, plan = checker.examine(arguments)
             for n, i, _ in checker.tensor_slots:
@@ -88,16 +96,35 @@ class ArgumentBinder:
             values[i] = tensor.data_ptr()
             keep.append(tensor)
         values += plan.symbols
+        return self.bound(tuple(values), plan, keep, repeated)
+
+    def bound(
+        self,
+        values: tuple[Value, ...],
+        plan: Plan,
+        keep: list[torch.Tensor],
+        repeated: Plan | None = None,
+    ) -> Bound:
+        """A call by this plan, with what it allocated."""
         outputs = [keep[k] for k in self._outputs]
-        return Bound(
-            tuple(values),
-            plan.sizes,
-            plan.device,
-            keep,
-            outputs,
-            self._allocated,
-            self._returned,
-        )
+        where = self._allocated, self._returned
+        return Bound(values, plan.sizes, plan.device, keep, outputs, *where, repeated)
+
+    def slots(self, plan: Plan) -> dict[str, Any]:
+        """What a call by this plan takes and allocates, for `remember_call`."""
+        checker = self._checker
+        return {
+            "tensors": list(checker.tensor_slots),
+            "scalars": [(n, i, *_range(scalar.dtype)) for n, i, scalar in checker.scalar_slots],
+            "allocated": [
+                (i, shape, _dense(shape), dtype, dtype.itemsize)
+                for i, shape, dtype in plan.allocations
+            ],
+            "returned": list(self._outputs),
+            "device": plan.device,
+            "sizes": list(plan.sizes),
+            "constants": list(plan.symbols),
+        }
 
     def described(self, arguments: tuple[Any, ...]) -> list[torch.Tensor]:
         """What a call returns, without its values: of tensors that have only shapes and types,
@@ -138,3 +165,16 @@ class ArgumentBinder:
         for n, i, scalar in checker.scalar_slots:
             values[i] = checker.scalar(n, scalar, arguments[n])
         return True
+
+
+def _dense(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of a contiguous tensor."""
+    return tuple(math.prod(shape[d + 1 :]) for d in range(len(shape)))
+
+
+def _range(dtype: DType) -> tuple[int, int]:
+    """Integers of a scalar that cross into the launcher as they are."""
+    if not dtype.is_integer:
+        return 0, 0
+    low, high = dtype.limits()
+    return max(low, -(2**63)), min(high, 2**63 - 1)

@@ -14,6 +14,8 @@ from typing import Any
 from tile_runtime.simulator.simulation_error import Fault
 from tile_runtime.simulator.timeline import ACCESS, EVENT, TOTALS
 
+# Every byte of outputs and workspaces before the kernel writes it: NaN, or -1.
+UNWRITTEN = 0xFF
 CHECKS_OFF = 0
 CHECKS_DEVICE = 1
 CHECKS_STRICT = 2
@@ -154,7 +156,9 @@ class CtypesKernel:
         fresh: tuple[int, ...] = (),
     ) -> tuple[Fault | None, str]:
         """Run the kernel on the given values (pointers as integers); `fresh` are the positions of
-        buffers that nothing has written."""
+        buffers that nothing has written, and are filled with bytes nobody expects."""
+        for i in fresh:
+            ctypes.memset(int(values[i]), UNWRITTEN, byte_sizes[i])
         cells = [cell(value) for cell, value in zip(self._cells, values, strict=True)]
         arguments = (ctypes.c_void_p * max(len(cells), 1))(*map(ctypes.addressof, cells))
         buffers = (_Buffer * max(len(self._pointers), 1))(

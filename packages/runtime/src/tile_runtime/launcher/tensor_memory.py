@@ -88,7 +88,11 @@ def is_fake(value: torch.Tensor) -> bool:
 
 def is_wrapped(value: torch.Tensor) -> bool:
     """Whether a transform of torch.func stands between the tensor and its memory."""
-    functorch = getattr(torch._C, "_functorch", None)
-    asked = getattr(functorch, "is_functorch_wrapped_tensor", None)
+    asked = asks_for_wrapper()
     return bool(asked(value)) if asked is not None else False
 
+
+def asks_for_wrapper() -> Any:
+    """The function of torch that tells; None for a torch that has none."""
+    functorch = getattr(torch._C, "_functorch", None)
+    return getattr(functorch, "is_functorch_wrapped_tensor", None)

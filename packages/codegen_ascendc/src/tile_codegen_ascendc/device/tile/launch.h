@@ -29,7 +29,13 @@ inline uint64_t cross_core_address()
 #define TILE_LAUNCH(kernel, blocks, stream, ...) ((void)(stream), (void)(blocks), kernel(__VA_ARGS__))
 typedef void* aclrtStream;
 #else
-#define TILE_LAUNCH(kernel, blocks, stream, ...) kernel<<<blocks, nullptr, stream>>>(__VA_ARGS__)
+// A device refuses a launch of no blocks, which is nothing to do.
+#define TILE_LAUNCH(kernel, blocks, stream, ...) \
+    do { \
+        if ((blocks) != 0) { \
+            kernel<<<blocks, nullptr, stream>>>(__VA_ARGS__); \
+        } \
+    } while (false)
 #endif
 
 #endif

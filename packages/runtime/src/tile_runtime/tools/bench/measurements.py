@@ -211,23 +211,37 @@ def cached_reload(examples: Examples) -> list[Row]:
 
 
 def call_overhead(examples: Examples) -> list[Row]:
-    """A call of a cached kernel that does nothing, with one and with three tensors."""
-    calls = 2000
+    """A call of a cached kernel that does nothing: all of it, and what it takes on top of the bare
+    native call, which has its pointers already."""
     rows = []
-    for tensors in (1, 3):
+    for tensors in (1, 3, 8):
         with _empty_cache():
             kernel = _no_op_kernel(tensors)
-            call = functools.partial(kernel, *(torch.zeros(16) for _ in range(tensors)))
-
-            def many(call: Callable[[], Any] = call) -> None:
-                for _ in range(calls):
-                    call()
-
-            many()
-            seconds = [s / calls for s in repeat(many, 2 * RUNS)]
+            arguments = [torch.zeros(16) for _ in range(tensors)]
+            bare = kernel.native_call(*arguments)
+            native, called = _in_turns(bare, functools.partial(kernel, *arguments))
         label = f"call of a no-op kernel, {tensors} tensor{'s' * (tensors > 1)}"
-        rows.append(summary(label, seconds, "us", 15))
+        rows.append(summary(label, called, "us", 15))
+        overhead = [c - n for c, n in zip(called, native, strict=True)]
+        rows.append(summary(f"{label}: on top of the native call", overhead, "us", 6))
     return rows
+
+
+def _in_turns(*runs: Callable[[], object]) -> list[list[float]]:
+    """Seconds of one run of each, in turns so that a busy machine slows all alike."""
+    calls = 2000
+
+    def many(run: Callable[[], object]) -> None:
+        for _ in range(calls):
+            run()
+
+    seconds: list[list[float]] = [[] for _ in runs]
+    for turn in range(2 * RUNS + 1):
+        for run, taken in zip(runs, seconds, strict=True):
+            once = repeat(functools.partial(many, run), 1)
+            if turn:  # the first turn makes ready what the others find
+                taken.append(once[0] / calls)
+    return seconds
 
 
 def planned_memory(examples: Examples) -> list[Row]:

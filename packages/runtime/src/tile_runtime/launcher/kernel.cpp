@@ -1,0 +1,269 @@
+#include "kernel.h"
+
+#include <pybind11/stl.h>
+
+#include <cstring>
+#include <exception>
+
+namespace tile_launcher {
+namespace {
+
+std::unique_ptr<Simulator> simulator;
+
+// Every byte of outputs and workspaces before the kernel writes it: NaN, or -1. What a call allocates holds anything on
+// a device: here, no number anyone expects.
+constexpr int unwritten_byte = 0xFF;
+
+LaunchError as_value(const TileError& error)
+{
+    return {error.kind, error.text, error.file, error.line, error.block, error.core, error.api, error.hint};
+}
+
+Kind kind_of(const std::string& name)
+{
+    static const std::pair<const char*, Kind> kinds[] = {{"ptr", Kind::pointer}, {"i32", Kind::i32}, {"i64", Kind::i64},
+        {"f32", Kind::f32}, {"f64", Kind::f64}, {"bool", Kind::boolean}};
+    for (const auto& entry : kinds) {
+        if (name == entry.first) {
+            return entry.second;
+        }
+    }
+    throw std::invalid_argument("argument kind '" + name + "' is none of ptr, i32, i64, f32, f64, bool");
+}
+
+int64_t integer(PyObject* object)
+{
+    const long long value = PyLong_AsLongLong(object);
+    if (value == -1 && PyErr_Occurred() != nullptr) {
+        throw py::error_already_set();
+    }
+    return value;
+}
+
+double real(PyObject* object)
+{
+    const double value = PyFloat_AsDouble(object);
+    if (value == -1.0 && PyErr_Occurred() != nullptr) {
+        throw py::error_already_set();
+    }
+    return value;
+}
+
+Value value_of(Kind kind, PyObject* object)
+{
+    Value value{};
+    switch (kind) {
+        case Kind::pointer:
+            value.pointer = reinterpret_cast<void*>(static_cast<uintptr_t>(PyLong_AsUnsignedLongLong(object)));
+            if (PyErr_Occurred() != nullptr) {
+                throw py::error_already_set();
+            }
+            break;
+        case Kind::i32: {
+            const int64_t wide = integer(object);
+            if (wide < INT32_MIN || wide > INT32_MAX) {
+                throw std::out_of_range("value " + std::to_string(wide) + " does not fit into a 32-bit argument");
+            }
+            value.i32 = static_cast<int32_t>(wide);
+            break;
+        }
+        case Kind::i64:
+            value.i64 = integer(object);
+            break;
+        case Kind::f32:
+            value.f32 = static_cast<float>(real(object));
+            break;
+        case Kind::f64:
+            value.f64 = real(object);
+            break;
+        case Kind::boolean: {
+            const int truth = PyObject_IsTrue(object);
+            if (truth < 0) {
+                throw py::error_already_set();
+            }
+            value.boolean = truth != 0;
+            break;
+        }
+    }
+    return value;
+}
+
+}  // namespace
+
+void load_simulator(const std::string& path)
+{
+    if (simulator == nullptr) {
+        simulator = std::make_unique<Simulator>(path);
+    }
+}
+
+std::string LaunchError::repr() const
+{
+    return "LaunchError(kind='" + kind + "', file='" + file + "', line=" + std::to_string(line) +
+           ", block=" + std::to_string(block) + ", core='" + core + "', api='" + api + "', text='" + text + "')";
+}
+
+Cells::Cells(size_t count)
+{
+    if (count > small) {
+        many_values_.resize(count);
+        many_pointers_.resize(count);
+        many_buffers_.resize(count);
+        values_ = many_values_.data();
+        pointers_ = many_pointers_.data();
+        buffers_ = many_buffers_.data();
+    }
+    for (size_t i = 0; i < count; ++i) {
+        pointers_[i] = &values_[i];
+    }
+}
+
+Kernel::Kernel(const std::string& path, const std::string& symbol, const std::vector<std::string>& kinds,
+    std::vector<std::string> names, bool simulated)
+    : library_(path, RTLD_NOW | RTLD_LOCAL), entry_(library_.find<void(void**, void*)>(symbol)),
+      names_(std::move(names)), simulated_(simulated)
+{
+    for (const std::string& kind : kinds) {
+        kinds_.push_back(kind_of(kind));
+    }
+    names_.resize(kinds_.size(), "?");
+    if (simulated_) {
+        if (simulator == nullptr) {
+            throw std::runtime_error("load_simulator must be called before a simulated kernel is opened");
+        }
+        simulator->default_options(&options_.values);
+    }
+}
+
+void Kernel::set_options(uint32_t checks, uint32_t threads, uint64_t seed, uint32_t starved, uint32_t cube_cores,
+    uint32_t vector_cores, const std::optional<py::dict>& timing, double timeout)
+{
+    options_.values =
+        TileOptions{checks, threads, seed, starved, cube_cores, vector_cores, nullptr, timeout};
+    options_.timing.reset();
+    if (timing) {
+        TileTiming& constants = options_.timing.emplace();
+#define TILE_TIMING_FIELD(name) constants.name = py::cast<double>((*timing)[#name]);
+        TILE_TIMING_FIELDS(TILE_TIMING_FIELD)
+#undef TILE_TIMING_FIELD
+    }
+}
+
+void Kernel::add_buffer(Cells& cells, size_t i, uint64_t bytes, bool fresh) const
+{
+    if (!simulated_) {
+        return;
+    }
+    TileBuffer& buffer = cells.add_buffer();
+    buffer = {cells[i].pointer, bytes, names_[i].c_str()};
+    if (fresh && bytes > 0) {
+        buffer.fresh = 1;
+        std::memset(cells[i].pointer, unwritten_byte, bytes);
+    }
+}
+
+Outcome Kernel::run(const py::tuple& values, const std::optional<py::tuple>& byte_sizes, const py::tuple& fresh,
+    uintptr_t stream) const
+{
+    if (values.size() != count()) {
+        throw std::invalid_argument(
+            "the kernel takes " + std::to_string(count()) + " arguments, but got " + std::to_string(values.size()));
+    }
+    if (byte_sizes && byte_sizes->size() != count()) {
+        throw std::invalid_argument("byte_sizes must have one entry per argument");
+    }
+    Cells cells(count());
+    for (size_t i = 0; i < count(); ++i) {
+        cells[i] = value_of(kinds_[i], PyTuple_GET_ITEM(values.ptr(), static_cast<Py_ssize_t>(i)));
+        if (kinds_[i] == Kind::pointer && byte_sizes) {
+            bool is_fresh = false;
+            for (const py::handle position : fresh) {
+                is_fresh = is_fresh || integer(position.ptr()) == static_cast<int64_t>(i);
+            }
+            const int64_t bytes = integer(PyTuple_GET_ITEM(byte_sizes->ptr(), static_cast<Py_ssize_t>(i)));
+            add_buffer(cells, i, static_cast<uint64_t>(bytes), is_fresh);
+        }
+    }
+    return enter(cells, reinterpret_cast<void*>(stream), RunOptions(options_));
+}
+
+Outcome Kernel::enter(Cells& cells, void* stream, const RunOptions& options) const
+{
+    Outcome result;
+    TileOptions values = options.values;
+    values.timing = options.timing ? &*options.timing : nullptr;
+    const py::gil_scoped_release release;
+    if (simulated_) {
+        simulator->clear();
+        simulator->set_buffers(cells.buffers(), cells.buffer_count());
+        simulator->set_options(&values);
+    }
+    try {
+        entry_(cells.arguments(), stream);
+    } catch (...) {
+        result.first =
+            LaunchError{"exception", "the host part of the kernel threw a C++ exception", "", 0, 0, "", "", ""};
+    }
+    if (simulated_) {
+        if (const TileError* error = simulator->error()) {
+            result.first = as_value(*error);
+        }
+        size_t length = 0;
+        const char* text = simulator->output(&length);
+        result.second.assign(text, length);
+    }
+    return result;
+}
+
+py::object Kernel::timeline()
+{
+    const TileTimeline* line = simulator->timeline();
+    if (line == nullptr) {
+        return py::none();
+    }
+    py::dict totals;
+    totals["cycles"] = line->cycles;
+    totals["start_cycles"] = line->start_cycles;
+    totals["scalar_aic_cycles"] = line->scalar_cycles[0];
+    totals["scalar_aiv_cycles"] = line->scalar_cycles[1];
+    totals["launch_us"] = line->launch_us;
+    totals["macs"] = line->macs;
+    totals["read_bytes"] = line->read_bytes;
+    totals["write_bytes"] = line->write_bytes;
+    totals["hbm_bytes"] = line->hbm_bytes;
+    totals["owed_bytes"] = line->owed_bytes;
+    py::list strings;
+    for (size_t i = 0; i < line->string_count; ++i) {
+        strings.append(line->strings[i]);
+    }
+    const py::bytes events(reinterpret_cast<const char*>(line->events), line->count * sizeof(TileTimeEvent));
+    const py::bytes accesses(
+        reinterpret_cast<const char*>(line->accesses), line->access_count * sizeof(TileTimeAccess));
+    return py::make_tuple(totals, strings, events, accesses);
+}
+
+std::vector<LaunchError> Kernel::warnings()
+{
+    size_t count = 0;
+    const TileError* first = simulator->warnings(&count);
+    std::vector<LaunchError> all;
+    for (size_t i = 0; i < count; ++i) {
+        all.push_back(as_value(first[i]));
+    }
+    return all;
+}
+
+bool Kernel::warned()
+{
+    size_t count = 0;
+    simulator->warnings(&count);
+    return count > 0;
+}
+
+TileUnwritten Kernel::unwritten(const void* base, uint64_t element_bytes)
+{
+    const py::gil_scoped_release release;
+    return simulator->unwritten(base, element_bytes);
+}
+
+}  // namespace tile_launcher

@@ -1,0 +1,127 @@
+// A loaded kernel: the values of its arguments put into cells, and its entry called, on the simulator or a device.
+// Not here: arguments that are tensors (remembered_call.h).
+//
+// A kernel library exports `extern "C" void tile_entry(void** args, void* stream)`; args[i] points at the value of the
+// i-th argument. The signature is given once, so that a call only stores values and enters the library.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "library.h"
+
+namespace tile_launcher {
+
+namespace py = pybind11;
+
+struct LaunchError {
+    std::string kind;
+    std::string text;
+    std::string file;
+    uint32_t line = 0;
+    uint32_t block = 0;
+    std::string core;
+    std::string api;
+    std::string hint;
+
+    std::string repr() const;
+};
+
+// What a run leaves: its error, and the text the kernel printed.
+using Outcome = std::pair<std::optional<LaunchError>, std::string>;
+
+enum class Kind { pointer, i32, i64, f32, f64, boolean };
+
+// Room for one argument value of any kind.
+union Value {
+    void* pointer;
+    int32_t i32;
+    int64_t i64;
+    float f32;
+    double f64;
+    bool boolean;
+};
+
+// How the simulator runs a kernel.
+struct RunOptions {
+    TileOptions values{};
+    std::optional<TileTiming> timing;
+
+    // Whether what nothing has written yet is told from what is.
+    bool checked() const { return values.checks != TILE_CHECKS_OFF; }
+};
+
+// The cells of one call; those of most kernels need no memory from the heap.
+class Cells {
+public:
+    explicit Cells(size_t count);
+    Cells(const Cells&) = delete;
+    Cells& operator=(const Cells&) = delete;
+
+    Value& operator[](size_t i) { return values_[i]; }
+    void** arguments() { return pointers_; }
+    // The next buffer of global memory among them.
+    TileBuffer& add_buffer() { return buffers_[buffer_count_++]; }
+    const TileBuffer* buffers() const { return buffers_; }
+    size_t buffer_count() const { return buffer_count_; }
+
+private:
+    static constexpr size_t small = 32;
+    Value small_values_[small];
+    void* small_pointers_[small];
+    TileBuffer small_buffers_[small];
+    std::vector<Value> many_values_;
+    std::vector<void*> many_pointers_;
+    std::vector<TileBuffer> many_buffers_;
+    Value* values_ = small_values_;
+    void** pointers_ = small_pointers_;
+    TileBuffer* buffers_ = small_buffers_;
+    size_t buffer_count_ = 0;
+};
+
+class Kernel {
+public:
+    Kernel(const std::string& path, const std::string& symbol, const std::vector<std::string>& kinds,
+        std::vector<std::string> names, bool simulated);
+
+    void set_options(uint32_t checks, uint32_t threads, uint64_t seed, uint32_t starved, uint32_t cube_cores,
+        uint32_t vector_cores, const std::optional<py::dict>& timing, double timeout);
+
+    size_t count() const { return kinds_.size(); }
+    Kind kind(size_t i) const { return kinds_[i]; }
+    bool simulated() const { return simulated_; }
+    const RunOptions& options() const { return options_; }
+    // Tells of the memory behind the pointer in a cell; what is fresh is filled with what nobody expects.
+    void add_buffer(Cells& cells, size_t i, uint64_t bytes, bool fresh) const;
+
+    // Runs the kernel without the GIL: the simulator to the end, a device until it is queued on the stream.
+    Outcome enter(Cells& cells, void* stream, const RunOptions& options) const;
+    // The same on values from Python. `fresh`: the arguments whose memory nothing has written.
+    Outcome run(const py::tuple& values, const std::optional<py::tuple>& byte_sizes, const py::tuple& fresh,
+        uintptr_t stream) const;
+
+    // (totals, strings, events and accesses as bytes of their structs) of the latest run on this thread, or None.
+    static py::object timeline();
+    // What the latest run on this thread did that works on a device, but is waste or no document says it.
+    static std::vector<LaunchError> warnings();
+    static bool warned();
+    // How many elements of a fresh buffer the latest run left unwritten, and the first run of them.
+    static TileUnwritten unwritten(const void* base, uint64_t element_bytes);
+
+private:
+    Library library_;
+    void (*entry_)(void**, void*);
+    std::vector<Kind> kinds_;
+    std::vector<std::string> names_;
+    bool simulated_;
+    RunOptions options_;
+};
+
+// Loads libtile_simulator.so for the whole process; later calls do nothing.
+void load_simulator(const std::string& path);
+
+}  // namespace tile_launcher
