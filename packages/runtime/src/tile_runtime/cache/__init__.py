@@ -1,7 +1,7 @@
 """Compiled kernels on disk, by the hash of everything they were made from.
 
 Not here: what is put there, which `jit_kernels` and `source_kernels` know, and what tuners keep
-(`tuning.record`). The calls below are those of `tile_runtime.cache` in scripts.
+(`tuning.results`). The calls below are those of `tile_runtime.cache` in scripts.
 """
 
 from tile_runtime.cache.kernel_cache import (

@@ -36,7 +36,7 @@ class CompiledKernel:
     `out_idx` and `workspace_idx` are positions in `prim_func.params`, never negative. `rebuild`
     makes the kernel anew of what `__reduce__` tells; `retrace` makes `prim_func` anew, for a kernel
     that a factory made; `passes` are the options it was lowered with. A tuner sets `config`,
-    `latency` and `ref_latency`, both in milliseconds.
+    `latency` and `ref_latency`, both in milliseconds, and `tuning`, all that it found.
     """
 
     def __init__(
@@ -66,6 +66,7 @@ class CompiledKernel:
         self.config: dict[str, Any] | None = None
         self.latency: float | None = None
         self.ref_latency: float | None = None
+        self.tuning: Any = None
         self._built = built
         self._launch = built.launch
         self._proven = built.proven
@@ -112,11 +113,9 @@ class CompiledKernel:
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickled or copied kernel is its printed function with what it was compiled for; it is
         built anew, or found in the cache, where it is loaded."""
-        func = self.prim_func
-        passes = replace(self.passes, dump_dir=None, after_each=None)
-        made_of = (
-            print_func(func), dict(func.sources), self.target.name, passes,
-            tuple(self.out_idx), tuple(self.workspace_idx),
+        made_of = printed(
+            self.prim_func, self.target, self.passes, tuple(self.out_idx),
+            tuple(self.workspace_idx),
         )  # fmt: skip
         tuned = {n: getattr(self, n) for n in ("config", "latency", "ref_latency")}
         return self._rebuild, made_of, tuned
@@ -236,6 +235,18 @@ class CompiledKernel:
 
     def __repr__(self) -> str:
         return f"<kernel {self.prim_func.name} for {self.target.name} at {self.libpath}>"
+
+
+def printed(
+    func: Func,
+    target: Target,
+    passes: PassOptions,
+    outputs: tuple[int, ...],
+    workspaces: tuple[int, ...],
+) -> tuple[Any, ...]:
+    """What a kernel is made of as plain data, that other processes can read."""
+    options = replace(passes, dump_dir=None, after_each=None)
+    return print_func(func), dict(func.sources), target.name, options, outputs, workspaces
 
 
 def _is_pipelined(stmt: Stmt) -> bool:

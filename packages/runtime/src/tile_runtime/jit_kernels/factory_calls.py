@@ -1,14 +1,22 @@
-"""Calls of a factory: whether it takes the arguments, and which calls make the same kernel."""
+"""Calls of a factory: whether it takes the arguments, which calls make the same kernel, and where a
+mistake in them is told."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+import linecache
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-from tile_ir import KernelError
+from tile_frontend._tracing.allocation import TensorType
+from tile_frontend._tracing.source import display_name
+from tile_ir import KernelError, Loc
 from tile_ir.switches import switch
 
+# An annotation that was not evaluated.
+_TENSOR = re.compile(r"\bT\.Tensor\s*[(\[]")
 Factory: TypeAlias = Callable[..., Any]
 # Switches that decide what a factory's kernel is; a memoised kernel holds under their values only.
 _MEMO_SWITCHES = (
@@ -75,3 +83,34 @@ def _hashable(value: object) -> bool:
     except TypeError:
         return False
     return True
+
+
+@contextmanager
+def told_at(loc: Loc | None, sources: Mapping[str, str]) -> Iterator[None]:
+    """Mistakes in arguments that stand in no kernel are told at what they are arguments for."""
+    try:
+        yield
+    except KernelError as error:
+        if error.loc is not None or loc is None:
+            raise
+        raise KernelError(error.slug, error.message, loc, error.hint, sources=sources) from None
+
+
+def place_of(factory: Factory) -> tuple[Loc | None, Mapping[str, str]]:
+    """Where a factory is defined, and the text of its file."""
+    code = getattr(inspect.unwrap(factory), "__code__", None)
+    if code is None:
+        return None, {}
+    lines = linecache.getlines(code.co_filename)
+    line = code.co_firstlineno
+    text = lines[line - 1] if line <= len(lines) else ""
+    loc = Loc(display_name(code.co_filename), line, len(text) - len(text.lstrip()) + 1)
+    return loc, {loc.file: "".join(lines)}
+
+
+def takes_tensors(factory: Factory) -> bool:
+    """Whether the parameters are annotated as tensors: a kernel that lacks its @T.prim_func."""
+    annotations = getattr(factory, "__annotations__", {}).values()
+    return any(
+        isinstance(a, TensorType) or (isinstance(a, str) and _TENSOR.search(a)) for a in annotations
+    )

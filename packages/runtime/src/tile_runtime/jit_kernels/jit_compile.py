@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import functools
 import inspect
-import linecache
 import os
-import re
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ParamSpec, TypeAlias, overload
 
-from tile_frontend._tracing.allocation import TensorType
-from tile_frontend._tracing.source import display_name
 from tile_ir import (
     TARGETS,
     Func,
     KernelError,
-    Loc,
     Target,
     TileError,
     did_you_mean,
@@ -34,7 +28,15 @@ from tile_passes import PassOptions
 from tile_runtime.devices.choose_device import current_device
 from tile_runtime.devices.device import Device
 from tile_runtime.jit_kernels.build import Job, build
-from tile_runtime.jit_kernels.factory_calls import Factory, check_call, memo_key
+from tile_runtime.jit_kernels.compiled_kernel import printed
+from tile_runtime.jit_kernels.factory_calls import (
+    Factory,
+    check_call,
+    memo_key,
+    place_of,
+    takes_tensors,
+    told_at,
+)
 from tile_runtime.jit_kernels.front_times import append_front_times
 from tile_runtime.jit_kernels.kernel import JITKernel, announce
 from tile_runtime.launcher.signature import resolve_indices
@@ -42,8 +44,6 @@ from tile_runtime.options.code_generators import code_generator
 from tile_runtime.options.pass_configs import pass_options
 
 Indices: TypeAlias = "int | Sequence[int] | None"
-# An annotation that was not evaluated.
-_TENSOR = re.compile(r"\bT\.Tensor\s*[(\[]")
 Flags: TypeAlias = "Sequence[str] | str | None"
 P = ParamSpec("P")
 
@@ -76,7 +76,7 @@ class JITImplementation:
         started = time.perf_counter()
         retrace = functools.partial(self.func, *args, **kwargs)
         func = retrace()
-        with _told_at(*_place_of(self.func)):
+        with told_at(*place_of(self.func)):
             return compile_func(func, self.options, time.perf_counter() - started, retrace)
 
     def __getattr__(self, name: str) -> Any:
@@ -168,6 +168,37 @@ def compile_func(
     retrace: Callable[[], Func] | None = None,
 ) -> JITKernel:
     """`compile` with its arguments in one value, and what the kernel object keeps of tracing."""
+    order = order_of(prim_func, options)
+    kernel = _kernel(order, options, trace_seconds, retrace)
+    if options.verbose:
+        _print_timings(kernel)
+    if options.debug_root_path is not None:
+        _dump(kernel, Path(options.debug_root_path))
+    return kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a function and the arguments of `compile` ask for, before anything is built. `outputs`
+    and `workspaces` are positions of parameters, never negative."""
+
+    job: Job
+    outputs: tuple[int, ...]
+    workspaces: tuple[int, ...]
+
+    def printed(self, options: CompileOptions) -> Callable[[], JITKernel]:
+        """What makes the kernel, here or in another process: it pickles."""
+        return functools.partial(compile_printed, _again(options), *self.made_of)
+
+    @property
+    def made_of(self) -> tuple[Any, ...]:
+        """See `printed`."""
+        job = self.job
+        return printed(job.func, job.target, job.options, self.outputs, self.workspaces)
+
+
+def order_of(prim_func: Func, options: CompileOptions) -> Order:
+    """KernelError for what is no kernel and for arguments that do not fit it."""
     if not isinstance(prim_func, Func):
         raise KernelError(
             "not-a-prim-func",
@@ -185,14 +216,9 @@ def compile_func(
             prim_func.loc,
             sources=prim_func.sources,
         )
-    with _told_at(prim_func.loc, prim_func.sources):
+    with told_at(prim_func.loc, prim_func.sources):
         job = _job(prim_func, resolve_target(options), pass_options(options.pass_configs), options)
-    kernel = _kernel(job, options, outputs, workspaces, trace_seconds, retrace)
-    if options.verbose:
-        _print_timings(kernel)
-    if options.debug_root_path is not None:
-        _dump(kernel, Path(options.debug_root_path))
-    return kernel
+    return Order(job, outputs, workspaces)
 
 
 def compile_printed(
@@ -206,7 +232,8 @@ def compile_printed(
 ) -> JITKernel:
     """The kernel of a printed function, for a chip by its name: what a pickled kernel is."""
     func = replace(parse(text, "<a pickled kernel>"), sources=sources)
-    return _kernel(_job(func, TARGETS[chip], passes, options), options, outputs, workspaces)
+    order = Order(_job(func, TARGETS[chip], passes, options), outputs, workspaces)
+    return _kernel(order, options)
 
 
 def _job(func: Func, target: Target, passes: PassOptions, options: CompileOptions) -> Job:
@@ -215,28 +242,32 @@ def _job(func: Func, target: Target, passes: PassOptions, options: CompileOption
 
 
 def _kernel(
-    job: Job,
+    order: Order,
     options: CompileOptions,
-    outputs: tuple[int, ...],
-    workspaces: tuple[int, ...],
     trace_seconds: float = 0.0,
     retrace: Callable[[], Func] | None = None,
 ) -> JITKernel:
+    job = order.job
     built = build(job)
     if switch("timings"):
         append_front_times(
             Path(switch("timings")), job.func, job.target, job.options, job.generator, retrace
         )
-    again = CompileOptions(
-        target=options.target, compile_flags=options.compile_flags, run_mode=options.run_mode
-    )
+    rebuild = functools.partial(compile_printed, _again(options))
     kernel = JITKernel(
-        job.func, job.target, job.generator, built, outputs, workspaces, job.device.device_type,
-        replace(built.timings, trace=trace_seconds), functools.partial(compile_printed, again),
-        retrace, job.options,
+        job.func, job.target, job.generator, built, order.outputs, order.workspaces,
+        job.device.device_type, replace(built.timings, trace=trace_seconds), rebuild, retrace,
+        job.options,
     )  # fmt: skip
     announce(kernel)
     return kernel
+
+
+def _again(options: CompileOptions) -> CompileOptions:
+    """What a printed kernel does not tell by itself."""
+    return CompileOptions(
+        target=options.target, compile_flags=options.compile_flags, run_mode=options.run_mode
+    )
 
 
 def _called(found: object) -> str:
@@ -252,29 +283,6 @@ def _missing(found: object) -> str:
     if found is None:
         return "the factory returns nothing: end it with `return` and the function it defines"
     return "a factory ends with `return` and the function under @T.prim_func"
-
-
-@contextmanager
-def _told_at(loc: Loc | None, sources: Mapping[str, str]) -> Iterator[None]:
-    """Mistakes in arguments that stand in no kernel are told at what they are arguments for."""
-    try:
-        yield
-    except KernelError as error:
-        if error.loc is not None or loc is None:
-            raise
-        raise KernelError(error.slug, error.message, loc, error.hint, sources=sources) from None
-
-
-def _place_of(factory: Factory) -> tuple[Loc | None, Mapping[str, str]]:
-    """Where a factory is defined, and the text of its file."""
-    code = getattr(inspect.unwrap(factory), "__code__", None)
-    if code is None:
-        return None, {}
-    lines = linecache.getlines(code.co_filename)
-    line = code.co_firstlineno
-    text = lines[line - 1] if line <= len(lines) else ""
-    loc = Loc(display_name(code.co_filename), line, len(text) - len(text.lstrip()) + 1)
-    return loc, {loc.file: "".join(lines)}
 
 
 def _device(options: CompileOptions) -> Device:
@@ -340,8 +348,8 @@ def _decorate(factory: Factory, options: CompileOptions) -> Factory:
         raise KernelError(
             "jit-factory", f"jit decorates a function, found {type(factory).__name__}"
         )
-    if _is_kernel(factory):
-        with _told_at(*_place_of(factory)):
+    if takes_tensors(factory):
+        with told_at(*place_of(factory)):
             raise KernelError(
                 "jit-prim-func",
                 f"{_called(factory)} has the parameters of a kernel; jit decorates the function "
@@ -355,7 +363,7 @@ def _decorate(factory: Factory, options: CompileOptions) -> Factory:
     @functools.wraps(factory)
     def wrapper(*args: Any, **kwargs: Any) -> JITKernel:
         try:
-            with _told_at(*_place_of(factory)):
+            with told_at(*place_of(factory)):
                 key = memo_key(factory, args, kwargs)
                 if key not in kernels:
                     check_call(factory, args, kwargs)
@@ -367,14 +375,6 @@ def _decorate(factory: Factory, options: CompileOptions) -> Factory:
 
     wrapper.__jit_impl__ = impl  # type: ignore[attr-defined]
     return wrapper
-
-
-def _is_kernel(factory: Factory) -> bool:
-    """Whether the parameters are annotated as tensors: a kernel that lacks its @T.prim_func."""
-    annotations = getattr(factory, "__annotations__", {}).values()
-    return any(
-        isinstance(a, TensorType) or (isinstance(a, str) and _TENSOR.search(a)) for a in annotations
-    )
 
 
 def _print_timings(kernel: JITKernel) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from tile_ir import KernelError, did_you_mean
-from tile_runtime.launcher.signature import ScalarParam, TensorParam, evaluate, names_in
+from tile_ir import Func, KernelError, did_you_mean
+from tile_runtime.launcher.signature import Param, ScalarParam, TensorParam, evaluate, names_in
 from tile_runtime.launcher.torch_dtypes import TORCH_DTYPES
 
 if TYPE_CHECKING:
@@ -34,8 +34,23 @@ _SEED = 0
 _LARGEST_INTEGER = 4
 
 
+class Declared(Protocol):
+    """What has to be known of a kernel to make inputs for it."""
+
+    @property
+    def prim_func(self) -> Func: ...
+    @property
+    def params(self) -> list[Param]: ...
+    @property
+    def out_idx(self) -> list[int]: ...
+    @property
+    def workspace_idx(self) -> list[int]: ...
+    @property
+    def device_type(self) -> str: ...
+
+
 def supply_tensors(
-    kernel: CompiledKernel, supply: TensorSupplyType = TensorSupplyType.Auto
+    kernel: Declared, supply: TensorSupplyType = TensorSupplyType.Auto
 ) -> list[torch.Tensor]:
     """One tensor for each input of the kernel, the same ones at every call.
 
@@ -109,7 +124,7 @@ def _no_input(kernel: CompiledKernel, name: str, known: Iterable[str]) -> Kernel
     )
 
 
-def input_shapes(kernel: CompiledKernel) -> list[TensorParam]:
+def input_shapes(kernel: Declared) -> list[TensorParam]:
     """The tensors a caller passes. KernelError if one has no size yet."""
     given = {*kernel.out_idx, *kernel.workspace_idx}
     declared = len(kernel.prim_func.params)

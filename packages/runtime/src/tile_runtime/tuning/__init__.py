@@ -1,4 +1,4 @@
-"""Which configuration of a kernel is the fastest: candidates, the tuner, and what it keeps on disk.
+"""Which configuration of a kernel is the fastest: candidates, who tries them, and what is kept.
 
 Not here: how one kernel is timed, which is `jit_kernels.profiler`.
 """

@@ -3,7 +3,7 @@
 Stands above `@jit`. A call that gives all tunable arguments is an ordinary call. Otherwise each
 configuration is compiled, compared with the reference if there is one, and timed: on an NPU by its
 events, else by the model of the simulator (see `profiler`). What was found is kept on disk under
-everything it depends on, so the next process compiles the winner only.
+everything it depends on, so the next process compiles the winner only (docs/tuning.md).
 
 A kernel is remembered under the configuration it was made with, because the configuration goes into
 the call of the jitted factory: no call gets the kernel of another one.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -22,18 +23,12 @@ from typing import Any, TypeAlias
 from tile_ir import KernelError, TileError
 from tile_runtime.jit_kernels.factory_calls import memo_key
 from tile_runtime.jit_kernels.kernel import JITKernel
-from tile_runtime.jit_kernels.profiler import do_bench
-from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType, supply_tensors
-from tile_runtime.tuning.candidates import (
-    Candidate,
-    Config,
-    TuneOptions,
-    compile_all,
-    copies,
-    measure,
-    nothing_usable,
-)
-from tile_runtime.tuning.record import TuningRecord, read_record, record_key, write_record
+from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType
+from tile_runtime.tuning.candidates import Candidates
+from tile_runtime.tuning.options import TuneOptions
+from tile_runtime.tuning.results import TuningResults, config_text
+from tile_runtime.tuning.search import search
+from tile_runtime.tuning.trial import REFUSED, Config
 
 Configs: TypeAlias = "Sequence[Config] | Callable[..., Sequence[Config]]"
 
@@ -54,12 +49,23 @@ def autotune(
     skip_check: bool = False,
     manual_check_prog: Callable[..., Any] | None = None,
     cache_input_tensors: bool = False,
+    executor: Executor | Any = "processes",
+    objective: str = "auto",
+    most: int | None = None,
+    sampler: str | None = None,
 ) -> Any:
     """Make a jitted factory choose among configurations, a list of keyword arguments or a function
-    that gives one for the arguments of the call."""
+    that gives one for the arguments of the call.
+
+    A configuration may take `timeout` seconds. `executor` runs the trials: "processes" of this
+    machine, "here" one after another, an executor of concurrent.futures or a client of
+    dask.distributed. `objective` is the time that counts: "modelled", "device", or "auto", which is
+    the device if there is one. `most` limits how many are tried, in order or by the `sampler`
+    "optuna".
+    """
     options = TuneOptions(
         warmup, rep, supply_type, ref_prog, supply_prog, rtol, atol, max_mismatched_ratio,
-        skip_check, manual_check_prog,
+        skip_check, manual_check_prog, timeout, executor, objective, most, sampler,
     )  # fmt: skip
 
     def decorate(factory: Callable[..., JITKernel]) -> Callable[..., JITKernel]:
@@ -98,7 +104,8 @@ class AutoTuner:
 
         decorate: Any = jit(**self.compile_options)
         jitted = decorate(self.factory)
-        return _decorate(jitted, self.configs, replace(self.options, warmup=warmup, rep=rep))()
+        options = replace(self.options, warmup=warmup, rep=rep, timeout=timeout)
+        return _decorate(jitted, self.configs, options)()
 
 
 _inputs: ContextVar[tuple[Any, ...] | None] = ContextVar("tile_autotune_inputs", default=None)
@@ -128,7 +135,7 @@ def _decorate(
         if all(name in given for config in candidates for name in config):
             return factory(*args, **kwargs)
         # What the call gives is not tuned.
-        candidates = _distinct({k: v for k, v in c.items() if k not in given} for c in candidates)
+        candidates = _distinct(_without(c, given) for c in candidates)
         key = memo_key(factory, args, kwargs)
         if key not in tuned:
             try:
@@ -157,6 +164,13 @@ def _configurations(configs: Configs, args: Sequence[Any], kwargs: Mapping[str, 
     return found
 
 
+def _without(config: Config, given: Mapping[str, Any]) -> Config:
+    """A configuration as it is, which may know more than its values, if nothing of it is given."""
+    if not given.keys() & config:
+        return config
+    return {name: value for name, value in config.items() if name not in given}
+
+
 def _distinct(configs: Iterator[Config]) -> list[Config]:
     kept: list[Config] = []
     for config in configs:
@@ -172,41 +186,29 @@ def _tune(
     configs: list[Config],
     options: TuneOptions,
 ) -> JITKernel:
-    key = record_key(factory, args, kwargs, configs, options)
-    record = read_record(key)
-    if record is not None:
-        kernel = factory(*args, **kwargs, **configs[record.best])
-        return _told(kernel, configs[record.best], record.latency, record.ref_latency)
-    tried = compile_all(factory, args, kwargs, configs)
-    reference: float | None = None
-    measured: list[Candidate] = []
-    for candidate in tried:
-        if candidate.kernel is None:
-            measured.append(candidate)
-            continue
-        inputs = _inputs_for(candidate.kernel, options)
-        if reference is None and options.ref_prog is not None:
-            program = options.ref_prog
-            reference = do_bench(partial(program, *copies(inputs)), warmup=1, rep=1)
-        measured.append(measure(candidate, inputs, options))
-    right = [c for c in measured if c.latency is not None]
-    if not right:
-        raise nothing_usable(factory, measured)
-    best = min(right, key=lambda c: c.latency or 0.0)
-    assert best.kernel is not None and best.latency is not None, "chosen among measured ones"
-    write_record(key, TuningRecord(configs.index(best.config), best.latency, reference))
-    return _told(best.kernel, best.config, best.latency, reference)
-
-
-def _told(kernel: JITKernel, config: Config, latency: float, reference: float | None) -> JITKernel:
-    kernel.config, kernel.latency, kernel.ref_latency = dict(config), latency, reference
+    found = search(Candidates(factory, args, kwargs, options, _inputs.get()), configs)
+    best = found.best
+    if best is None:
+        call = partial(factory, *args, **kwargs, **configs[0])
+        raise _nothing_usable(call, getattr(factory, "__name__", "the factory"), found)
+    config = next(c for c in configs if config_text(c) == best.config)
+    kernel = factory(*args, **kwargs, **config)
+    kernel.config, kernel.latency = dict(config), best.milliseconds
+    kernel.ref_latency = best.reference
+    kernel.tuning = found
     return kernel
 
 
-def _inputs_for(kernel: JITKernel, options: TuneOptions) -> list[Any]:
-    given = _inputs.get()
-    if given is not None:
-        return list(given)
-    if options.supply_prog is not None:
-        return list(options.supply_prog(kernel.params))
-    return supply_tensors(kernel, options.supply_type)
+def _nothing_usable(call: Callable[[], JITKernel], name: str, tried: TuningResults) -> TileError:
+    """Why there is no best kernel: the error all configurations share, as that of the first, or the
+    reason of each."""
+    slugs = {row.slug if row.state == REFUSED else "" for row in tried.rows}
+    if len(slugs) == 1 and "" not in slugs:
+        try:
+            call()
+        except TileError as error:
+            return error
+    reasons = (f"  {row.values}: {(row.problem or '').splitlines()[0]}" for row in tried.rows)
+    return KernelError(
+        "autotune-failed", f"no configuration of `{name}` can be used:\n" + "\n".join(reasons)
+    )

@@ -1,107 +1,232 @@
-"""Configurations of a kernel that is tuned: compiled side by side, checked and timed one by one."""
+"""From a configuration to a trial: the factory is called, inputs and what the reference gives for
+them are made. Here, so that nothing of the script has to be sent anywhere.
+"""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import ctypes
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
 from contextvars import copy_context
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar
 
-from tile_ir import KernelError, TileError
+from tile_ir import TileError
+from tile_ir.switches import switch
+from tile_runtime.cache.fingerprint import sources_digest
+from tile_runtime.jit_kernels.jit_compile import order_of
 from tile_runtime.jit_kernels.kernel import JITKernel
-from tile_runtime.jit_kernels.profiler import assert_mostly_close, do_bench
-from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType
+from tile_runtime.jit_kernels.profiler import do_bench
+from tile_runtime.jit_kernels.tensor_supply import Declared, supply_tensors
+from tile_runtime.launcher.signature import Param, signature_of
+from tile_runtime.tuning.options import TuneOptions
+from tile_runtime.tuning.results import Row, config_text
+from tile_runtime.tuning.trial import (
+    REFUSED,
+    RIGHT,
+    TIMED_OUT,
+    WRONG,
+    Config,
+    Outcome,
+    Trial,
+    failed,
+    pack,
+    unpack,
+)
 
-Config: TypeAlias = "dict[str, Any]"
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class TuneOptions:
-    """How candidates are checked and timed; names and defaults are those of
-    docs/rules/calls.md#tuning."""
+class _Inputs:
+    """What kernels with the same parameters are tried with: inputs and what the reference gives as
+    `Trial` has them, and milliseconds of the reference."""
 
-    warmup: float = 25
-    rep: float = 100
-    supply_type: TensorSupplyType = TensorSupplyType.Auto
-    ref_prog: Callable[..., Any] | None = None
-    supply_prog: Callable[..., Any] | None = None
-    rtol: float = 1e-2
-    atol: float = 1e-2
-    max_mismatched_ratio: float = 0.01
-    skip_check: bool = False
-    manual_check_prog: Callable[..., Any] | None = None
+    data: bytes
+    reference: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A configuration that was tried: its kernel and time, or why there is none."""
+    """A configuration that can be tried. `key` stands for all that its time depends on."""
 
     config: Config
-    kernel: JITKernel | None = None
-    latency: float | None = None
-    problem: Exception | None = None
+    key: str
+    makes: Callable[[], JITKernel]
+    declared: Declared
 
 
-def compile_all(
-    factory: Callable[..., JITKernel],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    configs: list[Config],
-) -> list[Candidate]:
-    """Every configuration compiled, several at a time; in the order given."""
+@dataclass(frozen=True, slots=True)
+class _Traced:
+    """A traced function as `Declared`."""
 
-    def compiled(config: Config) -> Candidate:
+    prim_func: Any
+    params: list[Param]
+    out_idx: list[int]
+    workspace_idx: list[int]
+    device_type: str
+
+
+@dataclass
+class Candidates:
+    """Makes candidates of the configurations of one call of a factory."""
+
+    factory: Callable[..., JITKernel]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    options: TuneOptions
+    inputs: tuple[Any, ...] | None
+    labels: dict[str, str] = field(init=False)
+    _made: dict[str, _Inputs] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        options, factory = self.options, self.factory
+        device = options.device()
+        self._device_type = device.device_type
+        self._judged = "\0".join([options.judged(), sources_digest(), device.identity()])
+        shown = [*map(repr, self.args), *(f"{k}={v!r}" for k, v in self.kwargs.items())]
+        labels = {
+            "factory": getattr(factory, "__qualname__", "factory").rpartition(".")[2],
+            "arguments": ", ".join(shown),
+            "chip": str(switch("soc")),
+            "objective": "device" if options.on_device() else "modelled",
+        }
+        module = getattr(factory, "__module__", "")
+        self.labels = {"study": _digest(self._judged, module, *labels.values())[:16], **labels}
+
+    def candidate(self, config: Config) -> Candidate | Outcome:
+        """The factory called with a configuration, for as long as a trial may take; what came of it
+        if that is no kernel."""
+        seconds = self.options.timeout
         try:
-            return Candidate(config, factory(*args, **kwargs, **config))
-        except (TileError, AssertionError) as error:  # the factory may refuse sizes by asserting
-            return Candidate(config, problem=error)
+            makes, declared, about = _within(seconds, partial(self._called, config))
+        except TimeoutError:
+            return Outcome(TIMED_OUT, None, f"the factory has not returned after {seconds:g} s")
+        except (TileError, AssertionError) as error:  # it may refuse sizes by asserting
+            return failed(REFUSED, error)
+        key = _digest(self._judged, about, self._described(declared), config_text(config))
+        return Candidate(config, key, makes, declared)
 
-    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        # Switches are held by the context of a thread.
-        jobs = [pool.submit(copy_context().run, compiled, config) for config in configs]
-        return [job.result() for job in jobs]
+    def trial(self, candidate: Candidate, apart: bool) -> Trial:
+        options = self.options
+        return Trial(
+            candidate.makes, self._inputs_of(candidate).data, options.measuring(),
+            options.switches(apart), options.timeout,
+        )  # fmt: skip
+
+    def looked_at(self, candidate: Candidate, outcome: Outcome) -> Outcome:
+        """The outcome after the author's own check of the results that came back, if there are
+        any."""
+        check = self.options.manual_check_prog
+        if outcome.results is None or check is None:
+            return outcome
+        (found,), _ = unpack(outcome.results, self._device_type)
+        _, expected = unpack(self._inputs_of(candidate).data, self._device_type)
+        try:
+            check(found, expected)
+        except (TileError, AssertionError) as error:
+            return failed(WRONG, error)
+        return replace(outcome, results=None)
+
+    def row(self, config: Config, found: Candidate | None, outcome: Outcome) -> Row:
+        """What is kept of an outcome."""
+        text = config_text(config)
+        reference = None
+        if found is not None and outcome.state is RIGHT:
+            reference = self._inputs_of(found).reference
+        return Row(
+            key=found.key if found is not None else _digest(self.labels["study"], text),
+            config=text, state=outcome.state, milliseconds=outcome.milliseconds,
+            reference=reference, problem=outcome.problem, slug=outcome.slug,
+            seconds=outcome.seconds, given=self.options.timeout, ended=time.time(), **self.labels,
+        )  # fmt: skip
+
+    def _called(self, config: Config) -> tuple[Callable[[], JITKernel], Declared, str]:
+        """What makes the kernel in any process, what it declares, and all it depends on as text. A
+        factory that does not come from `jit` compiles its kernel when it is called."""
+        impl = getattr(self.factory, "__jit_impl__", None)
+        if impl is None:
+            kernel = self.factory(*self.args, **self.kwargs, **config)
+            rebuild, made_of, _ = kernel.__reduce__()
+            return partial(rebuild, *made_of), kernel, _about(made_of)
+        order = order_of(impl.func(*self.args, **self.kwargs, **config), impl.options)
+        makes, about = order.printed(impl.options), _about(order.made_of)
+        func = order.job.func
+        params = list(signature_of(func, len(func.params)).params)
+        declared = _Traced(
+            func, params, list(order.outputs), list(order.workspaces), self._device_type
+        )
+        return makes, declared, about
+
+    def _described(self, declared: Declared) -> str:
+        """Inputs that were given, as far as times and results depend on them."""
+        if self.inputs is None:
+            return ""
+        return repr([
+            (str(x.dtype), tuple(x.shape)) if hasattr(x, "dtype") else x for x in self.inputs
+        ])  # fmt: skip
+
+    def _inputs_of(self, candidate: Candidate) -> _Inputs:
+        """Those of kernels with the same parameters are the same."""
+        declared = candidate.declared
+        shapes = repr((declared.params, declared.out_idx, declared.workspace_idx))
+        if shapes not in self._made:
+            self._made[shapes] = self._make(declared)
+        return self._made[shapes]
+
+    def _make(self, declared: Declared) -> _Inputs:
+        options = self.options
+        if self.inputs is not None:
+            inputs = list(self.inputs)
+        elif options.supply_prog is not None:
+            inputs = list(options.supply_prog(declared.params))
+        else:
+            inputs = supply_tensors(declared, options.supply_type)
+        bare = pack(inputs, None)
+        if options.ref_prog is None:
+            return _Inputs(bare, None)
+
+        def reference() -> Any:
+            """On inputs of its own, as it may write them."""
+            assert options.ref_prog is not None, "asked for only if there is one"
+            return options.ref_prog(*unpack(bare, self._device_type)[0])
+
+        milliseconds = do_bench(reference, warmup=1, rep=1)
+        return _Inputs(pack(inputs, reference()) if options.checks else bare, milliseconds)
 
 
-def measure(candidate: Candidate, inputs: list[Any], options: TuneOptions) -> Candidate:
-    """Check and time one kernel."""
-    kernel = candidate.kernel
-    assert kernel is not None, "only compiled ones are measured"
+def _about(made_of: tuple[Any, ...]) -> str:
+    """What decides what a printed kernel is: all but the text of the files it was written in."""
+    return "\0".join(repr(part) for part in made_of if not isinstance(part, dict))
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _within(seconds: float, call: Callable[[], _T]) -> _T:
+    """What a call returns or raises. TimeoutError if it does not end: it is told to, and left
+    alone."""
+    found: Future[_T] = Future()
+
+    def run() -> None:
+        try:
+            found.set_result(call())
+        except BaseException as error:  # whatever the factory raises is its own
+            found.set_exception(error)
+
+    thread = threading.Thread(target=copy_context().run, args=(run,), daemon=True)
+    thread.start()
     try:
-        if options.ref_prog is not None and not options.skip_check:
-            found, expected = kernel(*copies(inputs)), options.ref_prog(*copies(inputs))
-            if options.manual_check_prog is not None:
-                options.manual_check_prog(found, expected)
-            else:
-                assert_mostly_close(
-                    found, expected, options.rtol, options.atol, options.max_mismatched_ratio
-                )
-        ours = copies(inputs)
-        latency = do_bench(lambda: kernel(*ours), warmup=options.warmup, rep=options.rep)
-    except (TileError, AssertionError) as error:
-        return replace(candidate, problem=error)
-    return replace(candidate, latency=latency)
-
-
-def nothing_usable(factory: Callable[..., JITKernel], tried: list[Candidate]) -> TileError:
-    """Why there is no best kernel: the reason all configurations share, or that of each."""
-    first = tried[0].problem
-    if isinstance(first, TileError) and {getattr(c.problem, "slug", "") for c in tried} == {
-        first.slug
-    }:
-        return first
-    reasons = (
-        f"  {c.config}: {(str(c.problem) or 'refused by an assertion').splitlines()[0]}"
-        for c in tried
-    )
-    return KernelError(
-        "autotune-failed",
-        f"no configuration of `{getattr(factory, '__name__', 'the factory')}` can be used:\n"
-        + "\n".join(reasons),
-    )
-
-
-def copies(inputs: Sequence[Any]) -> list[Any]:
-    """The same values in new memory: a kernel may write its arguments."""
-    return [x.clone() if hasattr(x, "clone") else x for x in inputs]
+        return found.result(seconds)
+    except FutureTimeout:
+        if found.done():  # the factory's own
+            raise
+        number = ctypes.c_ulong(thread.ident or 0)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(number, ctypes.py_object(SystemExit))
+        raise TimeoutError from None

@@ -1,0 +1,125 @@
+"""Tries configurations until none is left that could win: what is known already is not tried again,
+and what comes of each is kept as it ends.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tile_ir import KernelError
+from tile_runtime.tuning.candidates import Candidate, Candidates
+from tile_runtime.tuning.progress import shown
+from tile_runtime.tuning.proposals import proposals
+from tile_runtime.tuning.results import ResultStore, Row, TuningResults
+from tile_runtime.tuning.trial import LOST, Config, Outcome, Trial, run_trial
+from tile_runtime.tuning.worker_processes import end_workers, run_apart
+
+# Of an executor that does not say how many it runs at a time.
+_IN_FLIGHT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Crew:
+    """Who runs trials: how one is handed over, how many at a time, and whether in processes that
+    end when their time is up."""
+
+    submit: Callable[[Trial], Future[Outcome]]
+    in_flight: int
+    apart: bool
+
+
+def search(candidates: Candidates, configs: Sequence[Config]) -> TuningResults:
+    """All that was tried or known of the configurations, in the order in which it ended."""
+    options = candidates.options
+    left = proposals(configs, options.sampler, options.most)
+    store = ResultStore()
+    rows: list[Row] = []
+    running: dict[Future[Outcome], Candidate] = {}
+
+    total = min(options.most or len(configs), len(configs))
+    with _crew(options.executor) as crew, shown(total) as tell:
+
+        def ended(config: Config, row: Row) -> None:
+            rows.append(row)
+            left.tell(config, row.milliseconds)
+            tell(row)
+
+        def start(config: Config) -> None:
+            found = candidates.candidate(config)
+            if isinstance(found, Outcome):
+                row = candidates.row(config, None, found)
+                store.write(row)
+                ended(config, row)
+                return
+            known = store.read(found.key, options.timeout)
+            if known is not None:
+                ended(config, known)
+            else:
+                running[crew.submit(candidates.trial(found, crew.apart))] = found
+
+        while True:
+            while len(running) < crew.in_flight and (config := left.ask()) is not None:
+                start(config)
+            if not running:
+                break
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                found = running.pop(future)
+                outcome = candidates.looked_at(found, _outcome(future))
+                row = candidates.row(found.config, found, outcome)
+                store.write(row)
+                ended(found.config, row)
+    return TuningResults(tuple(rows))
+
+
+def _outcome(future: Future[Outcome]) -> Outcome:
+    try:
+        return future.result()
+    except (BrokenExecutor, CancelledError, OSError) as error:
+        return Outcome(LOST, None, f"the executor: {error or type(error).__name__}")
+
+
+@contextmanager
+def _crew(executor: Any) -> Iterator[_Crew]:
+    """For the duration of a search. If that is broken off, what runs is ended."""
+    if executor == "here":
+        yield _Crew(_run_here, 1, apart=False)
+        return
+    if executor != "processes":
+        given = executor.get_executor() if hasattr(executor, "get_executor") else executor
+        if not isinstance(given, Executor):
+            raise KernelError(
+                "tuning-option",
+                f"executor is {executor!r}, which runs no trials",
+                hint="leave it out, or give 'here', an executor of concurrent.futures, or a client "
+                "of dask.distributed",
+            )
+        yield _Crew(lambda trial: given.submit(run_apart, trial), _IN_FLIGHT, apart=True)
+        return
+    count = len(os.sched_getaffinity(0))
+    pool = ThreadPoolExecutor(count)
+    try:
+        yield _Crew(lambda trial: pool.submit(run_apart, trial), count + 1, apart=True)
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        end_workers()
+        raise
+    pool.shutdown()
+
+
+def _run_here(trial: Trial) -> Future[Outcome]:
+    found: Future[Outcome] = Future()
+    found.set_result(run_trial(trial))
+    return found

@@ -1,0 +1,204 @@
+"""Tuning in processes: what hangs, lies or dies costs its own configuration only; what was found is
+kept as it is found."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import tile_frontend as T
+from tile_ir import Func, KernelError
+from tile_ir.switches import override, switch
+from tile_runtime import jit
+from tile_runtime.tuning.autotuner import autotune
+from tile_runtime.tuning.results import ResultStore, TuningResults
+from tile_runtime.tuning.trial import DIED, RIGHT, TIMED_OUT, WRONG, Outcome
+from tile_runtime.tuning.worker_processes import Workers
+
+pytestmark = pytest.mark.usefixtures("quick_kernels")
+
+N = 1024
+
+
+def add_one(n: int, block: int, fault: str = "") -> Func:
+    """B = A + 1, a block at a time on one core, but for the fault that is asked for."""
+    if fault == "sleeping factory":
+        time.sleep(1000)
+    if fault == "spinning factory":
+        while True:
+            pass
+    value = 2.0 if fault == "wrong" else 1.0
+    hangs = fault == "hang"
+
+    @T.prim_func
+    def main(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")) -> None:
+        with T.Kernel(1) as (cid, vid), T.Scope("V"):
+            a_ub = T.alloc_ub((block,), "float32")
+            going = T.alloc_var("int32", init=1)
+            if vid == 0:
+                if hangs:
+                    while going > 0:
+                        T.barrier_all()
+                for i in T.serial(n // block):
+                    T.copy(A[i * block], a_ub)
+                    T.barrier_all()
+                    T.tile.add(a_ub, a_ub, value)
+                    T.barrier_all()
+                    T.copy(a_ub, B[i * block])
+                    T.barrier_all()
+
+    return main  # type: ignore[no-any-return]
+
+
+BLOCKS = [{"block": block} for block in (64, 128, 256, 512)]
+
+
+def tuned(configs: list[dict[str, Any]] = BLOCKS, **options: Any) -> Any:
+    options.setdefault("ref_prog", lambda a: a + 1)
+    return autotune(configs=configs, **options)(jit(out_idx=[-1])(add_one))
+
+
+def states(found: TuningResults) -> dict[str, str]:
+    return {str(row.values.get("fault", row.values["block"])): row.state for row in found.rows}
+
+
+def test_what_hangs_or_is_wrong_costs_itself_only() -> None:
+    faults = ("hang", "wrong", "sleeping factory", "spinning factory")
+    planted = [{"block": 1024, "fault": fault} for fault in faults]
+    kernel = tuned([*planted, *BLOCKS], timeout=4)(N)
+    assert kernel.config == {"block": 512}
+    assert states(kernel.tuning) == {
+        "hang": TIMED_OUT, "wrong": WRONG, "sleeping factory": TIMED_OUT,
+        "spinning factory": TIMED_OUT, "64": RIGHT, "128": RIGHT, "256": RIGHT, "512": RIGHT,
+    }  # fmt: skip
+    a = torch.randn(N)
+    assert torch.equal(kernel(a), a + 1)
+
+
+def test_processes_find_what_this_one_does() -> None:
+    apart = tuned()(N)
+    with override(cache=False):
+        here = tuned(executor="here")(N)
+        with ThreadPoolExecutor(2) as pool:
+            elsewhere = tuned(executor=pool)(N)
+    assert apart.config == here.config == elsewhere.config == {"block": 512}
+    assert apart.latency == here.latency == elsewhere.latency
+
+
+SCRIPT = """
+import sys
+sys.path.insert(0, {folder!r})
+from test_tuning_processes import N, override, tuned
+with override(cache_dir={cache!r}, cxx={compiler!r}, prove=True):
+    print(tuned()(N).config, flush=True)
+"""
+
+
+def test_a_killed_tuner_goes_on_where_it_was(tmp_path: Path) -> None:
+    script = tmp_path / "tune.py"
+    store = ResultStore()
+    words = {"cache": str(store.path.parent), "compiler": switch("cxx")}
+    script.write_text(SCRIPT.format(folder=str(Path(__file__).parent), **words))
+    command = [sys.executable, str(script)]
+    first = subprocess.Popen(command, stdout=subprocess.PIPE)
+    while not store.studies() and first.poll() is None:
+        time.sleep(0.01)
+    first.send_signal(signal.SIGKILL)
+    first.communicate()
+    (before,) = store.studies()
+    assert 0 < len(before.rows) < len(BLOCKS)
+    second = subprocess.run(command, capture_output=True)
+    assert second.stdout.decode().strip() == "{'block': 512}", second.stderr.decode()
+    (after,) = store.studies()
+    assert len(after.rows) == len(BLOCKS)
+    assert {row.config: row.ended for row in before.rows}.items() <= {
+        row.config: row.ended for row in after.rows
+    }.items()
+
+
+def test_a_process_that_is_killed_gets_a_second_chance() -> None:
+    workers = Workers()
+    try:
+        once = workers.run(_Dying(1), 60)
+        assert once.state == RIGHT
+        twice = workers.run(_Dying(2), 60)
+        assert twice.state == DIED and "signal 9" in str(twice.problem)
+        slow = workers.run(_Dying(0, seconds=60), 0.5)
+        assert slow.state == TIMED_OUT and 0.5 <= slow.seconds < 30
+    finally:
+        workers.close()
+
+
+class _Dying:
+    """A job that kills its process; of `os.environ` the number of times is kept in a file."""
+
+    def __init__(self, times: int, seconds: float = 0.0) -> None:
+        self.times, self.seconds = times, seconds
+        self.file = str(ResultStore().path.parent / f"died-{times}")
+
+    def __call__(self) -> Outcome:
+        died = os.path.getsize(self.file) if os.path.exists(self.file) else 0
+        if died < self.times:
+            with open(self.file, "a") as file:
+                file.write("x")
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(self.seconds)
+        return Outcome(RIGHT, 1.0)
+
+
+def test_two_workers_of_dask_with_one_killed_find_the_same() -> None:
+    distributed = pytest.importorskip(
+        "distributed", reason="dask.distributed is not installed: pip install 'dask[distributed]'"
+    )
+    with override(cache=False):
+        expected = tuned()(N)
+    killed: list[int] = []
+    store = ResultStore()  # of this test: threads have switches of their own
+
+    def kill_one(client: Any) -> None:
+        """When the first result is there."""
+        while not store.studies():
+            time.sleep(0.01)
+        pid = next(iter(client.run(os.getpid).values()))
+        killed.append(pid)
+        os.kill(pid, signal.SIGKILL)
+
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True
+    )
+    with cluster, distributed.Client(cluster) as client, ThreadPoolExecutor(1) as pool:
+        many = [{"block": 2**k} for k in range(3, 10)]
+        killing = pool.submit(kill_one, client)
+        found = tuned(many, executor=client)(N)
+        killing.result()
+    assert killed and found.config == expected.config and found.latency == expected.latency
+    assert {row.state for row in found.tuning.rows} == {RIGHT}
+
+
+def test_what_the_executor_loses_is_tried_again() -> None:
+    class Losing(ThreadPoolExecutor):
+        def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
+            future: Future[Any] = Future()
+            future.set_exception(OSError("gone"))
+            return future
+
+    with pytest.raises(KernelError, match="the executor: gone"):
+        tuned(executor=Losing(1))(N)
+    assert not ResultStore().studies()
+    assert tuned(executor="here")(N).config == {"block": 512}
+
+
+def test_options_that_do_not_exist() -> None:
+    for wrong in ({"executor": 3}, {"objective": "speed"}, {"sampler": "luck"}, {"most": 0}):
+        with pytest.raises(KernelError) as error:
+            tuned(**wrong)(N)
+        assert error.value.slug == "tuning-option"
