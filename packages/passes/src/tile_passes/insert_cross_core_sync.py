@@ -16,8 +16,8 @@ from tile_passes.cross.signals import Signal, propose, throttle
 from tile_passes.cross.write import written
 from tile_passes.passdef import ir_pass
 
-# Numbers of rounds all loops are followed with: one, two, and steady.
-ROUNDS = (1, 2, 3)
+# Numbers of rounds all loops are followed with: steady, which shows most, two, and one.
+ROUNDS = (3, 2, 1)
 # How many signals a core may be ahead where nothing else holds it back, and how many credits: both
 # together are what a counter holds at most.
 AHEAD = 7
@@ -64,7 +64,7 @@ def _needed(
     """The signals that are left when those that tell nothing new are gone: what each wait tells
     that earlier ones have not told, then, one by one, what is told in time without."""
     needed: set[Signal] = set()
-    for rounds in ROUNDS:
+    for rounds in _rounds(root):
         needed |= examine(root, proposed, found, known, rounds, lazily=True).needed
     kept = [s for s in proposed if s in needed]
     lost = _missing(kept, root, found, known)
@@ -88,11 +88,16 @@ def _missing(
     signals: Sequence[Signal], root: Block, found: Sequence[Dependence], known: Ranges
 ) -> Dependence | None:
     """A dependence that these signals do not order, if there is one."""
-    for rounds in ROUNDS:
+    for rounds in _rounds(root):
         missing = examine(root, signals, found, known, rounds, lazily=False).missing
         if missing is not None:
             return missing
     return None
+
+
+def _rounds(root: Block) -> tuple[int, ...]:
+    """The numbers of rounds that are worth following: without a loop all are one."""
+    return ROUNDS if any(block.is_loop for block in root.all_blocks()) else ROUNDS[:1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,13 @@ class Block:
             yield block.parent, block.place
             block = block.parent
 
+    def all_blocks(self) -> Iterator[Block]:
+        """This block and those inside it."""
+        yield self
+        for blocks in self.inner.values():
+            for block in blocks:
+                yield from block.all_blocks()
+
     def all_leaves(self) -> Iterator[Leaf]:
         for number in range(len(self.items)):
             if number in self.leaves:

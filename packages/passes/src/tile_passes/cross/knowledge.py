@@ -4,13 +4,13 @@ Where that is learned is in `completion`."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tile_ir import Buffer, Pipe
 from tile_passes.cross.blocks import Access
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class Entry(NamedTuple):
     """One access of a buffer on the chip, in which rounds the variables of its region were, and
     what was complete when it was."""
 
