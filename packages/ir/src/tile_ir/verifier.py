@@ -187,15 +187,18 @@ class _Verifier:
             yield Diagnostic("alias", f"`{name}` has not the size of `{root.name}`", alloc.loc)
 
     def body(self, body: Body, scope: Scope) -> Iterator[Diagnostic]:
+        sound = self.sound
         for stmt in body:
-            if self.sound is None:
-                yield from self.own(stmt, scope)
-                yield from self.stmt(stmt, scope)
-            elif not self.sound.has(stmt, scope):
-                if not self.sound.has_itself(stmt, scope, self.buffers.keys()):
+            if sound is None or not sound.has(stmt, scope):
+                known = sound is not None and sound.has_itself(stmt, scope, self.buffers.keys())
+                if not known:
                     yield from self.own(stmt, scope)
-                yield from self.stmt(stmt, scope)
-                self.sound.add(stmt, scope)
+                if isinstance(stmt, Op):
+                    yield from self.op(stmt, scope, known)
+                elif not isinstance(stmt, (Let, Store)):
+                    yield from self.stmt(stmt, scope)
+                if sound is not None:
+                    sound.add(stmt, scope)
             if isinstance(stmt, Let):
                 if stmt.var.name in scope.scalars:
                     yield Diagnostic(
@@ -225,8 +228,6 @@ class _Verifier:
 
     def stmt(self, stmt: Stmt, scope: Scope) -> Iterator[Diagnostic]:
         match stmt:
-            case Op():
-                yield from self.op(stmt, scope)
             case For(var=var, kind=kind, body=body):
                 yield from self.loop_kind(kind, stmt)
                 if var.name in scope.scalars:
@@ -256,8 +257,9 @@ class _Verifier:
         if kind not in self.rule.loop_kinds:
             yield Diagnostic("phase-loop", f"a {kind.value} loop is still here", stmt.loc)
 
-    def op(self, op: Op, scope: Scope) -> Iterator[Diagnostic]:
-        problem = check_op(op, self.target)
+    def op(self, op: Op, scope: Scope, known: bool) -> Iterator[Diagnostic]:
+        """`known`: it was found to be right by its record before."""
+        problem = None if known else check_op(op, self.target)
         if problem:
             yield Diagnostic(problem.slug, problem.message, op.loc, problem.hint)
             return
