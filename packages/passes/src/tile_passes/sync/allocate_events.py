@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import or_
 
 from tile_ir import Effect, IRError, Op, Target
 from tile_ir.machine import Pipe
@@ -24,7 +22,7 @@ from tile_passes.sync.place import place
 from tile_passes.sync.reduce import reduce as reduced
 from tile_passes.sync.spill import give_up, hold_back, spill
 from tile_passes.sync.sync_ops import Flag, Pair, Plan, Signal
-from tile_passes.sync.transfer import State, Transfer
+from tile_passes.sync.transfer import SET, State
 from tile_passes.sync.tree import Block, Instance, Order, Tree
 
 # Rounds of spills before a pair of pipes gets no more flags, and before giving up.
@@ -120,18 +118,21 @@ class LiveFlags(Completion):
     def setting(self) -> Iterator[int]:
         """The blocks in which flags of the plan are set."""
         for number, changes in enumerate(self.changes):
-            if any(change is Transfer.set and operands[-1] for change, operands in changes):
+            if any(kind == SET and op is not None for kind, op, *_ in changes):
                 yield number
 
     def uncovered(self, instance: Instance, need: int, state: State) -> None:
         self.incomplete = True
 
     def flag_set(self, flag: int, op: Signal, source: int, state: State) -> None:
-        known = state.known[source]
+        known = state.knows(source)
         if flag in state.flags or not known >> flag & 1:
             self.early[op] = None
         number = self.numbers[flag]
-        raised = reduce(or_, (1 << other for other in state.flags if other >= 0), 0)
+        raised = 0
+        for other in state.flags:
+            if other >= 0:
+                raised |= 1 << other
         live = self.rivals[number] & (raised | ~known)
         while live:
             bit = live.bit_length() - 1

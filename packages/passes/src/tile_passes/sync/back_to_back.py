@@ -43,10 +43,9 @@ class _Placing(Completion):
                 op = self.op(source, instance, Reason(earlier.item, instance.item))
                 self.found[op] = None
                 if isinstance(op, Barrier):
-                    pipes = range(len(self.own)) if op.pipe is Pipe.ALL else (source,)
-                    self.barrier(state, pipes, op)
+                    self.barrier(-1 if op.pipe is Pipe.ALL else source, op, state)
                 else:
-                    self.learn(target, own | state.known[source], op, state)
+                    self.learn(target, own | state.knows(source), op, state)
 
     def op(self, source: int, instance: Instance, reason: Reason) -> SyncOp:
         item, pipe = instance.item, self.tree.pipes[source]

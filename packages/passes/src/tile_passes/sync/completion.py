@@ -26,7 +26,7 @@ from tile_passes.sync.sync_ops import (
     Signal,
     SyncOp,
 )
-from tile_passes.sync.transfer import Change, State, Transfer
+from tile_passes.sync.transfer import BARRIER, SET, WAIT, Change, State, Transfer
 
 C = TypeVar("C", bound="Completion")
 
@@ -110,7 +110,7 @@ class Completion(Transfer):
         less.reporting = False
         changed = []
         for number, changes in enumerate(self.changes):
-            kept = [change for change in changes if id(change[1][-1]) not in gone]
+            kept = [change for change in changes if id(change[1]) not in gone]
             if len(kept) < len(changes) and self.entries[number] is not None:
                 less.changes[number] = kept
                 changed.append(number)
@@ -127,9 +127,7 @@ class Completion(Transfer):
     def run(self, number: int, state: State) -> None:
         """The effect of one basic block on the state at its entry."""
         self.at = number
-        for change, operands in self.changes[number]:
-            change(self, state, *operands)
-        state.settle()
+        self.apply(self.changes[number], state)
 
     # From a plan to changes ----------------------------------------------------------------------
 
@@ -160,9 +158,9 @@ class Completion(Transfer):
         for do, op in actions:
             match op:
                 case Barrier(pipe=Pipe.ALL):
-                    yield Transfer.barrier, (range(len(self.own)), op)
+                    yield BARRIER, op, -1, 0, 0
                 case Barrier(pipe=pipe):
-                    yield Transfer.barrier, ((self.index[pipe],), op)
+                    yield BARRIER, op, self.index[pipe], 0, 0
                 case PointToPoint():
                     yield self._signal(op, 0, Do.SET)
                     yield self._signal(op, 0, Do.WAIT)
@@ -177,5 +175,5 @@ class Completion(Transfer):
     def _signal(self, op: Signal, slot: int, do: Do) -> Change:
         flag = self.first_bit[op] + slot
         if do is Do.SET:
-            return Transfer.set, (flag, self.index[op.source], op)
-        return Transfer.wait, (flag, self.index[op.target], op)
+            return SET, op, self.index[op.source], flag, 0
+        return WAIT, op, self.index[op.target], flag, 1 << flag

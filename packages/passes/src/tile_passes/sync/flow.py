@@ -25,7 +25,7 @@ from tile_passes.sync.control_flow import (
 )
 from tile_passes.sync.relations import Relations
 from tile_passes.sync.sync_ops import Do, PlanGap
-from tile_passes.sync.transfer import Change, Transfer
+from tile_passes.sync.transfer import ACCESS, BARRIER, ENTER, PASSED, SET, WAIT, Change
 from tile_passes.sync.tree import EarlierRun, Instance, Repeat, Tree
 
 # The number of a basic block, and that of a step in it.
@@ -83,24 +83,23 @@ def flow_of(tree: Tree, conflicts: Sequence[int]) -> Flow:
                     if step.item.in_order or step.item.pipe is Pipe.S:
                         must &= ~own[pipe]
                     if must or awaited >> bit & 1:
-                        operands = step, pipe, must, 1 << bit
-                        found.append((number, (Transfer.access, operands)))
+                        found.append((number, (ACCESS, step, pipe, must, 1 << bit)))
                 case Gap(block=around, position=position, behind=behind, turn=turn):
                     gaps[around, position, behind].append((place, turn))
                 case Existing():
                     found.extend((number, change) for change in existing.changes(step))
                 case Passed():
                     point = step.block, step.position, step.residues
-                    found.append((number, (Transfer.passing, (point,))))
+                    found.append((number, (PASSED, point, 0, 0, 0)))
                 case Enter(loop=loop, residue=first):
                     if loop in runs:
-                        found.append((number, (Transfer.enter, (runs[loop],))))
+                        found.append((number, (ENTER, runs[loop], 0, 0, 0)))
                     ends[loop].append((place, first, Do.SET))
                 case Exit(loop=loop, residue=first):
                     ends[loop].append((place, first, Do.WAIT))
                 case Break():
                     breaks.append((place, step))
-    changes = [[c for c in found if c[1][0] is not Transfer.passing] for found in watched]
+    changes = [[c for c in found if c[1][0] != PASSED] for found in watched]
     places = gaps, ends, breaks
     return Flow(tree, conflicts, blocks, index, own, changes, watched, *places, Relations(tree))
 
@@ -119,9 +118,9 @@ class _Existing:
             case Effect.BARRIER | Effect.SYNC_ALL:
                 pipe = pipe_of(op)
                 if pipe is Pipe.ALL:
-                    yield Transfer.barrier, (range(len(self.index)), None)
+                    yield BARRIER, None, -1, 0, 0
                 elif pipe in self.index:
-                    yield Transfer.barrier, ((self.index[pipe],), None)
+                    yield BARRIER, None, self.index[pipe], 0, 0
             case Effect.SET_FLAG | Effect.WAIT_FLAG as effect:
                 event = step.order.ids[step.residues]
                 if event is None:
@@ -129,6 +128,6 @@ class _Existing:
                 source, target = (self.index[Pipe(op.attr(e))] for e in ("src_pipe", "dst_pipe"))
                 key = self.flags.setdefault((source, target, event), ~len(self.flags))
                 if effect is Effect.SET_FLAG:
-                    yield Transfer.set, (key, source, None)
+                    yield SET, None, source, key, 0
                 else:
-                    yield Transfer.wait, (key, target, None)
+                    yield WAIT, None, target, key, 0

@@ -61,7 +61,8 @@ def reduce(flow: Flow, plan: Plan, stage: Stage = Stage.ALL) -> Reduction:
 
 @dataclass(frozen=True, slots=True)
 class _Met:
-    """An edge, and what its target knows behind it; no edge if that is for a later stage."""
+    """An edge, and what its target knows behind it; no edge if that is for a later stage, or if
+    nobody asks for it yet."""
 
     edge: Edge | None
     gives: int
@@ -81,7 +82,7 @@ class Reduction(Completion):
         # The blocks in which something was not ordered.
         self.missing: set[int] = set()
         # What every pipe knew behind each item when it was run last.
-        self.history: dict[Point, list[int]] = {}
+        self.history: dict[Point, State] = {}
 
     def edges(self) -> list[Edge]:
         """In the order in which they are met along the section."""
@@ -89,7 +90,7 @@ class Reduction(Completion):
         return [edge for *_, edge in found]
 
     def passed(self, state: State, point: Point) -> None:
-        self.history[point] = state.known.copy()
+        self.history[point] = state.of_pipes()
 
     def uncovered(self, instance: Instance, need: int, state: State) -> None:
         self.missing.add(self.at)
@@ -134,6 +135,8 @@ class Reduction(Completion):
         self, form: Form, source: int, place: Place, later: Instance, distance: int,
         need: int, gives: int,
     ) -> _Met:  # fmt: skip
+        if not self.reporting:
+            return _Met(None, gives, need)
         at = place.block, place.first, place.then
         pipe, orders = self.tree.pipes[source], need & gives
         return _Met(Edge(form, pipe, place.earlier, later, *at, distance, orders), gives, need)
@@ -143,7 +146,7 @@ class Reduction(Completion):
         nested = block.bits(j, j + 1) if later.item.block is not block else 0
         gives = self.own[source] & ~nested
         if self.tree.pipes[source] is not later.item.pipe:
-            known = self.history[block, i, later.residues[: block.residues]][source]
+            known = self.history[block, i, later.residues[: block.residues]].knows(source)
             gives = (known | self.own[source]) & ~block.bits(i + 1, j) & ~nested
         return self.met(Form.WITHIN, source, place, later, 0, need, gives)
 

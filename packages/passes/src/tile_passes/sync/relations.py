@@ -42,15 +42,17 @@ class Relations:
         self._tree = tree
         self._pairs: dict[tuple[int, int], tuple[Place, int]] = {}
         self._nearest: dict[tuple[int, int], tuple[Place, int]] = {}
-        self._within: dict[tuple[int, int], int] = {}
+        # For each instance, of what it is known, and what of that is in the same rounds.
+        self._within: dict[int, tuple[int, int]] = {}
 
     def within_rounds(self, need: int, later: Instance) -> int:
         """What of it comes before the instance in the same round of all loops around both."""
-        key = need, later.bit
-        if key not in self._within:
-            pairs = self._of(need, later)
-            self._within[key] = sum(1 << bit for bit, p, d in pairs if _is_within(p, d))
-        return self._within[key]
+        asked, within = self._within.get(later.bit, (0, 0))
+        if fresh := need & ~asked:
+            for bit, place, distance in self._of(fresh, later):
+                within |= _is_within(place, distance) << bit
+            self._within[later.bit] = asked | fresh, within
+        return need & within
 
     def nearest(self, need: int, later: Instance) -> tuple[Place, int]:
         """The innermost place where something of it meets the instance, and how many rounds of the

@@ -8,7 +8,8 @@ holds where they join, is found by `completion`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
 from typing import Any, TypeAlias
 
 from tile_ir.machine import Pipe
@@ -18,38 +19,87 @@ from tile_passes.sync.tree import Block, EarlierRun, Instance, Residues
 Point: TypeAlias = tuple[Block, int, Residues]
 # The bit of its wait for a flag of the plan; a negative number for one of the user's.
 FlagKey: TypeAlias = int
-# A method of `Transfer` that changes a state, and its operands; the last of those of a plan is the
-# op they are for.
-Change: TypeAlias = tuple[Callable[..., None], tuple[Any, ...]]
+
+
+class Kind(IntEnum):
+    """The kinds of changes, each with what it is about and its operands."""
+
+    # An instance: the number of its pipe, what it must come after, its bit.
+    ACCESS = 0
+    # A sync op, None for the user's: the number of the source, the flag.
+    SET = 1
+    # A sync op or None: the number of the target, the flag, the bit of the wait or 0.
+    WAIT = 2
+    # A sync op or None: the number of the pipe, -1 for all.
+    BARRIER = 3
+    # The earlier runs of a loop that begins.
+    ENTER = 4
+    # The point behind an item.
+    PASSED = 5
+
+
+# A kind as a plain number, which compares faster, what it is about, and three operands.
+Change: TypeAlias = tuple[int, Any, int, int, int]
+ACCESS, SET, WAIT, BARRIER, ENTER, PASSED = (int(kind) for kind in Kind)
 
 
 class State:
-    """`known` holds a set of bits for each pipe, `flags` what each raised flag carries, but for the
-    bits that are `stale`: within a basic block, flags are many and seldom looked at."""
+    """`known` holds a set of bits for each pipe, `flags` what each raised flag carries.
 
-    __slots__ = ("flags", "known", "stale")
+    Within a basic block bits are taken out of all of them again and again, and few are looked at:
+    `gone` has what was taken so far, `since` and `raised` how much of that a pipe's or a flag's set
+    is newer than. So what holds in one of them is that without the rest of `gone`.
+    """
+
+    __slots__ = ("flags", "gone", "known", "raised", "since")
 
     def __init__(self, known: list[int], flags: dict[FlagKey, int]) -> None:
-        self.known = known
-        self.flags = flags
-        self.stale = 0
+        self.known, self.flags = known, flags
+        self.gone = 0
+        self.since = [0] * len(known)
+        self.raised: dict[FlagKey, int] = {}
 
     def copy(self) -> State:
+        """Of a settled state."""
         return State(self.known.copy(), self.flags.copy())
 
+    def of_pipes(self) -> State:
+        """What pipes know, without the flags."""
+        found = State(self.known.copy(), {})
+        found.gone, found.since = self.gone, self.since.copy()
+        return found
+
+    def knows(self, pipe: int) -> int:
+        return self.known[pipe] & (~self.gone | self.since[pipe])
+
+    def learn(self, pipe: int, bits: int) -> None:
+        self.known[pipe] = self.known[pipe] & (~self.gone | self.since[pipe]) | bits
+        self.since[pipe] = self.gone
+
     def settle(self) -> None:
-        """Take what is stale out of all flags."""
-        if self.stale:
-            others = ~self.stale
-            for flag, bits in self.flags.items():
-                self.flags[flag] = bits & others
-            self.stale = 0
+        """Take what is gone out of all sets."""
+        gone, flags, raised = self.gone, self.flags, self.raised
+        if gone:
+            kept = ~gone
+            newer = [(flag, flags[flag] & (kept | then)) for flag, then in raised.items()]
+            for flag, bits in flags.items():
+                flags[flag] = bits & kept
+            flags.update(newer)
+            self.known[:] = [
+                bits & (kept | then) for bits, then in zip(self.known, self.since, strict=True)
+            ]
+            self.since[:] = [0] * len(self.since)
+            self.gone = 0
+        raised.clear()
 
     def met(self, other: State) -> State:
         """What holds in both; the state itself if all of it does."""
+        if other is self:
+            return self
         known = [a & b for a, b in zip(self.known, other.known, strict=True)]
-        theirs = other.flags
-        flags = {k: v & theirs[k] for k, v in self.flags.items() if k in theirs}
+        theirs, flags = other.flags, self.flags
+        if flags != theirs:
+            flags = {k: v & theirs[k] for k, v in flags.items() if k in theirs}
         return self if known == self.known and flags == self.flags else State(known, flags)
 
 
@@ -89,50 +139,60 @@ class Transfer:
 
     # The changes ---------------------------------------------------------------------------------
 
-    def access(
-        self, state: State, instance: Instance, pipe: int, must: int, bit: int
-    ) -> None:
-        if must:
-            if self.reporting:
-                self.accessed(pipe, must, state)
-            if need := must & ~state.known[pipe]:
-                self.uncovered(instance, need, state)
-        self.forget(bit, state)
-
-    def forget(self, bit: int, state: State) -> None:
-        """This bit was true of an earlier execution only."""
-        others = ~bit
-        state.known = [bits & others for bits in state.known]
-        state.stale |= bit
-
-    def set(self, state: State, flag: FlagKey, source: int, op: Signal | None) -> None:
-        if self.reporting and op is not None and flag >= 0:
-            self.flag_set(flag, op, source, state)
+    def apply(self, changes: Iterable[Change], state: State) -> None:
+        """Change a settled state by one after another, and settle it. This is where the time of all
+        analyses goes: what mostly happens is written out."""
+        known, since, flags, raised = state.known, state.since, state.flags, state.raised
+        own, waits, scalar, reporting = self.own, self.waits, self.scalar, self.reporting
+        for kind, about, pipe, what, bit in changes:
+            gone = state.gone
+            if kind == ACCESS:
+                if what:
+                    if reporting:
+                        self.accessed(pipe, what, state)
+                    if need := what & ~(known[pipe] & (~gone | since[pipe])):
+                        self.uncovered(about, need, state)
+                if bit & gone:
+                    state.settle()
+                state.gone |= bit
+            elif kind == SET:
+                if reporting and about is not None:
+                    self.flag_set(what, about, pipe, state)
+                flags[what] = known[pipe] & (~gone | since[pipe]) | own[pipe] | waits[pipe]
+                raised[what] = gone
+            elif kind == WAIT:
+                carried = flags.pop(what, 0) & (~gone | raised.pop(what, 0))
+                if bit & gone:
+                    state.settle()
+                state.gone = gone = state.gone | bit
+                if reporting or pipe == scalar:
+                    # What the scalar unit has waited for is over for all.
+                    self.learn(pipe, carried | bit * (pipe == scalar), about, state)
+                else:
+                    known[pipe] = known[pipe] & (~gone | since[pipe]) | carried
+                    since[pipe] = gone
+            elif kind == BARRIER:
+                self.barrier(pipe, about, state)
+            elif kind == ENTER:
+                self.enter(about, state)
+            else:
+                self.passed(state, about)
         state.settle()
-        state.flags[flag] = state.known[source] | self.own[source] | self.waits[source]
 
-    def wait(self, state: State, flag: FlagKey, target: int, op: Signal | None) -> None:
-        carried = state.flags.pop(flag, 0) & ~state.stale
-        if flag >= 0:
-            self.forget(1 << flag, state)
-            if target == self.scalar:
-                carried |= 1 << flag
-        self.learn(target, carried, op, state)
-
-    def barrier(self, state: State, pipes: Sequence[int], op: SyncOp | None) -> None:
-        for pipe in pipes:
-            self.learn_on(pipe, -1 if len(pipes) > 1 else self.own[pipe], op, state)
-
-    def enter(self, state: State, runs: Sequence[EarlierRun]) -> None:
+    def enter(self, runs: Sequence[EarlierRun], state: State) -> None:
         """What was done so far was done before this run of the loop."""
         self.entered()
         state.settle()
         for run in runs:
-            state.known = [_with(bits, run) for bits in state.known]
-            state.flags = {flag: _with(bits, run) for flag, bits in state.flags.items()}
+            state.known[:] = [_with(bits, run) for bits in state.known]
+            state.flags.update({flag: _with(bits, run) for flag, bits in state.flags.items()})
 
-    def passing(self, state: State, point: Point) -> None:
-        self.passed(state, point)
+    def barrier(self, pipe: int, op: SyncOp | None, state: State) -> None:
+        if pipe >= 0:
+            self.learn_on(pipe, self.own[pipe], op, state)
+            return
+        for each in range(len(state.known)):
+            self.learn_on(each, -1, op, state)
 
     def learn(self, pipe: int, bits: int, op: SyncOp | None, state: State) -> None:
         """What the scalar unit waits for holds back everything issued after."""
@@ -142,7 +202,7 @@ class Transfer:
     def learn_on(self, pipe: int, bits: int, op: SyncOp | None, state: State) -> None:
         if self.reporting:
             self.learned(pipe, bits, op, state)
-        state.known[pipe] |= bits
+        state.learn(pipe, bits)
 
 
 def _with(bits: int, run: EarlierRun) -> int:
