@@ -29,7 +29,10 @@ def spill(tree: Tree, plan: Plan, op: Signal, price: Callable[[Plan], float]) ->
     found = [less for step in SPILLS if (less := step(tree, plan, op)) is not None]
     if not found:
         return full_barrier(tree, plan, op)
-    prices = [price(less) for less in found]
+    first = price(found[0])
+    if len(found) == 1 or first <= price(plan.without(op)) * TOLERANCE:
+        return found[0]  # what the others add to that plan makes none faster
+    prices = [first, *map(price, found[1:])]
     return next(f for f, p in zip(found, prices, strict=True) if p <= min(prices) * TOLERANCE)
 
 

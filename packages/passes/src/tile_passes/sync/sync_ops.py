@@ -52,6 +52,10 @@ class Flag:
     local: bool = False
     single: bool = False
 
+    def __hash__(self) -> int:
+        """Of what tells most of them apart: plans look them up again and again."""
+        return hash((self.source, self.block, self.set_after, self.wait_before))
+
     @property
     def pair(self) -> Pair:
         return self.source, self.target
