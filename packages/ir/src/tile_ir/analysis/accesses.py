@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from tile_ir.analysis.affine import NO_VALUES, Values, linear_form, resolved, simplify
@@ -53,6 +53,34 @@ class Touch:
         return ordered and self.overlaps(other)
 
 
+@dataclass(slots=True)
+class Bounds:
+    """What expressions are and may be at a place, by the intervals that are `known` of variables,
+    and `values` to put in first. Each expression is looked at once."""
+
+    known: Ranges
+    values: Values
+    _spelled: dict[Expr, Expr] = field(default_factory=dict)
+    _ends: dict[Expr, tuple[float, float]] = field(default_factory=dict)
+
+    def spelled(self, expr: Expr) -> Expr:
+        """With the values put in."""
+        found = self._spelled.get(expr)
+        if found is None:
+            found = self._spelled[expr] = simplify(resolved(expr, self.values))
+        return found
+
+    def ends(self, expr: Expr) -> tuple[float, float]:
+        """The least and the largest value."""
+        if isinstance(expr, Const):
+            return expr.value, expr.value
+        found = self._ends.get(expr)
+        if found is None:
+            low, high, _ = interval(self.spelled(expr), self.known)
+            found = self._ends[expr] = low, high
+        return found
+
+
 def touches(
     stmt: Stmt,
     addresses: Mapping[Buffer, int],
@@ -67,9 +95,16 @@ def touches(
     whole blocks of ub (docs/hardware/movement.md#rows-of-ub); matrices of l1 and l0 are touched
     whole, or in whole columns of fractals (docs/hardware/memories.md#fractals).
     """
+    return touches_within(stmt, addresses, Bounds(known, values))
+
+
+def touches_within(
+    stmt: Stmt, addresses: Mapping[Buffer, int], bounds: Bounds
+) -> tuple[Touch, ...]:
+    """The same, where more statements stand at the place."""
     found = []
     for a in _accesses(stmt):
-        span = a.span if a.span is not None else _span(a.region, a.whole_blocks, known, values)
+        span = a.span if a.span is not None else _span(a.region, a.whole_blocks, bounds)
         if span is None:
             continue
         buffer = a.region.buffer
@@ -166,27 +201,25 @@ def _access(region: Region, writes: bool, unordered: bool, blocks: bool) -> _Acc
     fixed = all(isinstance(s.offset, Const) and isinstance(s.extent, Const) for s in region.dims)
     if region.memory is Memory.GM and region.buffer.static_shape() is None:
         fixed = False
-    span = _span(region, blocks, {}, NO_VALUES) if fixed else None
+    span = _span(region, blocks, Bounds({}, NO_VALUES)) if fixed else None
     return _Access(region, writes, unordered, blocks, span)
 
 
-def _span(
-    region: Region, blocks: bool, known: Ranges, values: Values
-) -> tuple[float, float] | None:
+def _span(region: Region, blocks: bool, bounds: Bounds) -> tuple[float, float] | None:
     """First byte and the one behind the last, from the start of the buffer; None for none."""
     boxes = []
     for s, dim in zip(region.dims, region.buffer.shape, strict=True):
-        (first, last), (_, extent) = _ends(s.offset, known, values), _ends(s.extent, known, values)
+        (first, last), (_, extent) = bounds.ends(s.offset), bounds.ends(s.extent)
         if extent <= 0:
             return None
-        _, limit = _ends(dim, known, values)
+        _, limit = bounds.ends(dim)
         # A region of a lowered function lies inside its buffer.
         low = max(0, first)
         high = min(limit - 1, last + (extent - 1) * s.stride)
         boxes.append((low, max(low, high)))
     buffer = region.buffer
     if buffer.memory is Memory.GM:
-        return _gm_span(buffer, boxes, known, values)
+        return _gm_span(buffer, boxes, bounds)
     steps, bits, total = layout(buffer)
     if buffer.memory is Memory.UB:
         first = sum(box[0] * step for box, step in zip(boxes, steps, strict=True))
@@ -243,11 +276,11 @@ def _matrix_span(
 
 
 def _gm_span(
-    buffer: Buffer, boxes: list[tuple[float, float]], known: Ranges, values: Values
+    buffer: Buffer, boxes: list[tuple[float, float]], bounds: Bounds
 ) -> tuple[float, float]:
     low = high = 0.0
     for box, step in zip(boxes, strides(buffer), strict=True):
-        least, most = _ends(step, known, values)
+        least, most = bounds.ends(step)
         low += _times(box[0], max(0, least))
         high += _times(box[1], most)
     return low * buffer.dtype.bits // 8, (high + 1) * buffer.dtype.bits / 8
@@ -257,12 +290,13 @@ def _times(a: float, b: float) -> float:
     return 0 if a == 0 or b == 0 else a * b
 
 
-def _ends(expr: Expr, known: Ranges, values: Values) -> tuple[float, float]:
-    """The least and the largest value."""
-    if isinstance(expr, Const):
-        return expr.value, expr.value
-    low, high, _ = interval(simplify(resolved(expr, values)), known)
-    return low, high
-
-
-__all__ = ["Touch", "element", "layout", "regions_of", "touches", "widened"]
+__all__ = [
+    "Bounds",
+    "Touch",
+    "element",
+    "layout",
+    "regions_of",
+    "touches",
+    "touches_within",
+    "widened",
+]

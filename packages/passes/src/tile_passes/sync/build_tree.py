@@ -12,8 +12,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from tile_ir import Effect, For, Func, If, Let, Memory, Op, Section, Target, While
-from tile_ir.analysis.accesses import Touch, touches
-from tile_ir.analysis.affine import resolved, simplify
+from tile_ir.analysis.accesses import Bounds, Touch, touches_within
 from tile_ir.analysis.branch_feasibility import surely_taken
 from tile_ir.analysis.intervals import (
     EVERYTHING,
@@ -102,8 +101,8 @@ def _seldom(block: Block) -> int:
     return found
 
 
-# One combination of residues, and the intervals and values of variables in it.
-_InResidue: TypeAlias = tuple[Residues, Ranges, Mapping[Var, Expr]]
+# One combination of residues, and what is known of expressions in it.
+_InResidue: TypeAlias = tuple[Residues, Bounds]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +137,7 @@ class _Sight:
     @cached_property
     def each_residue(self) -> list[_InResidue]:
         """Every combination of residues, with what is known of variables in it."""
-        found: list[_InResidue] = [((), self.known, self.values)]
+        found: list[tuple[Residues, Ranges, Mapping[Var, Expr]]] = [((), self.known, self.values)]
         for loop in self.counted:
             found = [
                 (
@@ -149,7 +148,7 @@ class _Sight:
                 for residues, ranges, chosen in found
                 for turn in loop.turns
             ]
-        return found
+        return [(residues, Bounds(ranges, chosen)) for residues, ranges, chosen in found]
 
 
 class _Builder:
@@ -217,9 +216,9 @@ class _Builder:
     def work(self, block: Block, stmt: Stmt, pipe: Pipe, in_order: bool, sight: _Sight) -> None:
         """An item for the statement; instances for it if it touches anything."""
         item = Work(block, len(block.items), stmt, pipe, in_order, {}, sight.path)
-        for (residues, _, chosen), found in self.touched(stmt, sight):
+        for (residues, bounds), found in self.touched(stmt, sight):
             if found:
-                instance = Instance(len(self.instances), item, residues, found, chosen)
+                instance = Instance(len(self.instances), item, residues, found, bounds.values)
                 item.instances[residues] = instance
                 self.instances.append(instance)
         if item.instances:
@@ -234,12 +233,12 @@ class _Builder:
         found: dict[tuple[Expr, ...], tuple[Touch, ...]] = {}
         numbers = True
         for each in sight.each_residue:
-            _, ranges, chosen = each
-            key = tuple(simplify(resolved(e, chosen)) for e in varying) if numbers else ()
+            _, bounds = each
+            key = tuple(map(bounds.spelled, varying)) if numbers else ()
             numbers = numbers and all(isinstance(e, Const) for e in key)
             known = found.get(key) if numbers else None
             if known is None:
-                known = found[key] = touches(stmt, self.addresses, ranges, chosen)
+                known = found[key] = touches_within(stmt, self.addresses, bounds)
             yield each, known
 
     def varies(self, expr: Expr) -> bool:
@@ -253,7 +252,7 @@ class _Builder:
         use gm: all this core did there before, on any pipe that is told of, must be done."""
         item = Work(block, len(block.items), stmt, Pipe(stmt.attr("pipe")), True, {}, sight.path)
         block.items.append(item)
-        for residues, _, _ in sight.each_residue:
+        for residues, _ in sight.each_residue:
             item.instances[residues] = Instance(len(self.instances), item, residues, (), {})
             self.instances.append(item.instances[residues])
 
@@ -261,8 +260,8 @@ class _Builder:
         assert isinstance(order.stmt, Op)
         event = order.stmt.operand("event_id")
         assert isinstance(event, Expr), "event ids are scalars"
-        for residues, ranges, chosen in sight.each_residue:
-            found = interval(simplify(resolved(event, chosen)), ranges)
+        for residues, bounds in sight.each_residue:
+            found = interval(bounds.spelled(event), bounds.known)
             order.ids[residues] = int(found.low) if found.low == found.high else None
             order.spans[residues] = found
 
