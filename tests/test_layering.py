@@ -83,7 +83,7 @@ ROOMS = {
     "tools.bench": {"options", "launcher", "jit_kernels", "scripts"},
     "tools.command_line": {
         "options", "simulator", "cache", "launcher", "devices", "jit_kernels", "source_kernels",
-        "scripts", "ahead_of_time", "tools.report", "tools.bench",
+        "tuning", "scripts", "ahead_of_time", "tools.report", "tools.bench",
     },
 }  # fmt: skip
 # `import tile_frontend` must stay below 0.15 s, so it may not load any of these.

@@ -10,13 +10,17 @@ from tile_frontend import tile as tile
 from tile_ir import Func as PrimFunc
 from tile_ir.product_time import Tiles as _Tiles
 from tile_runtime import (
+    AutoTuner as AutoTuner,
     JITKernel as JITKernel,
     PassConfigKey as PassConfigKey,
+    autotune as autotune,
     cache as cache,
     compile as compile,
     disable_cache as disable_cache,
+    do_bench as do_bench,
     enable_cache as enable_cache,
     jit as jit,
+    set_autotune_inputs as set_autotune_inputs,
 )
 
 class _Scalar:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import torch
@@ -15,7 +19,9 @@ from tile_runtime import JITKernel, jit
 from tile_runtime.jit_kernels.kernel import watch_kernels
 from tile_runtime.jit_kernels.profiler import Profiler, do_bench, modelled_microseconds
 from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType, supply_tensors
+from tile_runtime.tools.command_line import main
 from tile_runtime.tuning.autotuner import AutoTuner, autotune, set_autotune_inputs
+from tile_runtime.tuning.results import ResultStore
 from tile_runtime.tuning.tile_hints import Ascend, MatmulTemplate
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")
@@ -229,3 +235,57 @@ def test_the_first_hint_divides_and_fills_the_cores() -> None:
     for unknown in ("float17", "int4"):
         with pytest.raises(KernelError, match="not an element type"):
             MatmulTemplate(64, 64, 64, in_dtype=unknown).recommend_hints()
+
+
+def test_results_are_exported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    configs = [{"block": b, "value": v} for b in (64, 512, 100) for v in (1.0, 2.0)]
+    kernel = tuned(configs=configs)(N)
+    kernel.tuning.to_csv(tmp_path / "times.csv")
+    table = list(csv.DictReader((tmp_path / "times.csv").open()))
+    assert [(row["block"], row["state"]) for row in table[:3]] == [
+        ("512", "right"), ("64", "right"), ("100", "refused"),
+    ]  # fmt: skip
+    assert float(table[0]["milliseconds"]) == kernel.latency and len(table) == len(configs)
+    assert main(["tune", "ls"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert "add_one(1024) on Ascend910B2, modelled: 2 right" in line
+    assert "block=512, value=1.0" in line
+    study, picture = line.split()[0], tmp_path / "times.svg"
+    assert main(["tune", "export", study, "--svg", str(picture)]) == 0
+    panels = ElementTree.parse(picture).findall(".//{*}polyline")
+    assert len(panels) == 2
+    assert main(["tune", "export", study]) == 0
+    assert capsys.readouterr().out == (tmp_path / "times.csv").read_text()
+    assert main(["tune", "export", "nothing"]) == 1
+
+
+def test_what_is_no_database_is_put_aside() -> None:
+    store = ResultStore()
+    store.path.write_bytes(b"not a database at all" * 100)
+    with pytest.warns(UserWarning, match="tuning-damaged"):
+        assert tuned()(N).config == {"block": 512}
+    assert len(store.studies()) == 1 and list(store.path.parent.glob("*.damaged"))
+
+
+def test_optuna_tries_a_part() -> None:
+    pytest.importorskip("optuna", reason="optuna is not installed: pip install optuna")
+    configs = [{"block": 2**k, "value": v} for k in range(3, 11) for v in (1.0, 2.0)]
+    kernel = tuned(configs=configs, sampler="optuna", most=6)(N)
+    rows = kernel.tuning.rows
+    assert len({row.config for row in rows}) == 6 and kernel.config in configs
+    again = tuned(configs=configs, sampler="optuna", most=6)(N)
+    assert [r.config for r in again.tuning.rows] == [r.config for r in rows]
+
+
+def test_the_bar_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script in a pipe says nothing; on a terminal it shows the best so far."""
+    pipe, terminal = io.StringIO(), io.StringIO()
+    monkeypatch.setattr(sys, "stderr", pipe)
+    tuned(configs=[{"block": 64}, {"block": 512}])(N)
+    assert pipe.getvalue() == ""
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "200")
+    tuned(configs=[{"block": 64}, {"block": 512}])(N)  # both known
+    assert "2/2" in terminal.getvalue() and "block=512" in terminal.getvalue()

@@ -17,7 +17,8 @@ globals().update(_with_older_names(_with_operations(_NAMES, _tile), ""))
 _show_errors_plainly()
 
 _HOST_NAMES = (
-    "JITKernel", "PassConfigKey", "cache", "compile", "disable_cache", "enable_cache", "jit",
+    "AutoTuner", "JITKernel", "PassConfigKey", "autotune", "cache", "compile", "disable_cache",
+    "do_bench", "enable_cache", "jit", "set_autotune_inputs",
 )  # fmt: skip
 
 

@@ -11,13 +11,17 @@ from tile_frontend import tile as tile
 from tile_ir import Func as PrimFunc
 from tile_ir.product_time import Tiles as _Tiles
 from tile_runtime import (
+    AutoTuner as AutoTuner,
     JITKernel as JITKernel,
     PassConfigKey as PassConfigKey,
+    autotune as autotune,
     cache as cache,
     compile as compile,
     disable_cache as disable_cache,
+    do_bench as do_bench,
     enable_cache as enable_cache,
     jit as jit,
+    set_autotune_inputs as set_autotune_inputs,
 )
 
 class _Scalar:
@@ -770,20 +774,21 @@ def wait_flag(src_pipe: _str, dst_pipe: _str, event_id: _Value) -> None:
     event_id: a scalar, read"""
 
 __all__ = [
-    "And", "Buffer", "Cast", "DataType", "Else", "If", "JITKernel", "Kernel", "Not", "Or",
-    "Parallel", "PassConfigKey", "Persistent", "Pipelined", "PrimFunc", "Scope", "Select", "Tensor",
-    "Then", "abs", "alloc_BT", "alloc_L0A", "alloc_L0B", "alloc_L0C", "alloc_L1", "alloc_fragment",
-    "alloc_shared", "alloc_ub", "alloc_var", "annotate_address", "annotate_layout", "assume",
-    "barrier_all", "bfloat16", "bool", "cache", "cast", "cdiv", "ceil", "ceildiv", "compile",
-    "copy", "cos", "cumsum", "device_assert", "disable_cache", "double", "dump_tensor",
-    "enable_cache", "erf", "exp", "exp2", "float", "float16", "float32", "float64", "floor",
-    "floordiv", "floormod", "func_attr", "gemm_v0", "grid", "half", "if_then_else", "infinity",
-    "int", "int16", "int32", "int4", "int64", "int8", "jit", "log", "log10", "log2", "loop_break",
-    "macro", "make_nz_layout", "make_zn_layout", "max", "min", "mma", "next_power_of_2",
-    "pipe_barrier", "pow", "prim_func", "print", "printf", "range", "recommend_tiles", "reduce",
-    "reduce_max", "reduce_min", "reduce_sum", "reinterpret", "reinterpretcast", "reshape", "round",
-    "rsqrt", "serial", "set_cross_flag", "set_deq_scale", "set_flag", "shmem_get_nbi",
-    "shmem_put_nbi", "shmem_ub_get_nbi", "shmem_ub_put_nbi", "sigmoid", "sin", "sqrt", "symbolic",
-    "sync_all", "tanh", "tile", "trunc", "uint", "uint16", "uint32", "uint64", "uint8", "unroll",
-    "use_swizzle", "view", "wait_cross_flag", "wait_flag",
+    "And", "AutoTuner", "Buffer", "Cast", "DataType", "Else", "If", "JITKernel", "Kernel", "Not",
+    "Or", "Parallel", "PassConfigKey", "Persistent", "Pipelined", "PrimFunc", "Scope", "Select",
+    "Tensor", "Then", "abs", "alloc_BT", "alloc_L0A", "alloc_L0B", "alloc_L0C", "alloc_L1",
+    "alloc_fragment", "alloc_shared", "alloc_ub", "alloc_var", "annotate_address",
+    "annotate_layout", "assume", "autotune", "barrier_all", "bfloat16", "bool", "cache", "cast",
+    "cdiv", "ceil", "ceildiv", "compile", "copy", "cos", "cumsum", "device_assert", "disable_cache",
+    "do_bench", "double", "dump_tensor", "enable_cache", "erf", "exp", "exp2", "float", "float16",
+    "float32", "float64", "floor", "floordiv", "floormod", "func_attr", "gemm_v0", "grid", "half",
+    "if_then_else", "infinity", "int", "int16", "int32", "int4", "int64", "int8", "jit", "log",
+    "log10", "log2", "loop_break", "macro", "make_nz_layout", "make_zn_layout", "max", "min", "mma",
+    "next_power_of_2", "pipe_barrier", "pow", "prim_func", "print", "printf", "range",
+    "recommend_tiles", "reduce", "reduce_max", "reduce_min", "reduce_sum", "reinterpret",
+    "reinterpretcast", "reshape", "round", "rsqrt", "serial", "set_autotune_inputs",
+    "set_cross_flag", "set_deq_scale", "set_flag", "shmem_get_nbi", "shmem_put_nbi",
+    "shmem_ub_get_nbi", "shmem_ub_put_nbi", "sigmoid", "sin", "sqrt", "symbolic", "sync_all",
+    "tanh", "tile", "trunc", "uint", "uint16", "uint32", "uint64", "uint8", "unroll", "use_swizzle",
+    "view", "wait_cross_flag", "wait_flag",
 ]

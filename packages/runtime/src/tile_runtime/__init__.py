@@ -20,25 +20,31 @@ if TYPE_CHECKING:
     )
     from tile_runtime.jit_kernels.jit_compile import compile, jit
     from tile_runtime.jit_kernels.kernel import JITKernel
+    from tile_runtime.jit_kernels.profiler import do_bench
     from tile_runtime.options.pass_configs import PassConfigKey
     from tile_runtime.simulator.simulation_error import Fault, SimulationError
     from tile_runtime.source_kernels.simulate import SimulationResult, simulate
+    from tile_runtime.tuning.autotuner import AutoTuner, autotune, set_autotune_inputs
 
 __version__ = "0.1.0"
 
 # Resolved when first used: a script that only clears the cache need not wait for torch.
 _HOME = {
+    "AutoTuner": "tuning.autotuner",
     "Fault": "simulator.simulation_error",
     "JITKernel": "jit_kernels.kernel",
     "PassConfigKey": "options.pass_configs",
     "SimulationError": "simulator.simulation_error",
     "SimulationResult": "source_kernels.simulate",
+    "autotune": "tuning.autotuner",
     "clear_cache": "cache.kernel_cache",
     "compile": "jit_kernels.jit_compile",
     "disable_cache": "cache.kernel_cache",
+    "do_bench": "jit_kernels.profiler",
     "enable_cache": "cache.kernel_cache",
     "get_cache_dir": "cache.kernel_cache",
     "jit": "jit_kernels.jit_compile",
+    "set_autotune_inputs": "tuning.autotuner",
     "set_cache_dir": "cache.kernel_cache",
     "simulate": "source_kernels.simulate",
 }
@@ -53,17 +59,21 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "AutoTuner",
     "Fault",
     "JITKernel",
     "PassConfigKey",
     "SimulationError",
     "SimulationResult",
+    "autotune",
     "clear_cache",
     "compile",
     "disable_cache",
+    "do_bench",
     "enable_cache",
     "get_cache_dir",
     "jit",
+    "set_autotune_inputs",
     "set_cache_dir",
     "simulate",
 ]

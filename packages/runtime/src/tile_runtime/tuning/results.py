@@ -7,6 +7,7 @@ configurations, does only what is missing. Not here: pictures, which `chart` mak
 from __future__ import annotations
 
 import csv
+import io
 import json
 import sqlite3
 import time
@@ -147,7 +148,7 @@ class TuningResults:
     @property
     def best(self) -> Row | None:
         """The fastest right one; of equal ones the first by its configuration."""
-        return min(self._right(), key=lambda r: (r.milliseconds or 0.0, r.config), default=None)
+        return min(self._right(), key=_speed, default=None)
 
     @property
     def parameters(self) -> list[str]:
@@ -156,16 +157,22 @@ class TuningResults:
         values = {n: {json.dumps(row.values.get(n)) for row in self.rows} for n in names}
         return [n for n in names if len(values[n]) > 1] or list(names)
 
+    def csv_text(self) -> str:
+        """A line for each configuration, the fastest first: its parameters, state, milliseconds,
+        how many seconds it took to find out, and the problem."""
+        names = list(dict.fromkeys(name for row in self.rows for name in row.values))
+        file = io.StringIO()
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([*names, "state", "milliseconds", "seconds", "problem"])
+        for row in sorted(self.rows, key=_speed):
+            shown = [row.values.get(name, "") for name in names]
+            problem = (row.problem or "").partition("\n")[0]
+            writer.writerow([*shown, row.state, row.milliseconds, round(row.seconds, 3), problem])
+        return file.getvalue()
+
     def to_csv(self, path: str | Path) -> None:
-        """A line for each configuration: its parameters, state, milliseconds and problem."""
-        names = dict.fromkeys(name for row in self.rows for name in row.values)
-        with open(path, "w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow([*names, "state", "milliseconds", "seconds", "problem"])
-            for row in self.rows:
-                shown = [row.values.get(name, "") for name in names]
-                problem = (row.problem or "").partition("\n")[0]
-                writer.writerow([*shown, row.state, row.milliseconds, row.seconds, problem])
+        """Write `csv_text` to a file."""
+        Path(path).write_text(self.csv_text(), "utf-8")
 
     def to_svg(self, path: str | Path) -> None:
         """A picture: time against each parameter, a panel for each."""
@@ -175,12 +182,21 @@ class TuningResults:
         Path(path).write_text(chart(self.title, self.parameters, points), "utf-8")
 
     @property
+    def name(self) -> str:
+        """What the command line calls it."""
+        return self.rows[0].study
+
+    @property
     def title(self) -> str:
         first = self.rows[0]
         return f"{first.factory}({first.arguments}) on {first.chip}, {first.objective}"
 
     def _right(self) -> list[Row]:
         return [row for row in self.rows if row.state == RIGHT]
+
+
+def _speed(row: Row) -> tuple[bool, float, str]:
+    return row.milliseconds is None, row.milliseconds or 0.0, row.config
 
 
 def config_text(config: Config) -> str:

@@ -27,13 +27,13 @@ from tile_runtime.tools.command_line import (
     run,
     sim,
     switches,
+    tune,
     where,
 )
 
 COMMANDS = (
-    run, doctor, emit, sim, report, opt, check, passes, ops, switches, cache, compile_kernels,
-    where,
-    bench,
+    run, doctor, emit, sim, report, opt, check, passes, ops, switches, cache, tune,
+    compile_kernels, where, bench,
 )  # fmt: skip
 
 

@@ -1,0 +1,57 @@
+"""`tile-ascend tune`: what tuners found, and its export."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter
+from typing import Any
+
+from tile_ir import KernelError
+from tile_runtime.tuning.results import ResultStore, TuningResults
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser("tune", help="list what tuners found, or export it")
+    actions = parser.add_subparsers(metavar="action", required=True)
+    listed = actions.add_parser("ls", help="a line for each call that was tuned, the latest first")
+    listed.set_defaults(run=run_ls)
+    export = actions.add_parser("export", help="what was tried of one call: a table, a picture")
+    export.add_argument("study", nargs="?", default="", help="its name in `ls`, or the latest")
+    export.add_argument("--csv", metavar="FILE", help="a line for each configuration")
+    export.add_argument("--svg", metavar="FILE", help="time against each parameter")
+    export.set_defaults(run=run_export)
+
+
+def run_ls(options: argparse.Namespace) -> int:
+    for found in ResultStore().studies():
+        counts = Counter(row.state for row in found.rows)
+        states = ", ".join(f"{count} {state}" for state, count in counts.items())
+        last = max(row.ended for row in found.rows)
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(last))
+        print(f"{found.name}  {when}  {found.title}: {states}{_best(found)}")
+    return 0
+
+
+def run_export(options: argparse.Namespace) -> int:
+    found = [s for s in ResultStore().studies() if s.name.startswith(options.study)]
+    if not found:
+        raise KernelError(
+            "tuning-results", f"nothing that was tuned is called {options.study!r}",
+            hint="tile-ascend tune ls shows what there is",
+        )  # fmt: skip
+    if options.csv:
+        found[0].to_csv(options.csv)
+    if options.svg:
+        found[0].to_svg(options.svg)
+    if not (options.csv or options.svg):
+        print(found[0].csv_text(), end="")
+    return 0
+
+
+def _best(found: TuningResults) -> str:
+    best = found.best
+    if best is None:
+        return ""
+    values = ", ".join(f"{name}={value}" for name, value in best.values.items())
+    return f"; best {1e3 * (best.milliseconds or 0):.2f} us: {values}"
