@@ -3,6 +3,7 @@
 #ifndef TILE_DEVICE_H
 #define TILE_DEVICE_H
 
+#include "tile/assertion.h"
 #include "tile/site.h"
 #include "tile/scalar.h"
 #include "tile/scalar_math.h"
