@@ -57,8 +57,10 @@ def interval(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval:
     """The range of an integer expression, given the ranges of its variables."""
     if isinstance(expr, Var):
         return ranges.get(expr, EVERYTHING)
-    found = _interval(expr, ranges)
     dtype = expr.dtype
+    if isinstance(expr, Binary) and dtype is INT32:  # nearly always
+        return _combine(expr.op, interval(expr.left, ranges), interval(expr.right, ranges))
+    found = _interval(expr, ranges)
     if dtype is INT32 or dtype is INT64 or dtype is BOOL:
         return found
     return _wrapped(found, dtype)
@@ -107,8 +109,7 @@ def _combine(op: str, a: Interval, b: Interval) -> Interval:
         case "-":
             return Interval(a.low - b.high, a.high - b.low, math.gcd(a.stride, b.stride))
         case "*":
-            corners = [_times(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
-            return Interval(min(corners), max(corners), a.stride * b.stride)
+            return _product(a, b)
         case "min" | "and":
             return Interval(min(a.low, b.low), min(a.high, b.high), math.gcd(a.stride, b.stride))
         case "max" | "or":
@@ -132,6 +133,13 @@ def _combine(op: str, a: Interval, b: Interval) -> Interval:
             decided = sign_test(op, Interval(a.low - b.high, a.high - b.low))
             return _TRUTH if decided is None else Interval.exactly(int(decided))
     return EVERYTHING
+
+
+def _product(a: Interval, b: Interval) -> Interval:
+    if b.low == b.high and 0 < b.low < INF:
+        return Interval(a.low * b.low, a.high * b.low, a.stride * b.stride)
+    corners = [_times(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
+    return Interval(min(corners), max(corners), a.stride * b.stride)
 
 
 def _quotient(a: Interval, by: int) -> Interval:
