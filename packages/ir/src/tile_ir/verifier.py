@@ -190,11 +190,10 @@ class _Verifier:
         sound = self.sound
         for stmt in body:
             if sound is None or not sound.has(stmt, scope):
-                known = sound is not None and sound.has_itself(stmt, scope, self.buffers.keys())
-                if not known:
+                if sound is None or not sound.has_itself(stmt, scope, self.buffers.keys()):
                     yield from self.own(stmt, scope)
                 if isinstance(stmt, Op):
-                    yield from self.op(stmt, scope, known)
+                    yield from self.op(stmt, scope)
                 elif not isinstance(stmt, (Let, Store)):
                     yield from self.stmt(stmt, scope)
                 if sound is not None:
@@ -257,9 +256,8 @@ class _Verifier:
         if kind not in self.rule.loop_kinds:
             yield Diagnostic("phase-loop", f"a {kind.value} loop is still here", stmt.loc)
 
-    def op(self, op: Op, scope: Scope, known: bool) -> Iterator[Diagnostic]:
-        """`known`: it was found to be right by its record before."""
-        problem = None if known else check_op(op, self.target)
+    def op(self, op: Op, scope: Scope) -> Iterator[Diagnostic]:
+        problem = check_op(op, self.target)
         if problem:
             yield Diagnostic(problem.slug, problem.message, op.loc, problem.hint)
             return
