@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from operator import is_
 
 from tile_ir.expr import Const, Expr, Load, Var, rebuild
 from tile_ir.expr import walk as walk_expr
@@ -174,7 +175,7 @@ def map_own_expressions(stmt: Stmt, fn: Callable[[Expr], Expr]) -> Stmt:
 
 
 def _same(old: tuple[object, ...], new: tuple[object, ...]) -> bool:
-    return all(a is b for a, b in zip(old, new, strict=True))
+    return all(map(is_, old, new))
 
 
 def _map_operand(operand: Operand, fn: Callable[[Expr], Expr]) -> Operand:

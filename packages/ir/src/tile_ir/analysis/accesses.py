@@ -60,14 +60,22 @@ class Bounds:
 
     known: Ranges
     values: Values
+    _put_in: dict[Expr, Expr] = field(default_factory=dict)
     _spelled: dict[Expr, Expr] = field(default_factory=dict)
     _ends: dict[Expr, tuple[float, float]] = field(default_factory=dict)
 
-    def spelled(self, expr: Expr) -> Expr:
+    def put_in(self, expr: Expr) -> Expr:
         """With the values put in."""
+        found = self._put_in.get(expr)
+        if found is None:
+            found = self._put_in[expr] = resolved(expr, self.values)
+        return found
+
+    def spelled(self, expr: Expr) -> Expr:
+        """That in canonical form."""
         found = self._spelled.get(expr)
         if found is None:
-            found = self._spelled[expr] = simplify(resolved(expr, self.values))
+            found = self._spelled[expr] = simplify(self.put_in(expr))
         return found
 
     def ends(self, expr: Expr) -> tuple[float, float]:

@@ -218,7 +218,7 @@ class _Builder:
         item = Work(block, len(block.items), stmt, pipe, in_order, {}, sight.path)
         for (residues, bounds), found in self.touched(stmt, sight):
             if found:
-                instance = Instance(len(self.instances), item, residues, found, bounds.values)
+                instance = Instance(len(self.instances), item, residues, found, bounds)
                 item.instances[residues] = instance
                 self.instances.append(instance)
         if item.instances:
@@ -252,8 +252,8 @@ class _Builder:
         use gm: all this core did there before, on any pipe that is told of, must be done."""
         item = Work(block, len(block.items), stmt, Pipe(stmt.attr("pipe")), True, {}, sight.path)
         block.items.append(item)
-        for residues, _ in sight.each_residue:
-            item.instances[residues] = Instance(len(self.instances), item, residues, (), {})
+        for residues, bounds in sight.each_residue:
+            item.instances[residues] = Instance(len(self.instances), item, residues, (), bounds)
             self.instances.append(item.instances[residues])
 
     def event_ids(self, order: Order, sight: _Sight) -> None:

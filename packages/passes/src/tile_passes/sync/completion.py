@@ -8,7 +8,7 @@ ordered, and more to those that ask.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from copy import copy
 from functools import reduce
 from operator import itemgetter, or_
@@ -17,7 +17,6 @@ from typing import TypeVar
 from tile_ir.machine import Pipe
 from tile_passes.sync.flow import Changes, Flow
 from tile_passes.sync.sync_ops import (
-    Action,
     Barrier,
     Do,
     Flag,
@@ -136,8 +135,11 @@ class Completion(Transfer):
         flow = self.flow
         added: dict[int, Changes] = defaultdict(list)
         for gap, actions in self.plan.gaps.items():
-            for (number, step), turn in flow.gaps.get(gap, ()):
-                added[number].extend((step, c) for c in self._of_actions(actions, turn))
+            places = flow.gaps.get(gap, ())
+            for do, op in actions if places else ():
+                by_turn = self._by_turn(do, op)
+                for (number, step), turn in places:
+                    added[number] += [(step, c) for c in by_turn[turn % len(by_turn)]]
         for loop, flags in self.plan.by_round.items():
             # What is raised before a loop and taken back after it, of flags whose rounds matter.
             for (number, step), first, do in flow.ends.get(loop, ()):
@@ -145,8 +147,9 @@ class Completion(Transfer):
                     slots = ((first + t) % flag.slots for t in range(flag.distance))
                     added[number].extend((step, self._signal(flag, slot, do)) for slot in slots)
         for (number, step), left in flow.breaks:
-            given = self.plan.at_break(left.leave)
-            added[number].extend((step, c) for c in self._of_actions(given, left.turn))
+            for do, op in self.plan.at_break(left.leave):
+                by_turn = self._by_turn(do, op)
+                added[number] += [(step, c) for c in by_turn[left.turn % len(by_turn)]]
         found = []
         for number, changes in enumerate(flow.watched if self.watches_points else flow.changes):
             if number in added:
@@ -154,23 +157,19 @@ class Completion(Transfer):
             found.append([change for _, change in changes])
         return found
 
-    def _of_actions(self, actions: Iterable[Action], turn: int) -> Iterator[Change]:
-        for do, op in actions:
-            match op:
-                case Barrier(pipe=Pipe.ALL):
-                    yield BARRIER, op, -1, 0, 0
-                case Barrier(pipe=pipe):
-                    yield BARRIER, op, self.index[pipe], 0, 0
-                case PointToPoint():
-                    yield self._signal(op, 0, Do.SET)
-                    yield self._signal(op, 0, Do.WAIT)
-                case Flag(slots=slots) if do in (Do.PRIME, Do.DRAIN):
-                    sets = Do.SET if do is Do.PRIME else Do.WAIT
-                    for slot in range(slots):
-                        yield self._signal(op, slot, sets)
-                case Flag(slots=slots):
-                    ahead = op.distance if do is Do.SET else 0
-                    yield self._signal(op, (turn + ahead) % slots, do)
+    def _by_turn(self, do: Do, op: SyncOp) -> list[list[Change]]:
+        """The changes of an action in each turn of the slots of its op."""
+        match op:
+            case Barrier(pipe=pipe):
+                return [[(BARRIER, op, -1 if pipe is Pipe.ALL else self.index[pipe], 0, 0)]]
+            case PointToPoint():
+                return [[self._signal(op, 0, Do.SET), self._signal(op, 0, Do.WAIT)]]
+            case Flag(slots=slots) if do in (Do.PRIME, Do.DRAIN):
+                sets = Do.SET if do is Do.PRIME else Do.WAIT
+                return [[self._signal(op, slot, sets) for slot in range(slots)]]
+            case Flag(slots=slots):
+                ahead = op.distance if do is Do.SET else 0
+                return [[self._signal(op, (turn + ahead) % slots, do)] for turn in range(slots)]
 
     def _signal(self, op: Signal, slot: int, do: Do) -> Change:
         flag = self.first_bit[op] + slot

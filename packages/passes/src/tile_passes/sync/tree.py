@@ -5,18 +5,18 @@ How a section becomes one is in `build_tree`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tile_ir import Buffer, For, While
-from tile_ir.analysis.accesses import Touch, widened
-from tile_ir.analysis.affine import resolved, simplify
+from tile_ir.analysis.accesses import Bounds, Touch, widened
 from tile_ir.analysis.intervals import INF, Interval, Ranges
-from tile_ir.analysis.regions import defined_region, visible
-from tile_ir.expr import Const, Expr, Var, walk
+from tile_ir.analysis.regions import visible
+from tile_ir.expr import Const, walk
 from tile_ir.location import Loc
 from tile_ir.machine import Core, Pipe
 from tile_ir.nodes import Region, Stmt
+from tile_ir.walk import map_region
 
 Residues = tuple[int, ...]
 
@@ -30,7 +30,7 @@ class Instance:
     item: Work
     residues: Residues
     touches: tuple[Touch, ...]
-    values: Mapping[Var, Expr]
+    bounds: Bounds
     # By the identity of a touch: to hash a region takes longer than to find it here.
     _regions: dict[int, tuple[Region, Region]] = field(default_factory=dict)
 
@@ -45,12 +45,12 @@ class Instance:
     def moves(self, touch: Touch) -> bool:
         """Whether the first byte is chosen by a number that the residues do not give."""
         offsets = (s.offset for s in touch.region.dims if not isinstance(s.offset, Const))
-        return any(not isinstance(simplify(resolved(o, self.values)), Const) for o in offsets)
+        return any(not isinstance(self.bounds.spelled(o), Const) for o in offsets)
 
     def _of(self, touch: Touch) -> tuple[Region, Region]:
         key = id(touch)
         if key not in self._regions:
-            found = defined_region(touch.region, self.values)
+            found = map_region(touch.region, self.bounds.put_in)
             self._regions[key] = found, widened(found, self.item.pipe)
         return self._regions[key]
 
