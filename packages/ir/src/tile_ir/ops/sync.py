@@ -34,6 +34,7 @@ def _core_of_pipes(op: Op) -> Core:
     return next(found, Core.EITHER)
 
 
+@lru_cache(maxsize=16384)
 def cores_with(op: Op, target: Target) -> frozenset[Core]:
     """The kinds of core of a chip that have the flag or the pipe an operation needs by name. What
     waits for other cores does not look at the pipe."""
