@@ -14,8 +14,7 @@ import tile_frontend as T
 from tile_ir import DEFAULT_TARGET, Automatic, Func, KernelError
 from tile_ir.check_memory import check_memory
 from tile_ir.check_sync import check_sync
-from tile_passes import run_pipeline
-from tile_passes.driver import PassOptions
+from tile_passes import PassOptions, run_pipeline
 from tile_runtime import PassConfigKey, compile
 
 pytestmark = pytest.mark.usefixtures("strict")

@@ -15,8 +15,7 @@ from fuzz.mixed.verdict import MORE_SCHEDULES, SCHEDULES, judge
 from tile_ir import For, Func
 from tile_ir.printer import print_expr
 from tile_ir.walk import walk
-from tile_passes import PIPELINE, run_passes
-from tile_passes.driver import PassOptions
+from tile_passes import PIPELINE, PassOptions, run_passes
 
 STAGES = range(1, 5)
 EXTENTS = range(7)

@@ -9,9 +9,9 @@ from kernel_compiler import quick_kernels as quick_kernels
 from kernel_compiler import unoptimising as unoptimising
 
 import tile_codegen_ascendc
+import tile_passes
 from hand_written import SAXPY, SAXPY_CPP, SAXPY_PYTHON, HandWritten, func_of
 from tile_ir import Func
-from tile_runtime.jit_kernels import build
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def hand_written(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], HandWritten
 
     def install(source: str) -> HandWritten:
         stand_in = HandWritten(source)
-        monkeypatch.setattr(build, "run_pipeline", stand_in.run_pipeline)
+        monkeypatch.setattr(tile_passes, "run_pipeline", stand_in.run_pipeline)
         monkeypatch.setattr(tile_codegen_ascendc, "CODE_GENERATOR", stand_in)
         return stand_in
 

@@ -18,7 +18,7 @@ from fuzz.verdict import Failure, joined, run_failure, same
 from tile_ir import DEFAULT_TARGET, Buffer, Diagnostic, Func, KernelError, TileError
 from tile_ir.check_memory import check_memory
 from tile_ir.check_sync import check_sync
-from tile_passes.driver import PassOptions, run_passes
+from tile_passes import PassOptions, run_passes
 from tile_passes.pipeline import PIPELINE
 from tile_passes.streams.handovers import find_handovers
 from tile_passes.streams.items import definitions, gm_accesses

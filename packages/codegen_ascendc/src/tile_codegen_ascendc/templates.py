@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from typing import TYPE_CHECKING, Any
 
 from tile_codegen_ascendc.cxx.names import string_literal
 from tile_codegen_ascendc.cxx.views import OpView
@@ -17,6 +15,9 @@ from tile_ir.ops.debug import printed_format
 from tile_ir.ops.gather import PATTERNS
 from tile_ir.ops.reduce import blocks_fit, broadcast_axis, kept_results, reduced_axis
 from tile_ir.ops.scan import scanned_axis
+
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
 
 TEMPLATE_DIR = Path(__file__).with_name("templates")
 
@@ -40,6 +41,9 @@ def _reduce_work(op: Op) -> dict[str, int | bool]:
 
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
+    # Kernels that are in the cache are not emitted, and do not pay for the import.
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
     env = Environment(
         loader=FileSystemLoader(TEMPLATE_DIR),
         undefined=StrictUndefined,

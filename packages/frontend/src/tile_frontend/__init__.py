@@ -4,14 +4,22 @@ The names are those of `language.NAMES`; compiling and running (`T.jit`, `T.comp
 to `tile_runtime`, which is imported when one of them is first used.
 """
 
+import gc as _gc
 from typing import Any as _Any
 
-from tile_frontend import tile as _tile
-from tile_frontend._tracing.calls import with_older_names as _with_older_names
-from tile_frontend._tracing.first_versions import with_operations as _with_operations
-from tile_frontend._tracing.language import NAMES as _NAMES
-from tile_frontend._tracing.removed_names import advice as _advice
-from tile_ir.uncaught import show_errors_plainly as _show_errors_plainly
+# Modules stay: a collection while they are made finds nothing, and looks at all that torch holds.
+_collects = _gc.isenabled()
+_gc.disable()
+try:
+    from tile_frontend import tile as _tile
+    from tile_frontend._tracing.calls import with_older_names as _with_older_names
+    from tile_frontend._tracing.first_versions import with_operations as _with_operations
+    from tile_frontend._tracing.language import NAMES as _NAMES
+    from tile_frontend._tracing.removed_names import advice as _advice
+    from tile_ir.uncaught import show_errors_plainly as _show_errors_plainly
+finally:
+    if _collects:
+        _gc.enable()
 
 globals().update(_with_older_names(_with_operations(_NAMES, _tile), ""))
 _show_errors_plainly()

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Collection, Sequence
 
 from tile_ir import (
-    Automatic,
     Func,
     IRError,
     KernelError,
@@ -21,34 +18,8 @@ from tile_ir import (
 from tile_ir.expansions import calls_to
 from tile_ir.sound import Sound
 from tile_ir.verifier import problems
+from tile_passes.pass_options import PassOptions, PassRecord, PassResult
 from tile_passes.passdef import Pass, without_collections
-
-
-@dataclass(frozen=True, slots=True)
-class PassOptions:
-    """How to run a pipeline; read from the switches by whoever calls. `automatic` is what the
-    function leaves to the compiler besides what its text says."""
-
-    skip: tuple[str, ...] = ()
-    automatic: tuple[Automatic, ...] = ()
-    stop_after: str | None = None
-    dump_dir: Path | None = None
-    after_each: Callable[[Pass, Func, bool], None] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PassRecord:
-    """What one pass did: seconds it took, and whether it changed anything."""
-
-    name: str
-    seconds: float
-    changed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class PassResult:
-    func: Func
-    records: tuple[PassRecord, ...] = field(default=())
 
 
 @without_collections

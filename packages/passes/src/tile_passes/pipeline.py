@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 from tile_ir import Automatic, Func, Target
 from tile_passes.accept_manual_sync import accept_manual_sync
@@ -12,7 +11,7 @@ from tile_passes.adopt_scratch import adopt_scratch
 from tile_passes.assign_cores import assign_cores
 from tile_passes.check_written import check_written
 from tile_passes.deepen_products import deepen_products
-from tile_passes.driver import PassOptions, PassResult, check_known, run_passes
+from tile_passes.driver import check_known, run_passes
 from tile_passes.infer_memory import infer_memory
 from tile_passes.inject_pipeline import inject_pipeline
 from tile_passes.insert_cross_core_sync import insert_cross_core_sync
@@ -20,6 +19,7 @@ from tile_passes.insert_sync import insert_sync
 from tile_passes.lower_tile_ops import lower_tile_ops
 from tile_passes.merge_rows import merge_rows
 from tile_passes.merge_streams import merge_streams
+from tile_passes.pass_options import PassOptions, PassResult, leaving
 from tile_passes.passdef import Pass
 from tile_passes.persistent import persistent
 from tile_passes.pipeline_across_cores import pipeline_across_cores
@@ -85,9 +85,3 @@ def apply_passes(func: Func, names: Sequence[str], target: Target) -> Func:
 
 # What naming a pass leaves to the compiler.
 _ASKED_BY = {"insert_sync": Automatic.SYNC, "persistent": Automatic.BLOCKS}
-
-
-def leaving(func: Func, more: Iterable[Automatic]) -> Func:
-    """The function with more left to the compiler than its text says."""
-    automatic = func.automatic.union(more)
-    return func if automatic == func.automatic else replace(func, automatic=automatic)

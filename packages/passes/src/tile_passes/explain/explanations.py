@@ -15,7 +15,8 @@ from tile_passes.inject_pipeline import inject_pipeline
 from tile_passes.insert_cross_core_sync import insert_cross_core_sync
 from tile_passes.insert_sync import insert_sync
 from tile_passes.merge_streams import merge_streams
-from tile_passes.pipeline import apply_passes, leaving
+from tile_passes.pass_options import leaving
+from tile_passes.pipeline import apply_passes
 from tile_passes.pipeline_across_cores import pipeline_across_cores
 from tile_passes.plan_workspace import plan_workspace
 from tile_passes.split_vector_lanes import split_vector_lanes

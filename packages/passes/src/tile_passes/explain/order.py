@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from tile_ir import Automatic, Func, Section, Target
 from tile_passes.insert_sync import insert_sync
-from tile_passes.pipeline import leaving, taken_to
+from tile_passes.pass_options import leaving
+from tile_passes.pipeline import taken_to
 from tile_passes.sync.allocate_events import Allocation
 from tile_passes.sync.build_tree import build_tree
 from tile_passes.sync.conflicts import conflicts

@@ -30,7 +30,7 @@ from tile_ir import (
 )
 from tile_ir.code_generator import CodeGenerator
 from tile_ir.switches import switch
-from tile_passes import PassOptions, PassResult, leaving, run_pipeline
+from tile_passes import PassOptions, PassResult, leaving
 from tile_runtime.cache.fingerprint import sources_digest
 from tile_runtime.cache.kernel_cache import META, KernelCache, kernel_cache
 from tile_runtime.devices.device import Device, KernelFiles, Launch
@@ -93,6 +93,8 @@ def lower(func: Func, target: Target, options: PassOptions) -> Func:
     """The function after all passes. One that went through passes of its own stays as it is."""
     if func.phase is Phase.SYNCED:
         return func
+    from tile_passes import run_pipeline  # of no use to kernels that are in the cache
+
     result = run_pipeline(func, target, options)
     if switch("debug"):
         _print_times(result)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tile_ir import Diagnostic, Func, Target, TileError, parse, print_func
+from tile_ir import Diagnostic, Func, Target, TileError, print_func
 from tile_ir.code_generator import CodeGenerator
 from tile_ir.nodes import For, LoopKind, Stmt
 from tile_ir.walk import walk
@@ -231,6 +231,8 @@ class CompiledKernel:
         if self._built.lowered is not None:
             return self._built.lowered
         path = self._built.files.lowered
+        from tile_ir import parse
+
         return parse(path.read_text(), str(path))
 
     def __repr__(self) -> str:

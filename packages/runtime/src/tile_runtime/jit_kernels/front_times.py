@@ -19,7 +19,7 @@ from tile_ir.machine import Pipe
 from tile_ir.nodes import Body
 from tile_ir.opdef import pipe_of
 from tile_ir.walk import bodies
-from tile_passes import PassOptions, run_pipeline
+from tile_passes import PassOptions
 
 
 def append_front_times(
@@ -32,6 +32,8 @@ def append_front_times(
 ) -> None:
     """One line of JSON: the kernel's name, seconds for each of the three, and `full_barriers`: how
     many were inserted in loops."""
+    from tile_passes import run_pipeline
+
     laps = [time.perf_counter()]
     if retrace is not None:
         retrace()

@@ -20,7 +20,6 @@ from tile_ir import (
     Target,
     TileError,
     did_you_mean,
-    parse,
     print_func,
 )  # fmt: skip
 from tile_ir.switches import switch
@@ -231,6 +230,8 @@ def compile_printed(
     workspaces: tuple[int, ...],
 ) -> JITKernel:
     """The kernel of a printed function, for a chip by its name: what a pickled kernel is."""
+    from tile_ir import parse
+
     func = replace(parse(text, "<a pickled kernel>"), sources=sources)
     order = Order(_job(func, TARGETS[chip], passes, options), outputs, workspaces)
     return _kernel(order, options)

@@ -14,8 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +28,17 @@ from tile_runtime.jit_kernels.jit_compile import compile
 from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.scripts.module import load_script
 from tile_runtime.tools.bench.developer import developer_lowering, developer_times
+from tile_runtime.tools.bench.launch_path import call_overhead, cold_start
 from tile_runtime.tools.bench.order import memory_peaks, order_of_slots, order_quality, order_scale
-from tile_runtime.tools.bench.row import RUNS, Examples, Measurement, Row, repeat, summary
+from tile_runtime.tools.bench.row import (
+    RUNS,
+    Examples,
+    Measurement,
+    Row,
+    empty_cache,
+    repeat,
+    summary,
+)  # fmt: skip
 from tile_runtime.tools.bench.row_loops import row_loops
 from tile_runtime.tools.bench.schedules import LONG_SCHEDULES, SCHEDULES
 
@@ -203,45 +211,11 @@ def cached_reload(examples: Examples) -> list[Row]:
     """From a traced function to a kernel that can be called, everything on disk."""
     rows = []
     for name, kernel in examples.kernels():
-        with _empty_cache():
+        with empty_cache():
             compile(kernel.prim_func)
             seconds = repeat(functools.partial(compile, kernel.prim_func), 4 * RUNS)
         rows.append(summary(f"{name}: cached reload", seconds, "ms", 10))
     return rows
-
-
-def call_overhead(examples: Examples) -> list[Row]:
-    """A call of a cached kernel that does nothing: all of it, and what it takes on top of the bare
-    native call, which has its pointers already."""
-    rows = []
-    for tensors in (1, 3, 8):
-        with _empty_cache():
-            kernel = _no_op_kernel(tensors)
-            arguments = [torch.zeros(16) for _ in range(tensors)]
-            bare = kernel.native_call(*arguments)
-            native, called = _in_turns(bare, functools.partial(kernel, *arguments))
-        label = f"call of a no-op kernel, {tensors} tensor{'s' * (tensors > 1)}"
-        rows.append(summary(label, called, "us", 15))
-        overhead = [c - n for c, n in zip(called, native, strict=True)]
-        rows.append(summary(f"{label}: on top of the native call", overhead, "us", 6))
-    return rows
-
-
-def _in_turns(*runs: Callable[[], object]) -> list[list[float]]:
-    """Seconds of one run of each, in turns so that a busy machine slows all alike."""
-    calls = 2000
-
-    def many(run: Callable[[], object]) -> None:
-        for _ in range(calls):
-            run()
-
-    seconds: list[list[float]] = [[] for _ in runs]
-    for turn in range(2 * RUNS + 1):
-        for run, taken in zip(runs, seconds, strict=True):
-            once = repeat(functools.partial(many, run), 1)
-            if turn:  # the first turn makes ready what the others find
-                taken.append(once[0] / calls)
-    return seconds
 
 
 def planned_memory(examples: Examples) -> list[Row]:
@@ -280,6 +254,7 @@ ROWS: dict[str, Measurement] = {
     row.__name__: row
     for row in (
         import_frontend,
+        cold_start,
         first_run,
         cold_compile,
         cached_reload,
@@ -353,23 +328,6 @@ def _cpu_name() -> str:
     return platform.processor() or platform.machine()
 
 
-@contextmanager
-def _empty_cache() -> Iterator[None]:
-    """A kernel cache that holds nothing and goes away again."""
-    with tempfile.TemporaryDirectory(prefix="tile-bench-") as folder, override(cache_dir=folder):
-        yield
-
-
 def _build_anew(kernel: JITKernel) -> Timings:
-    with _empty_cache():
+    with empty_cache():
         return compile(kernel.prim_func).timings
-
-
-def _no_op_kernel(tensors: int) -> JITKernel:
-    """A kernel that takes tensors and has an empty body."""
-    params = "\n".join(f"  tensor $t{i} : float32[16] @0:1:1" for i in range(tensors))
-    text = (
-        f'file 0 "no_op.py"\nfunc "no_op" phase built @0:1:1 {{\n{params}\n'
-        "  launch blocks(1) %cid %vid threads any @0:1:1 {\n  }\n}\n"
-    )
-    return compile(parse(text))

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import io
 import statistics
+import tempfile
 import time
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
+from tile_ir.switches import override
 from tile_runtime.jit_kernels.kernel import JITKernel, watch_kernels
 from tile_runtime.scripts.module import load_script
 
@@ -96,3 +98,10 @@ def exactly(
 ) -> Row:
     """The row of what is the same at every run, such as a modelled time."""
     return Row(name, value, value, value, unit, 1, limit, more_is_better)
+
+
+@contextmanager
+def empty_cache() -> Iterator[None]:
+    """A kernel cache that holds nothing and goes away again."""
+    with tempfile.TemporaryDirectory(prefix="tile-bench-") as folder, override(cache_dir=folder):
+        yield
