@@ -395,17 +395,8 @@ def binary(op: str, left: Operable, right: Operable) -> Expr:
             a = Const(float(a.value), dtype)
         if isinstance(b, Const) and not b.dtype.is_float and dtype.is_float:
             b = Const(float(b.value), dtype)
-        if op == "/" and not dtype.is_float:
-            raise ExprError("`/` on two integers is ambiguous: use `//`, or cast one to float")
-        if op in BITWISE and dtype.is_float:
-            raise ExprError(f"`{op}` needs integers, found {a.dtype} and {b.dtype}")
-        if op in ("<<", ">>") and isinstance(b, Const) and not 0 <= b.value < dtype.bits:
-            raise ExprError(
-                f"`{op}` by {b.value}: {dtype} is shifted by 0 to {dtype.bits - 1} bits"
-            )
-        run_time = not (isinstance(a, Const) and isinstance(b, Const))
-        if op in ("//", "%") and dtype.is_float and run_time:
-            raise ExprError(f"`{op}` needs integers, found {a.dtype} and {b.dtype}: use T.cast")
+        if (problem := unfit(op, a, b, dtype)) is not None:
+            raise ExprError(problem)
         result = BOOL if op in COMPARISONS else dtype
     if isinstance(a, Const) and isinstance(b, Const):
         if op in ("/", "//", "%") and b.value == 0:
@@ -415,6 +406,20 @@ def binary(op: str, left: Operable, right: Operable) -> Expr:
             return Const(wrap(fold(op, a.value, b.value), result), result)
     neutral = _neutral(op, a, b, result)
     return Binary(op, a, b, result) if neutral is None else neutral
+
+
+def unfit(op: str, a: Expr, b: Expr, dtype: DType) -> str | None:
+    """Why an operator does not take these operands, which it would compute in `dtype`."""
+    if op == "/" and not dtype.is_float:
+        return "`/` on two integers is ambiguous: use `//`, or cast one to float"
+    if op in BITWISE and dtype.is_float:
+        return f"`{op}` needs integers, found {a.dtype} and {b.dtype}"
+    if op in ("<<", ">>") and isinstance(b, Const) and not 0 <= b.value < dtype.bits:
+        return f"`{op}` by {b.value}: {dtype} is shifted by 0 to {dtype.bits - 1} bits"
+    run_time = not (isinstance(a, Const) and isinstance(b, Const))
+    if op in ("//", "%") and dtype.is_float and run_time:
+        return f"`{op}` needs integers, found {a.dtype} and {b.dtype}: use T.cast"
+    return None
 
 
 def _type_of(value: Operable) -> DType | None:

@@ -15,7 +15,7 @@ from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput
 
 from tile_ir.diagnostics import IRError, did_you_mean
-from tile_ir.dtypes import BOOL, DTYPES, FLOAT32, INT32, DType, Kind
+from tile_ir.dtypes import BOOL, DTYPES, INT32, DType, Kind
 from tile_ir.expr import (
     BINARY_FUNCTIONS,
     COMPARISONS,
@@ -29,6 +29,7 @@ from tile_ir.expr import (
     Unary,
     Var,
     promote,
+    unfit,
 )
 from tile_ir.location import Loc
 from tile_ir.machine import Core, Layout, Memory
@@ -58,6 +59,7 @@ from tile_ir.nodes import (
     While,
 )
 from tile_ir.ops import OPS
+from tile_ir.parse_limits import beyond_limits
 
 Node = Tree[Token] | Token
 
@@ -85,7 +87,10 @@ def parse(text: str, file: str = "<text>") -> Func:
             "docs/ir.md has the grammar",
             sources={file: text},
         ) from None
-    return _Reader(text, file).func(tree)
+    reader = _Reader(text, file)
+    if (beyond := beyond_limits(tree)) is not None:
+        raise reader.fail(beyond[0], "ir-syntax", beyond[1])
+    return reader.func(tree)
 
 
 def _children(node: Node) -> list[Node]:
@@ -127,24 +132,22 @@ class _Reader:
         )
 
     def word(self, node: Node, enum: Any, upper: bool = False) -> Any:
-        text = str(node)
         members = {m.name if upper else m.value: m for m in enum}
-        key = text.upper() if upper else text
+        key = str(node).upper() if upper else str(node)
         if key not in members:
             raise self.fail(
                 node,
                 "ir-word",
-                f"unknown {enum.__name__.lower()} `{text}`",
+                f"unknown {enum.__name__.lower()} `{node}`",
                 did_you_mean(key, map(str, members)),
             )
         return members[key]
 
-    def dtype(self, node: Node) -> DType:
-        if str(node) not in DTYPES:
-            raise self.fail(
-                node, "ir-word", f"unknown type `{node}`", did_you_mean(str(node), DTYPES)
-            )
-        return DTYPES[str(node)]
+    def dtype(self, node: Node, name: str | None = None) -> DType:
+        name = name or str(node)
+        if name not in DTYPES:
+            raise self.fail(node, "ir-word", f"unknown type `{name}`", did_you_mean(name, DTYPES))
+        return DTYPES[name]
 
     def loc(self, node: Node) -> Loc:
         number, line, column = (int(str(t)) for t in _children(node))
@@ -332,7 +335,7 @@ class _Reader:
                     )
                 return self.scalars[name]
             case "constant":
-                return _constant(str(parts[0]))
+                return self.constant(parts[0])
             case "load":
                 name_token, *indices = parts
                 places = tuple(self.expr(i) for i in indices if i is not None)
@@ -344,7 +347,7 @@ class _Reader:
                 return Unary("not", self.expr(parts[0]), BOOL)
             case "binary" | "compare":
                 a, b = self.expr(parts[0]), self.expr(parts[2])
-                return _binary(str(parts[1]), a, b)
+                return self.binary(node, str(parts[1]), a, b)
             case "minus":
                 if str(parts[0]) != "-":
                     raise self.fail(node, "ir-syntax", "unary + is not part of the ir")
@@ -353,8 +356,7 @@ class _Reader:
                     return Const(-inner.value, inner.dtype)
                 return Unary("-", inner, inner.dtype)
             case "invert":
-                inner = self.expr(parts[0])
-                return Unary("~", inner, inner.dtype)
+                return Unary("~", inner := self.expr(parts[0]), inner.dtype)
             case "convert":
                 # The keyword is anonymous, so it is read from the text.
                 word = self.text[node.meta.start_pos : node.meta.start_pos + 4]
@@ -366,7 +368,7 @@ class _Reader:
     def function(self, node: Tree[Token]) -> Expr:
         word, values = str(node.children[0]), [self.expr(a) for a in node.children[1:]]
         if word in BINARY_FUNCTIONS and len(values) == 2:
-            return _binary(word, values[0], values[1])
+            return self.binary(node, word, values[0], values[1])
         if word == "select" and len(values) == 3:
             return Select(values[0], values[1], values[2], values[1].dtype)
         if word in UNARY_FUNCTIONS and len(values) == 1:
@@ -378,20 +380,21 @@ class _Reader:
             did_you_mean(word, (*BINARY_FUNCTIONS, "select", *UNARY_FUNCTIONS)),
         )
 
+    def constant(self, node: Node) -> Const:
+        body, _, suffix = str(node).partition(":")
+        if body in ("true", "false"):
+            return Const(body == "true", BOOL)
+        dtype = self.dtype(node, suffix or ("int32" if body.isdigit() else "float32"))
+        if not (dtype.is_float or body.isdigit()):
+            raise self.fail(node, "ir-word", f"`{body}` is no {dtype}")
+        return Const(float(body) if dtype.is_float else int(body), dtype)
 
-def _binary(op: str, a: Expr, b: Expr) -> Expr:
-    dtype = BOOL if op in COMPARISONS else promote(a.dtype, b.dtype)
-    if dtype.kind is Kind.BOOL and op not in ("&", "|", "^", *COMPARISONS):
-        dtype = INT32
-    return Binary(op, a, b, dtype)
-
-
-def _constant(text: str) -> Const:
-    body, _, suffix = text.partition(":")
-    if body in ("true", "false"):
-        return Const(body == "true", BOOL)
-    if suffix and DTYPES[suffix].is_float:
-        return Const(float(body), DTYPES[suffix])
-    if body.isdigit():
-        return Const(int(body), DTYPES[suffix] if suffix else INT32)
-    return Const(float(body), FLOAT32)
+    def binary(self, node: Node, op: str, a: Expr, b: Expr) -> Expr:
+        dtype = result = promote(a.dtype, b.dtype)
+        if op in COMPARISONS:
+            result = BOOL
+        elif dtype.kind is Kind.BOOL and op not in ("&", "|", "^"):
+            dtype = result = INT32
+        if (problem := unfit(op, a, b, dtype)) is not None:
+            raise self.fail(node, "ir-operands", problem)
+        return Binary(op, a, b, result)

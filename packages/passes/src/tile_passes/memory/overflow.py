@@ -27,11 +27,11 @@ def overflow_by_hand(
         )
     else:
         hint = _shrink(most, capacity)
+    fullest = f" (*: needed together in line {_line(live, most.point)})" if most.together else ""
     return KernelError(
         "memory-overflow",
         f"{memory.value} needs {end_of(addresses)} bytes, but has {capacity}; "
-        f"`{over.buffer.name}` does not fit "
-        f"(*: needed together in line {_line(live, most.point)})\n"
+        f"`{over.buffer.name}` does not fit{fullest}\n"
         + _table(list(addresses), live, most),
         over.loc,
         hint,

@@ -3,7 +3,6 @@ those the user placed. Nothing is known here of when a buffer is needed."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 
 from tile_ir import Alloc, Memory, Target
@@ -22,15 +21,18 @@ def side_by_side(allocs: Sequence[Alloc], align: int, scratch_apart: bool) -> Ad
     """
     result = {a: a.address for a in allocs if a.address is not None}
     fixed = [(start, start + buffer_bytes(a)) for a, start in result.items()]
-    room = gaps(fixed, align, sys.maxsize)
+    # Behind what is placed there is room for the rest, also for what has no bytes.
+    ends = [round_up(end, align) for _, end in fixed]
+    rest = sum(round_up(buffer_bytes(a), align) for a in allocs)
+    room = gaps(fixed, align, max(ends, default=0) + rest + align)
     cursor = 0
     for a in allocs:
         if a.address is None and not a.scratch:
             place = lowest_place(room, buffer_bytes(a), cursor)
-            assert place is not None, "the last gap has no end"
+            assert place is not None, "the last gap holds them all"
             result[a] = place
             cursor = round_up(place + buffer_bytes(a), align)
-    behind = max([cursor, *(round_up(end, align) for _, end in fixed)])
+    behind = max([cursor, *ends])
     for a in allocs:
         if a.address is None and a.scratch:
             result[a] = behind
