@@ -37,6 +37,7 @@ SEEN_AS = {
     "Pending": "None", "Tile": "Tensor", "Loop": "Iterable[_Scalar]", "Scalar": "_Scalar",
     "ScopeFrame": "AbstractContextManager[None]", "IfFrame": "AbstractContextManager[None]",
     "BranchFrame": "AbstractContextManager[None]", "TileLayout": "object", "Tiles": "_Tiles",
+    "list[ProposedConfig]": "list[dict[_str, _int]]",
     "int": "_int", "str": "_str", "bool": "_bool", "float": "_float", "str | None": "_str | None",
 }  # fmt: skip
 

@@ -80,7 +80,7 @@ ROOMS = {
         "options", "simulator", "cache", "devices", "jit_kernels", "source_kernels", "scripts",
     },
     "tools.report": {"simulator", "cache", "jit_kernels"},
-    "tools.bench": {"options", "launcher", "jit_kernels", "scripts"},
+    "tools.bench": {"options", "launcher", "jit_kernels", "tuning", "scripts"},
     "tools.command_line": {
         "options", "simulator", "cache", "launcher", "devices", "jit_kernels", "source_kernels",
         "tuning", "scripts", "ahead_of_time", "tools.report", "tools.bench",

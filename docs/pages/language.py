@@ -34,7 +34,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
                 "alloc_shared", "alloc_fragment", "alloc_var", "reinterpretcast", "view", "reshape",
                 "annotate_address", "annotate_layout", "make_zn_layout", "make_nz_layout"),
     "loops": ("serial", "range", "unroll", "grid", "Parallel", "Pipelined", "Persistent",
-              "loop_break", "use_swizzle", "recommend_tiles"),
+              "loop_break", "use_swizzle", "recommend_tiles", "recommend_configs"),
     "branches": ("If", "Then", "Else"),
     "scalars": ("if_then_else", "Select", "And", "Or", "Not", "max", "min", "abs", "exp", "log",
                 "sqrt", "rsqrt", "floor", "ceil", "round", "trunc", "pow", "exp2", "log2", "log10",

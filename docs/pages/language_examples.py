@@ -7,6 +7,7 @@ n = T.symbolic("n")
 BLOCKS = T.cdiv(1000, 256)
 WIDTH = T.next_power_of_2(100)
 TILES = T.recommend_tiles(4096, 4096, 4096)
+CONFIGS = T.recommend_configs("reduction", 4096, 1024, most=4)
 half = T.DataType("float16")
 
 

@@ -513,6 +513,30 @@ def range(
 ) -> Iterable[_Scalar]:
     """A sequential loop over [0, start) or [start, stop)."""
 
+def recommend_configs(
+    kind: _str,
+    *sizes: _int,
+    dtype: _str = 'float16',
+    target: _str | None = None,
+    most: int | None = None,
+) -> list[dict[_str, _int]]:
+    """Configurations worth trying, best guess first; a list for `autotune(configs=...)`.
+
+    kind "gemm" of sizes M, N, K: block_M, block_N, block_K, as for `T.recommend_tiles`.
+    "elementwise" of M, N: block_M rows and block_N columns of tiles, for two inputs and a
+      result.
+    "reduction" of M, N: block_M whole rows, for one input and a result that is normalised by
+      row.
+    "attention" of B, H, S, D: block_M queries and block_N keys.
+
+    All fit the memories of `target` (the chip of the switch `soc` unless named) as often as
+      loads
+    run ahead, and are aligned as it wants. Each has `microseconds`, a roofline of its pipes by
+      the
+    time model, and `least_microseconds`, what it can not be below, by which a tuner leaves it
+      out.
+    `most` limits how many. Raises Fault for another kind or number of sizes."""
+
 def recommend_tiles(
     M: _int,
     N: _int,
@@ -785,8 +809,8 @@ __all__ = [
     "if_then_else", "infinity", "int", "int16", "int32", "int4", "int64", "int8", "jit", "log",
     "log10", "log2", "loop_break", "macro", "make_nz_layout", "make_zn_layout", "max", "min", "mma",
     "next_power_of_2", "pipe_barrier", "pow", "prim_func", "print", "printf", "range",
-    "recommend_tiles", "reduce", "reduce_max", "reduce_min", "reduce_sum", "reinterpret",
-    "reinterpretcast", "reshape", "round", "rsqrt", "serial", "set_autotune_inputs",
+    "recommend_configs", "recommend_tiles", "reduce", "reduce_max", "reduce_min", "reduce_sum",
+    "reinterpret", "reinterpretcast", "reshape", "round", "rsqrt", "serial", "set_autotune_inputs",
     "set_cross_flag", "set_deq_scale", "set_flag", "shmem_get_nbi", "shmem_put_nbi",
     "shmem_ub_get_nbi", "shmem_ub_put_nbi", "sigmoid", "sin", "sqrt", "symbolic", "sync_all",
     "tanh", "tile", "trunc", "uint", "uint16", "uint32", "uint64", "uint8", "unroll", "use_swizzle",

@@ -81,12 +81,12 @@ def modelled_cycles(product: Product, tiles: Tiles, target: Target) -> float:
     dtype, rows, columns = product.dtype, product.m, product.n
     # The loads of a tile go on under the one before, and are as deep in k as l1 allows.
     room = dtype.elements_in(target.capacity[Memory.L1]) // (VERSIONS * (m + n))
-    deep = min(max(room // k * k, k), round_up(product.k, k))
+    deep = _depth(product.k, k, room)
     step = min(step_of_k(m, n, dtype, target), k)
     steps = math.ceil(product.k / step)
     loads = [
-        _load(product.k, m, deep, product.k, dtype, target, in_l2)
-        + math.ceil(product.k / deep) * _load(columns, deep, n, n, dtype, target, in_l2)
+        load_cycles(product.k, m, deep, product.k, dtype, target, in_l2)
+        + product.k / deep * load_cycles(columns, deep, n, n, dtype, target, in_l2)
         for in_l2 in (True, False)
     ]
     products = steps * _product(m, n, step, dtype, target)
@@ -101,10 +101,39 @@ def modelled_cycles(product: Product, tiles: Tiles, target: Target) -> float:
     # Each row and column of tiles comes from HBM once, dealt over the cores that work.
     fresh = min(math.ceil(rows / m) + math.ceil(columns / n), 2 * tiles_of_all)
     cold = (loads[1] - loads[0]) / 2 * fresh / busy
-    hbm = timing_of(target)["hbm_bandwidth"] * 1e3 / target.clock_mhz
-    from_hbm = dtype.bytes_of((rows + columns) * product.k) / hbm
     start = loads[1] / math.ceil(product.k / deep) + result
-    return max(rounds * round_of_core + cold, from_hbm) + start
+    return max(rounds * round_of_core + cold, _from_hbm(product, target)) + start
+
+
+def tile_cycles(product: Product, target: Target) -> float:
+    """Of the cube alone, for one tile as large as the product."""
+    m, n = product.m, product.n
+    step = min(step_of_k(m, n, product.dtype, target), round_up(product.k, unit_of(product.dtype)))
+    return math.ceil(product.k / step) * _product(m, n, step, product.dtype, target)
+
+
+def least_cycles(product: Product, tiles: Tiles, target: Target) -> float:
+    """What no schedule of these tiles is below that loads both operands of each: products or loads
+    of the busiest core with nobody beside it, or what has to come from HBM."""
+    m, n, _ = tiles
+    tiles_of_all = math.ceil(product.m / m) * math.ceil(product.n / n)
+    rounds = math.ceil(tiles_of_all / target.cube_cores)
+    dtype, whole = product.dtype, (min(m, product.m), min(n, product.n))
+    products = tile_cycles(Product(*whole, product.k, dtype), target)
+    loaded = dtype.bytes_of(sum(whole) * product.k) / timing_of(target)["gm_l1_rate"]
+    return max(rounds * max(products, loaded), _from_hbm(product, target))
+
+
+def _from_hbm(product: Product, target: Target) -> float:
+    hbm = timing_of(target)["hbm_bandwidth"] * 1e3 / target.clock_mhz
+    return product.dtype.bytes_of((product.m + product.n) * product.k) / hbm
+
+
+def _depth(whole: int, k: int, room: int) -> int:
+    """How much of k a load brings: as many rounds of it as there is room for, and as divide all."""
+    rounds = math.ceil(whole / k)
+    most = max(min(room // k, rounds), 1)
+    return k * next((n for n in range(most, most // 2, -1) if rounds % n == 0), most)
 
 
 def _bytes(memory: Memory, dtype: DType, rows: int, columns: int) -> int:
@@ -112,13 +141,14 @@ def _bytes(memory: Memory, dtype: DType, rows: int, columns: int) -> int:
 
 
 @lru_cache(maxsize=8192)
-def _load(
+def load_cycles(
     pitch: int, rows: int, columns: int, whole: int, dtype: DType, target: Target, in_l2: bool
 ) -> float:
-    """Cycles to load rows of `whole` elements in pieces of so many columns."""
+    """Cycles to load rows of `whole` elements in pieces of so many columns, of which the last is as
+    much cheaper as it is smaller."""
     src, dst = _tile(Memory.GM, dtype, rows, pitch), _tile(Memory.L1, dtype, rows, columns)
     op = _op("copy_gm_l1", _corner(src, rows, columns), Region.whole(dst))
-    return cost(op, target, Assumed(in_l2, target.cube_cores)).busy * math.ceil(whole / columns)
+    return cost(op, target, Assumed(in_l2, target.cube_cores)).busy * whole / columns
 
 
 @lru_cache(maxsize=8192)
@@ -164,4 +194,7 @@ def _op(name: str, *operands: Region | Const) -> Op:
     return Op(record, operands, (False,) * len(record.attrs), NOWHERE)
 
 
-__all__ = ["Product", "Tiles", "fits", "modelled_cycles", "step_of_k", "unit_of"]
+__all__ = [
+    "Product", "Tiles", "fits", "least_cycles", "load_cycles", "modelled_cycles", "step_of_k",
+    "tile_cycles", "unit_of",
+]  # fmt: skip

@@ -34,6 +34,7 @@ from tile_frontend._tracing.macros import macro
 from tile_frontend._tracing.persistent import Persistent
 from tile_frontend._tracing.print_values import print_value
 from tile_frontend._tracing.product_arguments import FUNCTIONS as PRODUCTS
+from tile_frontend._tracing.proposed_configs import recommend_configs
 from tile_frontend._tracing.reduce_arguments import NAMES as REDUCTIONS
 from tile_frontend._tracing.reduce_arguments import reduce, reduction
 from tile_frontend._tracing.reinterpret_buffer import reinterpretcast, reshape, view
@@ -56,7 +57,8 @@ NAMES: dict[str, Any] = {
     **DTYPE_NAMES,
     **{name: getattr(scalar_functions, name) for name in _SCALAR_NAMES},
     **{name: getattr(float_functions, name) for name in _FLOAT_NAMES},
-    "use_swizzle": use_swizzle, "recommend_tiles": recommend_tiles,
+    "use_swizzle": use_swizzle, "recommend_configs": recommend_configs,
+    "recommend_tiles": recommend_tiles,
     "max": scalar_functions.maximum,
     "min": scalar_functions.minimum,
     "abs": float_functions.absolute,

@@ -9,7 +9,7 @@ from tile_frontend._tracing.faults import Fault
 from tile_ir import DType, Target
 from tile_ir.chips import TARGETS, chosen_target
 from tile_ir.footprint import round_up
-from tile_ir.product_time import Product, Tiles, fits, modelled_cycles, step_of_k, unit_of
+from tile_ir.product_time import VERSIONS, Product, Tiles, fits, modelled_cycles, step_of_k, unit_of
 
 # Sides of tiles that are looked at, and steps of k that a round may load.
 LONGEST_SIDE = 512
@@ -33,7 +33,7 @@ def recommend_tiles(
         raise Fault(
             "tile-sizes", f"a product of {M} x {N} x {K} has no tiles", "give sizes of at least 1"
         )
-    chip = _chip(target)
+    chip = chip_named(target)
     element = element_type(dtype)
     if element not in chip.accumulators:
         raise Fault(
@@ -44,13 +44,17 @@ def recommend_tiles(
         )
     product = Product(M, N, K, element)
 
-    def rank(tiles: Tiles) -> tuple[float, bool, Tiles]:
-        return modelled_cycles(product, tiles, chip), K % tiles.block_K != 0, tiles
+    def rank(tiles: Tiles) -> tuple[float, bool, bool, Tiles]:
+        m, n, k = tiles
+        # Of equal ones, that whose rounds are as long as what l0 holds.
+        other = k != VERSIONS * step_of_k(m, n, element, chip)
+        return modelled_cycles(product, tiles, chip), K % k != 0, other, tiles
 
-    return min(_candidates(product, chip), key=rank)
+    return min(tiles_that_fit(product, chip), key=rank)
 
 
-def _chip(name: str | None) -> Target:
+def chip_named(name: str | None) -> Target:
+    """The chip of the switch `soc` unless one is named. Raises Fault for one there is not."""
     if name is None:
         return chosen_target()
     if name not in TARGETS:
@@ -61,7 +65,8 @@ def _chip(name: str | None) -> Target:
     return TARGETS[name]
 
 
-def _candidates(product: Product, chip: Target) -> Iterator[Tiles]:
+def tiles_that_fit(product: Product, chip: Target) -> Iterator[Tiles]:
+    """All that are looked at."""
     dtype = product.dtype
     for m in _sides(product.m, dtype):
         for n in _sides(product.n, dtype):
@@ -77,4 +82,4 @@ def _sides(size: int, dtype: DType) -> range:
     return range(unit, min(LONGEST_SIDE, round_up(size, unit)) + 1, unit)
 
 
-__all__ = ["recommend_tiles"]
+__all__ = ["chip_named", "recommend_tiles", "tiles_that_fit"]

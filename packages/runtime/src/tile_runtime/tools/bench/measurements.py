@@ -41,6 +41,7 @@ from tile_runtime.tools.bench.row import (
 )  # fmt: skip
 from tile_runtime.tools.bench.row_loops import row_loops
 from tile_runtime.tools.bench.schedules import LONG_SCHEDULES, SCHEDULES
+from tile_runtime.tools.bench.tuning import TUNING
 
 
 def import_frontend(examples: Examples) -> list[Row]:
@@ -272,6 +273,7 @@ ROWS: dict[str, Measurement] = {
     )
 }
 ROWS.update(SCHEDULES)
+ROWS.update(TUNING)
 ON_REQUEST: dict[str, Measurement] = dict(LONG_SCHEDULES)
 
 

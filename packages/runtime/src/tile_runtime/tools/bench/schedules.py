@@ -139,7 +139,7 @@ GEMM = (
         "dequantised gemm 4096^3 int8", "developer/dequantised_gemm", "int8_gemm",
         (4096, 4096, 4096, 128, 256, 128), cube(4096, 4096, 4096, bits=8), 0.7,
     ),
-    # With the tiles that T.recommend_tiles proposes.
+    # With the tiles of the result that T.recommend_tiles proposes.
     Schedule(
         "ragged gemm 4000x4001x4002", *_DEVELOPER_GEMM, (4000, 4001, 4002, 144, 224, 128),
         unaligned_rows(4000, 4001, 4002), 0.9,

@@ -1,0 +1,154 @@
+"""What vector work on the rows of matrices takes on a chip, by the sizes of its tiles: elementwise
+operations and reductions, as costs of the time model. Tiles are dealt out to all cores, and the two
+vector cores of a block take half of the rows of each. Products are in `product_time`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from tile_ir.cost import Assumed, Cost, cost
+from tile_ir.dtypes import FLOAT32, DType
+from tile_ir.expr import Buffer, Const
+from tile_ir.footprint import round_up
+from tile_ir.geometry import BLOCK_BYTES, REPEAT_BYTES
+from tile_ir.location import Loc
+from tile_ir.machine import Memory
+from tile_ir.nodes import Op, Region, Slice
+from tile_ir.ops import OPS
+from tile_ir.target import Target
+from tile_ir.timing import timing_of
+
+NOWHERE = Loc("", 1, 1)
+# Of ub, for numbers of rows and what operations keep for themselves.
+ASIDE = 1 / 8
+
+
+@dataclass(frozen=True, slots=True)
+class RowWork:
+    """A matrix of one type that is made of `reads` others of its size by operations one after the
+    other: `steps`, which are elementwise, and reductions of rows; and `by_row`, whose second
+    operand is one number for each row. With reductions all is done in float32."""
+
+    rows: int
+    columns: int
+    dtype: DType
+    reads: int
+    steps: tuple[str, ...]
+    by_row: tuple[str, ...] = ()
+
+    @property
+    def computed(self) -> DType:
+        reduces = any(OPS[name].family == "reduce" for name in self.steps)
+        return FLOAT32 if reduces else self.dtype
+
+
+def versions_that_fit(work: RowWork, m: int, n: int, target: Target) -> int:
+    """How many rounds have room in ub: 2 if loads can run ahead, 1, or 0 if the tile is too
+    large."""
+    rows, width = _of_a_core(m), _width(n, work.dtype)
+    moved = work.reads * work.dtype.bytes_of(rows * width)
+    # Of another type than that of the operations there is a copy.
+    wide = 0 if work.computed is work.dtype else work.computed.bytes_of(rows * width)
+    room = target.capacity[Memory.UB] * (1 - ASIDE) - wide
+    return max(0, min(2, int(room // moved)))
+
+
+def modelled_cycles(work: RowWork, m: int, n: int, target: Target) -> float:
+    """Core cycles of the launch, without what launching takes."""
+    loads, vector, store = _of_a_round(work, m, n, target, Assumed(in_l2=False))
+    shared = Assumed(in_l2=False, cores=target.vector_cores)
+    busy = [c.busy for c in _of_a_round(work, m, n, target, shared)]
+    chain = loads.done + vector.done + store.done
+    overlaps = versions_that_fit(work, m, n, target) > 1
+    a_round = max(*busy, chain / 2) if overlaps else chain
+    return max(_rounds(work, m, n, target) * a_round, _memory(work, target)) + chain / 2
+
+
+def least_cycles(work: RowWork, m: int, n: int, target: Target) -> float:
+    """What no schedule of these tiles is below, whatever is computed: loads or stores of the
+    busiest core with nobody beside it, and memory."""
+    loads, _, store = _of_a_round(work, m, n, target, Assumed())
+    busy = max(loads.busy, store.busy)
+    return max(_rounds(work, m, n, target) * busy, _memory(work, target))
+
+
+def _rounds(work: RowWork, m: int, n: int, target: Target) -> int:
+    tiles = math.ceil(work.rows / m) * math.ceil(work.columns / n)
+    return math.ceil(tiles / target.cube_cores)
+
+
+def _memory(work: RowWork, target: Target) -> float:
+    """Cycles until all is read once; what is written stays in L2."""
+    bytes_read = work.reads * work.dtype.bytes_of(work.rows * work.columns)
+    return bytes_read / (timing_of(target)["hbm_bandwidth"] * 1e3 / target.clock_mhz)
+
+
+def _of_a_round(
+    work: RowWork, m: int, n: int, target: Target, assumed: Assumed
+) -> tuple[Cost, Cost, Cost]:
+    """What a vector core loads, computes and stores of a tile."""
+    rows, columns = _of_a_core(m), min(n, work.columns)
+    far = _buffer(Memory.GM, work.dtype, work.rows, work.columns)
+    near = _buffer(Memory.UB, work.dtype, rows, _width(columns, work.dtype))
+    sizes = (Slice(Const(0), Const(rows)), Slice(Const(0), Const(columns)))
+    part, tile = Region(far, sizes), Region(near, sizes)
+    load = cost(_op("copy_gm_ub", part, tile), target, assumed)
+    store = cost(_op("copy_ub_gm", tile, part), target, assumed)
+    # A load starts when the pipe is done with the one before, which may still be on its way.
+    loads = Cost(work.reads * load.busy, (work.reads - 1) * load.busy + load.done)
+    vector = vector_cycles(work, rows, columns, target)
+    return loads, Cost(vector, vector), store
+
+
+def vector_cycles(work: RowWork, rows: int, columns: int, target: Target) -> float:
+    """What one vector core computes for so many rows of a tile. Each step waits for the one before.
+    A cast costs what an addition does, a reduction that of its lanes once more, and what has a
+    number for each row an instruction for each row, or for each strip as wide as a repeat."""
+    dtype = work.computed
+    tile = _buffer(Memory.UB, dtype, rows, _width(columns, dtype))
+    line = _buffer(Memory.UB, dtype, rows, 1)
+    casts = ("add", "add") if dtype is not work.dtype else ()
+    done = 0.0
+    for name in (*work.steps, *casts):
+        if OPS[name].family == "reduce":
+            whole = (Region.whole(tile), Region.whole(line), Region.whole(tile))
+            done += cost(Op(OPS[name], whole, (-1, True), NOWHERE), target).done
+            done += cost(_same("add", line), target).done
+        else:
+            done += cost(_same(name, tile), target).done
+    lanes = dtype.elements_in(REPEAT_BYTES)
+    for name in work.by_row:
+        row = cost(_same(name, _buffer(Memory.UB, dtype, 1, _width(columns, dtype))), target).busy
+        strip = cost(_same(name, _buffer(Memory.UB, dtype, rows, lanes)), target).busy
+        done += min(rows * row, math.ceil(columns / lanes) * strip)
+        done += cost(_same("add", line), target).done
+    return done
+
+
+def _same(name: str, buffer: Buffer) -> Op:
+    """An operation all of whose operands are one buffer."""
+    return _op(name, *(Region.whole(buffer),) * len(OPS[name].operands))
+
+
+def _of_a_core(m: int) -> int:
+    return max(1, m // 2)
+
+
+def _width(columns: int, dtype: DType) -> int:
+    """Rows in ub start at multiples of a block."""
+    return round_up(columns, dtype.elements_in(BLOCK_BYTES))
+
+
+def _buffer(memory: Memory, dtype: DType, rows: int, columns: int) -> Buffer:
+    return Buffer("tile", memory, dtype, (Const(rows), Const(columns)), NOWHERE)
+
+
+def _op(name: str, *operands: Region) -> Op:
+    """With none of the options an operation has."""
+    record = OPS[name]
+    return Op(record, operands, tuple(0.0 for _ in record.attrs), NOWHERE)
+
+
+__all__ = ["RowWork", "least_cycles", "modelled_cycles", "vector_cycles", "versions_that_fit"]

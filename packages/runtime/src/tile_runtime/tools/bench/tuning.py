@@ -1,0 +1,53 @@
+"""Rows about tuning: how long a tuner takes that has nothing on disk, and what it finds."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from tile_frontend import recommend_configs
+from tile_ir.switches import override
+from tile_runtime.scripts.module import load_script
+from tile_runtime.tools.bench.row import Examples, Measurement, Row, exactly, summary
+from tile_runtime.tuning.autotuner import autotune
+
+SIZES = (1024, 1024, 1024)
+# Of the proposals, so many from the best to the worst.
+CONFIGS = 64
+
+
+def tuned_gemm(examples: Examples) -> list[Row]:
+    """64 configurations of a product, each compiled, checked and timed; and all of them for
+    comparison, in what the winner may be slower than the best of all."""
+    proposed = recommend_configs("gemm", *SIZES)
+    configs = list(itertools.islice(proposed, 0, None, len(proposed) // CONFIGS))[:CONFIGS]
+    factory = load_script(examples.folder / "developer" / "gemm.py").gemm
+    seconds, found = _tuned(factory, configs)
+    # A plain dictionary has no bound by which it is left out.
+    _, best = _tuned(factory, [dict(config) for config in configs])
+    name = f"{CONFIGS} gemm configurations tuned, nothing on disk"
+    behind = 100 * (found / best - 1)
+    return [
+        summary(name, [seconds], "s", 90),
+        exactly("tuned gemm: slower than the best of all", behind, "%", 2),
+    ]
+
+
+def _tuned(factory: Any, configs: list[Any]) -> tuple[float, float]:
+    """Seconds it took, and milliseconds of the winner."""
+    with tempfile.TemporaryDirectory() as folder, override(cache_dir=folder):
+        started = time.perf_counter()
+        kernel = autotune(configs=configs, ref_prog=_product)(factory)(*SIZES)
+        return time.perf_counter() - started, float(kernel.latency)
+
+
+def _product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return a.float() @ b.float()
+
+
+TUNING: Mapping[str, Measurement] = {"tuning": tuned_gemm}
