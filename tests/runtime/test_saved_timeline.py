@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from kept_cases import kept_number
 
 from tile_ir import KernelError
 from tile_runtime.tools.report.saved_timeline import load_run, save_run
@@ -88,6 +90,41 @@ def test_damaged_files_are_refused(tmp_path: Path, data: st.DataObject) -> None:
         same(load_run(path), small_run())
     except KernelError as error:
         assert error.slug == "not-a-timeline"
+
+
+def test_mutants(tmp_path: Path) -> None:
+    """Whole archives whose numbers and texts are not those that were saved: read or refused, and
+    what is read can be summed up."""
+    rng = random.Random(0)
+    path = tmp_path / "run.npz"
+    save_run(small_run(), path)
+    with np.load(path) as archive:
+        saved = dict(archive)
+    about = saved["about"].tobytes()
+    read = 0
+    for _ in range(kept_number(2000)):
+        parts = {name: array.copy() for name, array in saved.items()}
+        for _ in range(rng.randint(1, 3)):
+            name = rng.choice(("about", "events", "accesses"))
+            if name == "about":
+                text = bytearray(parts["about"].tobytes())
+                at = rng.randrange(len(text))
+                text[at : at + rng.choice((0, 1, 9))] = rng.choice(
+                    (b"null", b"-1", b"1e999", b'"', b"[", b"}", b"9" * 30, b"", about[at : at + 30])
+                )
+                parts["about"] = np.frombuffer(bytes(text), np.uint8)
+            else:
+                raw = parts[name].view(np.uint8)
+                raw[rng.randrange(raw.size)] = rng.randrange(256)
+        np.savez(path, **parts)
+        try:
+            run = load_run(path)
+        except KernelError as error:
+            assert error.slug == "not-a-timeline"
+            continue
+        run.timeline.stalls(), run.timeline.busy()
+        read += 1
+    assert read
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import struct
 import zipfile
 import zlib
@@ -20,6 +21,7 @@ from tile_runtime.simulator.timeline import (
     MEMORIES,
     PIPES,
     REASONS,
+    TOTALS,
     Timeline,
 )
 from tile_runtime.tools.report.kernel_facts import facts_from_json
@@ -96,6 +98,13 @@ def _run_of(about: dict[str, Any], events: Any, accesses: Any) -> TimedRun:
 def _contradiction(timeline: Timeline) -> str:
     """What keeps others from reading the arrays without looking; "" if nothing."""
     events, accesses = timeline.events, timeline.accesses
+    for name in TOTALS:
+        # Earlier versions had no debt.
+        if not 0 <= timeline.totals.get(name, 0 if name == "owed_bytes" else -1) < math.inf:
+            return f"the total `{name}` is missing or no amount"
+    for name in _NUMBERS:
+        if not 0 < getattr(timeline, name) < math.inf:
+            return f"`{name}` is {getattr(timeline, name)}"
     limits = (
         (events, "api", len(timeline.strings)),
         (events, "file", len(timeline.strings)),
