@@ -55,9 +55,12 @@ def bisheng(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return log
 
 
+@pytest.mark.parametrize("headers", [True, False])
 def test_compile_load_and_launch(
-    bisheng: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bisheng: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, headers: bool
 ) -> None:
+    if not headers:
+        monkeypatch.setattr("tile_runtime.devices.npu_device.extension", lambda: None)
     func = func_of(TEXT)
     files = KernelFiles(tmp_path, ".cpp")
     files.source.write_text(KERNEL)

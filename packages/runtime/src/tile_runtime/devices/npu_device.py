@@ -21,7 +21,8 @@ from tile_runtime.devices.compile_device import (
 from tile_runtime.devices.compile_host import run_compiler
 from tile_runtime.devices.device import KernelFiles, Launch
 from tile_runtime.launcher.bind_arguments import Bound
-from tile_runtime.launcher.signature import Signature, TensorParam
+from tile_runtime.launcher.native import extension
+from tile_runtime.launcher.signature import Signature, TensorParam, launcher_kinds
 
 
 @dataclass
@@ -48,15 +49,50 @@ class NpuDevice:
         run_compiler(command, sources[0].name)
 
     def load(self, files: KernelFiles, signature: Signature, func: Func, target: Target) -> Launch:
+        module = extension()
+        if module is not None:
+            try:
+                kernel = module.Kernel(
+                    str(files.library), "tile_entry", launcher_kinds(signature), simulated=False
+                )
+            except RuntimeError as error:
+                what = f"{files.library} can not be loaded: {error}"
+                raise BuildError("kernel-load", what) from None
+
+            def enter(values: tuple[Any, ...], stream: int) -> None:
+                error, _ = kernel.run(values, None, (), stream)
+                if error is not None:
+                    raise RuntimeError(error.text)
+
+            return _NpuLaunch(enter)
         try:
             entry = ctypes.CDLL(str(files.library)).tile_entry
         except (OSError, AttributeError) as error:
             raise BuildError("kernel-load", f"{files.library} can not be loaded: {error}") from None
-        return _NpuLaunch(entry, signature)
+        return _NpuLaunch(_CtypesEntry(entry, signature))
 
 
 class _NpuLaunch:
-    """Calls `tile_entry(void** args, void* stream)`; args[i] points at the i-th value."""
+    """Queues a kernel on a stream, and waits for nothing."""
+
+    def __init__(self, enter: Callable[[tuple[Any, ...], int], object]) -> None:
+        self._enter = enter
+
+    def remember(self, *described: Any) -> None:
+        """Calls on a device are made by Python."""
+
+    def native(self, call: Bound) -> Callable[[], object]:
+        return lambda: self._enter(call.values, 0)
+
+    def __call__(self, call: Bound, stream: Any) -> None:
+        npu: Any = torch.npu  # type: ignore[attr-defined]
+        queue = stream if stream is not None else npu.current_stream(call.device)
+        self._enter(call.values, getattr(queue, "npu_stream", queue))
+
+
+class _CtypesEntry:
+    """Where Python's headers are missing: calls `tile_entry(void** args, void* stream)`; args[i]
+    points at the i-th value."""
 
     def __init__(self, entry: Any, signature: Signature) -> None:
         entry.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
@@ -67,18 +103,10 @@ class _NpuLaunch:
             for p in signature.params
         ] + [ctypes.c_int64 for _ in signature.symbols]
 
-    def remember(self, *described: Any) -> None:
-        """Calls through ctypes are made by Python."""
-
-    def native(self, call: Bound) -> Callable[[], object]:
-        return lambda: self(call, 0)
-
-    def __call__(self, call: Bound, stream: Any) -> None:
-        cells = [cell(value) for cell, value in zip(self._cells, call.values, strict=True)]
+    def __call__(self, values: tuple[Any, ...], stream: int) -> None:
+        cells = [cell(value) for cell, value in zip(self._cells, values, strict=True)]
         array = (ctypes.c_void_p * max(len(cells), 1))(*(ctypes.addressof(c) for c in cells))
-        npu: Any = torch.npu  # type: ignore[attr-defined]
-        queue = stream if stream is not None else npu.current_stream(call.device)
-        self._entry(array, getattr(queue, "npu_stream", queue))
+        self._entry(array, stream)
 
 
 # float16 and bfloat16 scalars travel as float; the entry converts.

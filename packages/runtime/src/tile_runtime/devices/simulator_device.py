@@ -21,7 +21,7 @@ from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
 from tile_runtime.launcher.check_arguments import Plan
 from tile_runtime.launcher.native import launcher
 from tile_runtime.launcher.remember_call import Repeat, remember_call
-from tile_runtime.launcher.signature import Signature, TensorParam
+from tile_runtime.launcher.signature import Signature, launcher_kinds
 from tile_runtime.simulator.build_simulator import include_directory
 from tile_runtime.simulator.simulation_error import (
     Fault,
@@ -30,15 +30,6 @@ from tile_runtime.simulator.simulation_error import (
     simulation_warning,
 )
 from tile_runtime.simulator.timeline import Timeline, timeline_from
-
-# How the launcher stores a scalar; the entry reads the low bytes of it (both hosts are little
-# endian), and 16-bit floats travel as float.
-_KINDS = {
-    "int8": "i32", "int16": "i32", "int32": "i32", "int64": "i64", "uint8": "i32",
-    "uint16": "i32", "uint32": "i64", "uint64": "i64", "bool": "bool",
-    "float16": "f32", "bfloat16": "f32", "float32": "f32", "float64": "f64",
-}  # fmt: skip
-
 
 # The cores a schedule can starve, by the simulator's number.
 STARVED = ("", "aic", "aiv0", "aiv1")
@@ -71,10 +62,7 @@ class SimulatorDevice:
         run_compiler(host_command(find_compiler(), sources, output, includes), sources[0].name)
 
     def load(self, files: KernelFiles, signature: Signature, func: Func, target: Target) -> Launch:
-        kinds = [
-            "ptr" if isinstance(p, TensorParam) else _KINDS[p.dtype.name] for p in signature.params
-        ]
-        kinds += ["i64"] * len(signature.symbols)
+        kinds = launcher_kinds(signature)
         names = [*(p.name for p in signature.params), *signature.symbols]
         try:
             kernel = launcher().Kernel(str(files.library), "tile_entry", kinds, names)

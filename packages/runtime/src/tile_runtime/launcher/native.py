@@ -35,6 +35,23 @@ def runner_program(may_build: bool = True) -> Path:
 
 
 @lru_cache(maxsize=1)
+def extension() -> Any | None:
+    """The module `_tile_launcher`, which needs no simulator for kernels on a device; None where
+    Python's headers are missing.
+
+    Raises BuildError if it has to be built and can not.
+    """
+    if not launcher_can_be_compiled():
+        return None
+    path = launcher_library()
+    spec = importlib.util.spec_from_file_location("_tile_launcher", path)
+    assert spec is not None and spec.loader is not None, "an extension module has a loader"
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@lru_cache(maxsize=1)
 def launcher() -> Any:
     """The module `_tile_launcher` with the simulator loaded, or its stand-in where Python's
     headers are missing.
@@ -42,15 +59,11 @@ def launcher() -> Any:
     Raises BuildError if something has to be built and can not.
     """
     library = simulator_library()
-    if not launcher_can_be_compiled():
+    module = extension()
+    if module is None:
         from tile_runtime.launcher.ctypes_launcher import CtypesLauncher
 
         return CtypesLauncher(library)
-    path = launcher_library()
-    spec = importlib.util.spec_from_file_location("_tile_launcher", path)
-    assert spec is not None and spec.loader is not None, "an extension module has a loader"
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
     module.load_simulator(str(library))
     return module
 

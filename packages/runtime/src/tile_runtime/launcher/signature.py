@@ -86,6 +86,23 @@ def signature_of(lowered: Func, declared: int) -> Signature:
     return Signature(lowered.name, tuple(params), symbols, declared)
 
 
+# How the launcher stores a scalar; the entry reads the low bytes of it (both hosts are little
+# endian), and 16-bit floats travel as float.
+_KINDS = {
+    "int8": "i32", "int16": "i32", "int32": "i32", "int64": "i64", "uint8": "i32",
+    "uint16": "i32", "uint32": "i64", "uint64": "i64", "bool": "bool",
+    "float16": "f32", "bfloat16": "f32", "float32": "f32", "float64": "f64",
+}  # fmt: skip
+
+
+def launcher_kinds(signature: Signature) -> list[str]:
+    """How the launcher stores each argument: pointers, numbers, then symbols."""
+    kinds = [
+        "ptr" if isinstance(p, TensorParam) else _KINDS[p.dtype.name] for p in signature.params
+    ]
+    return kinds + ["i64"] * len(signature.symbols)
+
+
 def resolve_indices(
     indices: int | Sequence[int] | None, count: int, what: str, func: Func
 ) -> tuple[int, ...]:
