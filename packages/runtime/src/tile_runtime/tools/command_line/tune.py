@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tile_ir import KernelError
-from tile_runtime.tuning.results import ResultStore, TuningResults
+
+if TYPE_CHECKING:
+    from tile_runtime.tuning.results import TuningResults
 
 
 def add_parser(commands: Any) -> None:
@@ -24,7 +26,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run_ls(options: argparse.Namespace) -> int:
-    for found in ResultStore().studies():
+    for found in _studies():
         counts = Counter(row.state for row in found.rows)
         states = ", ".join(f"{count} {state}" for state, count in counts.items())
         last = max(row.ended for row in found.rows)
@@ -34,7 +36,7 @@ def run_ls(options: argparse.Namespace) -> int:
 
 
 def run_export(options: argparse.Namespace) -> int:
-    found = [s for s in ResultStore().studies() if s.name.startswith(options.study)]
+    found = [s for s in _studies() if s.name.startswith(options.study)]
     if not found:
         raise KernelError(
             "tuning-results", f"nothing that was tuned is called {options.study!r}",
@@ -47,6 +49,12 @@ def run_export(options: argparse.Namespace) -> int:
     if not (options.csv or options.svg):
         print(found[0].csv_text(), end="")
     return 0
+
+
+def _studies() -> list[TuningResults]:
+    from tile_runtime.tuning.results import ResultStore  # imports torch
+
+    return ResultStore().studies()
 
 
 def _best(found: TuningResults) -> str:
