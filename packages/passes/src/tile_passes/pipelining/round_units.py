@@ -101,16 +101,24 @@ def _put_in(body: Body) -> tuple[dict[Var, Let], list[Stmt]]:
     anywhere: dict[Var, Let] = {}
     others: list[Stmt] = []
     here: set[Var] = set()
-    used = variables_in(body)
-    for stmt in body:
-        if isinstance(stmt, Let) and stmt.var not in used:
-            continue
+    for stmt in _without_unused(body):
         if isinstance(stmt, Let) and not reads_memory(stmt.value) and not variables_of(stmt) & here:
             anywhere[stmt.var] = stmt
         else:
             here |= _defines(stmt)
             others.append(stmt)
     return anywhere, others
+
+
+def _without_unused(body: Body) -> list[Stmt]:
+    """Without names that nobody uses, but for names that nobody uses."""
+    used: set[Var] = set()
+    kept: list[Stmt] = []
+    for stmt in reversed(body):
+        if not isinstance(stmt, Let) or stmt.var in used:
+            kept.append(stmt)
+            used |= variables_in((stmt,))
+    return kept[::-1]
 
 
 def _needed(stmts: Body, anywhere: Mapping[Var, Let]) -> Body:
