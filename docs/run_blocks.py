@@ -92,7 +92,7 @@ class _Runner:
             "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": os.pathsep.join(sources),
             "TILE_CACHE_DIR": str(self._cache(folder)),
-            "TILE_BACKEND": "simulator",
+            "TILE_TARGET": "sim",
         }
 
     def _cache(self, folder: Path) -> Path:

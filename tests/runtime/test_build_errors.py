@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tile_ir import DEFAULT_TARGET, BuildError, Func
-from tile_ir.switches import override
+from tile_ir.switches import override, switch
 from tile_runtime import compile
 from tile_runtime.devices.choose_device import current_device
 from tile_runtime.devices.compile_device import device_command, find_device_compiler
@@ -74,11 +74,11 @@ def test_a_compiler_that_is_killed(tmp_path: Path) -> None:
 
 
 def test_no_npu(saxpy: Func) -> None:
-    with override(backend="npu"), pytest.raises(BuildError) as error:
+    with override(target="npu"), pytest.raises(BuildError) as error:
         compile(saxpy)
     assert error.value.slug == "no-npu"
     assert "torch_npu is not installed" in error.value.message
-    assert error.value.hint == "unset TILE_BACKEND or set it to simulator"
+    assert error.value.hint == "unset TILE_TARGET or set it to sim"
 
 
 def test_bisheng_is_found_below_cann(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -106,3 +106,15 @@ def test_the_device_command_line() -> None:
         "-lruntime", "-lascendcl", "-lm", "-ltiling_api", "-lplatform", "-lc_sec", "-ldl",
         "-fPIC", "--shared", "k.cpp", "e.cpp", "-o", "k.so",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("variable, word", [("TILE_TARGET", "sim"), ("TILE_BACKEND", "simulator")])
+def test_the_simulator_is_asked_for_by_either_name(
+    variable: str, word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("TILE_TARGET", "TILE_BACKEND"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, word)
+    assert switch("target") == "sim"
+    monkeypatch.setenv("TILE_TARGET", "npu")  # the newer name counts
+    assert switch("target") == "npu"

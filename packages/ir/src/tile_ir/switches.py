@@ -13,16 +13,24 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """One switch: its type is the type of its default; `choices` limits a string."""
+    """One switch: its type is the type of its default; `choices` limits a string. `former` is an
+    older name of the variable, `words` are older words for choices."""
 
     name: str
     default: Any
     doc: str
     choices: tuple[str, ...] = ()
+    former: str = ""
+    words: tuple[tuple[str, str], ...] = ()
 
     @property
     def variable(self) -> str:
         return f"TILE_{self.name.upper()}"
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variable, and its older name if it has one."""
+        return (self.variable, self.former) if self.former else (self.variable,)
 
 
 SWITCHES: dict[str, Switch] = {
@@ -44,7 +52,10 @@ SWITCHES: dict[str, Switch] = {
         ),
         Switch("timeout", 60, "seconds a kernel may run on the simulator; 0 means no limit"),
         Switch("soc", "Ascend910B2", "chip to compile for, a row of the SoC table"),
-        Switch("backend", "auto", "where kernels run", ("auto", "simulator", "npu")),
+        Switch(
+            "target", "auto", "where kernels run", ("auto", "npu", "sim"),
+            "TILE_BACKEND", (("simulator", "sim"),),
+        ),
         Switch("dump_ir", "", "folder that receives the IR after every pass"),
         Switch("stop_after", "", "name of the last pass to run"),
         Switch("auto_sync", False, "order the pipes of every kernel, as if its script asked"),
@@ -83,6 +94,7 @@ def _parse(switch: Switch, text: str) -> Any:
             return int(text)
         except ValueError:
             raise SwitchError(f"{switch.variable}={text!r}: expected a number") from None
+    text = dict(switch.words).get(text, text)
     if switch.choices and text not in switch.choices:
         raise SwitchError(f"{switch.variable}={text!r}: expected one of {switch.choices}")
     return text
@@ -94,7 +106,7 @@ def switch(name: str) -> Any:
     if name in overrides:
         return overrides[name]
     definition = SWITCHES[name]
-    text = os.environ.get(definition.variable)
+    text = next((os.environ[v] for v in definition.variables if v in os.environ), None)
     return definition.default if text is None else _parse(definition, text)
 
 
@@ -109,7 +121,8 @@ def places_of(names: Sequence[str]) -> Places | None:
     encoded = getattr(os.environ, "encodekey", None)
     if type(entries) is not dict or encoded is None:
         return None
-    return [(entries, encoded(SWITCHES[name].variable)) for name in names], [_overrides]
+    variables = (variable for name in names for variable in SWITCHES[name].variables)
+    return [(entries, encoded(variable)) for variable in variables], [_overrides]
 
 
 @contextmanager

@@ -12,13 +12,13 @@ from tile_runtime.devices.device import Device
 
 
 def current_device(compile_flags: Sequence[str] = (), simulate: bool = False) -> Device:
-    """The device the switch `backend` chooses, where the caller does not ask to `simulate`;
+    """The device the switch `target` chooses, where the caller does not ask to `simulate`;
     `auto` is the NPU if there is one. The flags are for the compiler of an NPU.
 
     Raises BuildError when an NPU is asked for and there is none.
     """
-    wanted = "simulator" if simulate else switch("backend")
-    if wanted == "simulator" or (wanted == "auto" and not npu_available()):
+    wanted = "sim" if simulate else switch("target")
+    if wanted == "sim" or (wanted == "auto" and not npu_available()):
         from tile_runtime.devices.simulator_device import SimulatorDevice
 
         return SimulatorDevice()
@@ -26,8 +26,8 @@ def current_device(compile_flags: Sequence[str] = (), simulate: bool = False) ->
     if problem is not None:
         raise BuildError(
             "no-npu",
-            f"the switch backend asks for an npu, but {problem}",
-            hint="unset TILE_BACKEND or set it to simulator",
+            f"the switch target asks for an npu, but {problem}",
+            hint="unset TILE_TARGET or set it to sim",
         )
     from tile_runtime.devices.npu_device import NpuDevice
 

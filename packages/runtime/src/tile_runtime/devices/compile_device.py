@@ -38,7 +38,7 @@ def find_device_compiler() -> str:
         raise BuildError(
             "no-device-compiler",
             "bisheng, the Ascend device compiler, is not on PATH or below $ASCEND_HOME_PATH",
-            hint="install CANN and source its set_env.sh, or set TILE_BACKEND=simulator",
+            hint="install CANN and source its set_env.sh, or set TILE_TARGET=sim",
         )
     return found
 
@@ -50,7 +50,7 @@ def cann_home() -> Path:
         raise BuildError(
             "no-cann",
             "ASCEND_HOME_PATH is not set, so CANN's headers can not be found",
-            hint="source set_env.sh of CANN, or set TILE_BACKEND=simulator",
+            hint="source set_env.sh of CANN, or set TILE_TARGET=sim",
         )
     return Path(home)
 

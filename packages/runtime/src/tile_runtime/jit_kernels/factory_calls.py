@@ -21,7 +21,7 @@ Factory: TypeAlias = Callable[..., Any]
 # Switches that decide what a factory's kernel is; a memoised kernel holds under their values only.
 _MEMO_SWITCHES = (
     "soc",
-    "backend",
+    "target",
     "auto_sync",
     "memory_planning",
     "cv_combine",

@@ -292,7 +292,7 @@ def _device(options: CompileOptions) -> Device:
         raise KernelError(
             "run-mode",
             f"run_mode {options.run_mode!r} is not supported, expected 'npu' or 'sim'",
-            hint="leave it out; TILE_BACKEND chooses between simulator and npu",
+            hint="leave it out; TILE_TARGET chooses between sim and npu",
         )
     flags = options.compile_flags or ()
     words = tuple(shlex.split(flags) if isinstance(flags, str) else flags)
@@ -313,7 +313,7 @@ def resolve_target(options: CompileOptions) -> Target:
         raise KernelError(
             "execution-backend",
             f"execution_backend {options.execution_backend!r} is not supported, expected 'cython'",
-            hint="leave it out; TILE_BACKEND chooses between simulator and npu",
+            hint="leave it out; TILE_TARGET chooses between sim and npu",
         )
     soc = switch("soc")
     if soc not in TARGETS:

@@ -59,7 +59,7 @@ class TuneOptions:
 
     def device(self) -> Device:
         """Where candidates run. BuildError if that is an NPU and there is none."""
-        with override(backend=self._backend()):
+        with override(target=self._target()):
             return current_device()
 
     def measuring(self) -> Measuring:
@@ -73,7 +73,7 @@ class TuneOptions:
         that is ended when its time is up needs no other limit."""
         found = {name: switch(name) for name in SWITCHES}
         timeout = 0 if apart else max(1, round(self.timeout))
-        return {**found, "backend": self._backend(), "timeout": timeout, "timings": "",
+        return {**found, "target": self._target(), "timeout": timeout, "timings": "",
                 "dump_ir": "", "time": False}  # fmt: skip
 
     def judged(self) -> str:
@@ -89,5 +89,5 @@ class TuneOptions:
             texts.append(f"{name}={value}")
         return "\n".join(texts)
 
-    def _backend(self) -> str:
-        return "npu" if self.on_device() else "simulator"
+    def _target(self) -> str:
+        return "npu" if self.on_device() else "sim"

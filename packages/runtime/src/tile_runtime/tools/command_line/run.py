@@ -87,7 +87,7 @@ def _tell_what_comes() -> None:
     minutes, where the simulator is not built yet."""
     from tile_runtime.launcher.native import simulator_library
 
-    if switch("backend") == "npu" or (switch("backend") == "auto" and find_spec("torch_npu")):
+    if switch("target") == "npu" or (switch("target") == "auto" and find_spec("torch_npu")):
         return
     try:
         simulator_library(may_build=False)
