@@ -47,11 +47,13 @@ def idle_findings(m: Measures) -> Iterator[Finding]:
     on_used = 1 - (1 - idle) / (1 - unused)
     places = tuple(m.path.sums(lambda part: m.run.shown_place(part.place)))[:1]
     if spans[longest] > (1 + _ALIKE) * mean and on_used > unused:
+        # A run may have no line that it spends time at.
+        most = f"; that block's core spends most at {m.line_text(places[0])}" if places else ""
         yield Finding(
             "imbalance",
             f"one core: block {chains.blocks[longest]} takes {m.time(spans[longest])}, the mean of "
             f"{plural(count, 'block')} {m.time(mean)}, and {percents(idle)} of the cores' time is "
-            f"idle; that block's core spends most at {m.line_text(places[0])}",
+            f"idle{most}",
             "deal the work out evenly: split what the long block does over several, or give out "
             "long blocks first",
             idle,
