@@ -19,7 +19,11 @@ from tile_passes import PassOptions
 from tile_runtime.cache.fingerprint import source_hash
 from tile_runtime.jit_kernels.build import Built, Timings
 from tile_runtime.jit_kernels.kernel_adapter import CythonKernelAdapter, LibraryGenerator
-from tile_runtime.jit_kernels.no_gradient import in_forward_mode, without_gradient
+from tile_runtime.jit_kernels.no_gradient import (
+    in_forward_mode,
+    without_gradient,
+    written_without_gradient,
+)
 from tile_runtime.jit_kernels.prove import prove, wants_proof
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
 from tile_runtime.launcher.remember_call import Repeat
@@ -92,6 +96,7 @@ class CompiledKernel:
                 if outputs is not None:
                     return outputs
             call = self._binder.bind(inputs)
+            self._tell_of_writes(inputs)
             self._prove()
             self._launch(call, stream)
         except TileError as error:
@@ -138,6 +143,20 @@ class CompiledKernel:
         """Of the tensors of a call, results included and workspaces not."""
         declared = call.sizes[: len(self.prim_func.params)]
         return sum(size for n, size in enumerate(declared) if n not in self.workspace_idx)
+
+    def _tell_of_writes(self, inputs: tuple[Any, ...]) -> None:
+        """Refuse to write where a gradient is wanted; autograd notices what it saved and is not
+        any more. CallError as above."""
+        written = self._binder.written
+        if not written:
+            return
+        names = self._binder.names
+        what = f"kernel `{self.prim_func.name}`"
+        writes = [names[n] for n in written]
+        written_without_gradient(what, zip(names, inputs, strict=False), writes, self.prim_func)
+        for n in written:
+            if not inputs[n].is_inference():
+                torch.autograd.graph.increment_version(inputs[n])
 
     def _prove(self) -> None:
         """What was built at another level of checks is proven before its first strict run."""

@@ -1,14 +1,15 @@
-"""Outputs of a kernel whose inputs want gradients: the values are right, and asking for a gradient
-is an error, not a silent zero."""
+"""Kernels whose inputs want gradients. Their outputs are right, and asking for a gradient is an
+error, not a silent zero; what they write in place can not say so later, and is not written."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
 from torch.autograd import forward_ad
 
-from tile_ir import CallError
+from tile_ir import CallError, Func
 
 
 class _NoGradient(torch.autograd.Function):
@@ -47,6 +48,33 @@ def no_gradient(what: str) -> CallError:
         hint='register it with one: kernel.as_custom_op("ns::name", backward=...), or call it '
         "under torch.no_grad()",
     )
+
+
+def written_without_gradient(
+    what: str, arguments: Iterable[tuple[str, Any]], written: Sequence[str], func: Func
+) -> None:
+    """Raises CallError for a call that writes in place while one of the named arguments wants a
+    gradient: torch would not follow it."""
+    wanting = [
+        name
+        for name, value in arguments
+        if wants_gradient(value) or (name in written and _is_part_of_wanting(value))
+    ]
+    if wanting:
+        raise CallError(
+            "no-gradient",
+            f"{what} writes in place and has no gradient, but "
+            f"{', '.join(f'`{n}`' for n in wanting)} wants one",
+            func.loc,
+            "call it under torch.no_grad() or pass `.detach()`",
+            sources=func.sources,
+        )
+
+
+def _is_part_of_wanting(value: Any) -> bool:
+    """Whether it is a view, made while torch did not look, of what wants a gradient."""
+    base = value._base if isinstance(value, torch.Tensor) else None
+    return base is not None and wants_gradient(base)
 
 
 def without_gradient(

@@ -16,7 +16,11 @@ import torch
 from tile_ir import CallError, KernelError, did_you_mean
 from tile_ir.walk import written_buffers
 from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
-from tile_runtime.jit_kernels.no_gradient import no_gradient, wants_gradient
+from tile_runtime.jit_kernels.no_gradient import (
+    no_gradient,
+    wants_gradient,
+    written_without_gradient,
+)
 from tile_runtime.launcher.signature import ScalarParam, TensorParam
 from tile_runtime.launcher.tensor_memory import without_memory
 from tile_runtime.launcher.torch_dtypes import torch_dtype
@@ -153,12 +157,8 @@ class _TorchOperator:
         with torch.no_grad():
             result = self.kernel(*given)
             for param, before, used in zip(self.inputs, arguments, given, strict=True):
-                if param.name not in self.mutated:
-                    continue
-                if used is not before:
+                if param.name in self.mutated and used is not before:
                     before.copy_(used)
-                elif not before.is_inference():
-                    torch.autograd.graph.increment_version(before)
         return self._returned(result if len(self.outputs) != 1 else [result])
 
     def _describe(self, *arguments: Any) -> Any:
@@ -172,18 +172,9 @@ class _TorchOperator:
 
     def _in_place(self, *arguments: Any) -> Any:
         """Torch does not follow what is written in place: where a gradient is wanted, no call."""
-        wanting = [
-            p.name for p, a in zip(self.inputs, arguments, strict=True) if wants_gradient(a)
-        ]
-        if wanting:
-            raise CallError(
-                "no-gradient",
-                f"operator `{self.name}` writes in place and has no gradient, but "
-                f"{', '.join(f'`{n}`' for n in wanting)} wants one",
-                self.kernel.prim_func.loc,
-                "call it under torch.no_grad() or pass `.detach()`",
-                sources=self.kernel.prim_func.sources,
-            )
+        named = zip((p.name for p in self.inputs), arguments, strict=True)
+        what, func = f"operator `{self.name}`", self.kernel.prim_func
+        written_without_gradient(what, named, tuple(self.mutated), func)
         # Torch resolves the sign of what is read, but not of what an operator writes.
         given = [
             a.resolve_neg() if p.name in self.mutated else a

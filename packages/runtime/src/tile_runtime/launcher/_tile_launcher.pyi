@@ -92,8 +92,9 @@ class Kernel:
 
 class Torch:
     """What of torch a remembered call needs: types of plain tensors, the plainest first; `empty`,
-    which makes one of a shape and strides; whether gradients are followed; and whether a transform
-    is between a tensor and its memory."""
+    which makes one of a shape and strides; whether gradients are followed; whether a transform
+    is between a tensor and its memory; `modes`, which are all false unless calls are recorded; and
+    `wrote`, which tells autograd of a tensor that is about to be written."""
 
     def __init__(
         self,
@@ -102,6 +103,8 @@ class Torch:
         empty: Callable[..., Any],
         grad_enabled: Callable[[], bool],
         wrapped: Callable[[Any], bool] | None,
+        modes: tuple[Callable[[], Any], ...],
+        wrote: Callable[[Any], None],
     ) -> None: ...
     def tells(self) -> bool:
         """Whether this torch tells of tensors through the C interface of DLPack."""
@@ -119,8 +122,8 @@ class RememberedCall:
 
     `like` are those; `tensors` are (argument number, position, dtype), `scalars` (argument number,
     position, least, greatest), `allocated` (position, shape, strides, dtype, bytes of an element);
-    `returned` are places in `allocated`, `sizes` the bytes at every position, `constants` the last
-    values.
+    `returned` are places in `allocated`, `written` the arguments that the kernel
+    writes, `sizes` the bytes at every position, `constants` the last values.
     """
 
     def __init__(
@@ -134,6 +137,7 @@ class RememberedCall:
         scalars: Sequence[tuple[int, int, int, int]],
         allocated: Sequence[tuple[int, Any, Any, Any, int]],
         returned: Sequence[int],
+        written: Sequence[int],
         device: Any,
         sizes: Sequence[int],
         constants: Sequence[int],

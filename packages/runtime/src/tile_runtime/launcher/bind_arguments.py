@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import torch
 
 from tile_ir import DType, Func
+from tile_ir.walk import written_buffers
 from tile_runtime.launcher.check_arguments import ArgumentChecker, Plan, Value
+from tile_runtime.launcher.recording_modes import recording_mode
 from tile_runtime.launcher.signature import Signature, TensorParam, names_in
-from tile_runtime.launcher.tensor_memory import is_fake, is_wrapped
+from tile_runtime.launcher.tensor_memory import is_fake, is_real
 
 
 class Bound(NamedTuple):
@@ -53,7 +56,7 @@ class ArgumentBinder:
         # Where the outputs are among the tensors a call allocates, in the order of out_idx.
         self._outputs = tuple(allocated.index(i) for i in outputs)
         self._blank: list[Value] = [0] * len(signature.params)
-        self._names = tuple(signature.params[i].name for i in self._checker.input_positions)
+        self.names = tuple(signature.params[i].name for i in self._checker.input_positions)
         self._plan: Plan | None = None
         scalars = {p.name for _, _, p in self._checker.scalar_slots}
         # Sizes that follow from the value of a scalar may differ at every call.
@@ -64,9 +67,15 @@ class ArgumentBinder:
             for d in p.dims
         )
 
+    @cached_property
+    def written(self) -> tuple[int, ...]:
+        """Which arguments are tensors that the kernel writes."""
+        names = {b.name for b in written_buffers(self._checker.func.launch.body)}
+        return tuple(n for n, _, _ in self._checker.tensor_slots if self.names[n] in names)
+
     def in_order(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """All arguments by position. Raises CallError for names that are none, or given twice."""
-        left = self._names[len(arguments) :]
+        left = self.names[len(arguments) :]
         if named.keys() == set(left):
             return (*arguments, *(named[name] for name in left))
         return self._checker.in_order(arguments, named)
@@ -88,11 +97,14 @@ class ArgumentBinder:
                 values[i] = checker.scalar(n, scalar, arguments[n])
             if self._plans_repeat and plan.conforms:
                 self._plan = plan
+        mode = recording_mode()
+        if mode is not None:
+            raise self._checker.inside(mode)
         keep: list[torch.Tensor] = []
         for i, shape, dtype in plan.allocations:
             tensor = torch.empty(shape, dtype=dtype, device=plan.device)
-            if type(tensor) is not torch.Tensor or is_wrapped(tensor):
-                self._checker.values_are_real(tensor)
+            if not is_real(tensor):
+                raise self._checker.inside("a transform of torch.func")
             values[i] = tensor.data_ptr()
             keep.append(tensor)
         values += plan.symbols
@@ -122,6 +134,7 @@ class ArgumentBinder:
             ],
             "returned": list(self._outputs),
             "device": plan.device,
+            "written": list(self.written),
             "sizes": list(plan.sizes),
             "constants": list(plan.symbols),
         }

@@ -28,7 +28,6 @@ from tile_runtime.launcher.signature import (
 )  # fmt: skip
 from tile_runtime.launcher.tensor_memory import (
     REGISTER,
-    is_real,
     same_size,
     seen_bytes,
     without_memory,
@@ -120,9 +119,7 @@ class ArgumentChecker:
             shapes, device, (*sizes, *(0 for _ in symbols)), symbols, tuple(allocations), conforms
         )
 
-    def in_order(
-        self, arguments: tuple[Any, ...], named: Mapping[str, Any]
-    ) -> tuple[Any, ...]:
+    def in_order(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """The arguments by position, of a call that gives some of them by name."""
         names = [self.signature.params[i].name for i in self.input_positions]
         made = [p.name for _, p in self.allocated]
@@ -150,16 +147,14 @@ class ArgumentChecker:
             )
         return (*arguments, *(named[n] for n in names[len(arguments) :]))
 
-    def values_are_real(self, tensor: torch.Tensor) -> None:
-        """Raises CallError for memory that torch only pretends to allocate."""
-        if not is_real(tensor):
-            raise self._error(
-                "call-tensor",
-                f"kernel `{self.signature.name}` is called inside FakeTensorMode or a transform of "
-                "torch.func, where its outputs would have no memory",
-                None,
-                f"a kernel computes values: {REGISTER}",
-            )
+    def inside(self, mode: str) -> CallError:
+        """Of a call that what torch makes meanwhile would not have."""
+        return self._error(
+            "call-inside",
+            f"kernel `{self.signature.name}` is called inside {mode}, which sees operators only",
+            None,
+            f"a kernel computes values: {REGISTER}",
+        )
 
     def _right_number(self, arguments: tuple[Any, ...], lax: bool) -> tuple[Any, ...]:
         wanted, found = len(self.input_positions), len(arguments)

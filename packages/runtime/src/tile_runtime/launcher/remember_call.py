@@ -17,6 +17,7 @@ from torch.autograd import forward_ad
 from tile_ir.switches import places_of
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
 from tile_runtime.launcher.check_arguments import Plan
+from tile_runtime.launcher.recording_modes import QUESTIONS
 from tile_runtime.launcher.tensor_memory import asks_for_wrapper
 
 # The results of a call, or None if it is not like the one that is remembered.
@@ -70,4 +71,6 @@ def _torch(module: Any) -> Any:
         empty=torch.empty_strided,
         grad_enabled=torch.is_grad_enabled,
         wrapped=asks_for_wrapper(),
+        modes=QUESTIONS,
+        wrote=torch.autograd.graph.increment_version,
     )

@@ -2,6 +2,8 @@
 
 #include <pybind11/stl.h>
 
+#include <algorithm>
+
 namespace tile_launcher {
 namespace {
 
@@ -10,6 +12,7 @@ struct Names {
     PyObject* dtype = PyUnicode_InternFromString("dtype");
     PyObject* device = PyUnicode_InternFromString("device");
     PyObject* requires_grad = PyUnicode_InternFromString("requires_grad");
+    PyObject* base = PyUnicode_InternFromString("_base");
     PyObject* is_neg = PyUnicode_InternFromString("is_neg");
     PyObject* of_empty = PyTuple_Pack(2, dtype, device);
 };
@@ -143,9 +146,10 @@ bool Circumstances::hold() const
     return true;
 }
 
-Torch::Torch(py::tuple types, py::object empty, py::object grad_enabled, py::object wrapped)
+Torch::Torch(py::tuple types, py::object empty, py::object grad_enabled, py::object wrapped, py::tuple modes,
+    py::object wrote)
     : types(std::move(types)), empty(std::move(empty)), grad_enabled(std::move(grad_enabled)),
-      wrapped(std::move(wrapped))
+      wrapped(std::move(wrapped)), modes(std::move(modes)), wrote(std::move(wrote))
 {
     const py::object offered = py::getattr(this->types[0], "__dlpack_c_exchange_api__", py::none());
     if (!PyCapsule_IsValid(offered.ptr(), DLPackExchange::capsule)) {
@@ -170,18 +174,30 @@ bool Torch::view(PyObject* tensor, DLTensor& out) const
     return out.data != nullptr || elements(out) == 0;
 }
 
+bool Torch::records() const
+{
+    for (const py::handle mode : modes) {
+        const py::object answer = tried(PyObject_CallNoArgs(mode.ptr()));
+        if (!answer || PyObject_IsTrue(answer.ptr()) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 RememberedCall::RememberedCall(std::shared_ptr<Kernel> kernel, std::shared_ptr<Torch> torch,
     Circumstances circumstances, const py::tuple& like, const std::vector<py::tuple>& tensors,
     const std::vector<py::tuple>& scalars, const std::vector<py::tuple>& allocated, std::vector<size_t> returned,
-    py::object device, std::vector<uint64_t> sizes, std::vector<int64_t> constants, py::object stream,
+    const std::vector<size_t>& written, py::object device, std::vector<uint64_t> sizes, std::vector<int64_t> constants, py::object stream,
     py::object finish)
     : kernel_(std::move(kernel)), options_(kernel_->options()), torch_(std::move(torch)), circumstances_(std::move(circumstances)),
-      arguments_(like.size()), returned_(std::move(returned)), device_(std::move(device)), sizes_(std::move(sizes)),
+      arguments_(like.size()), returned_(std::move(returned)), writes_(!written.empty()), device_(std::move(device)), sizes_(std::move(sizes)),
       constants_(std::move(constants)), stream_(std::move(stream)), finish_(std::move(finish))
 {
     const auto number = [](const py::tuple& record, size_t i) { return py::cast<size_t>(record[i]); };
     for (const py::tuple& t : tensors) {
-        TensorSlot slot{number(t, 0), number(t, 1), t[2], {}, {}, {}, {}};
+        TensorSlot slot{number(t, 0), number(t, 1), t[2], {}, {}, {}, {}, false};
+        slot.written = std::find(written.begin(), written.end(), slot.argument) != written.end();
         DLTensor view{};
         if (!torch_->view(py::object(like[slot.argument]).ptr(), view)) {
             throw std::invalid_argument("a call can not be remembered that has a tensor without memory");
@@ -211,7 +227,7 @@ RememberedCall::RememberedCall(std::shared_ptr<Kernel> kernel, std::shared_ptr<T
 
 py::object RememberedCall::operator()(const py::tuple& arguments) const
 {
-    if (arguments.size() != arguments_ || !circumstances_.hold()) {
+    if (arguments.size() != arguments_ || !circumstances_.hold() || torch_->records()) {
         return py::none();
     }
     Cells cells(kernel_->count());
@@ -249,6 +265,9 @@ py::object RememberedCall::operator()(const py::tuple& arguments) const
         }
         stream = PyLong_AsVoidPtr(number.ptr());
     }
+    if (writes_ && !tell_of_writes(arguments)) {
+        return py::none();
+    }
     const auto [error, text] = kernel_->enter(cells, stream, options_);
     if (error || !text.empty() || (kernel_->simulated() && (Kernel::warned() || left_gaps(cells)))) {
         finish_(values(cells), keep, error, text);
@@ -280,8 +299,12 @@ bool RememberedCall::put_tensor(const TensorSlot& slot, PyObject* tensor, Cells&
     if (may_be_negated(slot.type) && !is_false(tried(PyObject_CallMethodNoArgs(tensor, names().is_neg)))) {
         return false;
     }
-    if (!returned_.empty() && !is_false(attribute(tensor, names().requires_grad))) {
+    if ((writes_ || !returned_.empty()) && !is_false(attribute(tensor, names().requires_grad))) {
         wants_gradient = true;
+    }
+    if (slot.written) {
+        const py::object base = attribute(tensor, names().base);
+        wants_gradient = wants_gradient || !base || (!base.is_none() && !is_false(attribute(base.ptr(), names().requires_grad)));
     }
     cells[slot.position].pointer = view.data;
     kernel_->add_buffer(cells, slot.position, sizes_[slot.position], false);
@@ -348,6 +371,14 @@ bool RememberedCall::allocate(Cells& cells, py::list& keep) const
         keep.append(std::move(tensor));
     }
     return true;
+}
+
+bool RememberedCall::tell_of_writes(const py::tuple& arguments) const
+{
+    return std::all_of(tensors_.begin(), tensors_.end(), [&](const TensorSlot& slot) {
+        PyObject* tensor = PyTuple_GET_ITEM(arguments.ptr(), static_cast<Py_ssize_t>(slot.argument));
+        return !slot.written || tried(PyObject_CallOneArg(torch_->wrote.ptr(), tensor));
+    });
 }
 
 bool RememberedCall::left_gaps(Cells& cells) const

@@ -34,18 +34,23 @@ private:
 // What of torch a call needs.
 struct Torch {
     // `types`: the types of tensors that are no more than memory, the plainest first; `empty`: makes one of a shape and
-    // strides; `wrapped`: asks whether a transform stands between a tensor and its memory, or None.
-    Torch(py::tuple types, py::object empty, py::object grad_enabled, py::object wrapped);
+    // strides; `wrapped`: asks whether a transform stands between a tensor and its memory, or None; `modes`: questions
+    // whose answers are false unless torch records calls; `wrote`: tells autograd of a tensor that is written.
+    Torch(py::tuple types, py::object empty, py::object grad_enabled, py::object wrapped, py::tuple modes,
+        py::object wrote);
 
     // Whether it tells of tensors without Python.
     bool tells() const { return view_ != nullptr; }
     // False if there is nothing to tell; errors are dropped: whoever looks closer meets them again.
     bool view(PyObject* tensor, DLTensor& out) const;
+    bool records() const;
 
     py::tuple types;
     py::object empty;
     py::object grad_enabled;
     py::object wrapped;
+    py::tuple modes;
+    py::object wrote;
 
 private:
     decltype(DLPackExchange::tensor_from_object) view_ = nullptr;
@@ -60,6 +65,7 @@ struct TensorSlot {
     DLDevice device;
     std::vector<int64_t> shape;
     std::vector<int64_t> strides;
+    bool written;
 };
 
 // A number that a caller passes; integers from low to high.
@@ -82,12 +88,12 @@ struct AllocatedSlot {
 class RememberedCall {
 public:
     // `like`: the arguments of the call to remember; `constants`: the last values; `returned`: which of the allocated
-    // tensors are results; `stream`: gives the stream of a device, or is None; `finish(values, keep, error, text)`: is
+    // tensors are results; `written`: which arguments the kernel writes; `stream`: gives the stream of a device, or is None; `finish(values, keep, error, text)`: is
     // called after a run that has something to tell.
     RememberedCall(std::shared_ptr<Kernel> kernel, std::shared_ptr<Torch> torch, Circumstances circumstances,
         const py::tuple& like, const std::vector<py::tuple>& tensors, const std::vector<py::tuple>& scalars,
-        const std::vector<py::tuple>& allocated, std::vector<size_t> returned, py::object device,
-        std::vector<uint64_t> sizes, std::vector<int64_t> constants, py::object stream, py::object finish);
+        const std::vector<py::tuple>& allocated, std::vector<size_t> returned,
+        const std::vector<size_t>& written, py::object device, std::vector<uint64_t> sizes, std::vector<int64_t> constants, py::object stream, py::object finish);
 
     // The results: a tensor, or a list if there is not exactly one. None: the call is not like the remembered one, and
     // nothing was done.
@@ -97,6 +103,8 @@ private:
     bool put_tensor(const TensorSlot& slot, PyObject* tensor, Cells& cells, bool& wants_gradient) const;
     bool put_scalar(const ScalarSlot& slot, PyObject* number, Cells& cells) const;
     bool allocate(Cells& cells, py::list& keep) const;
+    // So that autograd notices values it saved and that are not any more; false if it can not be told.
+    bool tell_of_writes(const py::tuple& arguments) const;
     bool left_gaps(Cells& cells) const;
     py::tuple values(Cells& cells) const;
 
@@ -109,6 +117,7 @@ private:
     std::vector<ScalarSlot> scalars_;
     std::vector<AllocatedSlot> allocated_;
     std::vector<size_t> returned_;
+    bool writes_;
     py::object device_;
     std::vector<uint64_t> sizes_;
     std::vector<int64_t> constants_;
