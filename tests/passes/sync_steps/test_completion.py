@@ -20,7 +20,11 @@ def entries(flow: Flow, plan: Plan) -> list[list[int] | None]:
     found = Completion(flow, plan)
     found.solve()
     facts = (1 << flow.tree.free_bit()) - 1
-    return [None if s is None else [bits & facts for bits in s.known] for s in found.entries]
+    pipes = range(len(flow.tree.pipes))
+    return [
+        None if s is None else [found.knows(pipe, s.known) & facts for pipe in pipes]
+        for s in found.entries
+    ]
 
 
 def blocks_of(flow: Flow) -> list[Block]:

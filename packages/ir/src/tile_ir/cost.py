@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tile_ir.dtypes import FLOAT32
 from tile_ir.expr import constant_value
@@ -41,8 +42,7 @@ class Assumed:
     cores: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(NamedTuple):
     """Core cycles: for which an operation keeps its pipe from the next one, and from its start
     until others may use its result."""
 

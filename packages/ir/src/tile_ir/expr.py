@@ -166,6 +166,11 @@ class Var(Expr):
     name: str
     dtype: DType = INT32
 
+    def __eq__(self, other: object) -> bool:
+        if self is other:  # nearly always, where they are equal
+            return True
+        return isinstance(other, Var) and self.name == other.name and self.dtype == other.dtype
+
     __hash__ = _kept_hash("name", "dtype")
 
 
@@ -175,6 +180,14 @@ class Binary(Expr):
     left: Expr
     right: Expr
     dtype: DType
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Binary) or hash(self) != hash(other):
+            return False
+        mine = self.op, self.left, self.right, self.dtype
+        return mine == (other.op, other.left, other.right, other.dtype)
 
     __hash__ = _kept_hash("op", "left", "right", "dtype")
 

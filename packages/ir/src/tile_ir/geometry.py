@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from tile_ir.analysis.affine import simplify
 from tile_ir.dtypes import BOOL
@@ -107,8 +108,7 @@ def same_shape(a: Region, b: Region) -> bool:
     return squeezed(a) == squeezed(b)
 
 
-@dataclass(frozen=True, slots=True)
-class CopyPair:
+class CopyPair(NamedTuple):
     """One dimension of a tile copy: dimension numbers on both sides (None where a side has no
     dimension left: it is a single row) and the elements that are really there, since a tile may
     hang over the edge of a GM tensor."""
@@ -262,8 +262,7 @@ def spill_of_load(src: Region, dst: Region) -> Region | None:
     return Region(dst.buffer, tuple(slices))
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(NamedTuple):
     """A tile as rows of consecutive elements, `pitch` elements apart."""
 
     rows: Expr

@@ -226,7 +226,6 @@ def words(memories: frozenset[Memory]) -> str:
 
 
 @lru_cache(maxsize=16384)
-@lru_cache(maxsize=16384)
 def check_op(op: Op, target: Target) -> Problem | None:
     """The first rule of its record that the operation breaks on a chip, or None. Whoever makes one
     may ask, and the verifier asks again."""

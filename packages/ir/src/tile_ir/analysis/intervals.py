@@ -58,8 +58,11 @@ def interval(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval:
     if isinstance(expr, Var):
         return ranges.get(expr, EVERYTHING)
     dtype = expr.dtype
-    if isinstance(expr, Binary) and dtype is INT32:  # nearly always
-        return _combine(expr.op, interval(expr.left, ranges), interval(expr.right, ranges))
+    if dtype is INT32:  # nearly always
+        if isinstance(expr, Const):
+            return Interval.exactly(expr.value)
+        if isinstance(expr, Binary):
+            return _combine(expr.op, interval(expr.left, ranges), interval(expr.right, ranges))
     found = _interval(expr, ranges)
     if dtype is INT32 or dtype is INT64 or dtype is BOOL:
         return found

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tile_ir import Buffer, For, If, Op, Region, Store
 from tile_ir.analysis.trip_count import surely_runs
@@ -26,8 +27,7 @@ _MAX_PIECES = 32
 _NO_NAMES = Names()
 
 
-@dataclass(frozen=True, slots=True)
-class Through:
+class Through(NamedTuple):
     """Liveness before statements, from what is needed behind them: `gen`, what passes `normal` of
     that after them, and what passes `broken` of that after the loop they break."""
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tile_ir import Alloc, Buffer, For, If, Op, Section, While
 from tile_ir.footprint import buffer_bytes
@@ -24,8 +25,7 @@ from tile_passes.analysis.loop_turns import Turns
 from tile_passes.analysis.sure_writes import SureWrites
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(NamedTuple):
     """What holds at one statement. Sets are bits by the number of the buffer: those the statement
     touches, reads, writes completely, and those needed after it."""
 
@@ -140,7 +140,9 @@ def _through(node: Node, turns: Turns) -> Through:
 def _own_through(node: Node, turns: Turns) -> Through:
     match node.stmt:
         case For():
-            first, later = (_row(node.inner[0], t) for t in _turns_of(node, turns))
+            now, then = _turns_of(node, turns)
+            first = _row(node.inner[0], now)
+            later = first if now is then else _row(node.inner[0], then)
             passes = first.normal | first.broken | (0 if node.runs else -1)
             return Through(node.gen | first.gen | (later.gen & first.normal), passes)
         case While():
@@ -197,10 +199,13 @@ def _backward(nodes: list[Node], after: int, after_loop: int, turns: Turns) -> N
             case For() | While():
                 # A round ends at the head, which leads out or to the next one.
                 first, later = _turns_of(node, turns)
-                head = after | _row(node.inner[0], later).gen
+                inside = _row(node.inner[0], later).gen
+                head = after | inside
                 if isinstance(node.stmt, While):
                     head |= node.gen
-                node.needed |= head | _row(node.inner[0], first).gen
+                if first is not later:
+                    inside = _row(node.inner[0], first).gen
+                node.needed |= head | inside
                 for t in (first, later) if first is not later else (first,):
                     _backward(node.inner[0], head, after, t)
             case If() | Section():

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tile_ir import Buffer, For, If, Op, Region, Section, Store, While
 from tile_ir.analysis.accesses import element
@@ -36,8 +37,7 @@ Roots = Mapping[Buffer, tuple[int, int]]
 _NOWHERE = Places()
 
 
-@dataclass(frozen=True, slots=True)
-class _Effects:
+class _Effects(NamedTuple):
     """Of some statements; `leaves` if a break inside leads out of them."""
 
     exposed: Places = _NOWHERE
@@ -90,11 +90,10 @@ class SureWrites:
             names = names.behind(stmt)
             if isinstance(stmt, Let):
                 own.append(stmt.var)
-        return replace(
-            result,
-            exposed=result.exposed.widened(own, self.sizes),
-            written=result.written.staying(own),
-        )
+        if not own:
+            return result
+        exposed = result.exposed.widened(own, self.sizes)
+        return _Effects(exposed, result.written.staying(own), result.leaves)
 
     def _stmt(self, stmt: Stmt, names: Names, tell: bool) -> _Effects:
         own = _Effects(exposed=self._loaded(stmt, names))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tile_ir import Buffer, Core, For, Func, LoopKind, Memory, Op, Store
 from tile_ir.expr import Var, constant_value, is_constant
@@ -35,8 +36,7 @@ USUAL_TRIPS = 8
 SPLITTABLE = (LoopKind.SERIAL, LoopKind.UNROLL, LoopKind.PARALLEL, LoopKind.PIPELINED)
 
 
-@dataclass(frozen=True, slots=True)
-class Dim:
+class Dim(NamedTuple):
     """A dimension of a ub buffer."""
 
     buffer: Buffer
@@ -46,8 +46,7 @@ class Dim:
 Node = Dim | For
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(NamedTuple):
     """Why something stays whole; the text completes «because …»."""
 
     loc: Loc

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tile_ir import Buffer, Core, For, If, Let, Memory, Op, Region, Store, Target, While
 from tile_ir.analysis.accesses import regions_of
@@ -37,8 +38,7 @@ MOST_USES = 8
 Box = tuple[tuple[int, int] | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Touch:
+class Touch(NamedTuple):
     """Elements of a buffer, from the first to behind the last in each dimension as far as they are
     known; `buffer` is the owner of the bytes."""
 
@@ -57,8 +57,7 @@ class Touch:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(NamedTuple):
     """What a pipe does at once; that of the scalar unit keeps all others from being begun."""
 
     pipe: Pipe
@@ -240,8 +239,7 @@ def timetable(
     return Timetable(interval, whole, starts, lasts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Use:
+class _Use(NamedTuple):
     """What has been touched, by which pipe, until when; `number` counts the work of the clock."""
 
     touch: Touch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tile_ir import Core, Section
 from tile_ir.expr import reads_memory
@@ -10,8 +10,7 @@ from tile_ir.nodes import Body, For, If, Let, Stmt
 from tile_ir.walk import bodies, rewrite, walk
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """A statement of the loop with its core; None for a definition that both keep."""
 
     stmt: Stmt

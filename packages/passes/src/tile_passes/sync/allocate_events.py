@@ -125,7 +125,7 @@ class LiveFlags(Completion):
         self.incomplete = True
 
     def flag_set(self, flag: int, op: Signal, source: int, state: State) -> None:
-        known = state.knows(source)
+        known = self.knows(source, state.known)
         if flag in state.flags or not known >> flag & 1:
             self.early[op] = None
         number = self.numbers[flag]

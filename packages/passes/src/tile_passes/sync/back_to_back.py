@@ -45,7 +45,7 @@ class _Placing(Completion):
                 if isinstance(op, Barrier):
                     self.barrier(-1 if op.pipe is Pipe.ALL else source, op, state)
                 else:
-                    self.learn(target, own | state.knows(source), op, state)
+                    self.learn(target, own | self.knows(source, state.known), op, state)
 
     def op(self, source: int, instance: Instance, reason: Reason) -> SyncOp:
         item, pipe = instance.item, self.tree.pipes[source]

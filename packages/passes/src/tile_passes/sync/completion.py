@@ -42,7 +42,9 @@ class Completion(Transfer):
     watches_points = False
 
     def __init__(self, flow: Flow, plan: Plan, solved: Completion | None = None) -> None:
-        super().__init__(flow.index, flow.own)
+        first = flow.tree.free_bit()
+        width = first + sum(op.slots for op in plan.signals) if solved is None else solved.width
+        super().__init__(flow.index, flow.own, width)
         self.flow, self.tree, self.plan = flow, flow.tree, plan
         self.first_bit: dict[Signal, int]
         self.changes: list[list[Change]]
@@ -54,7 +56,7 @@ class Completion(Transfer):
             self.changes, self.entries = solved.changes, solved.entries
             return
         self.first_bit = {}
-        bit = self.tree.free_bit()
+        bit = first
         for op in plan.signals:
             self.first_bit[op] = bit
             self.waits[self.index[op.target]] |= ((1 << op.slots) - 1) << bit
@@ -68,7 +70,7 @@ class Completion(Transfer):
 
     def solve(self) -> None:
         self.entries = [None] * len(self.flow.blocks)
-        self.entries[0] = State([-1] * len(self.own), {})
+        self.entries[0] = State(self.each * self.lane, {})
         self.propagate([0])
 
     @classmethod

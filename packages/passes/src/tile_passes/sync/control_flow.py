@@ -4,7 +4,7 @@ follow what. Says nothing about order; what holds in it is found by `completion`
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tile_passes.sync.tree import (
     Block,
@@ -20,8 +20,7 @@ from tile_passes.sync.tree import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(NamedTuple):
     """A place where sync ops may stand: behind an item or before it, in the round that takes slot
     `turn` of what is buffered several times."""
 
@@ -31,16 +30,14 @@ class Gap:
     turn: int
 
 
-@dataclass(frozen=True, slots=True)
-class Existing:
+class Existing(NamedTuple):
     """A flag or barrier of the user's."""
 
     order: Order
     residues: Residues
 
 
-@dataclass(frozen=True, slots=True)
-class Passed:
+class Passed(NamedTuple):
     """An item that may touch memory or order it has been run, with all inside it."""
 
     block: Block
@@ -48,8 +45,7 @@ class Passed:
     residues: Residues
 
 
-@dataclass(frozen=True, slots=True)
-class Enter:
+class Enter(NamedTuple):
     """A loop begins, with a round of this residue."""
 
     loop: Repeat

@@ -66,7 +66,7 @@ class _Needed(Completion):
         self.told.clear()
 
     def learned(self, pipe: int, bits: int, op: SyncOp | None, state: State) -> None:
-        before, by = self.told.get(pipe) or (state.knows(pipe), ())
+        before, by = self.told.get(pipe) or (self.knows(pipe, state.known), ())
         if op is None:
             self.told[pipe] = before | bits, by
         else:
@@ -79,5 +79,5 @@ class _Needed(Completion):
             for other, bits in by:
                 if other is not op:
                     without |= bits
-            if must & ~(state.knows(pipe) & without):
+            if must & ~(self.knows(pipe, state.known) & without):
                 self.found.add(op)

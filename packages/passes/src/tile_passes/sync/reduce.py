@@ -16,10 +16,9 @@ confirmed by `completion` again, when it has been placed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from itertools import count
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import networkx as nx
 
@@ -59,8 +58,7 @@ def reduce(flow: Flow, plan: Plan, stage: Stage = Stage.ALL) -> Reduction:
     return reduction
 
 
-@dataclass(frozen=True, slots=True)
-class _Met:
+class _Met(NamedTuple):
     """An edge, and what its target knows behind it; no edge if that is for a later stage, or if
     nobody asks for it yet."""
 
@@ -82,7 +80,7 @@ class Reduction(Completion):
         # The blocks in which something was not ordered.
         self.missing: set[int] = set()
         # What every pipe knew behind each item when it was run last.
-        self.history: dict[Point, State] = {}
+        self.history: dict[Point, int] = {}
 
     def edges(self) -> list[Edge]:
         """In the order in which they are met along the section."""
@@ -90,7 +88,7 @@ class Reduction(Completion):
         return [edge for *_, edge in found]
 
     def passed(self, state: State, point: Point) -> None:
-        self.history[point] = state.of_pipes()
+        self.history[point] = state.known
 
     def uncovered(self, instance: Instance, need: int, state: State) -> None:
         self.missing.add(self.at)
@@ -146,7 +144,7 @@ class Reduction(Completion):
         nested = block.bits(j, j + 1) if later.item.block is not block else 0
         gives = self.own[source] & ~nested
         if self.tree.pipes[source] is not later.item.pipe:
-            known = self.history[block, i, later.residues[: block.residues]].knows(source)
+            known = self.knows(source, self.history[block, i, later.residues[: block.residues]])
             gives = (known | self.own[source]) & ~block.bits(i + 1, j) & ~nested
         return self.met(Form.WITHIN, source, place, later, 0, need, gives)
 

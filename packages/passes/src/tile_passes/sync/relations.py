@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tile_passes.sync.tree import (
     Block,
@@ -19,8 +19,7 @@ from tile_passes.sync.tree import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Two items of one block, in which an earlier instance stands and a later one."""
 
     earlier: Work

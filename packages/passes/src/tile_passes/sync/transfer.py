@@ -44,40 +44,27 @@ ACCESS, SET, WAIT, BARRIER, ENTER, PASSED = (int(kind) for kind in Kind)
 
 
 class State:
-    """`known` holds a set of bits for each pipe, `flags` what each raised flag carries.
+    """`known` has a set of bits for each pipe, one behind the other in one number: the lanes of
+    `Transfer`. `flags` holds what each raised flag carries.
 
-    Within a basic block bits are taken out of all of them again and again, and few are looked at:
-    `gone` has what was taken so far, `since` and `raised` how much of that a pipe's or a flag's set
-    is newer than. So what holds in one of them is that without the rest of `gone`.
+    Within a basic block bits are taken out of all flags again and again, and few are looked at:
+    `gone` has what was taken so far, `raised` how much of that a flag's set is newer than. So what
+    holds of a flag is its set without the rest of `gone`.
     """
 
-    __slots__ = ("flags", "gone", "known", "raised", "since")
+    __slots__ = ("flags", "gone", "known", "raised")
 
-    def __init__(self, known: list[int], flags: dict[FlagKey, int]) -> None:
+    def __init__(self, known: int, flags: dict[FlagKey, int]) -> None:
         self.known, self.flags = known, flags
         self.gone = 0
-        self.since = [0] * len(known)
         self.raised: dict[FlagKey, int] = {}
 
     def copy(self) -> State:
         """Of a settled state."""
-        return State(self.known.copy(), self.flags.copy())
-
-    def of_pipes(self) -> State:
-        """What pipes know, without the flags."""
-        found = State(self.known.copy(), {})
-        found.gone, found.since = self.gone, self.since.copy()
-        return found
-
-    def knows(self, pipe: int) -> int:
-        return self.known[pipe] & (~self.gone | self.since[pipe])
-
-    def learn(self, pipe: int, bits: int) -> None:
-        self.known[pipe] = self.known[pipe] & (~self.gone | self.since[pipe]) | bits
-        self.since[pipe] = self.gone
+        return State(self.known, self.flags.copy())
 
     def settle(self) -> None:
-        """Take what is gone out of all sets."""
+        """Take what is gone out of all flags."""
         gone, flags, raised = self.gone, self.flags, self.raised
         if gone:
             kept = ~gone
@@ -85,10 +72,6 @@ class State:
             for flag, bits in flags.items():
                 flags[flag] = bits & kept
             flags.update(newer)
-            self.known[:] = [
-                bits & (kept | then) for bits, then in zip(self.known, self.since, strict=True)
-            ]
-            self.since[:] = [0] * len(self.since)
             self.gone = 0
         raised.clear()
 
@@ -96,7 +79,7 @@ class State:
         """What holds in both; the state itself if all of it does."""
         if other is self:
             return self
-        known = [a & b for a, b in zip(self.known, other.known, strict=True)]
+        known = self.known & other.known
         theirs, flags = other.flags, self.flags
         if flags != theirs:
             flags = {k: v & theirs[k] for k, v in flags.items() if k in theirs}
@@ -105,17 +88,26 @@ class State:
 
 class Transfer:
     """The changes themselves. `own` has the instances of each pipe as bits, `waits` its waits: what
-    a flag set by the pipe carries along.
+    a flag set by the pipe carries along. The set of a pipe has a lane of `width` bits.
 
     Subclasses say what to do at an instance that is not ordered after all it conflicts with, and,
     while `reporting`, where a flag is set and where a pipe learns of other work.
     """
 
-    def __init__(self, index: Mapping[Pipe, int], own: Sequence[int]) -> None:
+    def __init__(self, index: Mapping[Pipe, int], own: Sequence[int], width: int) -> None:
         self.index, self.own = index, own
         self.scalar = index[Pipe.S]
         self.waits = [0] * len(own)
         self.reporting = False
+        self.width = width
+        self.lanes = [pipe * width for pipe in range(len(own))]
+        self.lane = (1 << width) - 1
+        # A bit times this is that bit of every pipe.
+        self.each = sum(1 << lane for lane in self.lanes)
+
+    def knows(self, pipe: int, known: int) -> int:
+        """What the pipe knows, of what all know."""
+        return known >> self.lanes[pipe] & self.lane
 
     # What subclasses may say ---------------------------------------------------------------------
 
@@ -142,41 +134,52 @@ class Transfer:
     def apply(self, changes: Iterable[Change], state: State) -> None:
         """Change a settled state by one after another, and settle it. This is where the time of all
         analyses goes: what mostly happens is written out."""
-        known, since, flags, raised = state.known, state.since, state.flags, state.raised
+        known, flags, raised = state.known, state.flags, state.raised
         own, waits, scalar, reporting = self.own, self.waits, self.scalar, self.reporting
+        lanes, lane, each = self.lanes, self.lane, self.each
         for kind, about, pipe, what, bit in changes:
-            gone = state.gone
             if kind == ACCESS:
                 if what:
                     if reporting:
+                        state.known = known
                         self.accessed(pipe, what, state)
-                    if need := what & ~(known[pipe] & (~gone | since[pipe])):
+                    if need := what & ~(known >> lanes[pipe]):
+                        state.known = known
                         self.uncovered(about, need, state)
-                if bit & gone:
+                        known = state.known
+                if bit & state.gone:
                     state.settle()
                 state.gone |= bit
+                known &= ~(bit * each)
             elif kind == SET:
                 if reporting and about is not None:
+                    state.known = known
                     self.flag_set(what, about, pipe, state)
-                flags[what] = known[pipe] & (~gone | since[pipe]) | own[pipe] | waits[pipe]
-                raised[what] = gone
+                flags[what] = known >> lanes[pipe] & lane | own[pipe] | waits[pipe]
+                raised[what] = state.gone
             elif kind == WAIT:
-                carried = flags.pop(what, 0) & (~gone | raised.pop(what, 0))
-                if bit & gone:
+                carried = flags.pop(what, 0) & (~state.gone | raised.pop(what, 0))
+                if bit & state.gone:
                     state.settle()
-                state.gone = gone = state.gone | bit
+                state.gone |= bit
+                known &= ~(bit * each)
                 if reporting or pipe == scalar:
                     # What the scalar unit has waited for is over for all.
+                    state.known = known
                     self.learn(pipe, carried | bit * (pipe == scalar), about, state)
+                    known = state.known
                 else:
-                    known[pipe] = known[pipe] & (~gone | since[pipe]) | carried
-                    since[pipe] = gone
-            elif kind == BARRIER:
-                self.barrier(pipe, about, state)
-            elif kind == ENTER:
-                self.enter(about, state)
+                    known |= carried << lanes[pipe]
             else:
-                self.passed(state, about)
+                state.known = known
+                if kind == BARRIER:
+                    self.barrier(pipe, about, state)
+                elif kind == ENTER:
+                    self.enter(about, state)
+                else:
+                    self.passed(state, about)
+                known = state.known
+        state.known = known
         state.settle()
 
     def enter(self, runs: Sequence[EarlierRun], state: State) -> None:
@@ -184,26 +187,28 @@ class Transfer:
         self.entered()
         state.settle()
         for run in runs:
-            state.known[:] = [_with(bits, run) for bits in state.known]
-            state.flags.update({flag: _with(bits, run) for flag, bits in state.flags.items()})
+            state.known = _with(state.known, run, self.each)
+            state.flags.update({flag: _with(bits, run, 1) for flag, bits in state.flags.items()})
 
     def barrier(self, pipe: int, op: SyncOp | None, state: State) -> None:
         if pipe >= 0:
             self.learn_on(pipe, self.own[pipe], op, state)
             return
-        for each in range(len(state.known)):
-            self.learn_on(each, -1, op, state)
+        for each in range(len(self.own)):
+            self.learn_on(each, self.lane, op, state)
 
     def learn(self, pipe: int, bits: int, op: SyncOp | None, state: State) -> None:
         """What the scalar unit waits for holds back everything issued after."""
-        for each in range(len(state.known)) if pipe == self.scalar else (pipe,):
+        for each in range(len(self.own)) if pipe == self.scalar else (pipe,):
             self.learn_on(each, bits, op, state)
 
     def learn_on(self, pipe: int, bits: int, op: SyncOp | None, state: State) -> None:
         if self.reporting:
             self.learned(pipe, bits, op, state)
-        state.learn(pipe, bits)
+        state.known |= bits << self.lanes[pipe]
 
 
-def _with(bits: int, run: EarlierRun) -> int:
-    return bits & ~(1 << run.bit) | (bits >> run.instance.bit & 1) << run.bit
+def _with(bits: int, run: EarlierRun, each: int) -> int:
+    """With the fact of the run as that of its instance, in each set of bits."""
+    done = bits >> run.instance.bit & each
+    return bits & ~(each << run.bit) | done << run.bit
