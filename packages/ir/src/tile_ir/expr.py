@@ -301,8 +301,8 @@ def as_expr(value: Operable, like: DType | None = None) -> Expr:
         if like is not None and like.is_float:
             return Const(float(value), like)
         if like is not None and like.is_integer:
-            return Const(int(value), like)
-        return Const(int(value), INT32)  # an IntEnum and its like as the number it is
+            return _integer(int(value), like)
+        return _integer(int(value), INT32)  # an IntEnum and its like as the number it is
     return Const(float(value), like if like is not None and like.is_float else FLOAT32)
 
 
@@ -416,9 +416,23 @@ def binary(op: str, left: Operable, right: Operable) -> Expr:
             if not dtype.is_float:
                 raise ExprError("division by zero")
         else:
-            return Const(wrap(fold(op, a.value, b.value), result), result)
+            value = wrap(fold(op, a.value, b.value), result)
+            return _integer(value, result) if type(value) is int else Const(value, result)
     neutral = _neutral(op, a, b, result)
-    return Binary(op, a, b, result) if neutral is None else neutral
+    return _binary(op, a, b, result) if neutral is None else neutral
+
+
+# Equal expressions are mostly one object, as `binary` hands out the last one it made: to see that
+# they are equal takes no look inside.
+@lru_cache(maxsize=32768)
+def _binary(op: str, left: Expr, right: Expr, dtype: DType) -> Binary:
+    return Binary(op, left, right, dtype)
+
+
+@lru_cache(maxsize=32768)
+def _integer(value: int, dtype: DType) -> Const:
+    """Not for floats and truth values, of which equal ones mean different things."""
+    return Const(value, dtype)
 
 
 def unfit(op: str, a: Expr, b: Expr, dtype: DType) -> str | None:

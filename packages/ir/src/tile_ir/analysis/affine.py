@@ -40,13 +40,15 @@ def resolved(expr: Expr, values: Values) -> Expr:
     return put_in(expr) if values else expr
 
 
-@lru_cache(maxsize=65536)
 def simplify(expr: Expr) -> Expr:
     """An equal expression in canonical form; integer sums are flattened and like terms joined."""
-    if expr.dtype.is_float or isinstance(expr, (Const, Var)):
-        return expr if isinstance(expr, (Const, Var)) else rebuild(expr, simplify)
+    return expr if isinstance(expr, (Const, Var)) else _simplified(expr)
+
+
+@lru_cache(maxsize=65536)
+def _simplified(expr: Expr) -> Expr:
     if expr.dtype not in (INT32, INT64):
-        return rebuild(expr, simplify)  # unsigned and narrow integers are computed as written
+        return rebuild(expr, simplify)  # floats, unsigned and narrow integers are as written
     if isinstance(expr, (Binary, Unary)) and expr.op in ("+", "-", "*"):
         terms, constant = linear_form(expr)
         return _from_linear(terms, constant, expr)
@@ -67,6 +69,8 @@ def linear_form(expr: Expr) -> tuple[dict[Expr, int], int]:
     match expr:
         case Const(value=value):
             return {}, int(value)
+        case Var():
+            return {expr: 1}, 0
         case Unary(op="-", operand=x):
             return _scaled(linear_form(x), -1)
         case Binary(left=a, right=b) if not (_same_type(a, expr) and _same_type(b, expr)):

@@ -9,13 +9,13 @@ are the same in all plans, and when the scalar unit gets to an instruction.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from tile_ir import Target
 from tile_ir.cost import Cost, cost
 from tile_ir.machine import Pipe
-from tile_passes.sync.sync_ops import Action, Barrier, Do, Flag, Plan, PointToPoint, Signal
-from tile_passes.sync.tree import Block, Branch, Leave, Repeat, Tree, Work
+from tile_passes.sync.sync_ops import Action, Barrier, Do, Flag, Plan, PointToPoint, Signal, SyncOp
+from tile_passes.sync.tree import Block, Branch, Repeat, Tree, Work
 
 # Rounds of a loop whose number is not known.
 ASSUMED_ROUNDS = 16
@@ -47,27 +47,41 @@ class _Clock:
         self.free = dict.fromkeys(costs.tree.pipes, 0.0)
         self.done = self.free.copy()
         self.flags: dict[Signal, deque[float]] = defaultdict(deque)
+        # The steps of each block, which loops run again and again.
+        self.known: dict[Block, list[Work | Block | Repeat | Action]] = {}
 
     def block(self, block: Block) -> None:
-        for item in block.items:
-            self.between(self.plan.before(block, item.position))
-            match item:
+        if block not in self.known:
+            self.known[block] = [*self.steps(block)]
+        for step in self.known[block]:
+            match step:
                 case Work():
-                    self.work(item)
-                case Branch(then=then, orelse=orelse):
-                    self.block(orelse if item.unlikely or item.taken is False else then)
+                    self.work(step)
+                case Block():
+                    self.block(step)
                 case Repeat():
-                    self.loop(item)
-                case Leave():
-                    pass  # taken once in many rounds
-            self.between(self.plan.after(block, item.position))
-        self.between(self.plan.before(block, len(block.items)))
+                    self.loop(step)
+                case do, op:
+                    self.action(do, op)
+
+    def steps(self, block: Block) -> Iterator[Work | Block | Repeat | Action]:
+        """What takes time in a block, and what the plan puts there. A break is taken once in many
+        rounds."""
+        for item in block.items:
+            yield from self.plan.before(block, item.position)
+            match item:
+                case Branch(then=then, orelse=orelse):
+                    yield orelse if item.unlikely or item.taken is False else then
+                case Work() | Repeat():
+                    yield item
+            yield from self.plan.after(block, item.position)
+        yield from self.plan.before(block, len(block.items))
 
     def work(self, item: Work) -> None:
-        found = self.costs.of(item)
-        start = self.free[item.pipe]
-        self.free[item.pipe] = start + found.busy
-        self.done[item.pipe] = max(self.done[item.pipe], start + found.done)
+        found, pipe = self.costs.of(item), item.pipe
+        start = self.free[pipe]
+        self.free[pipe] = start + found.busy
+        self.done[pipe] = max(self.done[pipe], start + found.done)
 
     def loop(self, loop: Repeat) -> None:
         rounds = min(loop.most, ASSUMED_ROUNDS)
@@ -90,20 +104,19 @@ class _Clock:
         for flag in self.plan.by_round.get(loop, ()):
             self.signal(flag, do, flag.distance)
 
-    def between(self, actions: Iterable[Action]) -> None:
-        for do, op in actions:
-            match op:
-                case Barrier(pipe=Pipe.ALL):
-                    self.wait(self.free, max(self.done.values()))
-                case Barrier(pipe=pipe):
-                    self.wait((pipe,), self.done[pipe])
-                case PointToPoint():
-                    self.signal(op, Do.SET)
-                    self.signal(op, Do.WAIT)
-                case Flag() if do in (Do.PRIME, Do.DRAIN):
-                    self.signal(op, Do.SET if do is Do.PRIME else Do.WAIT, op.slots)
-                case Flag():
-                    self.signal(op, do)
+    def action(self, do: Do, op: SyncOp) -> None:
+        match op:
+            case Barrier(pipe=Pipe.ALL):
+                self.wait(self.free, max(self.done.values()))
+            case Barrier(pipe=pipe):
+                self.wait((pipe,), self.done[pipe])
+            case PointToPoint():
+                self.signal(op, Do.SET)
+                self.signal(op, Do.WAIT)
+            case Flag() if do in (Do.PRIME, Do.DRAIN):
+                self.signal(op, Do.SET if do is Do.PRIME else Do.WAIT, op.slots)
+            case Flag():
+                self.signal(op, do)
 
     def signal(self, op: Signal, do: Do, times: int = 1) -> None:
         for _ in range(times):
@@ -113,4 +126,5 @@ class _Clock:
                 self.wait(self.free if op.target is Pipe.S else (op.target,), sets.popleft())
 
     def wait(self, pipes: Iterable[Pipe], time: float) -> None:
-        self.free.update((pipe, max(self.free[pipe], time)) for pipe in [*pipes])
+        for pipe in pipes:
+            self.free[pipe] = max(self.free[pipe], time)
