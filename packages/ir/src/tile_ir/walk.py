@@ -61,11 +61,13 @@ def with_statements(body: Body, new: Iterable[Stmt]) -> Body:
 
 def walk(body: Body) -> Iterator[Stmt]:
     """Every statement, outer before inner, in textual order."""
-    for stmt in body:
+    waiting = [*reversed(body)]
+    while waiting:
+        stmt = waiting.pop()
         yield stmt
         if not isinstance(stmt, (Op, Let)):
-            for inner in bodies(stmt):
-                yield from walk(inner)
+            for inner in reversed(bodies(stmt)):
+                waiting += reversed(inner)
 
 
 def breaks(body: Body) -> Iterator[Break]:
@@ -84,8 +86,13 @@ def walk_ops(body: Body) -> Iterator[Op]:
             yield stmt
 
 
-def expressions(stmt: Stmt) -> Iterator[Expr]:
+@lru_cache(maxsize=32768)
+def expressions(stmt: Stmt) -> tuple[Expr, ...]:
     """The scalar expressions written in a statement itself, region bounds included."""
+    return tuple(_expressions(stmt))
+
+
+def _expressions(stmt: Stmt) -> Iterator[Expr]:
     match stmt:
         case Op(operands=operands):
             for operand in operands:

@@ -4,7 +4,7 @@ is short, and with its first and last iterations peeled where branches ask for t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tile_ir.analysis.affine import resolved, simplify
@@ -148,7 +148,7 @@ def plan_of(
     first = constant_value(start)
     events, slots, branches = set[int](), set[int](), set[int]()
     for s in inside:
-        asked = [(slots, slots_chosen(s))]
+        asked: list[tuple[set[int], Iterable[Expr]]] = [(slots, slots_chosen(s))]
         if isinstance(s, Op) and s.opdef.effect in FLAGS:
             asked.append((events, events_chosen(s)))
         elif isinstance(s, (If, While, For)):
