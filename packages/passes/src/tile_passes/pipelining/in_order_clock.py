@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from tile_ir import Buffer, Core, For, If, Let, Memory, Op, Region, Store, Target, While
@@ -76,7 +76,7 @@ class RoundWork:
         core: Core,
         target: Target,
     ) -> None:
-        self.loop, self.owner, self.target = loop, owner, target
+        self.loop, self.units, self.owner, self.target = loop, units, owner, target
         cores = target.cube_cores if core is Core.CUBE else target.vector_cores
         self.assumed = Assumed(cores=cores)
         self.costs: dict[Op, Cost] = {}
@@ -85,9 +85,11 @@ class RoundWork:
         # Only what comes back through gm makes anybody wait.
         self.tensors = read & written
         self.known: dict[tuple[Unit, int], tuple[Work, ...]] = {}
-        self.varies = {unit: self._varies(unit) for unit in units}
+        self.varies: dict[Unit, bool] = {}
 
     def of(self, unit: Unit, round_: int) -> tuple[Work, ...]:
+        if unit not in self.varies:
+            self.varies[unit] = self._varies(unit)
         key = (unit, round_ if self.varies[unit] else 0)
         if key not in self.known:
             start = constant_value(self.loop.start) or 0
@@ -95,13 +97,14 @@ class RoundWork:
             self.known[key] = tuple(self._body(unit.stmts, values, 1.0))
         return self.known[key]
 
-    def busy(self, units: Sequence[Unit]) -> dict[Pipe, float]:
-        """Cycles of each pipe in a round, at least."""
+    @cached_property
+    def busiest(self) -> tuple[Pipe, float]:
+        """The pipe that has most to do in a round, and for how many cycles."""
         found: dict[Pipe, float] = defaultdict(float)
-        for unit in units:
+        for unit in self.units:
             for work in self.of(unit, 0):
                 found[work.pipe] += work.cost.busy
-        return dict(found)
+        return max(found.items(), key=lambda pair: pair[1], default=(Pipe.S, 0.0))
 
     def _varies(self, unit: Unit) -> bool:
         """Whether what it does or touches depends on the round, as far as anybody waits for it."""
@@ -199,44 +202,68 @@ def _box(region: Region, values: Mapping[Var, Expr]) -> Box:
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
 class Timetable:
-    """Core cycles. `interval`: from round to round when the loop runs; `whole`: all its rounds.
-    `starts` and `ends`: of each unit in a round from the middle, `first` when it began."""
+    """Core cycles of a loop with its units in this order, each so many rounds behind as its stage
+    says. They are found when they are first asked for: where no statement may move nobody asks."""
 
+    def __init__(
+        self,
+        work: RoundWork,
+        order: Sequence[Unit],
+        stage: Mapping[Unit, int],
+        versions: Mapping[Buffer, int],
+        rounds: int | None,
+    ) -> None:
+        self._work, self._order, self._stage, self._versions = work, order, stage, versions
+        self._rounds = ASSUMED_ROUNDS if rounds is None else rounds
+
+    @property
+    def interval(self) -> float:
+        """From round to round when the loop runs."""
+        return self._run.interval
+
+    @property
+    def whole(self) -> float:
+        """All its rounds."""
+        return self._run.whole
+
+    @property
+    def starts(self) -> Mapping[Unit, float]:
+        """When each unit of a round from the middle began, from when the first did."""
+        return self._run.starts
+
+    @property
+    def ends(self) -> Mapping[Unit, float]:
+        """When its results can be used."""
+        return self._run.ends
+
+    @cached_property
+    def _run(self) -> _Run:
+        run = max(1, min(self._rounds, RUN))
+        clock = _Clock(self._versions)
+        ends = [0.0] * run
+        middle = min(SETTLED, run - 1)
+        starts: dict[Unit, float] = {}
+        lasts: dict[Unit, float] = {}
+        for turn in range(run + max(self._stage.values(), default=0)):
+            for unit in self._order:
+                at = turn - self._stage[unit]
+                if 0 <= at < run:
+                    start, end = clock.unit(self._work.of(unit, at), at)
+                    ends[at] = max(ends[at], end)
+                    if at == middle:
+                        starts[unit], lasts[unit] = start, end
+        last = run - 1
+        interval = (ends[last] - ends[middle]) / (last - middle) if last > middle else max(ends)
+        whole = max(ends) + (self._rounds - run) * interval if self._rounds else 0.0
+        return _Run(interval, whole, starts, lasts)
+
+
+class _Run(NamedTuple):
     interval: float
     whole: float
     starts: Mapping[Unit, float]
     ends: Mapping[Unit, float]
-
-
-def timetable(
-    work: RoundWork,
-    order: Sequence[Unit],
-    stage: Mapping[Unit, int],
-    versions: Mapping[Buffer, int],
-    rounds: int | None,
-) -> Timetable:
-    """Of a loop with its units in this order, each so many rounds behind as its stage says."""
-    rounds = ASSUMED_ROUNDS if rounds is None else rounds
-    run = max(1, min(rounds, RUN))
-    clock = _Clock(versions)
-    ends = [0.0] * run
-    middle = min(SETTLED, run - 1)
-    starts: dict[Unit, float] = {}
-    lasts: dict[Unit, float] = {}
-    for turn in range(run + max(stage.values(), default=0)):
-        for unit in order:
-            at = turn - stage[unit]
-            if 0 <= at < run:
-                start, end = clock.unit(work.of(unit, at), at)
-                ends[at] = max(ends[at], end)
-                if at == middle:
-                    starts[unit], lasts[unit] = start, end
-    last = run - 1
-    interval = (ends[last] - ends[middle]) / (last - middle) if last > middle else max(ends)
-    whole = max(ends) + (rounds - run) * interval if rounds else 0.0
-    return Timetable(interval, whole, starts, lasts)
 
 
 class _Use(NamedTuple):
@@ -307,4 +334,4 @@ class _Clock:
         return start, done
 
 
-__all__ = ["ASSUMED_ROUNDS", "RoundWork", "Timetable", "timetable"]
+__all__ = ["ASSUMED_ROUNDS", "RoundWork", "Timetable"]

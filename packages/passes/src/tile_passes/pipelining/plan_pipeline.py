@@ -16,14 +16,13 @@ from itertools import count
 
 from tile_ir import Automatic, Buffer, Func, KernelError, Loc, Target
 from tile_ir.analysis.trip_count import constant_trips
-from tile_ir.machine import Pipe
 from tile_ir.opdef import Effect
 from tile_ir.walk import breaks, walk, walk_ops
 from tile_passes.analysis.memory_use import memory_max_live
 from tile_passes.memory.overflow import overflow_by_versions
 from tile_passes.memory.side_by_side import fit_side_by_side
 from tile_passes.pipelining.given_order import given_order
-from tile_passes.pipelining.in_order_clock import RoundWork, Timetable, timetable
+from tile_passes.pipelining.in_order_clock import RoundWork, Timetable
 from tile_passes.pipelining.in_schedule import in_schedule
 from tile_passes.pipelining.modulo_schedule import (
     Arrangement,
@@ -99,8 +98,6 @@ class _Planner:
         self.round = round_of(func, self.loop, self.fresh)
         self.work = RoundWork(self.loop, self.round.units, owners(func), given.core, target)
         self.trips = constant_trips(self.loop)
-        busy = self.work.busy(self.round.units)
-        self.busiest = max(busy.items(), key=lambda pair: pair[1], default=(Pipe.S, 0.0))
 
     def schedule(self) -> Schedule:
         if self.loop.given:
@@ -126,7 +123,7 @@ class _Planner:
         times = self.timed(text, versions)
         fixed = self.fixed()
         return Schedule(
-            self.loop, self.given.core, self.round, text, times, times, self.busiest, versions,
+            self.loop, self.given.core, self.round, text, times, times, self.work, versions,
             handed, stages, short, fixed.reason if fixed else "",
         )  # fmt: skip
 
@@ -181,11 +178,11 @@ class _Planner:
     def candidates(self, most: int) -> Iterator[Arrangement]:
         size = sum(1 for _ in walk(self.loop.body))
         most = min(most, MOST_STATEMENTS // max(1, size) - 1)
-        alone = timetable(self.work, self.round.units, as_written(self.round).stage, {}, 1)
+        alone = Timetable(self.work, self.round.units, as_written(self.round).stage, {}, 1)
         if self.trips is not None:
             most = min(most, self.trips - 1)
         if most > 0:
-            yield from arrangements(self.round, alone, self.busiest[1], most)
+            yield from arrangements(self.round, alone, self.work.busiest[1], most)
 
     def needed(
         self, arrangement: Arrangement, versions: Mapping[Buffer, int]
@@ -201,7 +198,7 @@ class _Planner:
         return {b: found[b] for b in self.fresh if b in found}
 
     def timed(self, arrangement: Arrangement, versions: Mapping[Buffer, int]) -> Timetable:
-        return timetable(self.work, arrangement.units, arrangement.stage, versions, self.trips)
+        return Timetable(self.work, arrangement.units, arrangement.stage, versions, self.trips)
 
     def fixed(self) -> Fixed | None:
         """What keeps all statements in their order, if anything does."""

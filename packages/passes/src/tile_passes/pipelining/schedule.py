@@ -9,7 +9,7 @@ from tile_ir import Buffer, Core, For
 from tile_ir.machine import Pipe
 from tile_ir.opdef import pipe_of
 from tile_ir.walk import walk_ops
-from tile_passes.pipelining.in_order_clock import Timetable
+from tile_passes.pipelining.in_order_clock import RoundWork, Timetable
 from tile_passes.pipelining.modulo_schedule import Arrangement, as_written
 from tile_passes.pipelining.round_units import Round, Unit
 
@@ -33,10 +33,9 @@ class Row:
 class Schedule:
     """One pipelined loop of one core: in which order a new round has the statements, how many
     rounds each is behind, and when what is done, in modelled core cycles; `text`: in the order of
-    the text. `busiest`: the pipe that has most to do in a round, and for how long. `versions` of
-    buffers, of which the loop asks for `asked` of those that are `handed` from pipe to pipe;
-    `short` are those that are loaded and get less. `why` the text stays as it is, where it
-    does."""
+    the text. `work`: of a round. `versions` of buffers, of which the loop asks for `asked` of those
+    that are `handed` from pipe to pipe; `short` are those that are loaded and get less. `why` the
+    text stays as it is, where it does."""
 
     loop: For
     core: Core
@@ -44,7 +43,7 @@ class Schedule:
     arrangement: Arrangement
     times: Timetable
     text: Timetable
-    busiest: tuple[Pipe, float]
+    work: RoundWork
     versions: Mapping[Buffer, int]
     handed: tuple[Buffer, ...]
     asked: int
@@ -67,7 +66,7 @@ class Schedule:
     @property
     def saturated(self) -> bool:
         """Whether no order is any faster, as a pipe is never idle."""
-        return self.busiest[1] >= NEVER_IDLE * self.times.interval
+        return self.work.busiest[1] >= NEVER_IDLE * self.times.interval
 
     @property
     def rows(self) -> list[Row]:
@@ -88,7 +87,7 @@ class Schedule:
     @property
     def bound(self) -> str:
         """What keeps a round from beginning any sooner."""
-        pipe, cycles = self.busiest
+        pipe, cycles = self.work.busiest
         if self.saturated:
             return f"{pipe.value} is never idle"
         return f"work waits for work, and {pipe.value} is busy for {cycles:.0f} of them"
