@@ -30,8 +30,11 @@ class Expr:
     """Base of all scalar expressions. Every subclass has a `dtype`."""
 
     # The hash, once it was asked for: tables are looked up by expressions.
-    __slots__ = ("_hash",)
+    # What is asked of expressions again and again is kept: they never change.
+    __slots__ = ("_below", "_hash", "_reads_memory")
+    _below: tuple[Expr, ...]
     _hash: int
+    _reads_memory: bool
     __match_args__: ClassVar[tuple[str, ...]]
     dtype: DType
 
@@ -572,19 +575,30 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 def walk(expr: Expr) -> Iterator[Expr]:
     """The expression and everything below it, outer before inner, left before right."""
-    return iter((expr,) if isinstance(expr, (Const, Var)) else _parts(expr))
+    return iter((expr, *_below(expr)))
 
 
-@lru_cache(maxsize=32768)
-def _parts(expr: Expr) -> tuple[Expr, ...]:
-    """Expressions never change, and most are asked about many times."""
-    below = (part for child in children(expr) for part in walk(child))
-    return (expr, *below)
+def _below(expr: Expr) -> tuple[Expr, ...]:
+    if isinstance(expr, (Const, Var)):
+        return ()
+    try:
+        return expr._below
+    except AttributeError:
+        found = tuple(part for child in children(expr) for part in walk(child))
+        object.__setattr__(expr, "_below", found)
+        return found
 
 
 def reads_memory(expr: Expr) -> bool:
     """Whether it loads an element, so that it may have another value later on."""
-    return not isinstance(expr, (Const, Var)) and any(isinstance(e, Load) for e in _parts(expr))
+    if isinstance(expr, (Const, Var)):
+        return False
+    try:
+        return expr._reads_memory
+    except AttributeError:
+        found = any(isinstance(part, Load) for part in walk(expr))
+        object.__setattr__(expr, "_reads_memory", found)
+        return found
 
 
 def rebuild(expr: Expr, fn: Callable[[Expr], Expr]) -> Expr:
@@ -619,7 +633,7 @@ def substitute(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
             return values.get(part, part)
         return part if isinstance(part, Const) else rebuild(part, put_in)
 
-    return put_in(expr) if values else expr
+    return expr if not values or isinstance(expr, Const) else put_in(expr)
 
 
 def is_constant(expr: Expr, value: Number | None = None) -> bool:

@@ -37,7 +37,7 @@ def resolved(expr: Expr, values: Values) -> Expr:
             return part if value is None else put_in(value)
         return rebuild(part, put_in)
 
-    return put_in(expr) if values else expr
+    return expr if not values or isinstance(expr, Const) else put_in(expr)
 
 
 def simplify(expr: Expr) -> Expr:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from tile_ir.analysis.affine import simplify
@@ -36,6 +37,7 @@ class Interval(NamedTuple):
     stride: int = 1
 
     @staticmethod
+    @lru_cache(maxsize=4096, typed=True)
     def exactly(value: float) -> Interval:
         return Interval(value, value, abs(value) if isinstance(value, int) else 1)
 
