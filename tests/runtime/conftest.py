@@ -1,16 +1,19 @@
-"""Fixtures for kernels whose Ascend C is written by hand."""
+"""Fixtures for kernels whose Ascend C is written by hand, and for a machine with an NPU's double."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from kernel_compiler import quick_kernels as quick_kernels
 from kernel_compiler import unoptimising as unoptimising
 
+import npu_double
 import tile_codegen_ascendc
 import tile_passes
 from hand_written import SAXPY, SAXPY_CPP, SAXPY_PYTHON, HandWritten, func_of
+from npu_double import NpuDouble
 from tile_ir import Func
 
 
@@ -32,3 +35,16 @@ def saxpy(hand_written: Callable[[str], HandWritten]) -> Func:
     """C = s * A + B, whose body is in SAXPY_CPP."""
     hand_written(SAXPY_CPP)
     return func_of(SAXPY, saxpy=SAXPY_PYTHON)
+
+
+@pytest.fixture(scope="session")
+def cann(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A made-up CANN folder."""
+    return npu_double.make_cann_folder(tmp_path_factory.mktemp("machine") / "cann")
+
+
+@pytest.fixture
+def machine(cann: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[NpuDouble]:
+    """This machine with the double of an NPU, for which kernels are compiled."""
+    with npu_double.installed(cann, monkeypatch) as double:
+        yield double

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +45,10 @@ class KernelFiles:
 class Launch(Protocol):
     """Runs a loaded kernel once: the simulator to its end, an NPU until it is queued."""
 
-    def __call__(self, call: Bound, stream: Any) -> None: ...
+    def __call__(self, call: Bound) -> None: ...
+
+    def on_stream(self, stream: Any) -> AbstractContextManager[Any]:
+        """While it is entered, calls are queued on a stream, and allocate there."""
 
     def native(self, call: Bound) -> Callable[[], object]:
         """The call of the launcher for this, and nothing around it."""
@@ -63,8 +67,11 @@ class Launch(Protocol):
 class Device(Protocol):
     """Compiles, loads and runs kernels. `device_type` is torch's word for it."""
 
-    name: str
-    device_type: str
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def device_type(self) -> str: ...
 
     def identity(self) -> str:
         """Everything besides the sources and the chip that decides what `compile` makes."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
-from tile_ir import BuildError, Func, Target
+from tile_ir import BuildError, CallError, Func, Target
 from tile_runtime.cache.fingerprint import compiler_identity
 from tile_runtime.devices.compile_device import (
     FLAGS,
@@ -20,8 +22,11 @@ from tile_runtime.devices.compile_device import (
 )
 from tile_runtime.devices.compile_host import run_compiler
 from tile_runtime.devices.device import KernelFiles, Launch
-from tile_runtime.launcher.bind_arguments import Bound
+from tile_runtime.devices.launch_errors import launch_error
+from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
+from tile_runtime.launcher.check_arguments import Plan
 from tile_runtime.launcher.native import extension
+from tile_runtime.launcher.remember_call import Repeat, remember_call
 from tile_runtime.launcher.signature import Signature, TensorParam, launcher_kinds
 
 
@@ -31,8 +36,8 @@ class NpuDevice:
     of two that contradict each other theirs holds."""
 
     flags: tuple[str, ...] = ()
-    name: str = "npu"
-    device_type: str = "npu"
+    name: ClassVar[str] = "npu"
+    device_type: ClassVar[str] = "npu"
 
     def identity(self) -> str:
         return f"{compiler_identity(find_device_compiler())} {' '.join((*FLAGS, *self.flags))}"
@@ -50,49 +55,93 @@ class NpuDevice:
 
     def load(self, files: KernelFiles, signature: Signature, func: Func, target: Target) -> Launch:
         module = extension()
-        if module is not None:
-            try:
-                kernel = module.Kernel(
-                    str(files.library), "tile_entry", launcher_kinds(signature), simulated=False
-                )
-            except RuntimeError as error:
-                what = f"{files.library} can not be loaded: {error}"
-                raise BuildError("kernel-load", what) from None
-
-            def enter(values: tuple[Any, ...], stream: int) -> None:
-                error, _ = kernel.run(values, None, (), stream)
-                if error is not None:
-                    raise RuntimeError(error.text)
-
-            return _NpuLaunch(enter)
         try:
-            entry = ctypes.CDLL(str(files.library)).tile_entry
-        except (OSError, AttributeError) as error:
+            if module is None:
+                entry = ctypes.CDLL(str(files.library)).tile_entry
+                return _NpuLaunch(_CtypesEntry(entry, signature), func)
+            kernel = module.Kernel(
+                str(files.library), "tile_entry", launcher_kinds(signature), simulated=False
+            )
+        except (OSError, AttributeError, RuntimeError) as error:
             raise BuildError("kernel-load", f"{files.library} can not be loaded: {error}") from None
-        return _NpuLaunch(_CtypesEntry(entry, signature))
+        return _NpuLaunch(kernel, func)
 
 
 class _NpuLaunch:
-    """Queues a kernel on a stream, and waits for nothing."""
+    """Queues a kernel on torch_npu's current stream of the tensors' device, and waits for nothing.
 
-    def __init__(self, enter: Callable[[tuple[Any, ...], int], object]) -> None:
-        self._enter = enter
+    What a call allocates is of torch's allocator, which gives memory of a stream to that stream
+    alone until its work is done: so outputs and workspaces are allocated while the stream that the
+    kernel runs on is the current one (`on_stream`), and may be dropped as soon as it is queued.
+    `npu_stream` hands over the operations of torch that still wait in the host's task queue.
+    """
 
-    def remember(self, *described: Any) -> None:
-        """Calls on a device are made by Python."""
+    def __init__(self, kernel: Any, func: Func) -> None:
+        self._kernel = kernel
+        self._func = func
+
+    def on_stream(self, stream: Any) -> AbstractContextManager[Any]:
+        """Stream, or the number of one, on which kernels are queued meanwhile."""
+        npu = _torch_npu()
+        if not isinstance(stream, int):
+            return npu.stream(stream)  # type: ignore[no-any-return]
+        if stream == npu.current_stream().npu_stream:
+            return nullcontext()
+        if not hasattr(npu, "ExternalStream"):
+            raise CallError(
+                "call-stream",
+                f"stream {stream} is a number, which this torch_npu makes no stream of",
+                self._func.loc,
+                "pass a torch.npu.Stream, or call the kernel inside `with torch.npu.stream(s):`",
+                sources=self._func.sources,
+            )
+        return npu.stream(npu.ExternalStream(stream))  # type: ignore[no-any-return]
+
+    def remember(
+        self,
+        binder: ArgumentBinder,
+        plan: Plan,
+        arguments: tuple[Any, ...],
+        watchers: Sequence[ContextVar[Any]],
+    ) -> Repeat | None:
+        """Calls like one with these arguments, while their device is the current one."""
+        module, npu, device = extension(), _torch_npu(), plan.device
+
+        def finish(call: Bound, error: Any, text: str) -> None:
+            raise launch_error(error.kind, error.text, self._func)
+
+        def stream() -> int | None:
+            elsewhere = device.index not in (None, npu.current_device())
+            return None if elsewhere else npu.current_stream().npu_stream
+
+        if module is None:
+            return None
+        kernel = self._kernel
+        return remember_call(module, kernel, binder, plan, arguments, watchers, finish, stream)
 
     def native(self, call: Bound) -> Callable[[], object]:
-        return lambda: self._enter(call.values, 0)
+        stream = _torch_npu().current_stream(call.device).npu_stream
+        return lambda: self._kernel.run(call.values, None, (), stream)
 
-    def __call__(self, call: Bound, stream: Any) -> None:
-        npu: Any = torch.npu  # type: ignore[attr-defined]
-        queue = stream if stream is not None else npu.current_stream(call.device)
-        self._enter(call.values, getattr(queue, "npu_stream", queue))
+    def __call__(self, call: Bound) -> None:
+        """Raises BuildError with what the runtime library says if it does not take the kernel."""
+        npu, device = _torch_npu(), call.device
+        elsewhere = device.index not in (None, npu.current_device())
+        with npu.device(device) if elsewhere else nullcontext():
+            stream = npu.current_stream(device).npu_stream
+            error, _ = self._kernel.run(call.values, None, (), stream)
+        if error is not None:
+            raise launch_error(error.kind, error.text, self._func)
+
+
+def _torch_npu() -> Any:
+    """`torch.npu`, which torch_npu adds."""
+    return torch.npu  # type: ignore[attr-defined]
 
 
 class _CtypesEntry:
     """Where Python's headers are missing: calls `tile_entry(void** args, void* stream)`; args[i]
-    points at the i-th value."""
+    points at the i-th value. Errors of the runtime library stay unseen."""
 
     def __init__(self, entry: Any, signature: Signature) -> None:
         entry.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
@@ -103,10 +152,14 @@ class _CtypesEntry:
             for p in signature.params
         ] + [ctypes.c_int64 for _ in signature.symbols]
 
-    def __call__(self, values: tuple[Any, ...], stream: int) -> None:
+    def run(
+        self, values: tuple[Any, ...], byte_sizes: None, fresh: tuple[()], stream: int
+    ) -> tuple[None, str]:
+        """As `run` of the launcher's kernels."""
         cells = [cell(value) for cell, value in zip(self._cells, values, strict=True)]
         array = (ctypes.c_void_p * max(len(cells), 1))(*(ctypes.addressof(c) for c in cells))
         self._entry(array, stream)
+        return None, ""
 
 
 # float16 and bfloat16 scalars travel as float; the entry converts.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
@@ -87,7 +88,11 @@ class SimulatorLaunch:
         self._target = target
         self._settings: tuple[Any, ...] | None = None
 
-    def __call__(self, call: Bound, stream: Any) -> None:
+    def on_stream(self, stream: Any) -> AbstractContextManager[Any]:
+        """Every stream is idle: nothing changes."""
+        return nullcontext()
+
+    def __call__(self, call: Bound) -> None:
         """Run to the end. Raises SimulationError for the first fault found."""
         self._configure()
         error, text = self._run(call.values, call.sizes, self._fresh(call))

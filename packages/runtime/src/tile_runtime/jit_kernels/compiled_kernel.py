@@ -82,23 +82,26 @@ class CompiledKernel:
 
     def __call__(self, *inputs: Any, stream: Any = None, **named: Any) -> Any:
         """Run the kernel. Inputs fill the parameters that are neither outputs nor workspaces, by
-        position or by name.
+        position or by name. With `stream`, all is as in a block `with torch.npu.stream(stream):`.
 
         Returns the output, or a list of them if there is not exactly one. Raises CallError when
         the arguments do not fit, SimulationError when the simulator finds a fault, and IRError if
         the first strict run of a kernel finds a mistake of the compiler's.
         """
+        if stream is not None:
+            with self._launch.on_stream(stream):
+                return self(*inputs, **named)
         try:
             if named:
                 inputs = self._binder.in_order(inputs, named)
-            if stream is None and self._repeat is not None:
+            if self._repeat is not None:
                 outputs = self._repeat(inputs)
                 if outputs is not None:
                     return outputs
             call = self._binder.bind(inputs)
             self._tell_of_writes(inputs)
             self._prove()
-            self._launch(call, stream)
+            self._launch(call)
         except TileError as error:
             raise error.with_traceback(None) from None  # our frames say nothing about the kernel
         watchers, recorders = _run_watchers.get(), _call_recorders.get()
@@ -132,7 +135,7 @@ class CompiledKernel:
     def launch_again(self, call: Bound) -> None:
         """Run with the memory of an earlier call: the same inputs and the same outputs."""
         self._prove()
-        self._launch(call, None)
+        self._launch(call)
 
     def native_call(self, *inputs: Any) -> Callable[[], object]:
         """A call with these inputs that is bound already: the launcher's part, and nothing around

@@ -192,7 +192,7 @@ def _device_times(
         npu.synchronize()
         return [start.elapsed_time(end) for start, end in pairs]
 
-    cache = torch.empty(_FLUSHED_BYTES, dtype=torch.int8, device="npu")
+    cache = torch.empty(_FLUSHED_BYTES, dtype=torch.int8, device=current_device().device_type)
     fn()
     estimate = statistics.fmean(measured(5, flushed=False))
     measured(n_warmup or max(1, int(warmup / estimate)), flushed=False)

@@ -197,6 +197,8 @@ Outcome Kernel::enter(Cells& cells, void* stream, const RunOptions& options) con
         simulator->clear();
         simulator->set_buffers(cells.buffers(), cells.buffer_count());
         simulator->set_options(&values);
+    } else {
+        device_errors_.take();  // what an earlier call of others has left
     }
     try {
         entry_(cells.arguments(), stream);
@@ -211,6 +213,8 @@ Outcome Kernel::enter(Cells& cells, void* stream, const RunOptions& options) con
         size_t length = 0;
         const char* text = simulator->output(&length);
         result.second.assign(text, length);
+    } else if (const int code = device_errors_.take()) {
+        result.first = LaunchError{std::to_string(code), device_errors_.message(), "", 0, 0, "", "", ""};
     }
     return result;
 }

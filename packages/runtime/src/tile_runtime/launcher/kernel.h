@@ -98,7 +98,8 @@ public:
     // Tells of the memory behind the pointer in a cell; what is fresh is filled with what nobody expects.
     void add_buffer(Cells& cells, size_t i, uint64_t bytes, bool fresh) const;
 
-    // Runs the kernel without the GIL: the simulator to the end, a device until it is queued on the stream.
+    // Runs the kernel without the GIL: the simulator to the end, a device until it is queued on the stream. The text of
+    // an error of a device is that of its runtime library, and its kind the code.
     Outcome enter(Cells& cells, void* stream, const RunOptions& options) const;
     // The same on values from Python. `fresh`: the arguments whose memory nothing has written.
     Outcome run(const py::tuple& values, const std::optional<py::tuple>& byte_sizes, const py::tuple& fresh,
@@ -118,6 +119,7 @@ private:
     std::vector<Kind> kinds_;
     std::vector<std::string> names_;
     bool simulated_;
+    DeviceErrors device_errors_;
     RunOptions options_;
 };
 

@@ -1,4 +1,5 @@
-// Handles of shared libraries, and the functions of libtile_simulator.so.
+// Handles of shared libraries, the functions of libtile_simulator.so, and what the runtime library of a device says of
+// errors.
 #pragma once
 
 #include <dlfcn.h>
@@ -40,6 +41,30 @@ public:
 
 private:
     void* handle_;
+};
+
+// Errors of the calling thread, as the runtime library of a device keeps them: a launch `<<<...>>>` returns none. The
+// launcher does not load that library, which torch_npu has done: where there is none, nothing is known.
+struct DeviceErrors {
+    DeviceErrors()
+    {
+        if (void* library = dlopen("libascendcl.so", RTLD_NOW | RTLD_NOLOAD)) {
+            take_ = reinterpret_cast<int (*)(int)>(dlsym(library, "aclrtGetLastError"));
+            message_ = reinterpret_cast<const char* (*)()>(dlsym(library, "aclGetRecentErrMsg"));
+        }
+    }
+    // The code of the latest error, which is forgotten; 0 if there is none.
+    int take() const { return take_ == nullptr ? 0 : take_(thread_level); }
+    std::string message() const
+    {
+        const char* text = message_ == nullptr ? nullptr : message_();
+        return text == nullptr ? "" : text;
+    }
+
+private:
+    static constexpr int thread_level = 0;
+    int (*take_)(int) = nullptr;
+    const char* (*message_)() = nullptr;
 };
 
 // The simulator's C interface, found in the library at run time: the launcher itself links to nothing.

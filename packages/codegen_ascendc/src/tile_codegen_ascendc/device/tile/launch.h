@@ -11,12 +11,12 @@ inline uint64_t cross_core_address() { return 0; }
 #include "acl/acl.h"
 #include "runtime/rt_ffts.h"
 namespace tile {
+// 0 if the runtime has none to give: the error of the thread says why.
 inline uint64_t cross_core_address()
 {
     uint64_t address = 0;
     uint32_t length = 0;
-    rtGetC2cCtrlAddr(&address, &length);
-    return address;
+    return rtGetC2cCtrlAddr(&address, &length) == 0 ? address : 0;
 }
 }  // namespace tile
 #endif
@@ -29,10 +29,10 @@ inline uint64_t cross_core_address()
 #define TILE_LAUNCH(kernel, blocks, stream, ...) ((void)(stream), (void)(blocks), kernel(__VA_ARGS__))
 typedef void* aclrtStream;
 #else
-// A device refuses a launch of no blocks, which is nothing to do.
+// A device refuses a launch of no blocks, which is nothing to do. Cores that can not signal would wait for ever.
 #define TILE_LAUNCH(kernel, blocks, stream, ...) \
     do { \
-        if ((blocks) != 0) { \
+        if ((blocks) != 0 && tile::cross_core_address() != 0) { \
             kernel<<<blocks, nullptr, stream>>>(__VA_ARGS__); \
         } \
     } while (false)
