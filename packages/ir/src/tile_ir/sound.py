@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tile_ir.expr import Buffer
 from tile_ir.machine import Core
 from tile_ir.nodes import Stmt
-from tile_ir.walk import buffers_of, variables_of
+from tile_ir.walk import buffers_of, names_of
 
 
 class Scope(NamedTuple):
@@ -43,7 +43,7 @@ class Sound:
         """Whether what it says itself needs no second look: all it names is there."""
         return (
             (id(stmt), scope.parallel) in self._themselves
-            and all(var.name in scope.scalars for var in variables_of(stmt))
+            and names_of(stmt) <= scope.scalars
             and buffers_of(stmt) <= buffers
         )
 

@@ -25,6 +25,7 @@ from collections.abc import Iterator
 
 from tile_ir.chips import DEFAULT_TARGET
 from tile_ir.diagnostics import Diagnostic, IRError
+from tile_ir.dtypes import INT32
 from tile_ir.expr import Const, Expr, Load, Var, constant_value, walk
 from tile_ir.footprint import buffer_bytes
 from tile_ir.location import Loc
@@ -209,7 +210,8 @@ class _Verifier:
     def own(self, stmt: Stmt, scope: Scope) -> Iterator[Diagnostic]:
         """What is wrong with the expressions and regions of a statement itself."""
         for expr in expressions(stmt):
-            if not isinstance(expr, Const) or not expr.dtype.whole_bytes:
+            dtype = expr.dtype
+            if not isinstance(expr, Const) or not (dtype is INT32 or dtype.whole_bytes):
                 yield from self.expression(expr, scope, stmt.loc)
         match stmt:
             case Op(operands=operands):
@@ -342,8 +344,9 @@ class _Verifier:
 
     def expression(self, expr: Expr, scope: Scope, loc: Loc) -> Iterator[Diagnostic]:
         for part in walk(expr):
-            if not part.dtype.whole_bytes:
-                yield Diagnostic("packed-scalar", f"there are no scalars of type {part.dtype}", loc)
+            dtype = part.dtype
+            if dtype is not INT32 and not dtype.whole_bytes:
+                yield Diagnostic("packed-scalar", f"there are no scalars of type {dtype}", loc)
             if isinstance(part, Var) and part.name not in scope.scalars:
                 yield Diagnostic("name-unknown", f"scalar `{part.name}` is not defined here", loc)
             elif isinstance(part, Load):

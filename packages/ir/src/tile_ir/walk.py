@@ -129,6 +129,12 @@ def variables_of(stmt: Stmt) -> frozenset[Var]:
     return frozenset(part for part in parts if isinstance(part, Var))
 
 
+@lru_cache(maxsize=32768)
+def names_of(stmt: Stmt) -> frozenset[str]:
+    """Their names."""
+    return frozenset([var.name for var in variables_of(stmt)])
+
+
 def variables_in(body: Body) -> set[Var]:
     """The variables that statements, and those inside them, name."""
     return {var for stmt in walk(body) for var in variables_of(stmt)}
