@@ -9,11 +9,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from ahead_of_time.kernel_folders import PLAIN, SCALE, compile_kernels, compiled, write
+from tile_ir.switches import override
+from tile_runtime.ahead_of_time import build_key
+from tile_runtime.cache.fingerprint import compiler_identity
 from tile_runtime.simulator.build_simulator import build_simulator
 
 
@@ -45,6 +49,121 @@ def test_built_once(tmp_path: Path) -> None:
     write(tmp_path, add=PLAIN.replace("(1, 2)", "(2,)"))
     assert compiled(compile_kernels(tmp_path, "--device", "a3")) == 1
     assert sorted(p.name for p in (tmp_path / "out/targets/ascend/add").glob("n*")) == ["n2"]
+
+
+DEPENDS = PLAIN.replace(
+    "        return SOURCE",
+    "        from .project.sizes import ROWS\n        return SOURCE",
+)
+
+
+@pytest.fixture
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two kernels of two variants, one of which imports modules inside of a function; built by
+    something that is a compiler to those who call it."""
+    write(tmp_path, add=DEPENDS, sub=PLAIN.replace('"add"', '"sub"'))
+    write(tmp_path / "kernels" / "project", sizes="X = 1\n")
+    shutil.move(tmp_path / "kernels/project/kernels/sizes.py", tmp_path / "kernels/project")
+    (tmp_path / "kernels/project/__init__.py").write_text("")
+    (tmp_path / "kernels/project/sizes.py").write_text("from .deep import ROWS\n")
+    (tmp_path / "kernels/project/deep.py").write_text("ROWS = 8\n")
+    compiler = tmp_path / "c++"
+    compiler.write_text('#!/bin/sh\nfor last; do :; done; echo object > "$last"\n')
+    compiler.chmod(0o755)
+    monkeypatch.setenv("TILE_CXX", str(compiler))
+    assert compiled(compile_kernels(tmp_path, target="sim")) == 4
+    assert compiled(compile_kernels(tmp_path, target="sim")) == 0
+    return tmp_path
+
+
+def edited(place: str, was: str, now: str) -> Callable[[Path], None]:
+    def edit(folder: Path) -> None:
+        text = (folder / place).read_text()
+        assert was in text
+        (folder / place).write_text(text.replace(was, now))
+
+    return edit
+
+
+def another_compiler(folder: Path) -> None:
+    edited("c++", "object", "objects")(folder)
+    compiler_identity.cache_clear()
+
+
+def gone(place: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / place).unlink()
+
+
+ADD, N1 = "kernels/add.py", "out/targets/ascend/add/n1/add_n1_kernel"
+
+
+@pytest.mark.parametrize(
+    ("change", "variants"),
+    [
+        pytest.param(edited(ADD, "// the", "// one"), 2, id="its file"),
+        pytest.param(edited("kernels/project/sizes.py", "ROWS", "ROWS  # rows"), 2, id="imported"),
+        pytest.param(edited("kernels/project/deep.py", "8", "16"), 2, id="imported by that"),
+        pytest.param(edited("kernels/project/__init__.py", "", "X = 1"), 2, id="its package"),
+        pytest.param(another_compiler, 4, id="compiler"),
+        pytest.param(edited(f"{N1}.o", "object", "else"), 1, id="object"),
+        pytest.param(edited(f"{N1}.cpp", "call", "calls"), 1, id="source"),
+        pytest.param(gone(f"{N1}.o"), 1, id="object gone"),
+        pytest.param(gone(f"{N1}.cpp"), 1, id="source gone"),
+        pytest.param(gone("out/targets/ascend/add/manifest.json"), 2, id="manifest gone"),
+        pytest.param(edited("out/targets/ascend/add/manifest.json", "{", "["), 2, id="manifest"),
+        pytest.param(gone("out/targets/ascend/add/registry.inc"), 0, id="registry gone"),
+        pytest.param(lambda folder: (folder / "other.py").write_text("1"), 0, id="another file"),
+        pytest.param(lambda folder: os.utime(folder / ADD), 0, id="time of a file"),
+    ],
+)
+def test_what_a_change_builds(built: Path, change: Callable[[Path], None], variants: int) -> None:
+    """Each kind of change builds exactly what it touches, and then everything is as from nothing."""
+    change(built)
+    assert compiled(compile_kernels(built, target="sim")) == variants
+    after = tree(built)
+    assert compiled(compile_kernels(built, target="sim")) == 0
+    shutil.rmtree(built / "out")
+    assert compiled(compile_kernels(built, target="sim")) == 4
+    assert tree(built) == after
+
+
+def test_circumstances_that_build_all(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with override(check="strict", seed=3):
+        assert compiled(compile_kernels(built, target="sim")) == 0
+    with override(auto_sync=True):
+        assert compiled(compile_kernels(built, target="sim")) == 4
+    with override(auto_sync=True, soc="Ascend910B4"):
+        assert compiled(compile_kernels(built, target="sim")) == 4
+    assert compiled(compile_kernels(built, target="sim")) == 4
+    monkeypatch.setattr(build_key, "compiler_digest", lambda: "another")
+    assert compiled(compile_kernels(built, target="sim")) == 4
+    assert compiled(compile_kernels(built)) == 4
+
+
+def test_a_new_variant_leaves_the_others(built: Path) -> None:
+    """Their files keep every byte, and the registry has one entry more."""
+    before = tree(built)
+    edited(
+        ADD,
+        "for n in (1, 2)]",
+        'for n in (1, 2)]\n    SPECIALIZATIONS += [{"variant_key": "n7", "n": 7}]',
+    )(built)
+    compile_kernels(built, target="sim")
+    after = tree(built)
+    changed = {p for p in before if before[p] != after[p]}
+    folder = "targets/ascend/add/"
+    assert changed == {folder + name for name in ("manifest.json", "registry.inc", "variants.inc")}
+    assert after.keys() - before.keys() == {f"{folder}n7/add_n7_kernel.{s}" for s in ("cpp", "o")}
+    old, new = (t[f"{folder}registry.inc"].decode().splitlines() for t in (before, after))
+    added = [line for line in new if line not in old]
+    assert [line for line in old if line not in new] == [
+        "constexpr std::array<KernelEntry<AddSpecialization, AddKernelFn>, 2> kAddRegistry{{"
+    ]
+    assert added == [
+        'extern "C" function_type_t<AddKernelFn> add__n7_call;',
+        "constexpr std::array<KernelEntry<AddSpecialization, AddKernelFn>, 3> kAddRegistry{{",
+        '    {make_add_specialization(AddN{7}), "n7", &add__n7_call},',
+    ]
 
 
 def test_moved(tmp_path: Path) -> None:
@@ -140,6 +259,52 @@ def test_two_builds_at_once(tmp_path: Path) -> None:
     assert [process.returncode for process in both] == [0, 0]
     assert sorted(text.count("(2 compiled)") for text in told) == [0, 1]
     assert compiled(compile_kernels(tmp_path)) == 0
+    together = tree(tmp_path)
+    shutil.rmtree(tmp_path / "out")
+    assert compiled(compile_kernels(tmp_path)) == 2
+    assert tree(tmp_path) == together
+
+
+DIES = """
+import os, signal
+
+if os.environ.get("REPLACES") and os.replace.__name__ == "replace":
+    replace = os.replace
+    done = open("done", "ab", buffering=0)
+
+    def dying(*places):
+        if os.fstat(done.fileno()).st_size == int(os.environ["REPLACES"]):
+            os.killpg(0, signal.SIGKILL)
+        done.write(b".")
+        replace(*places)
+
+    os.replace = dying
+"""
+
+
+@pytest.mark.parametrize("replaces", range(6))
+@pytest.mark.parametrize("before", [None, "// of another version"], ids=["first", "again"])
+def test_killed_between_any_two_files(tmp_path: Path, replaces: int, before: str | None) -> None:
+    """SIGKILL instead of the n-th file that is put in place, of a worker's or of the command's own:
+    what is there then is built as if nothing had been."""
+    write(tmp_path, add=DIES + PLAIN)
+    compile_kernels(tmp_path)
+    whole = tree(tmp_path)
+    shutil.rmtree(tmp_path / "out")
+    if before is not None:
+        write(tmp_path, add=DIES + PLAIN.replace("// the call of one kernel", before))
+        compile_kernels(tmp_path)
+        write(tmp_path, add=DIES + PLAIN)
+    program = "import sys; from tile_runtime.tools.command_line import main; sys.exit(main())"
+    command = [sys.executable, "-c", program, "compile-kernels", "--target", "none",
+               "--output-root", "out", "--jobs", "1"]  # fmt: skip
+    environment = {**os.environ, "REPLACES": str(replaces)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, start_new_session=True)
+    finished = replaces >= (5 if before is None else 3)  # both inc files are what they were
+    assert done.returncode == (0 if finished else -signal.SIGKILL)
+    compile_kernels(tmp_path)
+    assert tree(tmp_path) == whole
+    assert compiled(compile_kernels(tmp_path)) == 0
 
 
 def test_killed_in_the_middle(tmp_path: Path) -> None:
@@ -166,26 +331,27 @@ def test_killed_in_the_middle(tmp_path: Path) -> None:
 
 
 def test_linked_and_run_by_cmake(tmp_path: Path) -> None:
-    """The example as its CMakeLists says, from a copy outside of the repository that is moved after
-    the kernels are built."""
+    """The steps of docs/ahead_of_time.md as they are written, in a copy of the example outside of
+    the repository; then again where the tree was moved to, which builds no kernel again."""
     if shutil.which("cmake") is None:
         pytest.skip("cmake is not installed")
     build_simulator()
-    example = Path(__file__).parents[3] / "examples" / "aot"
-    shutil.copytree(example, tmp_path / "first")
-    assert compiled(compile_kernels(tmp_path / "first", "--jobs", "2", target="sim")) == 6
-    project = tmp_path / "second"
-    shutil.move(tmp_path / "first", project)
+    repository = Path(__file__).parents[3]
+    page = (repository / "docs" / "ahead_of_time.md").read_text()
+    first, *steps = page.partition("## CMake")[2].split("```")[1].splitlines()[1:]
+    assert first == "cd examples/aot"
+    shutil.copytree(repository / "examples" / "aot", tmp_path / "first")
     here = Path(sys.executable).parent
     environment = {**os.environ, "PATH": f"{here}{os.pathsep}{os.environ['PATH']}"}
 
-    def run(*command: str) -> str:
+    def run(project: Path) -> str:
+        command = ["sh", "-ec", "\n".join(steps)]
         done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout.strip()
+        assert "100% tests passed" in done.stdout
+        return done.stdout
 
-    config = run("tile-ascend", "where", "cmake")
-    generated = f"-DTILELANG_GENERATED_ROOT={project / 'out'}"
-    run("cmake", "-S", ".", "-B", "build", f"-DTileAscend_DIR={config}", generated)
-    run("cmake", "--build", "build")
-    assert "100% tests passed" in run("ctest", "--test-dir", "build", "--output-on-failure")
+    assert "rope (4 compiled)" in run(tmp_path / "first")
+    shutil.move(tmp_path / "first", tmp_path / "second")
+    (tmp_path / "second/build/CMakeCache.txt").unlink()  # it has the folder it was made in
+    assert run(tmp_path / "second").count("(0 compiled)") == 2

@@ -11,7 +11,7 @@ import pytest
 from kept_cases import kept_number
 
 from tile_ir import BuildError
-from tile_runtime.ahead_of_time.manifest import known_variants
+from tile_runtime.ahead_of_time.read_manifest import KnownVariant, read_manifest
 
 
 def manifest(**variant: Any) -> dict[str, Any]:
@@ -22,8 +22,20 @@ def manifest(**variant: Any) -> dict[str, Any]:
         "generated_source_sha256": "s",
         "compiled_binary": "k/k.o",
         "compiled_binary_sha256": "b",
+        "entry_symbol": "e",
+        "dispatch_values": {"n": 1, "dtype": "fp32"},
+        "toolchain_options": {"device": "a2"},
     }
-    return {"schema_version": 2, "variants": [{**told, **variant}]}
+    fields = [{"name": "dtype", "kind": "dtype"}, {"name": "n", "kind": "int32"}]
+    abi = {"return_type": "void", "parameters": [{"cpp_type": "int", "name": "n"}]}
+    return {
+        "schema_version": 2, "target": "sim", "kernel_name": "add", "registry_inc": "r.inc",
+        "dispatch_schema": fields, "kernel_abi": abi, "variants": [{**told, **variant}],
+    }  # fmt: skip
+
+
+def known_variants(path: Path) -> dict[str, KnownVariant]:
+    return {v.variant_key: v for v in read_manifest(path).variants}
 
 
 def refused(folder: Path, text: str | bytes) -> str:
@@ -41,6 +53,10 @@ def test_files_with_their_hashes(tmp_path: Path) -> None:
     path.write_text(json.dumps(manifest()))
     found = known_variants(path)["k"]
     assert found.files == {tmp_path / "k/k.cpp": "s", tmp_path / "k/k.o": "b"}
+    assert found.values == ("fp32", 1), "in the order of the schema"
+    told = read_manifest(path)
+    assert (told.kernel, told.target, told.abi.types()) == ("add", "sim", "int n")
+    assert told.registry == tmp_path / "r.inc"
     path.write_text(json.dumps(manifest(compiled_binary="")))
     assert list(known_variants(path)["k"].files) == [tmp_path / "k/k.cpp"]
 
@@ -57,6 +73,7 @@ def test_paths_that_lead_out(tmp_path: Path, place: str) -> None:
         text = json.dumps(manifest(**{name: place}))
         assert "leads out of its folder" in refused(folder, text)
     assert "leads out" in refused(folder, json.dumps(manifest(generated_source="")))
+    assert "leads out" in refused(folder, json.dumps({**manifest(), "registry_inc": place}))
 
 
 @pytest.mark.parametrize(
@@ -65,9 +82,12 @@ def test_paths_that_lead_out(tmp_path: Path, place: str) -> None:
         ("", "Expecting value"),
         ("[]", "schema_version 2"),
         ('{"schema_version": 1}', "schema_version 2"),
-        ('{"schema_version": 2}', "no list of variants"),
-        ('{"schema_version": 2, "variants": [3]}', "variants[0] is no object"),
-        ('{"schema_version": 2, "variants": [{"variant_key": 3}]}', "variants[0].variant_key"),
+        ('{"schema_version": 2}', "no list of dispatch_schema"),
+        (json.dumps({**manifest(), "variants": None}), "no list of variants"),
+        (json.dumps({**manifest(), "variants": [3]}), "variants[0] is no object"),
+        (json.dumps({**manifest(), "kernel_abi": {}}), "no list of kernel_abi.parameters"),
+        (json.dumps(manifest(generated_source=3)), "variants[0].generated_source is no text"),
+        (json.dumps(manifest(dispatch_values={"dtype": "fp32"})), "dispatch_values.n is neither"),
         ("[" * 100_000, "nested too deeply"),
         (b"\xff\xfe", "no UTF-8 text at byte 0"),
     ],

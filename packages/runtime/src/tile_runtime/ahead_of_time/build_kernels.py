@@ -26,7 +26,8 @@ from tile_runtime.ahead_of_time.build_key import build_key, dependencies_of
 from tile_runtime.ahead_of_time.entry_symbols import KernelAbi, abi_of, with_variant
 from tile_runtime.ahead_of_time.find_kernels import Family, Kernels, find_kernels
 from tile_runtime.ahead_of_time.kernel_spec import KernelCompileSpec
-from tile_runtime.ahead_of_time.manifest import BuiltVariant, KeptFiles, KnownVariant, digest_of
+from tile_runtime.ahead_of_time.manifest import BuiltVariant, KeptFiles, digest_of
+from tile_runtime.ahead_of_time.read_manifest import KnownVariant, read_manifest
 from tile_runtime.ahead_of_time.registry_text import registry_text, variants_text
 from tile_runtime.ahead_of_time.toolchain import Toolchain
 
@@ -188,7 +189,7 @@ def _finish(waiting: dict[_Waiting, KernelCompileSpec], kernel: str, told: Told)
 def _known(manifest: Path) -> dict[str, KnownVariant]:
     """What an earlier build left; nothing if that cannot be read."""
     try:
-        return manifests.known_variants(manifest)
+        return {v.variant_key: v for v in read_manifest(manifest).variants}
     except (BuildError, OSError):
         return {}
 

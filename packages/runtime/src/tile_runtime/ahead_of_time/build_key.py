@@ -15,7 +15,9 @@ import sysconfig
 from collections.abc import Iterator
 from dataclasses import asdict
 from functools import lru_cache
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from typing import Any
 
 from tile_ir.switches import SWITCHES, switch
 from tile_runtime.ahead_of_time.kernel_spec import KernelCompileSpec
@@ -110,16 +112,20 @@ def _project_file(name: str) -> Path | None:
 
 def _origin(name: str) -> str | None:
     """Where a module would be loaded from that has not been."""
-    if name.partition(".")[0] in sys.stdlib_module_names:
-        return None
-    parent = name.rpartition(".")[0]
-    if parent and parent not in sys.modules:
-        return None  # to look there would load the parent
-    try:
-        spec = importlib.util.find_spec(name)
-    except (ImportError, ValueError, AttributeError):
-        return None
+    spec = None if name.partition(".")[0] in sys.stdlib_module_names else _spec(name)
     return spec.origin if spec is not None else None
+
+
+def _spec(name: str) -> ModuleSpec | None:
+    """What Python would load, found without loading the packages above it."""
+    above = name.rpartition(".")[0]
+    if not above:
+        return PathFinder.find_spec(name)
+    package: Any = sys.modules.get(above) or _spec(above)
+    folders = getattr(package, "__path__", None) or getattr(
+        package, "submodule_search_locations", None
+    )
+    return PathFinder.find_spec(name, folders) if folders else None
 
 
 @lru_cache(maxsize=1)

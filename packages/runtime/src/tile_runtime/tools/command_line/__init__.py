@@ -20,6 +20,7 @@ from tile_runtime.tools.command_line import (
     compile_kernels,
     doctor,
     emit,
+    inspect,
     ops,
     opt,
     passes,
@@ -33,7 +34,7 @@ from tile_runtime.tools.command_line import (
 
 COMMANDS = (
     run, doctor, emit, sim, report, opt, check, passes, ops, switches, cache, tune,
-    compile_kernels, where, bench,
+    compile_kernels, inspect, where, bench,
 )  # fmt: skip
 
 
