@@ -24,7 +24,13 @@ from tile_ir import BuildError, Func
 from tile_ir.switches import override, switch
 from tile_runtime import JITKernel, cache, compile
 from tile_runtime.cache.fingerprint import compiler_identity, sources_digest
-from tile_runtime.cache.kernel_cache import META, STALE_SECONDS, CacheSize, KernelCache
+from tile_runtime.cache.kernel_cache import (
+    META,
+    STALE_SECONDS,
+    CacheSize,
+    KernelCache,
+    kernel_cache,
+)
 from tile_runtime.simulator.build_simulator import cpu_features
 from tile_runtime.tools.command_line import main
 
@@ -182,13 +188,12 @@ def test_a_limit_of_bytes(tmp_path: Path) -> None:
     assert unlimited.size().kernels == 11
 
 
-USER = """
-import sys, random
+USERS = """
+import os, random, sys, traceback
 from pathlib import Path
 from tile_runtime.cache.kernel_cache import META, KernelCache
-cache, seed = KernelCache(Path(sys.argv[1]), 150_000), int(sys.argv[2])
-def use(rng):
-    key = f"{rng.randrange(20):02}"
+cache = KernelCache(Path(sys.argv[1]), int(sys.argv[2]))
+def use(key):
     def fill(folder):
         (folder / META).write_text(key)
         (folder / "kernel.so").write_bytes(key.encode() * 5000)
@@ -198,28 +203,89 @@ def use(rng):
     except FileNotFoundError:
         return  # another user has made room: it would be built anew
     assert found == (key, key.encode() * 5000), key
-for user in range(25):
-    use(random.Random(seed * 100 + user))
+users, (start, ready) = [], os.pipe()
+for seed in range(500):
+    user = os.fork()
+    if user == 0:
+        os.close(ready)
+        os.read(start, 1)  # until all are there
+        try:
+            for key in random.Random(seed).choices(range(20), k=3):
+                use(f"{key:02}")
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    users.append(user)
+os.close(ready)
+sys.exit(sum(os.waitpid(user, 0)[1] != 0 for user in users) > 0)
 """
 
 
 @pytest.mark.exhaustive
-def test_five_hundred_users_of_twenty_kernels(tmp_path: Path) -> None:
+@pytest.mark.parametrize("limit", [0, 150_000])
+@pytest.mark.parametrize("damaged", [False, True])
+def test_five_hundred_users_of_twenty_kernels(tmp_path: Path, limit: int, damaged: bool) -> None:
     """Processes that read, write and make room at once: none sees another's kernel or half of one,
-    and nothing is left behind."""
-    command = [sys.executable, "-c", USER, str(tmp_path)]
-    users = [
-        subprocess.Popen([*command, str(n)], text=True, stderr=subprocess.PIPE) for n in range(20)
-    ]
-    for user in users:
-        _, errors = user.communicate(timeout=300)
-        assert user.returncode == 0, errors
-        assert "damaged" not in errors
-    cache = KernelCache(tmp_path, 150_000)
+    what was damaged before is made anew, and nothing is left behind."""
+    cache = KernelCache(tmp_path, limit)
+    if damaged:
+        for key in range(0, 20, 3):
+            filled(cache, f"{key:02}")
+            with open(cache.kernels / f"{key:02}" / "kernel.so", "r+b") as library:
+                library.write(b"?")
+    command = [sys.executable, "-c", USERS, str(tmp_path), str(limit)]
+    done = subprocess.run(command, text=True, stderr=subprocess.PIPE, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert ("is damaged" in done.stderr) == damaged
     assert cache.remove_damaged() == {}
     assert list(cache.building.iterdir()) == []
-    filled(cache, "last")
-    assert cache.size().bytes <= 150_000
+    size = cache.size()
+    assert size.kernels == 20 if not limit else 0 < size.bytes <= limit
+
+
+@pytest.mark.exhaustive
+def test_a_cache_of_a_gigabyte_stays_below_it(tmp_path: Path) -> None:
+    with override(cache_dir=str(tmp_path), cache_limit=1000):
+        limited = kernel_cache()
+    assert limited.most_bytes == 10**9
+
+    def fill(folder: Path) -> None:
+        (folder / META).write_text("{}")
+        with open(folder / "kernel.so", "wb") as library:
+            library.truncate(90_000_000)  # takes no blocks of the disk
+
+    for number in range(14):
+        entry = limited.publish(f"{number:02}", fill)
+        os.utime(entry / META, (number, number))
+        assert limited.size().bytes < 10**9
+    assert [e.key for e in limited.entries()] == [f"{n:02}" for n in range(13, 2, -1)]
+
+
+def test_what_others_removed_before_it_was_loaded(
+    saxpy: Func, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a cache that is too small for all its users, each has its kernel."""
+    publish = KernelCache.publish
+
+    def and_gone(self: KernelCache, key: str, fill: Callable[[Path], None]) -> Path:
+        entry = publish(self, key, fill)
+        self.clear()
+        return entry
+
+    with monkeypatch.context() as patched:
+        patched.setattr(KernelCache, "publish", and_gone)
+        check(compile(saxpy, out_idx=2))
+    lookup = KernelCache.lookup
+
+    def found_and_gone(self: KernelCache, key: str) -> Path | None:
+        entry = lookup(self, key)
+        self.clear()
+        return entry
+
+    compile(saxpy, out_idx=2)
+    monkeypatch.setattr(KernelCache, "lookup", found_and_gone)
+    check(compile(saxpy, out_idx=2))
 
 
 def test_without_the_cache_nothing_is_kept(saxpy: Func) -> None:

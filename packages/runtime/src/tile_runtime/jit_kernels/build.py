@@ -194,7 +194,12 @@ def _build_into_cache(job: Job, cache: KernelCache, key: str) -> Built:
     folder = cache.publish(key, fill)
     if switch("keep_cpp"):
         cache.keep_source("kept", job.func.name, job.files(folder).source)
-    return steps.load(folder, None)
+    try:
+        return steps.load(folder, None)
+    except BuildError:
+        if job.files(folder).library.exists():
+            raise
+        return _build_uncached(job)  # others have made room for theirs meanwhile
 
 
 def _build_uncached(job: Job) -> Built:
