@@ -10,8 +10,9 @@ import pytest
 from tile_ir import DEFAULT_TARGET, BuildError, Func
 from tile_ir.switches import override, switch
 from tile_runtime import compile
+from tile_runtime.devices.cann import find_device_compiler
 from tile_runtime.devices.choose_device import current_device
-from tile_runtime.devices.compile_device import device_command, find_device_compiler
+from tile_runtime.devices.compile_device import device_command
 from tile_runtime.devices.compile_host import find_compiler, host_command, run_compiler
 
 

@@ -4,19 +4,27 @@ device, its compiler and its runtime library is what a machine with an NPU runs 
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 import torch
+import vendor_headers
 
+import npu_double
 import tile_frontend as T
 from npu_double import NpuDouble
-from tile_ir import DEFAULT_TARGET, BuildError, CallError
+from tile_codegen_ascendc import DEVICE_HEADER_DIR
+from tile_ir import DEFAULT_TARGET, BuildError, CallError, KernelError
+from tile_ir.switches import override
+from tile_runtime.devices.cann import INCLUDES
 from tile_runtime.devices.device import KernelFiles
 from tile_runtime.devices.npu_device import NpuDevice
 from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
 from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.jit_kernels.profiler import do_bench
+from tile_runtime.simulator.build_simulator import include_directory
 
 M, N = 16, 64
 
@@ -80,6 +88,18 @@ def test_command_line(machine: NpuDouble) -> None:
     assert f" -L{home}/lib64 " in line and libraries in line
     assert re.search(r"kernel\.cpp \S+entry\.cpp -o \S+kernel\.so$", line)
     assert kernel.timings.compile > 0
+
+
+def test_the_chip_is_the_devices(machine: NpuDouble, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert scaled_sum().target.name == "Ascend910B3"
+    with override(target="sim"):
+        assert scaled_sum().target.name == "Ascend910B2"
+    monkeypatch.setenv("TILE_SOC", "Ascend910B1")
+    assert scaled_sum().target.name == "Ascend910B1"
+    monkeypatch.delenv("TILE_SOC")
+    machine.npu.get_device_name = lambda device=None: "Ascend31"
+    with pytest.raises(KernelError, match="'Ascend31', which is not in the chip table"):
+        scaled_sum()
 
 
 def test_a_call_is_queued_and_nothing_waits(machine: NpuDouble) -> None:
@@ -269,6 +289,20 @@ def test_a_graph_holds_launches(machine: NpuDouble) -> None:
             graph.replay()
             machine.npu.synchronize()
             assert torch.equal(second, expected(expected(a, s, b), s, b))
+
+
+@pytest.mark.vendor
+def test_the_doubled_calls_are_the_vendors(tmp_path: Path) -> None:
+    """CANN's headers declare the same functions with the same types."""
+    home = Path(vendor_headers.toolkit()) / "aarch64-linux"
+    double = Path(npu_double.__file__).parent
+    header = tmp_path / "npu_double.h"
+    shutil.copy(double / "include" / header.name, header)
+    folders = (tmp_path, *(home / folder for folder in INCLUDES), include_directory())
+    command = ["g++", "-std=c++17", "-fsyntax-only", *(f"-I{folder}" for folder in folders)]
+    for source in (double / "runtime.cpp", DEVICE_HEADER_DIR / "tile" / "launch.h"):
+        done = subprocess.run([*command, str(source)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
 
 
 def test_waiting_inside_a_capture_is_an_error(machine: NpuDouble) -> None:

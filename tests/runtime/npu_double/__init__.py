@@ -41,7 +41,8 @@ def _runtime_library(folder: Path) -> Path:
     subprocess.run(
         [
             "g++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared",
-            f"-I{HERE / 'include'}", f"-I{include_directory()}", str(HERE / "runtime.cpp"),
+            *(f"-I{HERE / folder}" for folder in ("include", "include/experiment/runtime")),
+            f"-I{include_directory()}", str(HERE / "runtime.cpp"),
             str(simulator), f"-Wl,-rpath,{simulator.parent}", "-Wl,-soname,libascendcl.so",
             "-o", str(library),
         ],

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "acl/acl.h"
 #include "npu_double.h"
+#include "runtime/rt_ffts.h"
 
 namespace {
 
@@ -138,7 +140,7 @@ int32_t rtGetC2cCtrlAddr(uint64_t* address, uint32_t* length)
     return noted("rtGetC2cCtrlAddr");
 }
 
-int aclrtGetLastError(int)
+int aclrtGetLastError(aclrtLastErrLevel)
 {
     const int code = last_error;
     last_error = 0;
@@ -203,7 +205,7 @@ int aclrtEventElapsedTime(float* milliseconds, void* start, void* end)
     return noted("aclrtEventElapsedTime", first.done && last.done ? 0 : 507006);
 }
 
-int aclmdlRICaptureBegin(void* stream, int)
+int aclmdlRICaptureBegin(void* stream, aclmdlRICaptureMode)
 {
     of(stream).captured = new std::vector<Work>;
     return noted("aclmdlRICaptureBegin");

@@ -110,6 +110,11 @@ def switch(name: str) -> Any:
     return definition.default if text is None else _parse(definition, text)
 
 
+def is_chosen(name: str) -> bool:
+    """Whether somebody gave the switch a value, by an override or in the environment."""
+    return name in _overrides.get() or any(v in os.environ for v in SWITCHES[name].variables)
+
+
 Places = tuple[list[tuple[dict[Any, Any], Any]], list[ContextVar[Any]]]
 
 

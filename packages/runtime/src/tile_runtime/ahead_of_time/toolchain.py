@@ -9,12 +9,8 @@ from pathlib import Path
 from tile_ir import TARGETS, BuildError, Target
 from tile_ir.switches import switch
 from tile_runtime.cache.fingerprint import compiler_identity
-from tile_runtime.devices.compile_device import (
-    FLAGS,
-    cann_home,
-    find_device_compiler,
-    object_command,
-)
+from tile_runtime.devices.cann import cann_home, find_device_compiler
+from tile_runtime.devices.compile_device import FLAGS, object_command
 from tile_runtime.devices.compile_host import OBJECT_FLAGS, find_compiler, run_compiler
 from tile_runtime.options.code_generators import code_generator
 from tile_runtime.simulator.build_simulator import cpu_features, include_directory

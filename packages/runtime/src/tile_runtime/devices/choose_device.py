@@ -1,14 +1,17 @@
-"""Which device kernels are for: the simulator, or an NPU if there is one."""
+"""Which device kernels are for, the simulator or an NPU if there is one, and which chip that is."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
 from importlib.util import find_spec
+from typing import Any
 
 from tile_ir import BuildError
-from tile_ir.switches import switch
+from tile_ir.switches import is_chosen, switch
 from tile_runtime.devices.device import Device
+
+NO_DEVICE = "torch_npu sees no device"
 
 
 def current_device(compile_flags: Sequence[str] = (), simulate: bool = False) -> Device:
@@ -17,8 +20,7 @@ def current_device(compile_flags: Sequence[str] = (), simulate: bool = False) ->
 
     Raises BuildError when an NPU is asked for and there is none.
     """
-    wanted = "sim" if simulate else switch("target")
-    if wanted == "sim" or (wanted == "auto" and not npu_available()):
+    if _simulated(simulate):
         from tile_runtime.devices.simulator_device import SimulatorDevice
 
         return SimulatorDevice()
@@ -32,6 +34,22 @@ def current_device(compile_flags: Sequence[str] = (), simulate: bool = False) ->
     from tile_runtime.devices.npu_device import NpuDevice
 
     return NpuDevice(tuple(compile_flags))
+
+
+def chip_name(simulate: bool = False) -> str:
+    """The chip to compile for: that of the switch `soc`, or where nobody set it and the device is
+    an NPU, the device's own."""
+    if is_chosen("soc") or _simulated(simulate) or not npu_available():
+        return str(switch("soc"))
+    import torch
+
+    npu: Any = vars(torch)["npu"]  # torch_npu adds it
+    return str(npu.get_device_name())
+
+
+def _simulated(simulate: bool) -> bool:
+    wanted = "sim" if simulate else switch("target")
+    return wanted == "sim" or (wanted == "auto" and not npu_available())
 
 
 def npu_available() -> bool:
@@ -52,5 +70,5 @@ def npu_problem() -> str | None:
         return f"torch_npu can not be imported: {error}"
     npu = getattr(torch, "npu", None)
     if npu is None or not npu.is_available():
-        return "torch_npu sees no device"
+        return NO_DEVICE
     return None

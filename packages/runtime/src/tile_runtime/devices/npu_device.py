@@ -14,12 +14,8 @@ import torch
 
 from tile_ir import BuildError, CallError, Func, Target
 from tile_runtime.cache.fingerprint import compiler_identity
-from tile_runtime.devices.compile_device import (
-    FLAGS,
-    cann_home,
-    device_command,
-    find_device_compiler,
-)
+from tile_runtime.devices.cann import cann_home, find_device_compiler
+from tile_runtime.devices.compile_device import FLAGS, device_command
 from tile_runtime.devices.compile_host import run_compiler
 from tile_runtime.devices.device import KernelFiles, Launch
 from tile_runtime.devices.launch_errors import launch_error

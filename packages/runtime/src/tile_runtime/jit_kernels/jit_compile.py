@@ -24,7 +24,7 @@ from tile_ir import (
 )  # fmt: skip
 from tile_ir.switches import switch
 from tile_passes import PassOptions
-from tile_runtime.devices.choose_device import current_device
+from tile_runtime.devices.choose_device import chip_name, current_device
 from tile_runtime.devices.device import Device
 from tile_runtime.jit_kernels.build import Job, build
 from tile_runtime.jit_kernels.compiled_kernel import printed
@@ -305,7 +305,8 @@ def _device(options: CompileOptions) -> Device:
 
 
 def resolve_target(options: CompileOptions) -> Target:
-    """The chip to compile for: the switch `soc`, or the first of the platform's family.
+    """The chip to compile for: that of the switch `soc` or of the device, or the first of the
+    platform's family.
 
     Raises KernelError for what this compiler does not make.
     """
@@ -315,11 +316,11 @@ def resolve_target(options: CompileOptions) -> Target:
             f"execution_backend {options.execution_backend!r} is not supported, expected 'cython'",
             hint="leave it out; TILE_TARGET chooses between sim and npu",
         )
-    soc = switch("soc")
+    soc = chip_name(simulate=options.run_mode == "sim")
     if soc not in TARGETS:
         raise KernelError(
             "soc",
-            f"the switch soc is {soc!r}, which is not in the chip table",
+            f"the switch soc or the device is {soc!r}, which is not in the chip table",
             hint=did_you_mean(soc, TARGETS) or f"one of {', '.join(TARGETS)}",
         )
     target = TARGETS[soc]

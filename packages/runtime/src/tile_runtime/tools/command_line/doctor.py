@@ -1,4 +1,7 @@
-"""`tile-ascend doctor`: what works here, and how to mend what does not."""
+"""`tile-ascend doctor`: what works here, and how to mend what does not.
+
+Not here: what is looked at on a machine with an NPU (npu_findings.py).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ import platform
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,24 +18,13 @@ from typing import Any
 
 from tile_ir import BuildError
 from tile_runtime.scripts.columns import columns
+from tile_runtime.tools.command_line import npu_findings
+from tile_runtime.tools.command_line.finding import Finding
 
 # Oldest compilers the simulator is written for.
 OLDEST = {"g++": 11, "clang++": 14}
 # How the runner ends when it is started by hand (main.cpp).
 _NO_RUN = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing looked at. `needed`: without it kernels can not run on the simulator. `later`: the
-    first use makes it."""
-
-    name: str
-    works: bool
-    detail: str
-    fix: str | None = None
-    needed: bool = True
-    later: bool = False
 
 
 def add_parser(commands: Any) -> None:
@@ -57,7 +48,9 @@ def run(options: argparse.Namespace) -> int:
             rows.append(("", "", f"fix: {found.fix}"))
     print(columns(rows))
     once = ", once the first use has built what is marked `later`" if later else ""
-    print("kernels can not run here" if broken else f"kernels run here on the simulator{once}")
+    npu = " and on the NPU" if all(f.works for f in findings) else ""
+    where = f"kernels run here on the simulator{npu}{once}"
+    print("kernels can not run here" if broken else where)
     return int(broken)
 
 
@@ -163,18 +156,6 @@ def check_torch(build: bool) -> Finding:
     return Finding("torch", True, torch.__version__, fix)
 
 
-def check_npu(build: bool) -> Finding:
-    try:
-        from tile_runtime.devices.choose_device import npu_problem
-    except ImportError as error:
-        return Finding("NPU", False, str(error), None, needed=False)
-    problem = npu_problem()
-    return Finding(
-        "NPU", problem is None, problem or "torch_npu sees a device",
-        "to run on a device: pip install 'tile-runtime[npu]' and CANN", needed=False,
-    )  # fmt: skip
-
-
 def check_cache(build: bool) -> Finding:
     from tile_runtime.cache.kernel_cache import kernel_cache
 
@@ -197,5 +178,5 @@ CHECKS: tuple[Callable[[bool], Finding], ...] = (
     check_launcher,
     check_runner,
     check_cache,
-    check_npu,
+    *npu_findings.CHECKS,
 )
