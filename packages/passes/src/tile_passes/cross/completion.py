@@ -199,14 +199,17 @@ class _Run:
     def wait(self, signal: Signal) -> None:
         told = self.tokens[signal].popleft()
         core = self.cores[signal.sink]
-        sources = {(d.earlier.leaf, d.source) for d in signal.covers}
-        asked = 0
-        for key in sources:
-            for _, bit in self.done.get(key, ()):
-                asked |= bit
-        if not self.lazily or told & asked & ~core.knows:
+        if not self.lazily or self.told_anew(signal, told & ~core.knows):
             core.knows |= told
             self.found.needed.add(signal)
+
+    def told_anew(self, signal: Signal, fresh: int) -> bool:
+        """Whether what was not known is something that the signal is there for."""
+        return any(
+            bit & fresh
+            for key in {(d.earlier.leaf, d.source) for d in signal.covers}
+            for _, bit in self.done.get(key, ())
+        )
 
     # Leaves -------------------------------------------------------------------------------------
 
@@ -250,7 +253,8 @@ class _Run:
 
     def where(self, access: Access) -> tuple[int, ...]:
         """In which rounds the variables of a region are; equal regions name them in one order."""
-        return tuple([self.names.get(v, -1) for v in access.variables])
+        variables = access.variables
+        return tuple([self.names.get(v, -1) for v in variables]) if variables else ()
 
 
 def _precedes(d: Dependence, earlier: Rounds, later: Rounds) -> bool:
