@@ -79,11 +79,12 @@ ROOMS = {
     "ahead_of_time": {
         "options", "simulator", "cache", "devices", "jit_kernels", "source_kernels", "scripts",
     },
+    "selftest": {"launcher", "jit_kernels", "scripts"},
     "tools.report": {"simulator", "cache", "jit_kernels"},
     "tools.bench": {"options", "launcher", "jit_kernels", "tuning", "scripts"},
     "tools.command_line": {
         "options", "simulator", "cache", "launcher", "devices", "jit_kernels", "source_kernels",
-        "tuning", "scripts", "ahead_of_time", "tools.report", "tools.bench",
+        "tuning", "scripts", "ahead_of_time", "selftest", "tools.report", "tools.bench",
     },
 }  # fmt: skip
 # `import tile_frontend` must stay below 0.15 s, so it may not load any of these.

@@ -202,7 +202,7 @@ def test_who_watches_sees_every_call(saxpy: Func, slow_calls: list[int]) -> None
     seen: list[Any] = []
     with watch_runs(seen.append):
         kernel(A, B, 1.0)
-    with record_calls(lambda kernel, call: seen.append(call.values[3])):
+    with record_calls(lambda kernel, call, inputs: seen.append(call.values[3])):
         kernel(A, B, 2.0)
     assert seen == [kernel, 2.0]
     before = len(slow_calls)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # A test double of the device compiler: notes its command line, and makes of `kernel<<<blocks, nullptr, stream>>>(...)`
-# a call that g++ understands. The options of the device mean nothing to the host.
+# a call that g++ understands. The options of the device mean nothing to the host. NPU_DOUBLE_EDIT, an expression of sed,
+# makes the device wrong.
 set -e
 echo "$@" >> "$(dirname "$0")/bisheng.log"
 if [ "$1" = --version ]; then
@@ -24,6 +25,7 @@ for source in $sources; do
     text=$output.$(basename "$source").double.cpp
     g++ $options -E "$source" -I@SIMULATOR@ -o "$text"
     sed -i -E 's/(\w+)<<<(.*), nullptr, (\w+)>>>\(/npu_double::launch("\1", \1, \2, \3, /' "$text"
+    sed -i -E "${NPU_DOUBLE_EDIT:-}" "$text"
     objects="$objects $text"
 done
 g++ $objects $options -Wl,-rpath,"$home/lib64" -o "$output"

@@ -105,15 +105,16 @@ class TorchNpu(SimpleNamespace):
         return Stream(self._runtime)
 
     @contextmanager
-    def stream(self, chosen: Stream) -> Iterator[None]:
+    def stream(self, chosen: Stream) -> Iterator[Stream]:
         before, self._stream = self._stream, chosen
         try:
-            yield
+            yield chosen
         finally:
             self._stream = before
 
     def synchronize(self, device: Any = None) -> None:
         self._runtime.aclrtSynchronizeDevice()
+        self.memory.held.clear()
 
     def Event(self, enable_timing: bool = False) -> Event:
         return Event(self)
@@ -124,12 +125,14 @@ class TorchNpu(SimpleNamespace):
     @contextmanager
     def graph(self, graph: Graph) -> Iterator[None]:
         """Captures on a stream of its own, as torch_npu does."""
-        with self.stream(Stream(self._runtime)):
-            self._runtime.aclmdlRICaptureBegin(self._stream.handle, 0)
+        with self.stream(Stream(self._runtime)) as stream:
+            self._runtime.aclmdlRICaptureBegin(stream.handle, 0)
             try:
                 yield
             finally:
-                self._runtime.aclmdlRICaptureEnd(self._stream.handle, ctypes.byref(graph.handle))
+                self._runtime.aclmdlRICaptureEnd(stream.handle, ctypes.byref(graph.handle))
+                # What is allocated meanwhile is the graph's for as long as it lives.
+                graph.pool = [tensor for owner, tensor in self.memory.held if owner is stream]
 
 
 class Event:
@@ -153,6 +156,7 @@ class Graph:
     def __init__(self, npu: TorchNpu) -> None:
         self._npu = npu
         self.handle = ctypes.c_void_p()
+        self.pool: list[Any] = []
 
     def replay(self) -> None:
         stream = self._npu.current_stream()

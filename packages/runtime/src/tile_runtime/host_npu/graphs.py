@@ -54,7 +54,7 @@ class NPUGraph:
 def graph(captured: NPUGraph, *args: Any, **kwargs: Any) -> Iterator[NPUGraph]:
     """While the block runs, record its calls."""
 
-    def launched(kernel: CompiledKernel, call: Bound) -> None:
+    def launched(kernel: CompiledKernel, call: Bound, inputs: tuple[Any, ...]) -> None:
         captured.append(functools.partial(kernel.launch_again, call))
 
     captured.reset()

@@ -108,7 +108,7 @@ class CompiledKernel:
         for seen in watchers:
             seen(self)
         for recorded in recorders:
-            recorded(self, call)
+            recorded(self, call, inputs)
         if call.repeated is not None and not (watchers or recorders or in_forward_mode()):
             self._repeat = self._launch.remember(
                 self._binder, call.repeated, inputs, (_run_watchers, _call_recorders)
@@ -292,15 +292,15 @@ def watch_runs(seen: Callable[[CompiledKernel], None]) -> Iterator[None]:
         _run_watchers.reset(token)
 
 
-_call_recorders: ContextVar[tuple[Callable[[CompiledKernel, Bound], None], ...]] = ContextVar(
-    "tile_call_recorders", default=()
-)
+Recorder = Callable[["CompiledKernel", Bound, tuple[Any, ...]], None]
+
+_call_recorders: ContextVar[tuple[Recorder, ...]] = ContextVar("tile_call_recorders", default=())
 
 
 @contextmanager
-def record_calls(recorded: Callable[[CompiledKernel, Bound], None]) -> Iterator[None]:
+def record_calls(recorded: Recorder) -> Iterator[None]:
     """While the block runs, `recorded` is called after each run with what the kernel was given, for
-    `launch_again`."""
+    `launch_again`, and the arguments by position."""
     token = _call_recorders.set((*_call_recorders.get(), recorded))
     try:
         yield

@@ -108,7 +108,7 @@ def _modelled(folder: Path, made: Made) -> float:
     kernel = getattr(load_script(folder / f"{script}.py"), factory)(*arguments)
     calls: list[Any] = []
 
-    def keep(_: CompiledKernel, call: Any) -> None:
+    def keep(_: CompiledKernel, call: Any, inputs: tuple[Any, ...]) -> None:
         calls.append(call)
 
     # A recorded call has the addresses of its inputs, and does not keep them.

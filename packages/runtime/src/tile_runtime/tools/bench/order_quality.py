@@ -5,7 +5,7 @@ By hand, as its author wrote it; automatically; and back to back, as other compi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from tile_ir.switches import override
 from tile_passes import PIPELINE, Pass, run_passes
 from tile_passes.insert_back_to_back import insert_back_to_back
 from tile_passes.sync.without_flags import without_flags
-from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel, record_calls
+from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel, Recorder, record_calls
 from tile_runtime.jit_kernels.jit_compile import compile
 from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType, supply_tensors
 from tile_runtime.launcher.bind_arguments import Bound
@@ -85,8 +85,8 @@ def example_times(folder: Path, names: Collection[str] = SIZES) -> dict[str, Tim
     return found
 
 
-def _keeper(calls: list[tuple[CompiledKernel, Bound]]) -> Callable[[CompiledKernel, Bound], None]:
-    return lambda kernel, call: calls.append((kernel, call))
+def _keeper(calls: list[tuple[CompiledKernel, Bound]]) -> Recorder:
+    return lambda kernel, call, inputs: calls.append((kernel, call))
 
 
 def _built(finished: Func, like: CompiledKernel) -> CompiledKernel:

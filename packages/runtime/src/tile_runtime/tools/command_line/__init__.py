@@ -26,6 +26,7 @@ from tile_runtime.tools.command_line import (
     passes,
     report,
     run,
+    selftest,
     sim,
     switches,
     tune,
@@ -34,7 +35,7 @@ from tile_runtime.tools.command_line import (
 
 COMMANDS = (
     run, doctor, emit, sim, report, opt, check, passes, ops, switches, cache, tune,
-    compile_kernels, inspect, where, bench,
+    compile_kernels, inspect, where, bench, selftest,
 )  # fmt: skip
 
 

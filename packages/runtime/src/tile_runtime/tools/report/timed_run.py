@@ -115,7 +115,7 @@ def _remarks(kernel: CompiledKernel) -> dict[Place, str]:
 def watch_timed_runs(seen: Callable[[TimedRun], None]) -> AbstractContextManager[None]:
     """While the block runs, `seen` is called with every timed run of any kernel."""
 
-    def ran(kernel: CompiledKernel, call: Any) -> None:
+    def ran(kernel: CompiledKernel, call: Any, inputs: tuple[Any, ...]) -> None:
         run = timed_run(kernel, kernel.tensor_bytes(call))
         if run is not None:
             seen(run)
