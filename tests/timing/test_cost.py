@@ -222,3 +222,35 @@ def test_what_a_record_says_is_asked_for() -> None:
     assert names <= set(read), names - set(read)
     assert read["rate"] >= {"cost"} and read["instructions"] == {"cost"}
     assert "cost" not in names
+
+
+@pytest.mark.parametrize(
+    ("pitch", "rows", "columns", "in_part"),
+    [(1024, 8, 64, False), (1000, 8, 64, True), (1000, 1, 64, False), (1024, 8, 60, True),
+     (1008, 8, 64, False)],
+)  # fmt: skip
+def test_a_store_of_parts_of_blocks_reads_the_rest_first(
+    pitch: int, rows: int, columns: int, in_part: bool
+) -> None:
+    """docs/time_model.md: it has arrived after both latencies."""
+    tile = tile_ir.parse(STORE.format(pitch=pitch, rows=rows, columns=columns), "store.tir")
+    (store,) = walk_ops(tile.launch.body)
+    load = DEFAULT_TIMING.gm_load_latency if in_part else 0
+    assert cost(store, DEFAULT_TARGET).done == DEFAULT_TIMING.gm_store_latency + load
+    missed = cost(store, DEFAULT_TARGET, Assumed(in_l2=False)).done
+    assert missed - cost(store, DEFAULT_TARGET).done == (
+        DEFAULT_TIMING.gm_miss_latency if in_part else 0
+    )
+
+
+STORE = """file 0 "k.py"
+func "k" phase built @0:1:1 {{
+  tensor $C: float16 [8, {pitch}] @0:2:5
+  launch blocks(1) %cid %vid threads any @0:3:5 {{
+    alloc $a: ub float16 [8, 64] @0:4:5
+    section vector @0:5:5 {{
+      copy_ub_gm($a[0:+{rows}, 0:+{columns}], $C[0:+{rows}, 0:+{columns}]) @0:6:5
+    }}
+  }}
+}}
+"""

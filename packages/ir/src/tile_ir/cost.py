@@ -171,11 +171,20 @@ def _in_fractals(gm: Region, l1: Region, columns: int) -> bool:
 def _latency(op: Op, assumed: Assumed) -> float:
     """Until the first bytes from gm can be used, or the last are there."""
     dst = op.region("dst")
+    load = TIMING.gm_load_latency + (0 if assumed.in_l2 else TIMING.gm_miss_latency)
     if dst.memory is Memory.GM:
-        return TIMING.gm_store_latency
-    if not any(r.memory is Memory.GM for r in _operands(op)):
-        return 0
-    return TIMING.gm_load_latency + (0 if assumed.in_l2 else TIMING.gm_miss_latency)
+        return TIMING.gm_store_latency + (load if _in_part(dst) else 0)
+    return load if any(r.memory is Memory.GM for r in _operands(op)) else 0
+
+
+def _in_part(gm: Region) -> bool:
+    """Whether rows of a store are known to begin or end within blocks, whose rest is read first."""
+    block = 8 * BLOCK_BYTES
+    pitch, row = constant_value(gm.buffer.shape[-1]), _runs(gm)[1]
+    rows = _elements(gm) > row
+    return gm.dtype.bits * row % block != 0 or (
+        rows and pitch is not None and gm.dtype.bits * pitch % block != 0
+    )
 
 
 def _asked(gm: Region, row: int) -> int:

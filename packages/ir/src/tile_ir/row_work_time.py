@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tile_ir.cost import Assumed, Cost, cost
 from tile_ir.dtypes import FLOAT32, DType
@@ -17,6 +18,7 @@ from tile_ir.location import Loc
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region, Slice
 from tile_ir.ops import OPS
+from tile_ir.ops.reduce import ROWS_IN_BLOCKS
 from tile_ir.target import Target
 from tile_ir.timing import timing_of
 
@@ -39,9 +41,13 @@ class RowWork:
     by_row: tuple[str, ...] = ()
 
     @property
+    def one_by_one(self) -> bool:
+        """Whether elements have nothing to do with each other."""
+        return not any(OPS[name].family == "reduce" for name in self.steps)
+
+    @property
     def computed(self) -> DType:
-        reduces = any(OPS[name].family == "reduce" for name in self.steps)
-        return FLOAT32 if reduces else self.dtype
+        return self.dtype if self.one_by_one else FLOAT32
 
 
 def versions_that_fit(work: RowWork, m: int, n: int, target: Target) -> int:
@@ -56,20 +62,53 @@ def versions_that_fit(work: RowWork, m: int, n: int, target: Target) -> int:
 
 
 def modelled_cycles(work: RowWork, m: int, n: int, target: Target) -> float:
-    """Core cycles of the launch, without what launching takes."""
-    loads, vector, store = _of_a_round(work, m, n, target, Assumed(in_l2=False))
-    shared = Assumed(in_l2=False, cores=target.vector_cores)
-    busy = [c.busy for c in _of_a_round(work, m, n, target, shared)]
+    """Core cycles of the launch, without what launching takes: rounds, of which some have the last
+    columns, and what is left then of the way of the last tile. Tiles go to cores in turn: where
+    the tiles of a row and the cores have a divisor, some cores have more of the last columns."""
+    across = math.ceil(work.columns / n)
+    last = work.columns - (across - 1) * n
+    edge = _round(work, m, n, last, target)
+    inside = _round(work, m, n, n, target) if across > 1 else edge
+    of_edges = math.gcd(across, target.cube_cores) / across
+    slowest = inside.alone + max(0, edge.alone - inside.alone) * of_edges
+    shared = inside.shared + (edge.shared - inside.shared) / across
+    rounds = _rounds(work, m, n, target) * max(slowest, shared)
+    return max(rounds, _memory(work, target)) + max(0, inside.way - inside.alone)
+
+
+class _Round(NamedTuple):
+    """Cycles of a tile for a core alone, for one of all that move bytes at a time, and from its
+    first load to the end of its store."""
+
+    alone: float
+    shared: float
+    way: float
+
+
+def _round(work: RowWork, m: int, n: int, columns: int, target: Target) -> _Round:
+    """A tile of which so many columns are in the matrix. It takes as long as the pipe that is
+    busiest, or as loads and stores let the next but one begin; stores of a core are in order. Where
+    rows are not whole, or end within a block, the tile is filled before it is loaded, and the
+    vector core waits for the load."""
+    loads, vector, store = _of_a_round(work, m, n, columns, target, Assumed(in_l2=False))
+    all_cores = Assumed(in_l2=False, cores=target.vector_cores)
+    shared = max(c.busy for c in _of_a_round(work, m, n, columns, target, all_cores))
     chain = loads.done + vector.done + store.done
     overlaps = versions_that_fit(work, m, n, target) > 1
-    a_round = max(*busy, chain / 2) if overlaps else chain
-    return max(_rounds(work, m, n, target) * a_round, _memory(work, target)) + chain / 2
+    busy = (loads.busy, vector.busy, store.busy)
+    cycles = max(*busy, store.done, chain / 2) if overlaps else chain
+    wide = _width(min(n, work.columns), work.dtype)
+    if columns < wide:
+        tile = _buffer(Memory.UB, work.dtype, _of_a_core(m), wide)
+        fill = work.reads * cost(_op("fill", Region.whole(tile), Const(0)), target).done
+        cycles = max(cycles, fill + chain - (store.done if overlaps else 0))
+    return _Round(cycles, shared, chain)
 
 
 def least_cycles(work: RowWork, m: int, n: int, target: Target) -> float:
     """What no schedule of these tiles is below, whatever is computed: loads or stores of the
     busiest core with nobody beside it, and memory."""
-    loads, _, store = _of_a_round(work, m, n, target, Assumed())
+    loads, _, store = _of_a_round(work, m, n, min(n, work.columns), target, Assumed())
     busy = max(loads.busy, store.busy)
     return max(_rounds(work, m, n, target) * busy, _memory(work, target))
 
@@ -86,19 +125,23 @@ def _memory(work: RowWork, target: Target) -> float:
 
 
 def _of_a_round(
-    work: RowWork, m: int, n: int, target: Target, assumed: Assumed
+    work: RowWork, m: int, n: int, columns: int, target: Target, assumed: Assumed
 ) -> tuple[Cost, Cost, Cost]:
-    """What a vector core loads, computes and stores of a tile."""
-    rows, columns = _of_a_core(m), min(n, work.columns)
+    """What a vector core loads, computes and stores of a tile with so many columns of the matrix:
+    half of the rows, or of one row half of the columns, where they are worked on one by one."""
+    rows, wide = _of_a_core(m), _width(min(n, work.columns), work.dtype)
+    if m == 1 and work.one_by_one:
+        wide = _width(math.ceil(wide / 2), work.dtype)
+        columns = min(columns, wide)
     far = _buffer(Memory.GM, work.dtype, work.rows, work.columns)
-    near = _buffer(Memory.UB, work.dtype, rows, _width(columns, work.dtype))
+    near = _buffer(Memory.UB, work.dtype, rows, wide)
     sizes = (Slice(Const(0), Const(rows)), Slice(Const(0), Const(columns)))
     part, tile = Region(far, sizes), Region(near, sizes)
     load = cost(_op("copy_gm_ub", part, tile), target, assumed)
     store = cost(_op("copy_ub_gm", tile, part), target, assumed)
     # A load starts when the pipe is done with the one before, which may still be on its way.
     loads = Cost(work.reads * load.busy, (work.reads - 1) * load.busy + load.done)
-    vector = vector_cycles(work, rows, columns, target)
+    vector = vector_cycles(work, rows, wide, target)
     return loads, Cost(vector, vector), store
 
 
@@ -113,8 +156,7 @@ def vector_cycles(work: RowWork, rows: int, columns: int, target: Target) -> flo
     done = 0.0
     for name in (*work.steps, *casts):
         if OPS[name].family == "reduce":
-            whole = (Region.whole(tile), Region.whole(line), Region.whole(tile))
-            done += cost(Op(OPS[name], whole, (-1, True), NOWHERE), target).done
+            done += _reduce(name, rows, _width(columns, dtype), dtype, target)
             done += cost(_same("add", line), target).done
         else:
             done += cost(_same(name, tile), target).done
@@ -123,8 +165,41 @@ def vector_cycles(work: RowWork, rows: int, columns: int, target: Target) -> flo
         row = cost(_same(name, _buffer(Memory.UB, dtype, 1, _width(columns, dtype))), target).busy
         strip = cost(_same(name, _buffer(Memory.UB, dtype, rows, lanes)), target).busy
         done += min(rows * row, math.ceil(columns / lanes) * strip)
+        # Numbers become blocks of eight, of rows that fill no block after two more instructions.
         done += cost(_same("add", line), target).done
+        if rows % dtype.elements_in(BLOCK_BYTES):
+            done += 2 * cost(_same("add", line), target).done
     return done
+
+
+def _reduce(name: str, rows: int, columns: int, dtype: DType, target: Target) -> float:
+    """Steps of a reduction of rows: blocks to one value each where rows are long, then strips as
+    wide as a repeat onto each other, then each strip to one value."""
+    lanes = dtype.elements_in(REPEAT_BYTES)
+    if columns <= lanes:
+        return _reduced(name, rows, columns, dtype, target)
+    in_block = dtype.elements_in(BLOCK_BYTES)
+    if columns % lanes == 0 and (
+        columns >= in_block * lanes or (columns > 2 * lanes and rows < ROWS_IN_BLOCKS)
+    ):
+        values = columns // in_block
+        return _reduced(name, rows, columns, dtype, target) + _reduce(
+            name, rows, values, dtype, target
+        )
+    strip = cost(_same("add", _buffer(Memory.UB, dtype, rows, lanes)), target).done
+    strips, tail = divmod(columns, lanes)
+    left = max(0, strips - 2)
+    of_a_row = cost(_same("add", _buffer(Memory.UB, dtype, max(1, left), lanes)), target).busy
+    onto = min(left * strip, rows * of_a_row)
+    whole = _reduced(name, rows, lanes, dtype, target)
+    return strip + onto + (strip if tail else 0) + whole
+
+
+def _reduced(name: str, rows: int, columns: int, dtype: DType, target: Target) -> float:
+    """By instructions that reduce blocks or repeats."""
+    tile, line = (_buffer(Memory.UB, dtype, rows, size) for size in (columns, 1))
+    whole = (Region.whole(tile), Region.whole(line), Region.whole(tile))
+    return cost(Op(OPS[name], whole, (-1, True), NOWHERE), target).done
 
 
 def _same(name: str, buffer: Buffer) -> Op:
@@ -145,7 +220,7 @@ def _buffer(memory: Memory, dtype: DType, rows: int, columns: int) -> Buffer:
     return Buffer("tile", memory, dtype, (Const(rows), Const(columns)), NOWHERE)
 
 
-def _op(name: str, *operands: Region) -> Op:
+def _op(name: str, *operands: Region | Const) -> Op:
     """With none of the options an operation has."""
     record = OPS[name]
     return Op(record, operands, tuple(0.0 for _ in record.attrs), NOWHERE)
