@@ -63,7 +63,12 @@ def only_a_device_can_tell() -> bool:
 
 
 CLAIMS: tuple[tuple[str, str, Callable[[], bool]], ...] = (
-    ("README.md", "What compiles and launches for a real NPU has not run on one.", only_a_device_can_tell),
+    (
+        "README.md",
+        "What compiles and launches for a real NPU has not run on one "
+        "([what is unproven](docs/npu.md#unproven)).",
+        only_a_device_can_tell,
+    ),
     (
         "docs/coming_from_tilelang.md",
         "* `T.shmem_…` (several NPUs) is checked and refused as `unavailable`.",

@@ -209,6 +209,28 @@ def test_without_cann(machine: NpuDouble, monkeypatch: pytest.MonkeyPatch) -> No
         scaled_sum()
 
 
+def test_tensors_of_another_device(
+    machine: NpuDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their device is the current one while the kernel is queued, and the one before it after."""
+    kernel, (a, s, b) = scaled_sum(), inputs()
+    seen: list[tuple[int, torch.device]] = []
+
+    def stream_of(device: torch.device) -> object:
+        seen.append((machine.npu.current_device(), device))
+        return current()
+
+    current = machine.npu.current_stream
+    second = torch.device("cpu", 1)
+    call = kernel._binder.bind((a, s, b))
+    monkeypatch.setattr(machine.npu, "current_stream", stream_of)
+    kernel._launch(call._replace(device=second))
+    kernel._launch(call)
+    assert seen == [(1, second), (0, torch.device("cpu"))]
+    assert machine.npu.current_device() == 0
+    machine.npu.synchronize()
+
+
 @pytest.mark.parametrize("call", ["launch", "rtGetC2cCtrlAddr"])
 def test_errors_of_the_runtime_library(machine: NpuDouble, call: str) -> None:
     kernel, (a, s, b) = scaled_sum(), inputs()

@@ -75,12 +75,13 @@ class Memory:
 
 
 class TorchNpu(SimpleNamespace):
-    """One device."""
+    """One device, which answers for all numbers of devices."""
 
     def __init__(self, runtime: RuntimeDouble) -> None:
         super().__init__()
         self._runtime = runtime
         self._stream = Stream(runtime)
+        self.chosen_device = 0
         self.memory = Memory(self.current_stream)
 
     def is_available(self) -> bool:
@@ -90,7 +91,15 @@ class TorchNpu(SimpleNamespace):
         return 1
 
     def current_device(self) -> int:
-        return 0
+        return self.chosen_device
+
+    @contextmanager
+    def device(self, chosen: Any) -> Iterator[None]:
+        before, self.chosen_device = self.chosen_device, chosen.index
+        try:
+            yield
+        finally:
+            self.chosen_device = before
 
     def get_device_name(self, device: Any = None) -> str:
         return "Ascend910B3"
