@@ -118,14 +118,15 @@ def _origin(name: str) -> str | None:
 
 def _spec(name: str) -> ModuleSpec | None:
     """What Python would load, found without loading the packages above it."""
-    above = name.rpartition(".")[0]
+    above, _, own = name.rpartition(".")
     if not above:
         return PathFinder.find_spec(name)
     package: Any = sys.modules.get(above) or _spec(above)
     folders = getattr(package, "__path__", None) or getattr(
         package, "submodule_search_locations", None
     )
-    return PathFinder.find_spec(name, folders) if folders else None
+    # By its own name: of a folder without `__init__.py` Python would ask the loaded package above.
+    return PathFinder.find_spec(own, list(folders)) if folders else None
 
 
 @lru_cache(maxsize=1)
