@@ -13,13 +13,12 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import tile_frontend as T
+from doubling import N, doubled
 from tile_ir import CallError
 from tile_ir.switches import override
 from tile_runtime import compile
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")
-
-N = 64
 
 
 @T.prim_func
@@ -34,18 +33,6 @@ def added(X: T.Tensor((N,), "float32"), Y: T.Tensor((N,), "float32")):
             T.tile.add(b, a, b)
             T.barrier_all()
             T.copy(b, Y)
-
-
-@T.prim_func
-def doubled(X: T.Tensor((N,), "float32"), Y: T.Tensor((N,), "float32")):
-    with T.Kernel(1, is_npu=True, threads=1) as (cid,):
-        a = T.alloc_ub((N,), "float32")
-        with T.Scope("V"):
-            T.copy(X, a)
-            T.barrier_all()
-            T.tile.add(a, a, a)
-            T.barrier_all()
-            T.copy(a, Y)
 
 
 @pytest.fixture(scope="module")

@@ -11,24 +11,11 @@ from torch._subclasses.functional_tensor import FunctionalTensor, FunctionalTens
 from torch.testing._internal.two_tensor import TwoTensor
 
 import tile_frontend as T
+from doubling import N, doubled
 from tile_ir import CallError, KernelError
 from tile_runtime import compile, jit
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")
-
-N = 64
-
-
-@T.prim_func
-def doubled(X: T.Tensor((N,), "float32"), Y: T.Tensor((N,), "float32")):
-    with T.Kernel(1, is_npu=True, threads=1) as (cid,):
-        a = T.alloc_ub((N,), "float32")
-        with T.Scope("V"):
-            T.copy(X, a)
-            T.barrier_all()
-            T.tile.add(a, a, a)
-            T.barrier_all()
-            T.copy(a, Y)
 
 
 @pytest.fixture(scope="module")
