@@ -186,7 +186,7 @@ class _Writer:
             expr(o) if o is not None and not isinstance(o, Region) else o for o in op.operands
         ]
         if site is None:
-            return replace(op, operands=tuple(operands))
+            return Op(op.opdef, tuple(operands), op.attrs, op.loc)
         node = self.choice.of(site) if site.is_lanes else None
         label = next((n for n, dim in site.along.items() if dim == node), None)
         for touch in site.touches:
@@ -205,9 +205,11 @@ class _Writer:
                         for n in range(len(touch.slices))
                     ),
                 )
-        new = replace(op, operands=tuple(operands))
+        new = Op(op.opdef, tuple(operands), op.attrs, op.loc)
+        if new.operands == op.operands:
+            return op
         if node is not None and label is not None:
-            _check(op, new, node, self.target)
+            _check(site, op, new, node, self.target)
         return new
 
     def slice(
@@ -246,14 +248,14 @@ def _tells(stmt: Stmt) -> bool:
     return isinstance(stmt, Op) and stmt.opdef.effect in TOLD
 
 
-def _check(old: Op, new: Op, node: Node, target: Target) -> None:
+def _check(site: Site, old: Op, new: Op, node: Node, target: Target) -> None:
     """The operation on a half is legal, and still runs along the same dimensions."""
     problem = check_op(new, target)
     if problem is not None:
         raise Unfit(node, Reason(old.loc, f"half of it is not legal: {problem.message}"))
     axes = old.opdef.axes
     assert axes is not None, "what is split has labels"
-    if _together(axes(old), new) != _together(axes(new), new):
+    if _together(site.labels, new) != _together(axes(new), new):
         raise Unfit(node, Reason(old.loc, f"half of it means another {old.opdef.name}"))
     for before, after in zip(old.operands, new.operands, strict=True):
         if not isinstance(before, Region) or not isinstance(after, Region):

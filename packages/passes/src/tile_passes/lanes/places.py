@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from tile_ir import Buffer, For, Op, Region, Store
 from tile_ir.analysis.affine import simplify
-from tile_ir.analysis.trip_count import constant_trips
 from tile_ir.expr import (
     Const,
     Expr,
@@ -20,7 +19,7 @@ from tile_ir.expr import (
 )
 from tile_ir.nodes import Let, Slice, Stmt
 from tile_ir.opdef import Access, accesses
-from tile_ir.walk import buffers_of, loads
+from tile_ir.walk import loads
 
 Names = Mapping[Var, Expr]
 
@@ -64,7 +63,7 @@ class Touch:
 
 def trips(loop: For) -> int | None:
     """How often a loop that counts from 0 goes round, where that is known now."""
-    return constant_trips(loop) if is_constant(loop.start, 0) else None
+    return constant_value(simplify(loop.stop)) if is_constant(loop.start, 0) else None
 
 
 def with_name(names: Names, let: Let) -> Names:
@@ -96,13 +95,6 @@ def touches(stmt: Stmt, loops: Sequence[For], names: Names) -> Iterator[Touch]:
                         for s, size in zip(region.dims, region.buffer.shape, strict=True)
                     )
                     yield Touch(region.buffer, places, region.dims, access, number)
-
-
-def touches_of(buffer: Buffer, stmt: Stmt, loops: Sequence[For], names: Names) -> list[Touch]:
-    """Those of one buffer."""
-    if buffer not in buffers_of(stmt):
-        return []
-    return [t for t in touches(stmt, loops, names) if t.buffer is buffer]
 
 
 def _element(

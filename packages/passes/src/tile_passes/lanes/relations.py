@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
 from tile_ir import Buffer, Core, For, Func, LoopKind, Memory, Op, Store
@@ -162,9 +163,8 @@ def _loop(loop: For, found: Relations) -> None:
 
 def _own(stmt: Stmt, loops: tuple[For, ...], names: Names, found: Relations) -> None:
     """What the statement says by itself."""
-    for loop in loops:
-        reason = _bound_to_one_core(stmt)
-        if reason is not None:
+    if loops and (reason := _bound_to_one_core(stmt)) is not None:
+        for loop in loops:
             found.keep_whole(loop, stmt.loc, reason)
     own = tuple(touches(stmt, loops, names))
     if not own and not isinstance(stmt, Op):
@@ -262,10 +262,10 @@ def _carried(body: Body, renamed: set[Buffer], found: Relations) -> None:
     """Keep loops whole that hand a value from one round to the next, or on behind them. What is
     known by several names may be read by any of them."""
     written: dict[Buffer, list[tuple[Site, Touch]]] = {}
-    parts: dict[Buffer, set[tuple[Slice, ...]]] = {}
+    touched: dict[Buffer, dict[Stmt, list[Touch]]] = {}
     for site in found.sites:
         for touch in site.touches:
-            parts.setdefault(touch.buffer, set()).add(touch.slices)
+            touched.setdefault(touch.buffer, {}).setdefault(site.stmt, []).append(touch)
             if touch.access.writes and touch.buffer.memory in (Memory.UB, Memory.VAR):
                 written.setdefault(touch.buffer, []).append((site, touch))
     for buffer, places in written.items():
@@ -276,8 +276,10 @@ def _carried(body: Body, renamed: set[Buffer], found: Relations) -> None:
                 if loop in rounds or loop in found.whole:
                     continue
                 if kept is None:
-                    one = len(parts[buffer]) == 1 and _is_fixed(next(iter(parts[buffer])))
-                    kept = Lifetime(buffer, one).run(body)
+                    own = touched[buffer]
+                    parts = {t.slices for t in chain.from_iterable(own.values())}
+                    one = len(parts) == 1 and _is_fixed(next(iter(parts)))
+                    kept = Lifetime(own, one).run(body)
                 if loop in kept or buffer in renamed:
                     found.keep_whole(
                         loop, site.stmt.loc, f"`{buffer.name}` keeps its value from round to round"
