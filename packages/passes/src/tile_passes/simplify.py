@@ -89,5 +89,7 @@ class _Simplifier:
 
 
 def _narrowed(expr: Expr, ranges: Ranges, values: Values) -> Expr:
+    if isinstance(expr, Const) or (isinstance(expr, Var) and expr not in values):
+        return expr  # nearly always
     new = narrow(substitute(expr, values), ranges)
     return expr if new == expr else new
