@@ -100,7 +100,8 @@ class _Planner:
                     fetched.extend((s, half.buffer) for s in half.placed(self.func))
             repeated = given if isinstance(around, For) else None
             fetched = self.place(fetched, result, body, stmt, repeated)
-            self.written |= _written(stmt)
+            if isinstance(stmt, Op):  # what stands inside others is there already
+                self.written |= _written(stmt)
         result.extend(op for op, _ in fetched)
         return with_statements(body, result), leaving
 
@@ -115,6 +116,8 @@ class _Planner:
         """Put what is fetched before the statement behind `done` that first uses it; gives what has
         not come to that. `given` is for the body of a loop: the buffers that have a value before
         it."""
+        if not fetched:
+            return fetched
         at = next(i for i, s in enumerate(body) if s is done) + 1
         waiting = []
         for op, buffer in fetched:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from tile_ir import Core, For, Func, If, KernelError, Let, Op, Phase, Section, Store, Target, While
-from tile_ir.expr import Expr, Load, Var, walk
+from tile_ir.expr import Load, Var, walk
 from tile_ir.machine import CORE_OF_MEMORY, Memory
 from tile_ir.nodes import Body, Stmt
 from tile_ir.opdef import TOLD, Effect, core_of
 from tile_ir.ops.sync import cores_with
-from tile_ir.walk import bodies, buffers_of, expressions, rewrite, with_bodies
+from tile_ir.walk import bodies, buffers_of, expressions, loads, rewrite, variables_of, with_bodies
 from tile_ir.walk import walk as walk_body
 from tile_passes.passdef import ir_pass
 
@@ -147,22 +147,20 @@ def _own_values(body: Body, core: Core, anybodys: frozenset[Stmt]) -> Body:
     left to the other core, and whatever else depends on such a value is an error."""
     foreign: dict[Var, Stmt] = {}
 
-    def is_foreign(expr: Expr) -> bool:
-        return any(
-            (isinstance(p, Var) and p in foreign)
-            or (isinstance(p, Load) and CORE_OF_MEMORY.get(p.buffer.memory, core) is not core)
-            for p in walk(expr)
+    def is_foreign(stmt: Stmt) -> bool:
+        return not foreign.keys().isdisjoint(variables_of(stmt)) or any(
+            CORE_OF_MEMORY.get(load.buffer.memory, core) is not core for load in loads(stmt)
         )
 
     def prints_foreign(stmt: Stmt) -> bool:
         """The address of a buffer counts, too."""
         return stmt in anybodys and (
-            any(is_foreign(e) for e in expressions(stmt))
+            is_foreign(stmt)
             or any(CORE_OF_MEMORY.get(b.memory, core) is not core for b in buffers_of(stmt))
         )
 
     for stmt in walk_body(body):
-        if not any(is_foreign(e) for e in expressions(stmt)):
+        if not is_foreign(stmt):
             continue
         if isinstance(stmt, Let):
             foreign[stmt.var] = stmt
@@ -176,7 +174,7 @@ def _own_values(body: Body, core: Core, anybodys: frozenset[Stmt]) -> Body:
         match stmt:
             case Let(var=var) if var in foreign:
                 return ()
-            case If() | For() if any(is_foreign(e) for e in expressions(stmt)):
+            case If() | For() if is_foreign(stmt):
                 return ()
             case Op() if prints_foreign(stmt):
                 return ()

@@ -18,7 +18,7 @@ from tile_ir.expr import walk as walk_expr
 from tile_ir.machine import CORE_OF_MEMORY, Memory
 from tile_ir.nodes import Body, Buffer, Let, Region, Stmt
 from tile_ir.opdef import core_of
-from tile_ir.walk import bodies, loads, walk
+from tile_ir.walk import bodies, buffers_of, loads, walk
 
 BOTH = frozenset({Core.CUBE, Core.VECTOR})
 
@@ -52,8 +52,13 @@ class Item:
 
 def works_on(stmt: Stmt) -> frozenset[Core]:
     """The cores that do work of their own in a statement outside of sections."""
-    found = {core for s, core in _with_cores((stmt,), Core.EITHER) if _works(s)}
-    return frozenset(found - {Core.EITHER})
+    found = set[Core]()
+    for s, core in _with_cores((stmt,), Core.EITHER):
+        if core is not Core.EITHER and _works(s):
+            found.add(core)
+            if found == BOTH:
+                break
+    return frozenset(found)
 
 
 def items(body: Body, core: Core = Core.EITHER) -> list[Item]:
@@ -122,6 +127,8 @@ def gm_accesses(
 
 
 def _gm_regions(stmt: Stmt) -> Iterator[tuple[Region, bool]]:
+    if not any(buffer.memory is Memory.GM for buffer in buffers_of(stmt)):
+        return  # nearly always
     for region, access, atomic, _ in regions_of(stmt):
         if region.memory is Memory.GM:
             if access.reads and not atomic:

@@ -96,8 +96,8 @@ def merged(body: Body, streams: Streams, core: Core = Core.EITHER) -> Body:
 
     Raises Circular where no order is, KernelError where loops that belong together do not fit.
     """
-    new = _merged_items(items(body, core), streams)
     flat = items(body, core)
+    new = _merged_items(flat, streams)
     if len(new) == len(flat) and all(a.stmt is b.stmt for a, b in zip(new, flat, strict=True)):
         return body
     return closed(new)
@@ -117,13 +117,13 @@ def _inside(item: Item, streams: Streams) -> Item:
 
 
 def _ordered(found: list[Item], streams: Streams) -> tuple[list[Item], Streams]:
-    where = {id(s): item for item in found for s in walk((item.stmt,))}
     graph = nx.DiGraph()
     graph.add_nodes_from(found)
     _in_core_order(graph, found)
     _after_definitions(graph, found)
     _by_shared_memory(graph, found, streams)
     partner: dict[Item, Item] = {}
+    where = _places(found) if streams.handovers else {}
     for handover in streams.handovers:
         together: list[tuple[Item, Item]] = []
         for pair in handover.pairs:
@@ -152,6 +152,11 @@ def _ordered(found: list[Item], streams: Streams) -> tuple[list[Item], Streams]:
     return ordered, streams
 
 
+def _places(found: Sequence[Item]) -> dict[int, Item]:
+    """The item in which a statement stands, by its identity."""
+    return {id(s): item for item in found for s in walk((item.stmt,))}
+
+
 def _join(partner: dict[Item, Item], cube: Item, vector: Item) -> None:
     """Two loops become one, unless one of them belongs to a third."""
     if partner.setdefault(cube, vector) is not vector:
@@ -163,9 +168,9 @@ def _join(partner: dict[Item, Item], cube: Item, vector: Item) -> None:
 
 def _in_core_order(graph: nx.DiGraph, found: Sequence[Item]) -> None:
     """Each core keeps the order of the text; what only names a value is no work of a core."""
+    working = [(item, item.cores()) for item in found if not _only_names(item.stmt)]
     for core in BOTH:
-        its = [i for i in found if core in i.cores() and not _only_names(i.stmt)]
-        graph.add_edges_from(pairwise(its))
+        graph.add_edges_from(pairwise(item for item, cores in working if core in cores))
 
 
 def _only_names(stmt: Stmt) -> bool:
