@@ -17,6 +17,7 @@ from typing import ClassVar, Union
 from tile_ir.dtypes import BOOL, FLOAT32, INT32, DType, Kind, held
 from tile_ir.location import Loc
 from tile_ir.machine import Memory
+from tile_ir.quick_init import quick_init
 
 Number = int | float | bool
 Operable = Union["Expr", int, float, bool]
@@ -144,6 +145,7 @@ def _kept_hash(*fields: str) -> Callable[[Expr], int]:
     return kept
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Const(Expr):
     value: Number
@@ -161,6 +163,7 @@ class Const(Expr):
         return hash(value) if type(value) is int else hash(repr(value))
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Var(Expr):
     """A named scalar: launch index, loop variable, let, scalar parameter or symbolic dimension.
@@ -177,6 +180,7 @@ class Var(Expr):
     __hash__ = _kept_hash("name", "dtype")
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Binary(Expr):
     op: str
@@ -195,6 +199,7 @@ class Binary(Expr):
     __hash__ = _kept_hash("op", "left", "right", "dtype")
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Unary(Expr):
     """`-`, `~`, `not`, or a function of one argument named in `UNARY_FUNCTIONS`."""
@@ -206,6 +211,7 @@ class Unary(Expr):
     __hash__ = _kept_hash("op", "operand", "dtype")
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Select(Expr):
     """`then` where `condition` holds, else `orelse`; only the chosen side is evaluated."""
@@ -218,6 +224,7 @@ class Select(Expr):
     __hash__ = _kept_hash("condition", "then", "orelse", "dtype")
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Cast(Expr):
     """Conversion of the value; `bits` keeps the bit pattern instead."""
@@ -229,6 +236,7 @@ class Cast(Expr):
     __hash__ = _kept_hash("operand", "dtype", "bits")
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class Buffer:
     """A named, row-major block of elements in one memory. A scalar variable has no dimensions."""
@@ -254,6 +262,7 @@ def _static_shape(buffer: Buffer) -> tuple[int, ...] | None:
     return None if any(s is None for s in sizes) else tuple(s for s in sizes if s is not None)
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Load(Expr):
     """One element of a buffer, read by the scalar unit; a scalar variable has no indices."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tile_ir.quick_init import quick_init
 
+
+@quick_init
 @dataclass(frozen=True, slots=True, order=True)
 class Loc:
     """A place in a source file. Lines and columns count from 1, as editors show them."""

@@ -26,11 +26,13 @@ from tile_ir.op_parts import Composite as Composite
 from tile_ir.op_parts import Effect as Effect
 from tile_ir.op_parts import OperandDef as OperandDef
 from tile_ir.op_parts import Problem as Problem
+from tile_ir.quick_init import quick_init
 from tile_ir.regions import AttrValue, Operand, Region
 from tile_ir.target import Target
 from tile_ir.timing import FULL_RATE
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class Op:
     """One operation of the op table applied to operands."""

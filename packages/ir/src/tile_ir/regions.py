@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from tile_ir.dtypes import DType
 from tile_ir.expr import Buffer, Const, Expr, constant_value
 from tile_ir.machine import Memory
+from tile_ir.quick_init import quick_init
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Slice:
     """`extent` elements from `offset`, `stride` apart, along one dimension."""
@@ -18,6 +20,7 @@ class Slice:
     stride: int = 1
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Region:
     """A box of a buffer: one slice per dimension."""

@@ -19,6 +19,7 @@ from tile_ir.geometry import BLOCK_BYTES, strides
 from tile_ir.machine import Memory, Pipe
 from tile_ir.nodes import Buffer, Op, Region, Slice, Stmt, Store
 from tile_ir.opdef import Access, Effect, accesses, pipe_of
+from tile_ir.quick_init import quick_init
 from tile_ir.walk import loads
 
 # printf names a buffer for its address only.
@@ -26,6 +27,7 @@ _TOUCHING = frozenset({Effect.DATA, Effect.DUMP, Effect.CACHE})
 _DMA = (Pipe.MTE2, Pipe.MTE3)
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Touch:
     """Bytes [low, high) of an on-chip memory, by address, or of a gm tensor, from its start.
@@ -159,6 +161,7 @@ def _in_steps(s: Slice, step: int, whole: Slice) -> Slice:
     return Slice(s.offset, Const(round_up(extent, step)))
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class _Access:
     """One region a statement touches; `span` where it is the same in every execution."""
