@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from tile_ir import Automatic, Core, For, Func, IRError, Phase, Target
 from tile_ir.analysis.intervals import Ranges, interval, launch_ranges
 from tile_passes.cross.blocks import Block, breaking_places, build_blocks
-from tile_passes.cross.completion import examine
+from tile_passes.cross.completion import telling, unordered
 from tile_passes.cross.dependences import Dependence, find_dependences
 from tile_passes.cross.flag_ids import flag_ids
 from tile_passes.cross.signals import Signal, propose, throttle
+from tile_passes.cross.trace import Trace, follow
 from tile_passes.cross.write import written
 from tile_passes.passdef import ir_pass
 
@@ -63,11 +64,10 @@ def _needed(
 ) -> list[Signal]:
     """The signals that are left when those that tell nothing new are gone: what each wait tells
     that earlier ones have not told, then, one by one, what is told in time without."""
-    needed: set[Signal] = set()
-    for rounds in _rounds(root):
-        needed |= examine(root, proposed, found, known, rounds, lazily=True).needed
+    traces = follow(root, proposed, found, known, _rounds(root))
+    needed = {s for trace in traces for s in telling(trace, proposed)}
     kept = [s for s in proposed if s in needed]
-    lost = _missing(kept, root, found, known)
+    lost = _missing(kept, traces)
     if lost is not None:
         raise IRError(
             "cross-order",
@@ -79,20 +79,15 @@ def _needed(
     # Credits of outer loops often say what those of inner ones say right before the access.
     for s in sorted((s for s in kept if s.carried), key=lambda s: s.block.depth)[:MOST_TRIED]:
         without = [k for k in kept if k is not s]
-        if _missing(without, root, found, known) is None:
+        if _missing(without, traces) is None:
             kept = without
     return kept
 
 
-def _missing(
-    signals: Sequence[Signal], root: Block, found: Sequence[Dependence], known: Ranges
-) -> Dependence | None:
+def _missing(signals: Sequence[Signal], traces: Sequence[Trace]) -> Dependence | None:
     """A dependence that these signals do not order, if there is one."""
-    for rounds in _rounds(root):
-        missing = examine(root, signals, found, known, rounds, lazily=False).missing
-        if missing is not None:
-            return missing
-    return None
+    missing = (unordered(trace, signals) for trace in traces)
+    return next((d for d in missing if d is not None), None)
 
 
 def _rounds(root: Block) -> tuple[int, ...]:
