@@ -7,8 +7,14 @@ from typing import NamedTuple
 
 from tile_ir.expr import Buffer
 from tile_ir.machine import Core
-from tile_ir.nodes import Stmt
+from tile_ir.nodes import Let, Op, Phase, Stmt, Store
+from tile_ir.phases import PHASES
+from tile_ir.target import Target
 from tile_ir.walk import buffers_of, names_of
+
+# A statement without others inside, which a break is not: it asks for a loop around it.
+Leaf = Op | Let | Store
+_Leaf = tuple[Leaf, Core | None, bool]
 
 
 class Scope(NamedTuple):
@@ -22,34 +28,39 @@ class Scope(NamedTuple):
 
 
 class Sound:
-    """Statements without a problem: in what they saw, a phase, buffers, scalars and loops; and in
-    themselves, wherever the scalars and buffers that they name are there."""
+    """Statements without a problem. Those with others inside: in what they saw, a phase, buffers,
+    scalars and loops. Leaves: on one kind of core, wherever the scalars and buffers that they name
+    are there."""
 
     def __init__(self) -> None:
         self._around: tuple[object, ...] = ()
+        self._asked: tuple[object, ...] = ()
         # Keeping the statements keeps their identities from being used again.
-        self._found: dict[tuple[int, Scope], Stmt] = {}
-        self._themselves: dict[tuple[int, bool], Stmt] = {}
+        self._found: set[tuple[Stmt, Scope]] = set()
+        self._leaves: dict[_Leaf, tuple[frozenset[str], frozenset[Buffer]]] = {}
 
-    def among(self, *around: object) -> None:
+    def among(self, target: Target, phase: Phase, buffers: tuple[Buffer, ...]) -> None:
         """What statements see from here on."""
+        around = target, phase, buffers
         if around != self._around:
-            self._around, self._found = around, {}
+            self._around, self._found = around, set()
+        rule = PHASES[phase]
+        asked = target, rule.composites, rule.unsectioned
+        if asked != self._asked:
+            self._asked, self._leaves = asked, {}
 
     def has(self, stmt: Stmt, scope: Scope) -> bool:
-        return (id(stmt), scope) in self._found
-
-    def has_itself(self, stmt: Stmt, scope: Scope, buffers: Set[Buffer]) -> bool:
-        """Whether what it says itself needs no second look: all it names is there."""
-        return (
-            (id(stmt), scope.parallel) in self._themselves
-            and names_of(stmt) <= scope.scalars
-            and buffers_of(stmt) <= buffers
-        )
+        return (stmt, scope) in self._found
 
     def add(self, stmt: Stmt, scope: Scope) -> None:
-        self._found[id(stmt), scope] = stmt
-        self._themselves[id(stmt), scope.parallel] = stmt
+        self._found.add((stmt, scope))
+
+    def has_leaf(self, leaf: Leaf, scope: Scope, buffers: Set[Buffer]) -> bool:
+        named = self._leaves.get((leaf, scope.core, scope.parallel))
+        return named is not None and named[0] <= scope.scalars and named[1] <= buffers
+
+    def add_leaf(self, leaf: Leaf, scope: Scope) -> None:
+        self._leaves[leaf, scope.core, scope.parallel] = names_of(leaf), buffers_of(leaf)
 
 
 __all__ = ["Scope", "Sound"]

@@ -190,13 +190,16 @@ class _Verifier:
     def body(self, body: Body, scope: Scope) -> Iterator[Diagnostic]:
         sound = self.sound
         for stmt in body:
-            if sound is None or not sound.has(stmt, scope):
-                if sound is None or not sound.has_itself(stmt, scope, self.buffers.keys()):
+            if isinstance(stmt, (Op, Let, Store)):
+                if sound is None or not sound.has_leaf(stmt, scope, self.buffers.keys()):
                     yield from self.own(stmt, scope)
-                if isinstance(stmt, Op):
-                    yield from self.op(stmt, scope)
-                elif not isinstance(stmt, (Let, Store)):
-                    yield from self.stmt(stmt, scope)
+                    if isinstance(stmt, Op):
+                        yield from self.op(stmt, scope)
+                    if sound is not None:
+                        sound.add_leaf(stmt, scope)
+            elif sound is None or not sound.has(stmt, scope):
+                yield from self.own(stmt, scope)
+                yield from self.stmt(stmt, scope)
                 if sound is not None:
                     sound.add(stmt, scope)
             if isinstance(stmt, Let):
@@ -210,9 +213,12 @@ class _Verifier:
     def own(self, stmt: Stmt, scope: Scope) -> Iterator[Diagnostic]:
         """What is wrong with the expressions and regions of a statement itself."""
         for expr in expressions(stmt):
-            dtype = expr.dtype
-            if not isinstance(expr, Const) or not (dtype is INT32 or dtype.whole_bytes):
-                yield from self.expression(expr, scope, stmt.loc)
+            if expr.dtype is INT32:  # nearly always, and simple
+                if isinstance(expr, Const):
+                    continue
+                if isinstance(expr, Var) and expr.name in scope.scalars:
+                    continue
+            yield from self.expression(expr, scope, stmt.loc)
         match stmt:
             case Op(operands=operands):
                 for operand in operands:
@@ -299,16 +305,16 @@ class _Verifier:
                 loc,
             )
             return
+        on_chip = buffer.memory is not Memory.GM
         for dim, (s, size) in enumerate(zip(region.dims, buffer.shape, strict=True)):
             offset, extent = constant_value(s.offset), constant_value(s.extent)
-            limit = constant_value(size)
             if (offset is not None and offset < 0) or (extent is not None and extent < 0):
                 yield Diagnostic(
                     "slice-range", f"dimension {dim} of `{buffer.name}` starts below zero", loc
                 )
-            elif buffer.memory is not Memory.GM and None not in (offset, extent, limit):
-                last = (offset or 0) + ((extent or 0) - 1) * s.stride + 1
-                if last > (limit or 0):
+            elif on_chip and offset is not None and extent is not None:
+                last, limit = offset + (extent - 1) * s.stride + 1, constant_value(size)
+                if limit is not None and last > limit:
                     yield Diagnostic(
                         "slice-range",
                         f"dimension {dim} of `{buffer.name}` has {limit} elements, "
