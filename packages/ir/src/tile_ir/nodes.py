@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from tile_ir.diagnostics import KernelError
 from tile_ir.expr import Buffer as Buffer
-from tile_ir.expr import Expr, Var, walk
+from tile_ir.expr import Const, Expr, Var, walk
 from tile_ir.location import Loc
 from tile_ir.machine import Core, Layout
 from tile_ir.opdef import Op as Op
@@ -245,7 +245,7 @@ class Func:
         scalars = {p for p in self.params if isinstance(p, Var)}
         for tensor in self.tensors:
             for dim in tensor.shape:
-                for e in walk(dim):
+                for e in () if isinstance(dim, Const) else walk(dim):
                     if isinstance(e, Var) and e not in scalars:
                         found.setdefault(e)
         return tuple(found)

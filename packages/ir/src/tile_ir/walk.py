@@ -27,23 +27,21 @@ from tile_ir.nodes import (
     Store,
     While,
 )
+from tile_ir.opdef import accesses
+
+_LEAVES = (Op, Let, Store, Break)
 
 
 def bodies(stmt: Stmt) -> tuple[Body, ...]:
     """The statement lists directly inside a statement."""
-    if isinstance(stmt, (Op, Let)):  # nearly always
+    if isinstance(stmt, _LEAVES):  # nearly always
         return ()
-    match stmt:
-        case For(body=body) | While(body=body) | Section(body=body):
-            return (body,)
-        case If(then=then, orelse=orelse):
-            return (then, orelse)
-    return ()
+    return (stmt.then, stmt.orelse) if isinstance(stmt, If) else (stmt.body,)
 
 
 def with_bodies(stmt: Stmt, new: tuple[Body, ...]) -> Stmt:
     """The statement around other statement lists; itself if they are the same objects."""
-    if _same(bodies(stmt), new):
+    if not new or _same(bodies(stmt), new):
         return stmt
     match stmt:
         case For() | While() | Section():
@@ -61,13 +59,18 @@ def with_statements(body: Body, new: Iterable[Stmt]) -> Body:
 
 def walk(body: Body) -> Iterator[Stmt]:
     """Every statement, outer before inner, in textual order."""
-    waiting = [*reversed(body)]
-    while waiting:
-        stmt = waiting.pop()
-        yield stmt
-        if not isinstance(stmt, (Op, Let)):
-            for inner in reversed(bodies(stmt)):
-                waiting += reversed(inner)
+    found: list[Stmt] = []
+    for stmt in body:
+        found.append(stmt)
+        if not isinstance(stmt, _LEAVES):
+            found += _inside(stmt)
+    return iter(found)
+
+
+@lru_cache(maxsize=32768)
+def _inside(stmt: Stmt) -> tuple[Stmt, ...]:
+    """Every statement inside one."""
+    return tuple(inner for body in bodies(stmt) for inner in walk(body))
 
 
 def breaks(body: Body) -> Iterator[Break]:
@@ -75,7 +78,7 @@ def breaks(body: Body) -> Iterator[Break]:
     for stmt in body:
         if isinstance(stmt, Break):
             yield stmt
-        elif not isinstance(stmt, (For, While)):
+        elif not isinstance(stmt, (*_LEAVES, For, While)):
             for inner in bodies(stmt):
                 yield from breaks(inner)
 
@@ -89,26 +92,25 @@ def walk_ops(body: Body) -> Iterator[Op]:
 @lru_cache(maxsize=32768)
 def expressions(stmt: Stmt) -> tuple[Expr, ...]:
     """The scalar expressions written in a statement itself, region bounds included."""
-    return tuple(_expressions(stmt))
-
-
-def _expressions(stmt: Stmt) -> Iterator[Expr]:
     match stmt:
         case Op(operands=operands):
+            found: list[Expr] = []
             for operand in operands:
                 if isinstance(operand, Region):
                     for s in operand.dims:
-                        yield from (s.offset, s.extent)
+                        found += (s.offset, s.extent)
                 elif operand is not None:
-                    yield operand
+                    found.append(operand)
+            return tuple(found)
         case For(start=start, stop=stop):
-            yield from (start, stop)
+            return start, stop
         case While(condition=c) | If(condition=c):
-            yield c
+            return (c,)
         case Let(value=v):
-            yield v
+            return (v,)
         case Store(indices=indices, value=v):
-            yield from (*indices, v)
+            return (*indices, v)
+    return ()
 
 
 @lru_cache(maxsize=32768)
@@ -116,7 +118,7 @@ def buffers_of(stmt: Stmt) -> frozenset[Buffer]:
     """The buffers a statement touches itself, not those of statements inside it."""
     found = {load.buffer for load in loads(stmt)}
     if isinstance(stmt, Op):
-        found.update(o.buffer for o in stmt.operands if isinstance(o, Region))
+        found.update([o.buffer for o in stmt.operands if isinstance(o, Region)])
     if isinstance(stmt, Store):
         found.add(stmt.buffer)
     return frozenset(found)
@@ -125,8 +127,13 @@ def buffers_of(stmt: Stmt) -> frozenset[Buffer]:
 @lru_cache(maxsize=32768)
 def variables_of(stmt: Stmt) -> frozenset[Var]:
     """The variables a statement names itself, in its own expressions."""
-    parts = (part for expr in expressions(stmt) for part in walk_expr(expr))
-    return frozenset(part for part in parts if isinstance(part, Var))
+    found: set[Var] = set()
+    for expr in expressions(stmt):
+        if isinstance(expr, Var):
+            found.add(expr)
+        elif not isinstance(expr, Const):
+            found.update([part for part in walk_expr(expr) if isinstance(part, Var)])
+    return frozenset(found)
 
 
 @lru_cache(maxsize=32768)
@@ -143,8 +150,8 @@ def variables_in(body: Body) -> set[Var]:
 @lru_cache(maxsize=32768)
 def loads(stmt: Stmt) -> tuple[Load, ...]:
     """Element loads in a statement's own expressions."""
-    found = (e for e in expressions(stmt) if not isinstance(e, (Const, Var)))
-    return tuple(part for e in found for part in walk_expr(e) if isinstance(part, Load))
+    found = [e for e in expressions(stmt) if not isinstance(e, (Const, Var))]
+    return tuple([part for e in found for part in walk_expr(e) if isinstance(part, Load)])
 
 
 Rewrite = Callable[[Stmt], "Stmt | Body"]
@@ -154,8 +161,9 @@ def rewrite(body: Body, fn: Rewrite) -> Body:
     """Inner statements first, then `fn` on each statement; it may give back several or none."""
     result: list[Stmt] = []
     for stmt in body:
-        inner = with_bodies(stmt, tuple(rewrite(b, fn) for b in bodies(stmt)))
-        new = fn(inner)
+        if not isinstance(stmt, _LEAVES):
+            stmt = with_bodies(stmt, tuple([rewrite(b, fn) for b in bodies(stmt)]))
+        new = fn(stmt)
         result.extend(new if isinstance(new, tuple) else (new,))
     return with_statements(body, result)
 
@@ -168,7 +176,7 @@ def map_expressions(body: Body, fn: Callable[[Expr], Expr]) -> Body:
 def map_own_expressions(stmt: Stmt, fn: Callable[[Expr], Expr]) -> Stmt:
     match stmt:
         case Op(operands=operands):
-            new = tuple(_map_operand(o, fn) for o in operands)
+            new = tuple([_map_operand(o, fn) for o in operands])
             return stmt if _same(operands, new) else Op(stmt.opdef, new, stmt.attrs, stmt.loc)
         case For(start=a, stop=b):
             x, y = fn(a), fn(b)
@@ -201,7 +209,7 @@ def _map_operand(operand: Operand, fn: Callable[[Expr], Expr]) -> Operand:
 
 def map_region(region: Region, fn: Callable[[Expr], Expr]) -> Region:
     """The region with its bounds replaced by `fn` of them."""
-    dims = tuple(_map_slice(s, fn) for s in region.dims)
+    dims = tuple([_map_slice(s, fn) for s in region.dims])
     return region if _same(region.dims, dims) else Region(region.buffer, dims)
 
 
@@ -230,7 +238,7 @@ def replace_buffers(body: Body, new: Mapping[Buffer, Buffer]) -> Body:
         s = map_own_expressions(s, element)
         match s:
             case Op(operands=operands):
-                changed = tuple(operand(o) for o in operands)
+                changed = tuple([operand(o) for o in operands])
                 return s if _same(operands, changed) else replace(s, operands=changed)
             case Store(buffer=buffer) if buffer in new:
                 return replace(s, buffer=new[buffer])
@@ -252,12 +260,8 @@ def written_buffers(body: Body) -> frozenset[Buffer]:
         match stmt:
             case Store(buffer=buffer):
                 found.add(buffer)
-            case Op(operands=operands, opdef=opdef):
-                found.update(
-                    operand.buffer
-                    for i, operand in enumerate(operands)
-                    if isinstance(operand, Region) and opdef.operand_def(i).access.writes
-                )
+            case Op():
+                found.update([r.buffer for r, access in accesses(stmt) if access.writes])
     return frozenset(found)
 
 
