@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tile_ir import KernelError, Op, Region
 from tile_ir.analysis.affine import linear_form
-from tile_ir.expr import constant_value
+from tile_ir.expr import constant_value, is_constant
 from tile_ir.footprint import k0_elements
 from tile_ir.geometry import element_offset
 from tile_ir.machine import Memory
@@ -22,6 +22,8 @@ def check_alignment(op: Op, region: Region, builder: Builder, walked_in_rows: bo
     """
     if region.memory is not Memory.UB:
         return
+    if all(is_constant(s.offset, 0) for s in region.dims):
+        return  # nearly always: buffers start at blocks
     block = builder.target.alignment[Memory.UB]
     unit = region.dtype.elements_in(block)
     terms, _ = linear_form(element_offset(region))

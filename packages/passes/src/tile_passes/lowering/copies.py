@@ -87,8 +87,15 @@ def _clipped(
 
 
 def _narrowed(c: Clipped, known: Ranges) -> Clipped:
+    found: dict[Expr, Expr] = {}  # both sides have the same extents
+
+    def narrowed(expr: Expr) -> Expr:
+        if expr not in found:
+            found[expr] = narrow(expr, known)
+        return found[expr]
+
     def region(r: Region) -> Region:
-        dims = [Slice(simplify(s.offset), narrow(s.extent, known), s.stride) for s in r.dims]
+        dims = [Slice(simplify(s.offset), narrowed(s.extent), s.stride) for s in r.dims]
         return Region(r.buffer, tuple(dims))
 
     exists, complete = narrow(c.exists, known), narrow(c.complete, known)

@@ -7,10 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tile_ir import OPS, Automatic, Func, If, Loc, Memory, Op
-from tile_ir.expr import Load
-from tile_ir.expr import walk as walk_expr
 from tile_ir.nodes import Body, Let, Made, Stmt, Store
-from tile_ir.walk import bodies, expressions
+from tile_ir.walk import bodies, loads
 
 
 def made(func: Func, pieces: Body) -> Iterator[Made]:
@@ -44,8 +42,4 @@ def behind_all(func: Func, pieces: Body, loc: Loc) -> Body:
 
 def reads_element(op: Op) -> bool:
     """Whether an operand is an element of ub, which the scalar unit reads."""
-    return any(
-        isinstance(part, Load) and part.buffer.memory is Memory.UB
-        for expr in expressions(op)
-        for part in walk_expr(expr)
-    )
+    return any(load.buffer.memory is Memory.UB for load in loads(op))

@@ -26,17 +26,16 @@ def turns_in(loop: For, func: Func, turns_of: Callable[[Op], int]) -> Mapping[Op
         return {}
     if any(isinstance(stmt, Break) for stmt in walk(loop.body)):
         return {}
-    if math.lcm(modulus_of(loop, {}), SLOTS) > MOST_RESIDUES:
+    taken = [(op, count) for op in _own(loop.body) if (count := turns_of(op))]
+    if not taken or math.lcm(modulus_of(loop, {}), SLOTS) > MOST_RESIDUES:
         return {}
-    taken = [(op, turns_of(op)) for op in _own(loop.body)]
     each = sum(count for _, count in taken)
     # Slots are the same in every round, unless the turns of a round are odd.
     before = loop.var * (each % SLOTS)
     found: dict[Op, Expr] = {}
     for op, count in taken:
-        if count:
-            found[op] = simplify(before)
-            before = before + count
+        found[op] = simplify(before)
+        before = before + count
     return found
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 from tile_ir import Alloc, Buffer, For, Loc, Store
 from tile_ir.analysis.affine import linear_form, simplify
@@ -62,8 +63,10 @@ def _reason(write: _Touch, other: _Touch) -> str:
 
 def overlapping(allocs: Sequence[Alloc]) -> set[tuple[Buffer, Buffer]]:
     """Pairs of different buffers that name the same bytes: by fixed addresses, or as aliases."""
-    home = {a.buffer: a.alias_of or a.buffer for a in allocs}
-    aliases = {(a, b) for a in home for b in home if a is not b and home[a] is home[b]}
+    names: dict[Buffer, list[Buffer]] = {}
+    for alloc in allocs:
+        names.setdefault(alloc.alias_of or alloc.buffer, []).append(alloc.buffer)
+    aliases = {pair for same in names.values() for pair in permutations(same, 2)}
     fixed = [a for a in allocs if a.address is not None and a.buffer.static_shape() is not None]
     return aliases | {
         (a.buffer, b.buffer)

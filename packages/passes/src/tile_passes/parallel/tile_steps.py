@@ -120,7 +120,7 @@ class TileSteps:
             problem = check_op(part, self.trial.target)
             if problem is not None:
                 raise Unsuitable(problem.message)
-            for region in (o for o in part.operands if isinstance(o, Region)):
+            for region in self.trial.regions(part) if rows else ():
                 self.demand_whole_blocks(op, region, rows)
         for operand in op.operands:
             if isinstance(operand, Region) and operand.memory is Memory.UB:
@@ -140,10 +140,11 @@ class TileSteps:
 
     def demand_alignment(self, region: Region) -> None:
         """Parts of an offset that are not surely whole blocks are tested at run time."""
-        if constant_value(element_offset(region)) is not None:
+        offset = element_offset(region)
+        if constant_value(offset) is not None:
             return
         unit = BLOCK_BYTES // region.dtype.size
-        terms, constant = linear_form(element_offset(region))
+        terms, constant = linear_form(offset)
         odd = [(atom, f) for atom, f in terms.items() if f % unit]
         if not odd:
             return
@@ -181,6 +182,8 @@ class TileSteps:
 def check_inside(region: Region) -> None:
     """What surely reaches outside its buffer is no region; a loop tells which element it is."""
     for s, size in zip(region.dims, region.buffer.shape, strict=True):
+        if is_constant(s.offset, 0) and s.stride == 1 and s.extent == size:
+            continue  # nearly always
         low = constant_value(simplify(s.offset))
         room = constant_value(simplify(size - s.offset - (s.extent - 1) * s.stride))
         if (low is not None and low < 0) or (room is not None and room <= 0):
