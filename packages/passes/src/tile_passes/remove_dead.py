@@ -6,10 +6,10 @@ from collections.abc import Set
 from dataclasses import dataclass, field, replace
 
 from tile_ir import Alloc, For, Func, If, Let, Op, Phase, Region, Section, Store, Target
-from tile_ir.expr import Load, Var, walk
+from tile_ir.expr import Var
 from tile_ir.machine import Memory
 from tile_ir.nodes import Body, Buffer, Stmt, While
-from tile_ir.walk import bodies, expressions, with_bodies, with_statements
+from tile_ir.walk import bodies, loads, variables_of, with_bodies, with_statements
 from tile_passes.passdef import ir_pass
 
 
@@ -84,11 +84,6 @@ class _Readers:
                 self.buffers.update(o.buffer for o in operands if isinstance(o, Region))
             case Store(buffer=buffer):
                 self.stored.add(buffer)
-        for expr in expressions(stmt):
-            for part in walk(expr):
-                match part:
-                    case Var():
-                        self.variables.add(part)
-                    case Load(buffer=buffer):
-                        self.buffers.add(buffer)
+        self.variables |= variables_of(stmt)
+        self.buffers.update(load.buffer for load in loads(stmt))
         return stmt
