@@ -18,7 +18,7 @@ from tile_ir.footprint import FRACTAL_ROWS, is_run, matrix_footprint, round_up
 from tile_ir.geometry import BLOCK_BYTES, REPEAT_BYTES, contiguous_suffix
 from tile_ir.machine import Memory, Pipe
 from tile_ir.nodes import Op, Region, Stmt, Store
-from tile_ir.opdef import Effect, element_limit, pipe_of
+from tile_ir.opdef import Effect, defined_operands, element_limit, pipe_of
 from tile_ir.ops.cube import matrix_sizes
 from tile_ir.ops.movement import is_fractals
 from tile_ir.ops.rules import largest_matrix
@@ -231,8 +231,8 @@ def _operands(op: Op) -> list[Region]:
     hidden = op.opdef.hidden
     return [
         operand
-        for i, operand in enumerate(op.operands)
-        if isinstance(operand, Region) and op.opdef.operand_def(i).name not in hidden
+        for definition, operand in defined_operands(op)
+        if isinstance(operand, Region) and definition.name not in hidden
     ]
 
 

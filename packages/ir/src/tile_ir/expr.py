@@ -8,10 +8,10 @@ Floor division and remainder follow Python (and the language), not C.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from operator import attrgetter
 from typing import ClassVar, Union
 
 from tile_ir.dtypes import BOOL, FLOAT32, INT32, DType, Kind, held
@@ -132,7 +132,7 @@ class Expr:
 
 def _kept_hash(*fields: str) -> Callable[[Expr], int]:
     """The hash of all the fields, computed once."""
-    values = attrgetter(*fields)
+    values = operator.attrgetter(*fields)
 
     def kept(expr: Expr) -> int:
         try:
@@ -152,6 +152,8 @@ class Const(Expr):
     dtype: DType = INT32
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         if not isinstance(other, Const) or self.dtype is not other.dtype:
             return False
         a, b = self.value, other.value
@@ -366,12 +368,12 @@ def _power(base: Number, exponent: Number) -> Number:
 
 
 _FOLD: dict[str, Callable[[Number, Number], Number]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a / b,
-    "//": lambda a, b: a // b,
-    "%": lambda a, b: a % b,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
     "min": min,
     "max": max,
     "pow": _power,
@@ -380,16 +382,18 @@ _FOLD: dict[str, Callable[[Number, Number], Number]] = {
     "&": lambda a, b: int(a) & int(b),
     "|": lambda a, b: int(a) | int(b),
     "^": lambda a, b: int(a) ^ int(b),
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
     "and": lambda a, b: bool(a) and bool(b),
     "or": lambda a, b: bool(a) or bool(b),
 }
-_INDEXING = frozenset({"+", "-", "*", "//", "%", "min", "max", *COMPARISONS})
+# What places and sizes are computed with, and the type of its result.
+_INDEXING = dict.fromkeys(("+", "-", "*", "//", "%", "min", "max"), INT32)
+_INDEXING |= dict.fromkeys(COMPARISONS, BOOL)
 
 
 def fold(op: str, left: Number, right: Number) -> Number:
@@ -405,13 +409,10 @@ def binary(op: str, left: Operable, right: Operable) -> Expr:
     """
     a = left if isinstance(left, Expr) else as_expr(left, _type_of(right))
     b = right if isinstance(right, Expr) else as_expr(right, _type_of(left))
-    if op in LOGICAL:
+    if op in _INDEXING and a.dtype is INT32 and b.dtype is INT32:  # nearly always: places, sizes
+        dtype, result = INT32, _INDEXING[op]
+    elif op in LOGICAL:
         dtype = result = BOOL
-    elif (
-        a.dtype is INT32 and b.dtype is INT32 and op in _INDEXING
-    ):  # nearly always: places and sizes
-        dtype = INT32
-        result = BOOL if op in COMPARISONS else INT32
     else:
         dtype = promote(a.dtype, b.dtype)
         if dtype.kind is Kind.BOOL and op not in COMPARISONS | {"&", "|", "^"}:
@@ -423,13 +424,15 @@ def binary(op: str, left: Operable, right: Operable) -> Expr:
         if (problem := unfit(op, a, b, dtype)) is not None:
             raise ExprError(problem)
         result = BOOL if op in COMPARISONS else dtype
-    if isinstance(a, Const) and isinstance(b, Const):
-        if op in ("/", "//", "%") and b.value == 0:
+    if isinstance(a, Const):
+        if isinstance(b, Const):
+            if b.value != 0 or op not in ("/", "//", "%"):
+                value = wrap(_FOLD[op](a.value, b.value), result)
+                return _integer(value, result) if type(value) is int else Const(value, result)
             if not dtype.is_float:
                 raise ExprError("division by zero")
-        else:
-            value = wrap(fold(op, a.value, b.value), result)
-            return _integer(value, result) if type(value) is int else Const(value, result)
+    elif not isinstance(b, Const):
+        return _binary(op, a, b, result)
     neutral = _neutral(op, a, b, result)
     return _binary(op, a, b, result) if neutral is None else neutral
 
@@ -445,6 +448,11 @@ def _binary(op: str, left: Expr, right: Expr, dtype: DType) -> Binary:
 def _integer(value: int, dtype: DType) -> Const:
     """Not for floats and truth values, of which equal ones mean different things."""
     return Const(value, dtype)
+
+
+# What most places start with, and most sizes.
+ZERO = _integer(0, INT32)
+ONE = _integer(1, INT32)
 
 
 def unfit(op: str, a: Expr, b: Expr, dtype: DType) -> str | None:
@@ -466,10 +474,11 @@ def _type_of(value: Operable) -> DType | None:
 
 
 def _neutral(op: str, a: Expr, b: Expr, dtype: DType) -> Expr | None:
-    """x+0, x*1, x//1 … for integers and booleans; floats keep every operation."""
+    """x+0, x*1, x//1 … for integers and booleans; floats keep every operation. One of the two is a
+    constant."""
     left = a.value if isinstance(a, Const) else None
     right = b.value if isinstance(b, Const) else None
-    if (left is None and right is None) or dtype.is_float:
+    if dtype is not INT32 and dtype.is_float:
         return None
     found: Expr | None = None
     match op:
@@ -479,12 +488,12 @@ def _neutral(op: str, a: Expr, b: Expr, dtype: DType) -> Expr | None:
             found = a if right == 0 else None
         case "*":
             if left == 0 or right == 0:
-                return Const(0, dtype)
+                return _integer(0, dtype)
             found = b if left == 1 else a if right == 1 else None
         case "//":
             found = a if right == 1 else None
         case "%":
-            return Const(0, dtype) if right == 1 else None
+            return _integer(0, dtype) if right == 1 else None
         case "and":
             if left is not None:
                 found = b if left else Const(False, BOOL)

@@ -13,6 +13,8 @@ from typing import NamedTuple
 from tile_ir.analysis.affine import simplify
 from tile_ir.dtypes import BOOL
 from tile_ir.expr import (
+    ONE,
+    ZERO,
     Buffer,
     Const,
     Expr,
@@ -37,7 +39,7 @@ MAX_REPEATS = 255
 def strides(buffer: Buffer) -> tuple[Expr, ...]:
     """Row-major element strides per dimension."""
     result: list[Expr] = []
-    step: Expr = Const(1)
+    step: Expr = ONE
     for dim in reversed(buffer.shape):
         result.append(step)
         step = step * dim
@@ -46,7 +48,7 @@ def strides(buffer: Buffer) -> tuple[Expr, ...]:
 
 def element_offset(region: Region) -> Expr:
     """Offset of the region's first element from the start of its buffer."""
-    total: Expr = Const(0)
+    total: Expr = ZERO
     for s, step in zip(region.dims, strides(region.buffer), strict=True):
         if not is_constant(s.offset, 0):
             total = total + s.offset * step
@@ -55,7 +57,7 @@ def element_offset(region: Region) -> Expr:
 
 def element_count(region: Region) -> Expr:
     """Number of elements of the region."""
-    total: Expr = Const(1)
+    total: Expr = ONE
     for s in region.dims:
         if not is_constant(s.extent, 1):
             total = total * s.extent
@@ -80,7 +82,7 @@ def active_dims(region: Region) -> tuple[int, ...]:
 
 def squeezed(region: Region) -> tuple[Expr, ...]:
     """The extents that are not literally one, in canonical form."""
-    return tuple(simplify(region.dims[i].extent) for i in active_dims(region))
+    return tuple([simplify(s.extent) for s in region.dims if constant_value(s.extent) != 1])
 
 
 def contiguous_suffix(region: Region) -> int:
@@ -92,7 +94,7 @@ def contiguous_suffix(region: Region) -> int:
             break
         if s.stride != 1 and not is_constant(s.extent, 1):
             break
-        if simplify(s.extent) != simplify(size):
+        if s.extent is not size and simplify(s.extent) != simplify(size):
             partial = True
         count += 1
     return count
@@ -170,7 +172,7 @@ def _padded(region: Region, count: int) -> list[int | None]:
 
 def _available(region: Region, dim: int | None, clamped: bool) -> Expr:
     if dim is None:
-        return Const(1)
+        return ONE
     s = region.dims[dim]
     if region.memory is not Memory.GM or not clamped:
         return simplify(s.extent)
@@ -228,7 +230,7 @@ def clip_copy(src: Region, dst: Region, pad_value: float | None) -> Clipped:
     if dst.memory is Memory.UB and src.memory is Memory.GM:
         fill = dst
     elif dst.memory is Memory.L1 and all(is_constant(s.offset, 0) for s in dst.dims[-2:]):
-        matrix = tuple(Slice(Const(0), size) for size in dst.buffer.shape[-2:])
+        matrix = tuple(Slice(ZERO, size) for size in dst.buffer.shape[-2:])
         fill = Region(dst.buffer, (*dst.dims[:-2], *matrix))
     if is_constant(complete, True):
         fill = None
@@ -275,7 +277,7 @@ def matrix_view(region: Region) -> Rows | None:
     pitch does not reach them."""
     if is_contiguous(region):
         count = element_count(region)
-        return Rows(Const(1), count, count)
+        return Rows(ONE, count, count)
     dims = active_dims(region)
     if len(dims) > 2 or (len(dims) == 2 and region.dims[dims[1]].stride != 1):
         return None
@@ -288,7 +290,7 @@ def trailing_matrix(region: Region) -> Rows:
     """The last two dimensions of a region as rows and columns, whatever their extents."""
     steps, last = strides(region.buffer), region.dims[-1]
     if len(region.dims) == 1:
-        return Rows(Const(1), last.extent, simplify(region.buffer.shape[-1]))
+        return Rows(ONE, last.extent, simplify(region.buffer.shape[-1]))
     row = region.dims[-2]
     return Rows(row.extent, last.extent, simplify(steps[-2] * row.stride))
 
@@ -305,7 +307,7 @@ def row_view(region: Region) -> Rows | None:
     if len(dims) > 2:
         if not is_contiguous(region):
             return None
-        rows: Expr = Const(1)
+        rows: Expr = ONE
         for s in slices[:-1]:
             rows = rows * s.extent
         return Rows(simplify(rows), slices[-1].extent, slices[-1].extent)
@@ -315,9 +317,9 @@ def row_view(region: Region) -> Rows | None:
         return Rows(slices[row].extent, slices[column].extent, pitch)
     if len(dims) == 1 and not is_contiguous(region):
         pitch = simplify(steps[dims[0]] * slices[dims[0]].stride)
-        return Rows(slices[dims[0]].extent, Const(1), pitch)
+        return Rows(slices[dims[0]].extent, ONE, pitch)
     count = element_count(region)
-    return Rows(Const(1), count, count)
+    return Rows(ONE, count, count)
 
 
 def transfer_rows(src: Region, dst: Region) -> tuple[Rows, Rows] | None:
@@ -329,11 +331,11 @@ def transfer_rows(src: Region, dst: Region) -> tuple[Rows, Rows] | None:
         return a, b
     # A column on one side against a vector on the other: rows of one element each.
     if is_constant(a.columns, 1) and is_constant(b.rows, 1):
-        return a, Rows(a.rows, Const(1), Const(1))
+        return a, Rows(a.rows, ONE, ONE)
     if is_constant(b.columns, 1) and is_constant(a.rows, 1):
-        return Rows(b.rows, Const(1), Const(1)), b
+        return Rows(b.rows, ONE, ONE), b
     if is_contiguous(src) and is_contiguous(dst):
         count = element_count(src)
-        one = Rows(Const(1), count, count)
+        one = Rows(ONE, count, count)
         return one, one
     return None

@@ -187,6 +187,12 @@ def _placement(op: Op) -> tuple[Core, Pipe]:
     return op.opdef.placement(op)
 
 
+@lru_cache(maxsize=16384)
+def defined_operands(op: Op) -> tuple[tuple[OperandDef, Operand], ...]:
+    """The operands, each with its definition."""
+    return tuple([(op.opdef.operand_def(i), operand) for i, operand in enumerate(op.operands)])
+
+
 def pipe_of(op: Op) -> Pipe:
     return _placement(op)[1]
 
@@ -207,11 +213,7 @@ def element_limit(op: Op) -> Expr | None:
 @lru_cache(maxsize=16384)
 def accesses(op: Op) -> tuple[tuple[Region, Access], ...]:
     """Every region the operation touches, with the direction."""
-    return tuple(
-        (operand, op.opdef.operand_def(i).access)
-        for i, operand in enumerate(op.operands)
-        if isinstance(operand, Region)
-    )
+    return tuple([(o, d.access) for d, o in defined_operands(op) if isinstance(o, Region)])
 
 
 def overwriting(op: Op) -> bool | None:
@@ -255,8 +257,8 @@ def _check_operands(op: Op) -> Problem | None:
             "arity",
             f"{opdef.name} has {len(opdef.operands)} operands, found {len(op.operands)}",
         )
-    for i, operand in enumerate(op.operands):
-        problem = _check_operand(opdef, opdef.operand_def(i), operand)
+    for definition, operand in defined_operands(op):
+        problem = _check_operand(opdef, definition, operand)
         if problem:
             return problem
     return None
@@ -327,13 +329,11 @@ def _check_overlap(op: Op) -> Problem | None:
     pieces would read what earlier ones have written (docs/hardware/vector.md#repeats)."""
     if op.opdef.effect is not Effect.DATA or op.opdef.staged:
         return None
-    touched = list(
-        zip(op.operands, map(op.opdef.operand_def, range(len(op.operands))), strict=True)
-    )
-    for target, written in touched:
+    touched = defined_operands(op)
+    for written, target in touched:
         if not isinstance(target, Region) or not written.access.writes:
             continue
-        for other, read in touched:
+        for read, other in touched:
             if read is written or not isinstance(other, Region):
                 continue
             shared = overlap(target, other)

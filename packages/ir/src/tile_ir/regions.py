@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tile_ir.dtypes import DType
-from tile_ir.expr import Buffer, Const, Expr, constant_value
+from tile_ir.expr import ZERO, Buffer, Expr, constant_value
 from tile_ir.machine import Memory
 from tile_ir.quick_init import quick_init
 
@@ -30,7 +30,7 @@ class Region:
 
     @staticmethod
     def whole(buffer: Buffer) -> Region:
-        return Region(buffer, tuple(Slice(Const(0), d) for d in buffer.shape))
+        return Region(buffer, tuple(Slice(ZERO, d) for d in buffer.shape))
 
     @property
     def extents(self) -> tuple[Expr, ...]:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from tile_ir.analysis.affine import simplify
-from tile_ir.expr import Const, Expr, constant_value
+from tile_ir.expr import ONE, Expr, constant_value
 from tile_ir.geometry import (
     BLOCK_BYTES,
     MAX_REPEATS,
@@ -81,7 +81,7 @@ def dims_outside(matrices: Sequence[Region]) -> int:
 
 
 def product(extents: Sequence[Expr]) -> Expr:
-    total: Expr = Const(1)
+    total: Expr = ONE
     for extent in extents:
         total = total * extent
     return simplify(total)
@@ -90,7 +90,7 @@ def product(extents: Sequence[Expr]) -> Expr:
 def _inside(region: Region, outside: int) -> Region:
     """The region with only one element in its first so many active dimensions."""
     fixed = active_dims(region)[:outside]
-    dims = tuple(Slice(s.offset, Const(1)) if i in fixed else s for i, s in enumerate(region.dims))
+    dims = tuple(Slice(s.offset, ONE) if i in fixed else s for i, s in enumerate(region.dims))
     return Region(region.buffer, dims)
 
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from tile_ir.analysis.affine import NO_VALUES, Values, linear_form, resolved, simplify
 from tile_ir.analysis.intervals import Ranges, interval
-from tile_ir.expr import Const, Expr, constant_value
+from tile_ir.expr import ONE, Const, Expr, constant_value
 from tile_ir.footprint import is_run, k0_elements, round_up, stored_matrix
 from tile_ir.geometry import BLOCK_BYTES, strides
 from tile_ir.machine import Memory, Pipe
@@ -205,7 +205,7 @@ def regions_of(stmt: Stmt) -> Iterator[tuple[Region, Access, bool, Pipe | None]]
 
 def element(buffer: Buffer, indices: tuple[Expr, ...]) -> Region:
     """One element as a region."""
-    return Region(buffer, tuple(Slice(i, Const(1)) for i in indices))
+    return Region(buffer, tuple(Slice(i, ONE) for i in indices))
 
 
 def _access(region: Region, writes: bool, unordered: bool, blocks: bool) -> _Access:

@@ -176,9 +176,10 @@ def narrow(expr: Expr, ranges: Mapping[Var, Interval]) -> Expr:
     def part(expr: Expr) -> Expr:
         if isinstance(expr, (Const, Var)):
             return expr
-        if expr not in found:
-            found[expr] = _decided(rebuild(simplify(expr), part), ranges)
-        return found[expr]
+        known = found.get(expr)
+        if known is None:
+            known = found[expr] = _decided(rebuild(simplify(expr), part), ranges)
+        return known
 
     return part(expr)
 
@@ -208,15 +209,19 @@ def _decided(expr: Expr, ranges: Mapping[Var, Interval]) -> Expr:
 def sign_test(op: str, difference: Interval) -> bool | None:
     """Whether `difference op 0` is certain, one way or the other."""
     low, high = difference.low, difference.high
-    certain = {
-        "<": (high < 0, low >= 0),
-        "<=": (high <= 0, low > 0),
-        ">": (low > 0, high <= 0),
-        ">=": (low >= 0, high < 0),
-        "==": (low == high == 0, low > 0 or high < 0),
-        "!=": (low > 0 or high < 0, low == high == 0),
-    }
-    yes, no = certain[op]
+    match op:
+        case "<":
+            yes, no = high < 0, low >= 0
+        case "<=":
+            yes, no = high <= 0, low > 0
+        case ">":
+            yes, no = low > 0, high <= 0
+        case ">=":
+            yes, no = low >= 0, high < 0
+        case "==":
+            yes, no = low == high == 0, low > 0 or high < 0
+        case _:
+            yes, no = low > 0 or high < 0, low == high == 0
     return True if yes else False if no else None
 
 

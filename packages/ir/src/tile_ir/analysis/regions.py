@@ -160,7 +160,14 @@ def _form(expr: Expr) -> _Form:
 
 
 def _minus(a: _Form, b: _Form) -> _Form:
-    return _sum([(a, 1), (b, -1)])
+    terms = a[0].copy()
+    for atom, f in b[0].items():
+        left = terms.get(atom, 0) - f
+        if left:
+            terms[atom] = left
+        else:
+            del terms[atom]
+    return terms, a[1] - b[1]
 
 
 def _sum(parts: Iterable[tuple[_Form, int]]) -> _Form:

@@ -23,8 +23,8 @@ from tile_ir.expr import Expr, constant_value, is_constant
 from tile_ir.geometry import buffer_elements, element_count, trailing_matrix
 from tile_ir.lazy import np
 from tile_ir.machine import Core, Memory, Pipe
-from tile_ir.nodes import Op, Operand, Region
-from tile_ir.opdef import Access, OperandDef, Problem, Rule
+from tile_ir.nodes import Op, Region
+from tile_ir.opdef import Access, OperandDef, Problem, Rule, defined_operands
 from tile_ir.target import Target
 
 GM = frozenset({Memory.GM})
@@ -82,13 +82,9 @@ def regions(op: Op) -> list[tuple[str, Region]]:
     """Named region operands, scratch left out."""
     return [
         (definition.name, operand)
-        for definition, operand in _named(op)
+        for definition, operand in defined_operands(op)
         if isinstance(operand, Region) and definition.name != "scratch"
     ]
-
-
-def _named(op: Op) -> list[tuple[OperandDef, Operand]]:
-    return [(op.opdef.operand_def(i), operand) for i, operand in enumerate(op.operands)]
 
 
 def same_dtype(op: Op, target: Target) -> Problem | None:
@@ -142,7 +138,7 @@ def _equal_sizes(op: Op, sized: list[tuple[str, Region]]) -> Problem | None:
 def even_rows(op: Op, target: Target) -> Problem | None:
     """Of int4 an even number of elements, as the vector unit takes them in pairs."""
     parts = [(name, r, "in a row of", r.extents[-1]) for name, r in regions(op)]
-    counts = [o for d, o in _named(op) if d.name == "count" and isinstance(o, Expr)]
+    counts = [o for d, o in defined_operands(op) if d.name == "count" and isinstance(o, Expr)]
     parts += [(name, r, "to convert in", count) for name, r in regions(op) for count in counts]
     for name, region, where, expr in parts:
         found = constant_value(expr)
