@@ -14,7 +14,6 @@ from tile_ir.walk import buffers_of, names_of
 
 # A statement without others inside, which a break is not: it asks for a loop around it.
 Leaf = Op | Let | Store
-_Leaf = tuple[Leaf, Core | None, bool]
 
 
 class Scope(NamedTuple):
@@ -29,15 +28,16 @@ class Scope(NamedTuple):
 
 class Sound:
     """Statements without a problem. Those with others inside: in what they saw, a phase, buffers,
-    scalars and loops. Leaves: on one kind of core, wherever the scalars and buffers that they name
-    are there."""
+    scalars and loops. Leaves: wherever the scalars and buffers that they name are there; and
+    operations, besides, on one kind of core."""
 
     def __init__(self) -> None:
         self._around: tuple[object, ...] = ()
         self._asked: tuple[object, ...] = ()
         # Keeping the statements keeps their identities from being used again.
         self._found: set[tuple[Stmt, Scope]] = set()
-        self._leaves: dict[_Leaf, tuple[frozenset[str], frozenset[Buffer]]] = {}
+        self._leaves: set[tuple[Leaf, bool]] = set()
+        self._placed: set[tuple[Op, Core | None]] = set()
 
     def among(self, target: Target, phase: Phase, buffers: tuple[Buffer, ...]) -> None:
         """What statements see from here on."""
@@ -47,7 +47,7 @@ class Sound:
         rule = PHASES[phase]
         asked = target, rule.composites, rule.unsectioned
         if asked != self._asked:
-            self._asked, self._leaves = asked, {}
+            self._asked, self._placed = asked, set()
 
     def has(self, stmt: Stmt, scope: Scope) -> bool:
         return (stmt, scope) in self._found
@@ -56,11 +56,20 @@ class Sound:
         self._found.add((stmt, scope))
 
     def has_leaf(self, leaf: Leaf, scope: Scope, buffers: Set[Buffer]) -> bool:
-        named = self._leaves.get((leaf, scope.core, scope.parallel))
-        return named is not None and named[0] <= scope.scalars and named[1] <= buffers
+        return (
+            (leaf, scope.parallel) in self._leaves
+            and names_of(leaf) <= scope.scalars
+            and buffers_of(leaf) <= buffers
+        )
 
     def add_leaf(self, leaf: Leaf, scope: Scope) -> None:
-        self._leaves[leaf, scope.core, scope.parallel] = names_of(leaf), buffers_of(leaf)
+        self._leaves.add((leaf, scope.parallel))
+
+    def has_placed(self, op: Op, scope: Scope) -> bool:
+        return (op, scope.core) in self._placed
+
+    def add_placed(self, op: Op, scope: Scope) -> None:
+        self._placed.add((op, scope.core))
 
 
 __all__ = ["Scope", "Sound"]

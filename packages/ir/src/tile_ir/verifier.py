@@ -193,10 +193,12 @@ class _Verifier:
             if isinstance(stmt, (Op, Let, Store)):
                 if sound is None or not sound.has_leaf(stmt, scope, self.buffers.keys()):
                     yield from self.own(stmt, scope)
-                    if isinstance(stmt, Op):
-                        yield from self.op(stmt, scope)
                     if sound is not None:
                         sound.add_leaf(stmt, scope)
+                if isinstance(stmt, Op) and (sound is None or not sound.has_placed(stmt, scope)):
+                    yield from self.op(stmt, scope)
+                    if sound is not None:
+                        sound.add_placed(stmt, scope)
             elif sound is None or not sound.has(stmt, scope):
                 yield from self.own(stmt, scope)
                 yield from self.stmt(stmt, scope)
