@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Union
@@ -260,8 +260,7 @@ class Buffer:
 
 @lru_cache(maxsize=16384)
 def _static_shape(buffer: Buffer) -> tuple[int, ...] | None:
-    sizes = [constant_value(d) for d in buffer.shape]
-    return None if any(s is None for s in sizes) else tuple(s for s in sizes if s is not None)
+    return constant_values(buffer.shape)
 
 
 @quick_init
@@ -307,6 +306,8 @@ BINARY_FUNCTIONS = ("min", "max", "pow")
 
 def as_expr(value: Operable, like: DType | None = None) -> Expr:
     """A number as a constant; it takes the type `like` when that can hold it."""
+    if type(value) is int and (like is INT32 or like is None):  # nearly always
+        return _integer(value, INT32)
     if isinstance(value, Expr):
         return value
     if isinstance(value, bool):
@@ -665,3 +666,14 @@ def constant_value(expr: Expr) -> int | None:
         value = expr.value
         return value if type(value) is int else None if isinstance(value, float) else int(value)
     return None
+
+
+def constant_values(exprs: Iterable[Expr]) -> tuple[int, ...] | None:
+    """The values of constant integer expressions, None if one is none."""
+    values = []
+    for expr in exprs:
+        value = constant_value(expr)
+        if value is None:
+            return None
+        values.append(value)
+    return tuple(values)

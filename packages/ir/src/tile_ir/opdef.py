@@ -57,10 +57,10 @@ class Op:
     @property
     def scratch(self) -> Region | None:
         """The working memory it has been given: what that held before does not matter."""
-        if all(o.name != "scratch" for o in self.opdef.operands):
-            return None
-        given = self.operand("scratch")
-        return given if isinstance(given, Region) else None
+        for definition, given in defined_operands(self):
+            if definition.name == "scratch":
+                return given if isinstance(given, Region) else None
+        return None
 
     def with_scratch(self, memory: Region | None) -> Op:
         """The operation with this working memory; its record has an operand for it."""

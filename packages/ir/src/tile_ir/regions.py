@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tile_ir.dtypes import DType
-from tile_ir.expr import ZERO, Buffer, Expr, constant_value
+from tile_ir.expr import ZERO, Buffer, Expr, constant_value, constant_values
 from tile_ir.machine import Memory
 from tile_ir.quick_init import quick_init
 
@@ -34,7 +34,7 @@ class Region:
 
     @property
     def extents(self) -> tuple[Expr, ...]:
-        return tuple(s.extent for s in self.dims)
+        return tuple([s.extent for s in self.dims])
 
     @property
     def memory(self) -> Memory:
@@ -45,8 +45,7 @@ class Region:
         return self.buffer.dtype
 
     def static_extents(self) -> tuple[int, ...] | None:
-        sizes = [constant_value(e) for e in self.extents]
-        return None if any(s is None for s in sizes) else tuple(s for s in sizes if s is not None)
+        return constant_values(self.extents)
 
     def is_whole(self) -> bool:
         for s, size in zip(self.dims, self.buffer.shape, strict=True):
