@@ -24,13 +24,15 @@ def merge_streams(func: Func, target: Target) -> Func:
     """
     if Automatic.CROSS not in func.automatic:
         return func
-    # Only kernels with two kinds of cores pay for the import of networkx.
-    from tile_passes.streams.merge import Circular, Streams, merged
-
     _check_no_flags(func)
     body = func.launch.body
     values = definitions(body)
     found = find_handovers(list(gm_accesses(body)), values)
+    if not found:
+        return func  # everything else keeps the order of the text
+    # Only kernels with handovers pay for the import of networkx.
+    from tile_passes.streams.merge import Circular, Streams, merged
+
     try:
         new = merged(body, Streams(tuple(found), values))
     except Circular:
