@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tile_ir import Buffer, Region, Slice
 from tile_ir.analysis.affine import linear_form, simplify
-from tile_ir.expr import Const, Expr, Load, Var
+from tile_ir.expr import Const, Expr, Load, Var, is_constant
 from tile_ir.expr import walk as walk_expr
 from tile_passes.parallel.nest import Domain, Unsuitable
 
@@ -21,7 +21,7 @@ class Access:
 
 def variables_in(expr: Expr, domain: Domain) -> tuple[Var, ...]:
     """The parallel variables an expression mentions, outermost first."""
-    found = set(walk_expr(expr))
+    found = [part for part in walk_expr(expr) if isinstance(part, Var)]
     return tuple(v for v in domain.vars if v in found)
 
 
@@ -47,13 +47,15 @@ def access(buffer: Buffer, indices: tuple[Expr, ...], domain: Domain) -> Access:
 
 
 def _slice(buffer: Buffer, index: Expr, var: Var, domain: Domain) -> Slice:
+    position = domain.vars.index(var)
+    if index == var and is_constant(domain.starts[position], 0):
+        return Slice(Const(0), domain.extents[position])  # nearly always
     terms, _ = linear_form(index)
     step = terms.get(var, 0)
     if step == 0 or any(var in walk_expr(atom) for atom in terms if atom != var):
         raise Unsuitable(f"an index of `{buffer.name}` is no multiple of `{var.name}`")
     if step < 0:
         raise Unsuitable(f"`{buffer.name}` is read or written backwards")
-    position = domain.vars.index(var)
     start = index - var * step + domain.starts[position] * step
     return Slice(simplify(start), domain.extents[position], step)
 
