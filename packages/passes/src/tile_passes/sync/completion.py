@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from tile_ir.machine import Pipe
 from tile_passes.sync.flow import Changes, Flow
+from tile_passes.sync.symmetric_loops import Renaming
 from tile_passes.sync.sync_ops import (
     Barrier,
     Do,
@@ -26,6 +27,7 @@ from tile_passes.sync.sync_ops import (
     SyncOp,
 )
 from tile_passes.sync.transfer import BARRIER, SET, WAIT, Change, State, Transfer
+from tile_passes.sync.tree import Repeat, counted_loops
 
 C = TypeVar("C", bound="Completion")
 
@@ -54,6 +56,7 @@ class Completion(Transfer):
         if solved is not None:
             self.first_bit, self.waits = solved.first_bit, solved.waits
             self.changes, self.entries = solved.changes, solved.entries
+            self.later = solved.later
             return
         self.first_bit = {}
         bit = first
@@ -61,6 +64,7 @@ class Completion(Transfer):
             self.first_bit[op] = bit
             self.waits[self.index[op.target]] |= ((1 << op.slots) - 1) << bit
             bit += op.slots
+        self.later = self._renamings()
         self.changes = self._all_changes()
         self.entries = []
 
@@ -129,6 +133,18 @@ class Completion(Transfer):
         """The effect of one basic block on the state at its entry."""
         self.at = number
         self.apply(self.changes[number], state)
+
+    def _renamings(self) -> dict[Repeat, tuple[Renaming, Renaming]]:
+        """By loop: of facts about instances, and about the slots of flags in its rounds."""
+        found: dict[Repeat, tuple[Renaming, Renaming]] = {}
+        for loop, instances in self.flow.symmetric.items():
+            successors = {**instances}
+            for op, bit in self.first_bit.items():
+                if op.slots > 1 and counted_loops(op.block)[-1] is loop:
+                    successors |= {bit + s: bit + (s - 1) % op.slots for s in range(op.slots)}
+            each = {b + lane: then + lane for b, then in successors.items() for lane in self.lanes}
+            found[loop] = Renaming(each), Renaming(successors)
+        return found
 
     # From a plan to changes ----------------------------------------------------------------------
 

@@ -3,6 +3,7 @@ follow what. Says nothing about order; what holds in it is found by `completion`
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -60,6 +61,12 @@ class Exit:
     residue: int
 
 
+class NextRound(NamedTuple):
+    """The end of a round of a symmetric loop: from here on it is the round before."""
+
+    loop: Repeat
+
+
 @dataclass(frozen=True, slots=True)
 class Break:
     """A loop is left from inside."""
@@ -68,7 +75,7 @@ class Break:
     turn: int
 
 
-Step: TypeAlias = "Gap | Instance | Existing | Passed | Enter | Exit | Break"
+Step: TypeAlias = "Gap | Instance | Existing | Passed | Enter | Exit | NextRound | Break"
 
 
 @dataclass(eq=False, slots=True)
@@ -80,15 +87,17 @@ class BasicBlock:
     successors: list[int] = field(default_factory=list)
 
 
-def control_flow(tree: Tree) -> list[BasicBlock]:
-    """The basic blocks of a section in reverse postorder, the entry first."""
-    builder = _Builder()
+def control_flow(tree: Tree, symmetric: Container[Repeat]) -> list[BasicBlock]:
+    """The basic blocks of a section in reverse postorder, the entry first. Of a symmetric loop one
+    round stands for all."""
+    builder = _Builder(symmetric)
     builder.block(tree.root, builder.new(), ())
     return builder.blocks
 
 
 @dataclass(slots=True)
 class _Builder:
+    symmetric: Container[Repeat]
     blocks: list[BasicBlock] = field(default_factory=list)
     breaks: dict[Repeat, list[BasicBlock]] = field(default_factory=dict)
 
@@ -139,6 +148,8 @@ class _Builder:
 
     def loop(self, loop: Repeat, before: BasicBlock, residues: Residues) -> BasicBlock:
         """Every residue has a copy of the body; the copies follow each other in turn."""
+        if loop in self.symmetric:
+            return self.one_round(loop, before, residues)
         entries: dict[int, BasicBlock] = {}
         exits: list[BasicBlock] = []
         for j in loop.entries:
@@ -159,6 +170,18 @@ class _Builder:
         for j, end in sorted(ends.items()):
             if end is not None and j in loop.ends:
                 exits.append(self.leaving(loop, j + 1, end))
+        return self.new(*exits, *self.breaks.pop(loop, []))
+
+    def one_round(self, loop: Repeat, before: BasicBlock, residues: Residues) -> BasicBlock:
+        entry = self.new(before)
+        entry.steps.append(Enter(loop, 0))
+        exits = [] if loop.runs else [self.leaving(loop, 0, entry)]
+        head = self.new(entry)
+        end = self.block(loop.body, head, (*residues, 0))
+        if end is not None:
+            end.steps.append(NextRound(loop))
+            end.successors.append(head.number)
+            exits.append(self.leaving(loop, 0, end))
         return self.new(*exits, *self.breaks.pop(loop, []))
 
     def leaving(self, loop: Repeat, residue: int, before: BasicBlock) -> BasicBlock:

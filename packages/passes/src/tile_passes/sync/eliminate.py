@@ -11,6 +11,7 @@ from typing import TypeAlias
 from tile_passes.sync.completion import Completion
 from tile_passes.sync.confirm import Check, spared
 from tile_passes.sync.flow import Flow
+from tile_passes.sync.symmetric_loops import Renaming
 from tile_passes.sync.sync_ops import Plan, SyncOp
 from tile_passes.sync.transfer import State
 from tile_passes.sync.tree import Block
@@ -64,6 +65,12 @@ class _Needed(Completion):
 
     def entered(self) -> None:
         self.told.clear()
+
+    def renamed(self, later: Renaming) -> None:
+        self.told = {
+            pipe: (later(before), tuple((op, later(bits)) for op, bits in by))
+            for pipe, (before, by) in self.told.items()
+        }
 
     def learned(self, pipe: int, bits: int, op: SyncOp | None, state: State) -> None:
         before, by = self.told.get(pipe) or (self.knows(pipe, state.known), ())

@@ -20,12 +20,23 @@ from tile_passes.sync.control_flow import (
     Existing,
     Exit,
     Gap,
+    NextRound,
     Passed,
     control_flow,
 )
 from tile_passes.sync.relations import Relations
+from tile_passes.sync.symmetric_loops import Successors, symmetric_loops
 from tile_passes.sync.sync_ops import Do, PlanGap
-from tile_passes.sync.transfer import ACCESS, BARRIER, ENTER, PASSED, SET, WAIT, Change
+from tile_passes.sync.transfer import (
+    ACCESS,
+    BARRIER,
+    ENTER,
+    NEXT_ROUND,
+    PASSED,
+    SET,
+    WAIT,
+    Change,
+)
 from tile_passes.sync.tree import EarlierRun, Instance, Repeat, Tree
 
 # The number of a basic block, and that of a step in it.
@@ -41,7 +52,7 @@ class Flow:
     `watched` are the changes of each basic block under any plan, `changes` the same without those
     behind items, which few need. What a plan adds stands at the places of its `gaps`, with the turn
     there; at the `ends` of loops, with the residue of the round that is first or would be next; and
-    at `breaks`.
+    at `breaks`. Of the loops in `symmetric` there is one round.
     """
 
     tree: Tree
@@ -55,19 +66,19 @@ class Flow:
     ends: Mapping[Repeat, Sequence[tuple[Place, int, Do]]]
     breaks: Sequence[tuple[Place, Break]]
     relations: Relations
+    symmetric: Mapping[Repeat, Successors]
 
 
 def flow_of(tree: Tree, conflicts: Sequence[int]) -> Flow:
     """The flow of a section in which each instance must come after those of `conflicts`."""
     index = {pipe: i for i, pipe in enumerate(tree.pipes)}
     own = [tree.masks[pipe] for pipe in tree.pipes]
-    # What somebody waits for: of the rest nobody needs to know whether it is complete.
-    awaited = reduce(or_, conflicts, 0)
+    awaited = _awaited(tree, conflicts)
     runs: dict[Repeat, list[EarlierRun]] = {}
     for run in tree.runs:
-        awaited |= (awaited >> run.bit & 1) << run.instance.bit
         runs.setdefault(run.loop, []).append(run)
-    blocks = control_flow(tree)
+    symmetric = symmetric_loops(tree, conflicts)
+    blocks = control_flow(tree, symmetric)
     watched: list[Changes] = [[] for _ in blocks]
     gaps: dict[PlanGap, list[tuple[Place, int]]] = defaultdict(list)
     ends: dict[Repeat, list[tuple[Place, int, Do]]] = defaultdict(list)
@@ -88,9 +99,8 @@ def flow_of(tree: Tree, conflicts: Sequence[int]) -> Flow:
                     gaps[around, position, behind].append((place, turn))
                 case Existing():
                     found.extend((number, change) for change in existing.changes(step))
-                case Passed():
-                    point = step.block, step.position, step.residues
-                    found.append((number, (PASSED, point, 0, 0, 0)))
+                case Passed() | NextRound():
+                    found.append((number, _passed(step)))
                 case Enter(loop=loop, residue=first):
                     if loop in runs:
                         found.append((number, (ENTER, runs[loop], 0, 0, 0)))
@@ -101,7 +111,26 @@ def flow_of(tree: Tree, conflicts: Sequence[int]) -> Flow:
                     breaks.append((place, step))
     changes = [[c for c in found if c[1][0] != PASSED] for found in watched]
     places = gaps, ends, breaks
-    return Flow(tree, conflicts, blocks, index, own, changes, watched, *places, Relations(tree))
+    relations = Relations(tree)
+    return Flow(
+        tree, conflicts, blocks, index, own, changes, watched, *places, relations, symmetric
+    )
+
+
+def _passed(step: Passed | NextRound) -> Change:
+    match step:
+        case Passed(block=block, position=position, residues=residues):
+            return PASSED, (block, position, residues), 0, 0, 0
+        case NextRound(loop=loop):
+            return NEXT_ROUND, loop, 0, 0, 0
+
+
+def _awaited(tree: Tree, conflicts: Sequence[int]) -> int:
+    """What somebody waits for: of the rest nobody needs to know whether it is complete."""
+    awaited = reduce(or_, conflicts, 0)
+    for run in tree.runs:
+        awaited |= (awaited >> run.bit & 1) << run.instance.bit
+    return awaited
 
 
 class _Existing:

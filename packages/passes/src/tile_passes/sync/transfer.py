@@ -13,8 +13,9 @@ from enum import IntEnum
 from typing import Any, TypeAlias
 
 from tile_ir.machine import Pipe
+from tile_passes.sync.symmetric_loops import Renaming
 from tile_passes.sync.sync_ops import Signal, SyncOp
-from tile_passes.sync.tree import Block, EarlierRun, Instance, Residues
+from tile_passes.sync.tree import Block, EarlierRun, Instance, Repeat, Residues
 
 Point: TypeAlias = tuple[Block, int, Residues]
 # The bit of its wait for a flag of the plan; a negative number for one of the user's.
@@ -36,11 +37,13 @@ class Kind(IntEnum):
     ENTER = 4
     # The point behind an item.
     PASSED = 5
+    # The symmetric loop of which a round ends.
+    NEXT_ROUND = 6
 
 
 # A kind as a plain number, which compares faster, what it is about, and three operands.
 Change: TypeAlias = tuple[int, Any, int, int, int]
-ACCESS, SET, WAIT, BARRIER, ENTER, PASSED = (int(kind) for kind in Kind)
+ACCESS, SET, WAIT, BARRIER, ENTER, PASSED, NEXT_ROUND = (int(kind) for kind in Kind)
 
 
 class State:
@@ -104,6 +107,8 @@ class Transfer:
         self.lane = (1 << width) - 1
         # A bit times this is that bit of every pipe.
         self.each = sum(1 << lane for lane in self.lanes)
+        # How what all pipes know, and what a flag carries, is called in the next round of a loop.
+        self.later: dict[Repeat, tuple[Renaming, Renaming]] = {}
 
     def knows(self, pipe: int, known: int) -> int:
         """What the pipe knows, of what all know."""
@@ -128,6 +133,9 @@ class Transfer:
 
     def passed(self, state: State, point: Point) -> None:
         """Called behind every item."""
+
+    def renamed(self, later: Renaming) -> None:
+        """Called where facts get the names that they have in the next round of a loop."""
 
     # The changes ---------------------------------------------------------------------------------
 
@@ -174,13 +182,20 @@ class Transfer:
                 state.known = known
                 if kind == BARRIER:
                     self.barrier(pipe, about, state)
-                elif kind == ENTER:
-                    self.enter(about, state)
-                else:
+                elif kind == PASSED:
                     self.passed(state, about)
+                else:
+                    self.turn(kind, about, state)
                 known = state.known
         state.known = known
         state.settle()
+
+    def turn(self, kind: int, about: Any, state: State) -> None:
+        """A loop begins, or its next round does."""
+        if kind == ENTER:
+            self.enter(about, state)
+        else:
+            self.next_round(about, state)
 
     def enter(self, runs: Sequence[EarlierRun], state: State) -> None:
         """What was done so far was done before this run of the loop."""
@@ -189,6 +204,17 @@ class Transfer:
         for run in runs:
             state.known = _with(state.known, run, self.each)
             state.flags.update({flag: _with(bits, run, 1) for flag, bits in state.flags.items()})
+
+    def next_round(self, loop: Repeat, state: State) -> None:
+        """What was done in this round was done in the round before."""
+        of_pipes, of_one = self.later[loop]
+        self.renamed(of_one)
+        state.settle()
+        state.known = of_pipes(state.known)
+        slots = of_one.successors
+        carried = {slots.get(flag, flag): of_one(bits) for flag, bits in state.flags.items()}
+        state.flags.clear()
+        state.flags.update(carried)
 
     def barrier(self, pipe: int, op: SyncOp | None, state: State) -> None:
         if pipe >= 0:
