@@ -15,7 +15,7 @@ from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.gemm import tiles_of
 from tile_passes.lowering.made import behind_all, leaves, made, reads_element
 from tile_passes.lowering.one_operation import lower_op
-from tile_passes.lowering.turns import turns_in
+from tile_passes.lowering.turns import has_turns, turns_in
 from tile_passes.lowering.wide_products import in_pieces
 from tile_passes.passdef import ir_pass
 
@@ -64,7 +64,7 @@ def _stmt(stmt: Stmt, known: Ranges, builder: Builder, func: Func) -> Body:
 def _inside(stmt: Stmt, builder: Builder, func: Func) -> Builder:
     """The builder for what stands in a statement: in a loop it knows whose turn it is."""
     match stmt:
-        case For():
+        case For() if has_turns(stmt):
             return replace(builder, turns=turns_in(stmt, func, partial(tiles_of, builder=builder)))
         case While():
             return replace(builder, turns={})

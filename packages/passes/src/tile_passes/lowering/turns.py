@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from tile_ir import Automatic, For, Func, Op
 from tile_ir.analysis.affine import simplify
 from tile_ir.analysis.residues import MOST_RESIDUES, modulus_of
+from tile_ir.analysis.trip_count import constant_trips
 from tile_ir.expr import Expr
 from tile_ir.nodes import Body, Break, While
 from tile_ir.walk import bodies, walk
@@ -17,8 +18,8 @@ SLOTS = 2
 
 
 def turns_in(loop: For, func: Func, turns_of: Callable[[Op], int]) -> Mapping[Op, Expr]:
-    """The number of the first turn of each operation that stands in the loop, but not in one inside
-    it, counted over its rounds; `turns_of` says how many an operation takes.
+    """The number of the first turn of each operation that stands in the loop, but not in another of
+    several rounds inside it, counted over its rounds; `turns_of` says how many an operation takes.
 
     Nothing where slots `number % SLOTS` would not be ordered slot by slot: a break, or a period of
     the user's that would make too many residues, leave no slots."""
@@ -39,10 +40,16 @@ def turns_in(loop: For, func: Func, turns_of: Callable[[Op], int]) -> Mapping[Op
     return found
 
 
+def has_turns(loop: For) -> bool:
+    """Whether operations in it take turns of its own, and not those of a loop around: it has more
+    than one round."""
+    return constant_trips(loop) != 1
+
+
 def _own(body: Body) -> Iterator[Op]:
     for stmt in body:
         if isinstance(stmt, Op):
             yield stmt
-        elif not isinstance(stmt, (For, While)):
+        elif not isinstance(stmt, While) and not (isinstance(stmt, For) and has_turns(stmt)):
             for inner in bodies(stmt):
                 yield from _own(inner)
