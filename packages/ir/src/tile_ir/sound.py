@@ -34,7 +34,6 @@ class Sound:
     def __init__(self) -> None:
         self._around: tuple[object, ...] = ()
         self._asked: tuple[object, ...] = ()
-        # Keeping the statements keeps their identities from being used again.
         self._found: set[tuple[Stmt, Scope]] = set()
         self._leaves: set[tuple[Leaf, bool]] = set()
         self._placed: set[tuple[Op, Core | None]] = set()
@@ -44,6 +43,7 @@ class Sound:
         around = target, phase, buffers
         if around != self._around:
             self._around, self._found = around, set()
+        # What a phase asks of operations: their form, too, from where composites are gone.
         rule = PHASES[phase]
         asked = target, rule.composites, rule.unsectioned
         if asked != self._asked:
