@@ -64,7 +64,9 @@ def _stmt(stmt: Stmt, known: Ranges, builder: Builder, func: Func) -> Body:
 def _inside(stmt: Stmt, builder: Builder, func: Func) -> Builder:
     """The builder for what stands in a statement: in a loop it knows whose turn it is."""
     match stmt:
-        case For() if has_turns(stmt):
+        case For() if builder.turns and not has_turns(stmt):
+            return builder
+        case For():
             return replace(builder, turns=turns_in(stmt, func, partial(tiles_of, builder=builder)))
         case While():
             return replace(builder, turns={})
