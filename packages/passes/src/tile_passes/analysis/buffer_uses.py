@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tile_ir import Buffer, For, If, Op, Region, Store
-from tile_ir.analysis.trip_count import surely_runs
-from tile_ir.expr import Const, Expr, Var, constant_value
+from tile_ir.analysis.trip_count import constant_trips, surely_runs
+from tile_ir.expr import Const, Expr, Unary, Var, constant_value
 from tile_ir.machine import Memory
 from tile_ir.nodes import Body, Stmt
 from tile_ir.opdef import Access, accesses, element_limit
@@ -34,13 +34,6 @@ class Through(NamedTuple):
     gen: int = 0
     normal: int = -1
     broken: int = 0
-
-    def then(self, later: Through) -> Through:
-        return Through(
-            self.gen | (later.gen & self.normal),
-            later.normal & self.normal,
-            self.broken | (later.broken & self.normal),
-        )
 
     def needed(self, after: int, after_loop: int) -> int:
         return self.gen | (after & self.normal) | (after_loop & self.broken)
@@ -67,6 +60,7 @@ class Node:
     start: Expr | None = None
     asked: frozenset[Var] = frozenset()
     runs: bool = False  # a loop that surely has a turn
+    never: bool = False  # a loop that surely has none
     gen: int = 0
     added: int = 0
     kill: int = 0
@@ -84,25 +78,27 @@ class Node:
     @property
     def touches(self) -> bool:
         """Whether it or a statement inside it touches a buffer."""
-        return bool(self.reads or self.adds or self.writes) or any(
-            n.touches for block in self.inner for n in block
-        )
+        return any(n.reads or n.adds or n.writes for n in self.all())
+
+    def all(self) -> Iterator[Node]:
+        """It and those inside it."""
+        yield self
+        for block in self.inner:
+            for node in block:
+                yield from node.all()
 
 
 class Uses:
     """Turns statements into nodes; `all` has them in textual order."""
 
-    def __init__(self, buffers: dict[Buffer, tuple[int, int]], sure: SureWrites) -> None:
+    def __init__(self, buffers: dict[Buffer, tuple[int, int]]) -> None:
         self.buffers = buffers
-        self.sure = sure
         self.all: list[Node] = []
 
     def nodes(self, body: Body, names: Names = _NO_NAMES) -> list[Node]:
         result = []
         for stmt in body:
-            fills = _listed(self.sure.found.get(id(stmt), {}))
-            spares = _listed(self.sure.unread.get(id(stmt), {}))
-            node = Node(stmt, [], [], [], (), fills, spares)
+            node = Node(stmt, [], [], [], ())
             self.all.append(node)
             if not isinstance(stmt, Op) or not _is_constant(stmt):
                 for load in loads(stmt):
@@ -122,12 +118,45 @@ class Uses:
             elif isinstance(stmt, Store) and stmt.buffer in self.buffers:
                 node.writes.append((self.buffers[stmt.buffer][0], None))
             inside = names.inside(stmt)
-            node.runs = isinstance(stmt, For) and surely_runs(stmt, names.ranges, names.lets)
+            if isinstance(stmt, For):
+                node.runs = surely_runs(stmt, names.ranges, names.lets)
+                node.never = not node.runs and constant_trips(stmt, names.lets) is not None
             node.inner = tuple(self.nodes(b, inside) for b in bodies(stmt))
             _ask(node, names)
             result.append(node)
             names = names.behind(stmt)
         return result
+
+    def open(self, sizes: Sequence[int]) -> set[int]:
+        """The buffers of which several statements together may surely write more than each of them
+        does, or read less: what is written in parts, and what is touched where loops or branches
+        are looked at more closely (`sure_writes`). Of the others `kill` says all there is to say,
+        and of those that nobody reads nothing has to be said."""
+        found: set[int] = set()
+        read: set[int] = set()
+        for node in self.all:
+            found.update(root for root, piece in node.writes if piece != (0, sizes[root]))
+            read.update(root for root, _ in (*node.reads, *node.adds))
+            match node.stmt:
+                case If(condition=Const() | Unary(op="not")):
+                    closely = True
+                case _:
+                    closely = node.never
+            if closely:
+                inside = node.all()
+                found.update(root for n in inside for root, _ in (*n.reads, *n.adds, *n.writes))
+        return found & read
+
+    def look_closely(self, body: Body, sizes: Sequence[int]) -> None:
+        """Fill in what groups of statements write, and rounds of loops do not read."""
+        open_ = self.open(sizes)
+        if not open_:
+            return
+        roots = {b: its for b, its in self.buffers.items() if its[0] in open_}
+        sure = SureWrites.of(body, roots, sizes)
+        for node in self.all:
+            node.fills = _listed(sure.found.get(id(node.stmt), {}))
+            node.spares = _listed(sure.unread.get(id(node.stmt), {}))
 
     def _reads(
         self, node: Node, op: Op, access: Access, use: tuple[int, Bytes | None], names: Names

@@ -22,7 +22,6 @@ from tile_ir.opdef import Effect
 from tile_passes.analysis.buffer_uses import Node, Pieces, Through, Uses, bits_of, numbers_in
 from tile_passes.analysis.live_ranges import LiveRange
 from tile_passes.analysis.loop_turns import Turns
-from tile_passes.analysis.sure_writes import SureWrites
 
 
 class Point(NamedTuple):
@@ -59,8 +58,9 @@ def liveness(allocs: Sequence[Alloc], body: Body) -> Liveness:
     roots = {a.buffer: numbers[a.alias_of or a.buffer] for a in allocs if _on_chip(a)}
     sizes = [buffer_bytes(a) for a in owners]
     buffers = {a.buffer: (roots[a.buffer], buffer_bytes(a)) for a in allocs if _on_chip(a)}
-    uses = Uses(buffers, SureWrites.of(body, buffers, sizes))
+    uses = Uses(buffers)
     nodes = uses.nodes(body)
+    uses.look_closely(body, sizes)
     pieces = Pieces.of(uses.all, sizes)
     for node in uses.all:
         pieces.number(node)
@@ -109,17 +109,18 @@ def _begin_scratch(nodes: list[Node], scratch: int, pieces: Pieces) -> None:
 
 def _all(nodes: list[Node]) -> Iterator[Node]:
     for node in nodes:
-        yield node
-        for inner in node.inner:
-            yield from _all(inner)
+        yield from node.all()
 
 
 def _row(block: list[Node], turns: Turns) -> Through:
     """What passes the statements of a block, one after another."""
-    result = Through()
+    gen, normal, broken = Through()
     for node in reversed(block):
-        result = _through(node, turns).then(result)
-    return result
+        first = _through(node, turns)
+        gen = first.gen | (gen & first.normal)
+        broken = first.broken | (broken & first.normal)
+        normal &= first.normal
+    return Through(gen, normal, broken)
 
 
 def _through(node: Node, turns: Turns) -> Through:
@@ -127,12 +128,11 @@ def _through(node: Node, turns: Turns) -> Through:
     key = turns.among(node.asked)
     found = node.through.get(key)
     if found is None:
-        own = _own_through(node, turns)
-        keeps = ~node.filled
+        gen, normal, broken = _own_through(node, turns)
         # What its rounds spare may still be read for how many there are.
-        gen = own.gen & ~node.spared | node.gen
-        own = Through(gen & keeps, own.normal & keeps, own.broken)
-        found = Through(0, ~node.fresh, 0).then(own)
+        gen = gen & ~node.spared | node.gen
+        keeps, old = ~node.filled, ~node.fresh
+        found = Through(gen & keeps & old, normal & keeps & old, broken & old)
         node.through[key] = found
     return found
 

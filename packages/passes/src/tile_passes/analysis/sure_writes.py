@@ -45,6 +45,9 @@ class _Effects(NamedTuple):
     leaves: bool = False
 
 
+_NOTHING = _Effects()
+
+
 @dataclass(slots=True)
 class SureWrites:
     """`found` has, by the identity of a statement, the bytes by buffer that it surely writes before
@@ -75,7 +78,7 @@ class SureWrites:
     def _block(self, body: Sequence[Stmt], names: Names, tell: bool) -> _Effects:
         """`tell` unless the statements are rewritten to what holds on one way only."""
         own: list[Var] = []
-        result = _Effects()
+        result = _NOTHING
         groups: dict[int, list[_Effects]] = {}
         for at, stmt in enumerate(body):
             end = _end_of_group(body, at, names)
@@ -96,7 +99,8 @@ class SureWrites:
         return _Effects(exposed, result.written.staying(own), result.leaves)
 
     def _stmt(self, stmt: Stmt, names: Names, tell: bool) -> _Effects:
-        own = _Effects(exposed=self._loaded(stmt, names))
+        loaded = self._loaded(stmt, names)
+        own = _Effects(exposed=loaded) if loaded.spans else _NOTHING
         match stmt:
             case For():
                 effects = self._then(own, self._loop(stmt, names, tell))
@@ -142,11 +146,12 @@ class SureWrites:
 
     def _op(self, op: Op, names: Names) -> _Effects:
         exposed, written = _NOWHERE, _NOWHERE
+        own = [(region, access) for region, access in accesses(op) if region.buffer in self.roots]
+        if not own:
+            return _NOTHING
         scratch = op.scratch
         partial = element_limit(op) is not None or op.opdef.uses is not None
-        for region, access in accesses(op):
-            if region.buffer not in self.roots:
-                continue
+        for region, access in own:
             forgets = access.writes and overwriting(op) is True
             if access.reads and region is not scratch and not forgets:
                 found = self._run(_read(region), names)
@@ -192,6 +197,8 @@ class SureWrites:
     def _then(self, one: _Effects, two: _Effects) -> _Effects:
         if not (one.exposed.spans or one.written.spans or one.leaves):
             return two
+        if two is _NOTHING:
+            return one
         return _Effects(
             one.exposed.joined(two.exposed.without(one.written, self.sizes)),
             one.written.joined(two.written),
