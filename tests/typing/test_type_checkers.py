@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -106,10 +107,19 @@ def language_names(path: Path) -> dict[str, tuple[int, int]]:
     }
 
 
-def test_jedi_knows_every_name(wrong: Path) -> None:
+@pytest.fixture
+def jedi(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """With a cache of this process: another's half-written file is an EOFError."""
     needs("jedi")
     import jedi
 
+    monkeypatch.setattr(
+        jedi.settings, "cache_directory", str(tmp_path_factory.getbasetemp() / "jedi")
+    )
+    return jedi
+
+
+def test_jedi_knows_every_name(jedi: Any, wrong: Path) -> None:
     project = jedi.Project(ROOT, sys_path=sys.path)
     unknown = {}
     for path in (*EXAMPLES, wrong):
@@ -120,10 +130,7 @@ def test_jedi_knows_every_name(wrong: Path) -> None:
     assert unknown == {"T.tile.addd": "wrong.py", "T.alloc_ubb": "wrong.py"}
 
 
-def test_jedi_shows_parameters_and_text() -> None:
-    needs("jedi")
-    import jedi
-
+def test_jedi_shows_parameters_and_text(jedi: Any) -> None:
     script = jedi.Script("import tile_frontend as T\nT.copy(\nT.tile.add(\n")
     (copy,), (add,) = script.get_signatures(2, 7), script.get_signatures(3, 11)
     assert [p.name for p in copy.params][:3] == ["src", "dst", "enable_relu"]
@@ -132,11 +139,8 @@ def test_jedi_shows_parameters_and_text() -> None:
 
 
 @pytest.mark.parametrize(("text", "module"), [("T.", T), ("T.tile.", T.tile)])
-def test_an_editor_offers_the_language_only(text: str, module: ModuleType) -> None:
+def test_an_editor_offers_the_language_only(jedi: Any, text: str, module: ModuleType) -> None:
     """From the files alone; names with an underscore come last and are nobody's."""
-    needs("jedi")
-    import jedi
-
     script = jedi.Script(
         f"import tile_frontend as T\n{text}", project=jedi.Project(ROOT, sys_path=sys.path)
     )
@@ -144,10 +148,7 @@ def test_an_editor_offers_the_language_only(text: str, module: ModuleType) -> No
     assert {n for n in offered if not n.startswith("_")} == set(module.__all__)
 
 
-def test_an_interactive_shell_offers_the_language_only() -> None:
-    needs("jedi")
-    import jedi
-
+def test_an_interactive_shell_offers_the_language_only(jedi: Any) -> None:
     for module in (T, T.tile):
         offered = {c.name for c in jedi.Interpreter("x.", [{"x": module}]).complete()}
         assert {n for n in offered if not n.startswith("__")} == set(module.__all__)
