@@ -169,9 +169,13 @@ def _build(
 
 
 def _finish(waiting: dict[_Waiting, KernelCompileSpec], kernel: str, told: Told) -> None:
-    """Wait for all; BuildError for the first that fails."""
+    """Wait for all; BuildError for the first of them that fails, whichever is the fastest to."""
     for done in as_completed(waiting):
-        variant = waiting[done].variant_key
+        if done.exception() is not None or done.result() is not None:
+            break
+        told(kernel, waiting[done].variant_key, True)
+    for done, spec in waiting.items():
+        variant = spec.variant_key
         try:
             wrong = done.result()
         except BrokenExecutor:
@@ -183,7 +187,6 @@ def _finish(waiting: dict[_Waiting, KernelCompileSpec], kernel: str, told: Told)
         if wrong is not None:
             what = f"variant build failed for variant '{variant}' of {kernel}: {wrong.message}"
             raise BuildError(wrong.slug, what, wrong.loc, wrong.hint)
-        told(kernel, variant, True)
 
 
 def _known(manifest: Path) -> dict[str, KnownVariant]:
