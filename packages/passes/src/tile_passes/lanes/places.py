@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tile_ir import Buffer, For, Op, Region, Store
 from tile_ir.analysis.affine import simplify
+from tile_ir.analysis.trip_count import constant_trips
 from tile_ir.expr import (
     Const,
     Expr,
@@ -63,7 +64,7 @@ class Touch:
 
 def trips(loop: For) -> int | None:
     """How often a loop that counts from 0 goes round, where that is known now."""
-    return constant_value(simplify(loop.stop)) if is_constant(loop.start, 0) else None
+    return constant_trips(loop) if is_constant(loop.start, 0) else None
 
 
 def with_name(names: Names, let: Let) -> Names:
