@@ -10,8 +10,7 @@ from tile_ir import Memory
 from tile_ir.analysis.affine import simplify
 from tile_ir.expr import Const, Expr, constant_value
 from tile_ir.footprint import k0_elements, stored_matrix
-
-FRACTAL_MEMORIES = (Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C)
+from tile_ir.geometry import FRACTAL_MEMORIES
 
 
 class TensorView(RegionView):
@@ -55,6 +54,14 @@ class TensorView(RegionView):
     def stored(self) -> tuple[int, int]:
         """Rows and columns of the whole matrix as it lies in memory."""
         return stored_matrix(self.buffer)[1]
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether the region is all of the matrix, as far as can be told."""
+        return all(
+            constant_value(s.offset) == 0 and simplify(s.extent) == simplify(size)
+            for s, size in zip(self.region.dims[-2:], self.buffer.shape[-2:], strict=True)
+        )
 
     @property
     def stored_bytes(self) -> int:

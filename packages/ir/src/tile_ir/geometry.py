@@ -34,6 +34,9 @@ BLOCK_BYTES = 32
 REPEAT_BYTES = 8 * BLOCK_BYTES
 MAX_REPEATS = 255
 
+# Memories whose matrices lie in fractals, so that elements of one row are apart.
+FRACTAL_MEMORIES = (Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C)
+
 
 @lru_cache(maxsize=4096)
 def strides(buffer: Buffer) -> tuple[Expr, ...]:
@@ -190,9 +193,10 @@ class Clipped:
     """A tile copy cut to what exists: the regions really moved, and what is prepared before.
 
     `fill` is the region that gets `value` first, unless `complete` holds; None if nothing does.
-    `exists` is whether there is anything to move. `spill` is what the movement overwrites with
+    `exists` is whether there is anything to move. `spill` is what a single movement overwrites with
     `value` besides its destination: the DMA writes whole blocks of ub, so the rest of the last
-    block of each row is lost (docs/hardware/movement.md#rows-of-ub).
+    block of each row is lost (docs/hardware/movement.md#rows-of-ub). A copy of the language has
+    none.
     """
 
     src: Region
@@ -206,7 +210,7 @@ class Clipped:
 
 def clip_copy(src: Region, dst: Region, pad_value: float | None) -> Clipped:
     """The effect of `copy` by docs/rules/copies.md#edges: cut at the edge of the gm tensor, with
-    the rest of a ub tile padded, and an l1 matrix written from its origin zeroed."""
+    the rest of a ub tile padded, and that of a part of an l1 matrix from its origin on zeroed."""
     pairs = match_copy(src, dst)
     exists = binary(
         "and",
@@ -221,22 +225,19 @@ def clip_copy(src: Region, dst: Region, pad_value: float | None) -> Clipped:
         if p.dst_dim is not None:
             dst_dims[p.dst_dim] = _of_extent(dst.dims[p.dst_dim], p.valid)
         exists = binary("and", exists, p.valid > 0)
-    for position, (moved, whole) in enumerate(zip(dst_dims, dst.dims, strict=True)):
-        # A tile of ub is complete when all of it is loaded, an l1 matrix when it is full.
-        in_matrix = dst.memory is Memory.L1 and position >= len(dst_dims) - 2
-        full = dst.buffer.shape[position] if in_matrix else whole.extent
-        complete = binary("and", complete, binary("==", moved.extent, simplify(full)))
-    fill: Region | None = None
-    if dst.memory is Memory.UB and src.memory is Memory.GM:
-        fill = dst
-    elif dst.memory is Memory.L1 and all(is_constant(s.offset, 0) for s in dst.dims[-2:]):
-        matrix = tuple(Slice(ZERO, size) for size in dst.buffer.shape[-2:])
-        fill = Region(dst.buffer, (*dst.dims[:-2], *matrix))
+    for moved, whole in zip(dst_dims, dst.dims, strict=True):
+        complete = binary("and", complete, binary("==", moved.extent, simplify(whole.extent)))
+    loads_ub = dst.memory is Memory.UB and src.memory is Memory.GM
+    fill = dst if loads_ub or is_from_origin(dst) else None
     if is_constant(complete, True):
         fill = None
     cut, target = Region(src.buffer, tuple(src_dims)), Region(dst.buffer, tuple(dst_dims))
-    spill = spill_of_load(src, target)
-    return Clipped(cut, target, exists, complete, fill, pad_value or 0.0, spill)
+    return Clipped(cut, target, exists, complete, fill, pad_value or 0.0)
+
+
+def is_from_origin(region: Region) -> bool:
+    """Whether a part of an l1 matrix surely begins in its first row and column."""
+    return region.memory is Memory.L1 and all(is_constant(s.offset, 0) for s in region.dims[-2:])
 
 
 def _of_extent(s: Slice, extent: Expr) -> Slice:
@@ -296,14 +297,15 @@ def trailing_matrix(region: Region) -> Rows:
 
 
 def row_view(region: Region) -> Rows | None:
-    """A region as rows: its one or two active dimensions, or a contiguous block of more; None if
-    its rows are not evenly spaced. A contiguous vector is one row, but for a column of a matrix in
-    l1 or l0c, where every row begins a block of its own."""
-    in_fractals = region.memory in (Memory.L1, Memory.L0C) and len(region.dims) > 1
-    if in_fractals and is_constant(region.dims[-1].extent, 1):
-        return trailing_matrix(region)
+    """A region as rows of consecutive elements: its one or two active dimensions, or a contiguous
+    block of more; None if its rows are not evenly spaced, or if elements of a row lie apart. A
+    contiguous vector is one row, but for a column of a matrix in l1 or l0c, where every row begins
+    a block of its own."""
     dims, steps = active_dims(region), strides(region.buffer)
     slices = region.dims
+    in_fractals = region.memory in FRACTAL_MEMORIES and len(region.dims) > 1
+    if in_fractals and is_constant(region.dims[-1].extent, 1):
+        return trailing_matrix(region) if set(dims) <= {len(slices) - 2} else None
     if len(dims) > 2:
         if not is_contiguous(region):
             return None
@@ -313,6 +315,8 @@ def row_view(region: Region) -> Rows | None:
         return Rows(simplify(rows), slices[-1].extent, slices[-1].extent)
     if len(dims) == 2:
         row, column = dims[-2], dims[-1]
+        if slices[column].stride != 1 or not is_constant(steps[column], 1):
+            return None
         pitch = simplify(steps[row] * slices[row].stride)
         return Rows(slices[row].extent, slices[column].extent, pitch)
     if len(dims) == 1 and not is_contiguous(region):
@@ -330,12 +334,18 @@ def transfer_rows(src: Region, dst: Region) -> tuple[Rows, Rows] | None:
     if simplify(a.rows) == simplify(b.rows) and simplify(a.columns) == simplify(b.columns):
         return a, b
     # A column on one side against a vector on the other: rows of one element each.
-    if is_constant(a.columns, 1) and is_constant(b.rows, 1):
+    if is_constant(a.columns, 1) and _is_vector(dst, b):
         return a, Rows(a.rows, ONE, ONE)
-    if is_constant(b.columns, 1) and is_constant(a.rows, 1):
+    if is_constant(b.columns, 1) and _is_vector(src, a):
         return Rows(b.rows, ONE, ONE), b
     if is_contiguous(src) and is_contiguous(dst):
         count = element_count(src)
         one = Rows(ONE, count, count)
         return one, one
     return None
+
+
+def _is_vector(region: Region, view: Rows) -> bool:
+    """Whether the elements of a region lie one after another in memory; those of a row of fractals
+    do not."""
+    return is_constant(view.rows, 1) and region.memory not in FRACTAL_MEMORIES

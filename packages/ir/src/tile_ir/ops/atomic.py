@@ -14,6 +14,7 @@ from tile_ir.ops.movement import (
     aligned_rows,
     clip_tile,
     placement_of_path,
+    rows_of_elements,
     same_tile,
     tile_axes,
 )
@@ -115,6 +116,6 @@ OPS = (
         "accumulator added to gm rows",
         "SetAtomicAdd, Fixpipe, SetAtomicNone",
         L0C,
-        same_size,
+        all_rules(same_size, rows_of_elements),
     ),
 )

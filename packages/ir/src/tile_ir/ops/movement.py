@@ -510,6 +510,23 @@ def aligned_rows(op: Op, target: Target) -> Problem | None:
     return None
 
 
+def rows_of_elements(op: Op, target: Target) -> Problem | None:
+    """The cube core moves rows whose elements lie one after another in gm; no transfer of it takes
+    them from, or to, places that lie apart (docs/hardware/movement.md#row-major-to-fractals)."""
+    src, dst = op.region("src"), op.region("dst")
+    if transfer_rows(src, dst) is not None:
+        return None
+    outside, local = (src, dst) if src.memory is Memory.GM else (dst, src)
+    return Problem(
+        "strided-operand",
+        f"copy: the elements of a row of `{outside.buffer.name}` lie apart in gm, but transfers of "
+        f"the cube core between gm and {local.memory.value} move rows of consecutive elements",
+        None,
+        "copy between gm and a tile in ub, which takes such elements, and between the tile and "
+        f"`{local.buffer.name}`",
+    )
+
+
 def _movement(
     name: str,
     doc: str,
@@ -628,6 +645,7 @@ COPY_L0C_GM = _movement(
     attrs=(AttrDef("enable_relu", bool, False),),
     meaning=_leave_l0c,
     dtype_rule=_copy_dtypes,
+    shape_rule=all_rules(same_size, rows_of_elements),
 )
 
 MOVEMENTS = (
@@ -652,6 +670,7 @@ MOVEMENTS = (
         "gm rows to an l1 matrix in fractal order",
         "DataCopy (Nd2Nz)",
         (Memory.GM, Memory.L1),
+        shape_rule=all_rules(same_size, rows_of_elements),
     ),
     replace(
         _movement(
@@ -709,7 +728,7 @@ MOVEMENTS = (
     OpDef(
         name="clear_l1",
         family="movement",
-        doc="zero a whole l1 matrix, padding included",
+        doc="zero an l1 matrix with its padding, or a part of one in whole blocks of 32 bytes",
         ascend_c="InitConstValue",
         namespace=None,
         operands=(

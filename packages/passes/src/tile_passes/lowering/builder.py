@@ -24,9 +24,10 @@ from tile_ir.analysis.affine import simplify
 from tile_ir.dtypes import DType
 from tile_ir.expr import Const, Expr, Var
 from tile_ir.footprint import buffer_bytes
-from tile_ir.nodes import AttrValue, Made, Operand
+from tile_ir.nodes import AttrValue, Made, Operand, Stmt
 from tile_ir.opdef import accesses, check_op
 from tile_ir.walk import walk as walk_body
+from tile_passes.analysis.earlier_writes import EarlierWrites
 from tile_passes.free_names import FreeNames
 
 
@@ -41,6 +42,8 @@ class Builder:
     target: Target
     names: FreeNames
     user_bytes: dict[Memory, int]
+    # Who writes what of the buffers, in the function that is lowered.
+    writes: EarlierWrites
     allocs: list[Alloc] = field(default_factory=list)
     shared: dict[tuple[str, Memory, DType], Alloc] = field(default_factory=dict)
     turns: Mapping[Op, Expr] = field(default_factory=dict)
@@ -58,7 +61,10 @@ class Builder:
             if placed and a.buffer.static_shape() is not None:
                 end = buffer_bytes(a) + (taken.get(a.buffer.memory, 0) if a.address is None else 0)
                 taken[a.buffer.memory] = max(end, taken.get(a.buffer.memory, 0))
-        return Builder(target, FreeNames.of(func), taken, register_sizes=_register_sizes(func))
+        sizes = _register_sizes(func)
+        return Builder(
+            target, FreeNames.of(func), taken, EarlierWrites(func), register_sizes=sizes
+        )
 
     def fresh(self, name: str) -> str:
         return self.names.fresh(name)
@@ -123,6 +129,10 @@ class Builder:
         left = self.target.capacity[need.memory] - self.user_bytes.get(need.memory, 0)
         size = need.elements if 2 * need.elements * need.dtype.size <= left else need.needed
         return op.with_scratch(self.flat_scratch("scratch", need.memory, need.dtype, size, op.loc))
+
+    def writes_before(self, op: Op, part: Region) -> list[tuple[Stmt, Region]]:
+        """Writes to a part of what the operation writes that may leave a value there."""
+        return self.writes.before(op, part)
 
     def regions(self, op: Op) -> Iterator[Region]:
         return (o for o in op.operands if isinstance(o, Region))

@@ -9,13 +9,15 @@ from tile_ir import For, If, KernelError, Memory, Op, Region, Slice
 from tile_ir.analysis.affine import simplify
 from tile_ir.analysis.intervals import Ranges, narrow
 from tile_ir.expr import Const, Expr, Var, is_constant, unary
-from tile_ir.geometry import Clipped, active_dims, is_contiguous
+from tile_ir.geometry import Clipped, active_dims, is_contiguous, transfer_rows
 from tile_ir.machine_form import misalignment
 from tile_ir.nodes import AttrValue, Body, LoopKind, Stmt
-from tile_ir.ops.movement import cast_mode_of_copy, directions, misaligned_rows
+from tile_ir.ops.movement import cast_mode_of_copy, directions, loads_l1, misaligned_rows
 from tile_passes.lowering.alignment import check_alignment, check_fractals
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.fills import lower_fill
+from tile_passes.lowering.matrix_parts import fitted_to_matrix
+from tile_passes.lowering.partial_loads import load_exactly, overwrites_others
 from tile_passes.lowering.short_rows import has_slow_path, is_column, move_by_element
 from tile_passes.lowering.vector import lower_vector_op
 
@@ -75,7 +77,9 @@ def _clipped(
     """The movement of what exists, and what is prepared where nothing does."""
     assert op.opdef.clip is not None, f"{op.opdef.name} clips"
     clipped = _narrowed(op.opdef.clip(op), known)
-    move = _rows(op, clipped, name, attrs(clipped), builder)
+    if loads_l1(op):
+        clipped = fitted_to_matrix(op, clipped, builder)
+    move = _movement(op, clipped, name, attrs(clipped), known, builder)
     body: list[Stmt] = list(_prepare(op, clipped, known, builder))
     if is_constant(clipped.exists, False):
         return tuple(body)
@@ -109,8 +113,9 @@ def _prepare(op: Op, c: Clipped, known: Ranges, builder: Builder) -> Body:
     """What the tile holds where nothing is moved: pad value in ub, zeros in l1."""
     if c.fill is None:
         return ()
+    steps: Body
     if c.fill.memory is Memory.L1:
-        steps: Body = (builder.op("clear_l1", (c.fill,), op.loc),)
+        steps = _cleared(op, c.fill, builder)
     else:
         value = int(c.value) if c.fill.dtype.is_integer else c.value
         constant = Const(value, c.fill.dtype)
@@ -120,29 +125,67 @@ def _prepare(op: Op, c: Clipped, known: Ranges, builder: Builder) -> Body:
     return (If(unary("not", c.complete), steps, (), op.loc, unlikely=True),)
 
 
+def _cleared(op: Op, part: Region, builder: Builder) -> Body:
+    """Zeros in the same part of one matrix or several."""
+    slots: list[tuple[Var, Expr]] = []
+    for dim in active_dims(part):
+        if dim < len(part.dims) - 2:
+            slots.append((builder.scalar("slot"), part.dims[dim].extent))
+            part = _fixed(part, dim, slots[-1][0])
+    return _in_loops(op, slots, (builder.op("clear_l1", (part,), op.loc),))
 
-def _rows(op: Op, c: Clipped, name: str, attrs: tuple[AttrValue, ...], builder: Builder) -> Body:
-    """The movement itself; dimensions beyond the last two become loops."""
+
+def _in_loops(op: Op, loops: list[tuple[Var, Expr]], body: Body) -> Body:
+    for var, extent in reversed(loops):
+        body = (For(var, Const(0), extent, LoopKind.SERIAL, body, op.loc),)
+    return body
+
+
+def _movement(
+    op: Op, c: Clipped, name: str, attrs: tuple[AttrValue, ...], known: Ranges, builder: Builder
+) -> Body:
+    """The movement itself; dimensions that one transfer does not reach become loops."""
     src, dst = c.src, c.dst
+    outer: list[tuple[Var, Expr]] = []
+    while not _is_one_transfer(src, dst):
+        a, b = active_dims(src), active_dims(dst)
+        var = builder.scalar("outer")
+        outer.append((var, src.dims[a[0]].extent))
+        src, dst = _fixed(src, a[0], var), _fixed(dst, b[0], var)
+    return _in_loops(op, outer, _rows(op, src, dst, name, attrs, known, builder))
+
+
+def _is_one_transfer(src: Region, dst: Region) -> bool:
+    """Whether the rows of both sides are evenly spaced, or nothing is left to loop over."""
+    a, b = active_dims(src), active_dims(dst)
+    if len(a) != len(b) or len(a) < 2:
+        return True
+    if len(a) > 2:
+        runs = all(r.memory in (Memory.GM, Memory.UB) for r in (src, dst))
+        return runs and is_contiguous(src) and is_contiguous(dst)
+    in_gm = Memory.GM in (src.memory, dst.memory)
+    return not in_gm or transfer_rows(src, dst) is not None
+
+
+def _rows(
+    op: Op,
+    src: Region,
+    dst: Region,
+    name: str,
+    attrs: tuple[AttrValue, ...],
+    known: Ranges,
+    builder: Builder,
+) -> Body:
+    """One transfer of rows, or what stands for it where ub keeps the rows elsewhere."""
     inside = misaligned_rows(src, dst, builder.target) or _column_inside_blocks(src, dst, builder)
     if inside and has_slow_path(src, dst):
         return move_by_element(op, src, dst, name, attrs, builder)
     for region in (src, dst):
         check_alignment(op, region, builder)
-    a, b = active_dims(src), active_dims(dst)
-    outer: list[tuple[Var, Expr]] = []
-    while max(len(a), len(b)) > 2 and len(a) == len(b):
-        if all(r.memory in (Memory.GM, Memory.UB) and is_contiguous(r) for r in (src, dst)):
-            break
-        var = builder.scalar("outer")
-        outer.append((var, src.dims[a[0]].extent))
-        src, dst = _fixed(src, a[0], var), _fixed(dst, b[0], var)
-        a, b = a[1:], b[1:]
     check_fractals(op, (src, dst))
-    body: Body = (builder.op(name, (src, dst), op.loc, *attrs),)
-    for var, extent in reversed(outer):
-        body = (For(var, Const(0), extent, LoopKind.SERIAL, body, op.loc),)
-    return body
+    if overwrites_others(op, builder):
+        return load_exactly(op, src, dst, attrs, known, builder)
+    return (builder.op(name, (src, dst), op.loc, *attrs),)
 
 
 def _column_inside_blocks(src: Region, dst: Region, builder: Builder) -> bool:

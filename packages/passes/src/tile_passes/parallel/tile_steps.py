@@ -17,7 +17,7 @@ from tile_ir.expr import (
     is_constant,
 )
 from tile_ir.expr import walk as walk_expr
-from tile_ir.geometry import BLOCK_BYTES, active_dims, clip_copy, element_offset
+from tile_ir.geometry import BLOCK_BYTES, active_dims, element_offset
 from tile_ir.nodes import AttrValue, Operand, Stmt
 from tile_ir.opdef import check_op
 from tile_ir.walk import walk, walk_ops
@@ -98,13 +98,6 @@ class TileSteps:
         self.append(Op(opdef, operands, attrs, self.loc))
 
     def copy(self, src: Region, dst: Region) -> None:
-        """A tile copy. A load writes whole blocks, so one that ends inside a block of somebody
-        else's buffer goes through a tile."""
-        spill = clip_copy(src, dst, None).spill if src.memory is Memory.GM else None
-        if spill is not None and spill != dst and dst.buffer not in self.temporaries.taken:
-            tile = self.tile(dst.dtype, self.domain)
-            self.append(Op(OPS["copy"], (src, tile), COPY_DEFAULTS, self.loc))
-            src = tile
         self.append(Op(OPS["copy"], (src, dst), COPY_DEFAULTS, self.loc))
 
     def append(self, op: Op) -> None:

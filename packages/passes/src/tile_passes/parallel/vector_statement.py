@@ -30,7 +30,6 @@ from tile_ir.expr import (
     reads_memory,
     unary,
 )
-from tile_ir.geometry import clip_copy
 from tile_ir.machine import CORE_OF_MEMORY, Core
 from tile_ir.nodes import Stmt
 from tile_passes.parallel.accesses import access, reads, variables_in
@@ -121,13 +120,6 @@ class VectorStatement(VectorSteps):
         if not isinstance(load, Load):
             raise Unsuitable(f"only copies reach `{dst.buffer.name}` in {dst.memory.value}")
         src = access(load.buffer, load.indices, self.domain).region
-        clipped = clip_copy(src, dst, None)
-        whole = all(
-            is_constant(s.offset, 0) and s.extent == size
-            for s, size in zip(dst.dims[-2:], dst.buffer.shape[-2:], strict=True)
-        )
-        if clipped.fill is not None and not whole:
-            raise Unsuitable(f"a copy would clear the rest of `{dst.buffer.name}`")
         self.copy(src, dst)
 
     # Expressions --------------------------------------------------------------------------------

@@ -162,6 +162,29 @@ __aicore__ inline void clear_l1(const AscendC::LocalTensor<T>& dst, uint32_t byt
     }
 }
 
+// Zero a part of an l1 matrix of `l1_rows` rows: blocks of 32 bytes from `dst` on, the last one of each row included.
+template <class T>
+__aicore__ inline void clear_l1_part(const AscendC::LocalTensor<T>& dst, uint32_t rows, uint32_t columns,
+    uint32_t l1_rows, Site site = Site::here())
+{
+    SiteScope scope(site);
+    constexpr uint32_t k0 = kBlockBytes / sizeof(T);
+    AscendC::InitConstValueParams<half> params;
+    params.repeatTimes = static_cast<uint16_t>((columns + k0 - 1) / k0);
+    params.blockNum = static_cast<uint16_t>(rows);
+    params.dstGap = static_cast<uint16_t>(l1_rows - rows);
+    params.initValue = static_cast<half>(0.0f);
+    if (rows > 0 && columns > 0) {
+        AscendC::InitConstValue(dst.template ReinterpretCast<half>(), params);
+    }
+}
+
+__aicore__ inline void clear_l1_part(const AscendC::LocalTensor<AscendC::int4b_t>& dst, uint32_t rows,
+    uint32_t columns, uint32_t l1_rows, Site site = Site::here())
+{
+    clear_l1_part(dst.template ReinterpretCast<int8_t>(), rows, (columns + 1) / kPerByte, l1_rows, site);
+}
+
 // `count` elements of l1, one after another, into a bias table, in whole units; half becomes float.
 template <class To, class From>
 __aicore__ inline void copy_l1_bt(const AscendC::LocalTensor<To>& dst, const AscendC::LocalTensor<From>& src,

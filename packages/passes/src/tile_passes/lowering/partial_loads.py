@@ -1,0 +1,142 @@
+"""Loads into a part of a ub tile that holds other values too. The DMA writes whole blocks of 32
+bytes (docs/hardware/movement.md#rows-of-ub), the language only what it names
+(docs/rules/copies.md#edges): the last, incomplete block of each row goes through a buffer of the
+compiler's own."""
+
+from __future__ import annotations
+
+from tile_ir import If, KernelError, Op, Region, Slice
+from tile_ir.analysis.affine import simplify
+from tile_ir.analysis.intervals import Ranges
+from tile_ir.expr import ONE, ZERO, Expr, constant_value, is_constant
+from tile_ir.geometry import BLOCK_BYTES, active_dims, is_contiguous
+from tile_ir.machine import Memory
+from tile_ir.nodes import AttrValue, Body, Stmt
+from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.vector import lower_vector_op
+
+
+def overwrites_others(op: Op, builder: Builder) -> bool:
+    """Whether the load may overwrite a value that somebody else has left behind what it names."""
+    named = op.region("dst")
+    if op.region("src").memory is not Memory.GM or named.memory is not Memory.UB:
+        return False
+    behind = _behind(named)
+    return behind is not None and bool(builder.writes_before(op, behind))
+
+
+def _behind(named: Region) -> Region | None:
+    """What shares a block with the end of some row of the region; None if nothing does."""
+    dims, shape = active_dims(named), named.buffer.shape
+    last, unit = len(shape) - 1, named.dtype.elements_in(BLOCK_BYTES)
+    pitch = constant_value(shape[last])
+    part = named.dims[last]
+    if not dims or dims[-1] == last or pitch == 1:
+        if simplify(part.offset + part.extent) == simplify(shape[last]):
+            return _rows_behind(named) if pitch is None or pitch % unit else None
+        extent = constant_value(part.extent)
+        if extent is not None and extent % unit == 0:
+            return None
+        end = simplify(part.offset + part.extent)
+    else:  # one element of each row
+        end = simplify(part.offset + 1)
+    rest = Slice(end, simplify(shape[last] - end))
+    if pitch is None or pitch % unit:
+        return Region.whole(named.buffer)
+    return Region(named.buffer, (*named.dims[:last], rest))
+
+
+def _rows_behind(named: Region) -> Region | None:
+    """Of packed rows, those behind the last one."""
+    for dim, (s, size) in enumerate(zip(named.dims, named.buffer.shape, strict=True)):
+        end = simplify(s.offset + s.extent)
+        if end != simplify(size):
+            rest = Slice(end, simplify(size - end))
+            whole = tuple(Slice(ZERO, n) for n in named.buffer.shape[dim + 1 :])
+            return Region(named.buffer, (*named.dims[:dim], rest, *whole))
+    return None
+
+
+def load_exactly(
+    op: Op, src: Region, dst: Region, attrs: tuple[AttrValue, ...], known: Ranges, builder: Builder
+) -> Body:
+    """The load of rows that start at blocks, without a byte more: whole blocks as they are, the
+    rest through a buffer with a block for each row. One run of several rows goes through a buffer
+    as a whole."""
+    if not dst.dtype.whole_bytes:
+        raise KernelError(
+            "partial-load",
+            f"copy: `{dst.buffer.name}` keeps {dst.dtype} elements behind those that are loaded, "
+            "in the same 32 bytes, which a load overwrites",
+            op.loc,
+            f"load multiples of {dst.dtype.elements_in(BLOCK_BYTES)} elements, or load this part "
+            "first",
+        )
+    unit, dims = dst.dtype.elements_in(BLOCK_BYTES), active_dims(dst)
+    last = len(dst.dims) - 1
+    if len(dims) > 1 and is_contiguous(dst) and is_contiguous(src):
+        return _through(op, src, dst, _sizes(dst), attrs, known, builder)
+    rows = [d for d in dims if d != last]
+    height = constant_value(dst.buffer.shape[rows[-1]]) if rows else 1
+    assert height is not None, "tiles of ub have a static shape"
+    if dims and last not in dims:  # a column: every element has a block
+        return _through(op, src, dst, (height, unit), attrs, known, builder)
+    extent = dst.dims[last].extent
+    whole = simplify(extent // unit * unit)
+    rest = simplify(extent - whole)
+    steps: list[Stmt] = []
+    if not is_constant(whole, 0):
+        direct = builder.op(
+            "copy_gm_ub", (_columns(src, ZERO, whole), _columns(dst, ZERO, whole)), op.loc, *attrs
+        )
+        steps += _where(whole, (direct,), op)
+    if not is_constant(rest, 0):
+        tail = _columns(src, whole, rest), _columns(dst, whole, rest)
+        steps += _where(rest, _through(op, *tail, (height, unit), attrs, known, builder), op)
+    return tuple(steps)
+
+
+def _where(extent: Expr, steps: Body, op: Op) -> Body:
+    """The steps where there is something to move."""
+    if constant_value(extent) is not None:
+        return steps
+    return (If(simplify(extent) > 0, steps, (), op.loc),)
+
+
+def _through(
+    op: Op,
+    src: Region,
+    dst: Region,
+    sizes: tuple[int, ...],
+    attrs: tuple[AttrValue, ...],
+    known: Ranges,
+    builder: Builder,
+) -> Body:
+    """By way of a buffer of the compiler's own, whose last dimension is that of the tile, or one
+    element of which each row moves."""
+    stage = builder.scratch("blocks", Memory.UB, dst.dtype, sizes, op.loc)
+    dims, last = active_dims(dst), len(dst.dims) - 1
+    extents: list[Expr] = [dst.dims[d].extent for d in dims]
+    if not dims or dims[-1] != last:
+        extents.append(ONE)
+    extents = [*[ONE] * (len(sizes) - len(extents)), *extents]
+    tile = Region(stage, tuple(Slice(ZERO, e) for e in extents))
+    load = builder.op("copy_gm_ub", (src, tile), op.loc, *attrs)
+    moved = builder.op("copy_ub_ub", (tile, dst), op.loc)
+    return (load, *lower_vector_op(moved, known, builder))
+
+
+def _sizes(region: Region) -> tuple[int, ...]:
+    return tuple(constant_value(region.buffer.shape[d]) or 1 for d in active_dims(region))
+
+
+def _columns(region: Region, first: Expr, extent: Expr) -> Region:
+    """Some columns of the region, which run along its last active dimension."""
+    dims = list(region.dims)
+    column = (active_dims(region) or (len(dims) - 1,))[-1]
+    s = dims[column]
+    dims[column] = Slice(simplify(s.offset + first * s.stride), extent, s.stride)
+    return Region(region.buffer, tuple(dims))
+
+
+__all__ = ["load_exactly", "overwrites_others"]
