@@ -16,6 +16,7 @@ from tile_codegen_ascendc.cxx.names import GIVEN, HANDLE, STOP, cxx_name, withou
 from tile_codegen_ascendc.cxx.views import view_op
 from tile_codegen_ascendc.templates import render_op, template
 from tile_codegen_ascendc.tensor_view import TensorView
+from tile_codegen_ascendc.windows import uncertain_windows
 from tile_ir import (
     Break,
     Buffer,
@@ -239,7 +240,8 @@ class _Emitter:
 
         match stmt:
             case Op():
-                return [f"{pad}{line}{note}" for line in self.op(stmt, known, core)]
+                lines = [*self.windows(stmt, known), *self.op(stmt, known, core)]
+                return [f"{pad}{line}{note}" for line in lines]
             case Let(var=var, value=value):
                 text = scalar_as(value, var.dtype, known, stmt.loc)
                 return [f"{pad}const {var.dtype.c_name} {cxx_name(var.name)} = {text};{note}"]
@@ -250,7 +252,8 @@ class _Emitter:
                 place, name = cxx(linear_index(b, indices)), cxx_name(b.name)
                 if b.memory is Memory.GM:
                     return [f"{pad}tile::store_gm({name}, {place}, {text});{note}"]
-                return [f"{pad}{name}.SetValue({place}, {text});{note}"]
+                lines = [*self.windows(stmt, known), f"{name}.SetValue({place}, {text});"]
+                return [f"{pad}{line}{note}" for line in lines]
             case For(var=var, start=start, stop=stop, kind=kind_, body=body):
                 inner = ranges_inside(stmt, known)
                 name = cxx_name(var.name)
@@ -281,6 +284,12 @@ class _Emitter:
             case Break():
                 return [f"{pad}break;{note}"]
         raise KernelError("emit-statement", f"no C++ for {type(stmt).__name__}", stmt.loc)
+
+    def windows(self, stmt: Op | Store, known: Ranges) -> Iterator[str]:
+        """What the simulator looks at before a statement: parts that may leave their rows."""
+        for w in uncertain_windows(stmt, known):
+            texts = [cxx_expr(e, known, stmt.loc) for e in (w.offset, w.extent, w.size)]
+            yield f"TILE_INSIDE({cxx_name(w.buffer.name)}, {w.dimension}, {', '.join(texts)});"
 
     def op(self, op: Op, known: Ranges, core: Core) -> list[str]:
         if op.opdef.effect is Effect.SYNC_ALL:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from operator import mul
 from typing import Any
 
 from tile_ir.chips import DEFAULT_TARGET
@@ -16,10 +17,10 @@ from tile_ir.expr import Expr, Load, Var
 from tile_ir.geometry import strides
 from tile_ir.interpreter.cores import CoreState, CounterOverflow, Meeting, Steps
 from tile_ir.interpreter.scalars import Unavailable, evaluate
-from tile_ir.interpreter.storage import Storage, on_chip_storage, views_of_arguments
+from tile_ir.interpreter.storage import Storage, check_inside, on_chip_storage, views_of_arguments
 from tile_ir.interpreter.text_order import alone_in
 from tile_ir.lazy import np
-from tile_ir.machine import CORE_OF_MEMORY, Core
+from tile_ir.machine import CORE_OF_MEMORY, Core, Memory
 from tile_ir.nodes import (
     Body,
     Break,
@@ -327,13 +328,13 @@ class _Machine:
         return op.attr("src_pipe"), op.attr("dst_pipe"), self.scalar(op, "event_id", core)
 
     def window(self, region: Region, core: CoreState) -> tuple[int, list[int], list[int]]:
-        offset, extents, steps = 0, [], []
-        for s, step in zip(region.dims, strides(region.buffer), strict=True):
-            unit = self.value(step, core)
-            offset += self.value(s.offset, core) * unit
-            extents.append(max(self.value(s.extent, core), 0))
-            steps.append(unit * s.stride)
-        return offset, extents, steps
+        starts = [self.value(s.offset, core) for s in region.dims]
+        extents = [max(self.value(s.extent, core), 0) for s in region.dims]
+        if region.memory is not Memory.GM:
+            check_inside(region, starts, extents)
+        units = [self.value(step, core) for step in strides(region.buffer)]
+        steps = [unit * s.stride for unit, s in zip(units, region.dims, strict=True)]
+        return sum(map(mul, starts, units)), extents, steps
 
     def read(self, region: Region, core: CoreState) -> Any:
         return core.storage[region.buffer].read(*self.window(region, core))

@@ -12,7 +12,7 @@ from tile_ir.dtypes import DType, from_bytes, to_bytes
 from tile_ir.footprint import buffer_bytes
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
-from tile_ir.nodes import Alloc, Buffer
+from tile_ir.nodes import Alloc, Buffer, Region
 from tile_ir.target import Target
 
 
@@ -93,6 +93,20 @@ def views_of_arguments(
         for a in allocs
         if a.alias_of is not None and a.buffer.memory is Memory.GM
     }
+
+
+def check_inside(region: Region, starts: Sequence[int], extents: Sequence[int]) -> None:
+    """Raise OutOfBounds for a part of a buffer that leaves one of its dimensions."""
+    sizes = region.buffer.static_shape()
+    if sizes is None or not all(extents):
+        return
+    for number, (s, start, extent) in enumerate(zip(region.dims, starts, extents, strict=True)):
+        end = start + (extent - 1) * s.stride
+        if start < 0 or end >= sizes[number]:
+            raise OutOfBounds(
+                f"dimension {number} of `{region.buffer.name}` has {sizes[number]} elements, "
+                f"but elements {start} to {end} are accessed"
+            )
 
 
 def _fresh(size: int) -> Any:

@@ -47,4 +47,5 @@
 #include "ascend_c/vector_sort.h"
 #include "ascend_c/vector_transpose.h"
 #include "ascend_c/vector_unary.h"
+#include "ascend_c/window.h"
 #include "tile_simulator.h"

@@ -109,6 +109,7 @@ public:
 
     bool takes_part = true;
     bool device_checks = true;
+    bool unobserved = false;  // loads of single elements take no time: see Unobserved
     ScalarCache cache;
     std::unique_ptr<TimeLog> time_log;  // null if the launch is not timed
     uint64_t instructions = 0;

@@ -1,0 +1,61 @@
+"""Parts of buffers on the chip that may leave their row: of these the simulator is told
+(docs/checks.md). What leaves its buffer is seen without being told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tile_ir import Buffer, Memory, Op, Region, Slice, Store
+from tile_ir.analysis.affine import simplify
+from tile_ir.analysis.intervals import Ranges, interval
+from tile_ir.expr import ONE, Expr, constant_value
+from tile_ir.opdef import accesses
+
+
+class Window(NamedTuple):
+    """So many elements from an offset on, along a dimension of that size."""
+
+    buffer: Buffer
+    dimension: int
+    offset: Expr
+    extent: Expr
+    size: Expr
+
+
+def uncertain_windows(stmt: Op | Store, known: Ranges) -> Iterator[Window]:
+    """Slices of the statement's operands that the ranges of variables do not prove to lie inside
+    dimensions which others stand before."""
+    if isinstance(stmt, Store):
+        regions = [Region(stmt.buffer, tuple(Slice(i, ONE) for i in stmt.indices))]
+    else:
+        regions = [region for region, _ in accesses(stmt)]
+    seen: set[Window] = set()
+    for region in regions:
+        if region.memory in (Memory.GM, Memory.VAR):
+            continue
+        for window in _inner(region):
+            if window not in seen and not _surely_inside(window, known):
+                seen.add(window)
+                yield window
+
+
+def _inner(region: Region) -> Iterator[Window]:
+    """The slices of all dimensions but those that nothing lies before."""
+    shape, others = region.buffer.shape, False
+    for dimension, (s, size) in enumerate(zip(region.dims, shape, strict=True)):
+        if others:
+            reach = s.extent if s.stride == 1 else simplify((s.extent - 1) * s.stride + 1)
+            yield Window(region.buffer, dimension, s.offset, reach, size)
+        others = others or constant_value(size) != 1
+
+
+def _surely_inside(w: Window, known: Ranges) -> bool:
+    offset, extent, size = (constant_value(e) for e in (w.offset, w.extent, w.size))
+    if None not in (offset, extent, size):
+        return True  # the verifier has seen it
+    beyond = simplify(w.offset + w.extent - w.size)
+    return interval(w.offset, known).low >= 0 and interval(beyond, known).high <= 0
+
+
+__all__ = ["Window", "uncertain_windows"]
