@@ -9,7 +9,12 @@ import time
 from collections import Counter
 from concurrent.futures.process import ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from kernel_compiler import quick_compiler
+
+from .batch import COMPILER
 from .campaign import BATCH, Tally, kind_of, run_seeds, save, small
 
 
@@ -22,7 +27,9 @@ def main() -> int:
     parser.add_argument("--shrink", type=int, default=1, help="so many of each kind are made small")
     parser.add_argument("--forms", action="store_true", help="print how often each form occurred")
     given = parser.parse_args()
-    return campaign(given)
+    with TemporaryDirectory(prefix="tile-compiler-") as folder:
+        os.environ[COMPILER] = quick_compiler(Path(folder))
+        return campaign(given)
 
 
 def campaign(given: argparse.Namespace) -> int:

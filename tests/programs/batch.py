@@ -10,6 +10,7 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -37,8 +38,10 @@ from .program import Program, difference, loaded, stored
 # What a script asks for with AUTO_SYNC, CV_COMBINE and CV_SYNC.
 LEFT = (Automatic.SYNC, Automatic.MEMORY, Automatic.CROSS)
 _HEADER = '#include "kernel_operator.h"\n#include "tile_device.h"\n'
-# A run that takes this long never ends; one that takes that long is cut off from outside.
-RUN_SECONDS, BATCH_SECONDS = 20, 600
+# A run that takes this long never ends.
+RUN_SECONDS = 20
+# A compiler that has read the headers already (kernel_compiler.py), for the processes of a run.
+COMPILER = "PROGRAMS_COMPILER"
 
 
 @dataclass(frozen=True)
@@ -182,7 +185,8 @@ class Batch:
         source, library = self.folder / f"{name}.cpp", self.folder / f"{name}.so"
         source.write_text("\n".join([_HEADER, *(b.source for b in built)]))
         includes = [f"-I{include_directory()}", f"-I{DEVICE_HEADER_DIR}"]
-        command = [*find_compiler(), *FLAGS, "-O0", *includes, str(source), "-o", str(library)]
+        compiler = shlex.split(os.environ.get(COMPILER, "")) or find_compiler()
+        command = [*compiler, *FLAGS, "-O0", *includes, str(source), "-o", str(library)]
         done = subprocess.run(command, capture_output=True, text=True)
         self.said = done.stderr[:800]
         return library if done.returncode == 0 else None

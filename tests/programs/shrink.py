@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -15,9 +16,10 @@ from .program import Program
 TOGETHER = 24
 
 
-def shrunk(program: Program, outcome: Outcome, tries: int = 12) -> Program:
+def shrunk(program: Program, outcome: Outcome, seconds: float = 150) -> Program:
     """A smaller program with the same kind of outcome."""
-    for _ in range(tries):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
         for candidates in _batches(_smaller(program)):
             found = run_programs(candidates)
             better = [c for c, o in zip(candidates, found, strict=True) if _alike(o, outcome)]
