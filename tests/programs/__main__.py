@@ -16,6 +16,11 @@ from kernel_compiler import quick_compiler
 
 from .batch import COMPILER
 from .campaign import BATCH, Tally, kind_of, run_seeds, save, small
+from .matrix import MatrixTally, run_cases, table
+from .matrix_cases import chosen
+
+# Cases of the matrix that a process takes at a time.
+CASES = 360
 
 
 def main() -> int:
@@ -25,11 +30,29 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--keep", action="store_true", help="save failing programs, made small")
     parser.add_argument("--shrink", type=int, default=1, help="so many of each kind are made small")
+    parser.add_argument("--matrix", action="store_true", help="cases of the matrix instead")
     parser.add_argument("--forms", action="store_true", help="print how often each form occurred")
     given = parser.parse_args()
     with TemporaryDirectory(prefix="tile-compiler-") as folder:
         os.environ[COMPILER] = quick_compiler(Path(folder))
-        return campaign(given)
+        return matrix(given) if given.matrix else campaign(given)
+
+
+def matrix(given: argparse.Namespace) -> int:
+    """So many cases, with every form among them."""
+    started, tally = time.perf_counter(), MatrixTally()
+    cases = chosen(given.count, given.seed)
+    chunks = [cases[first : first + CASES] for first in range(0, len(cases), CASES)]
+    with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
+        for part in pool.map(run_cases, chunks):
+            tally.add(part)
+            for case, outcome in part.wrong:
+                told = f"{outcome.name}: {case.name}: {outcome.message}"
+                print(told.split("\n")[0][:240], file=sys.stderr)
+            print(f"{sum(tally.outcomes.values())} cases", file=sys.stderr, flush=True)
+    print(table(tally))
+    print(f"{time.perf_counter() - started:.0f} s")
+    return 1 if tally.wrong else 0
 
 
 def campaign(given: argparse.Namespace) -> int:

@@ -22,7 +22,7 @@ import numpy as np
 
 from . import executor_operations as operations
 from .element_types import KEPT, named, scalar, wrapped
-from .executor_buffers import Buffer, Place
+from .executor_buffers import Buffer, Place, SharedTensor
 
 # Calls whose subscripted operands are places.
 _OPERAND_CALLS = ("copy", "gemm_v0", "reduce_sum", "reduce_max", "reduce_min")
@@ -94,6 +94,7 @@ class _Language:
     def __init__(self, symbols: Mapping[str, int], on_cube: bool) -> None:
         self._symbols, self._on_cube = symbols, on_cube
         self._scope = ""
+        self.tensors: list[SharedTensor] = []
         self._reductions = operations.Reductions()
         for dtype in KEPT:
             setattr(self, dtype, _NumberType(dtype))
@@ -127,15 +128,20 @@ class _Language:
     def Kernel(self, blocks: Any, threads: int | None = None, is_npu: bool = True) -> Iterator[Any]:
         for cid in range(blocks):
             if threads is not None:
-                self._scope = "both"
+                self._enter("both", cid * 2)
                 yield cid
             elif self._on_cube:
-                self._scope = "C"
+                self._enter("C", cid * 2)
                 yield cid, 0
             else:
-                self._scope = "V"
-                yield cid, 0
-                yield cid, 1
+                for vid in range(2):
+                    self._enter("V", cid * 2 + vid)
+                    yield cid, vid
+
+    def _enter(self, scope: str, core: int) -> None:
+        self._scope = scope
+        for tensor in self.tensors:
+            tensor.core = core
 
     def Scope(self, name: str) -> bool:
         return self._scope in (name, "both")
@@ -243,7 +249,8 @@ class Executor:
             if p.shape is None:
                 given[p.name] = scalar(wrapped(numbers[p.name], p.dtype), p.dtype)
             else:
-                given[p.name] = Buffer(p.shape, p.dtype, "gm", arrays[p.name].copy())
+                given[p.name] = SharedTensor(p.shape, p.dtype, arrays[p.name].copy())
+        self.language.tensors = [v for v in given.values() if isinstance(v, SharedTensor)]
         with np.errstate(all="ignore"):
             self.function(**given)
         found = {p.name: given[p.name].data for p in self.parameters if p.shape is not None}

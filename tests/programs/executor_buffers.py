@@ -27,6 +27,14 @@ class Buffer:
         self.data = np.zeros(self.shape, KEPT[dtype]) if data is None else data
         self.known = np.full(self.shape, data is not None)
 
+    def note_read(self, index: Any) -> None:
+        """Raises ProgramFault for elements that nobody wrote."""
+        if not self.known[index].all():
+            raise ProgramFault("poisoned-read", f"of {self.shape} in {self.memory}")
+
+    def note_write(self, index: Any, added: bool = False) -> None:
+        self.known[index] = True
+
     def _checked(self, key: Any) -> tuple[int, ...]:
         index = tuple(int(k) for k in (key if isinstance(key, tuple) else (key,)))
         if len(index) != len(self.shape):
@@ -37,14 +45,42 @@ class Buffer:
 
     def __getitem__(self, key: Any) -> Any:
         index = self._checked(key)
-        if not self.known[index]:
-            raise ProgramFault("poisoned-read", f"{list(index)} of {self.shape} in {self.memory}")
+        self.note_read(index)
         return scalar(self.data[index], self.dtype)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         index = self._checked(key)
+        self.note_write(index)
         self.data[index] = wrapped(value, self.dtype)
-        self.known[index] = True
+
+
+# Who touched an element of a shared tensor: nobody, several, or several that added to it.
+_NOBODY, _SEVERAL, _ADDED = -1, -2, -3
+
+
+class SharedTensor(Buffer):
+    """A tensor of gm, with the cores that read and wrote each element: nothing orders cores that
+    touch the same one, unless all read or all add."""
+
+    def __init__(self, shape: Sequence[int], dtype: str, data: Any) -> None:
+        super().__init__(shape, dtype, "gm", data)
+        self.core = 0
+        self._readers, self._writers = (np.full(self.shape, _NOBODY) for _ in range(2))
+
+    def note_read(self, index: Any) -> None:
+        self._alone(self._writers[index])
+        readers = self._readers[index]
+        self._readers[index] = np.where(readers == _NOBODY, self.core, np.where(readers == self.core, readers, _SEVERAL))
+
+    def note_write(self, index: Any, added: bool = False) -> None:
+        self._alone(self._readers[index])
+        writers = self._writers[index]
+        self._alone(writers[writers != _ADDED] if added else writers)
+        self._writers[index] = _ADDED if added else self.core
+
+    def _alone(self, cores: Any) -> None:
+        if not np.isin(cores, (_NOBODY, self.core)).all():
+            raise ProgramFault("race", f"two cores touch an element of {self.shape}")
 
 
 @dataclass(frozen=True)
@@ -120,15 +156,16 @@ class Place:
 
     def read(self, counts: tuple[int, ...] | None = None) -> Any:
         index = self.index(self.extents if counts is None else counts)
-        if not self.buffer.known[index].all():
-            raise ProgramFault("poisoned-read", f"of {self.extents} in {self.buffer.memory}")
+        self.buffer.note_read(index)
         return self.buffer.data[index]
 
-    def write(self, values: Any, counts: tuple[int, ...] | None = None) -> None:
+    def write(
+        self, values: Any, counts: tuple[int, ...] | None = None, added: bool = False
+    ) -> None:
         counts = self.extents if counts is None else counts
         index = self.index(counts)
+        self.buffer.note_write(index, added)
         self.buffer.data[index] = np.asarray(values).reshape(counts)
-        self.buffer.known[index] = True
 
     @property
     def size(self) -> int:

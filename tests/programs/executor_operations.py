@@ -48,7 +48,7 @@ def atomic_add(dst: Any, src: Any) -> None:
     target, source = Place.of(dst), Place.of(src)
     source, target = source.stretched(target.extents), target.stretched(source.extents)
     dtype = target.buffer.dtype
-    _store(source, target, lambda old, new: wrapped(old.astype(new.dtype) + new, dtype))
+    _store(source, target, lambda old, new: wrapped(old + new, dtype), added=True)
 
 
 def _conversion(memories: tuple[str, str], source: Place, target: Place) -> Callable[[Any], Any]:
@@ -81,7 +81,9 @@ def _load(source: Place, target: Place, pad_value: Any) -> None:
     target.write(whole)
 
 
-def _store(source: Place, target: Place, combine: Callable[[Any, Any], Any]) -> None:
+def _store(
+    source: Place, target: Place, combine: Callable[[Any, Any], Any], added: bool = False
+) -> None:
     """To gm, what exists of the target; within a core all of it."""
     exists = target.cut() if target.buffer.memory == "gm" else target.extents
     if _longer(source.extents) == _longer(target.extents):
@@ -99,7 +101,7 @@ def _store(source: Place, target: Place, combine: Callable[[Any, Any], Any]) -> 
         raise ProgramFault("poisoned-read", f"of {source.extents} in {source.buffer.memory}")
     values = source.buffer.data[index].reshape(-1)[moving]
     old = target.buffer.data[target.index(exists)]
-    target.write(combine(old, values), exists)
+    target.write(combine(old, values), exists, added)
 
 
 def _operand(operand: Any, dtype: str) -> Any:

@@ -64,6 +64,13 @@ def run_cases(cases: Sequence[Case], blame: bool = True) -> MatrixTally:
     return tally
 
 
+def table(tally: MatrixTally) -> str:
+    """How many cases of each form were right, by direction."""
+    lines = [f"{sum(tally.outcomes.values())} cases: {', '.join(f'{k} {n}' for k, n in tally.outcomes.most_common())}"]
+    lines += [f"{n:6} {form}" for form, n in sorted(tally.covered.items())]
+    return "\n".join(lines)
+
+
 def _count(tally: MatrixTally, case: Case, outcome: Outcome) -> None:
     tally.outcomes[outcome.name] += 1
     if outcome.kind == "same":

@@ -88,6 +88,19 @@ def kernel(y: T.Tensor((6, 8), "int32")):
     assert after[:, 0].tolist() == [0, 1, 10, 11, 20, 21]
 
 
+def test_cores_that_write_one_element_have_no_meaning() -> None:
+    lines = HEAD.replace("if vid == 0:", "if vid < 2:") + "            T.tile.fill(t, 1.0)\n"
+    for last, kind in (("T.copy(t, y)", "race"), ("T.tile.atomic_add(y, t)", "")):
+        program = Program(f"{lines}            {last}\n", {}, {"n": 0})
+        executor = program.executor()
+        try:
+            executor.run(program.arrays(executor.parameters), program.numbers)
+        except ProgramFault as fault:
+            assert fault.kind == kind
+        else:
+            assert not kind
+
+
 def test_the_executor_shares_nothing_with_the_compiler() -> None:
     import ast
     from pathlib import Path
