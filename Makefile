@@ -69,6 +69,12 @@ fuzz-simulator: setup ## mutated kernels on the simulator: N=2000 SEED=0 CHECK=s
 fuzz: setup ## random kernels through planning and ordering, all checkers, the simulator: N=20000 SEED=0 MIXED=1 PIPELINED=1
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(or $(N),20000) --seed $(or $(SEED),0) --keep $(if $(MIXED),--mixed) $(if $(PIPELINED),--pipelined)
 
+fuzz-programs: setup ## random kernels as text, run on the simulator and on NumPy arrays: N=20000 SEED=0; failures are kept
+	PYTHONPATH=tests $(BIN)/python -m programs $(or $(N),20000) --seed $(or $(SEED),0) --keep --forms
+
+matrix-programs: setup ## subscript forms by direction, type, width, style and time, as programs: N=20000 SEED=0; prints how often each form was right
+	PYTHONPATH=tests $(BIN)/python -m programs $(or $(N),20000) --seed $(or $(SEED),0) --matrix
+
 matrix: setup ## operation x type x shape x slice x operand against NumPy, and all mutants (make test-all runs a part)
 	TILE_TEST_MATRIX=whole $(PYTEST) $(addprefix tests/end_to_end/test_,op_matrix.py sync_mutants.py error_corpus.py)
 
@@ -109,4 +115,4 @@ $(STAMP): constraints.txt Makefile $(PACKAGES:%=packages/%/pyproject.toml) packa
 	@$(BIN)/python -m compileall -q $(PACKAGES:%=packages/%/src)
 	@touch $@
 
-.PHONY: help setup demo test test-all check bench conformance timing docs vendor-check sanitize fuzz fuzz-simulator matrix wheels bless clean
+.PHONY: help setup demo test test-all check bench conformance timing docs vendor-check sanitize fuzz fuzz-programs fuzz-simulator matrix matrix-programs wheels bless clean
