@@ -38,8 +38,11 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "branches": ("If", "Then", "Else"),
     "scalars": ("if_then_else", "Select", "And", "Or", "Not", "max", "min", "abs", "exp", "log",
                 "sqrt", "rsqrt", "floor", "ceil", "round", "trunc", "pow", "exp2", "log2", "log10",
-                "sigmoid", "tanh", "erf", "sin", "cos", "ceildiv", "floordiv", "floormod", "cast",
-                "Cast", "reinterpret", "infinity", "cdiv", "next_power_of_2"),
+                "sigmoid", "tanh", "erf", "sin", "cos", "clamp", "isnan", "isinf", "isfinite",
+                "ceildiv", "floordiv", "floormod", "truncdiv", "truncmod", "bitwise_and",
+                "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left", "shift_right", "cast",
+                "Cast", "reinterpret", "infinity", "max_value", "min_value", "cdiv",
+                "next_power_of_2"),
 }  # fmt: skip
 # Names that belong to a family of operations without being one.
 BESIDE = {"reduce": ("reduce",)}

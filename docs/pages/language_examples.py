@@ -145,7 +145,21 @@ def scalars(A: T.Tensor((128,), "float32"), k: T.int32):
             b[3] = T.cast(a[0], "int32")
             b[4] = T.Cast("int32", a[0])
             b[5] = T.reinterpret("int32", a[0])
+            b[6] = T.truncdiv(k, 16)
+            b[7] = T.truncmod(k, 16)
+            b[8] = T.bitwise_and(k, 15)
+            b[9] = T.bitwise_or(k, 15)
+            b[10] = T.bitwise_xor(k, 15)
+            b[11] = T.bitwise_not(k)
+            b[12] = T.shift_left(k, 4)
+            b[13] = T.shift_right(k, 4)
+            a[11] = T.clamp(a[0], 0.0, 1.0)
+            a[12] = T.if_then_else(T.isnan(a[0]), 0.0, a[0])
+            a[13] = T.if_then_else(T.isinf(a[0]), 0.0, a[0])
+            a[14] = T.if_then_else(T.isfinite(a[0]), a[0], 0.0)
             T.tile.fill(a, -T.infinity("float32"))
+            T.tile.fill(b, T.max_value("int32"))
+            T.tile.fill(a, T.min_value("float32"))
 
 
 @T.prim_func

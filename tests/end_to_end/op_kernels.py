@@ -188,7 +188,8 @@ def reduction_cases() -> Iterator[Case]:
 
 def broadcast_cases() -> Iterator[Case]:
     """Rows and columns over whole matrices and over slices of wider ones."""
-    for dtype in OPS["broadcast"].operands[0].dtypes:
+    names = ("broadcast", "broadcast_bytes")
+    for opdef, dtype in ((OPS[n], dtype) for n in names for dtype in OPS[n].operands[0].dtypes):
         block = 32 // dtype.size
         for rows, columns, pitch, start in (
             (4, 2 * block, 2 * block, 0),
@@ -203,6 +204,4 @@ def broadcast_cases() -> Iterator[Case]:
                 dst = Form("m", (rows, pitch), ((0, rows), (start, columns)))
                 src = Form("v", (-(-count // block) * block,), ((0, count),))
                 label = f"{dtype}-{rows}x{columns}of{pitch}-{axis}"
-                yield op_case(
-                    OPS["broadcast"], [dtype, dtype], [dst, src], {}, (axis,), label, rows
-                )
+                yield op_case(opdef, [dtype, dtype], [dst, src], {}, (axis,), label, rows)

@@ -226,6 +226,30 @@ def test_a_scalar_variable_is_stored_and_loaded_also_in_blocks(show):
     assert [a.buffer.memory for a in k.launch.allocs] == [Memory.VAR, Memory.VAR]
 
 
+def test_a_scalar_variable_is_its_only_element(show):
+    @T.prim_func
+    def k(A: T.Tensor((64,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            v = T.alloc_var("int32", init=3)
+            v[0] = v[0] * 2
+            v[0] += 1
+            before = v[0]
+            v[0], A[1] = A[2], v[0,]
+            A[0] = before
+
+    assert show(k) == [
+        "$v = 3",
+        "$v = $v * 2",
+        "$v = $v + 1",
+        "let %before: int32 = $v",
+        "let %value: int32 = $A[2]",
+        "let %value_1: int32 = $v",
+        "$v = %value",
+        "$A[1] = %value_1",
+        "$A[0] = %before",
+    ]
+
+
 @pytest.mark.parametrize("style", ["value", "scope", "both"])
 def test_alloc_var_arguments(style, show):
     args = {"value": (7,), "scope": ("local.var",), "both": (7, "local.var")}[style]

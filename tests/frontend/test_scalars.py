@@ -128,7 +128,7 @@ def test_symbols_of_one_name_are_one_symbol():
     ("call", "message"),
     [
         (lambda: T.Tensor((4,), "flot16"), "'flot16' is not an element type"),
-        (lambda: T.Tensor((4, 0)), "dimension 1 of a tensor is 0, expected a positive integer"),
+        (lambda: T.Tensor((4, -1)), "dimension 1 of a tensor is -1, expected an integer of at least 0"),
         (lambda: T.Tensor(("n",)), "dimension 0 of a tensor is the string 'n', expected"),
         (lambda: T.ceildiv(4, 0), "the divisor is 0"),
         (lambda: T.symbolic("a b"), "a symbolic dimension is called the string 'a b'"),
@@ -146,6 +146,7 @@ def test_mistakes_outside_kernels_show_the_line_of_the_caller(call, message):
     with pytest.raises(KernelError) as error:
         call()
     assert message in error.value.message
+    assert type(error.value) is KernelError
     assert error.value.loc.file.endswith("test_scalars.py")
     assert error.value.loc.line == call.__code__.co_firstlineno
     assert "(lambda: " in str(error.value)

@@ -14,6 +14,7 @@ import torch
 
 import tile_frontend as T
 from tile_ir import DEFAULT_TARGET, TARGETS, Func, KernelError, Memory
+from tile_ir.diagnostics import Stopped
 from tile_ir.switches import override
 from tile_runtime import JITKernel, jit
 from tile_runtime.jit_kernels.kernel import watch_kernels
@@ -160,6 +161,29 @@ def test_a_tuner_without_decorators() -> None:
     )
     kernel = tuner.set_compile_args(out_idx=[-1]).set_profile_args(ref_prog=lambda a: a + 1).run()
     assert kernel.config == {"block": 512}
+    # What the result of tilelang's tuner has.
+    a = torch.randn(N)
+    assert torch.equal(kernel.kernel(a), a + 1)
+    assert kernel.func is kernel.prim_func and kernel.libcode == kernel.get_kernel_source()
+
+
+def test_an_interrupt_keeps_what_was_measured() -> None:
+    @jit(out_idx=[-1])
+    def interrupted(n: int, block: int = 0) -> Func:
+        if block == 64:
+            raise KeyboardInterrupt
+        return add_one(n, block)
+
+    configs = [{"block": 512}, {"block": 64}]
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        autotune(interrupted, configs=configs, executor="here")(N)
+    assert type(stopped.value) is Stopped
+    assert str(stopped.value) == (
+        "tuning was stopped after 1 of 2 configurations: what was measured is kept, and the next "
+        "call goes on from there"
+    )
+    (study,) = ResultStore().studies()
+    assert [row.values for row in study.rows] == [{"block": 512}]
 
 
 def test_do_bench_gives_modelled_milliseconds() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -83,12 +84,12 @@ def message(error: pytest.ExceptionInfo[KernelError]) -> tuple[str, str, str | N
             "both dimensions must be equal: `B` is declared with shape (N, 4)", id="symbol",
         ),
         pytest.param(
-            (a, b, 1.5, 1.0), "call-type", "argument 3 `n` is a float, expected an int", None,
-            id="float for int",
+            (a, b, 1.5, 1.0), "call-type", "argument 3 `n` is a float, expected an int",
+            "pass `int(n)`", id="float for int",
         ),
         pytest.param(
-            (a, b, True, 1.0), "call-type", "argument 3 `n` is a bool, expected an int", None,
-            id="bool for int",
+            (a, b, np.float32(1), 1.0), "call-type", "argument 3 `n` is a float32, expected an int",
+            "pass `int(n)`", id="float of NumPy for int",
         ),
         pytest.param(
             (a, b, torch.tensor(3), 1.0), "call-type",
@@ -130,15 +131,45 @@ def test_the_error_shows_the_declaration() -> None:
 
 
 def test_a_symbol_without_a_value() -> None:
-    bind = binder(func("tensor $A : float32[%M * 2]", "tensor $C : float32[%M]"), out=1).bind
+    bind = binder(func("tensor $A : float32[%M * %N]", "tensor $C : float32[%M, %N]"), out=1).bind
     with pytest.raises(CallError) as error:
         bind((torch.zeros(8),))
     assert message(error) == (
         "call-symbol",
-        "symbol `M` has no value: it stands only in dimension 0 of `A` (M * 2) and "
+        "symbol `M` has no value: it stands only in dimension 0 of `A` (M * N) and "
         "dimension 0 of `C` (M)",
-        "a symbol gets its value where it is a dimension by itself of an input tensor",
+        "a symbol gets its value from a dimension of an input tensor that is the symbol alone, or "
+        "linear in it such as `M + 1`; else pass it as a scalar parameter",
     )
+
+
+@pytest.mark.parametrize(
+    ("declared", "sizes", "text"),
+    [
+        (("%M * 2 + 1",), (4,), "dimension 0 of `A` is 4, which is (M * 2) + 1 for no size `M`"),
+        (("%M + 1",), (0,), "dimension 0 of `A` is 0, which is M + 1 for no size `M`"),
+        (("%N", "%N * %M"), (3, 7), "dimension 1 of `A` is 7, which is N * M for no size `M`"),
+        (("%M // 2 * 2",), (3,), "dimension 0 of `A` is 3, which is (M // 2) * 2 for no size `M`"),
+    ],
+)
+def test_sizes_that_no_symbol_gives(
+    declared: tuple[str, ...], sizes: tuple[int, ...], text: str
+) -> None:
+    bind = binder(func(f"tensor $A : float32[{', '.join(declared)}]")).bind
+    with pytest.raises(CallError) as error:
+        bind((torch.zeros(sizes),))
+    assert message(error)[:2] == ("call-symbol", text)
+
+
+def test_sizes_of_two_tensors_that_do_not_agree() -> None:
+    bind = binder(func("tensor $A : float32[%M + 1]", "tensor $B : float32[%M - 1]")).bind
+    bind((torch.zeros(5), torch.zeros(3)))
+    with pytest.raises(CallError) as error:
+        bind((torch.zeros(5), torch.zeros(4)))
+    assert message(error) == (
+        "call-shape", "dimension 0 of argument 2 `B` is 4, expected 3 (M - 1)",
+        "`B` is declared with shape (M - 1,), where M is 4 by dimension 0 of `A`",
+    )  # fmt: skip
 
 
 def test_a_negative_size() -> None:

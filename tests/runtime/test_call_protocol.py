@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -151,6 +154,59 @@ def test_views_parameters_and_numpy_scalars_are_accepted() -> None:
     assert bind((whole[2:6], np.int64(5), True)).values == (whole.data_ptr() + 8, 5, 1, 4)
     parameter = torch.nn.Parameter(torch.zeros(3))
     assert bind((parameter, 1, False)).values[0] == parameter.data_ptr()
+
+
+@pytest.mark.parametrize(
+    ("dim", "size", "value"),
+    [
+        ("%M + 1", 4, 3), ("%M * 2 + 1", 7, 3), ("5 - %M", 2, 3), ("(%M - 2) * 4", 4, 3),
+        ("%M + %M", 6, 3), ("%M * %k", 12, 3), ("%M + 1", 1, 0), ("%M * 4", 0, 0),
+        ("%M // 2", 3, 6), ("(%M + 15) // 16", 3, 48), ("%M * 3 // 2", 6, 4), ("%M // 2 + 1", 4, 6),
+    ],
+)  # fmt: skip
+def test_a_size_with_one_unknown_symbol_decides_it(dim: str, size: int, value: int) -> None:
+    f = func(f"tensor $A : float32[{dim}]", "scalar %k : int32", "tensor $C : float32[%M]")
+    bind = binder(f, out=2).bind
+    for _ in range(2):
+        assert bind((torch.zeros(size), 4)).outputs[0].shape == (value,)
+
+
+def test_symbols_are_decided_one_after_the_other() -> None:
+    f = func("tensor $A : float32[%M * %N]", "tensor $B : float32[%M + 1, %K * %N]",
+             "tensor $C : float32[%K // 2]", "tensor $D : float32[%M, %N, %K]")  # fmt: skip
+    bind = binder(f, out=3).bind
+    call = bind((torch.zeros(12), torch.zeros(4, 20), torch.zeros(2)))
+    assert call.outputs[0].shape == (3, 4, 5)  # K is 5 by B, though C alone would make it 4
+
+
+def test_a_symbol_alone_comes_before_what_is_made_of_it() -> None:
+    bind = binder(func("tensor $A : float32[%M // 2]", "tensor $B : float32[%M]")).bind
+    assert bind((torch.zeros(2), torch.zeros(5))).values[2:] == (5,)
+
+
+class Flag(IntEnum):
+    ON = 1
+
+
+@pytest.mark.parametrize("one", [1, True, np.bool_(True), np.int8(1), np.uint64(1), Flag.ON])
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint64", "bool", "float16", "float64"])
+def test_whole_numbers_and_truth_values_for_scalars(one: Any, dtype: str) -> None:
+    (value,) = binder(func(f"scalar %s : {dtype}")).bind((one,)).values
+    assert value == 1 and type(value) is (float if "float" in dtype else int)
+
+
+@pytest.mark.parametrize("half", [0.5, np.float16(0.5), np.float32(0.5), np.float64(0.5)])
+def test_floats_for_float_scalars(half: Any) -> None:
+    for dtype in ("float16", "bfloat16", "float32", "float64"):
+        assert binder(func(f"scalar %s : {dtype}")).bind((half,)).values == (0.5,)
+    for dtype in ("int32", "bool"):
+        with pytest.raises(CallError, match="expected a"):
+            binder(func(f"scalar %s : {dtype}")).bind((half,))
+
+
+def test_no_other_number_is_a_truth_value() -> None:
+    with pytest.raises(CallError, match="call-range.*`s` is 2, which bool can not hold"):
+        binder(func("scalar %s : bool")).bind((2,))
 
 
 def test_every_dtype_torch_has() -> None:

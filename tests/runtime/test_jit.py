@@ -75,6 +75,24 @@ def test_kernels_are_remembered_by_arguments(saxpy: Func) -> None:
     assert factory(1, a=1, b=2).target.name == "Ascend910B2"
 
 
+def test_expressions_are_arguments_of_factories(saxpy: Func) -> None:
+    """`==` of them is an expression, which is neither true nor false."""
+    calls: list[Any] = []
+
+    @jit(out_idx=2)
+    def factory(value: Any, several: Any = ()) -> Func:
+        calls.append(value)
+        return saxpy
+
+    n = T.symbolic("n")
+    values = [T.int32(3), T.Cast("int32", 3), T.Cast("int32", 4), T.float16(3), n, n + 1, 3]
+    kernels = [factory(value) for value in values]
+    assert [factory(value) for value in values] == kernels
+    assert kernels[0] is kernels[1] and len(calls) == len(values) - 1
+    assert factory(1, (n, 2)) is factory(1, (T.symbolic("n"), 2))
+    assert factory(1, (n, 2)) is not factory(1, (n, 2.0))
+
+
 def test_arguments_must_be_hashable(saxpy: Func) -> None:
     @jit
     def factory(*args: Any, **kwargs: Any) -> Func:

@@ -25,6 +25,15 @@ def too_many_indices():
             #         ^ rank-mismatch: `a` has 1 dimension, found 2 indices | give one index or slice per dimension; `:` takes a whole one
 
 
+def second_element_of_a_variable():
+    @T.prim_func
+    def k(A: T.Tensor((4,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            v = T.alloc_var("int32")
+            v[1] = 2
+            # ^ index-range: `v` is a T.alloc_var, which has one element, but the index is 1 | write `v` or `v[0]`
+
+
 def negative_index():
     @T.prim_func
     def k(A: T.Tensor((4, 16), "int32")):

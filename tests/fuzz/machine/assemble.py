@@ -48,7 +48,8 @@ from tile_ir.expr import (
 from tile_ir.footprint import buffer_bytes, k0_elements, matrix_footprint, matrix_shape
 from tile_ir.geometry import strides, transfer_rows
 from tile_ir.nodes import Body, Stmt
-from tile_ir.ops.reduce import broadcast_axis, kept_results, reduced_axis
+from tile_ir.ops.broadcast import broadcast_axis
+from tile_ir.ops.reduce import kept_results, reduced_axis
 
 HERE = Path(__file__).parent
 TENSORS, REGISTERS = 24, 2048

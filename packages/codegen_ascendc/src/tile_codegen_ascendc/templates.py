@@ -11,9 +11,10 @@ from tile_codegen_ascendc.cxx.names import string_literal
 from tile_codegen_ascendc.cxx.views import OpView
 from tile_ir import Op
 from tile_ir.geometry import transfer_rows
+from tile_ir.ops.broadcast import broadcast_axis
 from tile_ir.ops.debug import printed_format
 from tile_ir.ops.gather import PATTERNS
-from tile_ir.ops.reduce import blocks_fit, broadcast_axis, kept_results, reduced_axis
+from tile_ir.ops.reduce import blocks_fit, kept_results, reduced_axis
 from tile_ir.ops.scan import scanned_axis
 
 if TYPE_CHECKING:

@@ -273,6 +273,18 @@ class bfloat16(_Scalar):
 
     def __init__(self, value: _Value = ...) -> None: ...
 
+def bitwise_and(a: _Value, b: _Value) -> Any:
+    """The bits that `a` and `b` both have."""
+
+def bitwise_not(a: _Value) -> Any:
+    """The bits that `a` has not."""
+
+def bitwise_or(a: _Value, b: _Value) -> Any:
+    """The bits that `a` or `b` has."""
+
+def bitwise_xor(a: _Value, b: _Value) -> Any:
+    """The bits that one of `a` and `b` has."""
+
 class bool(_Scalar):
     """A scalar parameter of bool; called, a cast."""
 
@@ -286,6 +298,9 @@ def cdiv(a: _int, b: _int) -> _int:
 
 def ceil(x: _Value, dtype: _DType | None = None) -> Any:
     """`x` rounded up."""
+
+def clamp(x: _Value, min_val: Any, max_val: Any) -> Any:
+    """`x`, but not less than `min_val` and not more than `max_val`."""
 
 def copy(
     src: _Tile,
@@ -445,6 +460,15 @@ class int8(_Scalar):
 
     def __init__(self, value: _Value = ...) -> None: ...
 
+def isfinite(x: _Value) -> Any:
+    """Whether `x` is neither infinite nor not a number."""
+
+def isinf(x: _Value) -> Any:
+    """Whether `x` is infinite."""
+
+def isnan(x: _Value) -> Any:
+    """Whether `x` is not a number."""
+
 def log(x: _Value, dtype: _DType | None = None) -> Any:
     """The natural logarithm of `x`."""
 
@@ -466,8 +490,14 @@ def make_zn_layout(buffer: Tensor) -> object:
 def max(a: _Value, b: _Value, *more: _Value, dtype: _DType | None = None) -> Any:
     """The largest of some numbers."""
 
+def max_value(dtype: _DType) -> _Scalar:
+    """The largest finite number of a type."""
+
 def min(a: _Value, b: _Value, *more: _Value, dtype: _DType | None = None) -> Any:
     """The smallest of some numbers."""
+
+def min_value(dtype: _DType) -> _Scalar:
+    """The smallest finite number of a type: of floats the largest one below 0."""
 
 def mma(
     A: _Tile,
@@ -660,6 +690,12 @@ def set_flag(src_pipe: _str, dst_pipe: _str, event_id: _Value) -> None:
     dst_pipe: a Python str, one of 's', 'v', 'm', 'mte1', 'mte2', 'mte3', 'fix'
     event_id: a scalar, read"""
 
+def shift_left(a: _Value, b: _Value) -> Any:
+    """`a` with its bits `b` places higher."""
+
+def shift_right(a: _Value, b: _Value) -> Any:
+    """`a` with its bits `b` places lower; of a signed type the sign fills up."""
+
 def shmem_get_nbi(dst: _Tile, src: _Tile, nelems: _Value, newPe: _Value) -> None:
     """start copying nelems elements from the memory of rank newPe; needs several NPUs (SHMEM).
 
@@ -721,6 +757,12 @@ def tanh(x: _Value, dtype: _DType | None = None) -> Any:
 
 def trunc(x: _Value, dtype: _DType | None = None) -> Any:
     """`x` without its fraction."""
+
+def truncdiv(a: _Value, b: _Value) -> Any:
+    """The quotient of integers rounded towards 0, as C divides."""
+
+def truncmod(a: _Value, b: _Value) -> Any:
+    """What `truncdiv` leaves: `a % b` of C, with the sign of `a`."""
 
 class uint(_Scalar):
     """A scalar parameter of uint; called, a cast."""
@@ -802,17 +844,19 @@ __all__ = [
     "Or", "Parallel", "PassConfigKey", "Persistent", "Pipelined", "PrimFunc", "Scope", "Select",
     "Tensor", "Then", "abs", "alloc_BT", "alloc_L0A", "alloc_L0B", "alloc_L0C", "alloc_L1",
     "alloc_fragment", "alloc_shared", "alloc_ub", "alloc_var", "annotate_address",
-    "annotate_layout", "assume", "autotune", "barrier_all", "bfloat16", "bool", "cache", "cast",
-    "cdiv", "ceil", "ceildiv", "compile", "copy", "cos", "cumsum", "device_assert", "disable_cache",
-    "do_bench", "double", "dump_tensor", "enable_cache", "erf", "exp", "exp2", "float", "float16",
-    "float32", "float64", "floor", "floordiv", "floormod", "func_attr", "gemm_v0", "grid", "half",
-    "if_then_else", "infinity", "int", "int16", "int32", "int4", "int64", "int8", "jit", "log",
-    "log10", "log2", "loop_break", "macro", "make_nz_layout", "make_zn_layout", "max", "min", "mma",
-    "next_power_of_2", "pipe_barrier", "pow", "prim_func", "print", "printf", "range",
-    "recommend_configs", "recommend_tiles", "reduce", "reduce_max", "reduce_min", "reduce_sum",
-    "reinterpret", "reinterpretcast", "reshape", "round", "rsqrt", "serial", "set_autotune_inputs",
-    "set_cross_flag", "set_deq_scale", "set_flag", "shmem_get_nbi", "shmem_put_nbi",
-    "shmem_ub_get_nbi", "shmem_ub_put_nbi", "sigmoid", "sin", "sqrt", "symbolic", "sync_all",
-    "tanh", "tile", "trunc", "uint", "uint16", "uint32", "uint64", "uint8", "unroll", "use_swizzle",
-    "view", "wait_cross_flag", "wait_flag",
+    "annotate_layout", "assume", "autotune", "barrier_all", "bfloat16", "bitwise_and",
+    "bitwise_not", "bitwise_or", "bitwise_xor", "bool", "cache", "cast", "cdiv", "ceil", "ceildiv",
+    "clamp", "compile", "copy", "cos", "cumsum", "device_assert", "disable_cache", "do_bench",
+    "double", "dump_tensor", "enable_cache", "erf", "exp", "exp2", "float", "float16", "float32",
+    "float64", "floor", "floordiv", "floormod", "func_attr", "gemm_v0", "grid", "half",
+    "if_then_else", "infinity", "int", "int16", "int32", "int4", "int64", "int8", "isfinite",
+    "isinf", "isnan", "jit", "log", "log10", "log2", "loop_break", "macro", "make_nz_layout",
+    "make_zn_layout", "max", "max_value", "min", "min_value", "mma", "next_power_of_2",
+    "pipe_barrier", "pow", "prim_func", "print", "printf", "range", "recommend_configs",
+    "recommend_tiles", "reduce", "reduce_max", "reduce_min", "reduce_sum", "reinterpret",
+    "reinterpretcast", "reshape", "round", "rsqrt", "serial", "set_autotune_inputs",
+    "set_cross_flag", "set_deq_scale", "set_flag", "shift_left", "shift_right", "shmem_get_nbi",
+    "shmem_put_nbi", "shmem_ub_get_nbi", "shmem_ub_put_nbi", "sigmoid", "sin", "sqrt", "symbolic",
+    "sync_all", "tanh", "tile", "trunc", "truncdiv", "truncmod", "uint", "uint16", "uint32",
+    "uint64", "uint8", "unroll", "use_swizzle", "view", "wait_cross_flag", "wait_flag",
 ]

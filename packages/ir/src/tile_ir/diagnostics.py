@@ -119,6 +119,11 @@ class BuildError(TileError):
     """A compiler or device tool is missing or failed; the message has its output."""
 
 
+class Stopped(KeyboardInterrupt):
+    """The user has interrupted a long search. Its text says what is kept, and is all there is to
+    show; programs that catch interrupts catch it too."""
+
+
 class OutOfBounds(Exception):
     """An access outside a buffer or a region; whoever knows the statement turns it into a
     diagnostic."""

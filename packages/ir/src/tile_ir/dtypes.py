@@ -90,6 +90,19 @@ class DType:
         return 0, (1 << self.bits) - 1
 
 
+    @property
+    def largest(self) -> int | float:
+        """The largest finite value."""
+        if not self.is_float:
+            return 1 if self.kind is Kind.BOOL else self.limits()[1]
+        fraction, exponent = _FRACTION_AND_EXPONENT[self.name]
+        return (2.0 - 2.0**-fraction) * 2.0**exponent
+
+
+# Bits of the fraction, and the largest exponent.
+_FRACTION_AND_EXPONENT = {
+    "float16": (10, 15), "bfloat16": (7, 127), "float32": (23, 127), "float64": (52, 1023),
+}  # fmt: skip
 _STORAGE = {"bfloat16": "uint16", "int4": "uint8"}
 _COMPUTE = {"bfloat16": "float32", "int4": "int8"}
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from types import TracebackType
 
-from tile_ir.diagnostics import TileError
+from tile_ir.diagnostics import Stopped, TileError
 from tile_ir.switches import switch
 
 # How the names of our packages begin; there may be several code generators.
@@ -22,8 +22,11 @@ class _Hook:
     def __call__(
         self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
-        if not isinstance(error, TileError) or switch("debug"):
+        if not isinstance(error, (TileError, Stopped)) or switch("debug"):
             self.previous(kind, error, trace)
+            return
+        if isinstance(error, Stopped):  # where the user did that tells nothing
+            sys.stderr.write(f"{error}\n")
             return
         import traceback
 

@@ -12,6 +12,7 @@ from tile_ir.analysis.intervals import Ranges, interval
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, INT32, Kind
 from tile_ir.expr import (
     BINARY_FUNCTIONS,
+    COMPARISONS,
     LOGICAL,
     Binary,
     Cast,
@@ -169,6 +170,8 @@ class _Writer:
         inner = _UNARY if op in ("|", "^", "&", "<<", ">>") else level
         if op == "or":
             inner = _LEVEL["|"]
+        if op in COMPARISONS:
+            inner = _LEVEL["<<"]
         left, right = self.text(a, max(inner, level)), self.text(b, max(inner, level + 1))
         return f"{left} {_SPELLING.get(op, op)} {right}", level
 

@@ -43,7 +43,8 @@ class _TensorProxy:
     __name__ = "T.Tensor"
 
     def __call__(self, shape: Any, dtype: Any = "float32") -> TensorType:
-        return _tensor_type(sizes_of(shape, "a tensor"), _stored(element_type(dtype, packed=True)))
+        sizes = sizes_of(shape, "a tensor", least=0)
+        return _tensor_type(sizes, _stored(element_type(dtype, packed=True)))
 
     def __getitem__(self, key: Any) -> TensorType:
         # T.Tensor[(M, N), "float16"] against T.Tensor[M, N].
@@ -72,15 +73,18 @@ def _stored(element: DType) -> DType:
     return element
 
 
-def sizes_of(shape: Any, what: str) -> tuple[Expr, ...]:
-    """Sizes, which may be run-time values; a Fault for what is none."""
+_ROUNDS_DOWN = "`//` rounds down, T.ceildiv(size, parts) rounds up"
+
+
+def sizes_of(shape: Any, what: str, least: int = 1) -> tuple[Expr, ...]:
+    """Sizes, which may be run-time values; a Fault for what is none. Tensors may be empty."""
     sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if not sizes:
         raise Fault("shape", f"{what} has no dimensions, expected at least one", argument="shape")
-    return tuple(_dim(size, i, what) for i, size in enumerate(sizes))
+    return tuple(_dim(size, i, what, least) for i, size in enumerate(sizes))
 
 
-def _dim(size: Any, position: int, what: str) -> Expr:
+def _dim(size: Any, position: int, what: str, least: int) -> Expr:
     number = python_number(size)
     if number is None and not isinstance(size, (Scalar, Expr)):
         raise Fault(
@@ -92,12 +96,13 @@ def _dim(size: Any, position: int, what: str) -> Expr:
             argument="shape",
         )
     expr = scalar_expr(size if number is None else number)
-    if not expr.dtype.is_integer or (number is not None and number < 1):
+    if not expr.dtype.is_integer or (number is not None and number < least):
         found = str(number) if number is not None else f"a runtime {expr.dtype}"
+        expected = "a positive integer" if least else "an integer of at least 0"
         raise Fault(
             "shape",
-            f"dimension {position} of {what} is {found}, expected a positive integer",
-            integer_hint(size),
+            f"dimension {position} of {what} is {found}, expected {expected}",
+            integer_hint(size) or (_ROUNDS_DOWN if number == 0 else None),
             argument="shape",
         )
     return expr

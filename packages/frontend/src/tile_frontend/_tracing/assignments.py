@@ -174,6 +174,9 @@ class AssignmentEvaluator(CallEvaluator):
     def _assign_element(self, target: ast.Subscript, value: Any, stmt: ast.stmt) -> None:
         owner = self.evaluate(target.value)
         place = self.evaluate(target)
+        if isinstance(owner, Cell):
+            self._store(owner.tile, (), value, stmt)
+            return
         if not isinstance(owner, Tile):
             self.fail("not-assignable", f"an element of {describe(owner)} is assigned", target)
         if isinstance(place, View):

@@ -20,15 +20,22 @@ class Fault(KernelError):
     """A KernelError that may still lack its place; `argument` names the parameter to blame, or
     numbers the index of a subscript."""
 
+    argument: str | int | None
+
+    def __new__(  # type: ignore[misc]
+        cls, slug: str, message: str, hint: str | None = None, argument: str | int | None = None
+    ) -> KernelError:
+        """Outside a kernel a plain KernelError at the caller's line: nobody has to place it."""
+        frame = None if CURRENT.get() else _caller()
+        if frame is None:
+            return super().__new__(cls)
+        loc, text = _place(frame)
+        return KernelError(slug, message, loc, hint, sources={loc.file: text})
+
     def __init__(
         self, slug: str, message: str, hint: str | None = None, argument: str | int | None = None
     ) -> None:
-        frame = None if CURRENT.get() else _caller()
-        if frame is None:
-            super().__init__(slug, message, None, hint)
-        else:
-            loc, text = _place(frame)
-            super().__init__(slug, message, loc, hint, sources={loc.file: text})
+        super().__init__(slug, message, None, hint)
         self.argument = argument
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import wraps
+from inspect import signature
 from typing import Any, TypeAlias
 
 from tile_frontend._tracing.calls import MISSING, OpFunction, with_older_names
@@ -33,12 +34,16 @@ def with_operations(names: Mapping[str, Any], tile: Any) -> dict[str, Any]:
 
 
 def _beside_numbers(numbers: Function, operation: OpFunction) -> Function:
-    """A function of numbers that is the operation where it gets all that one needs."""
+    """A function of numbers that is the operation where it gets all that one needs, or more than
+    the function of numbers takes."""
     least = sum(operation.default(name) is MISSING for name in operation.parameters)
+    parameters = signature(numbers).parameters.values()
+    most = least if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(parameters)
 
     @wraps(numbers)
     def chosen(*args: Any, **kwargs: Any) -> Any:
-        is_operation = len(args) >= least and isinstance(args[0], (Tile, View))
+        enough = bool(args) and len(args) + len(kwargs) >= min(least, most + 1)
+        is_operation = enough and isinstance(args[0], (Tile, View))
         return (operation if is_operation else numbers)(*args, **kwargs)
 
     return chosen

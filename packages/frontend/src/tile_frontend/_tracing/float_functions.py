@@ -14,6 +14,7 @@ from tile_frontend._tracing import float_expressions as real
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, power_scalar, python_number, staged
 from tile_ir import expr as ir
+from tile_ir.dtypes import BOOL
 from tile_ir.expr import Expr
 
 
@@ -53,6 +54,36 @@ floor = _function("floor", "`x` rounded down.", math.floor)
 ceil = _function("ceil", "`x` rounded up.", math.ceil)
 nearest = _function("round", "The whole number nearest to `x`, of two the even one.", round)
 trunc = _function("trunc", "`x` without its fraction.", math.trunc)
+
+
+def _of_floats(
+    name: str, doc: str, native: Callable[[float], bool], build: Callable[[Expr], Expr],
+    of_integers: bool,
+) -> Callable[..., Any]:  # fmt: skip
+    """A question about a float, whose answer for all integers is known."""
+
+    def ask(x: Any) -> Any:
+        number = None if isinstance(x, Scalar) else python_number(x)
+        if number is not None:
+            return native(number)
+        return staged(lambda e: build(e) if e.dtype.is_float else ir.Const(of_integers, BOOL), x)
+
+    ask.__name__ = ask.__qualname__ = name
+    ask.__doc__ = doc
+    return ask
+
+
+isnan = _of_floats(
+    "isnan", "Whether `x` is not a number.", math.isnan, lambda e: ir.not_equal(e, e), False
+)
+isinf = _of_floats(
+    "isinf", "Whether `x` is infinite.", math.isinf,
+    lambda e: ir.equal(ir.unary("abs", e), math.inf), False,
+)  # fmt: skip
+isfinite = _of_floats(
+    "isfinite", "Whether `x` is neither infinite nor not a number.", math.isfinite,
+    lambda e: ir.unary("abs", e) < math.inf, True,
+)  # fmt: skip
 
 
 def power(x: Any, y: Any, dtype: Any = None) -> Any:

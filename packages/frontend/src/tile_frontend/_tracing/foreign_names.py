@@ -66,7 +66,8 @@ PHRASES = {
 # Functions of elements, and what they are called here.
 _ELEMENT_ALIASES = {
     "fabs": "abs", "absolute": "abs", "maximum": "max", "minimum": "min", "fmax": "max",
-    "fmin": "min", "power": "pow", "where": "if_then_else", "rint": "round",
+    "fmin": "min", "power": "pow", "where": "if_then_else", "rint": "round", "clip": "clamp",
+    "fmod": "truncmod",
 }  # fmt: skip
 _ELEMENT_PHRASES = {
     "int": 'write T.cast(x, "int32")',
@@ -118,10 +119,15 @@ def element_here(name: str, arguments: str | None = None) -> str | None:
 
 ELEMENT_FUNCTIONS = {
     **dict.fromkeys(
-        ("abs", "ceil", "cos", "erf", "exp", "exp2", "floor", "log", "log10", "log2", "round",
-         "rsqrt", "sigmoid", "sin", "sqrt", "tanh", "trunc"), "x"
+        ("abs", "bitwise_not", "ceil", "cos", "erf", "exp", "exp2", "floor", "isfinite", "isinf",
+         "isnan", "log", "log10", "log2", "round", "rsqrt", "sigmoid", "sin", "sqrt", "tanh",
+         "trunc"), "x"
     ),
-    **dict.fromkeys(("max", "min", "pow"), "x, y"),
+    **dict.fromkeys(
+        ("bitwise_and", "bitwise_or", "bitwise_xor", "max", "min", "pow", "truncdiv", "truncmod"),
+        "x, y",
+    ),
+    "clamp": "x, min_val, max_val",
     "if_then_else": "condition, x, y",
 }  # fmt: skip
 

@@ -18,6 +18,7 @@ from tile_frontend._tracing.kernel_frames import (
 from tile_frontend._tracing.scalars import Scalar, as_python
 from tile_frontend._tracing.trace import Header, Trace
 from tile_ir import Core, If, Loc, Section
+from tile_ir.expr import is_constant
 
 # Evaluates the body of the block, with the values its target is bound to.
 Run = Callable[[tuple[Any, ...]], None]
@@ -80,7 +81,8 @@ def _launch(
     lane = trace.loop_variable(_or_default(given.get(1), "vid"))
     trace.header = Header(frame.blocks, block, lane, frame.threads, loc)
     with trace.block() as body:
-        run((Scalar(block), Scalar(lane))[:expected])
+        if not is_constant(frame.blocks, 0):  # of no blocks, none runs anything
+            run((Scalar(block), Scalar(lane))[:expected])
     trace.body = (*trace.prologue, *body)
 
 

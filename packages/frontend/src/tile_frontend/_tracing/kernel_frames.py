@@ -11,8 +11,9 @@ from typing import Any, NoReturn
 from tile_frontend._tracing.conversion import condition
 from tile_frontend._tracing.faults import Fault, outside_kernel
 from tile_frontend._tracing.scalars import describe, integer_hint, python_number, scalar_expr
-from tile_ir import Core
-from tile_ir.expr import Expr
+from tile_frontend._tracing.trace import current
+from tile_ir import Buffer, Core
+from tile_ir.expr import Expr, is_constant
 from tile_ir.nodes import Body
 
 
@@ -77,7 +78,7 @@ def Kernel(block_num: Any, *more: Any, threads: Any = None, is_npu: bool = True)
             integer_hint(block_num),
             "block_num",
         )
-    if number is not None and number < 1:
+    if number is not None and (number < 0 or (number == 0 and not _has_empty_tensor())):
         raise Fault(
             "launch-size",
             f"block_num is {number}, expected at least 1",
@@ -90,6 +91,12 @@ def Kernel(block_num: Any, *more: Any, threads: Any = None, is_npu: bool = True)
             "kernels here run on an NPU", "is_npu",
         )  # fmt: skip
     return KernelFrame(blocks, _threads(threads), bool(more))
+
+
+def _has_empty_tensor() -> bool:
+    """Whether the kernel is made for a tensor without elements: it has no blocks by right then."""
+    tensors = (p for p in current("T.Kernel").params if isinstance(p, Buffer))
+    return any(is_constant(size, 0) for tensor in tensors for size in tensor.shape)
 
 
 # What a script writes: the sizes of a grid, which `more` is there to see, are no arguments.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tile_frontend import tile
-from tile_frontend._tracing import float_functions, scalar_functions
+from tile_frontend._tracing import bitwise_functions, float_functions, scalar_functions
 from tile_frontend._tracing.allocation import (
     Tensor,
     alloc_BT,
@@ -44,12 +44,16 @@ from tile_frontend._tracing.tile_sizes import recommend_tiles
 from tile_ir import OPS, Func
 
 _SCALAR_NAMES = (
-    "And", "Cast", "Not", "Or", "cast", "cdiv", "ceildiv", "floordiv", "floormod", "if_then_else",
-    "infinity", "next_power_of_2", "reinterpret", "symbolic",
+    "And", "Cast", "Not", "Or", "cast", "cdiv", "ceildiv", "clamp", "floordiv", "floormod",
+    "if_then_else", "infinity", "max_value", "min_value", "next_power_of_2", "reinterpret",
+    "symbolic", "truncdiv", "truncmod",
+)  # fmt: skip
+_BITWISE_NAMES = (
+    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "shift_left", "shift_right",
 )  # fmt: skip
 _FLOAT_NAMES = (
-    "ceil", "cos", "erf", "exp", "exp2", "floor", "log", "log10", "log2", "rsqrt", "sigmoid", "sin",
-    "sqrt", "tanh", "trunc",
+    "ceil", "cos", "erf", "exp", "exp2", "floor", "isfinite", "isinf", "isnan", "log", "log10",
+    "log2", "rsqrt", "sigmoid", "sin", "sqrt", "tanh", "trunc",
 )  # fmt: skip
 
 NAMES: dict[str, Any] = {
@@ -57,6 +61,7 @@ NAMES: dict[str, Any] = {
     **DTYPE_NAMES,
     **{name: getattr(scalar_functions, name) for name in _SCALAR_NAMES},
     **{name: getattr(float_functions, name) for name in _FLOAT_NAMES},
+    **{name: getattr(bitwise_functions, name) for name in _BITWISE_NAMES},
     "use_swizzle": use_swizzle, "recommend_configs": recommend_configs,
     "recommend_tiles": recommend_tiles,
     "max": scalar_functions.maximum,

@@ -22,7 +22,8 @@ from tile_frontend._tracing.scalars import (
     staged,
 )
 from tile_ir import expr as ir
-from tile_ir.expr import Const
+from tile_ir.dtypes import Kind
+from tile_ir.expr import Const, Expr
 
 
 class KnownInteger(int):
@@ -67,6 +68,39 @@ def floormod(a: Any, b: Any, dtype: Any = None) -> Any:
     """`a % b`, with the sign of `b`."""
     _divisor(b)
     return _known(a % b) if _both_python(a, b) else binary_scalar("%", a, b)
+
+
+def truncdiv(a: Any, b: Any) -> Any:
+    """The quotient of integers rounded towards 0, as C divides."""
+    return _truncated(a, b, lambda quotient, rest, divisor: (quotient, quotient + 1))
+
+
+def truncmod(a: Any, b: Any) -> Any:
+    """What `truncdiv` leaves: `a % b` of C, with the sign of `a`."""
+    return _truncated(a, b, lambda quotient, rest, divisor: (rest, rest - divisor))
+
+
+def _truncated(a: Any, b: Any, parts: Callable[[Any, Any, Any], tuple[Any, Any]]) -> Any:
+    """One of the `parts` of a division that rounds down: the second where it must round up."""
+    _divisor(b)
+    if _both_python(a, b):
+        down, up = parts(a // b, a % b, b)
+        return _known(up if a % b and (a < 0) != (b < 0) else down)
+
+    def divided(x: Expr, y: Expr) -> Expr:
+        down: Expr
+        down, up = parts(x // y, x % y, y)
+        if down.dtype.kind is Kind.UINT:
+            return down
+        below = x < 0 if isinstance(y, Const) and y.value > 0 else ir.not_equal(x < 0, y < 0)
+        return ir.select(ir.binary("and", ir.not_equal(x % y, 0), below), up, down)
+
+    return staged(divided, a, b)
+
+
+def clamp(x: Any, min_val: Any, max_val: Any) -> Any:
+    """`x`, but not less than `min_val` and not more than `max_val`."""
+    return minimum(maximum(x, min_val), max_val)
 
 
 def maximum(a: Any, b: Any, *more: Any, dtype: Any = None) -> Any:
@@ -129,6 +163,18 @@ def infinity(dtype: Any) -> Scalar:
     if not target.is_float:
         raise Fault("operand-type", f"{target} has no infinity", argument="dtype")
     return Scalar(Const(math.inf, target))
+
+
+def max_value(dtype: Any) -> Scalar:
+    """The largest finite number of a type."""
+    target = element_type(dtype)
+    return Scalar(Const(target.largest, target))
+
+
+def min_value(dtype: Any) -> Scalar:
+    """The smallest finite number of a type: of floats the largest one below 0."""
+    target = element_type(dtype)
+    return Scalar(Const(target.limits()[0] if target.is_integer else -target.largest, target))
 
 
 def cast(value: Any, dtype: Any) -> Scalar:

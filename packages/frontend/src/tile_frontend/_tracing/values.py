@@ -8,7 +8,7 @@ from typing import Any
 
 from tile_frontend._tracing.dtype_names import DataType
 from tile_frontend._tracing.faults import Fault
-from tile_frontend._tracing.scalars import Scalar, Value, as_python
+from tile_frontend._tracing.scalars import Scalar, Value, as_python, describe, python_number
 from tile_frontend._tracing.subscripts import READ_ONE, subscript
 from tile_frontend._tracing.tracing import CURRENT
 from tile_ir import Break, Buffer, DType, For, If, Let, Loc, Memory, Op, Store
@@ -85,7 +85,7 @@ class Tile(Value):
 
 
 class Cell(Scalar):
-    """A mutable scalar (`T.alloc_var`): reading loads, assigning stores."""
+    """A mutable scalar (`T.alloc_var`): reading loads, assigning stores. `v[0]` is `v`."""
 
     __slots__ = ("initial", "tile")
 
@@ -103,6 +103,21 @@ class Cell(Scalar):
             assert trace is not None, "allocating has checked that a kernel is being traced"
             trace.name_cell(self, "var", trace.ANONYMOUS)
         return Load(self.tile.buffer, ())
+
+    def __getitem__(self, index: Any) -> Scalar:
+        """The value as the only element of a buffer, as tilelang has it."""
+        value = Scalar(self.expr)
+        position = index[0] if isinstance(index, tuple) and len(index) == 1 else index
+        number = python_number(position)
+        if isinstance(number, int) and number == 0:
+            return value
+        raise Fault(
+            "index-range",
+            f"`{self.tile.name}` is a T.alloc_var, which has one element, but the index is "
+            f"{describe(position) if number is None else number}",
+            f"write `{self.tile.name}` or `{self.tile.name}[0]`",
+            0,
+        )
 
 
 @dataclass(slots=True, eq=False)

@@ -6,6 +6,7 @@ from tile_ir.opdef import OpDef
 from tile_ir.ops import (
     atomic,
     bitwise,
+    broadcast,
     cache,
     cast,
     convolution,
@@ -42,6 +43,7 @@ OPS: dict[str, OpDef] = {
         sort,
         cast,
         reduce,
+        broadcast,
         sync,
         debug,
         atomic,

@@ -1,4 +1,4 @@
-"""Reductions along one axis, and broadcast, its inverse (docs/rules/operations.md#reductions)."""
+"""Reductions along one axis (docs/rules/operations.md#reductions); `broadcast` has the inverse."""
 
 from __future__ import annotations
 
@@ -7,22 +7,28 @@ from dataclasses import replace
 from typing import Any
 
 from tile_ir.analysis.affine import simplify
-from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT8, INT16, INT32, UINT8
+from tile_ir.dtypes import (
+    BFLOAT16,
+    BOOL,
+    FLOAT16,
+    FLOAT32,
+    INT8,
+    INT16,
+    INT32,
+    UINT8,
+)  # fmt: skip
 from tile_ir.expr import Const, constant_value, is_constant
 from tile_ir.geometry import BLOCK_BYTES, REPEAT_BYTES, active_dims, is_contiguous, trailing_matrix
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
 from tile_ir.opdef import AttrDef, Axes, Composite, OpDef, Problem, Rule, Scratch
-from tile_ir.ops.axes import elements, labelled, whole
-from tile_ir.ops.expand import column_scratch
+from tile_ir.ops.axes import labelled, whole
 from tile_ir.ops.rules import (
-    FILLABLE,
     FLOATS,
     UB,
     VECTOR,
     all_rules,
-    destination,
     elements_bound,
     largest_matrix,
     one_matrix,
@@ -30,7 +36,6 @@ from tile_ir.ops.rules import (
     scratch_operand,
     shape_text,
     source,
-    static_matrix,
     text,
     updated,
 )
@@ -301,78 +306,6 @@ REDUCTIONS = (
 )
 
 
-def _axis_of_broadcast(op: Op) -> int | None:
-    """0 to repeat one row downwards, 1 to repeat one column across, 2 for a plain copy."""
-    src, dst = static_matrix_pair(op)
-    if src is None or dst is None:
-        return None
-    axis = op.attr("axis")
-    if axis is None:
-        if src == dst:
-            return 2
-        if len(_extents(op.region("src"))) == 1:
-            return 0 if src[1] == dst[1] else 1
-        return 0 if src[0] == 1 and src[1] == dst[1] else 1
-    return int(axis)
-
-
-def _extents(region: Region) -> tuple[int, ...]:
-    return region.static_extents() or ()
-
-
-def static_matrix_pair(op: Op) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
-    return static_matrix(op.region("src")), static_matrix(op.region("dst"))
-
-
-def broadcast_axis(op: Op) -> int:
-    axis = _axis_of_broadcast(op)
-    assert axis is not None, "the verifier demands static shapes"
-    return axis
-
-
-def _broadcast_shapes(op: Op, target: Target) -> Problem | None:
-    """src is one row, one column or one element of dst, in one run; sizes are fixed."""
-    src, dst = static_matrix_pair(op)
-    if src is None or dst is None:
-        name = "src" if src is None else "dst"
-        return Problem(
-            "shape-mismatch",
-            f"broadcast: {name} `{op.region(name).buffer.name}` has a run-time shape",
-            name,
-            "broadcast the whole tile, and use the part that is wanted",
-        )
-    for name in ("src", "dst"):
-        if any(constant_value(e) != 1 for e in op.region(name).extents[:-2]):
-            return one_matrix(op, name, target)
-    axis = _axis_of_broadcast(op)
-    count = src[0] * src[1]
-    expected = {0: dst[1], 1: dst[0], 2: dst[0] * dst[1]}
-    if axis not in expected or count != expected[axis]:
-        return Problem(
-            "shape-mismatch",
-            f"broadcast: src `{op.region('src').buffer.name}` has {shape_text(op.region('src'))}, "
-            f"which does not fit dst `{op.region('dst').buffer.name}` [{dst[0]}, {dst[1]}]"
-            + ("" if op.attr("axis") is None else f" along axis {op.attr('axis')}"),
-            "src",
-            "src is one row of dst (axis 0) or one column (axis 1)",
-        )
-    turned = axis == 2 and not is_contiguous(op.region("dst"))
-    if not is_contiguous(op.region("src")) or turned:
-        return Problem(
-            "shape-mismatch",
-            f"broadcast: src `{op.region('src').buffer.name}` is not contiguous",
-            "src",
-            "copy the slice to a buffer of its own first",
-        )
-    return None
-
-
-def _broadcast_rows(op: Op, target: Target) -> Problem | None:
-    """src is one row, one column or one element of dst, in one run; sizes are fixed, and rows of
-    dst start at whole blocks."""
-    return _broadcast_shapes(op, target) or one_matrix(op, "dst", target)
-
-
 def is_packed(region: Region) -> bool:
     """Whether a matrix has rows that surely do not start at whole blocks."""
     view = trailing_matrix(region)
@@ -382,67 +315,4 @@ def is_packed(region: Region) -> bool:
     )  # fmt: skip
 
 
-def broadcast_axes(op: Op) -> Axes:
-    """Rows and columns of the result; the source has one of them."""
-    src, dst = op.region("src"), op.region("dst")
-    axis, given = broadcast_axis(op), active_dims(src)
-    if axis == 2:
-        return elements(op)
-    if len(given) > 1:
-        return whole(op)
-    sides = dict(zip(range(len(dst.dims))[-2:], (0, 1)[-len(dst.dims) :], strict=False))
-    return labelled(op, {"dst": sides, "src": {dim: 1 - axis for dim in given}})
-
-
-def _broadcast(op: Op, dst: Any, src: Any, _scratch: Any) -> Any:
-    rows, columns = (1, *dst.shape)[-2:]
-    axis = broadcast_axis(op)
-    if axis == 2:
-        return src.reshape(dst.shape)
-    grid = src.reshape(1, columns) if axis == 0 else src.reshape(rows, 1)
-    return np.broadcast_to(grid, (rows, columns)).reshape(dst.shape)
-
-
-def _broadcast_scratch(op: Op) -> tuple[Scratch, ...]:
-    """Blocks of the values, where a column is repeated across."""
-    _, dst = static_matrix_pair(op)
-    if dst is None or broadcast_axis(op) != 1:
-        return ()
-    return (column_scratch(op.region("dst")),)
-
-
-BROADCAST = OpDef(
-    name="broadcast",
-    family="reduce",
-    doc="repeat the row or column src over dst; axis says which where the shapes do not",
-    ascend_c="Brcb, Copy",
-    operands=(destination("dst", UB, *FILLABLE), source("src"), scratch_operand()),
-    attrs=(AttrDef("axis", int, None),),
-    hidden=("scratch",),
-    placement=VECTOR,
-    axes=broadcast_axes,
-    meaning=_broadcast,
-    dtype_rule=same_dtype,
-    shape_rule=_broadcast_rows,
-    scratch=_broadcast_scratch,
-    instructions=lambda op: 2,
-)
-
-PACKED_BROADCAST = OpDef(
-    name="broadcast_packed",
-    family="reduce",
-    doc="repeat the row or column src over dst, whose rows do not start at blocks of 32 bytes",
-    ascend_c="scalar stores",
-    namespace=None,
-    operands=(destination("dst", UB, *FILLABLE), source("src")),
-    attrs=(AttrDef("axis", int, None),),
-    placement=VECTOR,
-    axes=broadcast_axes,
-    meaning=lambda op, dst, src: _broadcast(op, dst, src, None),
-    composite=Composite.YES,
-    dtype_rule=same_dtype,
-    shape_rule=_broadcast_shapes,
-    rate=(1, 1),
-)
-
-OPS = (*REDUCTIONS, BROADCAST, PACKED_BROADCAST)
+OPS = REDUCTIONS

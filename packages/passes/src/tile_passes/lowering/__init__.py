@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tile_ir.analysis.intervals import Ranges
 from tile_ir.nodes import Body, Op
 from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.byte_broadcasts import lower_broadcast_bytes
 from tile_passes.lowering.clear_accumulator import lower_clear_accumulator
 from tile_passes.lowering.composed import lower_sigmoid, lower_silu, lower_xor
 from tile_passes.lowering.copies import lower_atomic_add, lower_copy
@@ -30,6 +31,7 @@ LOWERINGS: dict[str, Lowering] = {
     "gather_elements": lower_gather_elements,
     "merge_top": lower_merge_top,
     "broadcast_packed": lower_broadcast_packed,
+    "broadcast_bytes": lower_broadcast_bytes,
     "reduce_sum_composed": lower_composed_reduction,
     "reduce_max_composed": lower_composed_reduction,
     "reduce_min_composed": lower_composed_reduction,

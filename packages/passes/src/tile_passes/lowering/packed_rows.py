@@ -9,7 +9,7 @@ from tile_ir.analysis.intervals import Ranges
 from tile_ir.expr import Const, Expr, Load
 from tile_ir.geometry import active_dims
 from tile_ir.nodes import Body, LoopKind, Store
-from tile_ir.ops.reduce import broadcast_axis
+from tile_ir.ops.broadcast import broadcast_axis
 from tile_passes.lowering.builder import Builder
 
 
@@ -17,11 +17,12 @@ def lower_broadcast_packed(op: Op, known: Ranges, builder: Builder) -> Body:
     """An element after the other."""
     dst, src = op.region("dst"), op.region("src")
     row, column = builder.scalar("row"), builder.scalar("column")
-    rows, columns = dst.extents[-2:]
+    rows, columns = (Const(1), *dst.extents)[-2:]
     axis = broadcast_axis(op)
     place = {0: column, 1: row, 2: simplify(row * columns + column)}[axis]
     value = Load(src.buffer, _nth(src, place))
-    body: Body = (Store(dst.buffer, _at(dst, {-2: row, -1: column}), value, op.loc),)
+    steps: dict[int, Expr] = {-2: row, -1: column} if len(dst.dims) > 1 else {-1: column}
+    body: Body = (Store(dst.buffer, _at(dst, steps), value, op.loc),)
     for var, extent in ((column, columns), (row, rows)):
         body = (For(var, Const(0), extent, LoopKind.SERIAL, body, op.loc),)
     return body

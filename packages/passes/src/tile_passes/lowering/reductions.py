@@ -3,20 +3,17 @@ start inside blocks of 32 bytes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-from tile_ir import Op, Region, Slice
+from tile_ir import Op, Region
 from tile_ir.analysis.intervals import Ranges
 from tile_ir.dtypes import BFLOAT16, FLOAT16, FLOAT32, INT16, INT32, DType
 from tile_ir.expr import Const
 from tile_ir.footprint import round_up
-from tile_ir.geometry import BLOCK_BYTES, is_contiguous
-from tile_ir.nodes import AttrValue, Body, Operand, Stmt
+from tile_ir.geometry import BLOCK_BYTES
+from tile_ir.nodes import Body
 from tile_ir.ops.reduce import COMPOSED, is_packed, reduced_axis
 from tile_ir.ops.rules import static_matrix
 from tile_passes.lowering.builder import Builder
-from tile_passes.lowering.staging import lower_flat_op
-from tile_passes.lowering.vector import lower_vector_op
+from tile_passes.lowering.composed_steps import ComposedSteps, matrix_part
 
 _FOLD = {"reduce_sum": "add", "reduce_max": "max", "reduce_min": "min"}
 
@@ -34,7 +31,7 @@ def lower_composed_reduction(op: Op, known: Ranges, builder: Builder) -> Body:
     if kind.is_float:
         result = steps.vector("result", kind, kept)
         axis = 1 if reduced_axis(op) == 1 else 0
-        steps.emit(name, _part(work, rows, columns), result, None, attrs=(axis, True))
+        steps.emit(name, matrix_part(work, rows, columns), result, None, attrs=(axis, True))
     elif reduced_axis(op) == 1:
         result = steps.fold_columns(_FOLD[name], work, rows, columns)
     else:
@@ -56,49 +53,14 @@ def _work_type(dtype: DType, name: str) -> DType:
     return dtype
 
 
-def _part(region: Region, rows: int, columns: int, row: int = 0, column: int = 0) -> Region:
-    """Some rows and columns of a matrix."""
-    dims = (Slice(Const(row), Const(rows)), Slice(Const(column), Const(columns)))
-    return Region(region.buffer, dims)
-
-
-@dataclass(eq=False)
-class _Steps:
-    """Operations one after another."""
-
-    op: Op
-    known: Ranges
-    builder: Builder
-    steps: list[Op] = field(default_factory=list)
-
-    def mode(self, source: DType, dtype: DType) -> str:
-        modes = self.builder.target.conversions[source.name, dtype.name]
-        return "cast_rint" if "RINT" in modes else "cast_none"
-
-    def emit(self, name: str, *operands: Operand, attrs: tuple[AttrValue, ...] = ()) -> None:
-        self.steps.append(self.builder.op(name, operands, self.op.loc, *attrs))
-
-    def lowered(self) -> Body:
-        result: list[Stmt] = []
-        for step in self.steps:
-            lower = lower_flat_op if step.opdef.flat else lower_vector_op
-            result.extend(lower(step, self.known, self.builder))
-        return tuple(result)
-
-    def vector(self, name: str, dtype: DType, size: int) -> Region:
-        stage = self.builder.staging(name, dtype, size, self.op.loc)
-        return Region(stage, (Slice(Const(0), Const(size)),))
-
-    def matrix(self, name: str, dtype: DType, rows: int, columns: int) -> Region:
-        """Rows of whole blocks."""
-        pitch = round_up(columns, BLOCK_BYTES // dtype.size)
-        return Region.whole(self.builder.staged_matrix(name, dtype, rows, pitch, self.op.loc))
+class _Steps(ComposedSteps):
+    """Those of a reduction."""
 
     def rows_in_blocks(self, src: Region, kind: DType, rows: int, columns: int) -> Region:
         """A copy of the matrix in the type, whose rows start at whole blocks."""
         work = self.matrix("rows", kind, rows, columns)
         if not is_packed(src):
-            self.convert(src, _part(work, rows, columns))
+            self.convert(src, matrix_part(work, rows, columns))
             return work
         if src.dtype is not kind:
             src = self.converted(src, kind, "run")
@@ -109,27 +71,27 @@ class _Steps:
         size = Const(kind.size)
         self.emit("arith_progression", line, Const(0), size, None)
         self.emit("arith_progression", column, Const(0), Const(columns * kind.size), None)
-        self.emit("broadcast", _part(places, rows, pitch), line, None, attrs=(0,))
-        self.emit("broadcast", _part(starts, rows, pitch), column, None, attrs=(1,))
+        self.emit("broadcast", matrix_part(places, rows, pitch), line, None, attrs=(0,))
+        self.emit("broadcast", matrix_part(starts, rows, pitch), column, None, attrs=(1,))
         self.emit("add", places, places, starts)
         self.emit("min", places, places, Const((rows * columns - 1) * kind.size))
-        self.emit("gather", work, src, _part(places, rows, pitch), Const(0))
+        self.emit("gather", work, src, matrix_part(places, rows, pitch), Const(0))
         return work
 
     def fold_rows(self, fold: str, work: Region, rows: int, columns: int) -> Region:
         while rows > 1:
             half = rows // 2
-            first, last = (_part(work, half, columns, row) for row in (0, rows - half))
+            first, last = (matrix_part(work, half, columns, row) for row in (0, rows - half))
             self.emit(fold, first, first, last)
             rows -= half
-        return _part(work, 1, columns)
+        return matrix_part(work, 1, columns)
 
     def fold_columns(self, fold: str, work: Region, rows: int, columns: int) -> Region:
         """Halves onto halves down to one block; its elements, a column at a time."""
         unit = BLOCK_BYTES // work.dtype.size
         while columns > unit:
             half = round_up(-(-columns // 2), unit)
-            first, last = (_part(work, rows, columns - half, 0, at) for at in (0, half))
+            first, last = (matrix_part(work, rows, columns - half, 0, at) for at in (0, half))
             self.emit(fold, first, first, last)
             columns = half
         _, pitch = static_matrix(work) or (0, 0)
@@ -142,32 +104,6 @@ class _Steps:
             self.emit("gather", other, work, places, Const(column * work.dtype.size))
             self.emit(fold, result, result, other)
         return result
-
-    def converted(self, value: Region, kind: DType, name: str) -> Region:
-        if value.dtype is kind:
-            return value
-        rows, columns = static_matrix(value) or (0, 0)
-        result = self.vector(name, kind, rows * columns)
-        self.convert(value, result)
-        return result
-
-    def convert(self, src: Region, dst: Region) -> None:
-        """Values that both types hold, or to nearest."""
-        between = {src.dtype.size, dst.dtype.size} == {1, 2} and FLOAT16 not in (
-            src.dtype, dst.dtype,
-        )  # fmt: skip
-        if src.dtype is dst.dtype:
-            self.emit("copy_ub_ub", src, dst)
-        elif between:
-            rows, columns = static_matrix(src) or (0, 0)
-            if is_contiguous(src):
-                part = self.vector("middle", FLOAT16, rows * columns)
-            else:
-                part = _part(self.matrix("middle", FLOAT16, rows, columns), rows, columns)
-            self.emit("cast", part, src, None, attrs=(self.mode(src.dtype, FLOAT16),))
-            self.emit("cast", dst, part, None, attrs=(self.mode(FLOAT16, dst.dtype),))
-        else:
-            self.emit("cast", dst, src, None, attrs=(self.mode(src.dtype, dst.dtype),))
 
     def into(self, result: Region, dst: Region) -> None:
         """The result as it is stored: a sum of bytes wraps, where conversions saturate."""

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from tile_frontend._tracing.allocation import TensorType
+from tile_frontend._tracing.scalars import Scalar
 from tile_frontend._tracing.source import display_name
 from tile_ir import KernelError, Loc
 from tile_ir.switches import switch
@@ -57,10 +58,8 @@ def memo_key(factory: Factory, args: tuple[Any, ...], kwargs: Mapping[str, Any])
     """Equal for calls that make the same kernel. 1, 1.0 and True are equal but not the same."""
     named = sorted(kwargs.items())
     key = (
-        args,
-        tuple(type(a) for a in args),
-        tuple(named),
-        tuple(type(value) for _, value in named),
+        tuple(map(_compared, args)),
+        tuple((name, _compared(value)) for name, value in named),
         tuple(switch(name) for name in _MEMO_SWITCHES),
     )
     try:
@@ -75,6 +74,16 @@ def memo_key(factory: Factory, args: tuple[Any, ...], kwargs: Mapping[str, Any])
             hint="kernels are remembered by their arguments: pass a tuple, a number or a string",
         ) from None
     return key
+
+
+def _compared(value: object) -> tuple[type, object]:
+    """What equal values have in common. `==` of runtime values gives one more: they are compared as
+    the expressions that they are."""
+    if isinstance(value, Scalar):
+        return Scalar, value.expr
+    if isinstance(value, tuple):
+        return type(value), tuple(map(_compared, value))
+    return type(value), value
 
 
 def _hashable(value: object) -> bool:

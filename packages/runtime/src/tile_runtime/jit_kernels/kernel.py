@@ -12,6 +12,7 @@ from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
 if TYPE_CHECKING:
     from torch._ops import OpOverload
 
+    from tile_ir import Func
     from tile_runtime.jit_kernels.profiler import Profiler
     from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType
 
@@ -22,6 +23,21 @@ class JITKernel(CompiledKernel):
     What it adds to running: it makes inputs of its own, and is timed and checked with them; and it
     becomes an operator of torch.
     """
+
+    @property
+    def kernel(self) -> JITKernel:
+        """This kernel: what a tuner finds is a kernel here, and has one in tilelang."""
+        return self
+
+    @property
+    def func(self) -> Func:
+        """The prim_func, as the result of a tuner of tilelang calls it."""
+        return self.prim_func
+
+    @property
+    def libcode(self) -> str:
+        """The emitted source, as the result of a tuner of tilelang calls it."""
+        return self.get_kernel_source()
 
     def get_profiler(self, tensor_supply_type: TensorSupplyType | None = None) -> Profiler:
         """Runs this kernel with inputs of its own making."""

@@ -77,18 +77,15 @@ def supply_arguments(
     declared = kernel.params[: len(kernel.prim_func.params)]
     inputs = [p for i, p in enumerate(declared) if i not in made]
     tensors = {p.name: p for p in inputs if isinstance(p, TensorParam)}
-    sizes: dict[str, Any] = {}
-    for name, array in arrays.items():
+    for name in arrays:
         if name not in tensors:
             raise _no_input(kernel, name, tensors)
-        dims = tensors[name].dims
-        sizes.update({d: n for d, n in zip(dims, array.shape, strict=False) if isinstance(d, str)})
     needed = {n for p in tensors.values() for d in p.dims for n in names_in(d)}
     needed |= {p.name for p in inputs if isinstance(p, ScalarParam)}
     for name in numbers:
         if name not in needed:
             raise _no_input(kernel, name, needed)
-    sizes.update(numbers)
+    sizes: dict[str, Any] = {**_sizes(kernel, arrays, tensors, numbers), **numbers}
     missing = sorted(needed - set(sizes))
     if missing:
         raise KernelError(
@@ -111,6 +108,32 @@ def supply_arguments(
             tensor = _filled(fixed, TensorSupplyType.Auto, generator)
         found.append(tensor.to(kernel.device_type))
     return found
+
+
+def _sizes(
+    kernel: CompiledKernel,
+    arrays: Mapping[str, Any],
+    tensors: Mapping[str, TensorParam],
+    numbers: Mapping[str, int | float],
+) -> dict[str, int | float]:
+    """The symbols that given arrays decide; a call says what is wrong with their shapes."""
+    from tile_runtime.launcher.bind_symbols import Size, SymbolError, bind_symbols
+
+    sizes = [
+        Size(0, tensors[name], d, size)
+        for name, array in arrays.items()
+        for d, (_, size) in enumerate(zip(tensors[name].dims, array.shape, strict=False))
+    ]
+    scalars = {n: v for n, v in numbers.items() if isinstance(v, int)}
+    symbols = {n for p in tensors.values() for d in p.dims for n in names_in(d)}
+    try:
+        bound = bind_symbols(sizes, symbols - scalars.keys(), scalars, lax=True)
+    except SymbolError as error:
+        func = kernel.prim_func
+        raise KernelError(
+            "kernel-arguments", str(error), func.loc, error.hint, sources=func.sources
+        ) from None
+    return {name: symbol.value for name, symbol in bound.items()}
 
 
 def _no_input(kernel: CompiledKernel, name: str, known: Iterable[str]) -> KernelError:

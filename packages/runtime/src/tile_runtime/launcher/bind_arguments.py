@@ -17,8 +17,9 @@ import torch
 
 from tile_ir import DType, Func
 from tile_ir.walk import written_buffers
-from tile_runtime.launcher.check_arguments import ArgumentChecker, Plan, Value
+from tile_runtime.launcher.check_arguments import ArgumentChecker, Plan
 from tile_runtime.launcher.recording_modes import recording_mode
+from tile_runtime.launcher.scalar_arguments import Value
 from tile_runtime.launcher.signature import Signature, TensorParam, names_in
 from tile_runtime.launcher.tensor_memory import is_fake, is_real
 

@@ -7,9 +7,9 @@ messages are part of the interface; tests/runtime/test_call_errors.py has each o
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 
@@ -17,6 +17,8 @@ from tile_ir import Buffer, CallError, Func, Loc, did_you_mean
 from tile_ir.switches import switch
 from tile_ir.walk import written_buffers
 from tile_runtime.launcher.argument_words import article, as_tensor, count
+from tile_runtime.launcher.bind_symbols import Size, Symbol, SymbolError, bind_symbols
+from tile_runtime.launcher.scalar_arguments import NoScalar, Value, scalar_value
 from tile_runtime.launcher.signature import (
     Dim,
     ScalarParam,
@@ -33,8 +35,6 @@ from tile_runtime.launcher.tensor_memory import (
     without_memory,
 )  # fmt: skip
 from tile_runtime.launcher.torch_dtypes import dtype_name, torch_dtype
-
-Value: TypeAlias = "int | float"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +97,21 @@ class ArgumentChecker:
             self._check_tensor(n, i, dtype, arguments[n], lax)
             if not described:
                 self._check_contiguous(n, i, arguments[n])
-        values: dict[str, Any] = {
+        scalars: dict[str, Any] = {
             p.name: v if isinstance(v := arguments[n], torch.SymInt) else int(self.scalar(n, p, v))
             for n, _, p in self.scalar_slots
             if p.dtype.is_integer
         }
-        values |= self._bind_symbols(arguments, lax)
-        conforms = self._check_sizes(arguments, values, lax)
+        dimensions = list(self._sizes(arguments, lax))
+        bound = self._bind_symbols(dimensions, scalars, lax)
+        wrong = self._check_sizes(dimensions, scalars, bound)
+        if wrong is not None and not lax:
+            raise self._wrong_size(wrong, scalars, bound)
+        ranks = ((arguments[n].dim(), self.signature.params[i]) for n, i, _ in self.tensor_slots)
+        conforms = wrong is None and all(
+            isinstance(param, TensorParam) and rank == len(param.dims) for rank, param in ranks
+        )
+        values = {**scalars, **_values(bound)}
         params = self.signature.params
         sizes = [0] * len(params)
         for n, i, _ in self.tensor_slots:
@@ -254,53 +262,49 @@ class ArgumentChecker:
                 f"pass `{self.signature.params[i].name}.contiguous()`",
             )
 
-    def _bind_symbols(self, arguments: tuple[Any, ...], lax: bool) -> dict[str, int]:
-        """Values of the symbols that stand alone as a dimension of an input; the first counts."""
-        symbols = set(self.signature.symbols)
-        values: dict[str, int] = {}
-        origin: dict[str, str] = {}
+    def _sizes(self, arguments: tuple[Any, ...], lax: bool) -> Iterator[Size]:
+        """The dimensions of the tensors of a call."""
         for n, i, _ in self.tensor_slots:
             param = self.signature.params[i]
             assert isinstance(param, TensorParam)
-            for d, (dim, size) in enumerate(zip(param.dims, arguments[n].shape, strict=not lax)):
-                if not isinstance(dim, str) or dim not in symbols:
-                    continue
-                place = f"dimension {d} of `{param.name}`"
-                if not same_size(values.setdefault(dim, size), size) and not lax:
-                    raise self._error(
-                        "call-symbol",
-                        f"symbol `{dim}` is {values[dim]} by {origin[dim]}, but {size} by {place}",
-                        i,
-                        f"both dimensions must be equal: `{param.name}` is declared with shape "
-                        f"{param.shape_text}",
-                    )
-                origin.setdefault(dim, place)
-        return values
+            for d, (_, size) in enumerate(zip(param.dims, arguments[n].shape, strict=not lax)):
+                yield Size(i, param, d, size)
+
+    def _bind_symbols(
+        self, sizes: Sequence[Size], scalars: Mapping[str, int], lax: bool
+    ) -> dict[str, Symbol]:
+        """The symbols whose value follows from the sizes of a call."""
+        try:
+            return bind_symbols(sizes, self.signature.symbols, scalars, lax)
+        except SymbolError as error:
+            raise self._error("call-symbol", str(error), error.position, error.hint) from None
 
     def _check_sizes(
-        self, arguments: tuple[Any, ...], values: Mapping[str, int], lax: bool
-    ) -> bool:
-        """Whether every dimension has its declared size; without `lax_calls` it must."""
-        conforms = True
-        for n, i, _ in self.tensor_slots:
-            param = self.signature.params[i]
-            assert isinstance(param, TensorParam)
-            conforms = conforms and arguments[n].dim() == len(param.dims)
-            for d, (dim, size) in enumerate(zip(param.dims, arguments[n].shape, strict=not lax)):
-                if not names_in(dim) <= values.keys():
-                    continue
-                if same_size(evaluate(dim, values), size):
-                    continue
-                conforms = False
-                if not lax:
-                    raise self._error(
-                        "call-shape",
-                        f"dimension {d} of {self._argument(n, i)} is {size}, expected "
-                        f"{_sized(dim, values)}",
-                        i,
-                        f"`{param.name}` is declared with shape {param.shape_text}",
-                    )
-        return conforms
+        self, sizes: Sequence[Size], scalars: Mapping[str, int], symbols: Mapping[str, Symbol]
+    ) -> Size | None:
+        """The first dimension that has not its declared size."""
+        values = {**scalars, **_values(symbols)}
+        for size in sizes:
+            if not names_in(size.declared) <= values.keys():
+                continue
+            if not same_size(evaluate(size.declared, values), size.found):
+                return size
+        return None
+
+    def _wrong_size(
+        self, size: Size, scalars: Mapping[str, int], symbols: Mapping[str, Symbol]
+    ) -> CallError:
+        number = self.input_positions.index(size.position)
+        where = f"dimension {size.dimension} of {self._argument(number, size.position)}"
+        expected = _sized(size.declared, {**scalars, **_values(symbols)})
+        names = sorted(names_in(size.declared) & symbols.keys())
+        known = [f", where {name} is {symbols[name]}" for name in names]
+        return self._error(
+            "call-shape",
+            f"{where} is {size.found}, expected {expected}",
+            size.position,
+            f"`{size.param.name}` is declared with shape {size.param.shape_text}{''.join(known)}",
+        )
 
     def _output_shape(
         self, i: int, tensor: TensorParam, values: Mapping[str, int]
@@ -332,41 +336,18 @@ class ArgumentChecker:
             "call-symbol",
             f"symbol `{name}` has no value: it stands only in {' and '.join(places)}",
             None,
-            "a symbol gets its value where it is a dimension by itself of an input tensor",
+            "a symbol gets its value from a dimension of an input tensor that is the symbol alone, "
+            f"or linear in it such as `{name} + 1`; else pass it as a scalar parameter",
         )
 
     def scalar(self, n: int, param: ScalarParam, value: Any) -> Value:
-        """A number for a scalar parameter; floats accept integers, nothing else converts."""
-        kind = type(value)
-        if param.dtype.is_float:
-            if kind is float or (isinstance(value, (int, float)) and kind is not bool):
-                return float(value)
-        elif param.dtype.is_integer:
-            if kind is not bool and hasattr(value, "__index__") and not _is_tensor(value):
-                return self._in_range(n, param, int(value))
-        elif isinstance(value, bool):
-            return int(value)
-        expected = "a float" if param.dtype.is_float else (
-            "an int" if param.dtype.is_integer else "a bool"
-        )  # fmt: skip
-        raise self._error(
-            "call-type",
-            f"{self._argument(n, self.input_positions[n])} is {article(value)}, "
-            f"expected {expected}",
-            self.input_positions[n],
-            f"pass `{param.name}.item()`" if _is_tensor(value) else None,
-        )
-
-    def _in_range(self, n: int, param: ScalarParam, value: int) -> int:
-        low, high = param.dtype.limits()
-        if low <= value <= high:
-            return value
-        raise self._error(
-            "call-range",
-            f"{self._argument(n, self.input_positions[n])} is {value}, "
-            f"which {param.dtype} can not hold",
-            self.input_positions[n],
-        )
+        """The number of a scalar parameter, as the launcher takes it."""
+        try:
+            return scalar_value(value, param.dtype, param.name)
+        except NoScalar as wrong:
+            position = self.input_positions[n]
+            what = f"{self._argument(n, position)} {wrong}"
+            raise self._error(wrong.slug, what, position, wrong.hint) from None
 
     def _argument(self, n: int, i: int) -> str:
         return f"argument {n + 1} `{self.signature.params[i].name}`"
@@ -383,8 +364,8 @@ class ArgumentChecker:
 _PLACES = {"cpu": "the simulator, which needs cpu tensors", "npu": "the npu"}
 
 
-def _is_tensor(value: Any) -> bool:
-    return isinstance(value, torch.Tensor)
+def _values(symbols: Mapping[str, Symbol]) -> dict[str, int]:
+    return {name: symbol.value for name, symbol in symbols.items()}
 
 
 def _sized(dim: Dim, values: Mapping[str, int]) -> str:

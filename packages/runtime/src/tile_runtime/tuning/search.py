@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tile_ir import KernelError
+from tile_ir.diagnostics import Stopped
+from tile_ir.switches import switch
 from tile_runtime.tuning.candidates import Candidate, Candidates
 from tile_runtime.tuning.progress import shown
 from tile_runtime.tuning.proposals import proposals
@@ -42,14 +44,28 @@ class _Crew:
 
 
 def search(candidates: Candidates, configs: Sequence[Config]) -> TuningResults:
-    """All that was tried or known of the configurations, in the order in which it ended."""
+    """All that was tried or known of the configurations, in the order in which it ended.
+
+    Raises Stopped for an interrupt; what was measured until then is kept.
+    """
+    rows: list[Row] = []
+    total = min(candidates.options.most or len(configs), len(configs))
+    try:
+        _try_all(candidates, configs, total, rows)
+    except KeyboardInterrupt:
+        raise _stopped(len(rows), total) from None
+    return TuningResults(tuple(rows))
+
+
+def _try_all(
+    candidates: Candidates, configs: Sequence[Config], total: int, rows: list[Row]
+) -> None:
+    """Add a row for each configuration as it ends."""
     options = candidates.options
     left = proposals(configs, options.sampler, options.most)
     store = ResultStore()
-    rows: list[Row] = []
     running: dict[Future[Outcome], Candidate] = {}
 
-    total = min(options.most or len(configs), len(configs))
     with _crew(options.executor) as crew, shown(total) as tell:
 
         def ended(config: Config, row: Row) -> None:
@@ -81,7 +97,13 @@ def search(candidates: Candidates, configs: Sequence[Config]) -> TuningResults:
                 row = candidates.row(found.config, found, outcome)
                 store.write(row)
                 ended(found.config, row)
-    return TuningResults(tuple(rows))
+
+
+def _stopped(tried: int, total: int) -> Stopped:
+    """What an interrupt ends with."""
+    kept = "what was measured is kept, and the next call goes on from there"
+    known = kept if switch("cache") else "nothing is kept, as TILE_CACHE is 0"
+    return Stopped(f"tuning was stopped after {tried} of {total} configurations: {known}")
 
 
 def _outcome(future: Future[Outcome]) -> Outcome:

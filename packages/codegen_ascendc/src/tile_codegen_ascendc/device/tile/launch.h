@@ -21,15 +21,22 @@ inline uint64_t cross_core_address()
 }  // namespace tile
 #endif
 
+// A device refuses a launch of no blocks, and so does the simulator. It is nothing to do: the call of
+// a kernel whose tensors are empty.
 #if defined(TILE_SIMULATOR)
 #define TILE_LAUNCH(kernel, blocks, stream, ...) \
-    ((void)(stream), tile_simulator::launch(#kernel, blocks, kernel, __VA_ARGS__))
+    do { \
+        (void)(stream); \
+        if ((blocks) != 0) { \
+            tile_simulator::launch(#kernel, blocks, kernel, __VA_ARGS__); \
+        } \
+    } while (false)
 #elif defined(ASCENDC_CPU_DEBUG)
 // Type-checking with the vendor's headers: the kernel is an ordinary function.
 #define TILE_LAUNCH(kernel, blocks, stream, ...) ((void)(stream), (void)(blocks), kernel(__VA_ARGS__))
 typedef void* aclrtStream;
 #else
-// A device refuses a launch of no blocks, which is nothing to do. Cores that can not signal would wait for ever.
+// Cores that can not signal would wait for ever.
 #define TILE_LAUNCH(kernel, blocks, stream, ...) \
     do { \
         if ((blocks) != 0 && tile::cross_core_address() != 0) { \

@@ -159,6 +159,7 @@ const char* tile_simulator_timing_names(void)
 void tile_simulator_clear(void)
 {
     session().failed = false;
+    session().timed = false;
     session().output.clear();
     session().warnings.clear();
 }

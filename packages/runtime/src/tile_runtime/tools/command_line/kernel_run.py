@@ -82,6 +82,6 @@ def timed_call(kernel: JITKernel, arguments: list[Any]) -> tuple[TimedRun, Any]:
         raise KernelError(
             "no-timed-run",
             f"`{kernel.prim_func.name}` did not run on the simulator",
-            hint="set TILE_TARGET=sim",
+            hint="set TILE_TARGET=sim, and pass tensors that are not empty",
         )
     return seen[-1], result

@@ -23,6 +23,7 @@ before the script; what follows it is handed to it.
 """
 TIMED_OUT = 124  # as timeout(1) has it
 _INTERRUPTED = 130
+_SECONDS_TO_END = 5
 
 
 def add_parser(commands: Any) -> None:
@@ -74,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
         )
         return TIMED_OUT
     except KeyboardInterrupt:
-        _end(process, limited)
+        _interrupt(process, limited)
         return _INTERRUPTED
     if code < 0:
         print(f"error[script-died]: {options.script}: {_signal_name(-code)}", file=sys.stderr)
@@ -123,6 +124,16 @@ def _environment(options: argparse.Namespace) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(folders),
         **{k: v for k, v in chosen.items() if v is not None},
     }
+
+
+def _interrupt(process: subprocess.Popen[bytes], group: bool) -> None:
+    """Let the script end as an interrupt ends it, which may say something, or else end it."""
+    try:
+        if group:  # the others have got the signal themselves
+            os.killpg(process.pid, signal.SIGINT)
+        process.wait(_SECONDS_TO_END)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        _end(process, group)
 
 
 def _end(process: subprocess.Popen[bytes], group: bool) -> None:

@@ -1,0 +1,63 @@
+"""Convert the numbers of a call to the types of scalar parameters.
+
+Python's numbers and truth values are taken, and those of NumPy. A float is no integer, and a tensor
+is no number: reading it would wait for the device.
+"""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any, TypeAlias
+
+import torch
+
+from tile_ir import DType
+
+Value: TypeAlias = "int | float"
+
+
+class NoScalar(Exception):
+    """Why a value is no number of a type: the slug, what it is, and what to do."""
+
+    def __init__(self, slug: str, what: str, hint: str | None = None) -> None:
+        super().__init__(what)
+        self.slug, self.hint = slug, hint
+
+
+def scalar_value(value: Any, dtype: DType, name: str) -> Value:
+    """A number for the scalar parameter `name`, as the launcher takes it.
+
+    Raises NoScalar.
+    """
+    kind = type(value)
+    if kind is float and dtype.is_float:
+        return float(value)
+    integer = value if kind is int else _integer(value)
+    if dtype.is_float and (integer is not None or isinstance(value, numbers.Real)):
+        return float(value if integer is None else integer)
+    if integer is None:
+        raise _wrong_type(value, dtype, name)
+    low, high = dtype.limits() if dtype.is_integer else (0, 1)
+    if not low <= integer <= high:
+        raise NoScalar("call-range", f"is {value}, which {dtype} can not hold")
+    return integer
+
+
+def _integer(value: Any) -> int | None:
+    """A whole number of Python or NumPy, or a truth value; None for anything else."""
+    if isinstance(value, torch.Tensor):
+        return None
+    if type(value).__name__ in ("bool", "bool_"):  # NumPy's is no number of Python's
+        return int(bool(value))
+    return int(value) if hasattr(value, "__index__") else None
+
+
+def _wrong_type(value: Any, dtype: DType, name: str) -> NoScalar:
+    from tile_runtime.launcher.argument_words import article
+
+    expected = "a float" if dtype.is_float else "an int" if dtype.is_integer else "a bool"
+    if isinstance(value, torch.Tensor):
+        hint = f"pass `{name}.item()`" if value.numel() == 1 else None
+    else:
+        hint = f"pass `int({name})`" if isinstance(value, numbers.Real) else None
+    return NoScalar("call-type", f"is {article(value)}, expected {expected}", hint)
