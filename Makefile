@@ -75,6 +75,15 @@ fuzz-programs: setup ## random kernels as text, run on the simulator and on NumP
 matrix-programs: setup ## subscript forms by direction, type, width, style and time, as programs: N=20000 SEED=0; prints how often each form was right
 	PYTHONPATH=tests $(BIN)/python -m programs $(or $(N),20000) --seed $(or $(SEED),0) --matrix
 
+# The seed is printed, so that SEED=<seed> draws the same examples again.
+SEED_OF_THE_NIGHT = $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
+
+nightly-properties: setup ## tests of properties, random seeds, MORE=20 times as many examples, SEED=<seed>; failures go to build/properties
+	@seed=$(SEED_OF_THE_NIGHT); echo "seed $$seed: make nightly-properties SEED=$$seed MORE=$(or $(MORE),20)"; \
+	TILE_TEST_PROPERTIES=$(or $(MORE),20) $(PYTEST) --all -m "hypothesis and not times" \
+	  --hypothesis-seed=$$seed $(or $(TESTS),tests) || \
+	  { echo "seed $$seed; what failed is in build/properties"; exit 1; }
+
 matrix: setup ## operation x type x shape x slice x operand against NumPy, and all mutants (make test-all runs a part)
 	TILE_TEST_MATRIX=whole $(PYTEST) $(addprefix tests/end_to_end/test_,op_matrix.py sync_mutants.py error_corpus.py)
 
@@ -115,4 +124,4 @@ $(STAMP): constraints.txt Makefile $(PACKAGES:%=packages/%/pyproject.toml) packa
 	@$(BIN)/python -m compileall -q $(PACKAGES:%=packages/%/src)
 	@touch $@
 
-.PHONY: help setup demo test test-all check bench conformance timing docs vendor-check sanitize fuzz fuzz-programs fuzz-simulator matrix matrix-programs wheels bless clean
+.PHONY: help setup demo test test-all check bench conformance timing docs vendor-check sanitize nightly-properties fuzz fuzz-programs fuzz-simulator matrix matrix-programs wheels bless clean

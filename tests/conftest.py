@@ -4,23 +4,48 @@ of them `make test` runs.
 With `--all` (`make test-all`) that is every test. Without, a test with many cases keeps the same few
 of them, unless it is marked `whole`, tests marked `exhaustive` stay away, and tests that go through
 many cases themselves ask kept_cases.py.
+
+Tests of properties draw the same examples at every run, from this one profile of hypothesis. With
+TILE_TEST_PROPERTIES (`make nightly-properties`) they draw others at every run, and failures are kept.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kept_cases import PART
+from kept_cases import PART, PROPERTIES, examples
+
+try:
+    from hypothesis import settings
+    from hypothesis.database import DirectoryBasedExampleDatabase
+except ModuleNotFoundError:  # the tests of one package may run without it
+    settings = None
 
 from tile_ir.switches import SWITCHES, override
 
 # So many cases of a test are kept.
 KEPT = 2
+
+
+# What failed at night: what it printed, and the examples, which the next night tries first.
+FAILED_PROPERTIES = Path(__file__).parents[1] / "build" / "properties"
+
+if settings is not None:
+    settings.register_profile("fixed", derandomize=True, database=None, deadline=None)
+    settings.register_profile(
+        "nightly",
+        max_examples=examples(100),
+        database=DirectoryBasedExampleDatabase(FAILED_PROPERTIES / "examples"),
+        deadline=None,
+        print_blob=True,
+    )
+    settings.load_profile("nightly" if PROPERTIES in os.environ else "fixed")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -75,6 +100,18 @@ def fresh_switches(
             monkeypatch.delenv(switch.variable, raising=False)
     with override(cache_dir=str(tmp_path_factory.mktemp("cache")), prove=True):
         yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """At night what a failing property prints is kept, with the example and how to run it again."""
+    report = yield
+    if report.failed and PROPERTIES in os.environ:
+        FAILED_PROPERTIES.mkdir(parents=True, exist_ok=True)
+        kept = FAILED_PROPERTIES / f"{re.sub('[^a-zA-Z0-9]+', '-', item.nodeid)}.txt"
+        kept.write_text(f"{item.nodeid}\n\n{report.longreprtext}\n")
+        report.sections.append(("kept", f"{kept}"))
+    return report
 
 
 def pytest_report_header() -> str:

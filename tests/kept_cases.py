@@ -1,4 +1,5 @@
-"""What `make test` keeps of the cases that a test goes through itself: the same ones at every run."""
+"""How many cases a test goes through itself: of those that there are, `make test` keeps a part, the
+same one at every run; of random ones, `make nightly-properties` draws many more."""
 
 from __future__ import annotations
 
@@ -14,11 +15,18 @@ Case = TypeVar("Case")
 # Set by conftest.py, for the processes of a run.
 PART = "TILE_TEST_PART"
 SHARE = 6
+# How many times more examples of a property are drawn, with random seeds; set by the Makefile.
+PROPERTIES = "TILE_TEST_PROPERTIES"
 
 
 def kept_number(number: int) -> int:
     """Of as many examples of no order."""
     return max(1, number // SHARE) if os.environ.get(PART) else number
+
+
+def examples(number: int) -> int:
+    """So many examples of a property, more of them at night."""
+    return number * int(os.environ.get(PROPERTIES, "1"))
 
 
 def kept(cases: Iterable[Case], least: int = 32) -> list[Case]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kept_cases import kept, kept_number
+from kept_cases import examples, kept, kept_number
 
 import tile_frontend as T
 import tile_ir
@@ -192,7 +192,7 @@ def through_ub_copy_line() -> int:
     return next(i for i, line in enumerate(lines, 1) if "T.copy(X[i, j], tile" in line)
 
 
-@settings(max_examples=kept_number(60), deadline=None)
+@settings(max_examples=examples(kept_number(60)))
 @given(st.data())
 def test_every_phase_means_the_same(data: st.DataObject) -> None:
     """Lowering keeps the meaning of copies, whatever the shapes: interpreted before and after."""

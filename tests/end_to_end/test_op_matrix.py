@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from kept_cases import examples
 
 from tile_ir import OPS, DType
 from tile_ir.dtypes import FLOAT16, FLOAT32, INT16
@@ -74,7 +75,7 @@ def starts_inside_a_block(f: Form, dtype: DType) -> bool:
     return any(p * dtype.size % 32 for p in (*starts, *rows))
 
 
-@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(4), suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_random_slices(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Whatever slice is drawn: the result is NumPy's, or the operand starts inside a block."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from kept_cases import kept_number
+from kept_cases import examples, kept_number
 
 import tile_ir
 import tile_passes
@@ -28,7 +28,7 @@ def seeded(seed: int) -> tuple[RandomKernel, tile_ir.Func]:
     return random_kernel(lambda options: options[source.randrange(len(options))])
 
 
-@settings(max_examples=kept_number(60), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(kept_number(60)), suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_the_interpreter_sees_no_difference(data: st.DataObject) -> None:
     kernel, func = random_kernel(lambda options: data.draw(st.sampled_from(list(options))))

@@ -1,4 +1,5 @@
-"""Scalar expressions: typing, folding, canonical form, intervals, the text they print as."""
+"""Scalar expressions: typing, folding, canonical form, the text they print as. What
+holds of every expression is in test_expression_properties."""
 
 from __future__ import annotations
 
@@ -6,12 +7,10 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tile_ir import DTYPES, Buffer, Loc, Memory
 from tile_ir.analysis.affine import linear_form, simplify
-from tile_ir.analysis.intervals import Interval, interval, narrow
+from tile_ir.analysis.intervals import Interval, narrow
 from tile_ir.dtypes import BOOL, FLOAT16, FLOAT32, INT8, INT32, INT64, UINT32
 from tile_ir.expr import (
     Const,
@@ -23,11 +22,9 @@ from tile_ir.expr import (
     binary,
     cast,
     ceildiv,
-    equal,
     maximum,
     minimum,
     promote,
-    select,
     substitute,
     unary,
     wrap,
@@ -35,61 +32,10 @@ from tile_ir.expr import (
 from tile_ir.interpreter.scalars import evaluate
 
 I_, J, K = Var("i"), Var("j"), Var("k")
-VALUES = st.integers(-40, 40)
 
 
 def value(expr: Expr, i: int, j: int, k: int) -> Any:
     return evaluate(expr, {I_: i, J: j, K: k}, lambda load: 0)
-
-
-def expressions() -> st.SearchStrategy[Expr]:
-    leaves = st.one_of(st.sampled_from([I_, J, K]), st.integers(-9, 9).map(as_expr))
-
-    def extend(inner: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
-        two = st.tuples(inner, inner)
-        return st.one_of(
-            st.tuples(st.sampled_from(["+", "-", "*", "min", "max"]), two).map(
-                lambda t: binary(t[0], *t[1])
-            ),
-            st.tuples(st.sampled_from(["//", "%"]), inner, st.integers(1, 9)).map(
-                lambda t: binary(*t)
-            ),
-            st.tuples(st.sampled_from(["<", "<=", ">", ">=", "==", "!="]), two, two).map(
-                lambda t: select(binary(t[0], *t[1]), *t[2])
-            ),
-            st.tuples(st.sampled_from(["and", "or"]), two, two, two).map(
-                lambda t: select(binary(t[0], t[1][0] < t[1][1], t[2][0] >= t[2][1]), *t[3])
-            ),
-            st.tuples(two, two).map(lambda t: select(unary("not", equal(*t[0])), *t[1])),
-            inner.map(lambda e: -e),
-        )
-
-    return st.recursive(leaves, extend, max_leaves=10)
-
-
-@settings(max_examples=300, deadline=None)
-@given(expressions(), VALUES, VALUES, VALUES)
-def test_simplify_keeps_the_value(expr: Expr, i: int, j: int, k: int) -> None:
-    assert value(simplify(expr), i, j, k) == value(expr, i, j, k)
-    assert simplify(simplify(expr)) == simplify(expr)
-
-
-@settings(max_examples=500, deadline=None)
-@given(expressions(), VALUES, VALUES, VALUES, VALUES, VALUES, st.integers(1, 16))
-def test_intervals_hold(
-    expr: Expr, i: int, j: int, k: int, a: int, b: int, stride: int
-) -> None:
-    j *= stride
-    ranges = {
-        I_: Interval(min(i, a), max(i, a)),
-        J: Interval(min(j, b), max(j, b), stride),
-        K: Interval.exactly(k),
-    }
-    found = interval(expr, ranges)
-    number = value(expr, i, j, k)
-    assert found.low <= number <= found.high
-    assert number % found.stride == 0 if found.stride else number == 0
-    assert value(narrow(expr, ranges), i, j, k) == value(expr, i, j, k)
 
 
 @pytest.mark.parametrize(

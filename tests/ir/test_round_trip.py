@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept_cases import examples
 
 import tile_ir
 from tile_ir import (
@@ -139,7 +140,7 @@ def bodies(draw: st.DrawFn, names: tuple[Var, ...], depth: int) -> Body:
     return tuple(result)  # type: ignore[arg-type]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(st.data())
 @pytest.mark.exhaustive
 def test_generated_functions(data: st.DataObject) -> None:

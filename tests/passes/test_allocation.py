@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kept_cases import kept_number
+from kept_cases import examples, kept_number
 
 import tile_passes
 from tile_passes.analysis.in_place import InPlacePair
@@ -81,7 +81,7 @@ def check(problem: AllocationProblem, addresses: tuple[int, ...]) -> None:
             assert not share(problem, addresses, a, b), (a, b)
 
 
-@settings(max_examples=kept_number(400), deadline=None)
+@settings(max_examples=examples(kept_number(400)))
 @given(problems())
 def test_no_solver_is_wrong(problem: AllocationProblem) -> None:
     found = {solver: solve(problem, solver) for solver in Solver}
@@ -100,7 +100,7 @@ def test_no_solver_is_wrong(problem: AllocationProblem) -> None:
         assert not any(s.addresses for s in found.values())
 
 
-@settings(max_examples=kept_number(300), deadline=None)
+@settings(max_examples=examples(kept_number(300)))
 @given(problems(), st.data())
 def test_only_what_may_be_in_place_shares_a_point(
     problem: AllocationProblem, data: st.DataObject
@@ -131,7 +131,7 @@ def test_only_what_may_be_in_place_shares_a_point(
         assert found[i] + problem.intervals[i].size <= problem.capacity
 
 
-@settings(max_examples=kept_number(200), deadline=None)
+@settings(max_examples=examples(kept_number(200)))
 @given(problems())
 def test_interference_is_being_live_at_one_point(problem: AllocationProblem) -> None:
     graph = problem.interference
@@ -148,7 +148,7 @@ def test_interference_is_being_live_at_one_point(problem: AllocationProblem) -> 
 bytes_ = st.tuples(st.integers(0, 40), st.integers(1, 8)).map(lambda t: (t[0], t[0] + t[1]))
 
 
-@settings(max_examples=kept_number(300), deadline=None)
+@settings(max_examples=examples(kept_number(300)))
 @given(
     st.lists(bytes_, max_size=4), st.lists(bytes_, max_size=5), st.integers(1, 12),
     st.integers(0, 12), st.sampled_from([1, 4]), st.integers(0, 48),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from kept_cases import examples
 
 from tile_ir import KernelError
 from tile_runtime.simulator.timeline import KINDS
@@ -146,7 +147,7 @@ def test_almost_nothing(count: int) -> None:
     assert len(slices(trace)) == count
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(chance_runs())
 def test_runs_by_chance(run: TimedRun) -> None:
     trace = chrome_trace(run)
@@ -157,7 +158,7 @@ def test_runs_by_chance(run: TimedRun) -> None:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(chance_runs())
 def test_lanes_do_not_overlap(run: TimedRun) -> None:
     events = run.timeline.events

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from kept_cases import examples
 
 from tile_ir import KernelError
 from tile_runtime.source_kernels.cxx_text import Lines, tokens_of, without_comments
@@ -181,7 +182,7 @@ def test_host_code_is_left_out_and_lines_stay() -> None:
     assert "int plain(int n) { return n; }" in left and "aclNothing" in left
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(st.text(alphabet=st.sampled_from("ab{}()<>;:,#\"'/*\\\n =_global__void R1"), max_size=80))
 @example(",}{")
 def test_any_text_is_read(text: str) -> None:

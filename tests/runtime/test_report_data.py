@@ -12,6 +12,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept_cases import examples
 
 import tile_frontend as T
 from page_parser import columns, parse
@@ -174,7 +175,7 @@ def test_columns_hold_the_events(any_run: TimedRun) -> None:
     assert [int(number[i]) for i in contents["critical"]] == list(any_run.timeline.critical_path())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(chance_runs())
 def test_stretches_can_be_searched(run: TimedRun) -> None:
     """Ends rise within a lane, begins among the marks, and together the stretches are everything."""
@@ -190,7 +191,7 @@ def test_stretches_can_be_searched(run: TimedRun) -> None:
     assert covered == len(run.timeline.events)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(chance_runs())
 def test_shares_of_a_pipe_are_at_most_the_whole(run: TimedRun) -> None:
     for share in pipe_shares(run.timeline):
@@ -346,7 +347,7 @@ def test_what_does_not_fit_is_left_out_and_said() -> None:
         report_page(run, blocks=[5])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(run=chance_runs(), limit=st.integers(0, 12))
 def test_any_part_can_be_drawn(run: TimedRun, limit: int) -> None:
     _, found = columns(parse(report_page(run, event_limit=limit)))

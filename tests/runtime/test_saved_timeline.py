@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from kept_cases import kept_number
+from kept_cases import examples, kept_number
 
 from tile_ir import KernelError
 from tile_runtime.tools.report.saved_timeline import load_run, save_run
@@ -41,7 +41,7 @@ def test_round_trip(tmp_path: Path, name: str) -> None:
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(run=chance_runs())
 def test_round_trip_of_runs_by_chance(tmp_path: Path, run: TimedRun) -> None:
@@ -73,7 +73,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(data=st.data())
 def test_damaged_files_are_refused(tmp_path: Path, data: st.DataObject) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept_cases import examples
 from kernel_set import KernelSet, launcher
 
 F16, F32, U8, U16, U32, U64 = np.float16, np.float32, np.uint8, np.uint16, np.uint32, np.uint64
@@ -102,7 +103,7 @@ def strided(
 
 
 @pytest.mark.parametrize("t", TYPES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(shape=SHAPE, extra=st.integers(0, 9))
 def test_slices(t: str, shape: Any, extra: int) -> None:
     start, pieces, burst, gap, rows, row_gap = shape
@@ -140,7 +141,7 @@ def test_the_slices_of_the_vendors_page() -> None:
 
 
 @pytest.mark.parametrize("t", ["half", "float"])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20))
 @given(
     nd=st.integers(0, 2),
     n=st.integers(1, 40),
@@ -167,7 +168,7 @@ def test_nz_to_nd(t: str, nd: int, n: int, w: int, gap: int, room: int) -> None:
 
 
 @pytest.mark.parametrize("t", TYPES)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20))
 @given(n=st.integers(1, 30), w=st.integers(1, 60), gap=st.integers(0, 5), step=st.integers(1, 2))
 def test_nd_to_nz_in_ub(t: str, n: int, w: int, gap: int, step: int) -> None:
     dtype = TYPES[t]
@@ -187,7 +188,7 @@ def test_nd_to_nz_in_ub(t: str, n: int, w: int, gap: int, step: int) -> None:
 
 
 @pytest.mark.parametrize("t", TYPES)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20))
 @given(length=st.integers(1, 40), left=st.integers(0, 8), right=st.integers(0, 8))
 def test_padding_values(t: str, length: int, left: int, right: int) -> None:
     """SetPadValue counts where isPad is false; a value given with isPad stays for later calls."""

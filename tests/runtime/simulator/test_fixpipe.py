@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept_cases import examples
 from kernel_set import KernelSet
 
 F16, F32, I8, I32, U8, U16, U32, U64 = (
@@ -249,7 +250,7 @@ DEQUANT = st.tuples(
 
 @pytest.mark.parametrize("pair", PAIRS)
 @pytest.mark.parametrize("low", ["", "low_"])
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10))
 @given(
     m=st.integers(1, ROWS),
     n=st.integers(1, COLUMNS),
@@ -270,7 +271,7 @@ def test_rows(pair: str, low: str, m: int, n: int, gap: int, relu: bool, q: Any)
 
 @pytest.mark.parametrize("pair", PAIRS)
 @pytest.mark.parametrize("low", ["", "low_"])
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8))
 @given(m=st.integers(1, ROWS), n=st.integers(1, 20), relu=st.booleans())
 def test_column_blocks(pair: str, low: str, m: int, n: int, relu: bool) -> None:
     n *= 16

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept_cases import examples
 from kernel_set import KernelSet, launcher
 
 U8, U16, U32 = np.uint8, np.uint16, np.uint32
@@ -123,7 +124,7 @@ def run(name: str, size: int, *arguments: int) -> Any:
 
 @pytest.mark.parametrize("t", TYPES)
 @pytest.mark.parametrize("position", ["A2", "B2"])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12))
 @given(form=FORMS)
 def test_fractals(t: str, position: str, form: Any) -> None:
     start, repeats, stride, gap, _, down = form
@@ -169,7 +170,7 @@ def square_of(t: str, index: int) -> tuple[Any, int]:
 
 @pytest.mark.parametrize("t", TYPES)
 @pytest.mark.parametrize("position", ["A2", "B2"])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12))
 @given(form=FORMS)
 def test_squares_turned(t: str, position: str, form: Any) -> None:
     if t == "int4b_t" and position == "A2":
@@ -189,7 +190,7 @@ def test_squares_turned(t: str, position: str, form: Any) -> None:
     )
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12))
 @given(form=FORMS)
 def test_loads_from_gm(form: Any) -> None:
     start, repeats, stride, gap, _, down = form

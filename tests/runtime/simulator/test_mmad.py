@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept_cases import examples
 from kernel_set import KernelSet
 
 F16, F32, I8, I32, U8, U16, U32 = (
@@ -234,7 +235,7 @@ def check(t: str, c: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("t", TYPES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(m=st.integers(1, 70), n=st.integers(1, 70), k=st.integers(1, 200))
 def test_product(t: str, m: int, n: int, k: int) -> None:
     c, expected = run(t, m, n, k)

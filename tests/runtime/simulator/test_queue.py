@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept_cases import examples
 from kernel_set import KernelSet, launcher
 
 F16, F32 = np.float16, np.float32
@@ -216,7 +217,7 @@ KERNELS.add(
 
 
 @pytest.mark.parametrize("name", [f"add_{d}_{b}" for d, b in sorted(ADDS)])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15))
 @given(tiles=st.integers(0, 9), tile=st.integers(1, 64), seed=st.integers(0, 9))
 def test_vector_add(name: str, tiles: int, tile: int, seed: int) -> None:
     tile *= 16

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept_cases import examples
 from kernel_set import KernelSet
 
 I8, I32, U8 = np.int8, np.int32, np.uint8
@@ -67,7 +68,7 @@ def fractals(x: Any, line: int) -> Any:
     return padded.reshape(-1, 16, padded.shape[1] // line, line).transpose(0, 2, 1, 3)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(m=st.integers(2, 40), n=st.integers(1, 5), k=st.integers(1, 50), twice=st.booleans())
 def test_sparse_product(m: int, n: int, k: int, twice: bool) -> None:
     n, k = n * 16 - 3, k * 4

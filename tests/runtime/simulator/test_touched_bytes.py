@@ -9,6 +9,7 @@ from tempfile import mkdtemp
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept_cases import examples
 from kernel_set import SANITIZE, builder
 
 # Reads "outer stride n" and n pairs of a start and a length; prints the regions, and those of two halves in common.
@@ -76,7 +77,7 @@ def bytes_of(region: list[int]) -> set[int]:
     }
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(
     runs=st.lists(st.tuples(st.integers(0, 200), st.integers(1, 9)), min_size=1, max_size=20),
     outer=st.integers(1, 3),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept_cases import examples
 from kernel_set import KernelSet
 from limits import limit_tests
 from vector_kernels import BYTES, PRELUDE, add, bit_pattern, signed
@@ -95,7 +96,7 @@ add(
     "PipeBarrier<PIPE_V>(); Adds<float, false>(dst, src0, 1.0f, MASK_PLACEHOLDER, 1, {1, 1, 8, 8});",
 )
 
-SLOW = settings(max_examples=25, deadline=None)
+SLOW = settings(max_examples=examples(25))
 
 
 def offsets(size: int, base: int, seed: int, spread: int = BYTES) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept_cases import examples
 from kernel_set import KernelSet
 from limits import limit_tests
 from vector_kernels import PRELUDE, add, numbers, signed
@@ -17,7 +18,7 @@ KERNELS = KernelSet(PRELUDE)
 TYPES: dict[str, Any] = {
     "int16_t": np.int16, "half": np.float16, "int32_t": np.int32, "float": np.float32
 }  # fmt: skip
-SLOW = settings(max_examples=25, deadline=None)
+SLOW = settings(max_examples=examples(25))
 
 for _type in TYPES:
     _types = f"{_type}, {_type}, {_type}"

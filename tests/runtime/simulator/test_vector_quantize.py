@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept_cases import examples
 from kernel_set import KernelSet
 from limits import limit_tests
 from vector_kernels import BYTES, PRELUDE, add, bit_pattern, numbers, signed
@@ -16,7 +17,7 @@ from vector_model import Strides, apply, mask_bits
 
 KERNELS = KernelSet(PRELUDE)
 NAMES = KernelSet(PRELUDE)  # as CANN 9.x calls them
-SLOW = settings(max_examples=25, deadline=None)
+SLOW = settings(max_examples=examples(25))
 NUMPY: dict[str, Any] = {
     "half": np.float16, "float": np.float32, "int16_t": np.int16, "int8_t": np.int8, "uint8_t": np.uint8
 }  # fmt: skip

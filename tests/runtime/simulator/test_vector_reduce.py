@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept_cases import examples
 from kernel_set import KernelSet
 from limits import limit_tests
 from vector_kernels import BYTES, PRELUDE, add, numbers, signed
@@ -17,7 +18,7 @@ KERNELS = KernelSet(PRELUDE)
 NAMES = KernelSet(PRELUDE)  # as CANN 9.x calls them
 TYPES: dict[str, Any] = {"half": np.float16, "float": np.float32}
 INDEX: dict[str, Any] = {"half": np.uint16, "float": np.uint32}
-SLOW = settings(max_examples=30, deadline=None)
+SLOW = settings(max_examples=examples(30))
 BITS = "uint64_t mask[2] = {(uint64_t)low, (uint64_t)high};"
 
 for _type in TYPES:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept_cases import examples
 from kernel_set import KernelSet
 from limits import limit_tests
 from vector_kernels import BYTES, PRELUDE, add, bit_pattern, signed
@@ -16,7 +17,7 @@ from vector_model import Strides, apply, mask_bits, positions
 KERNELS = KernelSet(PRELUDE)
 NAMES = KernelSet(PRELUDE)  # as CANN 9.x calls them
 TYPES: dict[str, Any] = {"half": np.float16, "float": np.float32}
-SLOW = settings(max_examples=25, deadline=None)
+SLOW = settings(max_examples=examples(25))
 MODES = {
     "LT": np.less, "GT": np.greater, "EQ": np.equal, "LE": np.less_equal, "GE": np.greater_equal,
     "NE": lambda a, b: (a < b) | (a > b),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept_cases import examples
 from kernel_set import KernelSet
 from limits import limit_tests
 from vector_kernels import BYTES, PRELUDE, add, bit_pattern
@@ -15,7 +16,7 @@ from vector_kernels import BYTES, PRELUDE, add, bit_pattern
 KERNELS = KernelSet(PRELUDE)
 TYPES: dict[str, Any] = {"half": np.float16, "float": np.float32}
 PAIRS = BYTES // 8
-SLOW = settings(max_examples=30, deadline=None)
+SLOW = settings(max_examples=examples(30))
 
 for _type in TYPES:
     _per_pair = 4 if _type == "half" else 2

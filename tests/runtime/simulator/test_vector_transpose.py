@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept_cases import examples
 from kernel_set import KernelSet
 from limits import limit_tests
 from vector_kernels import PRELUDE, add, bit_pattern
@@ -18,7 +19,7 @@ SIZES = {
     "float": 4,
 }  # fmt: skip
 ROWS = 16
-SLOW = settings(max_examples=25, deadline=None)
+SLOW = settings(max_examples=examples(25))
 STRIDES = "int32_t repeats, int32_t dst_stride, int32_t src_stride, bool dst_high, bool src_high"
 PARAMETERS = (
     "TransDataTo5HDParams p; p.repeatTimes = repeats; p.dstRepStride = dst_stride; "

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept_cases import examples
 from kernel_set import KernelSet
 from vector_kernels import BYTES, PRELUDE, add, numbers, signed
 from vector_model import Strides, apply, mask_bits, positions
 
 KERNELS = KernelSet(PRELUDE)
 NAMES = KernelSet(PRELUDE)  # as CANN 9.x calls them
-SLOW = settings(max_examples=25, deadline=None)
+SLOW = settings(max_examples=examples(25))
 F16, F32, I16, I32, U16, U32 = np.float16, np.float32, np.int16, np.int32, np.uint16, np.uint32
 CPP = {F16: "half", F32: "float", I16: "int16_t", I32: "int32_t", U16: "uint16_t", U32: "uint32_t"}
 BITS = "uint64_t mask[2] = {(uint64_t)low, (uint64_t)high}; "

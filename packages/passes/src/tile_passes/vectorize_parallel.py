@@ -31,6 +31,7 @@ from tile_passes.parallel.element_conditions import as_choices
 from tile_passes.parallel.narrow_integers import fitted
 from tile_passes.parallel.nest import Domain, Leaf, Unsuitable, domain_of, leaves, loads_of
 from tile_passes.parallel.scalar_unit import check_scalar_unit, has_foreign_functions
+from tile_passes.parallel.statement_order import in_statement_order
 from tile_passes.parallel.temporaries import Temporaries
 from tile_passes.parallel.tile_steps import LARGEST_EXTENT
 from tile_passes.parallel.vector_statement import VectorStatement
@@ -45,7 +46,7 @@ def vectorize_parallel(func: Func, target: Target) -> Func:
     before the next; its expression becomes operations through tiles of the compiler's, row by row
     where the whole domain does not fit an operation. What is legal is asked of the op table and of
     the lowering rules. Limits: a store that no vector operation reaches, or a nest whose iterations
-    depend on each other, is a serial loop, and a remark says why.
+    may use each other's elements, is a serial loop, and a remark says why.
     """
     if not any(_is_parallel(s) for s in walk(func.launch.body)):
         return func
@@ -140,13 +141,16 @@ class _Vectorizer:
         _check_rank(loop)
         try:
             parts = leaves(loop, partial(self.keep, known))
-            check_independent(parts, self.func.launch.allocs)
+            parts, remarks = in_statement_order(
+                parts, self.func.launch.allocs, partial(self.keep, known)
+            )
         except Unsuitable as problem:
             self.temporaries.let_go()
             serial = _serial(loop)
             check_scalar_unit(serial, problem.reason)
             self.remark(problem.loc or loop.loc, problem.reason)
             return (serial,)
+        self.remarks += remarks
         steps: list[Stmt] = []
         for number, leaf in enumerate(parts):
             steps.extend(self.leaf(leaf, known, parts[:number]))

@@ -8,22 +8,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from tile_ir.dtypes import INT32, INT64
+from tile_ir.dtypes import INT32, INT64, DType
 from tile_ir.expr import (
     Binary,
+    Cast,
     Const,
     Expr,
+    ExprError,
     Load,
     Unary,
     Var,
     binary,
+    cast,
     children,
     rebuild,
+    wrap,
 )
 
 # What variables stand for: lets, and loop variables in terms of other ones.
 Values = Mapping[Var, Expr]
 NO_VALUES: Values = {}
+# What indices are computed in: sums of these are taken not to wrap.
+_SUMMED = (INT32, INT64)
 
 
 def resolved(expr: Expr, values: Values) -> Expr:
@@ -41,61 +47,79 @@ def resolved(expr: Expr, values: Values) -> Expr:
 
 
 def simplify(expr: Expr) -> Expr:
-    """An equal expression in canonical form; integer sums are flattened and like terms joined."""
+    """An equal expression of the same type in canonical form: integer sums are flattened, like
+    terms joined and operands put in one order. Simplifying a canonical form returns it as it is."""
     return expr if isinstance(expr, (Const, Var)) else _simplified(expr)
 
 
 @lru_cache(maxsize=65536)
 def _simplified(expr: Expr) -> Expr:
-    if expr.dtype not in (INT32, INT64):
-        return rebuild(expr, simplify)  # floats, unsigned and narrow integers are as written
+    if expr.dtype not in _SUMMED:
+        return _with_simple_parts(expr)  # floats, unsigned and narrow integers are as written
     if isinstance(expr, (Binary, Unary)) and expr.op in ("+", "-", "*"):
         terms, constant = linear_form(expr)
-        return _from_linear(terms, constant, expr)
-    expr = rebuild(expr, simplify)
-    if isinstance(expr, Binary) and expr.op in ("//", "%") and isinstance(expr.right, Const):
-        return _divide(expr)
-    if isinstance(expr, Binary) and expr.op in ("min", "max"):
-        difference = simplify(expr.left - expr.right)
+        return _from_linear(terms, constant, expr.dtype)
+    found = _with_simple_parts(expr)
+    if isinstance(found, Binary) and found.op in ("//", "%") and isinstance(found.right, Const):
+        return _divide(found)
+    if isinstance(found, Binary) and found.op in ("min", "max"):
+        difference = simplify(found.left - found.right)
         if isinstance(difference, Const):
-            left_wins = (difference.value <= 0) == (expr.op == "min")
-            return expr.left if left_wins else expr.right
-    return expr
+            left_wins = (difference.value <= 0) == (found.op == "min")
+            return cast(found.left if left_wins else found.right, found.dtype)
+    return found
+
+
+def _with_simple_parts(expr: Expr) -> Expr:
+    """The expression with simplified operands; unchanged if its operator has no meaning for these,
+    as in a division by zero."""
+    try:
+        return rebuild(expr, simplify)
+    except ExprError:
+        return expr
 
 
 def linear_form(expr: Expr) -> tuple[dict[Expr, int], int]:
     """The expression as (coefficient per atom, constant): atoms are whatever is not + - *, or is
-    computed in another type, where it may have wrapped."""
+    computed in a narrower type, where it may have wrapped."""
     match expr:
         case Const(value=value):
             return {}, int(value)
         case Var():
             return {expr: 1}, 0
+        case Cast(operand=x, bits=False) if _holds(expr.dtype, x.dtype):
+            return _operand(x, expr.dtype)
         case Unary(op="-", operand=x):
             return _scaled(linear_form(x), -1)
-        case Binary(left=a, right=b) if not (_same_type(a, expr) and _same_type(b, expr)):
-            return {rebuild(expr, simplify): 1}, 0
-        case Binary(op="+" | "-" as op, left=a, right=b):
-            terms, constant = linear_form(a)
-            other, more = _scaled(linear_form(b), 1 if op == "+" else -1)
-            merged = dict(terms)
-            for atom, factor in other.items():
-                merged[atom] = merged.get(atom, 0) + factor
-            return {atom: f for atom, f in merged.items() if f}, constant + more
-        case Binary(op="*", left=a, right=b):
-            left, right = linear_form(a), linear_form(b)
+        case Binary(op="+" | "-" | "*" as op, left=a, right=b):
+            left, right = _operand(a, expr.dtype), _operand(b, expr.dtype)
+            if op != "*":
+                return _sum(left, _scaled(right, 1 if op == "+" else -1))
             if not left[0]:
                 return _scaled(right, left[1])
             if not right[0]:
                 return _scaled(left, right[1])
-            return {binary("*", _rebuilt(left, a), _rebuilt(right, b)): 1}, 0
+            factors = sorted((_sum_of(*form, expr.dtype) for form in (left, right)), key=_spelling)
+            return {_computed_in(expr.dtype, "*", *factors): 1}, 0
     atom = simplify(expr)
     # What was no sum may have become one: min(-i, -i) is -i.
     return linear_form(atom) if atom != expr else ({atom: 1}, 0)
 
 
-def _same_type(part: Expr, whole: Expr) -> bool:
-    return part.dtype == whole.dtype or isinstance(part, (Const, Var))
+def _operand(part: Expr, dtype: DType) -> tuple[dict[Expr, int], int]:
+    """The form of an operand of a sum or product in `dtype`; of a narrower type it is one atom."""
+    if part.dtype == dtype or isinstance(part, (Const, Var)):
+        return linear_form(part)
+    atom = simplify(part)
+    return linear_form(atom) if isinstance(atom, Const) else ({atom: 1}, 0)
+
+
+def _holds(wide: DType, narrow: DType) -> bool:
+    """Whether a type that sums are computed in has every value of another one."""
+    if wide not in _SUMMED or narrow.is_float:
+        return False
+    (low, high), (least, most) = wide.limits(), narrow.limits()
+    return low <= least and most <= high
 
 
 def _scaled(form: tuple[dict[Expr, int], int], factor: int) -> tuple[dict[Expr, int], int]:
@@ -105,28 +129,54 @@ def _scaled(form: tuple[dict[Expr, int], int], factor: int) -> tuple[dict[Expr, 
     return {atom: f * factor for atom, f in terms.items()}, constant * factor
 
 
-def _rebuilt(form: tuple[dict[Expr, int], int], like: Expr) -> Expr:
-    return _from_linear(form[0], form[1], like)
+def _sum(
+    left: tuple[dict[Expr, int], int], right: tuple[dict[Expr, int], int]
+) -> tuple[dict[Expr, int], int]:
+    merged = dict(left[0])
+    for atom, factor in right[0].items():
+        merged[atom] = merged.get(atom, 0) + factor
+    return {atom: f for atom, f in merged.items() if f}, left[1] + right[1]
 
 
-def _from_linear(terms: dict[Expr, int], constant: int, like: Expr) -> Expr:
+def _from_linear(terms: dict[Expr, int], constant: int, dtype: DType) -> Expr:
+    return cast(_sum_of(terms, constant, dtype), dtype)
+
+
+def _sum_of(terms: dict[Expr, int], constant: int, dtype: DType) -> Expr:
+    """The sum, computed in `dtype` in every step, whatever the types of the atoms; one atom alone
+    keeps its type."""
+    wrapped = {atom: int(wrap(factor, dtype)) for atom, factor in terms.items()}
+    factors = {atom: factor for atom, factor in wrapped.items() if factor}
+    constant = int(wrap(constant, dtype))
     result: Expr | None = None
-    if constant > 0 and terms and all(f < 0 for f in terms.values()):
-        result, constant = Const(constant, like.dtype), 0  # reads `70 - x`, not `x * -1 + 70`
-    for atom, factor in sorted(terms.items(), key=_term_order):
+    if constant > 0 and factors and all(f < 0 for f in factors.values()):
+        result, constant = Const(constant, dtype), 0  # reads `70 - x`, not `x * -1 + 70`
+    for atom, factor in sorted(factors.items(), key=_term_order):
         if result is None:
-            result = -atom if factor == -1 else atom * factor
-        elif factor < 0:
-            result = result - atom * -factor
+            result = -cast(atom, dtype) if factor == -1 else _multiple(atom, factor, dtype)
         else:
-            result = result + atom * factor
-    if result is None:
-        return Const(constant, like.dtype)
-    if constant == 0:
-        return result
-    if constant < 0:
-        return result - Const(-constant, like.dtype)
-    return result + Const(constant, like.dtype)
+            sign, size = _sign_and_size(factor, dtype)
+            result = _computed_in(dtype, sign, result, _multiple(atom, size, dtype))
+    if result is None or not constant:
+        return Const(constant, dtype) if result is None else result
+    sign, size = _sign_and_size(constant, dtype)
+    return binary(sign, result, Const(size, dtype))
+
+
+def _sign_and_size(number: int, dtype: DType) -> tuple[str, int]:
+    """How a number is added: only the least of a type has no opposite there."""
+    opposite = int(wrap(-number, dtype))
+    return ("-", opposite) if number < 0 < opposite else ("+", number)
+
+
+def _multiple(atom: Expr, factor: int, dtype: DType) -> Expr:
+    return atom if factor == 1 else atom * Const(factor, dtype)
+
+
+def _computed_in(dtype: DType, op: str, left: Expr, right: Expr) -> Expr:
+    """`left op right` computed in `dtype`, also where both are of a narrower type."""
+    narrow = left.dtype != dtype and right.dtype != dtype
+    return binary(op, cast(left, dtype) if narrow else left, right)
 
 
 def _term_order(term: tuple[Expr, int]) -> tuple[bool, str]:
@@ -141,6 +191,8 @@ def _spelling(expr: Expr) -> str:
             return name
         case Const(value=value):
             return repr(value)
+        case Cast(dtype=dtype, bits=bits):
+            head = f"{'bits' if bits else 'cast'} {dtype}"
         case Load(buffer=buffer):
             head = buffer.name
         case Binary(op=op) | Unary(op=op):
@@ -160,12 +212,13 @@ def _divide(expr: Binary) -> Expr:
         return binary(expr.op, Const(constant, expr.dtype), expr.right)
     whole = {a: f // divisor for a, f in terms.items() if f % divisor == 0}
     rest = {a: f for a, f in terms.items() if f % divisor}
-    if not whole and 0 <= constant < divisor:
-        return expr
-    remainder = _from_linear(rest, constant % divisor, expr.left)
-    if expr.op == "%":
-        return binary("%", remainder, divisor)
-    return _from_linear(whole, constant // divisor, expr.left) + binary("//", remainder, divisor)
+    remainder = _sum_of(rest, constant % divisor, expr.dtype)
+    part = binary(expr.op, remainder, Const(divisor, expr.dtype))
+    if expr.op == "%" or not (whole or constant // divisor):
+        return part
+    # Beside others the quotient is one term of a sum, and may be one of them.
+    quotient = ({part: 1}, 0) if rest else ({}, 0)
+    return _from_linear(*_sum((whole, constant // divisor), quotient), expr.dtype)
 
 
 __all__ = ["NO_VALUES", "Values", "linear_form", "resolved", "simplify"]

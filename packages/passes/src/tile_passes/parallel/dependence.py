@@ -19,7 +19,7 @@ from tile_passes.parallel.nest import Leaf, Unsuitable, loads_of
 
 
 @dataclass(frozen=True, slots=True)
-class _Touch:
+class Touch:
     buffer: Buffer
     indices: tuple[Expr, ...]
     leaf: Leaf
@@ -29,13 +29,13 @@ class _Touch:
 def check_independent(leaves: Sequence[Leaf], allocs: Sequence[Alloc]) -> None:
     """Raise Unsuitable, naming the element that one iteration writes and another one uses."""
     writes = [
-        _Touch(s.buffer, s.indices, leaf, s.loc)
+        Touch(s.buffer, s.indices, leaf, s.loc)
         for leaf in leaves
         for s in walk((leaf.stmt,))
         if isinstance(s, Store)
     ]
     reads = [
-        _Touch(load.buffer, load.indices, leaf, leaf.stmt.loc)
+        Touch(load.buffer, load.indices, leaf, leaf.stmt.loc)
         for leaf in leaves
         for load in loads_of(leaf.stmt)
     ]
@@ -48,11 +48,12 @@ def check_independent(leaves: Sequence[Leaf], allocs: Sequence[Alloc]) -> None:
                 raise Unsuitable(
                     f"`{write.buffer.name}` and `{other.buffer.name}` share bytes", other.loc
                 )
-            if write.buffer is other.buffer and not _independent(write, other, variant):
-                raise Unsuitable(_reason(write, other), other.loc)
+            if write.buffer is other.buffer and not independent(write, other, variant):
+                raise Unsuitable(reason_of(write, other), other.loc)
 
 
-def _reason(write: _Touch, other: _Touch) -> str:
+def reason_of(write: Touch, other: Touch) -> str:
+    """Why the iterations of a nest are not independent, as far as indices tell."""
     used = {p for i in write.indices for p in walk_expr(i)}
     missing = [v for v in write.leaf.vars if v not in used]
     name = write.buffer.name
@@ -76,7 +77,7 @@ def overlapping(allocs: Sequence[Alloc]) -> set[tuple[Buffer, Buffer]]:
     }
 
 
-def _independent(write: _Touch, other: _Touch, variant: set[Var]) -> bool:
+def independent(write: Touch, other: Touch, variant: set[Var]) -> bool:
     """Whether two accesses never meet in different iterations of the loops they share."""
     pairs = list(zip(write.indices, other.indices, strict=True))
     extents = {loop.var: constant_trips(loop) for loop in write.leaf.loops}
