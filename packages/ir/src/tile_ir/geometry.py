@@ -210,7 +210,7 @@ class Clipped:
 
 def clip_copy(src: Region, dst: Region, pad_value: float | None) -> Clipped:
     """The effect of `copy` by docs/rules/copies.md#edges: cut at the edge of the gm tensor, with
-    the rest of a ub tile padded, and that of a part of an l1 matrix from its origin on zeroed."""
+    the rest of a part of ub padded, and that of a part of an l1 matrix zeroed."""
     pairs = match_copy(src, dst)
     exists = binary(
         "and",
@@ -227,17 +227,10 @@ def clip_copy(src: Region, dst: Region, pad_value: float | None) -> Clipped:
         exists = binary("and", exists, p.valid > 0)
     for moved, whole in zip(dst_dims, dst.dims, strict=True):
         complete = binary("and", complete, binary("==", moved.extent, simplify(whole.extent)))
-    loads_ub = dst.memory is Memory.UB and src.memory is Memory.GM
-    fill = dst if loads_ub or is_from_origin(dst) else None
-    if is_constant(complete, True):
-        fill = None
+    loads = src.memory is Memory.GM and dst.memory in (Memory.UB, Memory.L1)
+    fill = None if not loads or is_constant(complete, True) else dst
     cut, target = Region(src.buffer, tuple(src_dims)), Region(dst.buffer, tuple(dst_dims))
     return Clipped(cut, target, exists, complete, fill, pad_value or 0.0)
-
-
-def is_from_origin(region: Region) -> bool:
-    """Whether a part of an l1 matrix surely begins in its first row and column."""
-    return region.memory is Memory.L1 and all(is_constant(s.offset, 0) for s in region.dims[-2:])
 
 
 def _of_extent(s: Slice, extent: Expr) -> Slice:

@@ -81,16 +81,17 @@ def _with_simple_parts(expr: Expr) -> Expr:
 
 def linear_form(expr: Expr) -> tuple[dict[Expr, int], int]:
     """The expression as (coefficient per atom, constant): atoms are whatever is not + - *, or is
-    computed in a narrower type, where it may have wrapped."""
+    computed in another type, where it may have wrapped. They have the type of the whole; among
+    int64 variables of int32 may stand as they are."""
     match expr:
         case Const(value=value):
-            return {}, int(value)
+            return ({expr: 1}, 0) if expr.dtype.is_float else ({}, int(value))
         case Var():
             return {expr: 1}, 0
         case Cast(operand=x, bits=False) if _holds(expr.dtype, x.dtype):
             return _operand(x, expr.dtype)
         case Unary(op="-", operand=x):
-            return _scaled(linear_form(x), -1)
+            return _scaled(_operand(x, expr.dtype), -1)
         case Binary(op="+" | "-" | "*" as op, left=a, right=b):
             left, right = _operand(a, expr.dtype), _operand(b, expr.dtype)
             if op != "*":
@@ -107,11 +108,14 @@ def linear_form(expr: Expr) -> tuple[dict[Expr, int], int]:
 
 
 def _operand(part: Expr, dtype: DType) -> tuple[dict[Expr, int], int]:
-    """The form of an operand of a sum or product in `dtype`; of a narrower type it is one atom."""
-    if part.dtype == dtype or isinstance(part, (Const, Var)):
+    """The form of an operand of a sum or product in `dtype`: of another type it may have wrapped,
+    and is one atom, converted as the whole converts it."""
+    if part.dtype is dtype or isinstance(part, Const):
+        return linear_form(part)
+    if isinstance(part, Var) and part.dtype is INT32 and dtype is INT64:
         return linear_form(part)
     atom = simplify(part)
-    return linear_form(atom) if isinstance(atom, Const) else ({atom: 1}, 0)
+    return linear_form(atom) if isinstance(atom, Const) else ({cast(atom, dtype): 1}, 0)
 
 
 def _holds(wide: DType, narrow: DType) -> bool:

@@ -12,7 +12,7 @@ from tile_ir import Diagnostic, KernelError, Op, Region, Slice
 from tile_ir.analysis.affine import simplify
 from tile_ir.expr import ZERO, Expr, binary, constant_value, is_constant
 from tile_ir.footprint import is_run, k0_elements
-from tile_ir.geometry import Clipped, is_from_origin
+from tile_ir.geometry import Clipped
 from tile_ir.nodes import Stmt
 from tile_ir.ops.movement import loads_l1
 from tile_ir.walk import written_buffers
@@ -24,7 +24,8 @@ def fitted_to_matrix(op: Op, c: Clipped, builder: Builder) -> Clipped:
     yet, else what is named; and with whole blocks where it would clear others' values."""
     named, matrix = op.region("dst"), c.dst.buffer
     c = _in_whole_blocks(op, c, builder)
-    if not is_from_origin(named) or any(_others(op, rest, builder) for rest in _around(named)):
+    first = all(is_constant(s.offset, 0) for s in named.dims[-2:])
+    if not first or any(_others(op, rest, builder) for rest in _around(named)):
         return c
     whole = tuple(Slice(ZERO, simplify(size)) for size in matrix.shape[-2:])
     complete = c.complete
