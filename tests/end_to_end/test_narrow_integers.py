@@ -1,5 +1,5 @@
-"""Integers of one and two bytes in `T.Parallel`: vector operations over all their values, wrapping
-as NumPy's do, without a scalar loop."""
+"""Integers of one and two bytes in `T.Parallel`: vector operations over all their values, computed as
+in int32 and wrapped where they are stored, without a scalar loop."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FORMULAS: dict[str, tuple[Formula, Formula]] = {
     "xor": (lambda x, y, r, i, j: ~x ^ r, lambda x, y, r, i, j: ~x ^ r),
     "left shift": (lambda x, y, r, i, j: x << 2, lambda x, y, r, i, j: x << 2),
     "right shift": (lambda x, y, r, i, j: x >> 1, lambda x, y, r, i, j: x >> 1),
-    "of a sum": (lambda x, y, r, i, j: (x + y) >> 1, None),
+    "of a sum": (lambda x, y, r, i, j: (x + y) >> 1, lambda x, y, r, i, j: (x + y) >> 1),
     "extremes": (lambda x, y, r, i, j: T.max(T.min(x, y), r), lambda x, y, r, i, j: np.maximum(np.minimum(x, y), r)),
     "limits": (lambda x, y, r, i, j: T.max(T.min(x, 100), 5), lambda x, y, r, i, j: np.maximum(np.minimum(x, 100), 5)),
     "choice": (lambda x, y, r, i, j: T.if_then_else(x > r, x - y, y), lambda x, y, r, i, j: np.where(x > r, x - y, y)),
@@ -58,16 +58,19 @@ FORMULAS: dict[str, tuple[Formula, Formula]] = {
         lambda x, y, r, i, j: (x * y + x) * (y - 3) ^ r,
         lambda x, y, r, i, j: (x * y + x) * (y - 3) ^ r,
     ),
-    "magnitude": (lambda x, y, r, i, j: abs(x) + T.abs(y - 1), None),
+    "magnitude": (lambda x, y, r, i, j: abs(x) + T.abs(y - 1), lambda x, y, r, i, j: abs(x) + abs(y - 1)),
+    "condition": (
+        lambda x, y, r, i, j: T.if_then_else(x * 8 > 200, x + y, -y),
+        lambda x, y, r, i, j: np.where(x * 8 > 200, x + y, -y),
+    ),
+    "sums compared": (lambda x, y, r, i, j: x + y > r - 1, lambda x, y, r, i, j: x + y > r - 1),
+    "of a negative": (lambda x, y, r, i, j: -x >> 1, lambda x, y, r, i, j: -x >> 1),
+    "large number": (lambda x, y, r, i, j: x + y < 60000, lambda x, y, r, i, j: x + y < 60000),
 }  # fmt: skip
 
 
 def meaning(name: str, dtype: str, x: Any, y: Any, r: Any) -> Any:
     i, j = np.arange(x.shape[0])[:, None], np.arange(x.shape[1])[None, :]
-    if name == "of a sum":
-        return (x + y) >> 1
-    if name == "magnitude":
-        return np.abs(x) + np.abs(y - np.array(1, x.dtype))
     found = FORMULAS[name][1](wide(x), wide(y), wide(r), i, j)
     return np.asarray(found).astype(np.int64).astype(dtype)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Union
 
-from tile_ir.dtypes import BOOL, FLOAT32, INT32, DType, Kind, held
+from tile_ir.dtypes import BOOL, FLOAT32, INT32, INT64, UINT32, UINT64, DType, Kind, held
 from tile_ir.location import Loc
 from tile_ir.machine import Memory
 from tile_ir.quick_init import quick_init
@@ -281,6 +281,11 @@ class Load(Expr):
 COMPARISONS = {"<", "<=", ">", ">=", "==", "!="}
 LOGICAL = {"and", "or"}
 BITWISE = {"&", "|", "^", "<<", ">>"}
+# Operators whose results lie where their operands do, so that a narrow type holds them.
+KEEPS_RANGE = frozenset({"min", "max", "&", "|", "^", ">>", "%"})
+_BITS = frozenset({"&", "|", "^"})
+# What an unsigned integer and a signed one are not brought to one sign for.
+_EXACT_OF_SIGNS = frozenset({*COMPARISONS, "min", "max", "//", "%"})
 
 UNARY_FUNCTIONS: dict[str, Callable[[float], float]] = {
     "exp": math.exp,
@@ -304,10 +309,13 @@ ROUNDINGS = frozenset({"floor", "ceil", "round", "trunc"})
 BINARY_FUNCTIONS = ("min", "max", "pow")
 
 
+_HALF = 1 << 31  # what int32 ends before
+
+
 def as_expr(value: Operable, like: DType | None = None) -> Expr:
     """A number as a constant; it takes the type `like` when that can hold it."""
-    if type(value) is int and (like is INT32 or like is None):  # nearly always
-        return _integer(value, INT32)
+    if type(value) is int and (like is INT32 or like is None) and -_HALF <= value < _HALF:
+        return _integer(value, INT32)  # nearly always
     if isinstance(value, Expr):
         return value
     if isinstance(value, bool):
@@ -315,15 +323,25 @@ def as_expr(value: Operable, like: DType | None = None) -> Expr:
     if isinstance(value, int):
         if like is not None and like.is_float:
             return Const(float(value), like)
-        if like is not None and like.is_integer:
-            return _integer(int(value), like)
-        return _integer(int(value), INT32)  # an IntEnum and its like as the number it is
+        # An IntEnum and its like as the number it is.
+        return _integer(int(value), _type_for(int(value), like))
     return Const(float(value), like if like is not None and like.is_float else FLOAT32)
 
 
+def _type_for(number: int, like: DType | None) -> DType:
+    """The type `like` if it holds the number, else the first one that does."""
+    wanted = (like, INT32, INT64) if like is not None and like.is_integer else (INT32, INT64)
+    for dtype in wanted:
+        low, high = dtype.limits()
+        if low <= number <= high:
+            return dtype
+    return UINT64
+
+
 def promote(left: DType, right: DType) -> DType:
-    """The type of an operation on two types: float beats integer, wide beats narrow."""
-    if left == right:
+    """The type of one of two values: float beats integer, wide beats narrow, and narrow integers of
+    both signs meet in int32."""
+    if left is right:
         return left
     if left.is_float != right.is_float:
         return left if left.is_float else right
@@ -331,16 +349,36 @@ def promote(left: DType, right: DType) -> DType:
         return right
     if right.kind is Kind.BOOL:
         return left
-    if left.bits != right.bits:
-        return left if left.bits > right.bits else right
-    if left.is_float:
-        return FLOAT32  # float16 with bfloat16
-    return left if left.kind is Kind.UINT else right
+    wider = left if left.bits > right.bits else right
+    if left.bits == right.bits:
+        if left.is_float:
+            return FLOAT32  # float16 with bfloat16
+        wider = left if left.kind is Kind.UINT else right
+    signs_differ = left.kind is not right.kind
+    return INT32 if signs_differ and wider.kind is Kind.UINT and is_narrow(wider) else wider
+
+
+def is_narrow(dtype: DType) -> bool:
+    """Whether results of arithmetic may not fit an integer type although none of any use is that
+    large: it is done in int32 (docs/rules/kernels.md#expressions)."""
+    return dtype.bits < INT32.bits and (dtype.is_integer or dtype.kind is Kind.BOOL)
+
+
+def computed_in(op: str, left: DType, right: DType) -> DType:
+    """The type that both operands of an operator are converted to, which is that of its result
+    where this is no truth value."""
+    if left is INT32 and right is INT32:  # nearly always
+        return INT32
+    dtype = promote(left, right)
+    if dtype is UINT32 and op in _EXACT_OF_SIGNS and Kind.INT in (left.kind, right.kind):
+        return INT64  # holds the values of both
+    keeps = op in (_BITS if dtype is BOOL else KEEPS_RANGE) or op in COMPARISONS
+    return dtype if keeps or not is_narrow(dtype) else INT32
 
 
 def wrap(value: Number, dtype: DType) -> Number:
     """The value as `dtype` holds it (integers wrap; floats are left to the store)."""
-    if dtype is INT32 and type(value) is int and -(1 << 31) <= value < 1 << 31:
+    if dtype is INT32 and type(value) is int and -_HALF <= value < _HALF:
         return value  # nearly always
     if dtype.kind is Kind.BOOL:
         return bool(value)
@@ -415,13 +453,8 @@ def binary(op: str, left: Operable, right: Operable) -> Expr:
     elif op in LOGICAL:
         dtype = result = BOOL
     else:
-        dtype = promote(a.dtype, b.dtype)
-        if dtype.kind is Kind.BOOL and op not in COMPARISONS | {"&", "|", "^"}:
-            dtype = INT32
-        if isinstance(a, Const) and not a.dtype.is_float and dtype.is_float:
-            a = Const(float(a.value), dtype)
-        if isinstance(b, Const) and not b.dtype.is_float and dtype.is_float:
-            b = Const(float(b.value), dtype)
+        dtype = computed_in(op, a.dtype, b.dtype)
+        a, b = _constant_in(dtype, a), _constant_in(dtype, b)
         if (problem := unfit(op, a, b, dtype)) is not None:
             raise ExprError(problem)
         result = BOOL if op in COMPARISONS else dtype
@@ -436,6 +469,15 @@ def binary(op: str, left: Operable, right: Operable) -> Expr:
         return _binary(op, a, b, result)
     neutral = _neutral(op, a, b, result)
     return _binary(op, a, b, result) if neutral is None else neutral
+
+
+def _constant_in(dtype: DType, part: Expr) -> Expr:
+    """A constant integer in the type it is computed in."""
+    if not isinstance(part, Const) or part.dtype is dtype or part.dtype.is_float:
+        return part
+    if dtype.is_float:
+        return Const(float(part.value), dtype)
+    return _integer(int(wrap(part.value, dtype)), dtype) if dtype.is_integer else part
 
 
 # Equal expressions are mostly one object, as `binary` hands out the last one it made: to see that
@@ -505,7 +547,7 @@ def _neutral(op: str, a: Expr, b: Expr, dtype: DType) -> Expr | None:
                 found = Const(True, BOOL) if left else b
             elif right is not None:
                 found = Const(True, BOOL) if right else a
-    return found if found is None or found.dtype == dtype else None
+    return found if found is None or found.dtype == dtype else cast(found, dtype)
 
 
 def unary(op: str, operand: Operable) -> Expr:
@@ -515,6 +557,8 @@ def unary(op: str, operand: Operable) -> Expr:
         return Const(not x.value, BOOL) if isinstance(x, Const) else Unary("not", x, BOOL)
     if op == "~" and x.dtype.is_float:
         raise ExprError(f"`~` needs an integer, found {x.dtype}")
+    if op in ("-", "abs") and is_narrow(x.dtype):
+        x = cast(x, INT32)
     if isinstance(x, Const):
         value = x.value
         if op == "-":
@@ -545,6 +589,10 @@ def cast(operand: Operable, dtype: DType) -> Expr:
     x = as_expr(operand)
     if x.dtype == dtype:
         return x
+    if isinstance(x, Cast) and x.operand.dtype is dtype and x.dtype is INT32 and not x.bits:
+        there_and_back = dtype.is_integer and is_narrow(dtype)
+        if there_and_back:
+            return x.operand
     if isinstance(x, Const) and not (
         dtype.is_integer and isinstance(x.value, float) and not math.isfinite(x.value)
     ):

@@ -15,7 +15,7 @@ from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput
 
 from tile_ir.diagnostics import IRError, did_you_mean
-from tile_ir.dtypes import BOOL, DTYPES, INT32, DType, Kind
+from tile_ir.dtypes import BOOL, DTYPES, INT32, DType
 from tile_ir.expr import (
     BINARY_FUNCTIONS,
     COMPARISONS,
@@ -28,7 +28,7 @@ from tile_ir.expr import (
     Select,
     Unary,
     Var,
-    promote,
+    computed_in,
     unfit,
 )
 from tile_ir.location import Loc
@@ -390,11 +390,8 @@ class _Reader:
         return Const(float(body) if dtype.is_float else int(body), dtype)
 
     def binary(self, node: Node, op: str, a: Expr, b: Expr) -> Expr:
-        dtype = result = promote(a.dtype, b.dtype)
-        if op in COMPARISONS:
-            result = BOOL
-        elif dtype.kind is Kind.BOOL and op not in ("&", "|", "^"):
-            dtype = result = INT32
+        dtype = computed_in(op, a.dtype, b.dtype)
+        result = BOOL if op in COMPARISONS else dtype
         if (problem := unfit(op, a, b, dtype)) is not None:
             raise self.fail(node, "ir-operands", problem)
         return Binary(op, a, b, result)

@@ -22,7 +22,7 @@ from tile_ir.expr import (
     Unary,
     Var,
     cast,
-    promote,
+    computed_in,
     wrap,
 )
 from tile_ir.geometry import strides
@@ -144,7 +144,7 @@ class _Writer:
     def binary(self, expr: Binary) -> tuple[str, int]:
         """Both operands in their common type. C++ computes narrow integers as int, so that results
         which may have left their type are brought back."""
-        common = promote(expr.left.dtype, expr.right.dtype)
+        common = computed_in(expr.op, expr.left.dtype, expr.right.dtype)
         a, b = (_in_type(x, common, expr.op) for x in (expr.left, expr.right))
         spelled, level = self.operation(expr, a, b)
         if expr.op in _LEAVES_TYPE and _is_narrow(expr.dtype):

@@ -13,7 +13,7 @@ from tile_frontend._tracing.scalars import Scalar, describe, python_number, scal
 from tile_frontend._tracing.trace import Trace
 from tile_ir import For, Let, Loc, LoopKind
 from tile_ir.dtypes import INT32
-from tile_ir.expr import Const, Expr, Var, cast, promote
+from tile_ir.expr import Const, Expr, Var, cast, is_narrow, promote
 from tile_ir.nodes import Body, Given
 
 Bounds = tuple[Expr, Expr]
@@ -199,7 +199,8 @@ def run_loop(
 
 
 def _variable(trace: Trace, name: str, bounds: Bounds) -> Var:
-    """A loop variable as wide as its bounds."""
+    """A loop variable as wide as its bounds, int32 at least."""
     start, stop = bounds
     constant = isinstance(start, Const) and start.dtype == INT32
-    return trace.loop_variable(name, stop.dtype if constant else promote(start.dtype, stop.dtype))
+    dtype = stop.dtype if constant else promote(start.dtype, stop.dtype)
+    return trace.loop_variable(name, INT32 if is_narrow(dtype) else dtype)

@@ -17,6 +17,7 @@ from tile_ir.expr import (
     Unary,
     Var,
     binary,
+    cast,
     children,
     rebuild,
 )
@@ -65,7 +66,8 @@ def _simplified(expr: Expr) -> Expr:
 
 def linear_form(expr: Expr) -> tuple[dict[Expr, int], int]:
     """The expression as (coefficient per atom, constant): atoms are whatever is not + - *, or is
-    computed in another type, where it may have wrapped."""
+    computed in another type, where it may have wrapped. They have the type of the whole; among
+    int64 variables of int32 may stand as they are."""
     match expr:
         case Const(value=value):
             return {}, int(value)
@@ -73,17 +75,15 @@ def linear_form(expr: Expr) -> tuple[dict[Expr, int], int]:
             return {expr: 1}, 0
         case Unary(op="-", operand=x):
             return _scaled(linear_form(x), -1)
-        case Binary(left=a, right=b) if not (_same_type(a, expr) and _same_type(b, expr)):
-            return {rebuild(expr, simplify): 1}, 0
         case Binary(op="+" | "-" as op, left=a, right=b):
-            terms, constant = linear_form(a)
-            other, more = _scaled(linear_form(b), 1 if op == "+" else -1)
+            terms, constant = _part_form(a, expr)
+            other, more = _scaled(_part_form(b, expr), 1 if op == "+" else -1)
             merged = dict(terms)
             for atom, factor in other.items():
                 merged[atom] = merged.get(atom, 0) + factor
             return {atom: f for atom, f in merged.items() if f}, constant + more
         case Binary(op="*", left=a, right=b):
-            left, right = linear_form(a), linear_form(b)
+            left, right = _part_form(a, expr), _part_form(b, expr)
             if not left[0]:
                 return _scaled(right, left[1])
             if not right[0]:
@@ -94,8 +94,14 @@ def linear_form(expr: Expr) -> tuple[dict[Expr, int], int]:
     return linear_form(atom) if atom != expr else ({atom: 1}, 0)
 
 
-def _same_type(part: Expr, whole: Expr) -> bool:
-    return part.dtype == whole.dtype or isinstance(part, (Const, Var))
+def _part_form(part: Expr, whole: Expr) -> tuple[dict[Expr, int], int]:
+    """The form of an operand: of another type it may have wrapped, and is one atom, converted as
+    the whole converts it."""
+    if part.dtype is whole.dtype or isinstance(part, Const):
+        return linear_form(part)
+    if isinstance(part, Var) and part.dtype is INT32 and whole.dtype is INT64:
+        return linear_form(part)
+    return {cast(simplify(part), whole.dtype): 1}, 0
 
 
 def _scaled(form: tuple[dict[Expr, int], int], factor: int) -> tuple[dict[Expr, int], int]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from tile_ir.analysis.affine import Values, resolved, simplify
 from tile_ir.analysis.intervals import Interval, Ranges, interval, narrow, sign_test
 from tile_ir.dtypes import INT32, INT64
-from tile_ir.expr import COMPARISONS, Binary, Const, Expr, Unary, promote, reads_memory
+from tile_ir.expr import COMPARISONS, Binary, Const, Expr, Unary, computed_in, reads_memory
 from tile_ir.nodes import For
 
 # Expressions that are not negative.
@@ -99,7 +99,8 @@ def implied(condition: Expr, value: bool) -> Iterator[Expr]:
 
 def _is_exact(comparison: Binary) -> bool:
     """Whether it compares integers as they are: unsigned and narrow ones may wrap."""
-    return promote(comparison.left.dtype, comparison.right.dtype) in (INT32, INT64)
+    left, right = comparison.left.dtype, comparison.right.dtype
+    return computed_in(comparison.op, left, right) in (INT32, INT64)
 
 
 __all__ = [

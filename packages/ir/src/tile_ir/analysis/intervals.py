@@ -19,7 +19,7 @@ from tile_ir.expr import (
     Select,
     Unary,
     Var,
-    promote,
+    computed_in,
     rebuild,
 )
 from tile_ir.nodes import Body, For, Func, If, Let, Stmt
@@ -76,7 +76,10 @@ def _interval(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval:
         case Const(value=value):
             return Interval.exactly(value)
         case Binary(op=op, left=a, right=b):
-            if expr.dtype is BOOL and promote(a.dtype, b.dtype) not in _EXACT[op in LOGICAL]:
+            if (
+                expr.dtype is BOOL
+                and computed_in(op, a.dtype, b.dtype) not in _EXACT[op in LOGICAL]
+            ):
                 return _TRUTH
             return _combine(op, interval(a, ranges), interval(b, ranges))
         case Unary(op="-", operand=a):
@@ -189,7 +192,7 @@ def _decided(expr: Expr, ranges: Mapping[Var, Interval]) -> Expr:
     if not isinstance(expr, Binary):
         return expr
     a, b = expr.left, expr.right
-    if promote(a.dtype, b.dtype) not in (INT32, INT64):
+    if computed_in(expr.op, a.dtype, b.dtype) not in (INT32, INT64):
         return expr  # unsigned and narrow operands may wrap when they are compared
     match expr.op:
         case "min":
@@ -266,7 +269,7 @@ def where_holds(condition: Expr, known: Ranges) -> Ranges:
     match condition:
         case Binary(op="and", left=a, right=b):
             return where_holds(b, where_holds(a, known))
-        case Binary(op=op, left=a, right=b) if promote(a.dtype, b.dtype) in (INT32, INT64):
+        case Binary(op=op, left=a, right=b) if computed_in(op, a.dtype, b.dtype) in (INT32, INT64):
             return _bounded(b, _MIRRORED.get(op, op), a, _bounded(a, op, b, known))
     return known
 

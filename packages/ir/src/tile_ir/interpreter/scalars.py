@@ -20,8 +20,8 @@ from tile_ir.expr import (
     Select,
     Unary,
     Var,
+    computed_in,
     fold,
-    promote,
     wrap,
 )
 from tile_ir.lazy import np
@@ -54,7 +54,7 @@ def evaluate(expr: Expr, variables: dict[Var, Value], load: Callable[[Load], Val
                 return True
             y = evaluate(b, variables, load)
             if op not in LOGICAL:
-                common = promote(a.dtype, b.dtype)
+                common = computed_in(op, a.dtype, b.dtype)
                 x, y = _operand(x, a.dtype, common), _operand(y, b.dtype, common)
             return _round(_binary(op, x, y, dtype), dtype)
         case Unary(op=op, operand=a, dtype=dtype):

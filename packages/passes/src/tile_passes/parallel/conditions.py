@@ -15,8 +15,8 @@ from tile_ir.expr import (
     Load,
     Unary,
     ceildiv,
+    computed_in,
     constant_value,
-    promote,
 )
 from tile_ir.expr import walk as walk_expr
 from tile_ir.geometry import element_count
@@ -54,7 +54,7 @@ def _comparison(s: VectorSteps, e: Binary, domain: Domain) -> Region:
     op, left, right = e.op, e.left, e.right
     if s.is_scalar(left, domain):
         op, left, right = MIRRORED[op], right, left
-    dtype = promote(left.dtype, right.dtype)
+    dtype = computed_in(op, left.dtype, right.dtype)
     wide = COMPARED_AS.get(dtype, dtype)
     if wide.is_integer and op in ORDER_BY and all(holds(FLOAT32, e, s) for e in (left, right)):
         wide = FLOAT32

@@ -2,7 +2,8 @@
 terms of what it has: results wrap, but its conversions saturate, so values are made to fit first.
 
 int8 and uint8 are computed as int16. Sums, products and bits only depend on as many low bits as the
-result keeps, so what they are made of need not be wrapped on the way.
+result keeps, so what they are made of need not be wrapped on the way: the language computes them in
+int32, the vector unit in int16 where no more is kept (`done_narrow`).
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class _Fitting:
         if not low:
             return binary("&", e, Const(high, e.dtype))
         gone = Const(e.dtype.bits - dtype.bits, e.dtype)
-        return binary(">>", binary("<<", e, gone), gone)
+        return binary(">>", cast(binary("<<", e, gone), e.dtype), gone)
 
     def low_bits(self, e: Expr, wide: DType, dtype: DType) -> Expr:
         """A value of type `wide` that agrees with the expression in the bits that `dtype` has."""
@@ -72,11 +73,17 @@ class _Fitting:
             case Const():
                 return cast(e, wide)
             case Binary(op=op, left=a, right=b) if op in _LOW_BITS and not _counts(e):
-                return binary(op, self.low_bits(a, wide, dtype), self.low_bits(b, wide, dtype))
+                left, right = self.low_bits(a, wide, dtype), self.low_bits(b, wide, dtype)
+                return cast(binary(op, left, right), wide)
             case Binary(op="<<", left=a, right=Const(value=count)) if count < wide.bits:
-                return binary("<<", self.low_bits(a, wide, dtype), Const(count, wide))
+                shifted = binary("<<", self.low_bits(a, wide, dtype), Const(count, wide))
+                return cast(shifted, wide)
             case Unary(op="-" | "~" as op, operand=a) if e.dtype.is_integer:
-                return unary(op, self.low_bits(a, wide, dtype))
+                return cast(unary(op, self.low_bits(a, wide, dtype)), wide)
+            case Unary(op="abs", operand=Cast(operand=a)) if a.dtype.is_integer and (
+                a.dtype.bits <= wide.bits
+            ):
+                return cast(unary("abs", cast(self.fit(a), wide)), wide)
             case Select(condition=c, then=a, orelse=b):
                 return select(
                     self.fit(c), self.low_bits(a, wide, dtype), self.low_bits(b, wide, dtype)
@@ -98,6 +105,30 @@ class _Fitting:
         if isinstance(found, Cast) and found.operand.dtype is INT16:
             return found.operand
         return cast(found, INT16)
+
+
+def done_narrow(e: Cast) -> Binary | Unary | None:
+    """Arithmetic in int32 of which int16 is kept, in int16, where its operands are of that type."""
+    if e.dtype is not INT16 or e.operand.dtype is not INT32:
+        return None
+    match e.operand:
+        case Binary(op=op, left=left, right=right) if op in _LOW_BITS or op == "<<":
+            a, b = _as_kept(left), _as_kept(right)
+            return None if a is None or b is None else Binary(op, a, b, INT16)
+        case Unary(op="-" | "abs" as op, operand=operand):
+            x = _as_kept(operand)
+            return None if x is None else Unary(op, x, INT16)
+    return None
+
+
+def _as_kept(e: Expr) -> Expr | None:
+    """An operand as int16, which it is but for a conversion; None if it is not."""
+    match e:
+        case Const():
+            return cast(e, INT16)
+        case Cast(operand=operand, bits=False) if operand.dtype is INT16:
+            return operand
+    return e if e.dtype is INT16 else None
 
 
 def _work(dtype: DType) -> DType:

@@ -38,6 +38,7 @@ from tile_passes.parallel.against_lines import against_line, is_column, line_of
 from tile_passes.parallel.by_element import gathered, reachable, scattered
 from tile_passes.parallel.conditions import demand_inside, mask_of
 from tile_passes.parallel.index_vectors import divided, holds, is_progression, progression
+from tile_passes.parallel.narrow_integers import done_narrow
 from tile_passes.parallel.nest import Domain, Unsuitable
 from tile_passes.parallel.operators import (
     BINARY,
@@ -175,6 +176,11 @@ class VectorStatement(VectorSteps):
             case Load():
                 return self.load(e, domain)
             case Cast(operand=operand, dtype=dtype, bits=False):
+                match done_narrow(e):
+                    case Binary() as narrow:
+                        return self.binary(narrow, domain, into)
+                    case Unary() as narrow:
+                        return self.unary(narrow, domain, into)
                 return self.typed(operand, dtype, domain, into)
             case Binary(op=op) if op in COMPARISONS | LOGICAL:
                 raise AssertionError("a condition is asked for as a mask or as numbers")
@@ -273,7 +279,8 @@ class VectorStatement(VectorSteps):
         if e.op == "-":
             return self.apply("mul", e.operand, Const(-1, INT32), dtype, domain, into)
         if e.op == "abs" and dtype.is_integer:
-            return self.value(binary("max", e.operand, unary("-", e.operand)), domain, into)
+            negative = cast(unary("-", e.operand), dtype)
+            return self.value(binary("max", e.operand, negative), domain, into)
         if e.op in ROUNDING:
             x = self.typed(e.operand, FLOAT32, domain, None)
             x = self.filled(x, FLOAT32, domain) if isinstance(x, Expr) else x
