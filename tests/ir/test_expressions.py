@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tile_ir import DTYPES, Buffer, Loc, Memory
 from tile_ir.analysis.affine import linear_form, simplify
 from tile_ir.analysis.intervals import Interval, interval, narrow
+from tile_ir.arithmetic import wrap
 from tile_ir.dtypes import BOOL, FLOAT16, FLOAT32, INT8, INT32, INT64, UINT32
 from tile_ir.expr import (
     Const,
@@ -30,7 +31,6 @@ from tile_ir.expr import (
     select,
     substitute,
     unary,
-    wrap,
 )
 from tile_ir.interpreter.scalars import evaluate
 

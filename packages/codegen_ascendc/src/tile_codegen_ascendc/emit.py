@@ -143,6 +143,7 @@ class _Emitter:
         names = [*map(_parameter_name, func.params), *(cxx_name(s.name) for s in func.symbols)]
         host = [*map(_host_type, func.params), *("int64_t" for _ in func.symbols)]
         kernel = [t if t != "uint8_t*" else "GM_ADDR" for t in host]
+        blocks = cxx_expr(func.launch.blocks, launch_ranges(func), func.launch.loc)
         context: dict[str, Any] = {
             "name": func.name,
             "display": without_entry_word(func.name),
@@ -156,7 +157,8 @@ class _Emitter:
             "task_type": self.task_type(),
             "capacity": {m.value: size for m, size in self.target.capacity.items()},
             "bias_tables": any(a.buffer.memory is Memory.BT for a in func.launch.allocs),
-            "blocks": cxx_expr(func.launch.blocks, launch_ranges(func), func.launch.loc),
+            "blocks": blocks,
+            "blocks_note": self.comment(func.launch.loc) if "tile::" in blocks else "",
             "tensors": list(self.tensors()),
             "sections": [self.section(s) for s in self.sections],
         }

@@ -9,7 +9,8 @@ from tile_codegen_ascendc.cxx.names import cxx_name
 from tile_ir import Buffer, DType, KernelError, Loc, Memory
 from tile_ir.analysis.affine import simplify
 from tile_ir.analysis.intervals import Ranges, interval
-from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, INT32, Kind
+from tile_ir.arithmetic import wrap
+from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT32, Kind, held
 from tile_ir.expr import (
     BINARY_FUNCTIONS,
     LOGICAL,
@@ -23,7 +24,6 @@ from tile_ir.expr import (
     Var,
     cast,
     computed_in,
-    wrap,
 )
 from tile_ir.geometry import strides
 
@@ -56,7 +56,10 @@ _FUNCTIONS = {
     "rsqrt": "inverse_square_root",
     "floor": "round_down",
     "ceil": "round_up",
+    "round": "round_nearest",
+    "trunc": "round_to_zero",
 }
+_SMALL = (FLOAT16, BFLOAT16)  # what the scalar unit computes in float
 
 
 def _is_narrow(dtype: DType) -> bool:
@@ -67,6 +70,8 @@ def _in_type(expr: Expr, common: DType, op: str) -> Expr:
     """An operand as C++ has to see it: integers of another sign, or a sign of another width, are
     converted by name; where C++ does it as the language does, nothing is said."""
     dtype = expr.dtype
+    if common in _SMALL and not dtype.is_float:
+        return cast(expr, common)
     if op in LOGICAL or not (dtype.is_integer and common.is_integer) or dtype == common:
         return expr
     if isinstance(expr, Const):
@@ -91,11 +96,18 @@ def cxx_constant(const: Const) -> str:
     if dtype is BOOL:
         return "true" if value else "false"
     if dtype.is_float:
-        text = _float(float(value))
-        return f"static_cast<{dtype.c_name}>({text})" if dtype in (FLOAT16, BFLOAT16) else text
+        text = _float(_written(float(value), dtype))
+        return f"static_cast<{dtype.c_name}>({text})" if dtype in _SMALL else text
     if dtype is INT32:
         return str(value) if value != -(1 << 31) else "(-2147483647 - 1)"
     return f"static_cast<{dtype.c_name}>({value})"
+
+
+def _written(value: float, dtype: DType) -> float:
+    """The number that C++ rounds to what the type holds: a literal becomes a float before it is
+    anything narrower."""
+    kept, single = held(value, dtype), held(value, FLOAT32)
+    return value if math.isfinite(single) and held(single, dtype) == kept else kept
 
 
 def _float(value: float) -> str:
@@ -128,12 +140,24 @@ class _Writer:
                 return self.narrowed(expr, self.unary(expr))
             case Select(condition=c, then=a, orelse=b):
                 return f"{self.text(c, 1)} ? {self.text(a, 0)} : {self.text(b, 0)}", -1
-            case Cast(operand=a, dtype=dtype, bits=bits):
-                how = "tile::bit_cast" if bits else "static_cast"
-                return f"{how}<{dtype.c_name}>({self.text(a, 0)})", _ATOM
+            case Cast():
+                return self.cast(expr), _ATOM
             case Load():
                 return self.load(expr), _ATOM
         raise AssertionError(f"no C++ for {type(expr).__name__}")
+
+    def cast(self, expr: Cast) -> str:
+        operand, dtype = expr.operand, expr.dtype
+        if expr.bits:
+            return f"tile::bit_cast<{dtype.c_name}>({self.text(operand, 0)})"
+        source = operand.dtype
+        if source.is_float and dtype.is_integer:
+            text = self.widened(operand) if source in _SMALL else self.text(operand, 0)
+            return f"tile::to_integer<{dtype.c_name}>({text})"
+        # Integers reach 16-bit floats by way of float.
+        small = dtype in _SMALL and source.is_integer
+        text = self.widened(operand) if small else self.text(operand, 0)
+        return f"static_cast<{dtype.c_name}>({text})"
 
     def narrowed(self, expr: Binary | Unary, spelled: tuple[str, int]) -> tuple[str, int]:
         """C++ computes narrow integers as int; the language wraps every result."""
@@ -155,13 +179,15 @@ class _Writer:
         op = expr.op
         if op in ("min", "max"):
             name = "tile::minimum" if op == "min" else "tile::maximum"
+            if expr.dtype in _SMALL:
+                text = f"{name}({self.widened(a)}, {self.widened(b)})"
+                return f"static_cast<{expr.dtype.c_name}>({text})", _ATOM
             return f"{name}({self.text(a, 0)}, {self.text(b, 0)})", _ATOM
         if op in BINARY_FUNCTIONS:
             raise self.no_function(op)
-        if op in ("//", "%") and not self.never_negative(a, b):
-            name = "tile::floor_div" if op == "//" else "tile::floor_mod"
-            return f"{name}({self.text(a, 0)}, {self.text(b, 0)})", _ATOM
-        if expr.dtype in (FLOAT16, BFLOAT16):  # the scalar unit computes these in float
+        if (guarded := self.guarded(expr, a, b)) is not None:
+            return f"tile::{guarded}({self.text(a, 0)}, {self.text(b, 0)})", _ATOM
+        if expr.dtype in _SMALL:
             spelled = f"{self.widened(a)} {op} {self.widened(b)}"
             return f"static_cast<{expr.dtype.c_name}>({spelled})", _ATOM
         level = _LEVEL[op]
@@ -175,10 +201,21 @@ class _Writer:
     def widened(self, expr: Expr) -> str:
         return f"static_cast<float>({self.text(expr, 0)})"
 
-    def never_negative(self, a: Expr, b: Expr) -> bool:
-        if a.dtype.kind is Kind.UINT and b.dtype.kind is Kind.UINT:
-            return True
-        return interval(a, self.ranges).low >= 0 and interval(b, self.ranges).low > 0
+    def guarded(self, expr: Binary, a: Expr, b: Expr) -> str | None:
+        """The function for an operator that means what it does in C++ for some operands only; None
+        where these are among them."""
+        known = interval(b, self.ranges)
+        match expr.op:
+            case "//" | "%":
+                unsigned = a.dtype.kind is Kind.UINT and b.dtype.kind is Kind.UINT
+                if known.low > 0 and (unsigned or interval(a, self.ranges).low >= 0):
+                    return None
+                return "floor_div" if expr.op == "//" else "floor_mod"
+            case "<<" | ">>":
+                if known.low >= 0 and known.high < expr.dtype.bits:
+                    return None
+                return "shift_left" if expr.op == "<<" else "shift_right"
+        return None
 
     def unary(self, expr: Unary) -> tuple[str, int]:
         op, a = expr.op, expr.operand
@@ -200,7 +237,7 @@ class _Writer:
         name, a, dtype = _FUNCTIONS.get(expr.op), expr.operand, expr.dtype
         if name is None:
             raise self.no_function(expr.op)
-        if dtype in (FLOAT16, BFLOAT16):
+        if dtype in _SMALL:
             return f"static_cast<{dtype.c_name}>(tile::{name}({self.widened(a)}))", _ATOM
         return f"tile::{name}({self.text(a, 0)})", _ATOM
 
@@ -237,7 +274,8 @@ def scalar_as(expr: Expr, dtype: DType, ranges: Ranges, loc: Loc) -> str:
             return f"{value}" if abs(value) < 1 << 31 else f"static_cast<int32_t>({value})"
         return cxx_constant(Const(value, dtype))
     # C++ computes with int where the operands are narrower.
-    promoted = dtype.is_integer and dtype.bits < 32 and not isinstance(expr, (Var, Load))
-    if expr.dtype is dtype and not promoted:
-        return cxx_expr(expr, ranges, loc)
-    return f"static_cast<{dtype.c_name}>({cxx_expr(expr, ranges, loc)})"
+    if expr.dtype is not dtype:
+        return cxx_expr(Cast(expr, dtype), ranges, loc)
+    text = cxx_expr(expr, ranges, loc)
+    promoted = _is_narrow(dtype) and not isinstance(expr, (Var, Load))
+    return f"static_cast<{dtype.c_name}>({text})" if promoted else text

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "ascend_c/division.h"
 #include "launch.h"
 #include "thread_pool.h"
 
@@ -45,6 +46,22 @@ TileError as_error(const Fault& fault)
 }
 
 }  // namespace
+
+void division_fault(const char* what, Where at)
+{
+    const Use use{"integer division", at};
+    const std::string text = text_of("an integer division has no value: %s", what);
+    if (current_core != nullptr) {
+        raise("division-by-zero", use, text);
+    }
+    Session& now = session();
+    if (!now.failed) {
+        now.failed = true;
+        now.fault = fault_of("division-by-zero", use, text);
+        now.fault.hint = "the number of blocks divides by an argument of the call: give another one";
+    }
+}
+
 }  // namespace tile_simulator
 
 using namespace tile_simulator;
