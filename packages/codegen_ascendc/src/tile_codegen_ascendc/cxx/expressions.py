@@ -4,13 +4,14 @@ header, since C++ truncates where the language rounds down."""
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from tile_codegen_ascendc.cxx.names import cxx_name
 from tile_ir import Buffer, DType, KernelError, Loc, Memory
 from tile_ir.analysis.affine import simplify
 from tile_ir.analysis.intervals import Ranges, interval
 from tile_ir.arithmetic import wrap
-from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT32, Kind, held
+from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT32, INT64, Kind, held
 from tile_ir.expr import (
     BINARY_FUNCTIONS,
     LOGICAL,
@@ -25,7 +26,7 @@ from tile_ir.expr import (
     cast,
     computed_in,
 )
-from tile_ir.geometry import strides
+from tile_ir.geometry import buffer_elements, strides
 
 # Binding strength as in C++, weakest first.
 _LEVELS = (
@@ -75,18 +76,28 @@ def _in_type(expr: Expr, common: DType, op: str) -> Expr:
     if op in LOGICAL or not (dtype.is_integer and common.is_integer) or dtype == common:
         return expr
     if isinstance(expr, Const):
-        return Const(wrap(expr.value, common), common)
+        plain = common is INT64 and dtype is INT32  # as wide as the other side
+        return expr if plain else Const(wrap(expr.value, common), common)
     # Narrow unsigned integers become int, which is compared with unsigned ones by warning.
     implicit = dtype.kind is common.kind and not (dtype.kind is Kind.UINT and dtype.bits < 32)
     return expr if implicit else Cast(expr, common)
 
 
-def cxx_expr(expr: Expr, ranges: Ranges, loc: Loc, context: int = 0) -> str:
-    """The expression as C++; `ranges` prove divisions free of negative operands.
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of the variables where an expression stands: their ranges, and which ones C++
+    holds in 64 bits although they are int32, as it does symbols."""
+
+    ranges: Ranges
+    wide: frozenset[Var] = frozenset()
+
+
+def cxx_expr(expr: Expr, known: Known, loc: Loc, context: int = 0) -> str:
+    """The expression as C++; ranges prove divisions free of negative operands.
 
     Raises KernelError for functions the scalar unit does not have.
     """
-    text, level = _Writer(ranges, loc).spell(expr)
+    text, level = _Writer(known, loc).spell(expr)
     return f"({text})" if level < context else text
 
 
@@ -119,8 +130,9 @@ def _float(value: float) -> str:
 
 
 class _Writer:
-    def __init__(self, ranges: Ranges, loc: Loc) -> None:
-        self.ranges = ranges
+    def __init__(self, known: Known, loc: Loc) -> None:
+        self.known = known
+        self.ranges = known.ranges
         self.loc = loc
 
     def text(self, expr: Expr, context: int) -> str:
@@ -253,7 +265,10 @@ class _Writer:
         name = cxx_name(load.buffer.name)
         if load.buffer.memory is Memory.VAR:
             return name
-        return f"{name}.GetValue({self.text(linear_index(load.buffer, load.indices), 0)})"
+        place = linear_index(load.buffer, load.indices)
+        if load.buffer.memory is Memory.GM:
+            place = gm_offset(place, load.buffer, self.known)
+        return f"{name}.GetValue({self.text(place, 0)})"
 
 
 def linear_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
@@ -264,7 +279,59 @@ def linear_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
     return simplify(total)
 
 
-def scalar_as(expr: Expr, dtype: DType, ranges: Ranges, loc: Loc) -> str:
+def gm_offset(offset: Expr, buffer: Buffer, known: Known) -> Expr:
+    """Elements before a place of gm, computed in 64 bits where the tensor may have more elements
+    than int32 counts and the offset may be as large."""
+    elements = buffer_elements(buffer)
+    if elements is not None and elements <= INT32.limits()[1]:
+        return offset
+    return _widened(offset, known)
+
+
+def _widened(expr: Expr, known: Known) -> Expr:
+    """The expression such that C++ computes every sum and product in it that may leave int32 in 64
+    bits. What is loaded and named is as it is."""
+    if isinstance(expr, Unary) and expr.op == "-":
+        operand = _widened(expr.operand, known)
+        return expr if operand is expr.operand else Unary("-", operand, INT64)
+    if not isinstance(expr, Binary) or expr.dtype is not INT32:
+        return expr
+    left, right = _widened(expr.left, known), _widened(expr.right, known)
+    found = interval(expr, known.ranges)
+    low, high = INT32.limits()
+    fits = low <= found.low and found.high <= high
+    if (
+        expr.op in ("+", "-", "*")
+        and not fits
+        and not (_is_wide(left, known) or _is_wide(right, known))
+    ):
+        if isinstance(left, Const):
+            right = Cast(right, INT64)
+        else:
+            left = Cast(left, INT64)
+    if left is expr.left and right is expr.right:
+        return expr
+    return Binary(expr.op, left, right, INT64)
+
+
+def _is_wide(expr: Expr, known: Known) -> bool:
+    """Whether C++ has the value in 64 bits."""
+    match expr:
+        case Var():
+            return expr.dtype.bits == 64 or expr in known.wide
+        case Binary(op=op, left=left, right=right):
+            if expr.dtype.kind is Kind.BOOL or expr.dtype.is_float:
+                return False
+            shifts = op in ("<<", ">>")
+            return _is_wide(left, known) or (not shifts and _is_wide(right, known))
+        case Unary(op="-" | "~" | "abs", operand=operand):
+            return _is_wide(operand, known)
+        case Select(then=then, orelse=orelse):
+            return _is_wide(then, known) or _is_wide(orelse, known)
+    return expr.dtype.is_integer and expr.dtype.bits == 64
+
+
+def scalar_as(expr: Expr, dtype: DType, known: Known, loc: Loc) -> str:
     """The expression as a C++ value of exactly the given type."""
     if isinstance(expr, Const):
         folded = cast(expr, dtype)
@@ -273,9 +340,15 @@ def scalar_as(expr: Expr, dtype: DType, ranges: Ranges, loc: Loc) -> str:
         if dtype is INT32:  # a literal of the smallest number would be one of a wider type
             return f"{value}" if abs(value) < 1 << 31 else f"static_cast<int32_t>({value})"
         return cxx_constant(Const(value, dtype))
-    # C++ computes with int where the operands are narrower.
     if expr.dtype is not dtype:
-        return cxx_expr(Cast(expr, dtype), ranges, loc)
-    text = cxx_expr(expr, ranges, loc)
+        return cxx_expr(Cast(expr, dtype), known, loc)
+    text = cxx_expr(expr, known, loc)
+    # C++ computes with int where the operands are narrower.
     promoted = _is_narrow(dtype) and not isinstance(expr, (Var, Load))
-    return f"static_cast<{dtype.c_name}>({text})" if promoted else text
+    too_wide = dtype.is_integer and dtype.bits < INT64.bits and _is_wide(expr, known)
+    return f"static_cast<{dtype.c_name}>({text})" if promoted or too_wide else text
+
+
+def assigned(expr: Expr, dtype: DType, known: Known, loc: Loc) -> str:
+    """The expression as what a variable of the type is set to: C++ narrows symbols by itself."""
+    return scalar_as(expr, dtype, Known(known.ranges), loc)
