@@ -45,7 +45,7 @@ def run(kernel: Any, x: list[int], y: list[int], dtype: str = "int32", n: int = 
 
 @pytest.mark.parametrize("loop", [T.serial, T.Parallel], ids=["serial", "parallel"])
 @pytest.mark.parametrize("name", FORMULAS)
-@pytest.mark.parametrize("dtype", ["int32", "uint8", "int16", "int64", "uint32"])
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "int64"])
 def test_a_divisor_of_zero_is_told_at_its_line(name: str, loop: Any, dtype: str) -> None:
     kernel = elements(FORMULAS[name], loop, dtype)
     with pytest.raises(SimulationError) as caught:
@@ -61,7 +61,10 @@ def test_the_smallest_integer_by_minus_one() -> None:
     with pytest.raises(SimulationError, match="divided by -1"):
         run(elements(FORMULAS["quotient"]), [LEAST] * 8, [-1] * 8)
     assert run(elements(FORMULAS["rest"]), [LEAST] * 8, [-1] * 8) == [0] * 8
-    assert run(elements(FORMULAS["quotient"], dtype="int8"), [-128] * 8, [-1] * 8, "int8") == [-128] * 8
+    assert (
+        run(elements(FORMULAS["quotient"], dtype="int8"), [-128] * 8, [-1] * 8, "int8")
+        == [-128] * 8
+    )
 
 
 def test_a_grid_that_divides_by_an_argument() -> None:

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "ascend_c/division.h"
+#include "crash_guard.h"
 #include "launch.h"
 #include "thread_pool.h"
 
@@ -72,6 +73,11 @@ void tile_simulator_default_options(TileOptions* options)
 {
     // Core counts of Ascend910B1 (docs/hardware/machine.md#chips).
     *options = TileOptions{TILE_CHECKS_DEVICE, 0, 0, 0, 24, 48, nullptr, 0};
+}
+
+void tile_simulator_guard(void)
+{
+    install_crash_guard();
 }
 
 void tile_simulator_set_buffers(const TileBuffer* buffers, size_t count)
