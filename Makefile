@@ -66,6 +66,9 @@ sanitize: setup ## simulator tests under address and undefined-behaviour sanitiz
 fuzz-simulator: setup ## mutated kernels on the simulator: N=2000 SEED=0 CHECK=strict ONLY=tour; prints how they end
 	PYTHONPATH=tests/runtime $(BIN)/python tests/runtime/fuzz_sources.py $(or $(N),2000) --seed $(or $(SEED),0) $(if $(CHECK),--check $(CHECK)) $(if $(ONLY),--only $(ONLY))
 
+fuzz-scalars: setup ## kernels run with random scalars, among them what has no meaning: N=3000 SEED=0; prints how they end
+	cd tests && ../$(BIN)/python -m end_to_end.mutated_scalars $(or $(N),3000) $(or $(SEED),0)
+
 fuzz: setup ## random kernels through planning and ordering, all checkers, the simulator: N=20000 SEED=0 MIXED=1 PIPELINED=1
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(or $(N),20000) --seed $(or $(SEED),0) --keep $(if $(MIXED),--mixed) $(if $(PIPELINED),--pipelined)
 
@@ -124,4 +127,4 @@ $(STAMP): constraints.txt Makefile $(PACKAGES:%=packages/%/pyproject.toml) packa
 	@$(BIN)/python -m compileall -q $(PACKAGES:%=packages/%/src)
 	@touch $@
 
-.PHONY: help setup demo test test-all check bench conformance timing docs vendor-check sanitize nightly-properties fuzz fuzz-programs fuzz-simulator matrix matrix-programs wheels bless clean
+.PHONY: help setup demo test test-all check bench conformance timing docs vendor-check sanitize nightly-properties fuzz fuzz-programs fuzz-scalars fuzz-simulator matrix matrix-programs wheels bless clean

@@ -11,6 +11,7 @@ import pytest
 from tile_ir import DTYPES, Buffer, Loc, Memory
 from tile_ir.analysis.affine import linear_form, simplify
 from tile_ir.analysis.intervals import Interval, narrow
+from tile_ir.arithmetic import wrap
 from tile_ir.dtypes import BOOL, FLOAT16, FLOAT32, INT8, INT32, INT64, UINT32
 from tile_ir.expr import (
     Const,
@@ -27,7 +28,6 @@ from tile_ir.expr import (
     promote,
     substitute,
     unary,
-    wrap,
 )
 from tile_ir.interpreter.scalars import evaluate
 

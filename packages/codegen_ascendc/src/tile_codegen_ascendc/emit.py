@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tile_codegen_ascendc.cxx.expressions import cxx_expr, linear_index, scalar_as
+from tile_codegen_ascendc.cxx.expressions import Known, assigned, cxx_expr, gm_offset, linear_index
 from tile_codegen_ascendc.cxx.names import GIVEN, HANDLE, STOP, cxx_name, without_entry_word
 from tile_codegen_ascendc.cxx.views import view_op
 from tile_codegen_ascendc.templates import render_op, template
@@ -144,6 +144,7 @@ class _Emitter:
         names = [*map(_parameter_name, func.params), *(cxx_name(s.name) for s in func.symbols)]
         host = [*map(_host_type, func.params), *("int64_t" for _ in func.symbols)]
         kernel = [t if t != "uint8_t*" else "GM_ADDR" for t in host]
+        blocks = cxx_expr(func.launch.blocks, self.known(launch_ranges(func)), func.launch.loc)
         context: dict[str, Any] = {
             "name": func.name,
             "display": without_entry_word(func.name),
@@ -157,7 +158,9 @@ class _Emitter:
             "task_type": self.task_type(),
             "capacity": {m.value: size for m, size in self.target.capacity.items()},
             "bias_tables": any(a.buffer.memory is Memory.BT for a in func.launch.allocs),
-            "blocks": cxx_expr(func.launch.blocks, launch_ranges(func), func.launch.loc),
+            "blocks": blocks,
+            "host_scalars": list(self.narrowed_parameters(_names_in(func.launch.blocks))),
+            "blocks_note": self.comment(func.launch.loc) if "tile::" in blocks else "",
             "tensors": list(self.tensors()),
             "sections": [self.section(s) for s in self.sections],
         }
@@ -181,11 +184,16 @@ class _Emitter:
             yield f"AscendC::GlobalTensor<{kind}> {name};"
             handle = _parameter_name(root)
             yield f"{name}.SetGlobalBuffer(reinterpret_cast<__gm__ {kind}*>({handle}));"
+        used = {name for section in self.sections for name in _names_used(section.body)}
+        yield from self.narrowed_parameters(used)
+
+    def narrowed_parameters(self, used: set[str]) -> Iterator[str]:
+        """Scalars that crossed the host boundary in another type, in their own."""
         for param in self.func.params:
-            if isinstance(param, Var) and _parameter_name(param) != cxx_name(param.name):
-                kind = param.dtype.c_name
-                given = f"static_cast<{kind}>({_parameter_name(param)})"
-                yield f"const {kind} {cxx_name(param.name)} = {given};"
+            if isinstance(param, Var) and param.name in used:
+                kind, name = param.dtype.c_name, cxx_name(param.name)
+                if _parameter_name(param) != name:
+                    yield f"const {kind} {name} = static_cast<{kind}>({_parameter_name(param)});"
 
     def section(self, section: Section) -> dict[str, Any]:
         launch = self.func.launch
@@ -226,6 +234,9 @@ class _Emitter:
                 f"{self.comment(alloc.loc)}"
             )
 
+    def known(self, ranges: Ranges) -> Known:
+        return Known(ranges, frozenset(self.func.symbols))
+
     def body(self, body: Body, ranges: Ranges, depth: int, core: Core) -> list[str]:
         lines: list[str] = []
         for stmt, known in with_ranges(body, ranges):
@@ -234,22 +245,24 @@ class _Emitter:
 
     def stmt(self, stmt: Stmt, known: Ranges, depth: int, core: Core) -> list[str]:
         pad, note = INDENT * depth, self.comment(stmt.loc)
+        here = self.known(known)
 
         def cxx(expr: Expr) -> str:
-            return cxx_expr(expr, known, stmt.loc)
+            return cxx_expr(expr, here, stmt.loc)
 
         match stmt:
             case Op():
                 lines = [*self.windows(stmt, known), *self.op(stmt, known, core)]
                 return [f"{pad}{line}{note}" for line in lines]
             case Let(var=var, value=value):
-                text = scalar_as(value, var.dtype, known, stmt.loc)
+                text = assigned(value, var.dtype, here, stmt.loc)
                 return [f"{pad}const {var.dtype.c_name} {cxx_name(var.name)} = {text};{note}"]
             case Store(buffer=b, indices=indices, value=value):
-                text = scalar_as(value, b.dtype, known, stmt.loc)
+                text = assigned(value, b.dtype, here, stmt.loc)
                 if b.memory is Memory.VAR:
                     return [f"{pad}{cxx_name(b.name)} = {text};{note}"]
-                place, name = cxx(linear_index(b, indices)), cxx_name(b.name)
+                index, name = linear_index(b, indices), cxx_name(b.name)
+                place = cxx(gm_offset(index, b, here) if b.memory is Memory.GM else index)
                 if b.memory is Memory.GM:
                     return [f"{pad}tile::store_gm({name}, {place}, {text});{note}"]
                 lines = [*self.windows(stmt, known), f"{name}.SetValue({place}, {text});"]
@@ -288,13 +301,13 @@ class _Emitter:
     def windows(self, stmt: Op | Store, known: Ranges) -> Iterator[str]:
         """What the simulator looks at before a statement: parts that may leave their rows."""
         for w in uncertain_windows(stmt, known):
-            texts = [cxx_expr(e, known, stmt.loc) for e in (w.offset, w.extent, w.size)]
+            texts = [cxx_expr(e, self.known(known), stmt.loc) for e in (w.offset, w.extent, w.size)]
             yield f"TILE_INSIDE({cxx_name(w.buffer.name)}, {w.dimension}, {', '.join(texts)});"
 
     def op(self, op: Op, known: Ranges, core: Core) -> list[str]:
         if op.opdef.effect is Effect.SYNC_ALL:
             return self.grid_barrier(core)
-        return render_op(view_op(op, known, TensorView)).splitlines()
+        return render_op(view_op(op, self.known(known), TensorView)).splitlines()
 
     def comment(self, loc: Loc) -> str:
         """Where a statement of the author's stands; with its column behind another one."""
@@ -331,16 +344,19 @@ def _placed(buffer: Buffer, size: int, address: int | None) -> str:
     return f"{memory}.GetWithOffset<{kind}>({elements}, {address})"
 
 
+def _names_in(expr: Expr) -> set[str]:
+    return {part.name for part in walk_expr(expr) if isinstance(part, Var)}
+
+
 def _names_used(body: Body) -> set[str]:
     """Names of scalars and buffers that a body mentions."""
     names: set[str] = set()
     for stmt in walk(body):
         for expr in expressions(stmt):
             for part in walk_expr(expr):
-                if isinstance(part, Var):
-                    names.add(part.name)
-                elif isinstance(part, Load):
+                if isinstance(part, Load):
                     names.add(part.buffer.name)
+            names |= _names_in(expr)
         if isinstance(stmt, Op):
             names.update(o.buffer.name for o in stmt.operands if isinstance(o, Region))
             for region in (o for o in stmt.operands if isinstance(o, Region)):

@@ -14,17 +14,34 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Union
 
+from tile_ir.arithmetic import (
+    FLOAT_FUNCTIONS,
+    INT32_LIMIT,
+    DivisionError,
+    Number,
+    computed,
+    converted,
+    rounded,
+    wrap,
+)
 from tile_ir.dtypes import BOOL, FLOAT32, INT32, INT64, UINT32, UINT64, DType, Kind, held
 from tile_ir.location import Loc
 from tile_ir.machine import Memory
 from tile_ir.quick_init import quick_init
 
-Number = int | float | bool
 Operable = Union["Expr", int, float, bool]
 
 
 class ExprError(Exception):
     """An operator was applied to types it has no meaning for; the caller knows the place."""
+
+    slug = "operand-type"
+
+
+class NoQuotient(ExprError):
+    """Integers are divided by zero, or the quotient has no room in their type."""
+
+    slug = "division-by-zero"
 
 
 class Expr:
@@ -287,24 +304,6 @@ _BITS = frozenset({"&", "|", "^"})
 # What an unsigned integer and a signed one are not brought to one sign for.
 _EXACT_OF_SIGNS = frozenset({*COMPARISONS, "min", "max", "//", "%"})
 
-UNARY_FUNCTIONS: dict[str, Callable[[float], float]] = {
-    "exp": math.exp,
-    "log": math.log,
-    "sqrt": math.sqrt,
-    "rsqrt": lambda x: 1.0 / math.sqrt(x),
-    "abs": abs,
-    "tanh": math.tanh,
-    "erf": math.erf,
-    "sin": math.sin,
-    "cos": math.cos,
-    "floor": math.floor,
-    "ceil": math.ceil,
-    "round": round,
-    "trunc": math.trunc,
-}
-# Those that an integer is converted to float for.
-FLOAT_FUNCTIONS = frozenset({"exp", "log", "sqrt", "rsqrt", "tanh", "erf", "sin", "cos"})
-ROUNDINGS = frozenset({"floor", "ceil", "round", "trunc"})
 # Functions of two arguments are binary operators that print as functions.
 BINARY_FUNCTIONS = ("min", "max", "pow")
 
@@ -314,8 +313,8 @@ _HALF = 1 << 31  # what int32 ends before
 
 def as_expr(value: Operable, like: DType | None = None) -> Expr:
     """A number as a constant; it takes the type `like` when that can hold it."""
-    if type(value) is int and (like is INT32 or like is None) and -_HALF <= value < _HALF:
-        return _integer(value, INT32)  # nearly always
+    if (like is INT32 or like is None) and type(value) is int:  # nearly always
+        return _integer(value, INT32 if -INT32_LIMIT <= value < INT32_LIMIT else _wide(value))
     if isinstance(value, Expr):
         return value
     if isinstance(value, bool):
@@ -330,12 +329,15 @@ def as_expr(value: Operable, like: DType | None = None) -> Expr:
 
 def _type_for(number: int, like: DType | None) -> DType:
     """The type `like` if it holds the number, else the first one that does."""
-    wanted = (like, INT32, INT64) if like is not None and like.is_integer else (INT32, INT64)
-    for dtype in wanted:
-        low, high = dtype.limits()
+    if like is not None and like.is_integer:
+        low, high = like.limits()
         if low <= number <= high:
-            return dtype
-    return UINT64
+            return like
+    return INT32 if -INT32_LIMIT <= number < INT32_LIMIT else _wide(number)
+
+
+def _wide(number: int) -> DType:
+    return INT64 if number <= INT64.limits()[1] else UINT64
 
 
 def promote(left: DType, right: DType) -> DType:
@@ -376,68 +378,9 @@ def computed_in(op: str, left: DType, right: DType) -> DType:
     return dtype if keeps or not is_narrow(dtype) else INT32
 
 
-def wrap(value: Number, dtype: DType) -> Number:
-    """The value as `dtype` holds it (integers wrap; floats are left to the store)."""
-    if dtype is INT32 and type(value) is int and -_HALF <= value < _HALF:
-        return value  # nearly always
-    if dtype.kind is Kind.BOOL:
-        return bool(value)
-    if dtype.is_integer:
-        low, _ = dtype.limits()
-        return (int(value) - low) % (1 << dtype.bits) + low
-    return float(value)
-
-
-def _power(base: Number, exponent: Number) -> Number:
-    """As the vector unit has it: of integers 0 for a negative exponent, unless the base is 1 or -1;
-    NaN stays NaN, zero has no sign, and what has no real value is NaN."""
-    if isinstance(base, int) and isinstance(exponent, int):
-        if exponent >= 0:
-            return int(pow(base, exponent, 1 << 64)) if abs(base) > 1 else int(base**exponent)
-        return int(base ** (exponent % 2)) if abs(base) == 1 else 0
-    x, y = float(base) + 0.0, float(exponent)
-    if x != x or y != y or (x == -math.inf and not y.is_integer()):
-        return math.nan
-    try:
-        return math.pow(x, y)
-    except OverflowError:
-        return -math.inf if x < 0 and y % 2 == 1 else math.inf
-    except ValueError:
-        return math.inf if x == 0 else math.nan
-
-
-_FOLD: dict[str, Callable[[Number, Number], Number]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "min": min,
-    "max": max,
-    "pow": _power,
-    "<<": lambda a, b: int(a) << int(b),
-    ">>": lambda a, b: int(a) >> int(b),
-    "&": lambda a, b: int(a) & int(b),
-    "|": lambda a, b: int(a) | int(b),
-    "^": lambda a, b: int(a) ^ int(b),
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "and": lambda a, b: bool(a) and bool(b),
-    "or": lambda a, b: bool(a) or bool(b),
-}
 # What places and sizes are computed with, and the type of its result.
 _INDEXING = dict.fromkeys(("+", "-", "*", "//", "%", "min", "max"), INT32)
 _INDEXING |= dict.fromkeys(COMPARISONS, BOOL)
-
-
-def fold(op: str, left: Number, right: Number) -> Number:
-    """The value of `left op right` on Python numbers."""
-    return _FOLD[op](left, right)
 
 
 def binary(op: str, left: Operable, right: Operable) -> Expr:
@@ -450,25 +393,41 @@ def binary(op: str, left: Operable, right: Operable) -> Expr:
     b = right if isinstance(right, Expr) else as_expr(right, _type_of(left))
     if op in _INDEXING and a.dtype is INT32 and b.dtype is INT32:  # nearly always: places, sizes
         dtype, result = INT32, _INDEXING[op]
+        if isinstance(b, Const) and b.value == 0 and (problem := unfit(op, a, b, dtype)):
+            raise problem
     elif op in LOGICAL:
         dtype = result = BOOL
     else:
         dtype = computed_in(op, a.dtype, b.dtype)
         a, b = _constant_in(dtype, a), _constant_in(dtype, b)
         if (problem := unfit(op, a, b, dtype)) is not None:
-            raise ExprError(problem)
+            raise problem
         result = BOOL if op in COMPARISONS else dtype
     if isinstance(a, Const):
         if isinstance(b, Const):
-            if b.value != 0 or op not in ("/", "//", "%"):
-                value = wrap(_FOLD[op](a.value, b.value), result)
-                return _integer(value, result) if type(value) is int else Const(value, result)
-            if not dtype.is_float:
-                raise ExprError("division by zero")
+            known = _folded(op, a, b, dtype)
+            if known is not None:
+                return _integer(known, result) if type(known) is int else Const(known, result)
     elif not isinstance(b, Const):
         return _binary(op, a, b, result)
     neutral = _neutral(op, a, b, result)
     return _binary(op, a, b, result) if neutral is None else neutral
+
+
+def _folded(op: str, a: Const, b: Const, dtype: DType) -> Number | None:
+    """The value of an operator on constants; None where it is left to the kernel, as infinity and
+    NaN that come of numbers are. Raises ExprError."""
+    x, y = (converted(v.value, dtype) if dtype.is_float else v.value for v in (a, b))
+    try:
+        if op in ("//", "%") and dtype.is_float:
+            if y == 0:
+                raise DivisionError(f"{x} {op} 0")
+            return rounded(x // y if op == "//" else x % y, dtype)
+        value = computed(op, x, y, dtype)
+    except DivisionError as error:
+        raise NoQuotient(f"division by zero or overflow: {error}") from None
+    finite = not isinstance(value, float) or math.isfinite(value)
+    return value if finite or not (math.isfinite(x) and math.isfinite(y)) else None
 
 
 def _constant_in(dtype: DType, part: Expr) -> Expr:
@@ -498,17 +457,22 @@ ZERO = _integer(0, INT32)
 ONE = _integer(1, INT32)
 
 
-def unfit(op: str, a: Expr, b: Expr, dtype: DType) -> str | None:
+def unfit(op: str, a: Expr, b: Expr, dtype: DType) -> ExprError | None:
     """Why an operator does not take these operands, which it would compute in `dtype`."""
     if op == "/" and not dtype.is_float:
-        return "`/` on two integers is ambiguous: use `//`, or cast one to float"
+        return ExprError("`/` on two integers is ambiguous: use `//`, or cast one to float")
     if op in BITWISE and dtype.is_float:
-        return f"`{op}` needs integers, found {a.dtype} and {b.dtype}"
-    if op in ("<<", ">>") and isinstance(b, Const) and not 0 <= b.value < dtype.bits:
-        return f"`{op}` by {b.value}: {dtype} is shifted by 0 to {dtype.bits - 1} bits"
-    run_time = not (isinstance(a, Const) and isinstance(b, Const))
-    if op in ("//", "%") and dtype.is_float and run_time:
-        return f"`{op}` needs integers, found {a.dtype} and {b.dtype}: use T.cast"
+        return ExprError(f"`{op}` needs integers, found {a.dtype} and {b.dtype}")
+    bits = max(dtype.bits, INT32.bits)
+    if op in ("<<", ">>") and isinstance(b, Const) and not 0 <= b.value < bits:
+        last = bits - 1
+        return ExprError(f"`{op}` by {b.value}: {dtype} is shifted by 0 to {last} bits")
+    if op not in ("//", "%"):
+        return None
+    if dtype.is_float and not (isinstance(a, Const) and isinstance(b, Const)):
+        return ExprError(f"`{op}` needs integers, found {a.dtype} and {b.dtype}: use T.cast")
+    if isinstance(b, Const) and b.value == 0:
+        return NoQuotient(f"division by zero: the right side of `{op}` is 0")
     return None
 
 
@@ -566,7 +530,7 @@ def unary(op: str, operand: Operable) -> Expr:
         if op == "~":
             return Const(wrap(~int(value), x.dtype), x.dtype)
         if op == "abs":
-            return Const(abs(value), x.dtype)
+            return Const(wrap(abs(value), x.dtype), x.dtype)
     dtype = x.dtype
     if op in FLOAT_FUNCTIONS and not dtype.is_float:
         dtype, x = FLOAT32, cast(x, FLOAT32)
@@ -585,7 +549,7 @@ def select(condition: Operable, then: Operable, orelse: Operable) -> Expr:
 
 
 def cast(operand: Operable, dtype: DType) -> Expr:
-    """The value as another type; constants convert now (towards zero for float to integer)."""
+    """The value as another type; constants convert now."""
     x = as_expr(operand)
     if x.dtype == dtype:
         return x
@@ -593,13 +557,13 @@ def cast(operand: Operable, dtype: DType) -> Expr:
         there_and_back = dtype.is_integer and is_narrow(dtype)
         if there_and_back:
             return x.operand
-    if isinstance(x, Const) and not (
-        dtype.is_integer and isinstance(x.value, float) and not math.isfinite(x.value)
-    ):
+    if isinstance(x, Const):
         value = x.value
         if x.dtype.is_float and x.dtype.bits < FLOAT32.bits:  # what the narrow type holds of it
             value = held(float(value), x.dtype)
-        return Const(wrap(int(value) if dtype.is_integer else value, dtype), dtype)
+        if dtype.is_float and isinstance(value, float):
+            return Const(value, dtype)
+        return Const(converted(value, dtype), dtype)
     return Cast(x, dtype)
 
 
@@ -623,7 +587,10 @@ def not_equal(left: Operable, right: Operable) -> Expr:
 def ceildiv(left: Operable, right: Operable) -> Expr:
     """The quotient rounded up, as the language's `T.ceildiv`."""
     a = as_expr(left)
-    return binary("//", a + (as_expr(right, a.dtype) - 1), right)
+    b = as_expr(right, a.dtype)
+    if (isinstance(b, Const) and b.value > 0) or b.dtype.kind is Kind.UINT:
+        return binary("//", a + (b - 1), b)
+    return -binary("//", -a, b)
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
@@ -678,7 +645,7 @@ def rebuild(expr: Expr, fn: Callable[[Expr], Expr]) -> Expr:
             return expr
         try:
             return binary(expr.op, left, right)
-        except ExprError:
+        except NoQuotient:
             return Binary(expr.op, left, Cast(right, right.dtype), expr.dtype)
     old = children(expr)
     if not old:

@@ -18,6 +18,7 @@ from tile_ir.expr import (
     Buffer,
     Const,
     Expr,
+    as_expr,
     binary,
     ceildiv,
     constant_value,
@@ -45,8 +46,15 @@ def strides(buffer: Buffer) -> tuple[Expr, ...]:
     step: Expr = ONE
     for dim in reversed(buffer.shape):
         result.append(step)
-        step = step * dim
+        step = _product(step, dim)
     return tuple(reversed(result))
+
+
+def _product(step: Expr, dim: Expr) -> Expr:
+    """Of sizes, which do not wrap: int64 where int32 does not hold it."""
+    if isinstance(step, Const) and isinstance(dim, Const):
+        return as_expr(int(step.value) * int(dim.value))
+    return step * dim
 
 
 def element_offset(region: Region) -> Expr:

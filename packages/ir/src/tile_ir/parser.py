@@ -14,12 +14,12 @@ from typing import Any
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput
 
+from tile_ir.arithmetic import UNARY_FUNCTIONS
 from tile_ir.diagnostics import IRError, did_you_mean
 from tile_ir.dtypes import BOOL, DTYPES, INT32, DType
 from tile_ir.expr import (
     BINARY_FUNCTIONS,
     COMPARISONS,
-    UNARY_FUNCTIONS,
     Binary,
     Cast,
     Const,
@@ -393,5 +393,5 @@ class _Reader:
         dtype = computed_in(op, a.dtype, b.dtype)
         result = BOOL if op in COMPARISONS else dtype
         if (problem := unfit(op, a, b, dtype)) is not None:
-            raise self.fail(node, "ir-operands", problem)
+            raise self.fail(node, "ir-operands", str(problem))
         return Binary(op, a, b, result)

@@ -4,12 +4,14 @@ header, since C++ truncates where the language rounds down."""
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from tile_codegen_ascendc.cxx.names import cxx_name
 from tile_ir import Buffer, DType, KernelError, Loc, Memory
 from tile_ir.analysis.affine import simplify
 from tile_ir.analysis.intervals import Ranges, interval
-from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, INT32, Kind
+from tile_ir.arithmetic import wrap
+from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT32, INT64, Kind, held
 from tile_ir.expr import (
     BINARY_FUNCTIONS,
     COMPARISONS,
@@ -24,9 +26,8 @@ from tile_ir.expr import (
     Var,
     cast,
     computed_in,
-    wrap,
 )
-from tile_ir.geometry import strides
+from tile_ir.geometry import buffer_elements, strides
 
 # Binding strength as in C++, weakest first.
 _LEVELS = (
@@ -57,7 +58,10 @@ _FUNCTIONS = {
     "rsqrt": "inverse_square_root",
     "floor": "round_down",
     "ceil": "round_up",
+    "round": "round_nearest",
+    "trunc": "round_to_zero",
 }
+_SMALL = (FLOAT16, BFLOAT16)  # what the scalar unit computes in float
 
 
 def _is_narrow(dtype: DType) -> bool:
@@ -68,21 +72,33 @@ def _in_type(expr: Expr, common: DType, op: str) -> Expr:
     """An operand as C++ has to see it: integers of another sign, or a sign of another width, are
     converted by name; where C++ does it as the language does, nothing is said."""
     dtype = expr.dtype
+    if common in _SMALL and not dtype.is_float:
+        return cast(expr, common)
     if op in LOGICAL or not (dtype.is_integer and common.is_integer) or dtype == common:
         return expr
     if isinstance(expr, Const):
-        return Const(wrap(expr.value, common), common)
+        plain = common is INT64 and dtype is INT32  # as wide as the other side
+        return expr if plain else Const(wrap(expr.value, common), common)
     # Narrow unsigned integers become int, which is compared with unsigned ones by warning.
     implicit = dtype.kind is common.kind and not (dtype.kind is Kind.UINT and dtype.bits < 32)
     return expr if implicit else Cast(expr, common)
 
 
-def cxx_expr(expr: Expr, ranges: Ranges, loc: Loc, context: int = 0) -> str:
-    """The expression as C++; `ranges` prove divisions free of negative operands.
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of the variables where an expression stands: their ranges, and which ones C++
+    holds in 64 bits although they are int32, as it does symbols."""
+
+    ranges: Ranges
+    wide: frozenset[Var] = frozenset()
+
+
+def cxx_expr(expr: Expr, known: Known, loc: Loc, context: int = 0) -> str:
+    """The expression as C++; ranges prove divisions free of negative operands.
 
     Raises KernelError for functions the scalar unit does not have.
     """
-    text, level = _Writer(ranges, loc).spell(expr)
+    text, level = _Writer(known, loc).spell(expr)
     return f"({text})" if level < context else text
 
 
@@ -92,11 +108,18 @@ def cxx_constant(const: Const) -> str:
     if dtype is BOOL:
         return "true" if value else "false"
     if dtype.is_float:
-        text = _float(float(value))
-        return f"static_cast<{dtype.c_name}>({text})" if dtype in (FLOAT16, BFLOAT16) else text
+        text = _float(_written(float(value), dtype))
+        return f"static_cast<{dtype.c_name}>({text})" if dtype in _SMALL else text
     if dtype is INT32:
         return str(value) if value != -(1 << 31) else "(-2147483647 - 1)"
     return f"static_cast<{dtype.c_name}>({value})"
+
+
+def _written(value: float, dtype: DType) -> float:
+    """The number that C++ rounds to what the type holds: a literal becomes a float before it is
+    anything narrower."""
+    kept, single = held(value, dtype), held(value, FLOAT32)
+    return value if math.isfinite(single) and held(single, dtype) == kept else kept
 
 
 def _float(value: float) -> str:
@@ -108,8 +131,9 @@ def _float(value: float) -> str:
 
 
 class _Writer:
-    def __init__(self, ranges: Ranges, loc: Loc) -> None:
-        self.ranges = ranges
+    def __init__(self, known: Known, loc: Loc) -> None:
+        self.known = known
+        self.ranges = known.ranges
         self.loc = loc
 
     def text(self, expr: Expr, context: int) -> str:
@@ -129,12 +153,24 @@ class _Writer:
                 return self.narrowed(expr, self.unary(expr))
             case Select(condition=c, then=a, orelse=b):
                 return f"{self.text(c, 1)} ? {self.text(a, 0)} : {self.text(b, 0)}", -1
-            case Cast(operand=a, dtype=dtype, bits=bits):
-                how = "tile::bit_cast" if bits else "static_cast"
-                return f"{how}<{dtype.c_name}>({self.text(a, 0)})", _ATOM
+            case Cast():
+                return self.cast(expr), _ATOM
             case Load():
                 return self.load(expr), _ATOM
         raise AssertionError(f"no C++ for {type(expr).__name__}")
+
+    def cast(self, expr: Cast) -> str:
+        operand, dtype = expr.operand, expr.dtype
+        if expr.bits:
+            return f"tile::bit_cast<{dtype.c_name}>({self.text(operand, 0)})"
+        source = operand.dtype
+        if source.is_float and dtype.is_integer:
+            text = self.widened(operand) if source in _SMALL else self.text(operand, 0)
+            return f"tile::to_integer<{dtype.c_name}>({text})"
+        # Integers reach 16-bit floats by way of float.
+        small = dtype in _SMALL and source.is_integer
+        text = self.widened(operand) if small else self.text(operand, 0)
+        return f"static_cast<{dtype.c_name}>({text})"
 
     def narrowed(self, expr: Binary | Unary, spelled: tuple[str, int]) -> tuple[str, int]:
         """C++ computes narrow integers as int; the language wraps every result."""
@@ -156,13 +192,15 @@ class _Writer:
         op = expr.op
         if op in ("min", "max"):
             name = "tile::minimum" if op == "min" else "tile::maximum"
+            if expr.dtype in _SMALL:
+                text = f"{name}({self.widened(a)}, {self.widened(b)})"
+                return f"static_cast<{expr.dtype.c_name}>({text})", _ATOM
             return f"{name}({self.text(a, 0)}, {self.text(b, 0)})", _ATOM
         if op in BINARY_FUNCTIONS:
             raise self.no_function(op)
-        if op in ("//", "%") and not self.never_negative(a, b):
-            name = "tile::floor_div" if op == "//" else "tile::floor_mod"
-            return f"{name}({self.text(a, 0)}, {self.text(b, 0)})", _ATOM
-        if expr.dtype in (FLOAT16, BFLOAT16):  # the scalar unit computes these in float
+        if (guarded := self.guarded(expr, a, b)) is not None:
+            return f"tile::{guarded}({self.text(a, 0)}, {self.text(b, 0)})", _ATOM
+        if expr.dtype in _SMALL:
             spelled = f"{self.widened(a)} {op} {self.widened(b)}"
             return f"static_cast<{expr.dtype.c_name}>({spelled})", _ATOM
         level = _LEVEL[op]
@@ -178,10 +216,21 @@ class _Writer:
     def widened(self, expr: Expr) -> str:
         return f"static_cast<float>({self.text(expr, 0)})"
 
-    def never_negative(self, a: Expr, b: Expr) -> bool:
-        if a.dtype.kind is Kind.UINT and b.dtype.kind is Kind.UINT:
-            return True
-        return interval(a, self.ranges).low >= 0 and interval(b, self.ranges).low > 0
+    def guarded(self, expr: Binary, a: Expr, b: Expr) -> str | None:
+        """The function for an operator that means what it does in C++ for some operands only; None
+        where these are among them."""
+        known = interval(b, self.ranges)
+        match expr.op:
+            case "//" | "%":
+                unsigned = a.dtype.kind is Kind.UINT and b.dtype.kind is Kind.UINT
+                if known.low > 0 and (unsigned or interval(a, self.ranges).low >= 0):
+                    return None
+                return "floor_div" if expr.op == "//" else "floor_mod"
+            case "<<" | ">>":
+                if known.low >= 0 and known.high < expr.dtype.bits:
+                    return None
+                return "shift_left" if expr.op == "<<" else "shift_right"
+        return None
 
     def unary(self, expr: Unary) -> tuple[str, int]:
         op, a = expr.op, expr.operand
@@ -203,7 +252,7 @@ class _Writer:
         name, a, dtype = _FUNCTIONS.get(expr.op), expr.operand, expr.dtype
         if name is None:
             raise self.no_function(expr.op)
-        if dtype in (FLOAT16, BFLOAT16):
+        if dtype in _SMALL:
             return f"static_cast<{dtype.c_name}>(tile::{name}({self.widened(a)}))", _ATOM
         return f"tile::{name}({self.text(a, 0)})", _ATOM
 
@@ -219,7 +268,10 @@ class _Writer:
         name = cxx_name(load.buffer.name)
         if load.buffer.memory is Memory.VAR:
             return name
-        return f"{name}.GetValue({self.text(linear_index(load.buffer, load.indices), 0)})"
+        place = linear_index(load.buffer, load.indices)
+        if load.buffer.memory is Memory.GM:
+            place = gm_offset(place, load.buffer, self.known)
+        return f"{name}.GetValue({self.text(place, 0)})"
 
 
 def linear_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
@@ -230,7 +282,59 @@ def linear_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
     return simplify(total)
 
 
-def scalar_as(expr: Expr, dtype: DType, ranges: Ranges, loc: Loc) -> str:
+def gm_offset(offset: Expr, buffer: Buffer, known: Known) -> Expr:
+    """Elements before a place of gm, computed in 64 bits where the tensor may have more elements
+    than int32 counts and the offset may be as large."""
+    elements = buffer_elements(buffer)
+    if elements is not None and elements <= INT32.limits()[1]:
+        return offset
+    return _widened(offset, known)
+
+
+def _widened(expr: Expr, known: Known) -> Expr:
+    """The expression such that C++ computes every sum and product in it that may leave int32 in 64
+    bits. What is loaded and named is as it is."""
+    if isinstance(expr, Unary) and expr.op == "-":
+        operand = _widened(expr.operand, known)
+        return expr if operand is expr.operand else Unary("-", operand, INT64)
+    if not isinstance(expr, Binary) or expr.dtype is not INT32:
+        return expr
+    left, right = _widened(expr.left, known), _widened(expr.right, known)
+    found = interval(expr, known.ranges)
+    low, high = INT32.limits()
+    fits = low <= found.low and found.high <= high
+    if (
+        expr.op in ("+", "-", "*")
+        and not fits
+        and not (_is_wide(left, known) or _is_wide(right, known))
+    ):
+        if isinstance(left, Const):
+            right = Cast(right, INT64)
+        else:
+            left = Cast(left, INT64)
+    if left is expr.left and right is expr.right:
+        return expr
+    return Binary(expr.op, left, right, INT64)
+
+
+def _is_wide(expr: Expr, known: Known) -> bool:
+    """Whether C++ has the value in 64 bits."""
+    match expr:
+        case Var():
+            return expr.dtype.bits == 64 or expr in known.wide
+        case Binary(op=op, left=left, right=right):
+            if expr.dtype.kind is Kind.BOOL or expr.dtype.is_float:
+                return False
+            shifts = op in ("<<", ">>")
+            return _is_wide(left, known) or (not shifts and _is_wide(right, known))
+        case Unary(op="-" | "~" | "abs", operand=operand):
+            return _is_wide(operand, known)
+        case Select(then=then, orelse=orelse):
+            return _is_wide(then, known) or _is_wide(orelse, known)
+    return expr.dtype.is_integer and expr.dtype.bits == 64
+
+
+def scalar_as(expr: Expr, dtype: DType, known: Known, loc: Loc) -> str:
     """The expression as a C++ value of exactly the given type."""
     if isinstance(expr, Const):
         folded = cast(expr, dtype)
@@ -239,8 +343,15 @@ def scalar_as(expr: Expr, dtype: DType, ranges: Ranges, loc: Loc) -> str:
         if dtype is INT32:  # a literal of the smallest number would be one of a wider type
             return f"{value}" if abs(value) < 1 << 31 else f"static_cast<int32_t>({value})"
         return cxx_constant(Const(value, dtype))
+    if expr.dtype is not dtype:
+        return cxx_expr(Cast(expr, dtype), known, loc)
+    text = cxx_expr(expr, known, loc)
     # C++ computes with int where the operands are narrower.
-    promoted = dtype.is_integer and dtype.bits < 32 and not isinstance(expr, (Var, Load))
-    if expr.dtype is dtype and not promoted:
-        return cxx_expr(expr, ranges, loc)
-    return f"static_cast<{dtype.c_name}>({cxx_expr(expr, ranges, loc)})"
+    promoted = _is_narrow(dtype) and not isinstance(expr, (Var, Load))
+    too_wide = dtype.is_integer and dtype.bits < INT64.bits and _is_wide(expr, known)
+    return f"static_cast<{dtype.c_name}>({text})" if promoted or too_wide else text
+
+
+def assigned(expr: Expr, dtype: DType, known: Known, loc: Loc) -> str:
+    """The expression as what a variable of the type is set to: C++ narrows symbols by itself."""
+    return scalar_as(expr, dtype, Known(known.ranges), loc)

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tile_codegen_ascendc.cxx.expressions import cxx_constant, cxx_expr, scalar_as
+from tile_codegen_ascendc.cxx.expressions import Known, cxx_constant, cxx_expr, gm_offset, scalar_as
 from tile_codegen_ascendc.cxx.names import cxx_name
 from tile_ir import Buffer, DType, Memory, Op, Region
 from tile_ir.analysis.affine import simplify
-from tile_ir.analysis.intervals import Ranges
 from tile_ir.dtypes import FLOAT32 as FLOAT
 from tile_ir.expr import Const, Expr, constant_value
 from tile_ir.geometry import element_count, element_offset, matrix_view, trailing_matrix
@@ -23,13 +22,13 @@ class RegionView:
 
     is_scalar = False
 
-    def __init__(self, region: Region, op: Op, ranges: Ranges) -> None:
+    def __init__(self, region: Region, op: Op, known: Known) -> None:
         self.region = region
         self.buffer: Buffer = region.buffer
         self.name = cxx_name(region.buffer.name)
         self.type = region.dtype.c_name
         self._op = op
-        self._ranges = ranges
+        self._known = known
 
     def __str__(self) -> str:
         return self.ref
@@ -40,13 +39,15 @@ class RegionView:
         return self.region.dtype.size
 
     def cxx(self, expr: Expr) -> str:
-        return cxx_expr(expr, self._ranges, self._op.loc)
+        return cxx_expr(expr, self._known, self._op.loc)
 
     @cached_property
     def ref(self) -> str:
         offset = self.offset()
         if self.buffer.memory is Memory.GM and not self.region.dtype.whole_bytes:
             offset = simplify(offset // self.region.dtype.elements_in(1))  # gm is bytes then
+        if self.buffer.memory is Memory.GM:
+            offset = gm_offset(offset, self.buffer, self._known)
         return self.at(offset)
 
     def at(self, offset: Expr) -> str:
@@ -86,24 +87,24 @@ class ScalarView:
 
     is_scalar = True
 
-    def __init__(self, expr: Expr, op: Op, ranges: Ranges) -> None:
+    def __init__(self, expr: Expr, op: Op, known: Known) -> None:
         self.expr = expr
         self._op = op
-        self._ranges = ranges
+        self._known = known
 
     def __str__(self) -> str:
-        return cxx_expr(self.expr, self._ranges, self._op.loc)
+        return cxx_expr(self.expr, self._known, self._op.loc)
 
     def as_type(self, like: RegionView) -> str:
-        return scalar_as(self.expr, like.region.dtype, self._ranges, self._op.loc)
+        return scalar_as(self.expr, like.region.dtype, self._known, self._op.loc)
 
     def negated(self, like: RegionView) -> str:
-        return scalar_as(-self.expr, like.region.dtype, self._ranges, self._op.loc)
+        return scalar_as(-self.expr, like.region.dtype, self._known, self._op.loc)
 
     def reciprocal(self, like: RegionView) -> str:
         """1/x in float, rounded to the type."""
         dtype: DType = like.region.dtype
-        value = scalar_as(self.expr, FLOAT, self._ranges, self._op.loc)
+        value = scalar_as(self.expr, FLOAT, self._known, self._op.loc)
         text = f"1.0f / {value}" if value.replace(".", "").isalnum() else f"1.0f / ({value})"
         return text if dtype is FLOAT else f"static_cast<{dtype.c_name}>({text})"
 
@@ -135,7 +136,7 @@ class OpView:
 
 
 def view_op(
-    op: Op, ranges: Ranges, tensor: Callable[[Region, Op, Ranges], RegionView] = RegionView
+    op: Op, known: Known, tensor: Callable[[Region, Op, Known], RegionView] = RegionView
 ) -> OpView:
     """The operation as templates see it; `tensor` is what they see of a region."""
     operands: dict[str, Any] = {}
@@ -144,9 +145,9 @@ def view_op(
         definition = op.opdef.operand_def(i)
         view: Any = None
         if isinstance(operand, Region):
-            view = tensor(operand, op, ranges)
+            view = tensor(operand, op, known)
         elif operand is not None:
-            view = ScalarView(operand, op, ranges)
+            view = ScalarView(operand, op, known)
         if definition.variadic:
             many.append(view)
         operands[definition.name] = many if definition.variadic else view

@@ -91,7 +91,7 @@ class CallEvaluator(ComprehensionEvaluator):
                 raise
             raise KernelError(error.slug, error.message, trace.here, error.hint) from None
         except ExprError as error:
-            self.fail("operand-type", str(error), node)
+            self.fail(error.slug, str(error), node)
         except Exception as error:
             self._native_error(node, function, error, args, kwargs)
         finally:

@@ -89,7 +89,7 @@ class ExpressionEvaluator:
         except Fault as fault:
             self._place(fault, self.source.loc(node))
         except ExprError as error:
-            self.fail("operand-type", str(error), node)
+            self.fail(error.slug, str(error), node)
 
     def _place(self, fault: Fault, loc: Loc) -> NoReturn:
         raise KernelError(fault.slug, fault.message, loc, fault.hint) from None

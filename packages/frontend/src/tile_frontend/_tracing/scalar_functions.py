@@ -22,6 +22,7 @@ from tile_frontend._tracing.scalars import (
     staged,
 )
 from tile_ir import expr as ir
+from tile_ir.arithmetic import greatest, least
 from tile_ir.dtypes import Kind
 from tile_ir.expr import Const, Expr
 
@@ -105,12 +106,12 @@ def clamp(x: Any, min_val: Any, max_val: Any) -> Any:
 
 def maximum(a: Any, b: Any, *more: Any, dtype: Any = None) -> Any:
     """The largest of some numbers."""
-    return _extreme("max", max, (a, b, *more))
+    return _extreme("max", greatest, (a, b, *more))
 
 
 def minimum(a: Any, b: Any, *more: Any, dtype: Any = None) -> Any:
     """The smallest of some numbers."""
-    return _extreme("min", min, (a, b, *more))
+    return _extreme("min", least, (a, b, *more))
 
 
 def _extreme(op: str, native: Callable[[Any, Any], Any], values: tuple[Any, ...]) -> Any:

@@ -166,7 +166,7 @@ def staged(fn: Callable[..., Expr], *values: Any) -> Scalar:
     try:
         return Scalar(fn(*(scalar_expr(v, like) for v in values)))
     except ExprError as error:
-        raise Fault("operand-type", str(error)) from None
+        raise Fault(error.slug, str(error)) from None
 
 
 def integer_hint(value: Any) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
+from tile_ir.arithmetic import wrap
 from tile_ir.dtypes import INT32, INT64, DType
 from tile_ir.expr import (
     Binary,
@@ -22,7 +23,6 @@ from tile_ir.expr import (
     cast,
     children,
     rebuild,
-    wrap,
 )
 
 # What variables stand for: lets, and loop variables in terms of other ones.
@@ -71,12 +71,18 @@ def _simplified(expr: Expr) -> Expr:
 
 
 def _with_simple_parts(expr: Expr) -> Expr:
-    """The expression with simplified operands; unchanged if its operator has no meaning for these,
-    as in a division by zero."""
+    """The expression with simplified operands; unchanged if it divides by what turns out to be
+    zero, or if its operator has no meaning for these."""
+    if isinstance(expr, Binary) and expr.op in ("//", "%") and _is_zero(simplify(expr.right)):
+        return expr
     try:
         return rebuild(expr, simplify)
     except ExprError:
         return expr
+
+
+def _is_zero(expr: Expr) -> bool:
+    return isinstance(expr, Const) and expr.value == 0
 
 
 def linear_form(expr: Expr) -> tuple[dict[Expr, int], int]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from operator import mul
 from typing import Any
 
+from tile_ir.arithmetic import DivisionError
 from tile_ir.chips import DEFAULT_TARGET
 from tile_ir.diagnostics import OutOfBounds, TileError
 from tile_ir.expr import Expr, Load, Var
@@ -193,6 +194,8 @@ class _Machine:
                     yield from self.stmt(stmt, core)
             except OutOfBounds as problem:
                 raise self.error("out-of-bounds", f"{core.name}: {problem}", core) from None
+            except DivisionError as problem:
+                raise self.error("division-by-zero", f"{core.name}: {problem}", core) from None
             if self.alone is not None and not core.alone:
                 yield  # the other cores of the block do this statement too
 

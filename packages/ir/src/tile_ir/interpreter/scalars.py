@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
-from tile_ir.dtypes import BOOL, DTYPES, DType, held
+from tile_ir.arithmetic import applied, computed, converted, rounded
+from tile_ir.dtypes import BOOL, DType
 from tile_ir.expr import (
     LOGICAL,
-    ROUNDINGS,
-    UNARY_FUNCTIONS,
     Binary,
     Cast,
     Const,
@@ -21,8 +18,6 @@ from tile_ir.expr import (
     Unary,
     Var,
     computed_in,
-    fold,
-    wrap,
 )
 from tile_ir.lazy import np
 
@@ -40,30 +35,31 @@ def evaluate(expr: Expr, variables: dict[Var, Value], load: Callable[[Load], Val
     """
     match expr:
         case Const(value=value, dtype=dtype):
-            return _round(value, dtype) if dtype.is_float else value
+            return rounded(value, dtype) if dtype.is_float else value
         case Var():
             value = variables[expr]
             if value is None:
                 raise Unavailable(expr.name)
             return value
-        case Binary(op=op, left=a, right=b, dtype=dtype):
+        case Binary(op=op, left=a, right=b):
             x = evaluate(a, variables, load)
             if op == "and" and not x:
                 return False
             if op == "or" and x:
                 return True
             y = evaluate(b, variables, load)
-            if op not in LOGICAL:
-                common = computed_in(op, a.dtype, b.dtype)
-                x, y = _operand(x, a.dtype, common), _operand(y, b.dtype, common)
-            return _round(_binary(op, x, y, dtype), dtype)
+            if op in LOGICAL:
+                return bool(y)
+            common = computed_in(op, a.dtype, b.dtype)
+            x, y = _operand(x, a.dtype, common), _operand(y, b.dtype, common)
+            return computed(op, x, y, common)
         case Unary(op=op, operand=a, dtype=dtype):
-            return _round(_unary(op, evaluate(a, variables, load)), dtype)
+            return applied(op, evaluate(a, variables, load), dtype)
         case Select(condition=c, then=a, orelse=b):
             return evaluate(a if evaluate(c, variables, load) else b, variables, load)
         case Cast(operand=a, dtype=dtype, bits=bits):
             value = evaluate(a, variables, load)
-            return _reinterpret(value, a.dtype, dtype) if bits else _convert(value, dtype)
+            return _reinterpret(value, a.dtype, dtype) if bits else converted(value, dtype)
         case Load():
             return load(expr)
     raise AssertionError(f"no meaning for {type(expr).__name__}")
@@ -71,53 +67,7 @@ def evaluate(expr: Expr, variables: dict[Var, Value], load: Callable[[Load], Val
 
 def _operand(value: Value, dtype: DType, common: DType) -> Value:
     """An operand in the type that both are computed in."""
-    return value if dtype == common or common is BOOL else _convert(value, common)
-
-
-def _binary(op: str, x: Value, y: Value, dtype: DType) -> Value:
-    if op == "/" and y == 0:
-        return math.nan if x == 0 or x != x else math.copysign(math.inf, x) * math.copysign(1, y)
-    if op in ("min", "max") and (x != x or y != y):
-        return math.nan  # NaN wins, as in the vector unit
-    return fold(op, x, y)
-
-
-def _unary(op: str, x: Value) -> Value:
-    match op:
-        case "-":
-            return -x
-        case "~":
-            return ~int(x)
-        case "not":
-            return not x
-    if isinstance(x, float) and op in ROUNDINGS and not math.isfinite(x):
-        return x
-    try:
-        return UNARY_FUNCTIONS[op](x)
-    except OverflowError:
-        return math.inf
-    except (ValueError, ZeroDivisionError):
-        if op == "log" and x == 0:
-            return -math.inf
-        return math.inf if op == "rsqrt" and x == 0 else math.nan
-
-
-def _round(value: Value, dtype: DType) -> Value:
-    if dtype.is_float:
-        # Zeros of both signs are equal, so they must not meet in the cache.
-        return _rounded(float(value), dtype.name) if value else float(value)
-    return wrap(value, dtype)
-
-
-@lru_cache(maxsize=4096)
-def _rounded(value: float, name: str) -> float:
-    return held(value, DTYPES[name])
-
-
-def _convert(value: Value, dtype: DType) -> Value:
-    if dtype.is_integer and isinstance(value, float):
-        return wrap(int(value), dtype) if math.isfinite(value) else 0
-    return bool(value) if dtype is BOOL else _round(value, dtype)
+    return value if dtype == common or common is BOOL else converted(value, common)
 
 
 def _reinterpret(value: Value, source: DType, dtype: DType) -> Value:

@@ -131,6 +131,16 @@ def _as_kept(e: Expr) -> Expr | None:
     return e if e.dtype is INT16 else None
 
 
+def count_of_bits(count: Expr, dtype: DType, known: Ranges) -> Expr:
+    """What the instructions shift by. They take no more bits than there are, which leave nothing
+    but the sign, as larger counts and negative ones do in the language."""
+    found = interval(count, known)
+    if found.low >= 0 and found.high <= dtype.bits:
+        return count
+    outside = binary("or", count < 0, count > dtype.bits)
+    return select(outside, Const(dtype.bits, count.dtype), count)
+
+
 def _work(dtype: DType) -> DType:
     return INT16 if dtype.bits <= INT16.bits else dtype
 

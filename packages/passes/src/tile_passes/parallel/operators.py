@@ -14,7 +14,8 @@ from tile_ir.expr import Binary, Expr, Unary
 class BinaryForm:
     """`commutes`: a scalar on the left may go to the right. `negate_left`: `s - x` is `x * -1 + s`.
     `inexact_scalar`: the scalar form rounds twice, so it only serves powers of two. `by_row` and
-    `by_column` take a value for each row or column of the left side."""
+    `by_column` take a value for each row or column of the left side. `counts_bits`: the right side
+    says by how many."""
 
     operation: str
     commutes: bool = False
@@ -22,6 +23,7 @@ class BinaryForm:
     inexact_scalar: bool = False
     by_row: str | None = None
     by_column: str | None = None
+    counts_bits: bool = False
 
 
 def _form(operation: str, commutes: bool = False, negate_left: bool = False) -> BinaryForm:
@@ -40,8 +42,8 @@ BINARY: dict[str, BinaryForm] = {
     "&": BinaryForm("bitwise_and", commutes=True),
     "|": BinaryForm("bitwise_or", commutes=True),
     "^": BinaryForm("bitwise_xor", commutes=True),
-    "<<": BinaryForm("bitwise_lshift"),
-    ">>": BinaryForm("bitwise_rshift"),
+    "<<": BinaryForm("bitwise_lshift", counts_bits=True),
+    ">>": BinaryForm("bitwise_rshift", counts_bits=True),
     "pow": BinaryForm("pow"),
 }
 
@@ -72,7 +74,7 @@ ROUNDING: dict[str, str] = {
 # What the scalar unit has instructions for. Other functions of one value belong on the vector unit
 # where that is possible; those below the scalar unit can compute in many steps, and no others.
 SCALAR_UNARY = frozenset({"-", "~", "not", "abs"})
-SCALAR_FUNCTIONS = frozenset({"exp", "log", "sqrt", "rsqrt", "floor", "ceil"})
+SCALAR_FUNCTIONS = frozenset({"exp", "log", "sqrt", "rsqrt", "floor", "ceil", "round", "trunc"})
 
 
 def is_foreign(e: Expr) -> bool:

@@ -37,7 +37,7 @@ from tile_passes.parallel.against_lines import against_line, is_column, line_of
 from tile_passes.parallel.by_element import gathered, reachable, scattered
 from tile_passes.parallel.conditions import demand_inside, mask_of
 from tile_passes.parallel.index_vectors import divided, holds, is_progression, progression
-from tile_passes.parallel.narrow_integers import done_narrow
+from tile_passes.parallel.narrow_integers import count_of_bits, done_narrow
 from tile_passes.parallel.nest import Domain, Unsuitable
 from tile_passes.parallel.operators import (
     BINARY,
@@ -231,6 +231,8 @@ class VectorStatement(VectorSteps):
             wide = Binary(e.op, cast(e.left, FLOAT32), cast(e.right, FLOAT32), FLOAT32)
             return self.convert(self.binary(wide, domain, None), BFLOAT16, domain, into)
         dtype, left, right = e.dtype, e.left, e.right
+        if form.counts_bits and self.is_scalar(right, domain):
+            right = count_of_bits(right, dtype, self.known)
         if self.is_scalar(left, domain):
             if form.commutes:
                 left, right = right, left

@@ -81,6 +81,7 @@ struct Simulator {
           unwritten(library.find<decltype(tile_simulator_unwritten)>("tile_simulator_unwritten")),
           clear(library.find<decltype(tile_simulator_clear)>("tile_simulator_clear"))
     {
+        library.find<decltype(tile_simulator_guard)>("tile_simulator_guard")();
     }
 
     Library library;

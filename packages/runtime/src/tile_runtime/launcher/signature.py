@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from tile_ir import DTYPES, Buffer, DType, Func, IRError, KernelError
-from tile_ir.expr import Binary, Cast, Const, Expr, Select, Unary, Var, fold
+from tile_ir.arithmetic import EXACT
+from tile_ir.expr import Binary, Cast, Const, Expr, Select, Unary, Var
 
 # A size of a tensor: a number, the name of a symbol or scalar, or [operator, left, right].
 Dim: TypeAlias = "int | str | list[Any]"
@@ -152,7 +153,7 @@ def evaluate(dim: Dim, values: Mapping[str, int]) -> int:
     if isinstance(dim, str):
         return values[dim]
     op, left, right = dim
-    size = fold(op, evaluate(left, values), evaluate(right, values))
+    size = EXACT[op](evaluate(left, values), evaluate(right, values))
     return int(size) if isinstance(size, (bool, float)) else size
 
 
@@ -187,6 +188,8 @@ def _dim(expr: Expr, tensor: Buffer) -> Dim:
             return [op, _dim(left, tensor), _dim(right, tensor)]
         case Cast(operand=operand):
             return _dim(operand, tensor)
+        case Unary(op="-", operand=operand):
+            return ["-", 0, _dim(operand, tensor)]
         case Unary() | Select() | Expr():
             raise IRError(
                 "shape-expression",

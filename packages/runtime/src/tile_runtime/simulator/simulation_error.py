@@ -64,7 +64,9 @@ def simulation_error(fault: Fault, source: Path, func: Func) -> SimulationError:
     place = f"{source.name if ours else fault.file}:{fault.line}" if fault.file else "no C++ line"
     if ours:  # the library was compiled in a folder that has been renamed since
         fault = replace(fault, file=str(source))
-    message = f"{text} ({fault.api}, block {fault.block}, {fault.core}, {place})"
+    # What the host part does is done by no core.
+    core = f"block {fault.block}, {fault.core}, " if fault.core else ""
+    message = f"{text} ({fault.api}, {core}{place})"
     hint = _hint(fault, func) or None
     notes = calls_to(loc, func.expansions)
     return SimulationError(fault, message, loc or func.loc, hint, func.sources, notes)

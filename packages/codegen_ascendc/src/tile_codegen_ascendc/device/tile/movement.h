@@ -21,6 +21,13 @@ __aicore__ inline void join_rows(uint32_t& rows, uint32_t& columns, A& src_pitch
     }
 }
 
+// How many rows of gm one copy has, `apart` bytes from the end of one to the start of the next: more than the field of
+// 32 bits says go one by one, where the stride does not matter.
+__aicore__ inline uint32_t rows_at_once(uint64_t apart)
+{
+    return apart <= 0xFFFFFFFFu ? kMaxBlocksPerCopy : 1u;
+}
+
 // Rows of gm into ub; each row starts at a block boundary of ub, and what is left of its last block
 // becomes `pad`.
 template <class T>
@@ -30,8 +37,9 @@ __aicore__ inline void copy_gm_ub(const AscendC::LocalTensor<T>& dst, const Asce
 {
     SiteScope scope(site);
     join_rows(rows, columns, src_pitch, dst_pitch);
-    for (uint32_t row = 0; row < rows; row += kMaxBlocksPerCopy) {
-        const uint32_t count = minimum(rows - row, kMaxBlocksPerCopy);
+    const uint32_t step = rows_at_once((src_pitch - columns) * sizeof(T));
+    for (uint32_t row = 0; row < rows; row += step) {
+        const uint32_t count = minimum(rows - row, step);
         AscendC::DataCopyExtParams params;
         params.blockCount = static_cast<uint16_t>(count);
         params.blockLen = static_cast<uint32_t>(columns * sizeof(T));
@@ -61,8 +69,9 @@ __aicore__ inline void copy_ub_gm(const AscendC::GlobalTensor<T>& dst, const Asc
 {
     SiteScope scope(site);
     join_rows(rows, columns, src_pitch, dst_pitch);
-    for (uint32_t row = 0; row < rows; row += kMaxBlocksPerCopy) {
-        const uint32_t count = minimum(rows - row, kMaxBlocksPerCopy);
+    const uint32_t step = rows_at_once((dst_pitch - columns) * sizeof(T));
+    for (uint32_t row = 0; row < rows; row += step) {
+        const uint32_t count = minimum(rows - row, step);
         AscendC::DataCopyExtParams params;
         params.blockCount = static_cast<uint16_t>(count);
         params.blockLen = static_cast<uint32_t>(columns * sizeof(T));

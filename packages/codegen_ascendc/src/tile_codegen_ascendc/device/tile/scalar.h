@@ -22,32 +22,110 @@ struct Choose<false, A, B> {
     using type = B;
 };
 
-// Quotient and remainder rounded towards minus infinity, for divisors above zero or below.
-template <class A, class B>
-__aicore__ inline auto floor_div(A a, B b) -> decltype(a / b)
+template <class T>
+__aicore__ constexpr bool has_sign()
 {
+    return static_cast<T>(-1) < static_cast<T>(0);
+}
+
+// Division that has no value: the simulator reports it, a device goes on with any.
+__aicore__ inline void no_quotient(const char* what, Site site)
+{
+#ifdef TILE_SIMULATOR
+    tile_simulator::division_fault(what, site);
+#else
+    (void)what;
+    (void)site;
+#endif
+}
+
+// The smallest value of an integer type with a sign.
+template <class T>
+__aicore__ constexpr T lowest()
+{
+    return static_cast<T>(static_cast<T>(1) << (8 * sizeof(T) - 1));
+}
+
+// Quotient and remainder rounded towards minus infinity, for divisors above zero or below. The simulator reports a
+// divisor of zero, and a quotient that has no room: on a device their value is not defined.
+template <class A, class B>
+__aicore__ inline auto floor_div(A a, B b, Site site = Site::here()) -> decltype(a / b)
+{
+    using Result = decltype(a / b);
+    if (b == 0) {
+        no_quotient("the divisor is 0", site);
+        return 0;
+    }
+    if (has_sign<Result>() && static_cast<Result>(b) == static_cast<Result>(-1)) {
+        if (static_cast<Result>(a) == lowest<Result>()) {
+            no_quotient("the smallest integer divided by -1 has no room in its type", site);
+            return static_cast<Result>(a);
+        }
+        return -static_cast<Result>(a);
+    }
     const auto q = a / b;
     return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
 }
 
 template <class A, class B>
-__aicore__ inline auto floor_mod(A a, B b) -> decltype(a % b)
+__aicore__ inline auto floor_mod(A a, B b, Site site = Site::here()) -> decltype(a % b)
 {
+    using Result = decltype(a % b);
+    if (b == 0) {
+        no_quotient("the divisor is 0", site);
+        return 0;
+    }
+    if (has_sign<Result>() && static_cast<Result>(b) == static_cast<Result>(-1)) {
+        return 0;
+    }
     const auto r = a % b;
     return (r != 0 && ((r < 0) != (b < 0))) ? r + b : r;
 }
 
-// NaN wins (docs/hardware/vector.md#edge-values): it is neither below nor above, and a sum with it is NaN.
+// A count is taken as unsigned: of as many bits as there are, and of negative counts, nothing is left but the sign.
+template <class A, class B>
+__aicore__ inline auto shift_left(A a, B count) -> decltype(a << 0)
+{
+    const bool inside = count >= 0 && static_cast<uint64_t>(count) < 8 * sizeof(a << 0);
+    return inside ? a << count : 0;
+}
+
+template <class A, class B>
+__aicore__ inline auto shift_right(A a, B count) -> decltype(a >> 0)
+{
+    const bool inside = count >= 0 && static_cast<uint64_t>(count) < 8 * sizeof(a >> 0);
+    return inside ? a >> count : a < 0 ? -1 : 0;
+}
+
+// Towards zero, beyond the range to its end, NaN to 0, as the vector unit converts (docs/hardware/vector.md#conversions).
+template <class To>
+__aicore__ inline To to_integer(float value)
+{
+    constexpr float above = (has_sign<To>() ? 1.0f : 2.0f) * static_cast<float>(1ull << (8 * sizeof(To) - 1));
+    constexpr To most = static_cast<To>(has_sign<To>() ? ~lowest<To>() : static_cast<To>(-1));
+    if (!(value > (has_sign<To>() ? -above : 0.0f))) {
+        return value == value && has_sign<To>() ? lowest<To>() : static_cast<To>(0);
+    }
+    return value < above ? static_cast<To>(value) : most;
+}
+
+// NaN wins, and 0 is above -0 (docs/hardware/vector.md#edge-values).
 template <class A, class B>
 __aicore__ inline auto minimum(A a, B b) -> decltype(a + b)
 {
-    return a < b ? a : b <= a ? b : a + b;
+    if (a == b) {
+        return a != 0 ? a : -(-a - b);
+    }
+    return a < b ? a : b < a ? b : a + b;
 }
 
 template <class A, class B>
 __aicore__ inline auto maximum(A a, B b) -> decltype(a + b)
 {
-    return a > b ? a : b >= a ? b : a + b;
+    if (a == b) {
+        return a != 0 ? a : a + b;
+    }
+    return a > b ? a : b > a ? b : a + b;
 }
 
 template <class To, class From>
@@ -65,7 +143,7 @@ __aicore__ inline To bit_cast(From value)
 template <class T>
 __aicore__ inline T absolute(T value)
 {
-    return value < static_cast<T>(0) ? static_cast<T>(-value) : value;
+    return value < static_cast<T>(0) ? static_cast<T>(-value) : static_cast<T>(value + static_cast<T>(0));
 }
 
 __aicore__ inline float float_from_bits(uint32_t bits) { return bit_cast<float>(bits); }

@@ -17,7 +17,21 @@ __aicore__ inline float round_down(float x)
     return whole > x ? whole - 1.0f : whole;
 }
 
-__aicore__ inline float round_up(float x) { return -round_down(-x); }
+__aicore__ inline float round_up(float x) { return -round_down(-x) + 0.0f; }  // never -0
+
+__aicore__ inline float round_to_zero(float x) { return x < 0.0f ? round_up(x) : round_down(x); }
+
+// Of two whole numbers that are equally near, the even one.
+__aicore__ inline float round_nearest(float x)
+{
+    const float below = round_down(x);
+    const float rest = x - below;
+    if (rest != 0.5f) {
+        return rest > 0.5f ? below + 1.0f : below;
+    }
+    const float half = 0.5f * below;
+    return round_down(half) == half ? below : below + 1.0f;
+}
 
 // 2 ** power, for -126 to 127.
 __aicore__ inline float power_of_two(int32_t power)

@@ -12,6 +12,7 @@
 #include "ascend_c/cross_core.h"
 #include "ascend_c/data_copy.h"
 #include "ascend_c/debug_print.h"
+#include "ascend_c/division.h"
 #include "ascend_c/fill_output.h"
 #include "ascend_c/fixpipe.h"
 #include "ascend_c/kernel_assert.h"

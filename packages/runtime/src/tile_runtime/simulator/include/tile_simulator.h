@@ -68,6 +68,9 @@ struct TileRunningCore {
 };
 
 void tile_simulator_default_options(TileOptions* options);
+// From now on a kernel that ends in a signal, or runs on after its time without a call, is an error of its launch, and
+// the process lives. Whoever has handlers of its own does not call it.
+void tile_simulator_guard(void);
 // Both apply to later launches of the calling host thread, until set again.
 void tile_simulator_set_buffers(const TileBuffer* buffers, size_t count);
 void tile_simulator_set_options(const TileOptions* options);

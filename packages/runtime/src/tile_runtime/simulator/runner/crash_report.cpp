@@ -1,7 +1,5 @@
 #include "crash_report.h"
 
-#include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -166,34 +164,6 @@ void on_signal(int signal, siginfo_t* information, void* context)
 }
 
 }  // namespace
-
-CodeRange code_range_of(const void* address_inside)
-{
-    CodeRange range;
-    Dl_info information{};
-    if (dladdr(address_inside, &information) == 0) {
-        return range;
-    }
-    struct Search {
-        uint64_t base;
-        CodeRange* range;
-    } search{reinterpret_cast<uint64_t>(information.dli_fbase), &range};
-    dl_iterate_phdr(
-        [](dl_phdr_info* library, size_t, void* data) {
-            Search& search = *static_cast<Search*>(data);
-            for (int i = 0; i < library->dlpi_phnum; ++i) {
-                const ElfW(Phdr)& header = library->dlpi_phdr[i];
-                const uint64_t begin = library->dlpi_addr + header.p_vaddr;
-                if (header.p_type == PT_LOAD && (header.p_flags & PF_X) != 0 && library->dlpi_addr == search.base) {
-                    *search.range = CodeRange{library->dlpi_addr, begin, begin + header.p_memsz};
-                    return 1;
-                }
-            }
-            return 0;
-        },
-        &search);
-    return range;
-}
 
 void watch(const Watched& what)
 {

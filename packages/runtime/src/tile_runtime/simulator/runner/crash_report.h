@@ -5,20 +5,13 @@
 
 #include "argument_memory.h"
 #include "run_record.h"
+#include "tile_code_range.h"
 #include "tile_simulator.h"
 
 namespace tile_runner {
 
-// Code addresses of one loaded library.
-struct CodeRange {
-    uint64_t load_base = 0;
-    uint64_t begin = 0;
-    uint64_t end = 0;
-
-    bool contains(uint64_t address) const { return address >= begin && address < end; }
-};
-
-CodeRange code_range_of(const void* address_inside);
+using tile_simulator::CodeRange;
+using tile_simulator::code_range_of;
 
 // What the handlers look at. One per process; set before the kernel starts.
 struct Watched {

@@ -94,6 +94,16 @@ void Block::core_main(void* pointer)
     tell_stores(core);
 }
 
+void Block::abandon(Core& core, Fault fault)
+{
+    core.block.launch().report(core, std::move(fault));
+    core.site = Where{};
+    core.waiting_id = core.full_id = -1;
+    core.polling.waiting = false;
+    tell_stores(core);
+    core.coroutine.abandon();
+}
+
 bool Block::can_run(Core& core)
 {
     if (core.coroutine.finished()) {

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "ascend_c/division.h"
+#include "crash_guard.h"
 #include "launch.h"
 #include "thread_pool.h"
 
@@ -45,6 +47,22 @@ TileError as_error(const Fault& fault)
 }
 
 }  // namespace
+
+void division_fault(const char* what, Where at)
+{
+    const Use use{"integer division", at};
+    const std::string text = text_of("an integer division has no value: %s", what);
+    if (current_core != nullptr) {
+        raise("division-by-zero", use, text);
+    }
+    Session& now = session();
+    if (!now.failed) {
+        now.failed = true;
+        now.fault = fault_of("division-by-zero", use, text);
+        now.fault.hint = "the number of blocks divides by an argument of the call: give another one";
+    }
+}
+
 }  // namespace tile_simulator
 
 using namespace tile_simulator;
@@ -55,6 +73,11 @@ void tile_simulator_default_options(TileOptions* options)
 {
     // Core counts of Ascend910B1 (docs/hardware/machine.md#chips).
     *options = TileOptions{TILE_CHECKS_DEVICE, 0, 0, 0, 24, 48, nullptr, 0};
+}
+
+void tile_simulator_guard(void)
+{
+    install_crash_guard();
 }
 
 void tile_simulator_set_buffers(const TileBuffer* buffers, size_t count)

@@ -226,4 +226,28 @@ void Coroutine::suspend()
 #endif
 }
 
+void Coroutine::abandon()
+{
+    finished_ = true;
+    switch_contexts(own_, scheduler_);
+    __builtin_unreachable();
+}
+
+void* Coroutine::free_stack() const
+{
+#if defined(TILE_SIMULATOR_UCONTEXT) || defined(TILE_SIMULATOR_ASAN)
+    return nullptr;
+#else
+    constexpr uintptr_t apart = 1024;  // from the registers that the scheduler has saved
+    return reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(scheduler_) - apart) & ~uintptr_t(15));
+#endif
+}
+
+bool Coroutine::past_end(const void* address) const
+{
+    // A large frame reaches beyond the guard page before it is touched.
+    const char* const end = static_cast<const char*>(stack_) + sysconf(_SC_PAGESIZE);
+    return address < end && static_cast<const char*>(address) + stack_size > end;
+}
+
 }  // namespace tile_simulator

@@ -31,6 +31,13 @@ public:
     void suspend();
     bool finished() const { return finished_; }
 
+    // Leaves the body for good, as it stands; the scheduler goes on. Called on a stack that is not the body's: at
+    // `free_stack()`, below what the scheduler needs, or null where co-routines have no such place.
+    [[noreturn]] void abandon();
+    void* free_stack() const;
+    // Whether an address lies where the body has used up its stack.
+    bool past_end(const void* address) const;
+
 private:
     static void enter(Coroutine* self);
     void make_stack();

@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "crash_guard.h"
 #include "order_checks.h"
 #include "sync_state.h"
 #include "time_model.h"
@@ -53,12 +54,25 @@ uint32_t permuted(uint32_t i, uint32_t count, uint64_t seed)
     return static_cast<uint32_t>((i * step + seed / count) % count);
 }
 
+// Looking it up takes longer than a small launch.
+const CodeRange& code_of(void (*entry)(void*))
+{
+    static thread_local void (*latest)(void*) = nullptr;
+    static thread_local CodeRange range;
+    if (latest != entry) {
+        latest = entry;
+        range = code_range_of(reinterpret_cast<const void*>(entry));
+    }
+    return range;
+}
+
 }  // namespace
 
 Launch::Launch(
     uint32_t blocks, void (*entry)(void*), void* closure, const GlobalBuffers& buffers, const TileOptions& options)
     : blocks_(blocks), entry_(entry), closure_(closure), buffers_(buffers), options_(options),
-      deadline_(std::chrono::steady_clock::now() + std::chrono::milliseconds(int64_t(options.timeout * 1000)))
+      deadline_(std::chrono::steady_clock::now() + std::chrono::milliseconds(int64_t(options.timeout * 1000))),
+      code_(code_of(entry))
 {
     if (options_.timing != nullptr) {
         time_logs_.resize(blocks);
@@ -355,8 +369,15 @@ std::unique_ptr<Block> Launch::start_block(uint32_t order)
     }
 }
 
+double Launch::time_left() const
+{
+    const std::chrono::duration<double> left = deadline_ - std::chrono::steady_clock::now();
+    return options_.timeout > 0 ? std::max(left.count(), 0.001) : 0;
+}
+
 void Launch::work()
 {
+    const CrashGuard guard(*this);
     std::vector<std::unique_ptr<Block>> live;
     for (;;) {
         const uint64_t seen = version_.load(std::memory_order_acquire);

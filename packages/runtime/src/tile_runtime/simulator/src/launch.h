@@ -18,6 +18,7 @@
 #include "global_flags.h"
 #include "grid_races.h"
 #include "time_log.h"
+#include "tile_code_range.h"
 #include "tile_simulator.h"
 
 namespace tile_simulator {
@@ -52,6 +53,8 @@ public:
     Core& core(int i) { return *cores_[i]; }
     const Core& core(int i) const { return *cores_[i]; }
     static constexpr int core_count = 3;  // aic, aiv0, aiv1
+    // The running core has ended in the middle of its kernel; its co-routine is left as it stands.
+    [[noreturn]] static void abandon(Core& core, Fault fault);
 
     std::deque<VectorClock> pair_sets[2][cross_flags][2];  // [mode - 1][flag][aiv]: sets the partner has not matched
 
@@ -124,6 +127,9 @@ public:
         TileTimeline& timeline) const;
 
     void run_entry() { entry_(closure_); }
+    const CodeRange& code() const { return code_; }
+    // Seconds until the launch may no longer run; 0 if it may always.
+    double time_left() const;
     bool failed() const { return failed_; }
     Fault& fault() { return fault_; }
     std::string collect_output();
@@ -147,6 +153,7 @@ private:
     const TileOptions options_;
 
     const std::chrono::steady_clock::time_point deadline_;
+    const CodeRange code_;
     std::atomic<uint32_t> next_block_{0};
     std::atomic<uint32_t> first_stopped_{0xffffffff};
     std::atomic<uint32_t> shape_{0};
