@@ -1,7 +1,5 @@
 """Four-bit tiles from Python to the simulator: bytes in gm, int4 in ub, float16 to compute with."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +8,7 @@ import pytest
 import torch
 
 import tile_frontend as T
-from tile_ir import DEFAULT_TARGET, Func, KernelError, parse, print_func
+from tile_ir import DEFAULT_TARGET, Automatic, Func, KernelError, parse, print_func
 from tile_ir.equality import structurally_equal
 from tile_ir.switches import override
 from tile_passes import run_pipeline
@@ -358,3 +356,33 @@ def test_rows_that_start_inside_a_block() -> None:
 
     error = refused(make)
     assert error.slug == "operand-alignment" and "48 bytes apart" in error.message
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(
+    ("rows", "columns", "tile"), [(100, 64, (64, 128)), (5, 2, (3, 64)), (7, 192, (8, 192))]
+)
+def test_a_ragged_tile_is_zero_where_nothing_is_loaded(
+    rows: int, columns: int, tile: tuple[int, int], tmp_path: Path
+) -> None:
+    blocks = -(-rows // tile[0])
+
+    @T.prim_func
+    def widen(W: T.Tensor((rows, columns), "int4"), Y: T.Tensor((blocks, *tile), "float16")):
+        with T.Kernel(blocks, threads=1) as cid:
+            q = T.alloc_ub(tile, "int4")
+            h = T.alloc_ub(tile, "float16")
+            T.copy(W[cid * tile[0], 0], q)
+            T.copy(q, h)
+            T.copy(h, Y[cid, :, :])
+
+    batch = KernelBatch(tmp_path)
+    number = batch.add(widen, [Automatic.SYNC])
+    batch.build()
+    numbers = np.random.default_rng(4).integers(-8, 8, (rows, columns))
+    y = np.zeros((blocks, *tile), np.float16)
+    outcome = batch.run(number, [packed(numbers), y], checks=launcher().CHECKS_STRICT)
+    assert outcome.error is None, outcome.error.text
+    want = np.zeros((blocks * tile[0], tile[1]))
+    want[:rows, :columns] = numbers
+    assert np.array_equal(outcome.arrays[1].reshape(want.shape), want)

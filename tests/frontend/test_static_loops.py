@@ -181,3 +181,40 @@ def test_what_can_not_be_iterated(what):
                     A[0] = 1
 
     assert caught.value.slug == "not-a-loop"
+
+
+def test_functions_of_python_take_ranges(show):
+    @T.prim_func
+    def k(A: T.Tensor((64,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            for i, j in enumerate(range(2, 4)):
+                A[i] = j
+            for i, j in zip(range(2), [7, 8]):
+                A[i] = j
+            for i in reversed(list(range(2))):
+                A[i] = sum(range(4)) + max(range(3))
+            a, b = range(2)
+            A[a] = b
+
+    stores = [line for line in show(k) if line.startswith("$A")]
+    assert stores[:6] == [
+        "$A[0] = 2", "$A[1] = 3", "$A[0] = 7", "$A[1] = 8", "$A[1] = 8", "$A[0] = 8",
+    ]  # fmt: skip
+
+
+def test_reductions_take_the_names_of_torch(show):
+    @T.prim_func
+    def k(A: T.Tensor((64,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            a = T.alloc_ub((8, 8), "float32")
+            r = T.alloc_ub((8,), "float32")
+            c = T.alloc_ub((8, 1), "float32")
+            T.reduce_max(a, r, axis=0)
+            T.reduce_sum(a, c, axis=-1, keepdim=True)
+            T.reduce(a, r, "reduce_sum", axis=1, keepdims=False)
+
+    assert [line for line in show(k) if "reduce" in line] == [
+        "reduce_max($a, $r, none) {dim=0, clear=true}",
+        "reduce_sum($a, $c, none) {dim=-1, clear=true}",
+        "reduce_sum($a, $r, none) {dim=1, clear=true}",
+    ]

@@ -236,6 +236,7 @@ def test_ops(capsys: pytest.CaptureFixture[str]) -> None:
     page = run(capsys, "ops", "T.tile.add")
     assert "operand src1: read, in ub or a scalar" in page and "vector (v)" in page
     assert "did you mean `gemm_v0`?" in run(capsys, "ops", "gemm_v", code=1)
+    assert "hint: write T.gemm_v0(A, B, C, init=True)" in run(capsys, "ops", "matmul", code=1)
 
 
 def test_ops_names_what_a_call_takes(capsys: pytest.CaptureFixture[str]) -> None:

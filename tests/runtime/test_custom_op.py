@@ -6,6 +6,7 @@ import copy
 import pickle
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -374,3 +375,16 @@ def test_kernels_are_copied_and_pickled_by_what_they_are_made_of(
     module = torch.nn.Module()
     module.kernel = kernel
     assert copy.deepcopy(module).kernel.get_kernel_source() == kernel.get_kernel_source()
+
+
+def test_a_kernel_that_is_no_operator_runs_between_graphs() -> None:
+    kernel = compile(product, out_idx=[2], pass_configs=AUTO)
+    x, w = torch.randn(3, N), torch.randn(3, N)
+    counter = CompileCounter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        between = torch.compile(lambda a, b: kernel(a * 2, b) + 1, backend=counter)
+        assert torch.equal(between(x, w), kernel(x * 2, w) + 1)
+    assert counter.frame_count == 2
+    with pytest.raises(Exception, match="kernel.as_custom_op"):
+        torch.compile(lambda a, b: kernel(a, b), backend=counter, fullgraph=True)(x, w)

@@ -181,3 +181,34 @@ def test_runs_are_seen_only_while_watched_and_timed(script: Path) -> None:
         kernel(x)
     assert [r.kernel for r in seen] == ["watched", "watched"]
     assert seen[0].timeline.totals == seen[1].timeline.totals
+
+
+PICK = """\
+import tile_frontend as T
+
+
+@T.jit(out_idx=[2], pass_configs={"tl.ascend_auto_sync": True})
+def pick():
+    @T.prim_func
+    def main(x: T.Tensor((16, 64), "float32"), idx: T.Tensor((8,), "int32"),
+             y: T.Tensor((8, 64), "float32")):
+        with T.Kernel(1, threads=1):
+            a = T.alloc_ub((64,), "float32")
+            for i in T.serial(8):
+                T.copy(x[idx[i], :], a)
+                T.copy(a, y[i, :])
+    return main
+"""
+
+
+def test_a_fault_names_the_integers_that_were_made_up(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "pick.py").write_text(PICK)
+    assert main(["report", "--text", f"{tmp_path / 'pick.py'}:pick"]) == 1
+    told = capsys.readouterr().err
+    assert "small random numbers, also negative ones, stand in `idx`" in told
+    assert "hint: give what is an index: --in idx=i32[64]:arange" in told
+    assert "hint: a tile that begins before its tensor is filled first" in told
+    given = ["--in", "idx=i32[8]:arange"]
+    assert main(["report", "--text", f"{tmp_path / 'pick.py'}:pick", *given]) == 0

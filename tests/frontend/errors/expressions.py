@@ -39,7 +39,7 @@ def negative_index():
     def k(A: T.Tensor((4, 16), "int32")):
         with T.Kernel(1) as (cid, vid):
             A[0, -1] = 1
-            #    ^ index-range: index 1 of `A` is -1 | indices do not count from the end here
+            #    ^ index-range: index 1 of `A` is -1 | indices do not count from the end here; a tile that begins before its tensor is filled first, and what exists is copied behind that: T.tile.fill(tile, 0), T.copy(x[0:n], tile[1:n + 1])
 
 
 def index_past_the_end():
@@ -272,3 +272,48 @@ def shift_beyond_the_type():
         with T.Kernel(1) as (cid, vid):
             A[0] = cid << 32
             #      ^ operand-type: `<<` by 32: int32 is shifted by 0 to 31 bits
+
+
+def loop_given_to_enumerate():
+    @T.prim_func
+    def k(A: T.Tensor((4,), "int32"), n: T.int32):
+        with T.Kernel(1) as (cid, vid):
+            for j, i in enumerate(range(n)):
+                #                 ^ host-function: `enumerate` runs on the host while the kernel is traced: it does not take a loop of the kernel | loop with `for i in ...:` alone, and compute from `i` what is needed beside it; a range of known size may be given
+                A[j] = i
+
+
+def sizes_one_after_the_other():
+    @T.prim_func
+    def k(A: T.Tensor((4,), "int32"), n: T.int32):
+        with T.Kernel(1) as (cid, vid):
+            a = T.alloc_shared(4, SIZE, "int32")
+            #                     ^ shape: T.alloc_shared takes its sizes as one tuple, found 2 numbers one after the other | write T.alloc_shared((4, 5), dtype)
+
+
+def assertion_of_an_element():
+    @T.prim_func
+    def k(A: T.Tensor((4,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            assert A[0] > 0, "not positive"
+          # ^ unsupported-syntax: `assert` of a runtime condition is not supported | write T.device_assert(A[0] > 0, 'not positive'), which is checked where the kernel runs
+
+
+def axis_and_dim():
+    @T.prim_func
+    def k(A: T.Tensor((4,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            a = T.alloc_ub((8, 8), "float32")
+            r = T.alloc_ub((8,), "float32")
+            T.reduce_sum(a, r, dim=1, axis=1)
+            #                         ^ arity: reduce_sum got `dim` twice, as dim and as axis
+
+
+def kept_dimension_that_is_not_there():
+    @T.prim_func
+    def k(A: T.Tensor((4,), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            a = T.alloc_ub((8, 8), "float32")
+            r = T.alloc_ub((8,), "float32")
+            T.reduce_sum(a, r, dim=1, keepdim=True)
+            #                         ^ reduce-shape: reduce_sum: keepdim is True, but out has shape (8,) | leave keepdim out: the shape of `out` says it, such as (rows, 1) or (rows,)

@@ -218,7 +218,7 @@ def runtime_assertion():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             assert cid == 0
-          # ^ unsupported-syntax: `assert` of a runtime condition is not supported | check it before the kernel is called
+          # ^ unsupported-syntax: `assert` of a runtime condition is not supported | write T.device_assert(cid == 0, 'cid == 0'), which is checked where the kernel runs
 
 
 def runtime_ternary():

@@ -189,6 +189,18 @@ def test_one_broken_file_breaks_no_other(tmp_path: Path) -> None:
     assert compile_kernels(tmp_path, "--kernels", "add").returncode == 0
 
 
+def test_objects_and_errors_name_files_that_stay(tmp_path: Path) -> None:
+    """They are compiled in a folder that is gone afterwards."""
+    write(tmp_path, scale=SCALE, sizes="ROWS = 8\n", add=PLAIN)
+    done = compile_kernels(tmp_path, target="sim")
+    object_file = tmp_path / "out/targets/ascend/scale/w64/scale_w64_kernel.o"
+    assert b".building-" not in object_file.read_bytes()
+    assert str(object_file.with_suffix(".cpp")).encode() in object_file.read_bytes()
+    kept = tmp_path / "out/targets/ascend/add/n1/add_n1_kernel.failed.cpp"
+    assert done.returncode == 1 and f"{kept}:" in done.stderr and kept.exists()
+    assert ".building-" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("more", "told"),
     [

@@ -29,12 +29,14 @@ from tile_passes.remove_dead import remove_dead
 from tile_passes.simplify import simplify
 from tile_passes.split_cube_vector import split_cube_vector
 from tile_passes.split_vector_lanes import split_vector_lanes
+from tile_passes.stage_conversions import stage_conversions
 from tile_passes.use_unit_flags import use_unit_flags
 from tile_passes.vectorize_parallel import vectorize_parallel
 
 PIPELINE: tuple[Pass, ...] = (
     simplify,
     infer_memory,
+    stage_conversions,
     adopt_scratch,
     check_written,
     split_vector_lanes,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from itertools import takewhile
+from typing import Any, ParamSpec
 
 from tile_frontend._tracing.dtype_names import element_type, packed_rows
 from tile_frontend._tracing.faults import Fault
@@ -21,6 +23,9 @@ from tile_ir import DType, Layout, Memory
 from tile_ir.dtypes import FLOAT64
 from tile_ir.expr import Expr, constant_value
 from tile_ir.machine import PACKED_MEMORIES
+from tile_ir.printer import print_expr
+
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,8 @@ class _TensorProxy:
     # What messages call it where its shape is forgotten.
     __name__ = "T.Tensor"
 
-    def __call__(self, shape: Any, dtype: Any = "float32") -> TensorType:
+    def __call__(self, shape: Any, dtype: Any = "float32", *more: Any) -> TensorType:
+        check_one_shape("T.Tensor", (shape, dtype, *more))
         sizes = sizes_of(shape, "a tensor", least=0)
         return _tensor_type(sizes, _stored(element_type(dtype, packed=True)))
 
@@ -133,31 +139,62 @@ def _allocate(memory: Memory, shape: Any, dtype: Any) -> Tile:
     return tile
 
 
+def _one_shape(allocate: Callable[P, Tile]) -> Callable[P, Tile]:
+    """The function, which tells what to write where sizes stand one after the other."""
+
+    @wraps(allocate)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> Tile:
+        check_one_shape(f"T.{allocate.__name__}", args)
+        return allocate(*args, **kwargs)
+
+    return checked
+
+
+def check_one_shape(name: str, arguments: tuple[Any, ...]) -> None:
+    """A Fault for sizes that are no tuple."""
+    sizes = tuple(takewhile(lambda a: python_number(a) is not None or type(a) is Scalar, arguments))
+    if len(sizes) < 2:
+        return
+    texts = (print_expr(s.expr) if isinstance(s, Scalar) else str(s) for s in sizes)
+    raise Fault(
+        "shape",
+        f"{name} takes its sizes as one tuple, found {len(sizes)} numbers one after the other",
+        f"write {name}(({', '.join(texts)}), dtype)".replace("%", ""),
+        1,
+    )
+
+
+@_one_shape
 def alloc_ub(shape: Any, dtype: Any) -> Tile:
     """A tile in the unified buffer of a vector core."""
     return _allocate(Memory.UB, shape, dtype)
 
 
+@_one_shape
 def alloc_L1(shape: Any, dtype: Any) -> Tile:
     """Matrices in L1, in fractal order: the last two dimensions; those before number them."""
     return _allocate(Memory.L1, shape, dtype)
 
 
+@_one_shape
 def alloc_L0A(shape: Any, dtype: Any) -> Tile:
     """Left operands of `T.mma`."""
     return _allocate(Memory.L0A, shape, dtype)
 
 
+@_one_shape
 def alloc_L0B(shape: Any, dtype: Any) -> Tile:
     """Right operands of `T.mma`."""
     return _allocate(Memory.L0B, shape, dtype)
 
 
+@_one_shape
 def alloc_L0C(shape: Any, dtype: Any) -> Tile:
     """Accumulators: float32, or int32 for int8 operands."""
     return _allocate(Memory.L0C, shape, dtype)
 
 
+@_one_shape
 def alloc_BT(shape: Any, dtype: Any) -> Tile:
     """A bias table: one value for each column of a product, for `bias=` of `T.mma`."""
     return _allocate(Memory.BT, shape, dtype)
@@ -174,11 +211,13 @@ _FRAGMENT_SCOPES = {
 }  # fmt: skip
 
 
+@_one_shape
 def alloc_shared(shape: Any, dtype: Any, scope: str = "shared.dyn") -> Tile:
     """A tile in UB or L1: the compiler sees which from its uses. Masks lie in UB."""
     return _allocate(_scope(scope, _SHARED_SCOPES, dtype), shape, dtype)
 
 
+@_one_shape
 def alloc_fragment(shape: Any, dtype: Any, scope: str = "local.fragment") -> Tile:
     """A tile in L0A, L0B or L0C, or in UB if only the vector cores use it: the compiler sees which
     from its uses."""

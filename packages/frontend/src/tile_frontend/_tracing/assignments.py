@@ -17,7 +17,7 @@ from tile_frontend._tracing.scalars import (
     scalar_expr,
 )
 from tile_frontend._tracing.scope import MISSING
-from tile_frontend._tracing.static_loops import static_items
+from tile_frontend._tracing.static_loops import constant_range, static_items
 from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.values import Cell, Pending, Tile
 from tile_ir import Op, Region, Slice, Store
@@ -134,7 +134,8 @@ class AssignmentEvaluator(CallEvaluator):
         starred = next((t for t in targets if isinstance(t, ast.Starred)), None)
         if starred is not None:
             self.assign(starred, value, stmt)
-        items = static_items(value)
+        numbers = constant_range(value)
+        items = static_items(value if numbers is None else numbers)
         if items is None:
             self.fail("unpacking", f"{describe(value)} is not a tuple", target)
         if len(items) != len(targets):

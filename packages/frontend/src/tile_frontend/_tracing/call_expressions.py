@@ -11,14 +11,15 @@ from tile_frontend._tracing.calls import OpFunction
 from tile_frontend._tracing.comprehensions import ComprehensionEvaluator
 from tile_frontend._tracing.faults import PACKAGE, Fault
 from tile_frontend._tracing.foreign_names import element_here, reduced_here, written_here
+from tile_frontend._tracing.loops import Loop
 from tile_frontend._tracing.scalar_functions import maximum, minimum
 from tile_frontend._tracing.scalars import Scalar, describe
 from tile_frontend._tracing.scope import Scope
 from tile_frontend._tracing.source import display_name
-from tile_frontend._tracing.static_loops import static_items
+from tile_frontend._tracing.static_loops import constant_range, static_items
 from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.values import Pending, Tile
-from tile_ir import Func, KernelError, Loc, did_you_mean
+from tile_ir import Func, KernelError, Loc, LoopKind, did_you_mean
 from tile_ir.expr import ExprError
 
 
@@ -104,6 +105,9 @@ class CallEvaluator(ComprehensionEvaluator):
                 f"`{function.name}` is a prim_func: it is a kernel of its own",
                 hint="write @T.macro above it to use it in other kernels, without its T.Kernel",
             )
+        if not _is_ours(function) and not isinstance(function, Expandable):
+            args = [self._python_range(function, a, i) for i, a in enumerate(args)]
+            kwargs = {n: self._python_range(function, a, n) for n, a in kwargs.items()}
         if isinstance(function, Expandable) and not function.hygienic:
             return function.expand(args, kwargs, self.scope)
         # Python's own would ask at once which one is larger.
@@ -115,9 +119,29 @@ class CallEvaluator(ComprehensionEvaluator):
             args = args if len(args) != 1 or values is None else [values]
         return function(*args, **kwargs)
 
+    def _python_range(self, function: Any, value: Any, argument: str | int) -> Any:
+        """A `range` of known size as Python's own, for functions that run while the kernel is
+        traced; they can not see a loop of the kernel."""
+        if not isinstance(value, Loop):
+            return value
+        numbers = constant_range(value) if value.kind is LoopKind.SERIAL else None
+        if numbers is not None:
+            return numbers
+        if not _of_the_host(function):
+            return value
+        name = getattr(function, "__name__", "the function")
+        raise Fault(
+            "host-function",
+            f"`{name}` runs on the host while the kernel is traced: it does not take a loop of the "
+            "kernel",
+            "loop with `for i in ...:` alone, and compute from `i` what is needed beside it; a "
+            "range of known size may be given",
+            argument,
+        )
+
     def _argument_loc(self, node: ast.Call, function: Any, argument: str | int | None) -> Loc:
         """Where the argument a fault names stands in the call, else the call."""
-        if argument is None or not _is_ours(function):
+        if argument is None or not (_is_ours(function) or isinstance(argument, int)):
             return self.source.loc(node)
         for keyword in node.keywords:
             if keyword.arg == argument:

@@ -30,6 +30,11 @@ class Loop:
     order: tuple[int, ...] = ()
     stage: tuple[int, ...] = ()
 
+    @property
+    def __name__(self) -> str:
+        """What messages call it."""
+        return f"T.{self.name}(...)"
+
     def __iter__(self) -> NoReturn:
         """Python itself asks for the rounds only where there is no kernel."""
         outside_kernel(f"for ... in T.{self.name}(...)")

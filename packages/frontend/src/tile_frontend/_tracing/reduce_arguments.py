@@ -13,6 +13,7 @@ from tile_frontend._tracing.calls import build_op
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, describe, python_number, scalar_expr
 from tile_frontend._tracing.subscripts import View
+from tile_frontend._tracing.torch_arguments import accepting_torch_arguments
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Pending, Tile
 from tile_frontend._tracing.working_memory import accepting_working_memory
@@ -47,9 +48,10 @@ def reduction(name: str) -> Callable[..., Pending]:
     reduce_along.__name__ = reduce_along.__qualname__ = name
     operands = {argument: operand for operand, argument in ARGUMENT_OF_OPERAND.items()}
     explained = described(OPS[name], operands)(reduce_along)
-    return accepting_working_memory(OPS[name], buffers=2)(explained)
+    return accepting_torch_arguments(accepting_working_memory(OPS[name], buffers=2)(explained))
 
 
+@accepting_torch_arguments
 @accepting_working_memory(OPS[NAMES[0]], buffers=2)
 def reduce(
     buffer: Any, out: Any, reduce_type: str, dim: Any, real_shape: Any = None, clear: Any = True

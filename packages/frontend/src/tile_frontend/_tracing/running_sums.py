@@ -6,11 +6,13 @@ from typing import Any
 
 from tile_frontend._tracing.call_signature import described
 from tile_frontend._tracing.calls import build_op
+from tile_frontend._tracing.torch_arguments import accepting_torch_arguments
 from tile_frontend._tracing.values import Pending
 from tile_frontend._tracing.working_memory import accepting_working_memory
 from tile_ir import OPS
 
 
+@accepting_torch_arguments
 @accepting_working_memory(OPS["cumsum"], buffers=2)
 @described(OPS["cumsum"])
 def cumsum(src: Any, dst: Any = None, dim: Any = 0, reverse: Any = False) -> Pending:

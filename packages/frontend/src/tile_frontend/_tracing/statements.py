@@ -98,9 +98,12 @@ class StatementEvaluator(AssignmentEvaluator):
     def _Assert(self, stmt: ast.Assert) -> None:
         test = self.evaluate(stmt.test)
         if isinstance(test, Scalar):
+            text = ast.unparse(stmt.test)
+            said = text if stmt.msg is None else self.evaluate(stmt.msg)
             self.fail(
                 "unsupported-syntax", "`assert` of a runtime condition is not supported", stmt,
-                "check it before the kernel is called",
+                f"write T.device_assert({text}, {str(said)!r}), which is checked where the kernel "
+                "runs",
             )  # fmt: skip
         if not test:
             message = "" if stmt.msg is None else f": {self.evaluate(stmt.msg)}"

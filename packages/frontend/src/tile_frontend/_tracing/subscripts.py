@@ -21,6 +21,11 @@ from tile_ir import Buffer, Memory, Region, Slice
 from tile_ir.analysis.affine import simplify
 from tile_ir.expr import Const, Expr, Load, constant_value
 
+# Copies cut a tile at the end of a tensor, not at its start.
+BEFORE_A_TENSOR = (
+    "a tile that begins before its tensor is filled first, and what exists is copied behind that: "
+    "T.tile.fill(tile, 0), T.copy(x[0:n], tile[1:n + 1])"
+)
 READ_ONE = "read one element with buf[i], or compute on tiles with T.tile operations"
 
 
@@ -104,7 +109,8 @@ def _check_not_negative(buffer: Buffer, number: int, position: int) -> None:
         raise Fault(
             "index-range",
             f"index {position} of `{buffer.name}` is {number}",
-            "indices do not count from the end here",
+            "indices do not count from the end here"
+            + (f"; {BEFORE_A_TENSOR}" if buffer.memory is Memory.GM else ""),
             position,
         )
 

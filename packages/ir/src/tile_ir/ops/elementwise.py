@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tile_ir.dtypes import BOOL, FLOAT16, FLOAT32, INT8, INT32, INT64, UINT8, UINT64, DType
-from tile_ir.expr import Const, Expr, is_constant
+from tile_ir.dtypes import BOOL, FLOAT16, FLOAT32, INT4, INT8, INT32, INT64, UINT8, UINT64, DType
+from tile_ir.expr import Const, Expr, constant_value, is_constant
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
@@ -412,16 +412,33 @@ def _fill_width(op: Op, target: Target) -> Problem | None:
     and what is left of them through the scalar unit."""
     dst = op.region("dst")
     value = op.operand("value") if op.opdef.operands[-1].name == "value" else None
-    if dst.dtype.size == 8 and isinstance(value, Expr) and not is_constant(value, 0):
+    if dst.dtype.bits == 64 and isinstance(value, Expr) and not is_constant(value, 0):
         return Problem(
             "fill-width", f"{op.opdef.name}: {dst.dtype} can only be filled with 0", "value"
         )
     return None
 
 
+def _whole_pairs(op: Op, target: Target) -> Problem | None:
+    """Elements that share a byte are cleared two bytes at a time."""
+    dst = op.region("dst")
+    count = constant_value(dst.extents[-1])
+    if dst.dtype.whole_bytes or count is None or count * dst.dtype.bits % 16 == 0:
+        return None
+    per_pair = 16 // dst.dtype.bits
+    return Problem(
+        "fill-width",
+        f"{op.opdef.name}: rows of dst `{dst.buffer.name}` have {count} elements of {dst.dtype}, "
+        f"expected a multiple of {per_pair}",
+        "dst",
+        f"allocate rows of a multiple of {per_pair}: {per_pair} elements share two bytes, the "
+        "least that is set at once",
+    )
+
+
 def _fills_directly(op: Op) -> bool:
     """Whether the instruction has the element type itself."""
-    return op.region("dst").dtype not in PAIRED
+    return op.region("dst").dtype not in (*PAIRED, INT4)
 
 
 def _fill(op: Op, dst: Any, value: Any) -> Any:
@@ -449,8 +466,8 @@ FILL = (
         family="elementwise",
         doc="every element of dst = 0",
         ascend_c="Duplicate",
-        operands=(destination("dst", UB, *FILLABLE, *PAIRED),),
-        dtype_rule=_fill_width,
+        operands=(destination("dst", UB, *FILLABLE, *PAIRED, INT4),),
+        dtype_rule=all_rules(_fill_width, _whole_pairs),
         placement=VECTOR,
         axes=elements,
         meaning=lambda op, dst: np.zeros_like(dst),
@@ -463,7 +480,7 @@ FILL = (
 
 def fills_bytes(op: Op) -> bool:
     """Whether the operation fills elements of one byte, which the instruction writes in pairs."""
-    return any(op.opdef is fill for fill in FILL) and op.region("dst").dtype.size == 1
+    return any(op.opdef is fill for fill in FILL) and op.region("dst").dtype.bits == 8
 
 
 OPS = (*BINARY, *ACCUMULATING, *WITH_SCALAR, *UNARY, *COMPOSED, *FILL)

@@ -133,14 +133,27 @@ def _ways(op: Op, target: Target) -> frozenset[Path]:
 
 def converts(way: Path, dtype: DType, to: DType, target: Target) -> bool:
     """Whether a path may change the type so: ub to ub as T.tile.cast, results of the cube as their
-    fixpipe, others never."""
+    fixpipe, between the cores as one of the two or both; others never."""
     if dtype == to:
         return True
     if way == (Memory.UB, Memory.UB):
         return (dtype.name, to.name) in target.conversions.keys() | DEQUANTIZING
+    if way in THROUGH_WORKSPACE and type_between_cores(way, dtype, to, target) is not None:
+        return True
     if way == (Memory.L1, Memory.BT):
         return (dtype, to) == (FLOAT16, FLOAT32)
     return way[0] is Memory.L0C and (dtype, to) in target.fixpipe
+
+
+def type_between_cores(way: Path, dtype: DType, to: DType, target: Target) -> DType | None:
+    """The type in which a tile goes from one core to the other: it is converted before that or
+    behind it, in ub. None where that takes more than one step there."""
+    if way == (Memory.UB, Memory.L1):
+        return to if dtype == to or (dtype.name, to.name) in target.conversions else None
+    leaving = sorted((b for a, b in target.fixpipe if a == dtype), key=lambda b: b != dtype)
+    if to in leaving:
+        return to
+    return next((b for b in leaving if (b.name, to.name) in target.conversions), None)
 
 
 def _copy_direction(op: Op, target: Target) -> Problem | None:
@@ -200,7 +213,8 @@ def route(direction: tuple[Memory, Memory]) -> str | None:
 
 
 def _copy_dtypes(op: Op, target: Target) -> Problem | None:
-    """Both sides have one type; ub to ub converts as T.tile.cast, l0c to gm as its fixpipe."""
+    """Both sides have one type; ub to ub converts as T.tile.cast, l0c to gm as its fixpipe, copies
+    between the cores as these."""
     src, dst = op.region("src"), op.region("dst")
     if src.dtype == dst.dtype:
         return None if src.dtype.whole_bytes else _packed_copy(op, target)
@@ -208,10 +222,11 @@ def _copy_dtypes(op: Op, target: Target) -> Problem | None:
     ends = product(possible(src.memory), possible(dst.memory))
     if any(converts(way, src.dtype, dst.dtype, target) for way in ends):
         return None
-    if direction == (Memory.UB, Memory.UB):
-        hint = "convert in two steps with T.tile.cast"
+    if not {Memory.GM, Memory.L0C, Memory.BT} & set(direction):
+        hint = "convert in two steps with T.tile.cast, of tiles in ub"
     elif src.memory is Memory.L0C:
         hint = "l0c float32 leaves as float32, float16 or bfloat16; int32 as int32"
+        hint += "; convert further with T.tile.cast in ub" if dst.memory is not Memory.GM else ""
     elif direction == (Memory.L1, Memory.BT):
         hint = "float16 in l1 becomes float32 in bt; float32 and int32 stay what they are"
     else:

@@ -117,9 +117,7 @@ def _prepare(op: Op, c: Clipped, known: Ranges, builder: Builder) -> Body:
     if c.fill.memory is Memory.L1:
         steps = _cleared(op, c.fill, builder)
     else:
-        value = int(c.value) if c.fill.dtype.is_integer else c.value
-        constant = Const(value, c.fill.dtype)
-        steps = lower_fill(builder.op("fill", (c.fill, constant), op.loc), known, builder)
+        steps = _filled(c.fill, c.value, op, known, builder)
     if is_constant(c.complete, False):
         return steps
     return (If(unary("not", c.complete), steps, (), op.loc, unlikely=True),)
@@ -133,6 +131,14 @@ def _cleared(op: Op, part: Region, builder: Builder) -> Body:
             slots.append((builder.scalar("slot"), part.dims[dim].extent))
             part = _fixed(part, dim, slots[-1][0])
     return _in_loops(op, slots, (builder.op("clear_l1", (part,), op.loc),))
+
+
+def _filled(region: Region, value: float, op: Op, known: Ranges, builder: Builder) -> Body:
+    """A value in all of a tile; elements that share bytes are zero, as their record demands."""
+    if not region.dtype.whole_bytes:
+        return lower_vector_op(builder.op("clear", (region,), op.loc), known, builder)
+    constant = Const(int(value) if region.dtype.is_integer else value, region.dtype)
+    return lower_fill(builder.op("fill", (region, constant), op.loc), known, builder)
 
 
 def _in_loops(op: Op, loops: list[tuple[Var, Expr]], body: Body) -> Body:

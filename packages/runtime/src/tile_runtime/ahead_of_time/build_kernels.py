@@ -276,9 +276,26 @@ def _build_variant(file: str, spec: KernelCompileSpec, folder: Path, files: _Fil
         if files.binary:
             made = Path(scratch) / Path(files.binary).name
             definitions = spec.definitions()
-            _Setting.toolchain.compile(place, made, spec.variant_key, definitions)
+            try:
+                _Setting.toolchain.compile(place, made, spec.variant_key, definitions, output)
+            except BuildError as error:
+                raise _with_kept_source(error, place, output) from None
             os.replace(made, folder / files.binary)
         os.replace(place, output)
+        _failed(output).unlink(missing_ok=True)
+
+
+def _with_kept_source(error: BuildError, source: Path, output: Path) -> BuildError:
+    """The error with the name of a file that stays: the source that does not compile."""
+    kept = _failed(output)
+    os.replace(source, kept)
+    message = error.message.replace(str(source), str(kept))
+    message = message.replace(str(source.parent), str(kept.parent))  # what else stood there
+    return BuildError(error.slug, message, error.loc, error.hint)
+
+
+def _failed(output: Path) -> Path:
+    return output.with_name(f"{output.stem}.failed{output.suffix}")
 
 
 def _source(family: Family, spec: KernelCompileSpec) -> str:

@@ -60,8 +60,11 @@ class Toolchain:
             known["cpu"] = cpu_features()
         return known
 
-    def compile(self, source: Path, output: Path, variant: str, definitions: list[str]) -> None:
-        """Make an object of a source. BuildError with what the compiler says if it cannot."""
+    def compile(
+        self, source: Path, output: Path, variant: str, definitions: list[str], kept: Path
+    ) -> None:
+        """Make an object of a source, which will be kept at another place: faults of the simulator
+        name that. BuildError with what the compiler says if it cannot."""
         defined = [f"-D{definition}" for definition in definitions]
         headers = code_generator().headers
         if self.name == "ascend":
@@ -73,7 +76,8 @@ class Toolchain:
         else:
             includes = (f"-I{include_directory()}", f"-I{headers}")
             command = [
-                *find_compiler(), *OBJECT_FLAGS, *includes, *defined, "-c", str(source), "-o",
+                *find_compiler(), *OBJECT_FLAGS, *includes, *defined,
+                f"-ffile-prefix-map={source.parent}={kept.parent}", "-c", str(source), "-o",
                 str(output),
             ]  # fmt: skip
         run_compiler(command, source.name)

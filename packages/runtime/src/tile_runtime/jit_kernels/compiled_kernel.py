@@ -28,6 +28,7 @@ from tile_runtime.jit_kernels.prove import prove, wants_proof
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
 from tile_runtime.launcher.remember_call import Repeat
 from tile_runtime.launcher.signature import Param
+from tile_runtime.launcher.tensor_memory import REGISTER
 
 if TYPE_CHECKING:
     from tile_passes.explain.schedules import LoopSchedule
@@ -259,6 +260,20 @@ class CompiledKernel:
 
     def __repr__(self) -> str:
         return f"<kernel {self.prim_func.name} for {self.target.name} at {self.libpath}>"
+
+
+def _outside_graphs(call: Any) -> None:
+    """Have torch.compile run a call as it is, between two graphs, with all that it calls; and say
+    why, where there is to be one graph only."""
+    call._torchdynamo_disable = True
+    call._torchdynamo_disable_msg = f"a kernel has no graph of torch: {REGISTER}"
+    frames = torch._C._dynamo.eval_frame
+    if hasattr(frames, "set_code_exec_strategy"):  # since torch 2.7; else it takes what it can
+        skip = frames._FrameAction.SKIP
+        frames.set_code_exec_strategy(call.__code__, frames._FrameExecStrategy(skip, skip))
+
+
+_outside_graphs(CompiledKernel.__call__)
 
 
 def printed(

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
+from tile_frontend._tracing.subscripts import BEFORE_A_TENSOR
 from tile_ir import Automatic, Diagnostic, Func, Loc, TileError
 from tile_ir.expansions import calls_to
 from tile_ir.launch_indices import own_block_part, own_lane_part, uses_block, uses_lane
@@ -84,6 +85,8 @@ def simulation_warning(fault: Fault, source: Path, func: Func) -> Diagnostic:
 _LANES = re.compile(r"CrossCoreSetFlag<1, ")
 _PIPES = re.compile(r"\b(SetFlag<HardEvent|PipeBarrier<)")
 _CORES = re.compile(r"CrossCoreSetFlag<2, ")
+# What begins in front of a tensor.
+_BEFORE = re.compile(r"bytes \[-\d+, .* of GM buffer")
 _BLOCKS = re.compile(r"^give each block its own bytes")
 
 
@@ -96,6 +99,8 @@ def _hint(fault: Fault, func: Func) -> str:
     if _BLOCKS.search(fault.hint) and not uses_block(func):
         return own_block_part(func)
     hint = _in_the_language(fault.hint, func)
+    if fault.kind == "out-of-bounds" and _BEFORE.search(fault.text):
+        return hint or BEFORE_A_TENSOR
     if fault.kind != "race":
         return hint
     if _PIPES.search(fault.hint) and Automatic.SYNC not in func.automatic:

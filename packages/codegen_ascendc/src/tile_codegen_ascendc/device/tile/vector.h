@@ -88,6 +88,15 @@ __aicore__ inline void fill(const AscendC::LocalTensor<T>& dst, T value, uint32_
     }
 }
 
+// Zeros in elements of four bits, a multiple of four of them.
+template <class T>
+__aicore__ inline void clear_packed(const AscendC::LocalTensor<T>& dst, uint32_t count, Site site = Site::here())
+{
+    SiteScope scope(site);
+    AscendC::Duplicate(
+        dst.template ReinterpretCast<uint16_t>(), static_cast<uint16_t>(0), static_cast<int32_t>(count / 4));
+}
+
 // Rows of dst from blocks of src, which are `inner` blocks apart in a repeat, `across` blocks from one repeat of a row
 // to the next, and `down` blocks from row to row.
 template <class U>

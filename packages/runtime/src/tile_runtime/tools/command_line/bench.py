@@ -78,7 +78,7 @@ def _kernel_lines(name: str, options: argparse.Namespace) -> Iterator[str]:
 
     kernel = made_kernel(name, options)
     arguments = run_arguments(kernel, options)
-    run, _ = timed_call(kernel, arguments)
+    run, _ = timed_call(kernel, arguments, options)
     line = run.timeline
     seconds = repeat(lambda: kernel(*arguments), _RUNS)
     found = roofline(run)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from tile_ir import CallError, KernelError, TileError
+from tile_ir import CallError, Diagnostic, KernelError, TileError
 from tile_ir.switches import override
+from tile_runtime.simulator.simulation_error import SimulationError
 from tile_runtime.tools.command_line.kernel_argument import (
     add_kernel_arguments,
     parse_arguments,
@@ -68,7 +70,34 @@ def run_arguments(kernel: JITKernel, options: argparse.Namespace) -> list[Any]:
     return supply_arguments(kernel, arrays, numbers)
 
 
-def timed_call(kernel: JITKernel, arguments: list[Any]) -> tuple[TimedRun, Any]:
+def _made_up(kernel: JITKernel, given: Collection[str]) -> list[Diagnostic]:
+    """What to say of a fault where integers were made up, which may be places for the kernel."""
+    from tile_runtime.launcher.signature import TensorParam
+
+    made = {*kernel.out_idx, *kernel.workspace_idx}
+    declared = kernel.params[: len(kernel.prim_func.params)]
+    inputs = [p for i, p in enumerate(declared) if i not in made and isinstance(p, TensorParam)]
+    names = [p.name for p in inputs if p.dtype.is_integer and p.name not in given]
+    if not names:
+        return []
+    listed = ", ".join(f"`{name}`" for name in names)
+    note = f"small random numbers, also negative ones, stand in {listed}: --in gives nothing there"
+    hint = f"give what is an index: --in {names[0]}=i32[64]:arange, or --in {names[0]}=file.npy"
+    return [Diagnostic("", note, None, hint, "note")]
+
+
+def call(kernel: JITKernel, arguments: list[Any], options: argparse.Namespace) -> Any:
+    """What the kernel returns. A SimulationError says which of its inputs were made up."""
+    try:
+        return kernel(*arguments)
+    except SimulationError as error:
+        given = {text.partition("=")[0] for text in options.in_}
+        raise error.with_notes(_made_up(kernel, given)) from None
+
+
+def timed_call(
+    kernel: JITKernel, arguments: list[Any], options: argparse.Namespace
+) -> tuple[TimedRun, Any]:
     """One call with the clock of the simulator on, and what it returned.
 
     Raises KernelError where there is no such clock.
@@ -77,7 +106,7 @@ def timed_call(kernel: JITKernel, arguments: list[Any]) -> tuple[TimedRun, Any]:
 
     seen: list[TimedRun] = []
     with override(time=True), watch_timed_runs(seen.append):
-        result = kernel(*arguments)
+        result = call(kernel, arguments, options)
     if not seen:
         raise KernelError(
             "no-timed-run",

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tile_frontend._tracing.calls import OpFunction
+from tile_frontend._tracing.foreign_names import written_here
 from tile_frontend._tracing.reduce_arguments import ARGUMENT_OF_OPERAND
 from tile_frontend._tracing.reduce_arguments import NAMES as REDUCTIONS
 from tile_ir import (
@@ -42,9 +43,8 @@ def run(options: argparse.Namespace) -> int:
         return 0
     name = options.name.removeprefix("T.").removeprefix("tile.")
     if name not in OPS:
-        raise KernelError(
-            "unknown-op", f"no operation is called `{options.name}`", hint=did_you_mean(name, OPS)
-        )
+        known = written_here(name) or did_you_mean(name, OPS)
+        raise KernelError("unknown-op", f"no operation is called `{options.name}`", hint=known)
     print(_page(OPS[name]))
     return 0
 

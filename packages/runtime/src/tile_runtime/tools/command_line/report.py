@@ -108,7 +108,7 @@ def _run_of(source: str, options: argparse.Namespace) -> TimedRun:
 
     if names_a_kernel(source):
         kernel = made_kernel(source, options)
-        timed, _ = timed_call(kernel, run_arguments(kernel, options))
+        timed, _ = timed_call(kernel, run_arguments(kernel, options), options)
     elif source.endswith(".py"):
         timed = _last_run(Path(source), options.kernel)
     else:

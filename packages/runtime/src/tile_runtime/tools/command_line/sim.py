@@ -184,7 +184,12 @@ def _run_of_source(options: argparse.Namespace) -> _Ran | None:
 def _run_of_script(options: argparse.Namespace) -> _Ran:
     """Run a kernel of a Python script as the script would call it."""
     from tile_runtime.launcher.signature import TensorParam
-    from tile_runtime.tools.command_line.kernel_run import made_kernel, run_arguments, timed_call
+    from tile_runtime.tools.command_line.kernel_run import (
+        call,
+        made_kernel,
+        run_arguments,
+        timed_call,
+    )
 
     for option, (name, default) in _OF_SOURCES.items():
         if getattr(options, name) != default:
@@ -208,9 +213,9 @@ def _run_of_script(options: argparse.Namespace) -> _Ran:
                 raise CallError("kernel-arguments", f"--out {name}: no such input of the kernel")
         timed = None
         if _timed(options) or switch("time"):
-            timed, result = timed_call(kernel, arguments)
+            timed, result = timed_call(kernel, arguments, options)
         else:
-            result = kernel(*arguments)
+            result = call(kernel, arguments, options)
     results = [result] if len(made) == 1 else result
     outputs = {**arrays, **dict(zip(made, results, strict=True))}
     arrays = {n: _for_numpy(t) for n, t in outputs.items()}

@@ -1,0 +1,91 @@
+"""Converts on the vector core what copies between the cores are to convert."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from tile_ir import OPS, Alloc, Func, Memory, Op, Phase, Region, Slice, Target
+from tile_ir.analysis.affine import simplify
+from tile_ir.dtypes import DType
+from tile_ir.expr import Const
+from tile_ir.footprint import round_up
+from tile_ir.geometry import BLOCK_BYTES, is_contiguous
+from tile_ir.nodes import Body, Buffer, Made, Stmt
+from tile_ir.ops.movement import cast_mode_of_copy, goes_through_workspace, type_between_cores
+from tile_ir.walk import bodies, with_bodies, with_statements
+from tile_passes.free_names import FreeNames
+from tile_passes.passdef import ir_pass
+
+
+@ir_pass(needs=Phase.TYPED)
+def stage_conversions(func: Func, target: Target) -> Func:
+    """Split copies between the cores that change the type: a cast in ub, and a copy.
+
+    Needs, gives: TYPED. Idea: a tile in ub has the type in which the value goes from one core to
+    the other. What leaves ub is cast to it first; what comes from l0c is cast behind the copy,
+    unless the fixpipe converts. The compiler orders the two steps, also where the rest is the
+    author's to order. Limits: casts of one step.
+    """
+    stages = _Stages(target, FreeNames.of(func))
+    body = stages.body(func.launch.body)
+    if body is func.launch.body:
+        return func
+    allocs = (*func.launch.allocs, *stages.allocs)
+    return replace(func.with_body(body, allocs=allocs), made=func.made | stages.made)
+
+
+@dataclass(eq=False)
+class _Stages:
+    """Rewrites one function; `allocs` are the tiles it has added."""
+
+    target: Target
+    names: FreeNames
+    allocs: list[Alloc] = field(default_factory=list)
+    made: set[Made] = field(default_factory=set)
+
+    def body(self, body: Body) -> Body:
+        return with_statements(body, (new for stmt in body for new in self.statements(stmt)))
+
+    def statements(self, stmt: Stmt) -> Iterator[Stmt]:
+        if not isinstance(stmt, Op) or not goes_through_workspace(stmt):
+            yield with_bodies(stmt, tuple(self.body(b) for b in bodies(stmt)))
+            return
+        src, dst = stmt.region("src"), stmt.region("dst")
+        between = type_between_cores(
+            (src.memory, dst.memory), src.dtype, dst.dtype, self.target
+        )
+        assert between is not None, "the record of a copy allows no other types"
+        local = src if src.memory is Memory.UB else dst
+        if between is local.dtype:
+            yield stmt
+            return
+        tile = self.tile(local, between, stmt)
+        if local is src:
+            steps = self.cast(tile, src, stmt), replace(stmt, operands=(tile, dst))
+        else:
+            steps = replace(stmt, operands=(src, tile)), self.cast(dst, tile, stmt)
+        self.made.add(Made.of(steps[0]))
+        yield from steps
+
+    def cast(self, dst: Region, src: Region, copy: Op) -> Op:
+        mode = cast_mode_of_copy(src.dtype, dst.dtype, self.target)
+        return Op(OPS["cast"], (dst, src, None), (mode,), copy.loc)
+
+    def tile(self, local: Region, dtype: DType, copy: Op) -> Region:
+        """A tile of another type like a region in ub; its rows start at whole blocks unless they
+        are one run there."""
+        extents = [simplify(s.extent) for s in local.dims]
+        sizes = local.static_extents() or local.buffer.static_shape()
+        assert sizes is not None, "buffers in ub have fixed sizes"
+        shape = list(sizes)
+        if not is_contiguous(local):
+            shape[-1] = round_up(shape[-1], BLOCK_BYTES // dtype.size)
+        dims = tuple(Const(n) for n in shape)
+        name = self.names.fresh(f"{local.buffer.name}_{dtype.name}")
+        buffer = Buffer(name, Memory.UB, dtype, dims, copy.loc)
+        self.allocs.append(Alloc(buffer, copy.loc))
+        return Region(buffer, tuple(Slice(Const(0), extent) for extent in extents))
+
+
+__all__ = ["stage_conversions"]
