@@ -40,6 +40,8 @@ LEFT = (Automatic.SYNC, Automatic.MEMORY, Automatic.CROSS)
 _HEADER = '#include "kernel_operator.h"\n#include "tile_device.h"\n'
 # A run that takes this long never ends.
 RUN_SECONDS = 20
+# What a process ends with where this file, and no program, is at fault.
+BROKEN = 99
 # A compiler that has read the headers already (kernel_compiler.py), for the processes of a run.
 COMPILER = "PROGRAMS_COMPILER"
 
@@ -68,6 +70,7 @@ FAILURES = ("differ", "finding", "signal", "internal")
 def run_programs(programs: Sequence[Program]) -> list[Outcome]:
     """The outcome of each program. Whatever they do, this process lives."""
     outcomes: list[Outcome] = []
+    launcher()  # once, before there are several processes
     while len(outcomes) < len(programs):
         outcomes += _run_in_child(programs[len(outcomes) :])
     return outcomes
@@ -90,11 +93,13 @@ def _run_in_child(programs: Sequence[Program]) -> list[Outcome]:
             return outcomes
         code = os.waitstatus_to_exitcode(status)
         output = (folder / "output").read_text(errors="replace")[-800:]
+        if code == BROKEN:
+            raise RuntimeError(f"a batch of programs ended early:\n{output}")
         return [*outcomes, Outcome("signal", f"exit {code}", output)]
 
 
 def _as_child(programs: Sequence[Program], folder: Path, log: Path) -> None:
-    code = 1
+    code = BROKEN
     try:
         output = os.open(folder / "output", os.O_CREAT | os.O_WRONLY)
         os.dup2(output, 1)
