@@ -35,8 +35,9 @@ from .executor import Executor
 from .executor_buffers import ProgramFault
 from .program import Program, difference, loaded, stored
 
-# What a script asks for with AUTO_SYNC, CV_COMBINE and CV_SYNC.
-LEFT = (Automatic.SYNC, Automatic.MEMORY, Automatic.CROSS)
+# What a script asks for with AUTO_SYNC; and in the developer style with CV_COMBINE and CV_SYNC too.
+LEFT = (Automatic.SYNC, Automatic.MEMORY)
+LEFT_BY_DEVELOPERS = (*LEFT, Automatic.CROSS)
 _HEADER = '#include "kernel_operator.h"\n#include "tile_device.h"\n'
 # A run that takes this long never ends.
 RUN_SECONDS = 20
@@ -169,7 +170,8 @@ class Batch:
 
         try:
             traced = _traced(built.program.text, self.folder, f"program_{number}")
-            options = tile_passes.PassOptions(automatic=LEFT)
+            left = LEFT_BY_DEVELOPERS if "threads=" in built.program.text else LEFT
+            options = tile_passes.PassOptions(automatic=left)
             func = tile_passes.run_pipeline(traced, DEFAULT_TARGET, options).func
             prove(traced, func, DEFAULT_TARGET)
             assert isinstance(func, _Func)

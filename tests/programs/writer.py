@@ -108,6 +108,18 @@ class Writer:
             self.allocations.append(f"T.copy({source}, {name})")
         return name
 
+    def updated_tile(self, shape: Sequence[int], dtype: str) -> str:
+        """A tile that is loaded from a tensor and stored to it again."""
+        name = self.name("t")
+        inner = ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "")
+        allocate = "alloc_ub" if self.style == "expert" else "alloc_shared"
+        self.allocations.append(f'{name} = T.{allocate}(({inner}), "{dtype}")')
+        self.store_at_end(name, shape, dtype)
+        source = self.ends[-1].removeprefix(f"T.copy({name}, ").removesuffix(")")
+        self.allocations.append(f"T.copy({source}, {name})")
+        self.note(f"updated in place {dtype} {self.style}")
+        return name
+
     def store_at_end(self, name: str, shape: Sequence[int], dtype: str) -> None:
         if self.owners == 1:
             self.ends.append(f"T.copy({name}, {self.tensor(shape, dtype, 'y')})")
