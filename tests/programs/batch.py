@@ -143,14 +143,25 @@ class Batch:
             self._execute(built)
             if built.met is None:
                 self._lower(number, built)
-        library = self._compile([b for b in self.built if b.met is None], "batch")
+        library = self._compiled()
         for built in self.built:
-            if built.met is None and library is None:
-                # Not even g++ likes some of them: each by itself.
-                own = self._compile([built], built.func.name) if built.func else None
-                yield self._run(built, own) if own else Outcome("internal", "compiler-failed", self.said)
-            else:
-                yield built.met or self._run(built, library)
+            yield built.met or self._run(built, library)
+
+    def _compiled(self) -> Path | None:
+        """The library of all programs, but for those that g++ does not like: it names lines."""
+        for attempt in range(8):
+            built = [b for b in self.built if b.met is None]
+            library = self._compile(built, f"batch_{attempt}")
+            if library is not None or not built:
+                return library
+            begin = 1 + _HEADER.count("\n") + 1
+            named = {int(n) for n in re.findall(rf"batch_{attempt}\.cpp:(\d+):\d+: error", self.said)}
+            for b in built:
+                end = begin + b.source.count("\n") + 1
+                if any(begin <= line < end for line in named):
+                    b.met = Outcome("internal", "compiler-failed", self.said[:800])
+                begin = end
+        raise RuntimeError(f"no program is to blame:\n{self.said[:2000]}")
 
     @staticmethod
     def _execute(built: _Built) -> None:
@@ -195,7 +206,7 @@ class Batch:
         compiler = shlex.split(os.environ.get(COMPILER, "")) or find_compiler()
         command = [*compiler, *FLAGS, "-O0", *includes, str(source), "-o", str(library)]
         done = subprocess.run(command, capture_output=True, text=True)
-        self.said = done.stderr[:800]
+        self.said = done.stderr
         return library if done.returncode == 0 else None
 
     def _run(self, built: _Built, library: Path | None) -> Outcome:
