@@ -35,11 +35,14 @@ from .executor import Executor
 from .executor_buffers import ProgramFault
 from .program import Program, difference, loaded, stored
 
-# What a script asks for with AUTO_SYNC, CV_COMBINE and CV_SYNC.
-LEFT = (Automatic.SYNC, Automatic.MEMORY, Automatic.CROSS)
+# What a script asks for with AUTO_SYNC; and in the developer style with CV_COMBINE and CV_SYNC too.
+LEFT = (Automatic.SYNC, Automatic.MEMORY)
+LEFT_BY_DEVELOPERS = (*LEFT, Automatic.CROSS)
 _HEADER = '#include "kernel_operator.h"\n#include "tile_device.h"\n'
 # A run that takes this long never ends.
 RUN_SECONDS = 20
+# What a process ends with where this file, and no program, is at fault.
+BROKEN = 99
 # A compiler that has read the headers already (kernel_compiler.py), for the processes of a run.
 COMPILER = "PROGRAMS_COMPILER"
 
@@ -68,6 +71,7 @@ FAILURES = ("differ", "finding", "signal", "internal")
 def run_programs(programs: Sequence[Program]) -> list[Outcome]:
     """The outcome of each program. Whatever they do, this process lives."""
     outcomes: list[Outcome] = []
+    launcher()  # once, before there are several processes
     while len(outcomes) < len(programs):
         outcomes += _run_in_child(programs[len(outcomes) :])
     return outcomes
@@ -90,11 +94,13 @@ def _run_in_child(programs: Sequence[Program]) -> list[Outcome]:
             return outcomes
         code = os.waitstatus_to_exitcode(status)
         output = (folder / "output").read_text(errors="replace")[-800:]
+        if code == BROKEN:
+            raise RuntimeError(f"a batch of programs ended early:\n{output}")
         return [*outcomes, Outcome("signal", f"exit {code}", output)]
 
 
 def _as_child(programs: Sequence[Program], folder: Path, log: Path) -> None:
-    code = 1
+    code = BROKEN
     try:
         output = os.open(folder / "output", os.O_CREAT | os.O_WRONLY)
         os.dup2(output, 1)
@@ -137,14 +143,25 @@ class Batch:
             self._execute(built)
             if built.met is None:
                 self._lower(number, built)
-        library = self._compile([b for b in self.built if b.met is None], "batch")
+        library = self._compiled()
         for built in self.built:
-            if built.met is None and library is None:
-                # Not even g++ likes some of them: each by itself.
-                own = self._compile([built], built.func.name) if built.func else None
-                yield self._run(built, own) if own else Outcome("internal", "compiler-failed", self.said)
-            else:
-                yield built.met or self._run(built, library)
+            yield built.met or self._run(built, library)
+
+    def _compiled(self) -> Path | None:
+        """The library of all programs, but for those that g++ does not like: it names lines."""
+        for attempt in range(8):
+            built = [b for b in self.built if b.met is None]
+            library = self._compile(built, f"batch_{attempt}")
+            if library is not None or not built:
+                return library
+            begin = 1 + _HEADER.count("\n") + 1
+            named = {int(n) for n in re.findall(rf"batch_{attempt}\.cpp:(\d+):\d+: error", self.said)}
+            for b in built:
+                end = begin + b.source.count("\n") + 1
+                if any(begin <= line < end for line in named):
+                    b.met = Outcome("internal", "compiler-failed", self.said[:800])
+                begin = end
+        raise RuntimeError(f"no program is to blame:\n{self.said[:2000]}")
 
     @staticmethod
     def _execute(built: _Built) -> None:
@@ -164,7 +181,8 @@ class Batch:
 
         try:
             traced = _traced(built.program.text, self.folder, f"program_{number}")
-            options = tile_passes.PassOptions(automatic=LEFT)
+            left = LEFT_BY_DEVELOPERS if "threads=" in built.program.text else LEFT
+            options = tile_passes.PassOptions(automatic=left)
             func = tile_passes.run_pipeline(traced, DEFAULT_TARGET, options).func
             prove(traced, func, DEFAULT_TARGET)
             assert isinstance(func, _Func)
@@ -188,7 +206,7 @@ class Batch:
         compiler = shlex.split(os.environ.get(COMPILER, "")) or find_compiler()
         command = [*compiler, *FLAGS, "-O0", *includes, str(source), "-o", str(library)]
         done = subprocess.run(command, capture_output=True, text=True)
-        self.said = done.stderr[:800]
+        self.said = done.stderr
         return library if done.returncode == 0 else None
 
     def _run(self, built: _Built, library: Path | None) -> Outcome:

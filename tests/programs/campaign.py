@@ -84,5 +84,6 @@ def save(failure: Failure) -> Path:
     """The program as a regression test."""
     slug = re.sub(r"\W+", "-", failure.outcome.name).strip("-")
     path = FOUND / f"{slug}-{failure.program.seed}.txt"
-    path.write_text(failure.program.written(f"{failure.outcome.name}: {failure.outcome.message}"))
+    message = re.sub(r"/\S*/", "", failure.outcome.message)
+    path.write_text(failure.program.written(f"{failure.outcome.name}: {message}"))
     return path

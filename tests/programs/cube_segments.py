@@ -33,7 +33,7 @@ def product(w: Writer) -> None:
     else:
         extents = [Extent(m, str(m)), Extent(n, str(n))]
         source = result
-    target, form = gm_place(w, extents, out, written=True, letter="y")
+    target, form = gm_place(w, extents, out, written=True, letter="y", rows=w.chance(0.95))
     if w.chance(0.15) and out == sums:
         w.line(f"T.tile.atomic_add({target}, {source})")
         w.note(f"atomic l0c to [{form}] {out} {w.style}")
@@ -57,12 +57,12 @@ def _matrix(w: Writer, shape: tuple[int, int], dtype: str) -> str:
     w.rng.shuffle(parts)
     if w.chance(0.3):
         row, column = w.rng.randrange(0, rows, 16), w.rng.randrange(0, columns, block)
-        height, width = w.pick([16, 5, rows - row]), w.pick([block, block - 3, columns - column])
+        height, width = w.pick([16, 5, rows - row]), w.pick([block, block, block, block - 3 if w.chance(0.2) else block, columns - column])
         parts.append((slice(row, min(rows, row + height)), slice(column, min(columns, column + width))))
     for row, column in parts:
         sizes = (row.stop - row.start, column.stop - column.start)
         extents = [Extent(s, str(s)) for s in sizes]
-        source, form = gm_place(w, extents, dtype, written=False)
+        source, form = gm_place(w, extents, dtype, written=False, rows=w.chance(0.97))
         whole = sizes == shape
         target = name if whole else f"{name}[{row.start}:{row.stop}, {column.start}:{column.stop}]"
         w.line(f"T.copy({source}, {target})")
@@ -77,6 +77,6 @@ def _through_ub(w: Writer, result: str, shape: tuple[int, int], dtype: str) -> N
     with w.inside(f"for i, j in T.Parallel{shape}:"):
         w.line(f"{tile}[i, j] = {tile}[i, j] * 2 + 1")
     extents = [Extent(s, str(s)) for s in shape]
-    target, form = gm_place(w, extents, dtype, written=True, letter="y")
+    target, form = gm_place(w, extents, dtype, written=True, letter="y", rows=w.chance(0.95))
     w.line(f"T.copy({tile}, {target})")
     w.note(f"copy l0c-ub-gm to [{form}] {dtype} {w.style}")

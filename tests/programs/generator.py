@@ -6,13 +6,14 @@ import random
 
 from . import cube_segments, parallel_segments, vector_segments
 from .program import Program
+from .tiled_programs import tiled_program
 from .writer import Writer
 
 VECTOR = (
     vector_segments.load, vector_segments.load, vector_segments.store, vector_segments.store,
     vector_segments.move, vector_segments.convert, vector_segments.atomic,
     vector_segments.elementwise, vector_segments.fill, vector_segments.reduction,
-    vector_segments.gather, vector_segments.elements, parallel_segments.parallel,
+    vector_segments.gather, vector_segments.elements, vector_segments.variables, parallel_segments.parallel,
     parallel_segments.parallel, parallel_segments.parallel,
 )  # fmt: skip
 
@@ -20,6 +21,8 @@ VECTOR = (
 def random_program(seed: int) -> Program:
     """The program of a number, always the same one."""
     rng = random.Random(seed)
+    if rng.random() < 0.12:
+        return tiled_program(seed)
     style = rng.choice(["expert", "expert", "developer"])
     cube = rng.random() < 0.2
     writer = Writer(rng, style, cube=cube)

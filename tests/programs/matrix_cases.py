@@ -6,6 +6,7 @@ import itertools
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from .matrix_forms import (
     GM_FORMS,
@@ -68,6 +69,7 @@ def all_cases() -> Iterator[Case]:
                 yield Case(direction, form, dtype, width, "whole", style, "static")
 
 
+@lru_cache(maxsize=2)
 def chosen(count: int, seed: int = 0) -> list[Case]:
     """So many cases, in turn from each direction and form, so that none is left out."""
     rng = random.Random(seed)

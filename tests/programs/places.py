@@ -25,14 +25,17 @@ def block_of(dtype: str) -> int:
     return 256 // bits(dtype)
 
 
-def gm_place(w: Writer, extents: list[Extent], dtype: str, written: bool, letter: str = "x") -> tuple[str, str]:
-    """A new tensor with a region of these extents, and the name of its form."""
+def gm_place(
+    w: Writer, extents: list[Extent], dtype: str, written: bool, letter: str = "x", rows: bool = False
+) -> tuple[str, str]:
+    """A new tensor with a region of these extents, and the name of its form. `rows`: the last
+    dimension moves, as the cube core has it."""
     fixed = w.pick([0, 0, 1, 1, 2]) if len(extents) < 3 else w.pick([0, 1])
     owned = written and w.owners > 1
     order = ["moving"] * len(extents)
     for kind in ["fixed"] * fixed + ["owner"] * owned:
         # Two elements of int4 share a byte.
-        order.insert(w.rng.randrange(len(order) + (dtype != "int4")), kind)
+        order.insert(w.rng.randrange(len(order) + (dtype != "int4" and not rows)), kind)
     remaining = list(extents)
     # The last dimension is cut at an edge, and the nearest before it that is longer than one.
     longer = [d for d, k in enumerate(order[:-1]) if k == "moving" and _longer(order, d, extents)]
@@ -102,6 +105,8 @@ def tile_place(
 
 def placed(w: Writer, shape: list[int], subscript: str, dtype: str, filled: bool | None = None) -> str:
     """A new tile, and a region of it."""
+    if filled is not True and w.chance(0.12):
+        return w.updated_tile(shape, dtype) + subscript
     name = w.tile(shape, dtype, filled)
     w.store_at_end(name, shape, dtype)
     return name + subscript

@@ -153,7 +153,9 @@ def elements(w: Writer) -> None:
     i = w.name("e")
     trips = w.pick([0, 1, 3, 8])
     with w.inside(f"for {i} in {w.pick(['T.serial', 'range'])}({w.number(trips, 0.6)}):"):
-        kind = w.pick(["plain", "shift", "condition", "reverse"])
+        kind = w.pick(["plain", "shift", "condition", "reverse", "divide", "both"])
+        if kind == "divide" and dtype == "float32":
+            kind = "plain"
         if kind == "condition":
             limit = w.pick([0, 60, 200])
             with w.inside(f"if {one}[{i}] * 8 > {limit}:"):
@@ -161,6 +163,11 @@ def elements(w: Writer) -> None:
             if w.chance(0.5):
                 with w.inside("else:"):
                     w.line(f"{other}[{i}] = {w.pick([1, 2])}")
+        elif kind == "divide":
+            w.line(f"{other}[{i}] = {one}[{i}] {w.pick(['//', '%'])} {w.number(3)}")
+        elif kind == "both":
+            with w.inside(f"if {i} > {w.number(1)} {w.pick(['and', 'or'])} {one}[{i}] < {w.number(9)}:"):
+                w.line(f"{other}[{i}] = T.{w.pick(['max', 'min'])}({one}[{i}], {other}[{i} + 1])")
         elif kind == "shift":
             w.line(f"{other}[{i} + {w.number(2)}] = {one}[{i} * 2] + 1")
         elif kind == "reverse":
@@ -168,3 +175,21 @@ def elements(w: Writer) -> None:
         else:
             w.line(f"{other}[{i}] += {one}[{i}]")
     w.note(f"elements {kind} {dtype} {w.style}")
+
+
+def variables(w: Writer) -> None:
+    """A variable that a loop changes, and that is an index and a condition then."""
+    dtype = w.pick(["float32", "int32", "int16"])
+    count = 4 * block_of(dtype)
+    tile = w.tile((count,), dtype, filled=False)
+    w.store_at_end(tile, (count,), dtype)
+    v, r = w.name("v"), w.name("r")
+    w.allocations.append(f'{v} = T.alloc_var("int32", init={w.pick([0, 1, 3])})')
+    with w.inside(f"for {r} in T.serial({w.number(w.pick([0, 1, 4]), 0.6)}):"):
+        step = w.pick(["1", f"T.if_then_else({r} % 2 == 0, 1, 2)", f"T.min({r}, 2)", f"T.ceildiv({r}, 2)"])
+        w.line(f"{v} = {v} + {step}")
+        if w.chance(0.4):
+            w.line(f"{tile}[{v}] = {w.pick([5, 6])}")
+    with w.inside(f"if {v} {w.pick(['>', '<=', '!='])} {w.number(3)}:"):
+        w.line(f"{tile}[{v} * 2] = {tile}[{v} + 1]")
+    w.note(f"variable {dtype} {w.style}")

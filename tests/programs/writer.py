@@ -24,6 +24,8 @@ class Writer:
     style: str
     blocks: int = 1
     lanes: bool = False
+    # The grid, where it is no number.
+    launch: str = ""
     cube: bool = False
     parameters: list[str] = field(default_factory=list)
     symbols: dict[str, int] = field(default_factory=dict)
@@ -106,6 +108,18 @@ class Writer:
             self.allocations.append(f"T.copy({source}, {name})")
         return name
 
+    def updated_tile(self, shape: Sequence[int], dtype: str) -> str:
+        """A tile that is loaded from a tensor and stored to it again."""
+        name = self.name("t")
+        inner = ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "")
+        allocate = "alloc_ub" if self.style == "expert" else "alloc_shared"
+        self.allocations.append(f'{name} = T.{allocate}(({inner}), "{dtype}")')
+        self.store_at_end(name, shape, dtype)
+        source = self.ends[-1].removeprefix(f"T.copy({name}, ").removesuffix(")")
+        self.allocations.append(f"T.copy({source}, {name})")
+        self.note(f"updated in place {dtype} {self.style}")
+        return name
+
     def store_at_end(self, name: str, shape: Sequence[int], dtype: str) -> None:
         if self.owners == 1:
             self.ends.append(f"T.copy({name}, {self.tensor(shape, dtype, 'y')})")
@@ -162,14 +176,15 @@ class Writer:
     def program(self, seed: int) -> Program:
         symbols = [f'{s} = T.symbolic("{s}")' for s in self.symbols]
         head = ["import tile_frontend as T", "", *symbols, *([""] if symbols else [])]
-        launch = f"{self.blocks}, threads=2" if self.style == "developer" else f"{self.blocks}"
+        grid = self.launch or str(self.blocks)
+        launch = f"{grid}, threads=2" if self.style == "developer" else grid
         target = "cid" if self.style == "developer" else "(cid, vid)"
         body = [a for a in self.allocations if "= T.alloc" in a]
         inner = [*(a for a in self.allocations if "= T.alloc" not in a), *self.lines, *self.ends]
         if self.style == "expert" and not self.lanes and not self.cube:
             guard = self.rng.choice(["if vid == 0:", "if vid == 1:"])
             inner = [guard, *("    " + line for line in inner)]
-        if self.lanes:
+        if self.lanes and not self.launch:
             inner = ["w = cid * 2 + vid", *inner]
         if self.style == "expert" and (self.cube or self.chance(0.3)):
             inner = [f'with T.Scope("{"C" if self.cube else "V"}"):', *("    " + i for i in inner)]
