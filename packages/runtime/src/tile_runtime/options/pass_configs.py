@@ -84,6 +84,7 @@ def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
     chosen = {key for name, key in _KEY_OF_SWITCH.items() if switch(name)}
     for key in chosen:
         automatic.update(_AUTOMATIC_OF_KEY.get(key, ()))
+    by_hand = False  # a script that switches the order of pipes off makes it itself
     for key, value in (pass_configs or {}).items():
         known = _known_key(key)
         known = known and _MEANS.get(known, known)
@@ -93,6 +94,7 @@ def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
             raise KernelError(
                 "pass-config", f"pass config {_text(key)!r} is {value!r}, expected True or False"
             )
+        by_hand |= known in PIPE_ORDER and not value
         if value:
             chosen.add(known)
             automatic.update(_AUTOMATIC_OF_KEY.get(known, ()))
@@ -106,6 +108,7 @@ def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
         skip=tuple(skip),
         automatic=tuple(a for a in Automatic if a in automatic),
         unless_ordered=tuple(unless_ordered),
+        by_hand=by_hand,
         stop_after=switch("stop_after") or None,
         dump_dir=Path(dump) if dump else None,
         after_each=_print_changed if switch("debug") >= 2 else None,
