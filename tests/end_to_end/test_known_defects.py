@@ -204,9 +204,39 @@ def test_06_missing_order_between_cores_is_never_silent() -> None:
         kernel(a, b)
     assert caught.value.slug in ("race", "uninitialised-read")
     sync, combine = PassConfigKey.TL_ASCEND_AUTO_CV_SYNC, PassConfigKey.TL_ASCEND_AUTO_CV_COMBINE
-    with pytest.raises(KernelError, match="without"):
-        compile(k, pass_configs={**AUTOMATIC_SYNC, sync: True})
-    configs = {**AUTOMATIC_SYNC, sync: True, combine: True}
+    for asked in ({sync: True}, {sync: True, combine: True}):
+        configs = {**AUTOMATIC_SYNC, **asked}
+        kernel = compile(k, out_idx=[-1], workspace_idx=[2], pass_configs=configs)
+        torch.testing.assert_close(kernel(a, b), a.float() @ b.float() + 1, rtol=1e-3, atol=1e-3)
+
+
+def test_06_own_flags_stay_where_order_between_cores_is_asked_for_alone() -> None:
+    @T.prim_func
+    def k(
+        A: T.Tensor((32, 32), "float16"),
+        B: T.Tensor((32, 32), "float16"),
+        W: T.Tensor((32, 32), "float32"),
+        D: T.Tensor((32, 32), "float32"),
+    ):
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            a = T.alloc_L1((32, 32), "float16")
+            b = T.alloc_L1((32, 32), "float16")
+            c = T.alloc_L0C((32, 32), "float32")
+            u = T.alloc_ub((16, 32), "float32")
+            with T.Scope("C"):
+                T.copy(A, a)
+                T.copy(B, b)
+                T.gemm_v0(a, b, c, init=True)
+                T.copy(c, W)
+                T.set_cross_flag("FIX", 0)
+            with T.Scope("V"):
+                T.wait_cross_flag(0)
+                T.copy(W[vid * 16, 0], u)
+                T.tile.add(u, u, 1.0)
+                T.copy(u, D[vid * 16, 0])
+
+    a, b = torch.randn(32, 32).half(), torch.randn(32, 32).half()
+    configs = {**AUTOMATIC_SYNC, PassConfigKey.TL_ASCEND_AUTO_CV_SYNC: True}
     kernel = compile(k, out_idx=[-1], workspace_idx=[2], pass_configs=configs)
     torch.testing.assert_close(kernel(a, b), a.float() @ b.float() + 1, rtol=1e-3, atol=1e-3)
 

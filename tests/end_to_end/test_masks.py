@@ -12,7 +12,7 @@ import pytest
 from kept_cases import kept
 
 import tile_frontend as T
-from tile_ir import DType, Func, KernelError
+from tile_ir import Automatic, DType, Func, KernelError
 from tile_ir.dtypes import BFLOAT16, FLOAT16, FLOAT32, INT8, INT16, INT32, UINT8, UINT16, UINT32
 from tile_ir.expr import Var
 from tile_ir.ops.select import COMPARE_MODES, REGISTER, SCALAR, TENSOR
@@ -299,3 +299,32 @@ def test_masks_from_the_language(tmp_path: Path) -> None:
             first = np.resize((x[0] <= 0)[:lanes], 128)
             want[3] = np.where(first, x[3], x[2])
             assert (outcome.arrays[3] == want).all()
+
+
+@pytest.mark.parametrize(("dtype", "shape"), [("float32", (4, 64)), ("float16", (16,))])
+def test_bits_in_a_tile_of_floats(dtype: str, shape: tuple[int, ...], tmp_path: Path) -> None:
+    """Scripts keep masks in whatever tile they have: bits go to its bytes."""
+
+    @T.prim_func
+    def k(
+        A: T.Tensor((4, 64), "float32"),
+        B: T.Tensor((4, 64), "float32"),
+        C: T.Tensor((4, 64), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(1, threads=1, is_npu=True) as (_):
+            a = T.alloc_ub((4, 64), "float32")
+            b = T.alloc_ub((4, 64), "float32")
+            mask = T.alloc_ub(shape, dtype)
+            T.copy(A, a)
+            T.copy(B, b)
+            T.tile.compare(mask, a, b, "LT")
+            T.tile.select(a, mask, a, b, "VSEL_TENSOR_TENSOR_MODE")
+            T.copy(a, C)
+
+    batch = KernelBatch(tmp_path)
+    number = batch.add(k, (Automatic.SYNC, Automatic.MEMORY))
+    batch.build()
+    a, b = (RNG.random((4, 64)).astype(np.float32) for _ in range(2))
+    outcome = batch.run(number, [a, b, np.zeros_like(a)], checks=STRICT)
+    assert outcome.error is None, outcome.error.text
+    assert np.array_equal(outcome.arrays[2], np.minimum(a, b))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,10 @@ import pytest
 from kept_cases import running
 
 import tile_frontend as T
-from tile_ir import Func
+from tile_ir import Automatic, Func, KernelError
 from tile_ir.dtypes import DTYPES, from_bytes, to_bytes
 
-from .kernel_batch import KernelBatch, interpreted
+from .kernel_batch import KernelBatch, interpreted, lower
 
 ROWS, COLUMNS = 6, 48
 
@@ -189,3 +190,41 @@ def test_formula(batch: tuple[KernelBatch, dict[int, int]], number: int) -> None
     assert np.allclose(got, want, rtol=loose, atol=loose), np.abs(got - want).max()
     model = from_bytes(interpreted(lowered, arrays)[-1], element)
     assert np.allclose(got, np.asarray(model, np.float64), rtol=loose, atol=loose)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(24, 800), (16, 1200), (7, 3000)])
+def test_as_many_rows_at_a_time_as_there_is_room_for(
+    rows: int, columns: int, tmp_path: Path
+) -> None:
+    batch = KernelBatch(tmp_path)
+    number = batch.add(_filling(rows, columns), (Automatic.SYNC, Automatic.MEMORY))
+    (told,) = [r for r in batch.funcs[number].remarks if r.slug == "rows-in-pieces"]
+    assert "rows at a time" in told.message and f"`x` {rows * columns * 4}" in told.message
+    batch.build()
+    x = np.random.default_rng(1).standard_normal((rows, columns)).astype(np.float32)
+    outcome = batch.run(number, [x, np.zeros_like(x)], checks=2)
+    assert outcome.error is None, outcome.error.text
+    np.testing.assert_allclose(outcome.arrays[1], np.tanh(x) + np.exp(x) * x, rtol=1e-4, atol=1e-5)
+
+
+def test_a_full_ub_is_said_to_be_full() -> None:
+    with pytest.raises(KernelError) as caught:
+        lower(_filling(4, 6000), False, (Automatic.SYNC, Automatic.MEMORY))
+    assert caught.value.slug == "memory-overflow"
+    assert "all together take 192000" in caught.value.message
+
+
+def _filling(rows: int, columns: int) -> Func:
+    """A statement whose steps need tiles beside two that take most of ub."""
+
+    @T.prim_func
+    def k(X: T.Tensor((rows, columns), "float32"), Y: T.Tensor((rows, columns), "float32")):
+        with T.Kernel(1, threads=1, is_npu=True) as (_):
+            x = T.alloc_ub((rows, columns), "float32")
+            y = T.alloc_ub((rows, columns), "float32")
+            T.copy(X, x)
+            for i, j in T.Parallel(rows, columns):
+                y[i, j] = T.tanh(x[i, j]) + T.exp(x[i, j]) * x[i, j]
+            T.copy(y, Y)
+
+    return k

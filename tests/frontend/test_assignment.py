@@ -434,3 +434,37 @@ def test_strings_and_none_are_not_assignable(value):
                 x = value
 
     assert error.value.slug == "not-assignable"
+
+
+def test_nothing_is_lost_in_what_never_runs():
+    """Branches and loops that the ranges of launch indices, loop variables and names rule out."""
+
+    @T.prim_func
+    def k(A: T.Tensor((64,), "int32")):
+        with T.Kernel(4) as (cid, vid):
+            wanted = False
+            x = 1
+            if wanted:
+                x = 2
+            if cid < 0 or vid < 0:
+                x = 3
+            for i in T.serial(0):
+                if vid == 0:
+                    x = x + 1
+            for i in T.serial(4):
+                if i - cid > 3:
+                    x = 4
+                A[i] = x
+
+    assert not k.remarks
+
+
+def test_a_branch_that_may_run_still_loses():
+    def k(A: T.Tensor((64,), "int32")):
+        with T.Kernel(4) as (cid, vid):
+            x = 1
+            if cid > 2:
+                x = 3
+            A[0] = x
+
+    assert "`x` is assigned in a block" in lost(k).message

@@ -115,11 +115,11 @@ def test_an_index_where_a_slice_was_meant_is_told():
 
     assert [(r.loc.line - k.loc.line, r.message, r.hint) for r in k.remarks] == [
         (9, "copy: an index is a slice of one: `X` is [64, 1] here, but `x` is [64, 32], so only "
-        "that much is moved", "write `X[:, i * 32:i * 32 + 32]`"),
+        "that much is moved, and the rest of `x` is padded", "write `X[:, i * 32:i * 32 + 32]`"),
         (10, "copy: an index is a slice of one: `X` is [64, 1] here, but `x` is [64, 32], so only "
-        "that much is moved", "write `X[:, cid * 32:cid * 32 + 32]`"),
+        "that much is moved, and nothing else of `x` is stored", "write `X[:, cid * 32:cid * 32 + 32]`"),
         (11, "copy: an index is a slice of one: `X` is [1, 32] here, but `x` is [64, 32], so only "
-        "that much is moved", "write `X[i * 3:i * 3 + 64, 0:32]`"),
+        "that much is moved, and the rest of `x` is padded", "write `X[i * 3:i * 3 + 64, 0:32]`"),
     ]  # fmt: skip
     assert {r.slug for r in k.remarks} == {"index-for-slice"}
 

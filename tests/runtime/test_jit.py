@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import tile_frontend as T
 from hand_written import SAXPY_CPP, HandWritten
 from tile_ir import Automatic, Func, IRError, KernelError
 from tile_ir.switches import override
-from tile_runtime import JITKernel, PassConfigKey, compile, jit
+from tile_runtime import JITKernel, PassConfigKey, SimulationError, compile, jit
 from tile_runtime.jit_kernels.kernel import watch_kernels
 from tile_runtime.options.pass_configs import pass_options
 
@@ -203,7 +204,7 @@ def test_pass_configs() -> None:
         assert options.skip == ()
         assert options.automatic == (Automatic.SYNC, Automatic.MEMORY)
         off = pass_options({PassConfigKey.TL_ASCEND_AUTO_SYNC: False})
-        assert off == pass_options(None) and off.automatic == ()
+        assert off == replace(pass_options(None), by_hand=True) and off.automatic == ()
         with override(skip="simplify, remove_dead", stop_after="plan_memory", dump_ir="dumps"):
             options = pass_options({})
         assert options.skip == ("simplify", "remove_dead")
@@ -220,13 +221,35 @@ def test_pass_configs() -> None:
 
 
 def test_options_that_switches_force_on() -> None:
-    with override(cv_sync=True), pytest.raises(KernelError, match="without 'tl.ascend_auto_cv_c"):
-        pass_options({})
+    with override(cv_sync=True):
+        assert pass_options({}).automatic == ()
+        assert pass_options({}).unless_ordered == (Automatic.CROSS,)
     with override(cv_sync=True, cv_combine=True, memory_planning=True):
         assert pass_options({}).automatic == (Automatic.MEMORY, Automatic.CROSS)
     with override(auto_sync=True):
         asked = pass_options({PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
         assert pass_options({}) == asked
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_says_nothing_of_its_order_is_ordered(threads: int) -> None:
+    """In developer style, whatever `threads` is: no lane, no flag, no barrier."""
+
+    @T.prim_func
+    def k(X: T.Tensor((256,), "float32"), Y: T.Tensor((256,), "float32")):
+        with T.Kernel(1, threads=threads) as cid:
+            x = T.alloc_shared((256,), "float32")
+            T.copy(X, x)
+            T.cumsum(x, x, dim=0)
+            T.copy(x, Y)
+
+    x = torch.randn(256)
+    with override(check="strict"):
+        torch.testing.assert_close(compile(k, out_idx=[-1])(x), x.cumsum(0), rtol=1e-4, atol=1e-4)
+        if threads == 1:
+            off = {PassConfigKey.TL_ASCEND_AUTO_SYNC: False}
+            with pytest.raises(SimulationError, match="race"):
+                compile(k, out_idx=[-1], pass_configs=off)(x)
 
 
 def test_errors_of_the_emitter_show_the_users_line(

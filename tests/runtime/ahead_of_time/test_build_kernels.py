@@ -17,6 +17,7 @@ import pytest
 from ahead_of_time.kernel_folders import PLAIN, SCALE, compile_kernels, compiled, write
 from tile_ir.switches import override
 from tile_runtime.ahead_of_time import build_key
+from tile_runtime.ahead_of_time.find_kernels import find_kernels
 from tile_runtime.cache.fingerprint import compiler_identity
 from tile_runtime.simulator.build_simulator import build_simulator
 
@@ -367,3 +368,9 @@ def test_linked_and_run_by_cmake(tmp_path: Path) -> None:
     shutil.move(tmp_path / "first", tmp_path / "second")
     (tmp_path / "second/build/CMakeCache.txt").unlink()  # it has the folder it was made in
     assert run(tmp_path / "second").count("(0 compiled)") == 2
+
+
+def test_another_name_of_a_class_is_the_same_kernel(tmp_path: Path) -> None:
+    found = find_kernels(write(tmp_path, plain=PLAIN + "\n\nAgain = Other = Add\n"))
+    assert not found.broken
+    assert len(found.families) == 1

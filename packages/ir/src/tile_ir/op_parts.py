@@ -62,7 +62,8 @@ class Problem:
 @dataclass(frozen=True, slots=True)
 class OperandDef:
     """One operand. `memories` empty means it is a scalar; `scalar` means it may be one. `dtypes`
-    empty means all of whole bytes, `packed` adds those that share some; the rest get the `hint`."""
+    empty means all of whole bytes, `packed` adds those that share some; the rest get the `hint`.
+    With `as_bytes` a script may give a tile of wider elements, of which it takes the bytes."""
 
     name: str
     access: Access
@@ -72,6 +73,7 @@ class OperandDef:
     optional: bool = False
     variadic: bool = False
     packed: bool = False
+    as_bytes: bool = False
     hint: str = "cast it with T.tile.cast first"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tile_passes.pass_options import PassOptions, PassRecord, PassResult, leaving
+from tile_passes.pass_options import PassOptions, PassRecord, PassResult, leaving, left_by
 from tile_passes.passdef import Pass
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ __all__ = [
     "explain_sync",
     "explained",
     "leaving",
+    "left_by",
     "run_passes",
     "run_pipeline",
 ]

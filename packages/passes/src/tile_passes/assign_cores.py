@@ -11,16 +11,21 @@ from tile_ir import (
     Diagnostic,
     For,
     Func,
+    If,
+    Let,
     Op,
     Phase,
     Section,
     Store,
     Target,
+    While,
 )
+from tile_ir.expr import Var
+from tile_ir.expr import walk as walk_expr
 from tile_ir.machine import CORE_OF_MEMORY, Memory
 from tile_ir.nodes import Body, LoopKind, Stmt
 from tile_ir.opdef import Effect, core_of
-from tile_ir.walk import bodies, loads, walk, with_bodies
+from tile_ir.walk import bodies, expressions, loads, walk, with_bodies
 from tile_passes.own_order import left_with
 from tile_passes.passdef import ir_pass
 
@@ -41,30 +46,47 @@ def assign_cores(func: Func, target: Target) -> Func:
     body = func.launch.body
     if any(isinstance(s, Section) for s in walk(body)):
         return func
-    work = [(s, core) for s in walk(body) if (core := _core_of_work(s)) is not None]
+    ours = frozenset(_stores_of_lanes(body, frozenset({func.launch.lane}), False))
+    work = [(s, core) for s in walk(body) if (core := _core_of_work(s, ours)) is not None]
     if len({core for _, core in work}) < 2:
         return func
     ordered = any(isinstance(s, Op) and s.opdef.effect in CROSS_CORE for s in walk(body))
     automatic = func.automatic if ordered else left_with(func, Automatic.CROSS)
-    division = _Division()
+    division = _Division(ours)
     new = division.body(body)
     remarks = (*func.remarks, *division.remarks)
     launch = replace(func.launch, body=new)
     return replace(func, launch=launch, remarks=remarks, automatic=automatic)
 
 
-def _core_of_work(stmt: Stmt) -> Core | None:
-    """The core that does the work of a statement itself; None where it is nobody's or anybody's."""
+def _stores_of_lanes(body: Body, lane: frozenset[Var], inside: bool) -> Iterator[Store]:
+    """The stores that vector cores do wherever the element lives, as each lane does its own: what
+    depends on the lane, and elements of parallel nests, which go through tiles in ub."""
+    for stmt in body:
+        depends = any(part in lane for e in expressions(stmt) for part in walk_expr(e))
+        if isinstance(stmt, Store) and (inside or depends):
+            yield stmt
+        if depends and isinstance(stmt, (Let, For)):
+            lane |= {stmt.var}
+        parallel = isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL
+        chosen = depends and isinstance(stmt, (If, While))
+        for inner in bodies(stmt):
+            yield from _stores_of_lanes(inner, lane, inside or parallel or chosen)
+
+
+def _core_of_work(stmt: Stmt, ours: frozenset[Store]) -> Core | None:
+    """The core that does the work of a statement itself; None where it is nobody's or anybody's.
+    `ours` are stores of the vector cores, if the cube core does not have the value."""
     match stmt:
         case Op() if stmt.opdef.effect in (Effect.DATA, Effect.DUMP):
             core = core_of(stmt)
             return None if core is Core.EITHER else core
         case Store(buffer=buffer):
-            return _core_of_store(stmt, buffer.memory)
+            return _core_of_store(stmt, buffer.memory, stmt in ours)
     return None
 
 
-def _core_of_store(store: Store, memory: Memory) -> Core | None:
+def _core_of_store(store: Store, memory: Memory, ours: bool) -> Core | None:
     """Where the element or what it is made from lives; a scalar variable is kept by both cores."""
     if memory is Memory.VAR:
         return None
@@ -75,6 +97,8 @@ def _core_of_store(store: Store, memory: Memory) -> Core | None:
         for load in loads(store)
         if load.buffer.memory in CORE_OF_MEMORY
     }
+    if ours and Core.CUBE not in read:
+        return Core.VECTOR
     return Core.VECTOR if Core.VECTOR in read else Core.CUBE
 
 
@@ -82,6 +106,7 @@ def _core_of_store(store: Store, memory: Memory) -> Core | None:
 class _Division:
     """Goes over the text; `last` is the core of the statement before."""
 
+    ours: frozenset[Store]
     last: Core | None = None
     remarks: list[Diagnostic] = field(default_factory=list)
 
@@ -118,9 +143,9 @@ class _Division:
             core = core_of(stmt)
             return None if core is Core.EITHER else core
         if isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL:
-            cores = {_core_of_work(s) for s in walk((stmt,))} - {None}
+            cores = {_core_of_work(s, self.ours) for s in walk((stmt,))} - {None}
             return cores.pop() if len(cores) == 1 else None
-        return _core_of_work(stmt)
+        return _core_of_work(stmt, self.ours)
 
 
 def _nobody(op: Op) -> Diagnostic:

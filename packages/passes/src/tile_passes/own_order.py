@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
-from tile_ir import Automatic, Func, Op
+from tile_ir import Automatic, Func, Memory, Op, Section
+from tile_ir.expr import Expr
+from tile_ir.expr import walk as walk_expr
+from tile_ir.nodes import Body
 from tile_ir.opdef import Effect
-from tile_ir.walk import walk
+from tile_ir.walk import expressions, walk
 
 _ORDER = (Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER)
+_INFERRED = (Memory.SHARED, Memory.FRAGMENT)
 _CROSS_FLAGS = (Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG)
+_BY_HAND = (*_ORDER, *_CROSS_FLAGS)
+
+
+def has_no_order(func: Func) -> bool:
+    """Whether a traced kernel is in developer style and says nothing of its own order: no lane, no
+    scope, no flag, no barrier (docs/rules/cores.md#order-of-one-core)."""
+    inferred = any(a.buffer.memory in _INFERRED for a in func.launch.allocs)
+    if not inferred or func.launch.lane in variables_of(func.launch.body):
+        return False
+    return not any(
+        isinstance(s, Section) or (isinstance(s, Op) and s.opdef.effect in _BY_HAND)
+        for s in walk(func.launch.body)
+    )
+
+
+def variables_of(body: Body) -> set[Expr]:
+    """The variables that the statements use."""
+    return {p for s in walk(body) for e in expressions(s) for p in walk_expr(e)}
 
 
 def left_with(func: Func, more: Automatic | None = None) -> frozenset[Automatic]:

@@ -7,16 +7,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tile_ir import Automatic, Func
+from tile_passes.own_order import has_no_order, own_cross_flag
 from tile_passes.passdef import Pass
 
 
 @dataclass(frozen=True, slots=True)
 class PassOptions:
     """How to run a pipeline; read from the switches by whoever calls. `automatic` is what the
-    function leaves to the compiler besides what its text says."""
+    function leaves to the compiler besides what its text says; `unless_ordered` is left to it too,
+    but in kernels with cross-core flags of their own. Unless `by_hand`, kernels that say nothing of
+    their order leave it to the compiler."""
 
     skip: tuple[str, ...] = ()
     automatic: tuple[Automatic, ...] = ()
+    unless_ordered: tuple[Automatic, ...] = ()
+    by_hand: bool = False
     stop_after: str | None = None
     dump_dir: Path | None = None
     after_each: Callable[[Pass, Func, bool], None] | None = None
@@ -35,6 +40,15 @@ class PassRecord:
 class PassResult:
     func: Func
     records: tuple[PassRecord, ...] = field(default=())
+
+
+def left_by(func: Func, options: PassOptions) -> Func:
+    """The function with what the options leave to the compiler."""
+    own = options.unless_ordered and own_cross_flag(func) is not None
+    more = options.automatic + (() if own else options.unless_ordered)
+    if not options.by_hand and has_no_order(func):
+        more = (*more, Automatic.SYNC, Automatic.MEMORY)
+    return leaving(func, more)
 
 
 def leaving(func: Func, more: Iterable[Automatic]) -> Func:

@@ -19,7 +19,7 @@ from tile_passes.insert_sync import insert_sync
 from tile_passes.lower_tile_ops import lower_tile_ops
 from tile_passes.merge_rows import merge_rows
 from tile_passes.merge_streams import merge_streams
-from tile_passes.pass_options import PassOptions, PassResult, leaving
+from tile_passes.pass_options import PassOptions, PassResult, leaving, left_by
 from tile_passes.passdef import Pass
 from tile_passes.persistent import persistent
 from tile_passes.pipeline_across_cores import pipeline_across_cores
@@ -65,7 +65,7 @@ PASSES: dict[str, Pass] = {p.name: p for p in PIPELINE}
 def run_pipeline(func: Func, target: Target, options: PassOptions | None = None) -> PassResult:
     """From a traced kernel to IR that can be emitted."""
     options = options or PassOptions()
-    return run_passes(leaving(func, options.automatic), PIPELINE, target, options)
+    return run_passes(left_by(func, options), PIPELINE, target, options)
 
 
 def taken_to(func: Func, last: Pass, target: Target) -> Func:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 # A remark is worth it where at least this part of the work is done twice.
 WORTH = 8
 
+# How a script leaves the order inside a core to the compiler.
+ORDER_KEY = '"tl.ascend_auto_sync"'
+
 
 @ir_pass(needs=Phase.TYPED)
 def split_vector_lanes(func: Func, target: Target) -> Func:
@@ -34,18 +37,21 @@ def split_vector_lanes(func: Func, target: Target) -> Func:
     from tile_passes.lanes.plan import plan_lanes  # loads networkx: most kernels need none of it
 
     plan = plan_lanes(func, target)
-    remarks = (*func.remarks, *_remarks(plan))
-    return replace(plan.func, automatic=left_with(func), remarks=remarks)
+    left = left_with(func)
+    # With another launch the kernel would have to ask for the order that comes with two lanes.
+    asked = "" if func.automatic >= left else f" and pass_configs={{{ORDER_KEY}: True}}"
+    remarks = (*func.remarks, *_remarks(plan, asked))
+    return replace(plan.func, automatic=left, remarks=remarks)
 
 
-def _remarks(plan: LanePlan) -> Iterator[Diagnostic]:
+def _remarks(plan: LanePlan, asked: str) -> Iterator[Diagnostic]:
     if plan.alone is not None:
         yield Diagnostic(
             "one-lane",
             f"threads=2, but one vector core does all the work: {plan.alone.text}",
             plan.alone.loc,
-            "with threads=1 the same is meant; `tile-ascend opt -p split_vector_lanes --explain` "
-            "says what stands against each split",
+            f"with threads=1{asked} the same is meant; `tile-ascend opt -p split_vector_lanes "
+            "--explain` says what stands against each split",
             "warning",
         )
         return

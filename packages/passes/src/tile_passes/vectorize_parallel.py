@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeGuard
 
 from tile_ir import Diagnostic, For, Func, If, KernelError, LoopKind, Phase, Store, Target
+from tile_ir.analysis.affine import simplify
 from tile_ir.analysis.intervals import (
     Ranges,
     interval,
@@ -16,21 +16,42 @@ from tile_ir.analysis.intervals import (
     ranges_inside,
     with_ranges,
 )
+from tile_ir.analysis.trip_count import constant_trips
 from tile_ir.dtypes import BOOL, FLOAT16
-from tile_ir.expr import Expr, Load, as_expr, binary, cast, select
-from tile_ir.expr import walk as walk_expr
+from tile_ir.expr import Expr, Load, as_expr, binary, cast, select, substitute
 from tile_ir.location import Loc
-from tile_ir.machine import Memory
 from tile_ir.nodes import Body, Stmt
-from tile_ir.walk import bodies, buffers_of, walk, with_bodies, with_statements
+from tile_ir.walk import (
+    bodies,
+    buffers_of,
+    map_expressions,
+    walk,
+    with_bodies,
+    with_statements,
+)
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.made import behind_all, made
+from tile_passes.memory.overflow import overflow_by_tile
 from tile_passes.parallel.dependence import check_independent
 from tile_passes.parallel.earlier_values import EarlierValues
 from tile_passes.parallel.element_conditions import as_choices
 from tile_passes.parallel.narrow_integers import fitted
-from tile_passes.parallel.nest import Domain, Leaf, Unsuitable, domain_of, leaves, loads_of
+from tile_passes.parallel.nest import (
+    Domain,
+    Leaf,
+    NoRoom,
+    Unsuitable,
+    domain_of,
+    leaves,
+)
+from tile_passes.parallel.nest_form import (
+    check_rank,
+    is_loop_of_lines,
+    is_parallel,
+    takes_element_of_row,
+)
 from tile_passes.parallel.scalar_unit import check_scalar_unit, has_foreign_functions
+from tile_passes.parallel.serial_forms import around, in_pieces, serial_nest
 from tile_passes.parallel.statement_order import in_statement_order
 from tile_passes.parallel.temporaries import Temporaries
 from tile_passes.parallel.tile_steps import LARGEST_EXTENT
@@ -48,52 +69,9 @@ def vectorize_parallel(func: Func, target: Target) -> Func:
     the lowering rules. Limits: a store that no vector operation reaches, or a nest whose iterations
     may use each other's elements, is a serial loop, and a remark says why.
     """
-    if not any(_is_parallel(s) for s in walk(func.launch.body)):
+    if not any(is_parallel(s) for s in walk(func.launch.body)):
         return func
     return _Vectorizer(func, target).run()
-
-
-def _is_parallel(stmt: Stmt) -> bool:
-    return isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL
-
-
-def _is_loop_of_lines(stmt: Stmt) -> TypeGuard[For]:
-    """Whether a serial loop holds one-dimensional nests and nothing else."""
-    return (
-        isinstance(stmt, For)
-        and stmt.kind is LoopKind.SERIAL
-        and bool(stmt.body)
-        and all(_is_parallel(s) and not any(map(_is_parallel, s.body)) for s in _loops(stmt))
-        and len(_loops(stmt)) == len(stmt.body)
-    )
-
-
-def _takes_element_of_row(leaf: Leaf) -> bool:
-    """Whether all elements of a row meet one element of ub."""
-    return any(
-        load.buffer.memory is Memory.UB
-        and not any(leaf.vars[-1] in walk_expr(index) for index in load.indices)
-        for load in loads_of(leaf.stmt)
-    )
-
-
-def _loops(loop: For) -> tuple[For, ...]:
-    return tuple(s for s in loop.body if isinstance(s, For))
-
-
-def _check_rank(stmt: Stmt, around: int = 0) -> None:
-    """A nest has at most the dimensions of a tile (docs/rules/kernels.md#parallel-loops)."""
-    rank = around + _is_parallel(stmt)
-    if rank > 2:
-        raise KernelError(
-            "parallel-rank",
-            "T.Parallel has 3 dimensions or more, expected 1 or 2",
-            stmt.loc,
-            "put a T.serial loop around a two-dimensional T.Parallel",
-        )
-    for body in bodies(stmt):
-        for inner in body:
-            _check_rank(inner, rank)
 
 
 @dataclass(eq=False)
@@ -138,7 +116,7 @@ class _Vectorizer:
 
     def nest(self, loop: For, known: Ranges) -> Body:
         """One nest: its statements one after another, or all together as serial loops."""
-        _check_rank(loop)
+        check_rank(loop)
         try:
             parts = leaves(loop, partial(self.keep, known))
             parts, remarks = in_statement_order(
@@ -146,7 +124,7 @@ class _Vectorizer:
             )
         except Unsuitable as problem:
             self.temporaries.let_go()
-            serial = _serial(loop)
+            serial = serial_nest(loop)
             check_scalar_unit(serial, problem.reason)
             self.remark(problem.loc or loop.loc, problem.reason)
             return (serial,)
@@ -161,7 +139,7 @@ class _Vectorizer:
     def rows_at_once(self, stmt: Stmt, known: Ranges) -> Body | None:
         """A serial loop around one-dimensional nests as one nest of two dimensions, where its
         iterations are independent and every store is a vector operation over all rows."""
-        if not _is_loop_of_lines(stmt):
+        if not is_loop_of_lines(stmt):
             return None
         made = len(self.temporaries.allocs)
         steps: list[Stmt] = []
@@ -178,7 +156,7 @@ class _Vectorizer:
             self.temporaries.let_go()
             return None
         self.temporaries.let_go()
-        if any(map(_takes_element_of_row, parts)):
+        if any(map(takes_element_of_row, parts)):
             return behind_all(self.func, tuple(steps), stmt.loc)
         return tuple(steps)
 
@@ -216,19 +194,21 @@ class _Vectorizer:
         fallback = _ScalarLoop(self, leaf)
         try:
             return self.vector(stmt, leaf, known, fallback)
-        except Unsuitable as problem:
-            whole = problem.reason
+        except Unsuitable as found:
+            problem = found
         if len(leaf.loops) == 2:
             try:
+                if isinstance(problem, NoRoom):
+                    return self.some_rows(stmt, leaf, known, problem)
                 return self.rows(stmt, leaf, known)
-            except Unsuitable as problem:
-                whole = problem.reason
-        return fallback.steps(known, whole)
+            except Unsuitable as found:
+                problem = found
+        return fallback.steps(known, problem)
 
     def branch(self, stmt: If, leaf: Leaf, known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:
         """A branch that differs from element to element: choices, or a scalar loop."""
         made = len(self.temporaries.allocs)
-        before = [_around(e) for e in earlier if not e.guards]
+        before = [around(e) for e in earlier if not e.guards]
 
         def keep(value: Expr) -> tuple[Store, Expr]:
             return self.keep(known, value, leaf.loops, stmt.loc)
@@ -294,6 +274,34 @@ class _Vectorizer:
         assert reason is not None, "at least one attempt was made"
         raise reason
 
+    def some_rows(self, store: Store, leaf: Leaf, known: Ranges, problem: NoRoom) -> list[Stmt]:
+        """As many rows at a time as there is room for, with a remark."""
+        outer, inner = leaf.loops
+        trips = constant_trips(outer) or 1
+        for count in (n for n in range(trips // 2, 0, -1) if trips % n == 0):
+            made = len(self.temporaries.allocs)
+            part, row = (self.builder.scalar(outer.var.name) for _ in range(2))
+            place = simplify(outer.start + part * count + row)
+            several = replace(outer, var=row, start=as_expr(0), stop=as_expr(count))
+            (moved,) = map_expressions((store,), partial(substitute, values={outer.var: place}))
+            assert isinstance(moved, Store)
+            pieces = Leaf((several, inner), (), moved)
+            number = as_expr(trips // count)
+            loop = For(part, as_expr(0), number, LoopKind.SERIAL, (), outer.loc)
+            inside = {**known, part: loop_range(loop, known)}
+            try:
+                steps = (
+                    self.vector(moved, pieces, inside, None)
+                    if count > 1
+                    else self.rows(store, leaf, known)
+                )
+            except NoRoom:
+                self.temporaries.forget_since(made)
+                continue
+            self.remarks.append(in_pieces(store, count, trips, problem, self.func))
+            return steps if count == 1 else [replace(loop, body=tuple(steps))]
+        return self.rows(store, leaf, known)
+
     def rows(self, store: Store, leaf: Leaf, known: Ranges) -> list[Stmt]:
         """The outer variable as a serial loop around vectors along the inner one."""
         outer, inner = leaf.loops
@@ -305,10 +313,16 @@ class _Vectorizer:
     def scalar_loop(self, leaf: Leaf, reason: str) -> Stmt:
         """The statement element by element, with a remark. Raises KernelError where the scalar
         unit cannot."""
-        loop = _around(leaf)
+        loop = around(leaf)
         check_scalar_unit(loop, reason)
         self.remark(leaf.stmt.loc, reason)
         return loop
+
+    def overflow(self, problem: Unsuitable, loc: Loc) -> KernelError | None:
+        """What to say where room for a tile of the compiler's is all that is missing."""
+        if not isinstance(problem, NoRoom):
+            return None
+        return overflow_by_tile(self.func, problem.size, loc, self.target)
 
     def remark(self, loc: Loc, reason: str) -> None:
         self.remarks.append(
@@ -328,27 +342,27 @@ class _ScalarLoop:
     owner: _Vectorizer
     leaf: Leaf
 
-    def steps(self, known: Ranges, reason: str) -> list[Stmt]:
+    def steps(self, known: Ranges, problem: Unsuitable) -> list[Stmt]:
         """Element by element, with a remark. Raises KernelError where the scalar unit cannot."""
-        result = self._build(known, reason)
-        self.owner.remark(self.leaf.stmt.loc, reason)
+        result = self._build(known, problem)
+        self.owner.remark(self.leaf.stmt.loc, problem.reason)
         return result
 
     def silently(self, known: Ranges) -> list[Stmt]:
         """The same for the case that an offset turns out to lie inside a block."""
-        return self._build(known, "it may start inside a block of 32 bytes")
+        return self._build(known, Unsuitable("it may start inside a block of 32 bytes"))
 
-    def _build(self, known: Ranges, reason: str) -> list[Stmt]:
+    def _build(self, known: Ranges, problem: Unsuitable) -> list[Stmt]:
         store = self.leaf.stmt
         assert isinstance(store, Store), "other statements have no vector form"
-        loop = _around(self.leaf)
+        loop = around(self.leaf)
         if has_foreign_functions(loop):
             try:
                 domain = domain_of(self.leaf.loops)
                 return self.owner.attempt(store, domain, _ranges(self.leaf, known), True).steps
-            except Unsuitable as problem:
-                reason = problem.reason
-        check_scalar_unit(loop, reason)
+            except Unsuitable as last:
+                problem = problem if isinstance(problem, NoRoom) else last
+        check_scalar_unit(loop, problem.reason, self.owner.overflow(problem, store.loc))
         return [loop]
 
 
@@ -365,21 +379,6 @@ def _ranges(leaf: Leaf, known: Ranges) -> Ranges:
     for loop in leaf.loops:
         known = {**known, loop.var: loop_range(loop, known)}
     return known
-
-
-def _around(leaf: Leaf) -> Stmt:
-    """The statement in serial loops."""
-    stmt = leaf.stmt
-    for loop in reversed(leaf.loops):
-        stmt = replace(loop, kind=LoopKind.SERIAL, body=(stmt,))
-    return stmt
-
-
-def _serial(loop: For) -> For:
-    """The nest as it stands, with serial loops."""
-    inner = tuple(_serial(s) if isinstance(s, For) else s for s in loop.body)
-    kind = LoopKind.SERIAL if loop.kind is LoopKind.PARALLEL else loop.kind
-    return replace(loop, kind=kind, body=inner)
 
 
 def _what(stmt: Stmt) -> str:

@@ -15,6 +15,7 @@ from tile_frontend._tracing.first_elements import narrowed
 from tile_frontend._tracing.older_spellings import OPERATIONS, argument_today
 from tile_frontend._tracing.scalars import Scalar, describe, python_number, scalar_expr
 from tile_frontend._tracing.subscripts import View
+from tile_frontend._tracing.tile_bytes import in_bytes
 from tile_frontend._tracing.trace import current, traced_number
 from tile_frontend._tracing.values import Pending, Tile
 from tile_frontend._tracing.working_memory import without_working_memory, working_in
@@ -140,7 +141,8 @@ def build_op(opdef: OpDef, given: Mapping[str, Any], name: str) -> Pending:
         if definition.variadic:
             operands.extend(_operand(opdef, definition, v) for v in value)
         else:
-            operands.append(_operand(opdef, definition, _whole_number(operands, value)))
+            operand = _operand(opdef, definition, _whole_number(operands, value))
+            operands.append(in_bytes(definition, operand))
     attrs = tuple(_attribute(opdef, a, given.get(a.name, a.default)) for a in opdef.attrs)
     op = Op(opdef, tuple(operands), attrs, trace.here)
     problem = check_form(op)

@@ -14,7 +14,7 @@ from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Pending
-from tile_ir import Diagnostic, Region
+from tile_ir import Diagnostic, Memory, Region
 from tile_ir.analysis.affine import simplify
 from tile_ir.expr import Expr, constant_value, is_constant
 from tile_ir.printer import print_expr
@@ -25,7 +25,13 @@ def checking_slices(
 ) -> Pending:
     """The copy, with a remark where a slice instead of one index would make both sides the same
     shape. Where it is an error, that is its hint."""
-    found = _better(given[0], *regions) or _better(given[1], *reversed(regions))
+    src, dst = regions
+    rest = (
+        f"the rest of `{dst.buffer.name}` is padded"
+        if dst.memory in (Memory.UB, Memory.SHARED, Memory.L1)
+        else f"nothing else of `{src.buffer.name}` is stored"
+    )
+    found = _better(given[0], src, dst, rest) or _better(given[1], dst, src, rest)
     try:
         pending = build()
     except Fault as fault:
@@ -37,7 +43,7 @@ def checking_slices(
     return pending
 
 
-def _better(value: Any, region: Region, other: Region) -> Diagnostic | None:
+def _better(value: Any, region: Region, other: Region, rest: str) -> Diagnostic | None:
     """What to say of one side, if a slice would do for one of its indices."""
     wanted, found = _active(other.static_extents()), region.static_extents()
     if not isinstance(value, View) or wanted is None or found is None or _active(found) == wanted:
@@ -45,7 +51,7 @@ def _better(value: Any, region: Region, other: Region) -> Diagnostic | None:
     for dim in reversed(value.points):
         for extent in wanted:
             if _active((*found[:dim], extent, *found[dim + 1 :])) == wanted:
-                return _remark(region, other, dim, extent)
+                return _remark(region, other, dim, extent, rest)
     return None
 
 
@@ -53,12 +59,12 @@ def _active(extents: tuple[int, ...] | None) -> tuple[int, ...] | None:
     return None if extents is None else tuple(e for e in extents if e != 1)
 
 
-def _remark(region: Region, other: Region, dim: int, extent: int) -> Diagnostic:
+def _remark(region: Region, other: Region, dim: int, extent: int, rest: str) -> Diagnostic:
     sizes = [", ".join(map(str, r.static_extents() or ())) for r in (region, other)]
     return Diagnostic(
         "index-for-slice",
         f"copy: an index is a slice of one: `{region.buffer.name}` is [{sizes[0]}] here, but "
-        f"`{other.buffer.name}` is [{sizes[1]}], so only that much is moved",
+        f"`{other.buffer.name}` is [{sizes[1]}], so only that much is moved, and {rest}",
         current("T.copy").here,
         f"write `{region.buffer.name}[{_parts(region, dim, extent)}]`",
         "warning",

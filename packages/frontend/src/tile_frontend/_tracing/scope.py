@@ -77,6 +77,8 @@ class BlockKind(Enum):
     LOOP = "loop"
     # A branch that was chosen while the kernel is traced.
     CHOSEN = "chosen"
+    # What surely never runs, so that no value is lost there.
+    NEVER = "never"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,8 @@ class Scope:
         """What assigning a name at this place loses: an open loop has read it from before the loop,
         so that its next iteration seems to read the new value."""
         in_loop = False
+        if self._never_runs():
+            return None
         for block in reversed(self._blocks):
             if name in block.names:
                 return Lost(loc, name not in block.assigned) if in_loop else None
@@ -146,9 +150,12 @@ class Scope:
         """Note that a name is read. The value it may be mistaken for, if there is one."""
         for block in reversed(self._blocks):
             if name in block.names:
-                return block.lost.get(name)
+                return None if self._never_runs() else block.lost.get(name)
             block.read.add(name)
         return None
+
+    def _never_runs(self) -> bool:
+        return any(block.kind is BlockKind.NEVER for block in self._blocks)
 
     def find_local(self, name: str) -> Any:
         """A name bound by the function itself, or MISSING."""
@@ -162,7 +169,10 @@ class Scope:
 
     def is_body_of_loop(self) -> bool:
         """Whether the innermost block is all that a loop does."""
-        return len(self._blocks) > 1 and self._blocks[-2].kind is BlockKind.LOOP
+        return len(self._blocks) > 1 and self._blocks[-2].kind in (
+            BlockKind.LOOP,
+            BlockKind.NEVER,
+        )
 
     def _owner(self, name: str) -> _Block | None:
         return next((b for b in reversed(self._blocks) if name in b.names), None)
@@ -197,6 +207,8 @@ class Scope:
         finally:
             self._blocks.pop()
             self._alternatives = outer
+        if kind is BlockKind.NEVER or self._never_runs():
+            return
         if outer is not None:
             outer.extend(block.hiding.items())
         else:

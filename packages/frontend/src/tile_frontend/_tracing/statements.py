@@ -18,6 +18,7 @@ from tile_frontend._tracing.scalars import Scalar, describe
 from tile_frontend._tracing.scope import BlockKind
 from tile_frontend._tracing.static_loops import MOST_ROUNDS, static_items, unrolled_range
 from tile_frontend._tracing.subscripts import View
+from tile_frontend._tracing.sure_conditions import most_rounds, surely
 from tile_frontend._tracing.swizzle import SwizzledBlock
 from tile_frontend._tracing.values import Pending, Tile
 from tile_ir import If, KernelError, While
@@ -179,11 +180,12 @@ class StatementEvaluator(AssignmentEvaluator):
         if isinstance(check, Const):
             self.block(stmt.body if check.value else stmt.orelse, BlockKind.CHOSEN)
             return
+        runs = surely(self.trace, check)
         with self.scope.alternatives():
             with self.trace.block() as then:
-                self.block(stmt.body)
+                self.block(stmt.body, BlockKind.NEVER if runs is False else BlockKind.PLAIN)
             with self.trace.block() as orelse:
-                self.block(stmt.orelse)
+                self.block(stmt.orelse, BlockKind.NEVER if runs is True else BlockKind.PLAIN)
         loc = self.source.loc(stmt)
         self.guarded(stmt, self.trace.emit, If(check, tuple(then), tuple(orelse), loc))
 
@@ -235,7 +237,12 @@ class StatementEvaluator(AssignmentEvaluator):
             )
 
         def run(variables: tuple[Scalar, ...]) -> None:
-            with self.scope.block(BlockKind.LOOP):
+            bounds = loop.bounds if isinstance(loop, Loop) else ()
+            rounds = [
+                most_rounds(self.trace, v.expr, *b)
+                for v, b in zip(variables, bounds, strict=False)
+            ]
+            with self.scope.block(BlockKind.NEVER if 0 in rounds else BlockKind.LOOP):
                 for name, var in zip(names, variables, strict=True):
                     self.scope.bind(name, var, self.source.loc(stmt.target))
                 self.block(stmt.body)

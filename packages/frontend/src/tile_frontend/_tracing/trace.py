@@ -33,6 +33,7 @@ from tile_ir import (
     Store,
 )  # fmt: skip
 from tile_ir.analysis.affine import simplify
+from tile_ir.analysis.intervals import Ranges
 from tile_ir.chips import chosen_target
 from tile_ir.dtypes import INT32
 from tile_ir.expansions import Expansion
@@ -79,6 +80,8 @@ class Trace:
     allocations: list[Allocation] = field(default_factory=list)
     pending: list[Pending] = field(default_factory=list)
     header: Header | None = None
+    # What the variables of loops may be.
+    ranges: Ranges = field(default_factory=dict)
     body: Body | None = None
     core: Core = Core.EITHER
     loop_depth: int = 0

@@ -67,7 +67,7 @@ def lanes(region: Region) -> int:
 
 def _mask(name: str, access: Access, advice: str) -> OperandDef:
     hint = f"a mask has a bit for each element: {advice}"
-    return OperandDef(name, access, UB, (INT8, UINT8), hint=hint)
+    return OperandDef(name, access, UB, (INT8, UINT8), as_bytes=True, hint=hint)
 
 
 def _either(name: str) -> OperandDef:

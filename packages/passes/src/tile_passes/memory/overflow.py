@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from tile_ir import Alloc, Buffer, For, Func, KernelError, Memory, Target
 from tile_ir.footprint import buffer_bytes, round_up
+from tile_ir.location import Loc
 from tile_passes.analysis.in_place import in_place_pairs
 from tile_passes.analysis.liveness import Liveness
 from tile_passes.analysis.memory_use import Peak, peak
@@ -31,8 +32,7 @@ def overflow_by_hand(
     return KernelError(
         "memory-overflow",
         f"{memory.value} needs {end_of(addresses)} bytes, but has {capacity}; "
-        f"`{over.buffer.name}` does not fit{fullest}\n"
-        + _table(list(addresses), live, most),
+        f"`{over.buffer.name}` does not fit{fullest}\n" + _table(list(addresses), live, most),
         over.loc,
         hint,
     )
@@ -61,6 +61,18 @@ def overflow_by_liveness(
         hint = f"make `{_largest(most).buffer.name}` smaller, or place some with T.annotate_address"
     return KernelError(
         "memory-overflow", what + "\n" + _table(allocs, live, most), _largest(most).loc, hint
+    )
+
+
+def overflow_by_tile(func: Func, size: int, loc: Loc, target: Target) -> KernelError:
+    """The error for a statement of T.Parallel whose values need a tile of `size` bytes in ub beside
+    the buffers that there are."""
+    return KernelError(
+        "memory-overflow",
+        f"ub has no room for a tile of {size} bytes with what this statement computes\n"
+        + table_of_versions(func, Memory.UB, {}, target),
+        loc,
+        "make the tiles smaller, or store steps of the expression in buffers that are there",
     )
 
 

@@ -79,6 +79,14 @@ def domain_of(loops: tuple[For, ...]) -> Domain:
     )
 
 
+class NoRoom(Unsuitable):
+    """A tile of the compiler's does not fit the memory beside the buffers of the kernel."""
+
+    def __init__(self, size: int, left: int) -> None:
+        super().__init__(f"a tile of {size} bytes does not fit the {left} left in ub")
+        self.size = size
+
+
 # A value of every element in a tile of the compiler's: the store to it, and how it is read.
 Keep = Callable[[Expr, tuple[For, ...], Loc], tuple[Store, Expr]]
 

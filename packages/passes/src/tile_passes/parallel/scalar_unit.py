@@ -22,8 +22,9 @@ def has_foreign_functions(stmt: Stmt) -> bool:
     )
 
 
-def check_scalar_unit(stmt: Stmt, reason: str) -> None:
-    """Raise KernelError for a loop that neither unit can run."""
+def check_scalar_unit(stmt: Stmt, reason: str, overflow: KernelError | None = None) -> None:
+    """Raise KernelError for a loop that neither unit can run: `overflow`, if the vector unit only
+    lacks the room for it."""
     for inner in walk((stmt,)):
         for load in loads_of(inner):
             if load.buffer.memory in REGISTERS:
@@ -45,6 +46,8 @@ def check_scalar_unit(stmt: Stmt, reason: str) -> None:
         for e in expressions(inner):
             function = next((p for p in walk_expr(e) if is_vector_only(p)), None)
             if isinstance(function, (Unary, Binary)):
+                if overflow is not None:
+                    raise overflow
                 raise KernelError(
                     "scalar-function",
                     f"the scalar unit has no {function.op}, and there is no vector form: {reason}",

@@ -13,7 +13,7 @@ from tile_ir.expr import Const, Expr, Load, constant_value, walk
 from tile_ir.footprint import buffer_bytes, round_up
 from tile_ir.geometry import BLOCK_BYTES, REPEAT_BYTES
 from tile_passes.lowering.builder import Builder
-from tile_passes.parallel.nest import Unsuitable
+from tile_passes.parallel.nest import NoRoom
 
 # Compares and masks work on whole repeats of this many bytes.
 # Left free for the scratch of single operations.
@@ -61,7 +61,7 @@ class Temporaries:
         used += self.builder.user_bytes.get(Memory.UB, 0) + SCRATCH_BYTES
         free = self.builder.target.capacity[Memory.UB] - used
         if size > free:
-            raise Unsuitable(f"a tile of {size} bytes does not fit the {max(free, 0)} left in ub")
+            raise NoRoom(size, max(free, 0))
 
     def give_back(self, buffer: Buffer) -> None:
         """The buffer may hold something else from now on; other buffers are left alone."""

@@ -87,10 +87,11 @@ def _told(found: Kernels) -> set[str]:
 def load_family(file: Path) -> Family | None:
     """The kernel of one file; None if it registers none. Raises BuildError for what is wrong."""
     module = _loaded(file)
+    # Another name for a class is the same kernel.
     classes = [
         c
-        for c in vars(module).values()
-        if isinstance(c, type) and c.__module__ == module.__name__ and is_registered(c)
+        for c in dict.fromkeys(c for c in vars(module).values() if isinstance(c, type))
+        if c.__module__ == module.__name__ and is_registered(c)
     ]
     if not classes:
         return None

@@ -30,7 +30,7 @@ from tile_ir import (
 )
 from tile_ir.code_generator import CodeGenerator
 from tile_ir.switches import switch
-from tile_passes import PassOptions, PassResult, leaving
+from tile_passes import PassOptions, PassResult, left_by
 from tile_runtime.cache.fingerprint import sources_digest
 from tile_runtime.cache.kernel_cache import META, KernelCache, kernel_cache
 from tile_runtime.devices.device import Device, KernelFiles, Launch
@@ -67,7 +67,7 @@ class Job:
     @property
     def compiled(self) -> Func:
         """The function with all that it leaves to the compiler."""
-        return leaving(self.func, self.options.automatic)
+        return left_by(self.func, self.options)
 
     def files(self, folder: Path) -> KernelFiles:
         """The files of the kernel in a folder."""

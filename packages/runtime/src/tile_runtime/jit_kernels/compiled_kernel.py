@@ -204,12 +204,12 @@ class CompiledKernel:
     @cached_property
     def loop_schedules(self) -> tuple[LoopSchedule, ...]:
         """How the pipelined loops of this kernel are scheduled, where that is the compiler's."""
-        from tile_passes import leaving
+        from tile_passes import left_by
         from tile_passes.explain.schedules import loop_schedules
 
         if not any(_is_pipelined(stmt) for stmt in walk(self.prim_func.launch.body)):
             return ()
-        func = leaving(self.prim_func, self.passes.automatic)
+        func = left_by(self.prim_func, self.passes)
         return tuple(loop_schedules(func, self.target))
 
     @property

@@ -84,6 +84,7 @@ def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
     chosen = {key for name, key in _KEY_OF_SWITCH.items() if switch(name)}
     for key in chosen:
         automatic.update(_AUTOMATIC_OF_KEY.get(key, ()))
+    by_hand = False  # a script that switches the order of pipes off makes it itself
     for key, value in (pass_configs or {}).items():
         known = _known_key(key)
         known = known and _MEANS.get(known, known)
@@ -93,22 +94,28 @@ def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
             raise KernelError(
                 "pass-config", f"pass config {_text(key)!r} is {value!r}, expected True or False"
             )
+        by_hand |= known in PIPE_ORDER and not value
         if value:
             chosen.add(known)
             automatic.update(_AUTOMATIC_OF_KEY.get(known, ()))
-    _check_together(chosen)
+    # Alone it orders the cores of kernels that have no such order of their own
+    # (docs/rules/calls.md#pass-configs).
+    alone = PassConfigKey.TL_ASCEND_AUTO_CV_COMBINE not in chosen
+    unless_ordered = {Automatic.CROSS} & automatic if alone else set()
+    automatic -= unless_ordered
     dump = switch("dump_ir")
     return PassOptions(
         skip=tuple(skip),
         automatic=tuple(a for a in Automatic if a in automatic),
+        unless_ordered=tuple(unless_ordered),
+        by_hand=by_hand,
         stop_after=switch("stop_after") or None,
         dump_dir=Path(dump) if dump else None,
         after_each=_print_changed if switch("debug") >= 2 else None,
     )
 
 
-# What leaves the order of pipes to the compiler, and that of cores; of these the second key needs
-# the first.
+# What leaves the order of pipes to the compiler, and that of cores.
 PIPE_ORDER = (PassConfigKey.TL_ASCEND_AUTO_SYNC,)
 CORE_ORDER = (PassConfigKey.TL_ASCEND_AUTO_CV_COMBINE, PassConfigKey.TL_ASCEND_AUTO_CV_SYNC)
 
@@ -130,18 +137,6 @@ def options_text(automatic: frozenset[Automatic]) -> str:
     values = {SWITCHES[name]: switch(name) for name in (*_KEY_OF_SWITCH, "skip", "stop_after")}
     given = [f"{s.variable}={int(v) if v is True else v}" for s, v in values.items() if v]
     return f"{named} ({', '.join(given)})" if given else named
-
-
-def _check_together(chosen: set[PassConfigKey]) -> None:
-    """Flags between cores are for kernels that the compiler divides
-    (docs/rules/calls.md#pass-configs)."""
-    sync, combine = PassConfigKey.TL_ASCEND_AUTO_CV_SYNC, PassConfigKey.TL_ASCEND_AUTO_CV_COMBINE
-    if sync in chosen and combine not in chosen:
-        raise KernelError(
-            "pass-config",
-            f"pass config {sync.value!r} is True without {combine.value!r}",
-            hint="switch both on: the compiler orders the cores of kernels that it divides itself",
-        )
 
 
 def _print_changed(done: Pass, func: Func, changed: bool) -> None:

@@ -185,10 +185,10 @@ def _of_result(value: Func | JITKernel, compiled: Sequence[JITKernel]) -> NamedK
 
 
 def _of_kernel(kernel: JITKernel) -> NamedKernel:
-    from tile_passes import leaving
+    from tile_passes import left_by
 
     return NamedKernel(
-        leaving(kernel.prim_func, kernel.passes.automatic),
+        left_by(kernel.prim_func, kernel.passes),
         kernel.target,
         kernel.generator,
         kernel.passes,
@@ -204,7 +204,7 @@ def _of_func(func: Func, options: CompileOptions | None = None) -> NamedKernel:
 
         return compile_func(func, options or CompileOptions())
 
-    from tile_passes import leaving
+    from tile_passes import left_by
     from tile_runtime.options.pass_configs import pass_options
 
     if options is None:
@@ -215,7 +215,7 @@ def _of_func(func: Func, options: CompileOptions | None = None) -> NamedKernel:
 
         target, passes = resolve_target(options), pass_options(options.pass_configs)
         generator = code_generator(options.target, func.loc)
-    return NamedKernel(leaving(func, passes.automatic), target, generator, passes, make)
+    return NamedKernel(left_by(func, passes), target, generator, passes, make)
 
 
 def _check_arguments(factory: Callable[..., Any], name: str, given: Mapping[str, Any]) -> None:

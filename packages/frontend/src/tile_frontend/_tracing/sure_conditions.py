@@ -1,0 +1,34 @@
+"""Which branches and loops surely never run, by the ranges of launch indices, loop variables:
+no value is lost there (docs/rules/kernels.md#statements)."""
+
+from __future__ import annotations
+
+from tile_frontend._tracing.trace import Trace
+from tile_ir.analysis.affine import resolved
+from tile_ir.analysis.intervals import Interval, Ranges, interval
+from tile_ir.expr import Expr, Var
+
+
+def surely(trace: Trace, condition: Expr) -> bool | None:
+    """Whether a condition always or never holds; None where that depends on the run."""
+    known = interval(resolved(condition, trace.known), _ranges(trace)).value
+    return None if known is None else bool(known)
+
+
+def most_rounds(trace: Trace, var: Expr, start: Expr, stop: Expr) -> float:
+    """How many iterations a loop has at most; notes the range of its variable."""
+    known = _ranges(trace)
+    low, high = (interval(resolved(e, trace.known), known) for e in (start, stop))
+    if isinstance(var, Var):
+        trace.ranges[var] = Interval(low.low, max(high.high - 1, low.low))
+    return max(0, high.high - low.low)
+
+
+def _ranges(trace: Trace) -> Ranges:
+    ranges: Ranges = {}
+    header = trace.header
+    if header is not None:
+        # How many blocks there are is no more than a number of this launch.
+        ranges[header.block] = Interval(0, float("inf"))
+        ranges[header.lane] = Interval(0, 1 if header.threads is None else 0)
+    return ranges | trace.ranges

@@ -1,0 +1,42 @@
+"""The statements of a nest as serial loops, and what is told of rows that are taken in parts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tile_ir import Diagnostic, For, Func, LoopKind, Memory, Store
+from tile_ir.footprint import buffer_bytes
+from tile_ir.nodes import Stmt
+from tile_passes.parallel.nest import Leaf, NoRoom
+
+
+def around(leaf: Leaf) -> Stmt:
+    """The statement in serial loops."""
+    stmt = leaf.stmt
+    for loop in reversed(leaf.loops):
+        stmt = replace(loop, kind=LoopKind.SERIAL, body=(stmt,))
+    return stmt
+
+
+def serial_nest(loop: For) -> For:
+    """The nest as it stands, with serial loops."""
+    inner = tuple(serial_nest(s) if isinstance(s, For) else s for s in loop.body)
+    kind = LoopKind.SERIAL if loop.kind is LoopKind.PARALLEL else loop.kind
+    return replace(loop, kind=kind, body=inner)
+
+
+def in_pieces(store: Store, count: int, trips: int, problem: NoRoom, func: Func) -> Diagnostic:
+    """What to say of a statement that has no room for all of its rows."""
+    sizes = ", ".join(
+        f"`{a.buffer.name}` {buffer_bytes(a)}"
+        for a in func.launch.allocs
+        if a.buffer.memory is Memory.UB and a.alias_of is None and not a.scratch
+    )
+    return Diagnostic(
+        "rows-in-pieces",
+        f"this statement of T.Parallel computes {count} of {trips} rows at a time: "
+        f"{problem.reason} beside {sizes}",
+        store.loc,
+        "smaller tiles leave room for all rows",
+        "warning",
+    )
