@@ -1,5 +1,6 @@
-"""The forms that subscripts take, as data: the tables of language.md on slices, regions, copies and
-parallel loops (sections 4.4, 5, 6 and 10.1 of the reference), each with a word for what it is.
+"""The forms that subscripts take, as data, each with a word for what it is: those of
+docs/rules/kernels.md#subscripts, docs/rules/copies.md#extents and docs/rules/copies.md#edges, and
+the indices of docs/rules/kernels.md#parallel-loops.
 
 A form of a copy has a token a dimension of the gm tensor. `P`, `R` and `C` are the planes, rows and
 columns of the tile:
