@@ -39,6 +39,10 @@ def _in_pairs(region: Region) -> tuple[Region | None, Region | None]:
         return region, None
     if not dims:
         return None, region
+    last = len(region.dims) - 1
+    apart = dims[-1] != last and not is_contiguous(region)
+    if apart or region.dims[dims[-1]].stride != 1:
+        return None, region  # single bytes that lie apart
     if is_contiguous(region):
         sizes = [constant_value(region.dims[d].extent) for d in dims]
         if any(size is not None and size % 2 == 0 for size in sizes):
