@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tile_ir.analysis.affine import simplify
-from tile_ir.dtypes import BOOL
+from tile_ir.dtypes import BOOL, INT64, UINT32, UINT64
 from tile_ir.expr import (
     ONE,
     ZERO,
@@ -20,6 +20,7 @@ from tile_ir.expr import (
     Expr,
     as_expr,
     binary,
+    cast,
     ceildiv,
     constant_value,
     is_constant,
@@ -162,7 +163,7 @@ def starts_inside(region: Region, but: Collection[int | None] = ()) -> Expr:
     than `but`."""
     inside: Expr = Const(True, BOOL)
     for i in clamped_dims(region):
-        room = simplify(region.buffer.shape[i] - region.dims[i].offset)
+        room = _room(region, i)
         if i not in but:
             inside = binary("and", inside, room > 0)
     return inside
@@ -187,13 +188,21 @@ def _available(region: Region, dim: int | None, clamped: bool) -> Expr:
     s = region.dims[dim]
     if region.memory is not Memory.GM or not clamped:
         return simplify(s.extent)
-    room = simplify(region.buffer.shape[dim] - s.offset)
+    room = _room(region, dim)
     size, extent = constant_value(room), constant_value(s.extent)
     if size is not None and extent is not None:
         return Const(max(0, min(size, extent)))
     if is_constant(s.offset, 0) and simplify(s.extent) == simplify(region.buffer.shape[dim]):
         return simplify(s.extent)
     return minimum(maximum(room, 0), s.extent)
+
+
+def _room(region: Region, dim: int) -> Expr:
+    """Elements from the start of a slice to the end of its dimension; below zero for a start beyond
+    the end, of whatever type it is."""
+    size, offset = region.buffer.shape[dim], region.dims[dim].offset
+    signed = cast(offset, INT64) if offset.dtype in (UINT32, UINT64) else offset
+    return simplify(size - signed)
 
 
 @dataclass(frozen=True, slots=True)
