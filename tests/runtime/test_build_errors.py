@@ -14,6 +14,7 @@ from tile_runtime.devices.cann import find_device_compiler
 from tile_runtime.devices.choose_device import current_device
 from tile_runtime.devices.compile_device import device_command
 from tile_runtime.devices.compile_host import find_compiler, host_command, run_compiler
+from tile_runtime.jit_kernels.refused_source import refused_source
 
 
 def script(path: Path, body: str) -> str:
@@ -119,3 +120,16 @@ def test_the_simulator_is_asked_for_by_either_name(
     assert switch("target") == "sim"
     monkeypatch.setenv("TILE_TARGET", "npu")  # the newer name counts
     assert switch("target") == "npu"
+
+
+def test_refused_text_of_ours_is_our_fault(saxpy: Func) -> None:
+    """The first words say so, the place is the line of the script, and the hint how to report it."""
+    file = next(iter(saxpy.sources))
+    lines = ["first", f"  wrong();  // {file}:2"]
+    said = "g++ failed with exit code 1 on k.cpp\n/x/k.cpp:2:3: error: `wrong` was not declared"
+    told = refused_source(BuildError("compiler-failed", said), "saxpy", lines, saxpy)
+    assert told.message.startswith("the C++ made from `saxpy` does not compile: this is a fault of")
+    assert said in told.message and told.hint is not None and told.hint.startswith("report it")
+    assert told.loc is not None and (told.loc.file, told.loc.line) == (file, 2)
+    killed = BuildError("compiler-failed", "g++ was killed by signal 9 on k.cpp")
+    assert refused_source(killed, "saxpy", lines, saxpy) is killed

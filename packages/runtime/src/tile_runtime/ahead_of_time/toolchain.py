@@ -12,6 +12,7 @@ from tile_runtime.cache.fingerprint import compiler_identity
 from tile_runtime.devices.cann import cann_home, find_device_compiler
 from tile_runtime.devices.compile_device import FLAGS, object_command
 from tile_runtime.devices.compile_host import OBJECT_FLAGS, find_compiler, run_compiler
+from tile_runtime.jit_kernels.refused_source import refused_source
 from tile_runtime.options.code_generators import code_generator
 from tile_runtime.simulator.build_simulator import cpu_features, include_directory
 
@@ -80,7 +81,10 @@ class Toolchain:
                 f"-ffile-prefix-map={source.parent}={kept.parent}", "-c", str(source), "-o",
                 str(output),
             ]  # fmt: skip
-        run_compiler(command, source.name)
+        try:
+            run_compiler(command, source.name)
+        except BuildError as error:
+            raise refused_source(error, source.stem) from None
 
 
 def toolchain(target: str, device: str | None) -> Toolchain:

@@ -35,6 +35,7 @@ from tile_runtime.cache.fingerprint import sources_digest
 from tile_runtime.cache.kernel_cache import META, KernelCache, kernel_cache
 from tile_runtime.devices.device import Device, KernelFiles, Launch
 from tile_runtime.jit_kernels.prove import prove, wants_proof
+from tile_runtime.jit_kernels.refused_source import refused_source
 from tile_runtime.launcher.signature import Signature, signature_of
 from tile_runtime.simulator.build_simulator import cpu_features
 
@@ -224,8 +225,10 @@ def _failed_source_kept(job: Job, cache: KernelCache, folder: Path) -> Iterator[
         if not source.is_file():
             raise
         kept = cache.keep_source("failed", job.func.name, source)
-        message = error.message.replace(str(source), str(kept))
-        raise BuildError(error.slug, f"{message}\nsource: {kept}", error.loc, error.hint) from None
+        message = f"{error.message.replace(str(source), str(kept))}\nsource: {kept}"
+        told = BuildError(error.slug, message, error.loc, error.hint)
+        lines = source.read_text().splitlines()
+        raise refused_source(told, job.func.name, lines, job.func) from None
 
 
 class _Steps:
