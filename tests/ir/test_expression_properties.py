@@ -49,6 +49,7 @@ def test_simplify_keeps_the_value(text: str, i: int, j: int, k: int) -> None:
 
 @settings(max_examples=examples(kept_number(300)))
 @given(MIXED, NUMBERS)
+@example("(%i + %i + 0:int64) // 2:int64", (1, 0, 0, 0, 0, 0))
 def test_simplify_keeps_types(text: str, numbers: tuple[int, ...]) -> None:
     """What is computed in a narrow type still wraps there, and nothing else does."""
     expr = read(text)

@@ -217,7 +217,7 @@ def _divide(expr: Binary) -> Expr:
     divisor = expr.right.value if isinstance(expr.right, Const) else 0
     if not isinstance(divisor, int) or divisor <= 0:
         return expr
-    terms, constant = linear_form(expr.left)
+    terms, constant = _operand(expr.left, expr.dtype)
     if not terms:
         return binary(expr.op, Const(constant, expr.dtype), expr.right)
     whole = {a: f // divisor for a, f in terms.items() if f % divisor == 0}
