@@ -1,5 +1,7 @@
 """Loops and conditions (docs/rules/kernels.md#loops)."""
 
+import pytest
+
 import tile_frontend as T
 from tile_ir import For, LoopKind
 from tile_ir.expr import Const, Var
@@ -154,6 +156,23 @@ def test_loop_variables_are_as_wide_as_their_bounds():
     (loop,) = k.launch.body
     assert loop.var == Var("i", n_type := loop.stop.dtype)
     assert n_type.name == "int64" and loop.start == Const(0, n_type)
+
+
+@pytest.mark.parametrize("bound", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64"])
+@pytest.mark.parametrize("start", ["int8", "int32", "uint32"])
+def test_loop_variables_hold_their_bounds_and_all_differences(bound, start):
+    number, first = (getattr(T, dtype) for dtype in (bound, start))
+
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32"), n: number, m: first):
+        with T.Kernel(1) as (cid, vid):
+            for i in T.serial(m, n):
+                A[i] = 1
+
+    (loop,) = k.launch.body
+    wide = {"uint32", "int64"} & {bound, start}
+    assert loop.var.dtype.name == ("int64" if wide else "int32")
+    assert loop.start.dtype is loop.stop.dtype is loop.var.dtype
 
 
 def test_while_and_leaving_a_loop(show):

@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from tile_ir import DTYPES
-from tile_ir.analysis.affine import simplify
+from tile_ir import DTYPES, For, LoopKind
+from tile_ir.analysis.affine import difference, simplify
+from tile_ir.analysis.branch_feasibility import decided, surely_taken
+from tile_ir.analysis.intervals import Interval, always_at_most, narrow
+from tile_ir.analysis.trip_count import surely_runs
 from tile_ir.dtypes import INT8, INT16, INT32, INT64, UINT8, UINT32
-from tile_ir.expr import Expr, Var, as_expr, binary, cast
+from tile_ir.expr import COMPARISONS, Expr, Var, as_expr, binary, cast
 from tile_ir.interpreter.scalars import evaluate
+from tile_ir.location import Loc
 
 BYTE, SIGNED, SHORT = Var("b", UINT8), Var("s", INT8), Var("h", INT16)
 WORD, NUMBER, UNSIGNED = Var("w", UINT32), Var("n", INT32), Var("u", DTYPES["uint16"])
@@ -59,3 +64,22 @@ def test_sums_of_another_type_are_atoms_of_the_type_of_the_whole() -> None:
     assert wide.dtype is INT64 and value(wide, w=1 << 31) == 5 << 31
     assert simplify(BYTE * 64 + BYTE * 2) == cast(BYTE, INT32) * 66
     assert simplify(simplify(BYTE * 64 + 3)) == simplify(BYTE * 64 + 3)
+
+
+def test_differences_of_unsigned_numbers_may_be_below_zero() -> None:
+    assert value(difference(WORD, as_expr(7)), w=5) == -2
+    assert difference(NUMBER + 3, NUMBER) == as_expr(3)
+    known = {WORD: Interval(0, 9), NUMBER: Interval(0, 9)}
+    for op in sorted(COMPARISONS):
+        assert decided(binary(op, WORD, NUMBER), known) is None
+        assert narrow(binary(op, NUMBER, WORD), known) == binary(op, NUMBER, WORD)
+    assert decided(WORD > NUMBER, {WORD: Interval(5, 9), NUMBER: Interval(0, 4)})
+    assert not always_at_most(NUMBER, WORD, known)
+
+
+def test_loops_with_unsigned_bounds_decide_nothing_else() -> None:
+    loop = For(Var("i", UINT32), as_expr(0, UINT32), WORD, LoopKind.SERIAL, (), Loc("", 1, 1))
+    inner = replace(loop, var=Var("j", UINT32), stop=Var("v", UINT32))
+    assert surely_taken(NUMBER > 0, (loop,), {}, {}) is None
+    assert not surely_runs(inner, {}, {}, (loop,))
+    assert surely_runs(replace(inner, stop=WORD), {}, {}, (loop,))

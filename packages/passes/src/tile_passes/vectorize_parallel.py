@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -10,7 +10,6 @@ from tile_ir import Diagnostic, For, Func, If, KernelError, LoopKind, Phase, Sto
 from tile_ir.analysis.affine import simplify
 from tile_ir.analysis.intervals import (
     Ranges,
-    interval,
     launch_ranges,
     loop_range,
     ranges_inside,
@@ -20,10 +19,12 @@ from tile_ir.analysis.trip_count import constant_trips
 from tile_ir.dtypes import BOOL, FLOAT16
 from tile_ir.expr import Expr, Load, as_expr, binary, cast, select, substitute
 from tile_ir.location import Loc
+from tile_ir.machine import Memory
 from tile_ir.nodes import Body, Stmt
 from tile_ir.walk import (
     bodies,
     buffers_of,
+    loads,
     map_expressions,
     walk,
     with_bodies,
@@ -32,6 +33,7 @@ from tile_ir.walk import (
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.made import behind_all, made
 from tile_passes.memory.overflow import overflow_by_tile
+from tile_passes.parallel.by_element import stored_by_copy
 from tile_passes.parallel.dependence import check_independent
 from tile_passes.parallel.earlier_values import EarlierValues
 from tile_passes.parallel.element_conditions import as_choices
@@ -51,10 +53,10 @@ from tile_passes.parallel.nest_form import (
     takes_element_of_row,
 )
 from tile_passes.parallel.scalar_unit import check_scalar_unit, has_foreign_functions
-from tile_passes.parallel.serial_forms import around, in_pieces, serial_nest
+from tile_passes.parallel.serial_forms import around, in_pieces, serial_nest, what_it_is
 from tile_passes.parallel.statement_order import in_statement_order
 from tile_passes.parallel.temporaries import Temporaries
-from tile_passes.parallel.tile_steps import LARGEST_EXTENT
+from tile_passes.parallel.tile_steps import most_extents
 from tile_passes.parallel.vector_statement import VectorStatement
 from tile_passes.passdef import ir_pass
 
@@ -86,6 +88,7 @@ class _Vectorizer:
         self.trial = Builder.for_func(self.func, self.target)
         self.temporaries = Temporaries(self.builder)
         self.values = EarlierValues.of(self.func)
+        self.elements_read = {x.buffer for s in walk(self.func.launch.body) for x in loads(s)}
 
     def run(self) -> Func:
         launch = self.func.launch
@@ -168,7 +171,7 @@ class _Vectorizer:
         for loop in loops:
             known = {**known, loop.var: loop_range(loop, known)}
         kind = FLOAT16 if value.dtype is BOOL else value.dtype
-        tile = self.temporaries.keep(kind, domain.extents, _most(domain, known), value, loc)
+        tile = self.temporaries.keep(kind, domain.extents, most_extents(domain, known), value, loc)
         places = tuple(v - start for v, start in zip(domain.vars, domain.starts, strict=True))
         load = Load(tile, places)
         if value.dtype is BOOL:
@@ -190,7 +193,7 @@ class _Vectorizer:
         if isinstance(stmt, If):
             return self.branch(stmt, leaf, known, earlier)
         if not isinstance(stmt, Store):
-            return [self.scalar_loop(leaf, _what(stmt))]
+            return [self.scalar_loop(leaf, what_it_is(stmt))]
         fallback = _ScalarLoop(self, leaf)
         try:
             return self.vector(stmt, leaf, known, fallback)
@@ -241,7 +244,7 @@ class _Vectorizer:
     ) -> list[Stmt]:
         """The store over its whole domain."""
         domain = domain_of(leaf.loops)
-        inside = _ranges(leaf, known)
+        inside = leaf.ranges(known)
         found = self.attempt(store, domain, inside)
         if not found.conditions:
             return found.steps
@@ -254,7 +257,12 @@ class _Vectorizer:
         return [If(test, tuple(found.steps), tuple(fallback.silently(inside)), store.loc)]
 
     def attempt(
-        self, store: Store, domain: Domain, known: Ranges, by_element: bool = False
+        self,
+        store: Store,
+        domain: Domain,
+        known: Ranges,
+        by_element: bool = False,
+        build: Callable[[VectorStatement], object] = VectorStatement.build,
     ) -> VectorStatement:
         """The steps with rows between operations packed, or else with rows at whole blocks."""
         value = fitted(cast(store.value, store.buffer.dtype), known)
@@ -266,7 +274,7 @@ class _Vectorizer:
             )
             made = len(self.temporaries.allocs)
             try:
-                statement.build()
+                build(statement)
                 return statement
             except Unsuitable as problem:
                 reason = problem
@@ -359,30 +367,25 @@ class _ScalarLoop:
         if has_foreign_functions(loop):
             try:
                 domain = domain_of(self.leaf.loops)
-                return self.owner.attempt(store, domain, _ranges(self.leaf, known), True).steps
+                return self.owner.attempt(store, domain, self.leaf.ranges(known), True).steps
             except Unsuitable as last:
                 problem = problem if isinstance(problem, NoRoom) else last
         check_scalar_unit(loop, problem.reason, self.owner.overflow(problem, store.loc))
-        return [loop]
+        return self._to_gm(store, known) or [loop]
 
-
-def _most(domain: Domain, known: Ranges) -> tuple[int, ...]:
-    """The extents of a domain, or how large they may get. Raises Unsuitable."""
-    limits = [interval(e, known).high for e in domain.extents]
-    for var, limit in zip(domain.vars, limits, strict=True):
-        if limit > LARGEST_EXTENT:
-            raise Unsuitable(f"the extent of `{var.name}` has no bound known at compile time")
-    return tuple(int(limit) for limit in limits)
-
-
-def _ranges(leaf: Leaf, known: Ranges) -> Ranges:
-    for loop in leaf.loops:
-        known = {**known, loop.var: loop_range(loop, known)}
-    return known
-
-
-def _what(stmt: Stmt) -> str:
-    match stmt:
-        case For():
-            return f"a loop over `{stmt.var.name}` stands inside"
-    return "it is no store to an element"
+    def _to_gm(self, store: Store, known: Ranges) -> list[Stmt]:
+        """Values through a tile, or through one for each row; nothing, where that cannot be. What
+        the scalar unit reads may be in its data cache, and has to be stored there."""
+        inside = self.leaf.ranges(known)
+        if store.buffer.memory is not Memory.GM or store.buffer in self.owner.elements_read:
+            return []
+        for outside in range(len(self.leaf.loops)):
+            try:
+                domain = domain_of(self.leaf.loops[outside:])
+                steps = self.owner.attempt(store, domain, inside, build=stored_by_copy).steps
+            except Unsuitable:
+                continue
+            for outer in self.leaf.loops[:outside]:
+                steps = [replace(outer, kind=LoopKind.SERIAL, body=tuple(steps))]
+            return steps
+        return []

@@ -12,7 +12,7 @@ from tile_frontend._tracing.persistent import PersistentLoop, run_persistent
 from tile_frontend._tracing.scalars import Scalar, describe, python_number, scalar_expr
 from tile_frontend._tracing.trace import Trace
 from tile_ir import For, Let, Loc, LoopKind
-from tile_ir.dtypes import INT32
+from tile_ir.dtypes import INT32, INT64, Kind
 from tile_ir.expr import Const, Expr, Var, cast, is_narrow, promote
 from tile_ir.nodes import Body, Given
 
@@ -204,8 +204,10 @@ def run_loop(
 
 
 def _variable(trace: Trace, name: str, bounds: Bounds) -> Var:
-    """A loop variable as wide as its bounds, int32 at least."""
+    """A loop variable of a type whose differences do not wrap, and that holds its bounds: int64 for
+    a bound of uint32."""
     start, stop = bounds
     constant = isinstance(start, Const) and start.dtype == INT32
     dtype = stop.dtype if constant else promote(start.dtype, stop.dtype)
-    return trace.loop_variable(name, INT32 if is_narrow(dtype) else dtype)
+    wide = INT64 if dtype.kind is Kind.UINT else dtype
+    return trace.loop_variable(name, INT32 if is_narrow(dtype) else wide)

@@ -22,6 +22,7 @@ from tile_ir.expr import (
     binary,
     cast,
     children,
+    computed_in,
     rebuild,
 )
 
@@ -63,9 +64,9 @@ def _simplified(expr: Expr) -> Expr:
     if isinstance(found, Binary) and found.op in ("//", "%") and isinstance(found.right, Const):
         return _divide(found)
     if isinstance(found, Binary) and found.op in ("min", "max"):
-        difference = simplify(found.left - found.right)
-        if isinstance(difference, Const):
-            left_wins = (difference.value <= 0) == (found.op == "min")
+        distance = difference(found.left, found.right)
+        if isinstance(distance, Const):
+            left_wins = (distance.value <= 0) == (found.op == "min")
             return cast(found.left if left_wins else found.right, found.dtype)
     return found
 
@@ -83,6 +84,13 @@ def _with_simple_parts(expr: Expr) -> Expr:
 
 def _is_zero(expr: Expr) -> bool:
     return isinstance(expr, Const) and expr.value == 0
+
+
+def difference(left: Expr, right: Expr) -> Expr:
+    """`left - right` of the numbers that they are, in canonical form: an unsigned difference would
+    wrap below 0."""
+    exact = computed_in("-", left.dtype, right.dtype) in _SUMMED
+    return simplify(left - right if exact else cast(left, INT64) - cast(right, INT64))
 
 
 def linear_form(expr: Expr) -> tuple[dict[Expr, int], int]:
@@ -231,4 +239,4 @@ def _divide(expr: Binary) -> Expr:
     return _from_linear(*_sum((whole, constant // divisor), quotient), expr.dtype)
 
 
-__all__ = ["NO_VALUES", "Values", "linear_form", "resolved", "simplify"]
+__all__ = ["NO_VALUES", "Values", "difference", "linear_form", "resolved", "simplify"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from tile_ir.analysis.affine import Values, resolved, simplify
+from tile_ir.analysis.affine import Values, difference, resolved, simplify
 from tile_ir.analysis.intervals import Interval, Ranges, interval, narrow, sign_test
 from tile_ir.dtypes import INT32, INT64
 from tile_ir.expr import COMPARISONS, Binary, Const, Expr, Unary, computed_in, reads_memory
@@ -42,7 +42,8 @@ def decided(condition: Expr, known: Ranges, facts: Facts = ()) -> bool | None:
     def compared(part: Expr) -> bool | None:
         if isinstance(part, Binary) and part.op in COMPARISONS and _is_exact(part):
             a, b = part.left, part.right
-            low, high = at_least(a - b, known, facts), -at_least(b - a, known, facts)
+            low = at_least(difference(a, b), known, facts)
+            high = -at_least(difference(b, a), known, facts)
             return sign_test(part.op, Interval(low, high))
         return None
 
@@ -61,14 +62,15 @@ def surely_taken(
 def at_least(expr: Expr, known: Ranges, facts: Facts) -> float:
     """A lower bound of an expression, from intervals and from what is not negative."""
     expr = simplify(expr)
-    lows = (interval(simplify(expr - fact), known).low for fact in facts)
+    lows = (interval(difference(expr, fact), known).low for fact in facts)
     return max((interval(expr, known).low, *lows))
 
 
 def facts_in(loop: For, values: Values) -> Facts:
     """What is not negative while the body of a loop runs, of what cannot change meanwhile."""
     start, stop = resolved(loop.start, values), resolved(loop.stop, values)
-    found = (loop.var - start, stop - 1 - loop.var, stop - 1 - start)
+    var = loop.var
+    found = (difference(var, start), difference(stop, var) - 1, difference(stop, start) - 1)
     return tuple(simplify(e) for e in found if not reads_memory(e))
 
 
@@ -89,12 +91,12 @@ def implied(condition: Expr, value: bool) -> Iterator[Expr]:
         case Binary(op=op, left=a, right=b) if op in COMPARISONS and _is_exact(condition):
             match op if value else _NEGATED.get(op):
                 case "<" | "<=" as op:
-                    yield b - a - int(op == "<")
+                    yield difference(b, a) - int(op == "<")
                 case ">" | ">=" as op:
-                    yield a - b - int(op == ">")
+                    yield difference(a, b) - int(op == ">")
                 case "==":
-                    yield a - b
-                    yield b - a
+                    yield difference(a, b)
+                    yield difference(b, a)
 
 
 def _is_exact(comparison: Binary) -> bool:

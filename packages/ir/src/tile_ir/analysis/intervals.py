@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from tile_ir.analysis.affine import simplify
+from tile_ir.analysis.affine import difference, simplify
 from tile_ir.dtypes import BOOL, INT32, INT64, DType
 from tile_ir.expr import (
     LOGICAL,
@@ -169,7 +169,7 @@ def _floordiv(a: float, b: float) -> float:
 
 def always_at_most(small: Expr, large: Expr, ranges: Mapping[Var, Interval]) -> bool:
     """Whether `small <= large` holds for every value in the ranges, as far as can be seen."""
-    return interval(simplify(large - small), ranges).low >= 0
+    return interval(difference(large, small), ranges).low >= 0
 
 
 def narrow(expr: Expr, ranges: Mapping[Var, Interval]) -> Expr:
@@ -204,14 +204,14 @@ def _decided(expr: Expr, ranges: Mapping[Var, Interval]) -> Expr:
                 return b
             return a if always_at_most(b, a, ranges) else expr
         case "<" | "<=" | ">" | ">=" | "==" | "!=":
-            decided = sign_test(expr.op, interval(simplify(a - b), ranges))
+            decided = sign_test(expr.op, interval(difference(a, b), ranges))
             return expr if decided is None else Const(decided, BOOL)
     return expr
 
 
-def sign_test(op: str, difference: Interval) -> bool | None:
-    """Whether `difference op 0` is certain, one way or the other."""
-    low, high = difference.low, difference.high
+def sign_test(op: str, distance: Interval) -> bool | None:
+    """Whether `distance op 0` is certain, one way or the other."""
+    low, high = distance.low, distance.high
     match op:
         case "<":
             yes, no = high < 0, low >= 0

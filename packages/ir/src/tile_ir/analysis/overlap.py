@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from tile_ir.analysis.affine import simplify
+from tile_ir.analysis.affine import difference, simplify
 from tile_ir.expr import constant_value
 from tile_ir.regions import Region, Slice
 
@@ -32,7 +32,7 @@ def overlap(a: Region, b: Region) -> Overlap:
 
 def _along(a: Slice, b: Slice) -> Overlap:
     """Along one dimension."""
-    shift = constant_value(simplify(b.offset - a.offset))
+    shift = constant_value(difference(b.offset, a.offset))
     same_extent = simplify(a.extent) == simplify(b.extent)
     if shift == 0 and same_extent and a.stride == b.stride:
         return Overlap.SAME

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tile_ir.analysis.affine import NO_VALUES, Values, resolved, simplify
+from tile_ir.analysis.affine import NO_VALUES, Values, difference, resolved
 from tile_ir.analysis.intervals import Interval, Ranges, interval
 from tile_ir.expr import Expr, constant_value, reads_memory
 from tile_ir.nodes import For
@@ -12,7 +12,7 @@ from tile_ir.nodes import For
 
 def trip_count(loop: For, values: Values = NO_VALUES) -> Expr:
     """The number of iterations; less than zero where there is none, too."""
-    return simplify(resolved(loop.stop - loop.start, values))
+    return difference(resolved(loop.stop, values), resolved(loop.start, values))
 
 
 def constant_trips(loop: For, values: Values = NO_VALUES) -> int | None:
@@ -36,7 +36,7 @@ def surely_runs(
     count = trip_count(loop, values)
     # What is loaded may have changed since the loop around began.
     return not reads_memory(count) and any(
-        interval(simplify(count - trip_count(outer, values)), known).low >= 0 for outer in around
+        interval(difference(count, trip_count(outer, values)), known).low >= 0 for outer in around
     )
 
 

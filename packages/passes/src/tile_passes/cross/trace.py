@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from tile_ir import Core, For, If
 from tile_ir.analysis.intervals import Interval, Ranges, interval
+from tile_ir.analysis.trip_count import trip_count
 from tile_ir.expr import Var
 from tile_ir.nodes import Break
 from tile_ir.opdef import Effect
@@ -192,7 +193,7 @@ class _Walk:
         if isinstance(stmt, For):
             body, trips = blocks[0], self.program.trips.get(blocks[0])
             if trips is None:
-                trips = interval(stmt.stop - stmt.start, self.program.known)
+                trips = interval(trip_count(stmt), self.program.known)
                 self.program.trips[body] = trips
             most = int(min(self.rounds_of(body), trips.high))
             self.loop(body, rounds, most, trips.low >= 1, stmt.var)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tile_ir import Buffer, Region, Slice
 from tile_ir.analysis.affine import linear_form, simplify
+from tile_ir.dtypes import INT32, INT64
 from tile_ir.expr import Const, Expr, Load, Var, is_constant
 from tile_ir.expr import walk as walk_expr
 from tile_passes.parallel.nest import Domain, Unsuitable
@@ -50,6 +51,8 @@ def _slice(buffer: Buffer, index: Expr, var: Var, domain: Domain) -> Slice:
     position = domain.vars.index(var)
     if index == var and is_constant(domain.starts[position], 0):
         return Slice(Const(0), domain.extents[position])  # nearly always
+    if index.dtype not in (INT32, INT64):
+        raise Unsuitable(f"an index of `{buffer.name}` is of {index.dtype}, where sums may wrap")
     terms, _ = linear_form(index)
     step = terms.get(var, 0)
     if step == 0 or any(var in walk_expr(atom) for atom in terms if atom != var):

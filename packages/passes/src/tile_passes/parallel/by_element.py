@@ -1,5 +1,6 @@
-"""Elements that no tile operation reaches, carried to a tile and back by the scalar unit, so that
-the vector unit can compute what the scalar unit has no function for."""
+"""Elements that the scalar unit carries between tiles and where no tile operation reaches, so that
+the vector unit can compute what the scalar unit has no function for; and values of the scalar unit,
+carried to gm by a copy, as cores that store into one line of its data cache race."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from tile_ir.nodes import Stmt
 from tile_ir.walk import map_expressions
 from tile_passes.parallel.accesses import access
 from tile_passes.parallel.nest import Domain, Unsuitable
-from tile_passes.parallel.tile_steps import TileSteps
+from tile_passes.parallel.tile_steps import TileSteps, check_inside
 from tile_passes.parallel.vector_steps import VectorSteps
 
 
@@ -54,6 +55,21 @@ def scattered(s: VectorSteps) -> None:
             value = tile
         value = Load(value.buffer, _places(domain))
     s.steps.append(_element_loop(s, domain, Store(store.buffer, store.indices, value, s.loc)))
+
+
+def stored_by_copy(s: VectorSteps) -> None:
+    """The value of a store to gm in a tile that the scalar unit fills, and a copy of that. Raises
+    Unsuitable."""
+    store, domain = s.store, s.domain
+    target = access(store.buffer, store.indices, domain)
+    if set(target.used) != set(domain.vars):
+        raise Unsuitable(f"all iterations write the same element of `{store.buffer.name}`")
+    check_inside(target.region)
+    tile = s.tile(store.buffer.dtype, domain)
+    s.steps.append(
+        _element_loop(s, domain, Store(tile.buffer, _places(domain), store.value, s.loc))
+    )
+    s.copy(tile, target.region)
 
 
 def _places(domain: Domain) -> tuple[Expr, ...]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from tile_ir import Buffer, For, If, Let, Loc, LoopKind, Op, Store
+from tile_ir.analysis.intervals import Ranges, loop_range
 from tile_ir.analysis.trip_count import trip_count
 from tile_ir.expr import Expr, Load, Var, substitute, unary
 from tile_ir.expr import walk as walk_expr
@@ -55,6 +56,12 @@ class Leaf:
     @property
     def vars(self) -> tuple[Var, ...]:
         return tuple(loop.var for loop in self.loops)
+
+    def ranges(self, known: Ranges) -> Ranges:
+        """What is known where the statement stands."""
+        for loop in self.loops:
+            known = {**known, loop.var: loop_range(loop, known)}
+        return known
 
 
 class Unsuitable(Exception):

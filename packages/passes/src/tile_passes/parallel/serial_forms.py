@@ -25,6 +25,14 @@ def serial_nest(loop: For) -> For:
     return replace(loop, kind=kind, body=inner)
 
 
+def what_it_is(stmt: Stmt) -> str:
+    """Why a statement that is no store has no vector form."""
+    match stmt:
+        case For():
+            return f"a loop over `{stmt.var.name}` stands inside"
+    return "it is no store to an element"
+
+
 def in_pieces(store: Store, count: int, trips: int, problem: NoRoom, func: Func) -> Diagnostic:
     """What to say of a statement that has no room for all of its rows."""
     sizes = ", ".join(

@@ -172,6 +172,15 @@ class TileSteps:
         return int(least)
 
 
+def most_extents(domain: Domain, known: Ranges) -> tuple[int, ...]:
+    """The extents of a domain, or how large they may get. Raises Unsuitable."""
+    limits = [interval(e, known).high for e in domain.extents]
+    for var, limit in zip(domain.vars, limits, strict=True):
+        if limit > LARGEST_EXTENT:
+            raise Unsuitable(f"the extent of `{var.name}` has no bound known at compile time")
+    return tuple(int(limit) for limit in limits)
+
+
 def check_inside(region: Region) -> None:
     """What surely reaches outside its buffer is no region; a loop tells which element it is."""
     for s, size in zip(region.dims, region.buffer.shape, strict=True):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tile_ir import For, Func, Op
-from tile_ir.analysis.affine import simplify
+from tile_ir.analysis.affine import difference, simplify
 from tile_ir.expr import Const, Expr, Var, binary, is_constant, substitute
 from tile_ir.expr import walk as walk_expr
 from tile_ir.nodes import Body, Buffer, If, LoopKind, Region, Stmt
@@ -50,7 +50,7 @@ class CubeHalf:
         is what has been sent, since everything else in the buffer keeps its value."""
         workspace = self.op.region("dst" if self.sends else "src")
         near = self.op.region("src" if self.sends else "dst")
-        runs = [Run(r.var, r.start, simplify(r.stop - r.start)) for r in self.left
+        runs = [Run(r.var, r.start, difference(r.stop, r.start)) for r in self.left
                 if isinstance(r, Rounds)]  # fmt: skip
         if func.launch.threads is None and self.mentions(func.launch.lane):
             runs.append(Run(func.launch.lane, Const(0), Const(2)))
