@@ -207,8 +207,8 @@ def _spelling(expr: Expr) -> str:
     match expr:
         case Var(name=name):
             return name
-        case Const(value=value):
-            return repr(value)
+        case Const(value=value, dtype=dtype):
+            return repr(value) if dtype is INT32 else f"{value!r}:{dtype}"
         case Cast(dtype=dtype, bits=bits):
             head = f"{'bits' if bits else 'cast'} {dtype}"
         case Load(buffer=buffer):
