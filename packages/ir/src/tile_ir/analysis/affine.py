@@ -58,7 +58,7 @@ def _simplified(expr: Expr) -> Expr:
         return _divide(expr)
     if isinstance(expr, Binary) and expr.op in ("min", "max"):
         difference = simplify(expr.left - expr.right)
-        if isinstance(difference, Const):
+        if isinstance(difference, Const) and difference.dtype is expr.dtype:
             left_wins = (difference.value <= 0) == (expr.op == "min")
             return expr.left if left_wins else expr.right
     return expr
