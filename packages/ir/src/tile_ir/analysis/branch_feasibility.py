@@ -100,9 +100,10 @@ def implied(condition: Expr, value: bool) -> Iterator[Expr]:
 
 
 def _is_exact(comparison: Binary) -> bool:
-    """Whether it compares integers as they are: unsigned and narrow ones may wrap."""
+    """Whether the difference of what it compares is what it says: that of unsigned integers and of
+    narrow ones may wrap."""
     left, right = comparison.left.dtype, comparison.right.dtype
-    return computed_in(comparison.op, left, right) in (INT32, INT64)
+    return computed_in("-", left, right) in (INT32, INT64)
 
 
 __all__ = [

@@ -192,7 +192,7 @@ def _decided(expr: Expr, ranges: Mapping[Var, Interval]) -> Expr:
     if not isinstance(expr, Binary):
         return expr
     a, b = expr.left, expr.right
-    if computed_in(expr.op, a.dtype, b.dtype) not in (INT32, INT64):
+    if computed_in("-", a.dtype, b.dtype) not in (INT32, INT64):
         return expr  # unsigned and narrow operands may wrap when they are compared
     match expr.op:
         case "min":
