@@ -45,7 +45,7 @@ class PassResult:
 def left_by(func: Func, options: PassOptions) -> Func:
     """The function with what the options leave to the compiler."""
     own = options.unless_ordered and own_cross_flag(func) is not None
-    more = options.automatic + (() if own else options.unless_ordered)
+    more = (*options.automatic, *(() if own else options.unless_ordered))
     if not options.by_hand and has_no_order(func):
         more = (*more, Automatic.SYNC, Automatic.MEMORY)
     return leaving(func, more)

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from tile_frontend._tracing.trace import Trace
 from tile_ir.analysis.affine import resolved
+from tile_ir.analysis.branch_feasibility import decided
 from tile_ir.analysis.intervals import Interval, Ranges, interval
 from tile_ir.expr import Expr, Var
 
 
 def surely(trace: Trace, condition: Expr) -> bool | None:
     """Whether a condition always or never holds; None where that depends on the run."""
-    known = interval(resolved(condition, trace.known), _ranges(trace)).value
-    return None if known is None else bool(known)
+    return decided(resolved(condition, trace.known), _ranges(trace))
 
 
 def most_rounds(trace: Trace, var: Expr, start: Expr, stop: Expr) -> float:
