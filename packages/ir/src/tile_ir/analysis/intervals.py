@@ -19,6 +19,7 @@ from tile_ir.expr import (
     Select,
     Unary,
     Var,
+    cast,
     computed_in,
     rebuild,
 )
@@ -197,12 +198,12 @@ def _decided(expr: Expr, ranges: Mapping[Var, Interval]) -> Expr:
     match expr.op:
         case "min":
             if always_at_most(a, b, ranges):
-                return a
-            return b if always_at_most(b, a, ranges) else expr
+                return cast(a, expr.dtype)
+            return cast(b, expr.dtype) if always_at_most(b, a, ranges) else expr
         case "max":
             if always_at_most(a, b, ranges):
-                return b
-            return a if always_at_most(b, a, ranges) else expr
+                return cast(b, expr.dtype)
+            return cast(a, expr.dtype) if always_at_most(b, a, ranges) else expr
         case "<" | "<=" | ">" | ">=" | "==" | "!=":
             decided = sign_test(expr.op, interval(difference(a, b), ranges))
             return expr if decided is None else Const(decided, BOOL)
