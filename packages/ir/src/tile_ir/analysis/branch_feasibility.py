@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from tile_ir.analysis.affine import Values, difference, resolved, simplify
 from tile_ir.analysis.intervals import Interval, Ranges, interval, narrow, sign_test
-from tile_ir.dtypes import INT32, INT64
-from tile_ir.expr import COMPARISONS, Binary, Const, Expr, Unary, computed_in, reads_memory
+from tile_ir.dtypes import UINT64
+from tile_ir.expr import COMPARISONS, Binary, Const, Expr, Unary, reads_memory
 from tile_ir.nodes import For
 
 # Expressions that are not negative.
@@ -100,10 +100,9 @@ def implied(condition: Expr, value: bool) -> Iterator[Expr]:
 
 
 def _is_exact(comparison: Binary) -> bool:
-    """Whether the difference of what it compares is what it says: that of unsigned integers and of
-    narrow ones may wrap."""
-    left, right = comparison.left.dtype, comparison.right.dtype
-    return computed_in("-", left, right) in (INT32, INT64)
+    """Whether the difference of what it compares, taken in int64, is what it says."""
+    kinds = (comparison.left.dtype, comparison.right.dtype)
+    return not any(kind.is_float or kind is UINT64 for kind in kinds)
 
 
 __all__ = [
