@@ -24,6 +24,9 @@ test: setup ## run a fixed part of the tests, some minutes; skips are listed wit
 test-all: setup ## run all tests
 	$(PYTEST) --all tests
 
+test-optimised: setup ## run all tests on kernels compiled as a user's are, an hour
+	$(PYTEST) --all --optimised tests
+
 check: $(STAMP) ## ruff, mypy --strict, layering
 	$(BIN)/ruff check packages tests docs examples
 	$(BIN)/mypy
@@ -127,4 +130,4 @@ $(STAMP): constraints.txt Makefile $(PACKAGES:%=packages/%/pyproject.toml) packa
 	@$(BIN)/python -m compileall -q $(PACKAGES:%=packages/%/src)
 	@touch $@
 
-.PHONY: help setup demo test test-all check bench conformance timing docs vendor-check sanitize nightly-properties fuzz fuzz-programs fuzz-scalars fuzz-simulator matrix matrix-programs wheels bless clean
+.PHONY: help setup demo test test-all test-optimised check bench conformance timing docs vendor-check sanitize nightly-properties fuzz fuzz-programs fuzz-scalars fuzz-simulator matrix matrix-programs wheels bless clean

@@ -1,7 +1,8 @@
 """Shared by all tests: a cache of their own, and no environment switches of the developer; and which
 of them `make test` runs.
 
-With `--all` (`make test-all`) that is every test. Without, a test with many cases keeps the same few
+With `--all` (`make test-all`) that is every test. Kernels are compiled quickly, with
+`--optimised` as a user's are (kernel_compiler.py). Without `--all`, a test with many cases keeps the same few
 of them, unless it is marked `whole`, tests marked `exhaustive` stay away, and tests that go through
 many cases themselves ask kept_cases.py.
 
@@ -50,6 +51,7 @@ if settings is not None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="every case of every test")
+    parser.addoption("--optimised", action="store_true", help="compile kernels as a user's are")
 
 
 def pytest_configure(config: pytest.Config) -> None:

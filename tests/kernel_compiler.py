@@ -1,5 +1,5 @@
-"""The compiler of `make test`: kernels as the emitter writes them find their headers read before, and
-are not optimised.
+"""The compiler of tests: kernels as the emitter writes them find their headers read before, and are
+not optimised.
 
 Reading headers and optimising are two thirds of what compiling a small kernel takes. The fixtures are
 for conftest.py of folders whose tests compile many.
@@ -58,8 +58,8 @@ def unoptimising() -> Iterator[str]:
 
 @pytest.fixture
 def quick_kernels(request: pytest.FixtureRequest, fresh_switches: None) -> Iterator[None]:
-    """What this process compiles is not optimised; with `--all` it is as a user's kernels are."""
-    if request.config.getoption("--all"):
+    """What this process compiles is not optimised; with `--optimised` it is, as a user's kernels."""
+    if request.config.getoption("--optimised"):
         yield
         return
     with override(cxx=request.getfixturevalue("unoptimising")):
