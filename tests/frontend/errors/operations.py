@@ -353,3 +353,30 @@ def part_of_a_register_that_no_product_reads():
             T.copy(A, a)
             T.copy(a, a0, real_k=16)
           # ^ open-register: copy: real_k is about what a product reads, but no product says whether `a0` is its left or its right operand | allocate it with T.alloc_L0A or T.alloc_L0B
+
+
+def index_for_slice_in_a_load():
+    @T.prim_func
+    def k(X: T.Tensor((64, 128), "float32")):
+        with T.Kernel(4, threads=1) as cid:
+            x = T.alloc_ub((64, 32), "float32")
+            T.copy(X[:, cid * 32], x)
+            #      ^ index-for-slice: copy: an index beside a slice is one long: `X` is [64, 1] here, but `x` is [64, 32] | write `X[:, cid * 32:cid * 32 + 32]`; if one is meant and the rest of `x` is padded, write it as a slice, `i:i + 1`
+
+
+def index_for_slice_in_a_store():
+    @T.prim_func
+    def k(X: T.Tensor((64, 128), "float32")):
+        with T.Kernel(4, threads=1) as cid:
+            x = T.alloc_ub((64, 32), "float32")
+            T.copy(x, X[0:64, cid * 32])
+            #         ^ index-for-slice: copy: an index beside a slice is one long: `x` is [64, 32] here, but `X` is [64, 1] | write `X[:, cid * 32:cid * 32 + 32]`; if one is meant and nothing else of `x` is stored, write it as a slice, `i:i + 1`
+
+
+def index_for_slice_of_rows():
+    @T.prim_func
+    def k(X: T.Tensor((64, 128), "float32")):
+        with T.Kernel(4, threads=1) as cid:
+            x = T.alloc_ub((64, 32), "float32")
+            T.copy(X[cid * 3, 0:32], x)
+            #      ^ index-for-slice: copy: an index beside a slice is one long: `X` is [1, 32] here, but `x` is [64, 32] | write `X[cid * 3:cid * 3 + 64, 0:32]`; if one is meant and the rest of `x` is padded, write it as a slice, `i:i + 1`
