@@ -11,21 +11,17 @@ from tile_ir import (
     Diagnostic,
     For,
     Func,
-    If,
-    Let,
     Op,
     Phase,
     Section,
     Store,
     Target,
-    While,
 )
-from tile_ir.expr import Var
-from tile_ir.expr import walk as walk_expr
 from tile_ir.machine import CORE_OF_MEMORY, Memory
 from tile_ir.nodes import Body, LoopKind, Stmt
 from tile_ir.opdef import Effect, core_of
-from tile_ir.walk import bodies, expressions, loads, walk, with_bodies
+from tile_ir.walk import bodies, loads, walk, with_bodies
+from tile_passes.analysis.lane_stores import stores_of_lanes
 from tile_passes.own_order import left_with
 from tile_passes.passdef import ir_pass
 
@@ -46,7 +42,7 @@ def assign_cores(func: Func, target: Target) -> Func:
     body = func.launch.body
     if any(isinstance(s, Section) for s in walk(body)):
         return func
-    ours = frozenset(_stores_of_lanes(body, frozenset({func.launch.lane}), False))
+    ours = stores_of_lanes(body, func.launch.lane) | _stores_of_nests(body)
     work = [(s, core) for s in walk(body) if (core := _core_of_work(s, ours)) is not None]
     if len({core for _, core in work}) < 2:
         return func
@@ -59,19 +55,10 @@ def assign_cores(func: Func, target: Target) -> Func:
     return replace(func, launch=launch, remarks=remarks, automatic=automatic)
 
 
-def _stores_of_lanes(body: Body, lane: frozenset[Var], inside: bool) -> Iterator[Store]:
-    """The stores that vector cores do wherever the element lives, as each lane does its own: what
-    depends on the lane, and elements of parallel nests, which go through tiles in ub."""
-    for stmt in body:
-        depends = any(part in lane for e in expressions(stmt) for part in walk_expr(e))
-        if isinstance(stmt, Store) and (inside or depends):
-            yield stmt
-        if depends and isinstance(stmt, (Let, For)):
-            lane |= {stmt.var}
-        parallel = isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL
-        chosen = depends and isinstance(stmt, (If, While))
-        for inner in bodies(stmt):
-            yield from _stores_of_lanes(inner, lane, inside or parallel or chosen)
+def _stores_of_nests(body: Body) -> frozenset[Store]:
+    """The elements that parallel nests store, which go through tiles in ub."""
+    nests = (s for s in walk(body) if isinstance(s, For) and s.kind is LoopKind.PARALLEL)
+    return frozenset(s for nest in nests for s in walk((nest,)) if isinstance(s, Store))
 
 
 def _core_of_work(stmt: Stmt, ours: frozenset[Store]) -> Core | None:

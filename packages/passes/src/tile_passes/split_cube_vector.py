@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from tile_ir import Core, For, Func, If, KernelError, Let, Op, Phase, Section, Store, Target, While
 from tile_ir.expr import Load, Var, walk
@@ -12,6 +12,7 @@ from tile_ir.opdef import TOLD, Effect, core_of
 from tile_ir.ops.sync import cores_with
 from tile_ir.walk import bodies, buffers_of, expressions, loads, rewrite, variables_of, with_bodies
 from tile_ir.walk import walk as walk_body
+from tile_passes.analysis.lane_stores import stores_of_lanes
 from tile_passes.passdef import ir_pass
 
 
@@ -23,10 +24,13 @@ def split_cube_vector(func: Func, target: Target) -> Func:
     of its own (barriers, cross-core flags, scalar variables) stays in both copies; control flow
     that guards nothing goes. What is printed outside any scope is printed by the cores that have
     other work and can read it, and by both where nobody has. Limits: a scalar store to gm outside
-    any scope is done by the vector cores if they do anything, else by the cube core.
+    any scope is done by the vector cores if they do anything or their number decides a store, else
+    by the cube core.
     """
     body = func.launch.body
-    vector_works = any(_works(s, Core.VECTOR) for s in _outside(body, Core.VECTOR))
+    vector_works = any(_works(s, Core.VECTOR) for s in _outside(body, Core.VECTOR)) or bool(
+        _stores_to_gm(stores_of_lanes(body, func.launch.lane))
+    )
     anybodys = frozenset(s for s in _unscoped(body) if _prints(s))
     sections: list[Section] = []
     for core in (Core.CUBE, Core.VECTOR):
@@ -42,6 +46,10 @@ def split_cube_vector(func: Func, target: Target) -> Func:
 # What only orders the work of a core: without any, there is nothing to order.
 _BARRIERS = (Effect.BARRIER, Effect.SYNC_ALL)
 _ORDER = (*_BARRIERS, Effect.SET_FLAG, Effect.WAIT_FLAG)
+
+
+def _stores_to_gm(stores: Iterable[Store]) -> list[Store]:
+    return [s for s in stores if s.buffer.memory is Memory.GM]
 
 
 def _outside(body: Body, core: Core) -> list[Stmt]:

@@ -130,14 +130,16 @@ class _Vectorizer:
             serial = serial_nest(loop)
             check_scalar_unit(serial, problem.reason)
             self.remark(problem.loc or loop.loc, problem.reason)
-            return (serial,)
+            steps = self.stored_by_copies((serial,), known)
+            self.temporaries.let_go()
+            return steps
         self.remarks += remarks
-        steps: list[Stmt] = []
+        found: list[Stmt] = []
         for number, leaf in enumerate(parts):
-            steps.extend(self.leaf(leaf, known, parts[:number]))
+            found.extend(self.leaf(leaf, known, parts[:number]))
             self.temporaries.give_back_all()
         self.temporaries.let_go()
-        return tuple(steps)
+        return tuple(found)
 
     def rows_at_once(self, stmt: Stmt, known: Ranges) -> Body | None:
         """A serial loop around one-dimensional nests as one nest of two dimensions, where its
@@ -193,7 +195,7 @@ class _Vectorizer:
         if isinstance(stmt, If):
             return self.branch(stmt, leaf, known, earlier)
         if not isinstance(stmt, Store):
-            return [self.scalar_loop(leaf, what_it_is(stmt))]
+            return [self.scalar_loop(leaf, known, what_it_is(stmt))]
         fallback = _ScalarLoop(self, leaf)
         try:
             return self.vector(stmt, leaf, known, fallback)
@@ -227,7 +229,7 @@ class _Vectorizer:
                 self.temporaries.give_back_all()
         except Unsuitable as problem:
             self.temporaries.forget_since(made)
-            return [self.scalar_loop(leaf, problem.reason)]
+            return [self.scalar_loop(leaf, known, problem.reason)]
         return steps
 
     def whole_or_rows(self, store: Store, leaf: Leaf, known: Ranges) -> list[Stmt]:
@@ -318,13 +320,38 @@ class _Vectorizer:
         steps = self.vector(store, row, inside, None)
         return [replace(outer, kind=LoopKind.SERIAL, body=tuple(steps))]
 
-    def scalar_loop(self, leaf: Leaf, reason: str) -> Stmt:
+    def scalar_loop(self, leaf: Leaf, known: Ranges, reason: str) -> Stmt:
         """The statement element by element, with a remark. Raises KernelError where the scalar
         unit cannot."""
         loop = around(leaf)
         check_scalar_unit(loop, reason)
         self.remark(leaf.stmt.loc, reason)
-        return loop
+        (result,) = self.stored_by_copies((loop,), known)
+        return result
+
+    def stored_by_copies(self, body: Body, known: Ranges) -> Body:
+        """Scalar loops in which every element goes to gm by a copy of its own: the scalar unit
+        stores lines of 64 bytes, in which other cores may have elements."""
+        result: list[Stmt] = []
+        for stmt, here in with_ranges(body, known):
+            if isinstance(stmt, Store) and self.may_be_copied(stmt):
+                try:
+                    element = domain_of(())
+                    result += self.attempt(stmt, element, here, build=stored_by_copy).steps
+                    self.temporaries.give_back_all()
+                    continue
+                except Unsuitable:
+                    pass  # stored by the scalar unit
+            inside = ranges_inside(stmt, here)
+            result.append(
+                with_bodies(stmt, tuple(self.stored_by_copies(b, inside) for b in bodies(stmt)))
+            )
+        return with_statements(body, result)
+
+    def may_be_copied(self, store: Store) -> bool:
+        """Whether the store is to gm, and the data cache of the scalar unit surely does not have
+        the element, where it would be read."""
+        return store.buffer.memory is Memory.GM and store.buffer not in self.elements_read
 
     def overflow(self, problem: Unsuitable, loc: Loc) -> KernelError | None:
         """What to say where room for a tile of the compiler's is all that is missing."""
@@ -371,13 +398,12 @@ class _ScalarLoop:
             except Unsuitable as last:
                 problem = problem if isinstance(problem, NoRoom) else last
         check_scalar_unit(loop, problem.reason, self.owner.overflow(problem, store.loc))
-        return self._to_gm(store, known) or [loop]
+        return self._to_gm(store, known) or [*self.owner.stored_by_copies((loop,), known)]
 
     def _to_gm(self, store: Store, known: Ranges) -> list[Stmt]:
-        """Values through a tile, or through one for each row; nothing, where that cannot be. What
-        the scalar unit reads may be in its data cache, and has to be stored there."""
+        """Values through a tile, or through one for each row; nothing, where that cannot be."""
         inside = self.leaf.ranges(known)
-        if store.buffer.memory is not Memory.GM or store.buffer in self.owner.elements_read:
+        if not self.owner.may_be_copied(store):
             return []
         for outside in range(len(self.leaf.loops)):
             try:

@@ -8,11 +8,7 @@ from functools import partial
 
 from tile_ir import Buffer, For, LoopKind, Region, Store
 from tile_ir.analysis.affine import simplify
-from tile_ir.expr import (
-    Expr,
-    Load,
-    substitute,
-)
+from tile_ir.expr import ONE, ZERO, Expr, Load, substitute
 from tile_ir.nodes import Stmt
 from tile_ir.walk import map_expressions
 from tile_passes.parallel.accesses import access
@@ -58,17 +54,20 @@ def scattered(s: VectorSteps) -> None:
 
 
 def stored_by_copy(s: VectorSteps) -> None:
-    """The value of a store to gm in a tile that the scalar unit fills, and a copy of that. Raises
-    Unsuitable."""
+    """The value of a store to gm in a tile that the scalar unit fills, and a copy of that; of one
+    element if the domain has no variables. Raises Unsuitable."""
     store, domain = s.store, s.domain
     target = access(store.buffer, store.indices, domain)
     if set(target.used) != set(domain.vars):
         raise Unsuitable(f"all iterations write the same element of `{store.buffer.name}`")
     check_inside(target.region)
-    tile = s.tile(store.buffer.dtype, domain)
-    s.steps.append(
-        _element_loop(s, domain, Store(tile.buffer, _places(domain), store.value, s.loc))
-    )
+    if domain.vars:
+        tile = s.tile(store.buffer.dtype, domain)
+        filling = Store(tile.buffer, _places(domain), store.value, s.loc)
+        s.steps.append(_element_loop(s, domain, filling))
+    else:
+        tile = s.temporaries.take(store.buffer.dtype, (ONE,), (1,), s.dense, s.loc)
+        s.steps.append(Store(tile.buffer, (ZERO,), store.value, s.loc))
     s.copy(tile, target.region)
 
 

@@ -164,7 +164,7 @@ class TileSteps:
         for buffer, indices in places:
             for index, room in zip(indices, buffer.shape, strict=True):
                 limit = constant_value(room)
-                if var in walk_expr(index) and limit is not None:
+                if limit is not None and _differs_with(var, index):
                     rooms.append(limit)
         least = min(rooms)
         if least > LARGEST_EXTENT:
@@ -190,6 +190,12 @@ def check_inside(region: Region) -> None:
         room = constant_value(simplify(size - s.offset - (s.extent - 1) * s.stride))
         if (low is not None and low < 0) or (room is not None and room <= 0):
             raise Unsuitable(f"it reaches outside `{region.buffer.name}`")
+
+
+def _differs_with(var: Var, index: Expr) -> bool:
+    """Whether the index is another one for every value of the variable: not so in `i // 2`."""
+    terms, _ = linear_form(index)
+    return terms.get(var, 0) != 0 and sum(var in walk_expr(atom) for atom in terms) == 1
 
 
 def _elements_lie_apart(region: Region) -> bool:
