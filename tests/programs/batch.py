@@ -244,6 +244,8 @@ class Batch:
         pointers = tuple(v.ctypes.data if a else v for v, a in zip(values, arrays, strict=True))
         sizes = tuple(v.nbytes if a else 0 for v, a in zip(values, arrays, strict=True))
         error, printed = kernel.run((*pointers, *symbols), (*sizes, *(0 for _ in symbols)))
+        if error is not None and error.kind == "misaligned" and executor.starts_inside_blocks:
+            return Outcome("refused", "misaligned", error.text)
         if error is not None:
             return Outcome("finding", error.kind, f"{error.text} ({error.api}, line {error.line})")
         for p in executor.parameters:

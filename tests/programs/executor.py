@@ -2,8 +2,8 @@
 
 This is the first opinion on what a program means: it follows the pages of rules and shares nothing
 with the compiler. The text runs as Python does, with a module `T` whose objects are made of NumPy,
-after three changes: `with T.Kernel` is a loop over blocks and lanes, `with T.Scope` a condition, and
-a subscript that is an operand names a place instead of an element.
+after four changes: `with T.Kernel` is a loop over blocks and lanes, `with T.Scope` a condition, a
+subscript that is an operand names a place instead of an element, and divisions look for zeros.
 
 ProgramFault tells that a program has no meaning: it reads what nobody wrote, or leaves a buffer.
 """
@@ -22,11 +22,12 @@ import numpy as np
 
 from . import executor_operations as operations
 from .element_types import KEPT, named, scalar, wrapped
-from .executor_buffers import Buffer, Place, SharedTensor
+from .executor_buffers import Buffer, Place, ProgramFault, SharedTensor
 
 # Calls whose subscripted operands are places.
 _OPERAND_CALLS = ("copy", "gemm_v0", "reduce_sum", "reduce_max", "reduce_min")
 _ON_CUBE = ("alloc_L1", "alloc_L0C")
+_DIVISIONS: dict[type[ast.operator], str] = {ast.FloorDiv: "floordiv", ast.Mod: "floormod"}
 
 
 class _Rewriter(ast.NodeTransformer):
@@ -48,6 +49,15 @@ class _Rewriter(ast.NodeTransformer):
             node.args = [_place(a) if isinstance(a, ast.Subscript) else a for a in node.args]
         self.generic_visit(node)
         return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        """NumPy gives 0 for what has no value."""
+        self.generic_visit(node)
+        name = _DIVISIONS.get(type(node.op))
+        if name is None:
+            return node
+        function = ast.Attribute(ast.Name("T", ast.Load()), name, ast.Load())
+        return ast.Call(function, [node.left, node.right], [])
 
 
 def _place(node: ast.Subscript) -> ast.Subscript:
@@ -95,6 +105,7 @@ class _Language:
         self._symbols, self._on_cube = symbols, on_cube
         self._scope = ""
         self.tensors: list[SharedTensor] = []
+        self.tiles: list[Buffer] = []
         self._reductions = operations.Reductions()
         for dtype in KEPT:
             setattr(self, dtype, _NumberType(dtype))
@@ -148,7 +159,8 @@ class _Language:
 
     # Buffers. A shared tile is in ub or l1, whichever its uses need.
     def alloc_ub(self, shape: Any, dtype: str) -> Buffer:
-        return Buffer(_tuple(shape), named(dtype), "ub")
+        self.tiles.append(Buffer(_tuple(shape), named(dtype), "ub"))
+        return self.tiles[-1]
 
     def alloc_L1(self, shape: Any, dtype: str) -> Buffer:
         return Buffer(_tuple(shape), named(dtype), "l1")
@@ -188,13 +200,19 @@ class _Language:
     max = staticmethod(lambda *v: _folded(np.maximum, v))
     min = staticmethod(lambda *v: _folded(np.minimum, v))
     abs = staticmethod(np.abs)
-    ceildiv = cdiv = staticmethod(lambda a, b: -(-a // b))
-    floordiv = staticmethod(lambda a, b: a // b)
-    floormod = staticmethod(lambda a, b: a % b)
+    ceildiv = cdiv = staticmethod(lambda a, b: -(-a // _divisor(b)))
+    floordiv = staticmethod(lambda a, b: a // _divisor(b))
+    floormod = staticmethod(lambda a, b: a % _divisor(b))
     cast = staticmethod(lambda value, dtype: operations.parallel_cast(value, named(dtype)))
 
     def infinity(self, dtype: str) -> Any:
         return scalar(math.inf, named(dtype))
+
+
+def _divisor(value: Any) -> Any:
+    if value == 0 and isinstance(value, (int, np.integer)):
+        raise ProgramFault("division-by-zero", "of integers")
+    return value
 
 
 def _folded(join: Any, values: tuple[Any, ...]) -> Any:
@@ -241,6 +259,12 @@ class Executor:
             Parameter(name, given.dtype, getattr(given, "shape", None))
             for name, given in self.function.__annotations__.items()
         ]
+
+    @property
+    def starts_inside_blocks(self) -> bool:
+        """Whether an operand in ub started inside 32 bytes, where transfers and vector operations
+        cannot. Of numbers known at run time only, only a run tells."""
+        return any(tile.starts_inside_blocks for tile in self.language.tiles)
 
     def run(self, arrays: Mapping[str, Any], numbers: Mapping[str, Any]) -> Executed:
         """Run on copies of the arrays. Raises ProgramFault."""

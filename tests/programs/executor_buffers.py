@@ -8,7 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .element_types import KEPT, scalar, wrapped
+from .element_types import KEPT, bits, scalar, wrapped
+
+
+# Transfers and vector operations start at multiples of it in ub.
+BLOCK_BYTES = 32
 
 
 class ProgramFault(Exception):
@@ -26,6 +30,7 @@ class Buffer:
         self.shape, self.dtype, self.memory = tuple(int(s) for s in shape), dtype, memory
         self.data = np.zeros(self.shape, KEPT[dtype]) if data is None else data
         self.known = np.full(self.shape, data is not None)
+        self.starts_inside_blocks = False
 
     def note_read(self, index: Any) -> None:
         """Raises ProgramFault for elements that nobody wrote."""
@@ -118,6 +123,9 @@ class Place:
             extents.append(max(0, -(-(stop - start) // step)))
             steps.append(step)
         kind = "region" if any(isinstance(p, slice) for p in parts) else "start"
+        pitches = np.cumprod((1, *buffer.shape[:0:-1]))[::-1]
+        if np.dot(starts, pitches) * bits(buffer.dtype) // 8 % BLOCK_BYTES:
+            buffer.starts_inside_blocks = True
         return Place(buffer, tuple(starts), tuple(extents), tuple(steps), kind)
 
     def stretched(self, other: tuple[int, ...]) -> Place:

@@ -21,7 +21,7 @@ from tile_ir.machine import CORE_OF_MEMORY, Memory
 from tile_ir.nodes import Body, LoopKind, Stmt
 from tile_ir.opdef import Effect, core_of
 from tile_ir.walk import bodies, loads, walk, with_bodies
-from tile_passes.analysis.lane_stores import stores_of_lanes
+from tile_passes.analysis.lane_dependence import done_by_lanes
 from tile_passes.own_order import left_with
 from tile_passes.passdef import ir_pass
 
@@ -42,7 +42,8 @@ def assign_cores(func: Func, target: Target) -> Func:
     body = func.launch.body
     if any(isinstance(s, Section) for s in walk(body)):
         return func
-    ours = stores_of_lanes(body, func.launch.lane) | _stores_of_nests(body)
+    of_lanes = (s for s in done_by_lanes(body, func.launch.lane) if isinstance(s, Store))
+    ours = _stores_of_nests(body).union(of_lanes)
     work = [(s, core) for s in walk(body) if (core := _core_of_work(s, ours)) is not None]
     if len({core for _, core in work}) < 2:
         return func

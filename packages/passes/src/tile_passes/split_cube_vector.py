@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from tile_ir import Core, For, Func, If, KernelError, Let, Op, Phase, Section, Store, Target, While
+from tile_ir import (
+    Core,
+    Diagnostic,
+    For,
+    Func,
+    If,
+    KernelError,
+    Let,
+    Op,
+    Phase,
+    Section,
+    Store,
+    Target,
+    While,
+)
 from tile_ir.expr import Load, Var, walk
 from tile_ir.machine import CORE_OF_MEMORY, Memory
 from tile_ir.nodes import Body, Stmt
@@ -12,7 +27,7 @@ from tile_ir.opdef import TOLD, Effect, core_of
 from tile_ir.ops.sync import cores_with
 from tile_ir.walk import bodies, buffers_of, expressions, loads, rewrite, variables_of, with_bodies
 from tile_ir.walk import walk as walk_body
-from tile_passes.analysis.lane_stores import stores_of_lanes
+from tile_passes.analysis.lane_dependence import done_by_lanes
 from tile_passes.passdef import ir_pass
 
 
@@ -28,10 +43,11 @@ def split_cube_vector(func: Func, target: Target) -> Func:
     by the cube core.
     """
     body = func.launch.body
-    vector_works = any(_works(s, Core.VECTOR) for s in _outside(body, Core.VECTOR)) or bool(
-        _stores_to_gm(stores_of_lanes(body, func.launch.lane))
+    by_lanes, unscoped = done_by_lanes(body, func.launch.lane), list(_unscoped(body))
+    vector_works = any(_works(s, Core.VECTOR) for s in _outside(body, Core.VECTOR)) or any(
+        isinstance(s, Store) and s.buffer.memory is Memory.GM and s in by_lanes for s in unscoped
     )
-    anybodys = frozenset(s for s in _unscoped(body) if _prints(s))
+    anybodys = frozenset(s for s in unscoped if _prints(s))
     sections: list[Section] = []
     for core in (Core.CUBE, Core.VECTOR):
         kept = _keep(body, core, vector_works, target)
@@ -40,16 +56,32 @@ def split_cube_vector(func: Func, target: Target) -> Func:
             own = _own_values(kept, core, anybodys)
             sections.append(Section(core, own, func.launch.loc))
     working = [s for s in sections if any(_is_work(x, True, anybodys) for x in walk_body(s.body))]
-    return func.with_body(tuple(working or sections))
+    new = func.with_body(tuple(working or sections))
+    of_cube = [s for section in sections if section.core is Core.CUBE for s in _work_of(section)]
+    strange = next((s for s in of_cube if s in by_lanes), None)
+    return new if strange is None else replace(new, remarks=(*new.remarks, _no_lane(strange)))
+
+
+def _work_of(section: Section) -> Iterator[Op]:
+    return (
+        s for s in walk_body(section.body) if isinstance(s, Op) and s.opdef.effect is Effect.DATA
+    )
+
+
+def _no_lane(op: Op) -> Diagnostic:
+    return Diagnostic(
+        "lane-of-cube",
+        "this statement runs on the cube core and depends on the number of the vector core, "
+        "which is 0 there",
+        op.loc,
+        "the block has one cube core: let it do the work of both vector cores, without the number",
+        "warning",
+    )
 
 
 # What only orders the work of a core: without any, there is nothing to order.
 _BARRIERS = (Effect.BARRIER, Effect.SYNC_ALL)
 _ORDER = (*_BARRIERS, Effect.SET_FLAG, Effect.WAIT_FLAG)
-
-
-def _stores_to_gm(stores: Iterable[Store]) -> list[Store]:
-    return [s for s in stores if s.buffer.memory is Memory.GM]
 
 
 def _outside(body: Body, core: Core) -> list[Stmt]:

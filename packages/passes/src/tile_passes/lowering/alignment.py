@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tile_ir import KernelError, Op, Region
 from tile_ir.analysis.affine import linear_form
-from tile_ir.expr import constant_value, is_constant
+from tile_ir.expr import Var, constant_value, is_constant
 from tile_ir.footprint import k0_elements
 from tile_ir.geometry import element_offset
 from tile_ir.machine import Memory
@@ -14,11 +14,11 @@ from tile_ir.machine_form import misalignment
 from tile_passes.lowering.builder import Builder
 
 
-def check_alignment(op: Op, region: Region, builder: Builder, walked_in_rows: bool = False) -> None:
+def check_alignment(op: Op, region: Region, builder: Builder, rows: Sequence[Var] = ()) -> None:
     """Raise KernelError for a region of ub that surely starts inside a block, or whose rows do.
 
-    `walked_in_rows` says that a vector is cut into rows by a loop of the compiler's, so that an odd
-    step means a misaligned row. An offset the user computes may be fine: the simulator will tell.
+    `rows` are variables of loops of the compiler's: an odd step of theirs means a misaligned row.
+    An offset the user computes may be fine: the simulator will tell.
     """
     if region.memory is not Memory.UB:
         return
@@ -29,7 +29,9 @@ def check_alignment(op: Op, region: Region, builder: Builder, walked_in_rows: bo
     terms, _ = linear_form(element_offset(region))
     start = misalignment(region, builder.target)
     odd_pitch = [f for f in terms.values() if f % unit]
-    surely_odd = odd_pitch and (walked_in_rows or _is_row_pitch(region, odd_pitch[0]))
+    surely_odd = odd_pitch and (
+        any(terms.get(row, 0) % unit for row in rows) or _is_row_pitch(region, odd_pitch[0])
+    )
     if start is None and not surely_odd:
         return
     found = (

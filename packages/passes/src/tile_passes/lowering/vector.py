@@ -61,8 +61,8 @@ def in_rows(op: Op, builder: Builder) -> Body:
     variables = [builder.scalar("row") for _ in range(loops)]
     one_step = _walked(op, shape, variables)
     for before, after in zip(op.operands, one_step.operands, strict=True):
-        if isinstance(before, Region) and isinstance(after, Region) and before is not scratch:
-            check_alignment(op, after, builder, walked_in_rows=is_run(before))
+        if isinstance(after, Region) and before is not scratch:
+            check_alignment(op, after, builder, variables)
     body: Body = (one_step,)
     for var, extent in reversed(list(zip(variables, shape, strict=False))):
         body = (For(var, Const(0), extent, LoopKind.SERIAL, body, op.loc),)

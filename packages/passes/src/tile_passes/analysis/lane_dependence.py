@@ -1,10 +1,10 @@
-"""Which stores are another one on each of the two vector cores of a block."""
+"""Which statements do something else on each of the two vector cores of a block."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tile_ir import Break, Buffer, For, If, Let, Section, Store, While
+from tile_ir import Break, Buffer, For, If, Let, Op, Store, While
 from tile_ir.expr import Load, Var
 from tile_ir.expr import walk as walk_expr
 from tile_ir.machine import Memory
@@ -12,32 +12,30 @@ from tile_ir.nodes import Body, Stmt
 from tile_ir.walk import bodies, expressions, walk
 
 
-def stores_of_lanes(body: Body, lane: Var) -> frozenset[Store]:
-    """Stores outside scopes whose place, value or execution depends on `lane`, also by way of
+def done_by_lanes(body: Body, lane: Var) -> frozenset[Store | Op]:
+    """Stores and operations whose place, value or execution depends on `lane`, also by way of
     names, scalar variables, conditions and numbers of rounds."""
     varying: set[Var | Buffer] = {lane}
     while True:
         known = len(varying)
-        found = frozenset(_stores(body, varying, False))
+        found = frozenset(_done(body, varying, False))
         if len(varying) == known:
             return found
 
 
-def _stores(body: Body, varying: set[Var | Buffer], inside: bool) -> Iterator[Store]:
-    """The stores of a text that only some lanes run, if `inside`; adds to what varies."""
+def _done(body: Body, varying: set[Var | Buffer], inside: bool) -> Iterator[Store | Op]:
+    """The statements of a text that only some lanes run, if `inside`; adds to what varies."""
     for stmt in body:
-        if isinstance(stmt, Section):
-            continue
         depends = inside or _reads(stmt, varying)
-        if isinstance(stmt, Store) and depends:
+        if isinstance(stmt, (Store, Op)) and depends:
             yield stmt
-            if stmt.buffer.memory is Memory.VAR:
+            if isinstance(stmt, Store) and stmt.buffer.memory is Memory.VAR:
                 varying.add(stmt.buffer)
         if depends and isinstance(stmt, (Let, For)):
             varying.add(stmt.var)
         leaves = isinstance(stmt, (For, While)) and _is_left_by_some(stmt, varying)
         for inner in bodies(stmt):
-            yield from _stores(inner, varying, depends or leaves)
+            yield from _done(inner, varying, depends or leaves)
 
 
 def _reads(stmt: Stmt, varying: set[Var | Buffer]) -> bool:
