@@ -10,7 +10,6 @@ import numpy as np
 
 from .element_types import KEPT, bits, scalar, wrapped
 
-
 # Transfers and vector operations start at multiples of it in ub.
 BLOCK_BYTES = 32
 
