@@ -107,7 +107,8 @@ class TileSteps:
         try:
             lowered = lower_op(op, self.known, self.trial)
         except KernelError as error:
-            raise Unsuitable(error.message) from None
+            odd = error.slug == "operand-alignment"
+            raise Unsuitable((odd and _told_of_gaps(op)) or error.message) from None
         rows = {s.var for s in walk(lowered) if isinstance(s, For)}
         for part in walk_ops(lowered):
             problem = check_op(part, self.trial.target)
@@ -125,11 +126,8 @@ class TileSteps:
         terms, _ = linear_form(element_offset(region))
         unit = BLOCK_BYTES // region.dtype.size
         if region.memory is Memory.UB and any(terms.get(row, 0) % unit for row in rows):
-            regions = [o for o in op.operands if isinstance(o, Region)]
-            apart = next((r for r in regions if _elements_lie_apart(r)), None)
-            if apart is not None:
-                raise Unsuitable(f"elements of `{apart.buffer.name}` lie apart")
-            raise Unsuitable(f"rows of `{region.buffer.name}` start inside blocks of 32 bytes")
+            rows_of = f"rows of `{region.buffer.name}` start inside blocks of 32 bytes"
+            raise Unsuitable(_told_of_gaps(op) or rows_of)
 
     def demand_alignment(self, region: Region) -> None:
         """Parts of an offset that are not surely whole blocks are tested at run time."""
@@ -196,6 +194,13 @@ def _differs_with(var: Var, index: Expr) -> bool:
     """Whether the index is another one for every value of the variable: not so in `i // 2`."""
     terms, _ = linear_form(index)
     return terms.get(var, 0) != 0 and sum(var in walk_expr(atom) for atom in terms) == 1
+
+
+def _told_of_gaps(op: Op) -> str | None:
+    """What to say if an operand has elements with gaps between them."""
+    regions = (o for o in op.operands if isinstance(o, Region))
+    apart = next((r for r in regions if _elements_lie_apart(r)), None)
+    return None if apart is None else f"elements of `{apart.buffer.name}` lie apart"
 
 
 def _elements_lie_apart(region: Region) -> bool:
