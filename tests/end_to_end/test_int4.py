@@ -386,3 +386,39 @@ def test_a_ragged_tile_is_zero_where_nothing_is_loaded(
     want = np.zeros((blocks * tile[0], tile[1]))
     want[:rows, :columns] = numbers
     assert np.array_equal(outcome.arrays[1].reshape(want.shape), want)
+
+
+def test_a_part_that_starts_inside_a_byte_at_run_time(tmp_path: Path) -> None:
+    """The compiler refuses what it knows (tests/frontend/errors/packed_elements.py)."""
+
+    @T.prim_func
+    def kernel(x: T.Tensor((4, 32), "int4"), y: T.Tensor((4, 32), "int4"), m: T.int32):
+        with T.Kernel(1) as (cid, vid):
+            t = T.alloc_ub((4, 32), "int4")
+            if vid == 0:
+                T.copy(x, t)
+                T.barrier_all()
+                T.copy(t[0, 0], y[1:2, m : m + 4])
+
+    batch = KernelBatch(tmp_path)
+    number = batch.add(kernel)
+    batch.build()
+    given = np.arange(64, dtype=np.int8).reshape(4, 16)
+    even = batch.run(number, [given, np.zeros_like(given), 4])
+    assert even.error is None
+    np.testing.assert_array_equal(even.arrays[1][1, 2:4], given[0, :2])
+    odd = batch.run(number, [given, np.zeros_like(given), 5])
+    assert odd.error is not None and odd.error.kind == "odd-elements"
+
+
+def test_a_name_for_an_odd_number_is_refused() -> None:
+    @T.prim_func
+    def kernel(x: T.Tensor((4, 32), "int4"), y: T.Tensor((4, 32), "int4")):
+        with T.Kernel(1) as (cid, vid):
+            t = T.alloc_ub((4, 32), "int4")
+            T.copy(x, t)
+            w = 5
+            T.copy(t[0:1, 0:w], y[0:1, 0:w])
+
+    with pytest.raises(KernelError, match="odd-elements"):
+        run_pipeline(kernel, DEFAULT_TARGET)

@@ -97,6 +97,8 @@ class Place:
     extents: tuple[int, ...]
     steps: tuple[int, ...]
     kind: str
+    # Dimensions that are one long by numbers of a run, where the text leaves it open.
+    unsure: frozenset[int] = frozenset()
 
     @staticmethod
     def of(operand: Any) -> Place:
@@ -111,8 +113,8 @@ class Place:
         parts = key if isinstance(key, tuple) else (key,)
         if len(parts) != len(buffer.shape):
             raise ProgramFault("rank", f"{len(parts)} indices for {buffer.shape}")
-        starts, extents, steps = [], [], []
-        for part, size in zip(parts, buffer.shape, strict=True):
+        starts, extents, steps, unsure = [], [], [], set()
+        for d, (part, size) in enumerate(zip(parts, buffer.shape, strict=True)):
             if not isinstance(part, slice):
                 part = slice(int(part), int(part) + 1)
             start = 0 if part.start is None else int(part.start)
@@ -121,11 +123,26 @@ class Place:
             starts.append(start)
             extents.append(max(0, -(-(stop - start) // step)))
             steps.append(step)
+            bounds = (part.start, part.stop)
+            if extents[-1] == 1 and not all(b is None or type(b) is int for b in bounds):
+                unsure.add(d)
         kind = "region" if any(isinstance(p, slice) for p in parts) else "start"
-        pitches = np.cumprod((1, *buffer.shape[:0:-1]))[::-1]
-        if np.dot(starts, pitches) * bits(buffer.dtype) // 8 % BLOCK_BYTES:
+        sizes = tuple(starts), tuple(extents), tuple(steps)
+        named = Place(buffer, *sizes, kind, frozenset(unsure) if kind == "region" else frozenset())
+        if named.start * bits(buffer.dtype) // 8 % BLOCK_BYTES:
             buffer.starts_inside_blocks = True
-        return Place(buffer, tuple(starts), tuple(extents), tuple(steps), kind)
+        return named
+
+    @property
+    def start(self) -> int:
+        """Elements of the buffer before the first one."""
+        pitches = np.cumprod((1, *self.buffer.shape[:0:-1]))[::-1]
+        return int(np.dot(self.starts, pitches))
+
+    def demand_whole_bytes(self) -> None:
+        """Raises ProgramFault where a row of elements of four bits starts or ends inside a byte."""
+        if self.buffer.dtype == "int4" and (self.start % 2 or self.extents[-1] % 2):
+            raise ProgramFault("odd-elements", f"{self.extents} at {self.starts}")
 
     def stretched(self, other: tuple[int, ...]) -> Place:
         """A start index with the extents of the other side: its last ones."""
@@ -137,9 +154,19 @@ class Place:
 
     def cut(self) -> tuple[int, ...]:
         """How many elements of each dimension the buffer has: the last dimension is cut at its end,
-        and the nearest before it that is not one long."""
+        and the nearest before it that is not one long.
+
+        Raises ProgramFault if the text leaves open which one that is, and another one hangs over.
+        """
+        found = self._cut(frozenset())
+        if found != self._cut(self.unsure):
+            raise ProgramFault("cut", f"{self.extents} at {self.starts} of {self.buffer.shape}")
+        return found
+
+    def _cut(self, counted: frozenset[int]) -> tuple[int, ...]:
+        """The same, where some dimensions count as longer than one."""
         last = len(self.extents) - 1
-        longer = [d for d in range(last) if self.extents[d] != 1]
+        longer = [d for d in range(last) if self.extents[d] != 1 or d in counted]
         cut = {last, *longer[-1:]}
         found = list(self.extents)
         for d in cut:

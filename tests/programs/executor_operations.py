@@ -33,6 +33,8 @@ def copy(src: Any, dst: Any, pad_value: Any = None, enable_relu: bool = False) -
     if source.kind == "whole" == target.kind and source.extents != target.extents:
         raise ProgramFault("shape", f"{source.extents} to {target.extents}")
     source, target = source.stretched(target.extents), target.stretched(source.extents)
+    for place in (source, target):
+        place.demand_whole_bytes()
     memories = (source.buffer.memory, target.buffer.memory)
     if memories not in DIRECTIONS:
         raise ProgramFault("direction", " to ".join(memories))

@@ -49,7 +49,7 @@ MUTATIONS = (
         ('"CAST_RINT"', '^"CAST_ROUNDD"', "attribute-value"),
         ('"CAST_RINT"', '^"CAST_NEAREST"', "attribute-value"),
         ("dim=-1)\n                T.tile.broadcast(wide, peak", "dim=^2)\n                T.tile.broadcast(wide, peak", "reduce-axis"),
-        ("T.tile.broadcast(wide, peak, axis=1)", "T.tile.broadcast(wide, ^peak, axis=3)", "reduce-axis"),
+        ("T.tile.broadcast(wide, peak, axis=1)", "T.tile.broadcast(wide, peak, axis=^3)", "reduce-axis"),
         ("T.tile.mul(x, x, scale)", "^T.tile.mul(x, scale)", "arity"),
         ("T.tile.mul(x, x, scale)", "T.tile.mul(x, x, scale, ^x)", "arity"),
         ("T.tile.fill(whole, 3)", "T.tile.fill(whole, ^val=3)", "unknown-argument"),

@@ -93,6 +93,10 @@ def _run_one(p: Pass, func: Func, target: Target, sound: Sound, earlier: list[st
                 raise KernelError(
                     found.slug, found.message, found.loc, found.hint, sources=func.sources
                 ) from None
+            if p.folds:
+                raise KernelError(
+                    error.slug, error.message, error.loc, error.hint, sources=func.sources
+                ) from None
             ran = ", ".join(earlier) or "none"
             raise IRError(
                 error.slug,

@@ -17,13 +17,15 @@ PassFunction = Callable[[Func, Target], Func]
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One pass. `gives` is None when the phase stays; `optional` ones may be skipped."""
+    """One pass. `gives` is None when the phase stays; `optional` ones may be skipped; `folds` says
+    that it only computes what the text says: a rule broken after it is the user's mistake."""
 
     name: str
     run: PassFunction
     needs: Phase
     gives: Phase | None
     optional: bool
+    folds: bool = False
 
     @property
     def summary(self) -> str:
@@ -35,11 +37,12 @@ def ir_pass(
     needs: Phase,
     gives: Phase | None = None,
     optional: bool = False,
+    folds: bool = False,
 ) -> Callable[[PassFunction], Pass]:
     """Make a pass of a function; it is called by the name of the function."""
 
     def decorate(fn: PassFunction) -> Pass:
-        return Pass(fn.__name__, without_collections(fn), needs, gives, optional)
+        return Pass(fn.__name__, without_collections(fn), needs, gives, optional, folds)
 
     return decorate
 

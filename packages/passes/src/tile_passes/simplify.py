@@ -28,7 +28,7 @@ Values = Mapping[Var, Expr]
 _IN_TURN = (LoopKind.SERIAL, LoopKind.UNROLL, LoopKind.PIPELINED)
 
 
-@ir_pass(needs=Phase.BUILT, optional=True)
+@ir_pass(needs=Phase.BUILT, optional=True, folds=True)
 def simplify(func: Func, target: Target) -> Func:
     """Simplify every expression with what loops and launch say about its variables.
 

@@ -10,7 +10,7 @@ from typing import Any
 from tile_codegen_ascendc.cxx.expressions import Known, cxx_constant, cxx_expr, gm_offset, scalar_as
 from tile_codegen_ascendc.cxx.names import cxx_name
 from tile_ir import Buffer, DType, Memory, Op, Region
-from tile_ir.analysis.affine import simplify
+from tile_ir.analysis.affine import linear_form, simplify
 from tile_ir.dtypes import FLOAT32 as FLOAT
 from tile_ir.expr import Const, Expr, constant_value
 from tile_ir.geometry import element_count, element_offset, matrix_view, trailing_matrix
@@ -44,11 +44,17 @@ class RegionView:
     @cached_property
     def ref(self) -> str:
         offset = self.offset()
-        if self.buffer.memory is Memory.GM and not self.region.dtype.whole_bytes:
-            offset = simplify(offset // self.region.dtype.elements_in(1))  # gm is bytes then
-        if self.buffer.memory is Memory.GM:
-            offset = gm_offset(offset, self.buffer, self._known)
-        return self.at(offset)
+        if self.buffer.memory is not Memory.GM:
+            return self.at(offset)
+        if self.region.dtype.whole_bytes:
+            return self.at(gm_offset(offset, self.buffer, self._known))
+        per_byte = self.region.dtype.elements_in(1)  # gm is bytes then
+        terms, constant = linear_form(offset)
+        if all(n % per_byte == 0 for n in (constant, *terms.values())):
+            offset = simplify(offset // per_byte)
+            return self.at(gm_offset(offset, self.buffer, self._known))
+        elements = self.cxx(gm_offset(offset, self.buffer, self._known))
+        return f"{self.name}[tile::whole_bytes({elements}, {per_byte})]"
 
     def at(self, offset: Expr) -> str:
         """The tensor from an element on."""

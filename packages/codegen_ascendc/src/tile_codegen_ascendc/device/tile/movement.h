@@ -59,7 +59,7 @@ __aicore__ inline void copy_gm_ub(const AscendC::LocalTensor<AscendC::int4b_t>& 
     const AscendC::GlobalTensor<int8_t>& src, uint32_t rows, uint32_t columns, int64_t src_pitch, uint32_t dst_pitch,
     Site site = Site::here())
 {
-    copy_gm_ub(dst.template ReinterpretCast<int8_t>(), src, rows, columns / kPerByte, src_pitch / kPerByte,
+    copy_gm_ub(dst.template ReinterpretCast<int8_t>(), src, rows, whole_bytes(columns, kPerByte, site), src_pitch / kPerByte,
         dst_pitch / kPerByte, static_cast<int8_t>(0), site);
 }
 
@@ -85,7 +85,7 @@ __aicore__ inline void copy_ub_gm(const AscendC::GlobalTensor<int8_t>& dst,
     const AscendC::LocalTensor<AscendC::int4b_t>& src, uint32_t rows, uint32_t columns, int64_t dst_pitch,
     uint32_t src_pitch, Site site = Site::here())
 {
-    copy_ub_gm(dst, src.template ReinterpretCast<int8_t>(), rows, columns / kPerByte, dst_pitch / kPerByte,
+    copy_ub_gm(dst, src.template ReinterpretCast<int8_t>(), rows, whole_bytes(columns, kPerByte, site), dst_pitch / kPerByte,
         src_pitch / kPerByte, site);
 }
 
@@ -121,7 +121,7 @@ __aicore__ inline void copy_gm_l1(const AscendC::LocalTensor<AscendC::int4b_t>& 
     const AscendC::GlobalTensor<int8_t>& src, uint32_t rows, uint32_t columns, int64_t src_pitch, uint32_t l1_rows,
     Site site = Site::here())
 {
-    copy_gm_l1(dst.template ReinterpretCast<int8_t>(), src, rows, columns / kPerByte, src_pitch / kPerByte, l1_rows,
+    copy_gm_l1(dst.template ReinterpretCast<int8_t>(), src, rows, whole_bytes(columns, kPerByte, site), src_pitch / kPerByte, l1_rows,
         site);
 }
 
@@ -150,7 +150,7 @@ __aicore__ inline void copy_gm_l1_nz(const AscendC::LocalTensor<AscendC::int4b_t
     const AscendC::GlobalTensor<int8_t>& src, uint32_t rows, uint32_t columns, int64_t src_rows, uint32_t l1_rows,
     Site site = Site::here())
 {
-    copy_gm_l1_nz(dst.template ReinterpretCast<int8_t>(), src, rows, columns / kPerByte, src_rows, l1_rows, site);
+    copy_gm_l1_nz(dst.template ReinterpretCast<int8_t>(), src, rows, whole_bytes(columns, kPerByte, site), src_rows, l1_rows, site);
 }
 
 // Zero `bytes` of l1, a multiple of 32.

@@ -39,6 +39,21 @@ __aicore__ inline void no_quotient(const char* what, Site site)
 #endif
 }
 
+// Bytes of so many elements that share some: the simulator reports those that are no whole number of bytes.
+template <class A>
+__aicore__ inline A whole_bytes(A elements, uint32_t per_byte, Site site = Site::here())
+{
+    const A each = static_cast<A>(per_byte);
+#ifdef TILE_SIMULATOR
+    if (elements % each != 0) {
+        tile_simulator::check_bytes(static_cast<int64_t>(elements), per_byte, {"whole bytes", site});
+    }
+#else
+    (void)site;
+#endif
+    return elements / each;
+}
+
 // The smallest value of an integer type with a sign.
 template <class T>
 __aicore__ constexpr T lowest()

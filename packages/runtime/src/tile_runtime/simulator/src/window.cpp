@@ -32,4 +32,13 @@ void check_window(const char* buffer, uint32_t dimension, int64_t offset, int64_
             static_cast<long long>(size)));
 }
 
+void check_bytes(int64_t elements, uint32_t per_byte, Use use)
+{
+    if (core_of(use).device_checks && elements % per_byte != 0) {
+        raise("odd-elements", use,
+            text_of("a part starts or ends inside a byte: %lld elements of four bits are no whole bytes",
+                static_cast<long long>(elements)));
+    }
+}
+
 }  // namespace tile_simulator

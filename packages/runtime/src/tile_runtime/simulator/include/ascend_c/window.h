@@ -18,4 +18,7 @@ public:
 // `extent` elements from `offset` on, of `size` along a dimension of the buffer.
 void check_window(const char* buffer, uint32_t dimension, int64_t offset, int64_t extent, int64_t size, Use use);
 
+// An error: so many elements, of which `per_byte` share one, are no whole number of bytes.
+void check_bytes(int64_t elements, uint32_t per_byte, Use use);
+
 }  // namespace tile_simulator
