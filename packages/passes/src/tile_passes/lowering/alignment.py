@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tile_ir import KernelError, Op, Region
-from tile_ir.analysis.affine import linear_form
-from tile_ir.expr import Var, constant_value, is_constant
+from tile_ir.analysis.affine import linear_form, simplify
+from tile_ir.expr import ONE, ZERO, Var, constant_value, is_constant, substitute
 from tile_ir.footprint import k0_elements
 from tile_ir.geometry import element_offset
 from tile_ir.machine import Memory
@@ -30,7 +30,7 @@ def check_alignment(op: Op, region: Region, builder: Builder, rows: Sequence[Var
     start = misalignment(region, builder.target)
     odd_pitch = [f for f in terms.values() if f % unit]
     surely_odd = odd_pitch and (
-        any(terms.get(row, 0) % unit for row in rows) or _is_row_pitch(region, odd_pitch[0])
+        any(row_step(region, row) % unit for row in rows) or _is_row_pitch(region, odd_pitch[0])
     )
     if start is None and not surely_odd:
         return
@@ -45,6 +45,15 @@ def check_alignment(op: Op, region: Region, builder: Builder, rows: Sequence[Var
         op.loc,
         f"start slices and rows at multiples of {unit} elements",
     )
+
+
+def row_step(region: Region, row: Var) -> int:
+    """Elements from where the region starts in one round of a loop over `row` to the next; 0 if
+    that is not known."""
+    offset = element_offset(region)
+    first, second = (substitute(offset, {row: n}) for n in (ZERO, ONE))
+    step = constant_value(simplify(second - first))
+    return step if isinstance(step, int) else 0
 
 
 def _is_row_pitch(region: Region, factor: int) -> bool:

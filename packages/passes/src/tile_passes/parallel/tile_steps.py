@@ -21,6 +21,7 @@ from tile_ir.geometry import BLOCK_BYTES, active_dims, element_offset
 from tile_ir.nodes import AttrValue, Operand, Stmt
 from tile_ir.opdef import check_op
 from tile_ir.walk import walk, walk_ops
+from tile_passes.lowering.alignment import row_step
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.one_operation import lower_op
 from tile_passes.parallel.nest import Domain, Unsuitable
@@ -123,9 +124,8 @@ class TileSteps:
 
     def demand_whole_blocks(self, op: Op, region: Region, rows: set[Var]) -> None:
         """Rows that the lowering walks over start at whole blocks."""
-        terms, _ = linear_form(element_offset(region))
         unit = BLOCK_BYTES // region.dtype.size
-        if region.memory is Memory.UB and any(terms.get(row, 0) % unit for row in rows):
+        if region.memory is Memory.UB and any(row_step(region, row) % unit for row in rows):
             rows_of = f"rows of `{region.buffer.name}` start inside blocks of 32 bytes"
             raise Unsuitable(_told_of_gaps(op) or rows_of)
 
