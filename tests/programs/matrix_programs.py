@@ -136,7 +136,7 @@ def _copy(w: CaseWriter, case: Case) -> None:
     if case.direction == "gm-ub":
         target = _tile(w, case, extents, case.dtype, loaded=True)
         source = _gm(w, case, extents, case.dtype, "x")
-        pad = ", pad_value=2.0" if "cut" in case.form and case.width == "ragged" and bits(case.dtype) in (16, 32) else ""
+        pad = ", pad_value=2.0" if "cut" in case.form and bits(case.dtype) in (16, 32) else ""
         w.line(f"T.copy({source}, {target}{pad})")
         return
     source = _tile(w, case, extents, case.dtype, loaded=True)

@@ -130,6 +130,8 @@ class _Verifier:
             yield Diagnostic(
                 "alloc-shape", f"the shape of `{buffer.name}` must be known at compile time", loc
             )
+        elif min(buffer.static_shape() or (0,)) < 0:
+            yield Diagnostic("alloc-shape", f"the shape of `{buffer.name}` has a size below 0", loc)
         if buffer.memory in (Memory.SHARED, Memory.FRAGMENT) and not self.rule.open_memories:
             yield Diagnostic("phase-memory", f"the memory of `{buffer.name}` is still open", loc)
         needs_address = self.rule.addresses_required and buffer.memory is not Memory.VAR
