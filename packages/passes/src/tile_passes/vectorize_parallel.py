@@ -8,13 +8,7 @@ from functools import partial
 
 from tile_ir import Diagnostic, For, Func, If, KernelError, LoopKind, Phase, Store, Target
 from tile_ir.analysis.affine import simplify
-from tile_ir.analysis.intervals import (
-    Ranges,
-    launch_ranges,
-    loop_range,
-    ranges_inside,
-    with_ranges,
-)
+from tile_ir.analysis.intervals import Ranges, launch_ranges, loop_range, ranges_inside, with_ranges
 from tile_ir.analysis.trip_count import constant_trips
 from tile_ir.dtypes import BOOL, FLOAT16
 from tile_ir.expr import Expr, Load, as_expr, binary, cast, select, substitute
@@ -33,19 +27,12 @@ from tile_ir.walk import (
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.made import behind_all, made
 from tile_passes.memory.overflow import overflow_by_tile
-from tile_passes.parallel.by_element import stored_by_copy
+from tile_passes.parallel.by_element import stored_by_copies, stored_by_copy
 from tile_passes.parallel.dependence import check_independent
 from tile_passes.parallel.earlier_values import EarlierValues
 from tile_passes.parallel.element_conditions import as_choices
 from tile_passes.parallel.narrow_integers import fitted
-from tile_passes.parallel.nest import (
-    Domain,
-    Leaf,
-    NoRoom,
-    Unsuitable,
-    domain_of,
-    leaves,
-)
+from tile_passes.parallel.nest import Domain, Leaf, NoRoom, Unsuitable, domain_of, leaves
 from tile_passes.parallel.nest_form import (
     check_rank,
     is_loop_of_lines,
@@ -130,7 +117,7 @@ class _Vectorizer:
             serial = serial_nest(loop)
             check_scalar_unit(serial, problem.reason)
             self.remark(problem.loc or loop.loc, problem.reason)
-            steps = self.stored_by_copies((serial,), known)
+            steps = stored_by_copies((serial,), known, self.element_copied)
             self.temporaries.let_go()
             return steps
         self.remarks += remarks
@@ -326,27 +313,19 @@ class _Vectorizer:
         loop = around(leaf)
         check_scalar_unit(loop, reason)
         self.remark(leaf.stmt.loc, reason)
-        (result,) = self.stored_by_copies((loop,), known)
+        (result,) = stored_by_copies((loop,), known, self.element_copied)
         return result
 
-    def stored_by_copies(self, body: Body, known: Ranges) -> Body:
-        """Scalar loops in which every element goes to gm by a copy of its own: the scalar unit
-        stores lines of 64 bytes, in which other cores may have elements."""
-        result: list[Stmt] = []
-        for stmt, here in with_ranges(body, known):
-            if isinstance(stmt, Store) and self.may_be_copied(stmt):
-                try:
-                    element = domain_of(())
-                    result += self.attempt(stmt, element, here, build=stored_by_copy).steps
-                    self.temporaries.give_back_all()
-                    continue
-                except Unsuitable:
-                    pass  # stored by the scalar unit
-            inside = ranges_inside(stmt, here)
-            result.append(
-                with_bodies(stmt, tuple(self.stored_by_copies(b, inside) for b in bodies(stmt)))
-            )
-        return with_statements(body, result)
+    def element_copied(self, store: Store, known: Ranges) -> list[Stmt]:
+        """The store of one element to gm as a copy; nothing, where that cannot be."""
+        if not self.may_be_copied(store):
+            return []
+        try:
+            steps = self.attempt(store, domain_of(()), known, build=stored_by_copy).steps
+        except Unsuitable:
+            return []
+        self.temporaries.give_back_all()
+        return steps
 
     def may_be_copied(self, store: Store) -> bool:
         """Whether the store is to gm, and the data cache of the scalar unit surely does not have
@@ -398,7 +377,8 @@ class _ScalarLoop:
             except Unsuitable as last:
                 problem = problem if isinstance(problem, NoRoom) else last
         check_scalar_unit(loop, problem.reason, self.owner.overflow(problem, store.loc))
-        return self._to_gm(store, known) or [*self.owner.stored_by_copies((loop,), known)]
+        copied = self.owner.element_copied
+        return self._to_gm(store, known) or [*stored_by_copies((loop,), known, copied)]
 
     def _to_gm(self, store: Store, known: Ranges) -> list[Stmt]:
         """Values through a tile, or through one for each row; nothing, where that cannot be."""

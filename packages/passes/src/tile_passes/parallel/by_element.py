@@ -4,13 +4,15 @@ carried to gm by a copy, as cores that store into one line of its data cache rac
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from tile_ir import Buffer, For, LoopKind, Region, Store
 from tile_ir.analysis.affine import simplify
+from tile_ir.analysis.intervals import Ranges, ranges_inside, with_ranges
 from tile_ir.expr import ONE, ZERO, Expr, Load, substitute
-from tile_ir.nodes import Stmt
-from tile_ir.walk import map_expressions
+from tile_ir.nodes import Body, Stmt
+from tile_ir.walk import bodies, map_expressions, with_bodies, with_statements
 from tile_passes.parallel.accesses import access
 from tile_passes.parallel.nest import Domain, Unsuitable
 from tile_passes.parallel.tile_steps import TileSteps, check_inside
@@ -69,6 +71,20 @@ def stored_by_copy(s: VectorSteps) -> None:
         tile = s.temporaries.take(store.buffer.dtype, (ONE,), (1,), s.dense, s.loc)
         s.steps.append(Store(tile.buffer, (ZERO,), store.value, s.loc))
     s.copy(tile, target.region)
+
+
+def stored_by_copies(
+    body: Body, known: Ranges, copied: Callable[[Store, Ranges], Sequence[Stmt]]
+) -> Body:
+    """Scalar loops in which the elements that `copied` can take go to gm by copies of their own:
+    the scalar unit stores lines of 64 bytes, in which other cores may have elements."""
+    result: list[Stmt] = []
+    for stmt, here in with_ranges(body, known):
+        steps = copied(stmt, here) if isinstance(stmt, Store) else ()
+        inside = ranges_inside(stmt, here)
+        inner = tuple(stored_by_copies(b, inside, copied) for b in bodies(stmt))
+        result += steps or (with_bodies(stmt, inner),)
+    return with_statements(body, result)
 
 
 def _places(domain: Domain) -> tuple[Expr, ...]:
