@@ -128,7 +128,7 @@ class Place:
                 unsure.add(d)
         kind = "region" if any(isinstance(p, slice) for p in parts) else "start"
         sizes = tuple(starts), tuple(extents), tuple(steps)
-        named = Place(buffer, *sizes, kind, frozenset(unsure) if kind == "region" else frozenset())
+        named = Place(buffer, *sizes, kind, frozenset(unsure))
         if named.start * bits(buffer.dtype) // 8 % BLOCK_BYTES:
             buffer.starts_inside_blocks = True
         return named

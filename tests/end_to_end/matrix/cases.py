@@ -60,7 +60,7 @@ def elementwise_ops() -> list[OpDef]:
 def elementwise_cases() -> Iterator[Case]:
     for op in elementwise_ops():
         for dtype in op.operands[0].dtypes:
-            if dtype.whole_bytes:  # two in a byte: tests/frontend/errors/packed_elements.py
+            if dtype.whole_bytes:  # two in a byte: test_int4.py
                 yield from _of_type(op, dtype)
 
 

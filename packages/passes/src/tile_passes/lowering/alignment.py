@@ -28,17 +28,13 @@ def check_alignment(op: Op, region: Region, builder: Builder, rows: Sequence[Var
     unit = region.dtype.elements_in(block)
     terms, _ = linear_form(element_offset(region))
     start = misalignment(region, builder.target)
-    odd_pitch = [f for f in terms.values() if f % unit]
-    surely_odd = odd_pitch and (
-        any(row_step(region, row) % unit for row in rows) or _is_row_pitch(region, odd_pitch[0])
-    )
-    if start is None and not surely_odd:
+    odd = next((f for f in terms.values() if f % unit), 0)
+    steps = [row_step(region, row) for row in rows] + [odd] * _is_row_pitch(region, odd)
+    pitch = next((step for step in steps if step % unit), 0)
+    if start is None and not pitch:
         return
-    found = (
-        f"starts at byte {start}"
-        if start is not None
-        else (f"has rows {odd_pitch[0] * region.dtype.bits // 8} bytes apart")
-    )
+    apart = f"has rows {pitch * region.dtype.bits // 8} bytes apart"
+    found = apart if start is None else f"starts at byte {start}"
     raise KernelError(
         "operand-alignment",
         f"{op.opdef.name}: `{region.buffer.name}` {found}, expected a multiple of {block} bytes",

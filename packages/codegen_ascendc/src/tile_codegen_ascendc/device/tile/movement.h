@@ -59,8 +59,8 @@ __aicore__ inline void copy_gm_ub(const AscendC::LocalTensor<AscendC::int4b_t>& 
     const AscendC::GlobalTensor<int8_t>& src, uint32_t rows, uint32_t columns, int64_t src_pitch, uint32_t dst_pitch,
     Site site = Site::here())
 {
-    copy_gm_ub(dst.template ReinterpretCast<int8_t>(), src, rows, whole_bytes(columns, kPerByte, site), src_pitch / kPerByte,
-        dst_pitch / kPerByte, static_cast<int8_t>(0), site);
+    copy_gm_ub(dst.template ReinterpretCast<int8_t>(), src, rows, whole_bytes(columns, kPerByte, site),
+        src_pitch / kPerByte, dst_pitch / kPerByte, static_cast<int8_t>(0), site);
 }
 
 template <class T>
@@ -85,8 +85,8 @@ __aicore__ inline void copy_ub_gm(const AscendC::GlobalTensor<int8_t>& dst,
     const AscendC::LocalTensor<AscendC::int4b_t>& src, uint32_t rows, uint32_t columns, int64_t dst_pitch,
     uint32_t src_pitch, Site site = Site::here())
 {
-    copy_ub_gm(dst, src.template ReinterpretCast<int8_t>(), rows, whole_bytes(columns, kPerByte, site), dst_pitch / kPerByte,
-        src_pitch / kPerByte, site);
+    copy_ub_gm(dst, src.template ReinterpretCast<int8_t>(), rows, whole_bytes(columns, kPerByte, site),
+        dst_pitch / kPerByte, src_pitch / kPerByte, site);
 }
 
 // Rows of gm into an l1 matrix in NZ order: columns of 32 bytes, `l1_rows` rows each. `dst` is the
@@ -121,8 +121,8 @@ __aicore__ inline void copy_gm_l1(const AscendC::LocalTensor<AscendC::int4b_t>& 
     const AscendC::GlobalTensor<int8_t>& src, uint32_t rows, uint32_t columns, int64_t src_pitch, uint32_t l1_rows,
     Site site = Site::here())
 {
-    copy_gm_l1(dst.template ReinterpretCast<int8_t>(), src, rows, whole_bytes(columns, kPerByte, site), src_pitch / kPerByte, l1_rows,
-        site);
+    copy_gm_l1(dst.template ReinterpretCast<int8_t>(), src, rows, whole_bytes(columns, kPerByte, site),
+        src_pitch / kPerByte, l1_rows, site);
 }
 
 // The same of a matrix that gm has in NZ order too, `src_rows` rows in all: a run of bytes for each
@@ -150,7 +150,8 @@ __aicore__ inline void copy_gm_l1_nz(const AscendC::LocalTensor<AscendC::int4b_t
     const AscendC::GlobalTensor<int8_t>& src, uint32_t rows, uint32_t columns, int64_t src_rows, uint32_t l1_rows,
     Site site = Site::here())
 {
-    copy_gm_l1_nz(dst.template ReinterpretCast<int8_t>(), src, rows, whole_bytes(columns, kPerByte, site), src_rows, l1_rows, site);
+    copy_gm_l1_nz(dst.template ReinterpretCast<int8_t>(), src, rows, whole_bytes(columns, kPerByte, site),
+        src_rows, l1_rows, site);
 }
 
 // Zero `bytes` of l1, a multiple of 32.
