@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tile_ir.analysis.affine import simplify
-from tile_ir.dtypes import BOOL, INT64, UINT32, UINT64
+from tile_ir.dtypes import BOOL, INT32, INT64, UINT32, UINT64
 from tile_ir.expr import (
     ONE,
     ZERO,
@@ -59,11 +59,18 @@ def _product(step: Expr, dim: Expr) -> Expr:
 
 
 def element_offset(region: Region) -> Expr:
-    """Offset of the region's first element from the start of its buffer."""
+    """Offset of the region's first element from the start of its buffer: in int32, or in int64
+    where the tensor asks for it or an index has another type."""
+    offsets = [s.offset for s in region.dims]
+    wide = any(not isinstance(offset, Const) and offset.dtype is not INT32 for offset in offsets)
     total: Expr = ZERO
-    for s, step in zip(region.dims, strides(region.buffer), strict=True):
-        if not is_constant(s.offset, 0):
-            total = total + s.offset * step
+    for offset, step in zip(offsets, strides(region.buffer), strict=True):
+        if isinstance(offset, Const):
+            offset = as_expr(int(offset.value))
+        elif wide:
+            offset = cast(offset, INT64)
+        if not is_constant(offset, 0):
+            total = total + offset * step
     return simplify(total)
 
 
@@ -170,15 +177,12 @@ def starts_inside(region: Region, but: Collection[int | None] = ()) -> Expr:
 
 
 def _padded(region: Region, count: int) -> list[int | None]:
-    """At least `count` dimensions: the active ones, then the nearest unused ones to their left (or
-    right), then none at all."""
-    dims = list(active_dims(region))
-    while len(dims) < count:
-        unused = [i for i in range(len(region.dims)) if i not in dims]
-        if not unused:
-            break
-        before = [i for i in unused if not dims or i < dims[-1]]
-        dims = sorted([*dims, before[-1] if before else unused[-1]])
+    """At least `count` dimensions: the active ones, then the last unused ones, since the columns of
+    a tile are its last dimension even where that is one long; then none at all."""
+    active = active_dims(region)
+    unused = [i for i in range(len(region.dims)) if i not in active]
+    more = max(count - len(active), 0)
+    dims = sorted([*active, *unused[len(unused) - min(more, len(unused)) :]])
     return [None] * (count - len(dims)) + dims
 
 
