@@ -26,6 +26,7 @@ class Way:
 
     known: list[Clock]
     flags: dict[Flag, Clock]
+    followed: dict[int, Clock]
     issued: tuple[int, ...]
 
 
@@ -39,6 +40,8 @@ class CoreClocks:
         self.issued = [0] * len(PIPES)
         self.waits = 0
         self.flags: dict[Flag, Clock] = {}
+        # What else is complete once a pipe's instructions so far are.
+        self.followed: dict[int, Clock] = {}
         # What was asked since something changed; nearly all barriers find nothing new.
         self.asked: dict[tuple[int, bool], Clock] = {}
         self.level = False
@@ -56,9 +59,21 @@ class CoreClocks:
         found = joined(self.known[pipe], self.known[S])
         found[self.base + WAITS] = self.waits
         if own:
-            found[self.base + pipe] = self.issued[pipe]
+            found = self.complete(pipe, found)
         self.asked[pipe, own] = found
         return found
+
+    def complete(self, pipe: int, clock: Clock) -> Clock:
+        """The clock, and that all the pipe was given so far is complete."""
+        found = joined(clock, self.followed.get(pipe, clock))
+        found[self.base + pipe] = self.issued[pipe]
+        return found
+
+    def follow(self, pipe: int, other: int) -> None:
+        """The last instruction of a pipe ends behind the last one of another, by the unit flags of
+        l0c (docs/hardware/cube.md#unit-flag)."""
+        self.followed[pipe] = self.before(other, own=True)
+        self.changed()
 
     def issue(self, pipe: int) -> int:
         """One more instruction; its number."""
@@ -79,8 +94,7 @@ class CoreClocks:
 
     def barrier(self, pipe: int) -> None:
         if self.known[pipe][self.base + pipe] != self.issued[pipe]:
-            self.known[pipe] = list(self.known[pipe])
-            self.known[pipe][self.base + pipe] = self.issued[pipe]
+            self.known[pipe] = self.complete(pipe, self.known[pipe])
             self.changed()
 
     def barrier_all(self) -> Clock:
@@ -109,11 +123,13 @@ class CoreClocks:
 
     def fork(self) -> Way:
         """What is known now, for the other way through a branch."""
-        return Way([list(k) for k in self.known], dict(self.flags), tuple(self.issued))
+        known = [list(k) for k in self.known]
+        return Way(known, dict(self.flags), dict(self.followed), tuple(self.issued))
 
     def restore(self, saved: Way) -> None:
         self.known = [list(k) for k in saved.known]
         self.flags = dict(saved.flags)
+        self.followed = dict(saved.followed)
         self.changed()
 
     def past(self, way: Way) -> Way:
@@ -128,7 +144,8 @@ class CoreClocks:
             return found
 
         flags = {flag: raised(clock) for flag, clock in way.flags.items()}
-        return Way([raised(k) for k in way.known], flags, tuple(self.issued))
+        followed = {pipe: raised(clock) for pipe, clock in way.followed.items()}
+        return Way([raised(k) for k in way.known], flags, followed, tuple(self.issued))
 
     def meet(self, other: Way) -> None:
         """Only what is known on both ways."""
@@ -137,6 +154,10 @@ class CoreClocks:
         for flag, clock in self.flags.items():
             flags[flag] = list(map(min, clock, flags[flag])) if flag in flags else clock
         self.flags = flags
+        both = self.followed.keys() & other.followed.keys()
+        self.followed = {
+            pipe: list(map(min, self.followed[pipe], other.followed[pipe])) for pipe in both
+        }
         self.changed()
 
 

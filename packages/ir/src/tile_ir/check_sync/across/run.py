@@ -141,6 +141,8 @@ class CoreRun:
                 self.clocks.barrier_all()
             else:
                 self.clocks.barrier(NUMBER[pipe])
+        elif op.opdef.unit_flags and pipe_of(op) is Pipe.FIX:
+            self.clocks.follow(NUMBER[Pipe.FIX], NUMBER[Pipe.M])
         elif effect is Effect.CACHE:
             for region, _ in accesses(op):
                 self.refreshed[region.buffer] = self.clocks.before(S)

@@ -367,6 +367,9 @@ VectorClock OrderChecks::completed(Core& core, Pipe pipe)
 {
     VectorClock clock = present(core, pipe, true);
     clock_read(core);
+    if (pipe == Pipe::fix) {
+        clock.join(units_[core_index(core)][1]);  // products that it followed by unit flags
+    }
     if (pipe == Pipe::s) {
         clock.at[cache_of(core)] = issued_[cache_of(core)];
         clock.at[bypass_of(core)] = issued_[bypass_of(core)];
