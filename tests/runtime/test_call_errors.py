@@ -161,6 +161,15 @@ def test_sizes_that_no_symbol_gives(
     assert message(error)[:2] == ("call-symbol", text)
 
 
+def test_a_size_that_divides_by_zero() -> None:
+    text = "the size 64 // N of `B` divides by 0, where N is 0"
+    for outputs in ({}, {"out": 1}):
+        bind = binder(func("tensor $A : float32[%N]", "tensor $B : float32[64 // %N]"), **outputs)
+        with pytest.raises(CallError) as error:
+            bind.bind((torch.zeros(0), torch.zeros(1))[: 2 - len(outputs)])
+        assert message(error)[:2] == ("call-shape", text)
+
+
 def test_sizes_of_two_tensors_that_do_not_agree() -> None:
     bind = binder(func("tensor $A : float32[%M + 1]", "tensor $B : float32[%M - 1]")).bind
     bind((torch.zeros(5), torch.zeros(3)))

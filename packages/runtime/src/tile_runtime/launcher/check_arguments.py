@@ -287,9 +287,18 @@ class ArgumentChecker:
         for size in sizes:
             if not names_in(size.declared) <= values.keys():
                 continue
-            if not same_size(evaluate(size.declared, values), size.found):
+            if not same_size(self._size(size.position, size.declared, values), size.found):
                 return size
         return None
+
+    def _size(self, i: int, dim: Dim, values: Mapping[str, int]) -> int:
+        try:
+            return evaluate(dim, values)
+        except ZeroDivisionError:
+            known = "".join(f", where {n} is {values[n]}" for n in sorted(names_in(dim)))
+            name = self.signature.params[i].name
+            what = f"the size {dim_text(dim)} of `{name}` divides by 0{known}"
+            raise self._error("call-shape", what, i) from None
 
     def _wrong_size(
         self, size: Size, scalars: Mapping[str, int], symbols: Mapping[str, Symbol]
@@ -312,7 +321,7 @@ class ArgumentChecker:
         for dim in tensor.dims:
             for name in sorted(names_in(dim)):
                 self._symbol(name, values)
-        shape = tuple(evaluate(d, values) for d in tensor.dims)
+        shape = tuple(self._size(i, d, values) for d in tensor.dims)
         if any(size < 0 for size in shape):
             raise self._error(
                 "call-shape",
