@@ -145,7 +145,7 @@ def match_copy(src: Region, dst: Region) -> tuple[CopyPair, ...]:
     The GM side is clamped to the tensor (`clamped_dims`); in every dimension no more is moved than
     both sides describe.
     """
-    a, b = _padded(src, len(active_dims(dst))), _padded(dst, len(active_dims(src)))
+    a, b = _partners(dst, src), _partners(src, dst)
     cut_a, cut_b = clamped_dims(src), clamped_dims(dst)
     pairs = []
     for i, j in zip(a, b, strict=True):
@@ -176,14 +176,40 @@ def starts_inside(region: Region, but: Collection[int | None] = ()) -> Expr:
     return inside
 
 
-def _padded(region: Region, count: int) -> list[int | None]:
-    """At least `count` dimensions: the active ones, then the last unused ones, since the columns of
-    a tile are its last dimension even where that is one long; then none at all."""
-    active = active_dims(region)
+def _partners(other: Region, region: Region) -> list[int | None]:
+    """The dimensions of a region that go with the active ones of the other side, or its own active
+    ones where those are more: equal extents go together where what is left has no constant one,
+    and may be 1; else the columns of a tile are its last dimension even where that is one long."""
+    active, wanted = active_dims(region), active_dims(other)
+    equal = _with_equal_extents(other, region) if len(active) < len(wanted) else None
+    if equal is not None:
+        return equal
     unused = [i for i in range(len(region.dims)) if i not in active]
-    more = max(count - len(active), 0)
-    dims = sorted([*active, *unused[len(unused) - min(more, len(unused)) :]])
-    return [None] * (count - len(dims)) + dims
+    more = min(max(len(wanted) - len(active), 0), len(unused))
+    dims = sorted([*active, *unused[len(unused) - more :]])
+    return [None] * (len(wanted) - len(dims)) + dims
+
+
+def _with_equal_extents(other: Region, region: Region) -> list[int | None] | None:
+    """For each active dimension of the other side the one with the same extent, or one that is not
+    active and lies between those of its neighbours; None if they do not go together so."""
+    left, wanted = list(active_dims(region)), active_dims(other)
+    found: dict[int, int] = {}
+    for j in reversed(wanted):
+        if left and simplify(region.dims[left[-1]].extent) == simplify(other.dims[j].extent):
+            found[j] = left.pop()
+        elif constant_value(other.dims[j].extent) is not None:
+            return None
+    if left:
+        return None
+    partners: list[int | None] = []
+    before = -1
+    for j in wanted:
+        behind = min((i for k, i in found.items() if k > j), default=len(region.dims))
+        partner = found.get(j, behind - 1 if behind - 1 > before else None)
+        before = before if partner is None else partner
+        partners.append(partner)
+    return partners
 
 
 def _available(region: Region, dim: int | None, clamped: bool) -> Expr:
