@@ -200,7 +200,7 @@ class _Language:
     max = staticmethod(lambda *v: _folded(np.maximum, v))
     min = staticmethod(lambda *v: _folded(np.minimum, v))
     abs = staticmethod(np.abs)
-    ceildiv = cdiv = staticmethod(lambda a, b: -(-a // _divisor(b)))
+    ceildiv = cdiv = staticmethod(lambda a, b: -(-int(a) // int(_divisor(b))))
     floordiv = staticmethod(lambda a, b: a // _divisor(b))
     floormod = staticmethod(lambda a, b: a % _divisor(b))
     cast = staticmethod(lambda value, dtype: operations.parallel_cast(value, named(dtype)))

@@ -263,9 +263,9 @@ class _Emitter:
                     return [f"{pad}{cxx_name(b.name)} = {text};{note}"]
                 index, name = linear_index(b, indices), cxx_name(b.name)
                 place = cxx(gm_offset(index, b, here) if b.memory is Memory.GM else index)
-                if b.memory is Memory.GM:
-                    return [f"{pad}tile::store_gm({name}, {place}, {text});{note}"]
-                lines = [*self.windows(stmt, known), f"{name}.SetValue({place}, {text});"]
+                in_gm = b.memory is Memory.GM
+                store = f"tile::store_gm({name}, {place}, {text});" if in_gm else f"{name}.SetValue({place}, {text});"
+                lines = [*self.windows(stmt, known), store]
                 return [f"{pad}{line}{note}" for line in lines]
             case For(var=var, start=start, stop=stop, kind=kind_, body=body):
                 inner = ranges_inside(stmt, known)

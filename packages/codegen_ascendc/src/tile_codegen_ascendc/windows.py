@@ -1,4 +1,4 @@
-"""Parts of buffers on the chip that may leave their row: of these the simulator is told
+"""Parts of buffers and tensors that may leave their row: of these the simulator is told
 (docs/checks.md). What leaves its buffer is seen without being told."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tile_ir import Buffer, Memory, Op, Region, Slice, Store
 from tile_ir.analysis.affine import simplify
 from tile_ir.analysis.intervals import Ranges, interval
-from tile_ir.expr import ONE, Expr, constant_value
+from tile_ir.expr import ONE, Binary, Expr, constant_value
 from tile_ir.opdef import accesses
 
 
@@ -32,7 +32,7 @@ def uncertain_windows(stmt: Op | Store, known: Ranges) -> Iterator[Window]:
         regions = [region for region, _ in accesses(stmt)]
     seen: set[Window] = set()
     for region in regions:
-        if region.memory in (Memory.GM, Memory.VAR):
+        if region.memory is Memory.VAR:
             continue
         for window in _inner(region):
             if window not in seen and not _surely_inside(window, known):
@@ -54,8 +54,23 @@ def _surely_inside(w: Window, known: Ranges) -> bool:
     offset, extent, size = (constant_value(e) for e in (w.offset, w.extent, w.size))
     if None not in (offset, extent, size):
         return True  # the verifier has seen it
-    beyond = simplify(w.offset + w.extent - w.size)
-    return interval(w.offset, known).low >= 0 and interval(beyond, known).high <= 0
+    return interval(w.offset, known).low >= 0 and any(
+        interval(simplify(w.offset + most - w.size), known).high <= 0 for most in _bounds(w.extent)
+    )
+
+
+def _bounds(extent: Expr) -> Iterator[Expr]:
+    """Expressions that an extent does not exceed where it is above 0, among them the room in its
+    dimension to which a copy is cut."""
+    match extent:
+        case Binary(op="min", left=left, right=right):
+            yield from _bounds(left)
+            yield from _bounds(right)
+        case Binary(op="max", left=room, right=right) if constant_value(right) == 0:
+            yield room
+        case Binary(op="max", left=left, right=room) if constant_value(left) == 0:
+            yield room
+    yield extent
 
 
 __all__ = ["Window", "uncertain_windows"]

@@ -585,9 +585,14 @@ def not_equal(left: Operable, right: Operable) -> Expr:
 
 
 def ceildiv(left: Operable, right: Operable) -> Expr:
-    """The quotient rounded up, as the language's `T.ceildiv`."""
+    """The quotient rounded up, as the language's `T.ceildiv`. Sizes and indices are far from the
+    ends of their type; elements are whatever a tensor holds, and nothing of theirs may wrap."""
     a = as_expr(left)
     b = as_expr(right, a.dtype)
+    constant = isinstance(a, Const) and isinstance(b, Const)
+    if constant or any(isinstance(part, Load) for side in (a, b) for part in walk(side)):
+        quotient = binary("//", a, b)
+        return quotient + cast(not_equal(binary("%", a, b), 0), quotient.dtype)
     if (isinstance(b, Const) and b.value > 0) or b.dtype.kind is Kind.UINT:
         return binary("//", a + (b - 1), b)
     return -binary("//", -a, b)

@@ -224,6 +224,8 @@ class ExpressionEvaluator:
                     f"`{symbol}` does not take {describe(left)} and {describe(right)}",
                     node,
                 )
+            if isinstance(error, ZeroDivisionError):
+                self.fail("division-by-zero", f"`{symbol}`: the divisor is 0", node)
             self.fail("python-error", f"{type(error).__name__}: {error}", node)
 
     def _UnaryOp(self, node: ast.UnaryOp) -> Any:

@@ -50,10 +50,17 @@ sigmoid = _function(
     "sigmoid", "1 / (1 + e ** -x).", lambda x: 1.0 / (1.0 + math.exp(-x)), real.sigmoid
 )
 absolute = _function("abs", "`x` without its sign.", abs)
-floor = _function("floor", "`x` rounded down.", math.floor)
-ceil = _function("ceil", "`x` rounded up.", math.ceil)
-nearest = _function("round", "The whole number nearest to `x`, of two the even one.", round)
-trunc = _function("trunc", "`x` without its fraction.", math.trunc)
+
+
+def _of_finite(native: Callable[[float], float]) -> Callable[[float], float]:
+    """A rounding, which leaves infinities and nan as they are."""
+    return lambda x: native(x) if math.isfinite(x) else x
+
+
+floor = _function("floor", "`x` rounded down.", _of_finite(math.floor))
+ceil = _function("ceil", "`x` rounded up.", _of_finite(math.ceil))
+nearest = _function("round", "The whole number nearest to `x`, of two the even one.", _of_finite(round))
+trunc = _function("trunc", "`x` without its fraction.", _of_finite(math.trunc))
 
 
 def _of_floats(

@@ -100,7 +100,8 @@ int tile_simulator_run(const char* kernel_name, uint32_t blocks, void (*entry)(v
         now.failed = true;
         now.fault = Fault{};
         now.fault.kind = "bad-argument";
-        now.fault.text = text_of("kernel %s is launched with %u blocks, but must have 1..65535", kernel_name, blocks);
+        now.fault.text = text_of("kernel %s is launched with %d blocks, but must have 1..65535", kernel_name,
+            static_cast<int32_t>(blocks));
         now.fault.api = "launch";
         return 1;
     }
