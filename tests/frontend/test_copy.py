@@ -112,7 +112,7 @@ def test_one_row_or_column_is_said_by_a_slice_or_a_start():
 
 
 def test_the_same_in_an_error():
-    with pytest.raises(KernelError, match="shape-mismatch") as caught:
+    with pytest.raises(KernelError, match="index-for-slice") as caught:
 
         @T.prim_func
         def k(Q: T.Tensor((4, 64, 128), "float32")):
@@ -120,4 +120,6 @@ def test_the_same_in_an_error():
                 x = T.alloc_ub((64, 32), "float32")
                 T.copy(Q[cid, :, cid * 32], x)
 
-    assert caught.value.diagnostic.hint == "write `Q[cid, :, cid * 32:cid * 32 + 32]`"
+    assert caught.value.diagnostic.hint.startswith(
+        "write `Q[cid, :, cid * 32:cid * 32 + 32]`"
+    )

@@ -183,7 +183,7 @@ def python_division_by_zero():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             A[0] = cid + SIZE // (SIZE - 5)
-            #            ^ python-error: ZeroDivisionError: integer division or modulo by zero
+            #            ^ division-by-zero: `//`: the divisor is 0
 
 
 def runtime_index_into_a_list():

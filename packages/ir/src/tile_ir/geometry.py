@@ -101,7 +101,13 @@ def active_dims(region: Region) -> tuple[int, ...]:
 
 def squeezed(region: Region) -> tuple[Expr, ...]:
     """The extents that are not literally one, in canonical form."""
-    return tuple([simplify(s.extent) for s in region.dims if constant_value(s.extent) != 1])
+    return tuple([_canonical(s.extent) for s in region.dims if constant_value(s.extent) != 1])
+
+
+def _canonical(extent: Expr) -> Expr:
+    """An extent in canonical form: a number is the same number in every type of integers."""
+    found = simplify(extent)
+    return as_expr(int(found.value)) if isinstance(found, Const) else found
 
 
 def contiguous_suffix(region: Region) -> int:
@@ -196,7 +202,7 @@ def _with_equal_extents(other: Region, region: Region) -> list[int | None] | Non
     left, wanted = list(active_dims(region)), active_dims(other)
     found: dict[int, int] = {}
     for j in reversed(wanted):
-        if left and simplify(region.dims[left[-1]].extent) == simplify(other.dims[j].extent):
+        if left and _canonical(region.dims[left[-1]].extent) == _canonical(other.dims[j].extent):
             found[j] = left.pop()
         elif constant_value(other.dims[j].extent) is not None:
             return None
