@@ -59,7 +59,9 @@ def _of_finite(native: Callable[[float], float]) -> Callable[[float], float]:
 
 floor = _function("floor", "`x` rounded down.", _of_finite(math.floor))
 ceil = _function("ceil", "`x` rounded up.", _of_finite(math.ceil))
-nearest = _function("round", "The whole number nearest to `x`, of two the even one.", _of_finite(round))
+nearest = _function(
+    "round", "The whole number nearest to `x`, of two the even one.", _of_finite(round)
+)
 trunc = _function("trunc", "`x` without its fraction.", _of_finite(math.trunc))
 
 

@@ -18,8 +18,8 @@ from tile_frontend._tracing.scalars import (
     scalar_expr,
 )
 from tile_ir import Buffer, Memory, Region, Slice
-from tile_ir.analysis.affine import linear_form, simplify
-from tile_ir.expr import Const, Expr, Load, as_expr, constant_value
+from tile_ir.analysis.affine import distance
+from tile_ir.expr import Const, Expr, Load, constant_value
 
 # Copies cut a tile at the end of a tensor, not at its start.
 BEFORE_A_TENSOR = (
@@ -126,7 +126,7 @@ def _slice(buffer: Buffer, value: slice, position: int) -> Slice:
     size = buffer.shape[position]
     start = Const(0) if value.start is None else _bound(buffer, value.start, position)
     stop = size if value.stop is None else _bound(buffer, value.stop, position)
-    extent = _extent(start, stop)
+    extent = distance(start, stop)
     length, limit, end = (constant_value(e) for e in (extent, size, stop))
     if length is not None and length <= 0:
         raise Fault(
@@ -144,13 +144,6 @@ def _slice(buffer: Buffer, value: slice, position: int) -> Slice:
             argument=position,
         )
     return Slice(start, extent)
-
-
-def _extent(start: Expr, stop: Expr) -> Expr:
-    """How many elements a slice has: as many as its bounds differ by, if in a constant only, also
-    where they have a type in which sums may wrap."""
-    (terms, first), (others, behind) = linear_form(start), linear_form(stop)
-    return as_expr(behind - first) if terms == others else simplify(stop - start)
 
 
 def _bound(buffer: Buffer, value: Any, position: int) -> Expr:

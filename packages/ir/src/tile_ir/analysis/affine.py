@@ -19,6 +19,7 @@ from tile_ir.expr import (
     Load,
     Unary,
     Var,
+    as_expr,
     binary,
     cast,
     children,
@@ -91,6 +92,23 @@ def difference(left: Expr, right: Expr) -> Expr:
     wrap below 0."""
     exact = computed_in("-", left.dtype, right.dtype) in _SUMMED
     return simplify(left - right if exact else cast(left, INT64) - cast(right, INT64))
+
+
+def distance(start: Expr, stop: Expr) -> Expr:
+    """How many elements lie between the bounds of a slice. Where the start is a part of the sum
+    that the stop is, that is the rest of it: bounds do not wrap, whatever their type."""
+    fits = start.dtype.bits <= stop.dtype.bits
+    begun, first = linear_form(cast(start, stop.dtype) if fits else start)
+    ended, last = linear_form(stop)
+    factors = {atom: ended.get(atom, 0) - begun.get(atom, 0) for atom in {**begun, **ended}}
+    rest = {atom: factor for atom, factor in factors.items() if factor}
+    if not rest:
+        return as_expr(last - first)
+    behind = stop.dtype.bits >= 32 and last >= first and all(f > 0 for f in rest.values())
+    found = _from_linear(rest, last - first, stop.dtype) if behind else simplify(stop - start)
+    while isinstance(found, Cast) and found.operand.dtype.bits < found.dtype.bits:
+        found = found.operand  # the same number
+    return found
 
 
 def linear_form(expr: Expr) -> tuple[dict[Expr, int], int]:
