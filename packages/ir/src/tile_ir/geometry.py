@@ -65,8 +65,9 @@ def element_offset(region: Region) -> Expr:
     wide = any(not isinstance(offset, Const) and offset.dtype is not INT32 for offset in offsets)
     total: Expr = ZERO
     for offset, step in zip(offsets, strides(region.buffer), strict=True):
-        if isinstance(offset, Const):
-            offset = as_expr(int(offset.value))
+        number = constant_value(offset)
+        if number is not None:
+            offset = as_expr(number)
         elif wide:
             offset = cast(offset, INT64)
         if not is_constant(offset, 0):
@@ -107,7 +108,8 @@ def squeezed(region: Region) -> tuple[Expr, ...]:
 def _canonical(extent: Expr) -> Expr:
     """An extent in canonical form: a number is the same number in every type of integers."""
     found = simplify(extent)
-    return as_expr(int(found.value)) if isinstance(found, Const) else found
+    number = constant_value(found)
+    return found if number is None else as_expr(number)
 
 
 def contiguous_suffix(region: Region) -> int:
