@@ -59,6 +59,7 @@ extern "C" __global__ __aicore__ void attention_kernel(GM_ADDR Q_handle, GM_ADDR
         const int32_t slot = n % 2;  // 05_flash_attention.py:88
         const int32_t place = n % 3;  // 05_flash_attention.py:88
         AscendC::WaitFlag<AscendC::HardEvent::MTE1_MTE2>(slot);  // 05_flash_attention.py:89
+        TILE_INSIDE(K, 2, n * 128, 128, 512);  // 05_flash_attention.py:90
         tile::copy_gm_l1(k_l1[slot * 16384], K[batch * 131072 + head * 65536 + n * 16384], 128, 128, 128, 128);  // 05_flash_attention.py:90
         AscendC::SetFlag<AscendC::HardEvent::MTE2_MTE1>(slot);  // 05_flash_attention.py:91
         AscendC::WaitFlag<AscendC::HardEvent::MTE2_MTE1>(slot);  // 05_flash_attention.py:93
@@ -82,6 +83,7 @@ extern "C" __global__ __aicore__ void attention_kernel(GM_ADDR Q_handle, GM_ADDR
         const int32_t place_1 = (n + 1) % 3;  // 05_flash_attention.py:106
         const int32_t keys = n * 128 - 256;  // 05_flash_attention.py:107
         AscendC::WaitFlag<AscendC::HardEvent::MTE1_MTE2>(side + 2);  // 05_flash_attention.py:108
+        TILE_INSIDE(V, 2, keys, 128, 512);  // 05_flash_attention.py:109
         tile::copy_gm_l1(v_l1[side * 16384], V[batch * 131072 + head * 65536 + keys * 128], 128, 128, 128, 128);  // 05_flash_attention.py:109
         AscendC::CrossCoreWaitFlag(1);  // 05_flash_attention.py:110
         tile::copy_gm_l1(p_l1[side * 8192], probabilities[cid * 24576 + place_1 * 8192], 64, 128, 128, 64);  // 05_flash_attention.py:111
