@@ -120,6 +120,7 @@ def test_the_same_in_an_error():
                 x = T.alloc_ub((64, 32), "float32")
                 T.copy(Q[cid, :, cid * 32], x)
 
-    assert caught.value.diagnostic.hint.startswith(
-        "write `Q[cid, :, cid * 32:cid * 32 + 32]`"
+    assert caught.value.diagnostic.hint == (
+        "write `Q[cid, :, cid * 32:cid * 32 + 32]`; if one is meant and the rest of `x` is padded, "
+        "write it as a slice, `i:i + 1`"
     )

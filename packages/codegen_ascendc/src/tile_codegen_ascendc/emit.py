@@ -263,9 +263,10 @@ class _Emitter:
                     return [f"{pad}{cxx_name(b.name)} = {text};{note}"]
                 index, name = linear_index(b, indices), cxx_name(b.name)
                 place = cxx(gm_offset(index, b, here) if b.memory is Memory.GM else index)
-                lines = [*self.windows(stmt, known), f"{name}.SetValue({place}, {text});"]
+                store = f"{name}.SetValue({place}, {text});"
                 if b.memory is Memory.GM:
-                    lines[-1] = f"tile::store_gm({name}, {place}, {text});"
+                    store = f"tile::store_gm({name}, {place}, {text});"
+                lines = [*self.windows(stmt, known), store]
                 return [f"{pad}{line}{note}" for line in lines]
             case For(var=var, start=start, stop=stop, kind=kind_, body=body):
                 inner = ranges_inside(stmt, known)

@@ -106,7 +106,7 @@ def distance(start: Expr, stop: Expr) -> Expr:
         return as_expr(last - first)
     behind = stop.dtype.bits >= 32 and last >= first and all(f > 0 for f in rest.values())
     found = _from_linear(rest, last - first, stop.dtype) if behind else simplify(stop - start)
-    while isinstance(found, Cast) and found.operand.dtype.bits < found.dtype.bits:
+    while isinstance(found, Cast) and _holds(found.dtype, found.operand.dtype):
         found = found.operand  # the same number
     return found
 
