@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tile_ir import Memory, Region, Slice, geometry
+from tile_ir import Memory, Region, Slice, geometry, tile_copy
 from tile_ir.dtypes import INT8
 from tile_ir.expr import Const, Expr, cast, constant_value
 from tile_passes.lowering.builder import Builder
@@ -143,12 +143,12 @@ def _dense_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _no_cut_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = geometry.clamped_dims
+    original = tile_copy.clamped_dims
     _everywhere(monkeypatch, original, lambda region: original(region)[-1:])
 
 
 def _cut_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = geometry._available
+    original = tile_copy._available
 
     def available(region: Region, dim: int | None, clamped: bool) -> Expr:
         found = original(region, dim, clamped)
@@ -158,16 +158,16 @@ def _cut_late(monkeypatch: pytest.MonkeyPatch) -> None:
         cut = value is None or extent is None or value < extent
         return found + 1 if cut else found
 
-    monkeypatch.setattr(geometry, "_available", available)
+    monkeypatch.setattr(tile_copy, "_available", available)
 
 
 def _pad_is_zero(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = geometry.clip_copy
+    original = tile_copy.clip_copy
     _everywhere(monkeypatch, original, lambda src, dst, _pad_value: original(src, dst, None))
 
 
 def _fill_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = geometry.clip_copy
+    original = tile_copy.clip_copy
 
     def clip_copy(src: Region, dst: Region, pad_value: float | None) -> Any:
         found = original(src, dst, pad_value)

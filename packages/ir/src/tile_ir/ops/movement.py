@@ -16,16 +16,11 @@ from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT4, INT8, INT16, 
 from tile_ir.expr import Const, Expr, binary, constant_value, is_constant
 from tile_ir.footprint import BIAS_UNIT, FRACTAL_ROWS, is_run, k0_elements
 from tile_ir.geometry import (
-    Clipped,
-    clip_copy,
     element_count,
     element_offset,
     is_contiguous,
-    match_copy,
     same_shape,
-    spill_of_load,
     squeezed,
-    starts_inside,
     transfer_rows,
 )
 from tile_ir.lazy import np
@@ -48,6 +43,7 @@ from tile_ir.ops.rules import (
     source,
 )
 from tile_ir.target import Target
+from tile_ir.tile_copy import Clipped, clip_copy, match_copy, spill_of_load, starts_inside
 
 Path = tuple[Memory, Memory]
 

@@ -23,9 +23,9 @@ from tile_ir.expr import (
     minimum,
     rebuild,
 )
-from tile_ir.geometry import clamped_dims
 from tile_ir.nodes import Body, Let, Operand, Stmt
 from tile_ir.opdef import TOLD, Axes, accesses, check_op
+from tile_ir.tile_copy import clamped_dims
 from tile_ir.walk import bodies, map_own_expressions, walk, with_bodies
 from tile_passes.lanes.choice import Choice
 from tile_passes.lanes.places import Names, Round, Touch, Whole, resolved, with_name

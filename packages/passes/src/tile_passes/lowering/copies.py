@@ -9,10 +9,11 @@ from tile_ir import For, If, KernelError, Memory, Op, Region, Slice
 from tile_ir.analysis.affine import simplify
 from tile_ir.analysis.intervals import Ranges, narrow
 from tile_ir.expr import Const, Expr, Var, is_constant, unary
-from tile_ir.geometry import Clipped, active_dims, is_contiguous, transfer_rows
+from tile_ir.geometry import active_dims, is_contiguous, transfer_rows
 from tile_ir.machine_form import misalignment
 from tile_ir.nodes import AttrValue, Body, LoopKind, Stmt
 from tile_ir.ops.movement import cast_mode_of_copy, directions, loads_l1, misaligned_rows
+from tile_ir.tile_copy import Clipped
 from tile_passes.lowering.alignment import check_alignment, check_fractals
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.fills import lower_fill
