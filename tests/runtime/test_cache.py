@@ -222,6 +222,26 @@ sys.exit(sum(os.waitpid(user, 0)[1] != 0 for user in users) > 0)
 """
 
 
+def test_entries_that_others_put_there_and_take_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Publishing succeeds however often another process was faster and lost its entry again."""
+    cache, tries = KernelCache(tmp_path), iter([filled, filled, filled])
+    rename = os.rename
+
+    def after_others(source: Path, target: Path) -> None:
+        if target == cache.kernels / "key" and (other := next(tries, None)) is not None:
+            monkeypatch.setattr(os, "rename", rename)
+            other(KernelCache(tmp_path), "key")
+            monkeypatch.setattr(os, "rename", after_others)
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", after_others)
+    monkeypatch.setattr(KernelCache, "lookup", lambda self, key: None)
+    filled(cache, "key")
+    assert next(tries, None) is None and list(cache.building.iterdir()) == []
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("limit", [0, 150_000])
 @pytest.mark.parametrize("damaged", [False, True])

@@ -24,6 +24,9 @@ from tile_ir.switches import switch
 
 # Folders of builds that were killed are removed when they are older than this.
 STALE_SECONDS = 3600.0
+# How often an entry is put in its place. It fails where another process has put one there; that
+# one may be gone again, as the cache is kept small, before it is looked at.
+RENAMES = 100
 # The file whose presence makes a folder an entry, and whose time is that of its last use.
 META = "meta.json"
 # Hashes of the files beside it.
@@ -151,7 +154,7 @@ class KernelCache:
                 self._remove(self.kernels / entry.key)
 
     def _rename(self, folder: Path, entry: Path) -> Path:
-        for _ in range(2):
+        for _ in range(RENAMES):
             try:
                 os.rename(folder, entry)
                 return entry
