@@ -240,6 +240,11 @@ def test_entries_that_others_put_there_and_take_away(
     monkeypatch.setattr(KernelCache, "lookup", lambda self, key: None)
     filled(cache, "key")
     assert next(tries, None) is None and list(cache.building.iterdir()) == []
+    # A folder that stays whatever is done is told, and not tried for ever.
+    monkeypatch.setattr(KernelCache, "_remove", lambda self, folder: None)
+    with pytest.raises(BuildError, match="can not be replaced"):
+        filled(cache, "key")
+    assert list(cache.building.iterdir()) == []
 
 
 @pytest.mark.exhaustive

@@ -24,8 +24,8 @@ from tile_ir.switches import switch
 
 # Folders of builds that were killed are removed when they are older than this.
 STALE_SECONDS = 3600.0
-# How often an entry is put in its place. It fails where another process has put one there; that
-# one may be gone again, as the cache is kept small, before it is looked at.
+# Times that `publish` tries to put an entry in its place. A try fails where another process has put
+# one there; a third one may evict that before it is looked at, so that it can not be used either.
 RENAMES = 100
 # The file whose presence makes a folder an entry, and whose time is that of its last use.
 META = "meta.json"
