@@ -144,13 +144,15 @@ class Place:
         if self.buffer.dtype == "int4" and (self.start % 2 or self.extents[-1] % 2):
             raise ProgramFault("odd-elements", f"{self.extents} at {self.starts}")
 
-    def stretched(self, other: tuple[int, ...]) -> Place:
+    def stretched(self, other: Place) -> Place:
         """A start index with the extents of the other side: its last ones."""
         if self.kind != "start":
             return self
         rank = len(self.starts)
-        extents = ((1,) * rank + other)[-rank:]
-        return Place(self.buffer, self.starts, extents, self.steps, "start")
+        extents = ((1,) * rank + other.extents)[-rank:]
+        more = rank - len(other.extents)
+        unsure = frozenset(d + more for d in other.unsure if d + more >= 0)
+        return Place(self.buffer, self.starts, extents, self.steps, "start", unsure)
 
     def cut(self) -> tuple[int, ...]:
         """How many elements of each dimension the buffer has: the last dimension is cut at its end,

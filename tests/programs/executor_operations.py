@@ -32,7 +32,7 @@ def copy(src: Any, dst: Any, pad_value: Any = None, enable_relu: bool = False) -
     source, target = Place.of(src), Place.of(dst)
     if source.kind == "whole" == target.kind and source.extents != target.extents:
         raise ProgramFault("shape", f"{source.extents} to {target.extents}")
-    source, target = source.stretched(target.extents), target.stretched(source.extents)
+    source, target = source.stretched(target), target.stretched(source)
     for place in (source, target):
         place.demand_whole_bytes()
     memories = (source.buffer.memory, target.buffer.memory)
@@ -48,7 +48,7 @@ def copy(src: Any, dst: Any, pad_value: Any = None, enable_relu: bool = False) -
 
 def atomic_add(dst: Any, src: Any) -> None:
     target, source = Place.of(dst), Place.of(src)
-    source, target = source.stretched(target.extents), target.stretched(source.extents)
+    source, target = source.stretched(target), target.stretched(source)
     dtype = target.buffer.dtype
     _store(source, target, lambda old, new: wrapped(old + new, dtype), added=True)
 

@@ -63,6 +63,8 @@ def test_narrow_integers_do_not_wrap_in_expressions() -> None:
         ("out-of-bounds", "t[0, 16] = 1.0"),
         ("out-of-bounds", "T.copy(y[n + 3, 0:16], t[0, :])"),
         ("shape", "T.copy(x, t)"),
+        # Which dimension is cut depends on whether `n - 2` is one.
+        ("cut", "u = T.alloc_ub((2, 2, 16), 'float32'); T.copy(x[3, 0, 0], u[0:2, 1:n - 1, 0:16])"),
     ],
 )
 def test_what_has_no_meaning_is_told(kind: str, line: str) -> None:
