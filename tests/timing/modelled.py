@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,9 +101,12 @@ def rank_correlation(rows: Iterable[Compared]) -> float | None:
         for row in rows
         if (unit := Unit(row.row.unit)) in scale
     ]
-    if len(found) < 5:
-        return None
-    ranks = [_ranks(np.array(column)) for column in zip(*found, strict=True)]
+    return None if len(found) < 5 else rank(found)
+
+
+def rank(pairs: Sequence[tuple[float, float]]) -> float:
+    """Spearman's rank correlation of pairs."""
+    ranks = [_ranks(np.array(column)) for column in zip(*pairs, strict=True)]
     return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
 
 

@@ -1,7 +1,9 @@
 // The same f32 Add many times over, its three operands at chosen UB addresses.
 //
 // Structure after asc-devkit examples/01_simd_cpp_api/05_best_practices/04_memory_access/bank_conflict_ub: 4096
-// elements in 64 repeats, 1000 times, nothing between the Adds. Its eight scenarios are addresses and strides.
+// elements in 64 repeats, 1000 times. The sample has nothing between the Adds, but is compiled with the vendor's
+// automatic synchronisation, which puts a barrier between two that write one tile. Its eight scenarios are addresses and
+// strides.
 #include "kernel_operator.h"
 using namespace AscendC;
 
@@ -25,6 +27,7 @@ extern "C" __global__ __aicore__ void repeated_add(GM_ADDR x, GM_ADDR y, GM_ADDR
     PipeBarrier<PIPE_ALL>();
     for (int32_t i = 0; i < times; ++i) {
         Add(c, a, b, 64, elements / 64, BinaryRepeatParams(1, src0_block_stride, 1, 8, src0_repeat_stride, 8));
+        PipeBarrier<PIPE_V>();
     }
     PipeBarrier<PIPE_ALL>();
     DataCopy(gz, c, elements);

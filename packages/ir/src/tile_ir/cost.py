@@ -67,11 +67,10 @@ def cost(stmt: Stmt, target: Target, assumed: Assumed = ALONE) -> Cost:
     match pipe_of(op):
         case Pipe.V:
             busy = _vector(op)
-            if op.opdef.family in _SUMS:
-                return Cost(busy, max(busy, TIMING.sum_latency))
-            return Cost(busy, busy + TIMING.vector_drain)
+            latency = TIMING.sum_latency if op.opdef.family in _SUMS else TIMING.vector_latency
+            return Cost(busy, busy + latency)
         case Pipe.M:
-            busy = TIMING.cube_issue + _fractals(op)
+            busy = max(TIMING.cube_least, TIMING.cube_addition + _fractals(op))
             return Cost(busy, busy + TIMING.cube_latency)
         case Pipe.MTE1:
             return _load(op.region("dst"))
@@ -93,7 +92,7 @@ def _scalar_access(memory: Memory) -> float:
 def _vector(op: Op) -> float:
     """The elements of the widest operand in whole repeats. What works element by element takes
     them run by run where they do not lie one after another and it has no steps for that, as other
-    instructions have."""
+    instructions have. Of several instructions each reads what the one before has left."""
     operands = _operands(op)
     widest = max(operands, key=_elements)
     size = max(r.dtype.bits for r in operands) / 8
@@ -108,8 +107,9 @@ def _vector(op: Op) -> float:
     repeats = runs * math.ceil(length / lanes)
     form = row_form(op)
     pieces = min(runs, (form.issues if form else None) or runs)
-    issues = op.opdef.instructions(op) * (pieces if op.opdef.elementwise else 1)
-    return issues * TIMING.vector_issue + repeats * lanes / rate
+    steps = op.opdef.instructions(op)
+    least = steps * (pieces if op.opdef.elementwise else 1) * TIMING.vector_issue
+    return max(least, repeats * lanes / rate) + (steps - 1) * TIMING.vector_latency
 
 
 def _fractals(op: Op) -> int:
@@ -128,7 +128,8 @@ def _fractals(op: Op) -> int:
 def _load(dst: Region) -> Cost:
     """L1 to L0A, L0B and the bias table."""
     if dst.memory is Memory.BT:
-        return _at_once(TIMING.table_issue + _bytes(dst) / TIMING.table_rate)
+        busy = max(TIMING.table_issue, _bytes(dst) / TIMING.table_rate)
+        return Cost(busy, busy + TIMING.table_latency)
     rows, columns = matrix_footprint(dst.memory, dst.dtype, *largest_matrix(dst))
     rate = TIMING.l0a_rate if dst.memory is Memory.L0A else TIMING.l0b_rate
     work = dst.dtype.bytes_of(rows * columns) / rate

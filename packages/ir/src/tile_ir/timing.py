@@ -26,8 +26,10 @@ class TimingTable:
     # Depth of a pipe's queue (vendor's page on constraints: 32).
     queue_depth: float = 32
 
-    # Scalar unit. An API call; fixed by add case 1 (12 calls in 26 cycles) and 8192^3 (11.5 in 58).
-    scalar_issue: float = 6
+    # Scalar unit. An API call of a vector core; fixed by add case 1: 12 calls in 26 cycles.
+    scalar_issue: float = 2.2
+    # Of a cube core, whose calls have more parameters; fixed by 8192^3: 11.5 calls in 58 cycles.
+    scalar_issue_cube: float = 5
     # A flag or barrier; PTO's cost model.
     scalar_flag: float = 1
     # An element of GM; assumption: a hit in the data cache.
@@ -35,29 +37,34 @@ class TimingTable:
     # An element of UB; fixed by add case 0: 34 cycles for two reads and a write.
     scalar_local: float = 11
 
-    # Vector pipe, beside the cycles of its repeats. Fixed by add case 3: 278.5 cycles of 256.
-    vector_issue: float = 22.5
-    # From its end until its result can be used; PTO's cost model: 32 cycles of an Add of one repeat
-    # alone, beside the repeat, are 10 more than the above.
-    vector_drain: float = 10
-    # Of one whose lanes come together in fewer, from its start, at least; fixed by the 100 sums of
-    # 256.
+    # Vector pipe. An instruction holds it for the cycles of its repeats, at least for these; the
+    # vendor's instruction curves.
+    vector_issue: float = 3
+    # From the end of that until its result can be used; fixed by add case 3: 278.5 cycles of 256.
+    vector_latency: float = 22.5
+    # From the start of one whose lanes all come together, at least; fixed by the 100 sums of 256.
     sum_latency: float = 85
 
-    # Cube, beside the cycles of its fractals. Fixed by 8192^3: 522 cycles of 512.
-    cube_issue: float = 10
+    # Cube. A product holds the pipe for its fractals and these, at least for the second; the
+    # vendor's instruction curves.
+    cube_issue: float = 2
+    cube_least: float = 5
+    # Beside its fractals, where it adds to the result of the one before. Fixed by 8192^3: 522
+    # cycles of 512.
+    cube_addition: float = 10
     # Until the last results are in L0C; fixed by 8 Mmads alone: 4225 cycles.
     cube_latency: float = 47
 
-    # L1 to L0A and L0B, beside the bytes. Fixed by 8192^3: 432 cycles of 320 in 5 loads.
-    load_issue: float = 22
+    # L1 to L0A and L0B, beside the bytes; the vendor's instruction curves.
+    load_issue: float = 2
     # A load alone, until it can be used, two- and three-dimensional; vendor's performance tests.
     load_latency: float = 28
     load_3d_latency: float = 50
     l0a_rate: float = 256
     l0b_rate: float = 128
-    # L1 to the bias and Fixpipe tables; vendor's performance tests.
-    table_issue: float = 20
+    # L1 to the bias and Fixpipe tables; the vendor's instruction curves and performance tests.
+    table_issue: float = 3
+    table_latency: float = 20
     table_rate: float = 32
     # A constant into L1; assumption: as fast as L1 is read.
     fill_rate: float = 256

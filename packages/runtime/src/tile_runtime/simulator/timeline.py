@@ -18,6 +18,8 @@ from tile_ir.timing import DEFAULT_TIMING, timing_of
 from tile_runtime.simulator.waited_for import shares_of_waits
 
 PIPES = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX")
+# Those that move bytes from or to gm: what is under way has left them.
+TRANSFERS = ("MTE2", "MTE3", "FIX")
 CORES = ("aic", "aiv0", "aiv1")
 KINDS = ("work", "set", "wait", "barrier", "barrier all", "cross set", "cross wait")
 REASONS = ("", "issue", "flag", "barrier", "cross-core flag", "queue full", "memory")
@@ -121,8 +123,9 @@ class Timeline:
         return moved / (self.microseconds * 1e-6) if self.microseconds else 0.0
 
     def busy(self) -> dict[tuple[str, str], float]:
-        """Microseconds a pipe is busy, by kind of core ("aic", "aiv") and pipe: mean over the
-        cores that took part, as a profiler reports them."""
+        """Microseconds a pipe holds an unfinished instruction, by kind of core ("aic", "aiv") and
+        pipe: mean over the cores that took part, as a profiler reports them. What is on its way
+        from or to gm has left its pipe."""
         found: dict[tuple[str, str], float] = {}
         work = self.events[self.events["kind"] == WORK]
         for vector, kind in ((False, "aic"), (True, "aiv")):
@@ -134,7 +137,8 @@ class Timeline:
             for pipe in range(1, len(PIPES)):
                 events = of_kind[of_kind["pipe"] == pipe]
                 if len(events):
-                    found[kind, PIPES[pipe]] = cycles_covered(events) / cores / self.mhz
+                    until = "end" if PIPES[pipe] in TRANSFERS else "complete"
+                    found[kind, PIPES[pipe]] = cycles_covered(events, until) / cores / self.mhz
         return found
 
     def core_microseconds(self, kind: str) -> float:
@@ -229,11 +233,12 @@ def timeline_from(
     )
 
 
-def cycles_covered(events: Any) -> float:
-    """Cycles during which at least one event of a pipe is under way, summed over cores."""
+def cycles_covered(events: Any, until: str = "end") -> float:
+    """Cycles during which at least one event of a pipe is under way, summed over cores: it keeps
+    its pipe until its `end`, and its result is there when it is `complete`."""
     group = events["block"].astype(np.int64) * 4 + events["core"]
     order = np.lexsort((events["begin"], group))
-    group, begin, end = group[order], events["begin"][order], events["end"][order]
+    group, begin, end = group[order], events["begin"][order], events[until][order]
     # Far apart, so that one running maximum serves all groups.
     apart = float(end.max()) + 1
     shift = np.unique(group, return_inverse=True)[1] * apart

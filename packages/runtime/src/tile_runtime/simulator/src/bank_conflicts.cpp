@@ -18,9 +18,14 @@ uint64_t bank_of(uint64_t address)
 
 // How an operand walks through UB: its blocks of 32 B in a repeat, and the way from repeat to repeat.
 struct Walk {
-    void follow(const Region& region)
+    void follow(Region region)
     {
         start = region.start;
+        if (region.inner > 1 && region.inner_stride < block_bytes) {
+            // Elements apart within blocks: the blocks from the first to the last.
+            region.run += (region.inner - 1) * region.inner_stride;
+            region.inner = 1;
+        }
         const bool apart = region.inner > 1 && (region.outer > 1 || region.run == block_bytes);
         blocks = std::min(most_blocks, apart ? region.inner : (region.run + block_bytes - 1) / block_bytes);
         block_step = apart ? region.inner_stride : block_bytes;
@@ -104,7 +109,8 @@ uint64_t bank_conflict_cycles(const Instruction& instruction)
     for (int i = 0; i < instruction.count; ++i) {
         const Operand& operand = instruction.operands[i];
         // A last repeat of its own, with fewer lanes, does not meet the others.
-        const bool last_repeat = i > 0 && operand.name == instruction.operands[i - 1].name;
+        const Operand& before = instruction.operands[std::max(i, 1) - 1];
+        const bool last_repeat = i > 0 && operand.name == before.name && operand.write == before.write;
         if (operand.memory != Memory::ub || last_repeat) {
             continue;
         }
@@ -118,8 +124,9 @@ uint64_t bank_conflict_cycles(const Instruction& instruction)
     const uint64_t looked_at = together ? 1 : std::min(groups, repeats);
     uint64_t cycles = 0;
     for (uint64_t repeat = 0; repeat < looked_at; ++repeat) {
-        const uint64_t conflicts = std::max(same_group(reads, repeat), same_group(writes, repeat));
-        cycles += std::max(conflicts, read_meets_write(reads, writes, repeat));
+        // What takes several passes over a repeat reads its operands in each.
+        const uint64_t again = same_group(reads, repeat) * instruction.passes;
+        cycles += std::max({again, same_group(writes, repeat), read_meets_write(reads, writes, repeat)});
     }
     return cycles * repeats / looked_at;
 }

@@ -83,7 +83,7 @@ bool TimeModel::scalar_event(uint32_t index, uint32_t number)
     const TimeEvent& event = logged(core, number);
     TileTimeEvent& out = event_of(core, number);
     if (event.pipe != scalar) {
-        return issue(core, number);
+        return issue(index, number);
     }
     out.cause = core.cause;
     double cost = timing_.scalar_flag;
@@ -142,8 +142,9 @@ void TimeModel::pass_barrier_all(CoreState& core, uint32_t number)
 }
 
 // Hands an instruction to its pipe. A full queue takes it when its oldest instruction has left.
-bool TimeModel::issue(CoreState& core, uint32_t number)
+bool TimeModel::issue(uint32_t index, uint32_t number)
 {
+    CoreState& core = cores_[index];
     const TimeEvent& event = logged(core, number);
     PipeState& pipe = core.pipes[event.pipe];
     const size_t depth = size_t(timing_.queue_depth);
@@ -159,7 +160,9 @@ bool TimeModel::issue(CoreState& core, uint32_t number)
             core.late = TILE_STALL_QUEUE;
         }
     }
-    const double cost = event.kind == TILE_TIME_WORK ? timing_.scalar_issue : timing_.scalar_flag;
+    const bool cube = index % cores_per_block == 0;
+    const double issue = cube ? timing_.scalar_issue_cube : timing_.scalar_issue;
+    const double cost = event.kind == TILE_TIME_WORK ? issue : timing_.scalar_flag;
     core.time += cost;
     core.scalar_busy += cost;
     pipe.queue.push_back({number, core.time, core.late, core.cause});
@@ -233,6 +236,8 @@ bool TimeModel::work(uint32_t index, int which, const Queued& queued, double sta
     PipeState& pipe = core.pipes[which];
     const TimeEvent& event = logged(core, queued.event);
     TileTimeEvent& out = event_of(core, queued.event);
+    const bool held = event.dependent && pipe.complete > start;
+    start = held ? pipe.complete : start;
     double ready = start;  // for the unit flags
     if (event.unit_flag != 0 && which == int(Pipe::fix)) {
         // Fixpipe follows the Mmad that completes the result block by block, and holds its pipe until then.
@@ -253,8 +258,8 @@ bool TimeModel::work(uint32_t index, int which, const Queued& queued, double sta
     }
     out.begin = start;
     out.waited = start - pipe.turn;
-    out.reason = out.waited > 0 ? queued.late : TILE_STALL_NONE;
-    out.cause = out.waited > 0 ? queued.cause : pipe.turn_cause;
+    out.reason = out.waited <= 0 ? TILE_STALL_NONE : held ? TILE_STALL_BARRIER : queued.late;
+    out.cause = out.waited <= 0 ? pipe.turn_cause : held ? pipe.complete_cause : queued.cause;
     if (event.unit_flag == 3 && which == int(Pipe::m)) {
         core.results.push_back({start, int64_t(core.base + queued.event)});
         core.result_open = true;

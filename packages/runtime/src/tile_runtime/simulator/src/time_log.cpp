@@ -24,6 +24,23 @@ const Operand* find(const Instruction& instruction, bool write)
     return nullptr;
 }
 
+// Whether two walks through a local memory share bytes; told by their first and last ones where their rows lie unlike.
+bool share_bytes(const Region& one, const Region& other)
+{
+    if (one.run == 0 || other.run == 0 || one.end() <= other.start || other.end() <= one.start) {
+        return false;
+    }
+    const Region a = one.compact();
+    const Region b = other.compact();
+    const uint64_t pitch = a.inner > 1 ? a.inner_stride : b.inner_stride;
+    const auto fits = [&](const Region& r) { return r.outer == 1 && (r.inner == 1 || r.inner_stride == pitch); };
+    if (pitch == 0 || !fits(a) || !fits(b) || a.run > pitch || b.run > pitch) {
+        return true;
+    }
+    const uint64_t ahead = (a.start % pitch + pitch - b.start % pitch) % pitch;
+    return ahead < b.run || ahead + a.run > pitch;
+}
+
 Route route_of(const Operand& dst, const Operand& src)
 {
     if (src.memory == Memory::gm) {
@@ -66,6 +83,8 @@ void TimeLog::clear()
     events_.clear();
     regions_.clear();
     accesses_.clear();
+    latest_count_ = 0;
+    product_ = Region{};
     scalar_from_ = 0;
     macs = 0;
 }
@@ -75,7 +94,7 @@ TimeEvent& TimeLog::add(const Core& core, TileTimeKind kind, Pipe pipe, const ch
     if (core.site.file != nullptr) {
         at = core.site;
     }
-    events_.push_back({api, at.file, 0, 0, 0, at.line, -1, Route::none, kind, uint8_t(pipe), 0, 0, 0, 0, false});
+    events_.push_back({api, at.file, 0, 0, 0, at.line, -1, Route::none, kind, uint8_t(pipe), 0, 0, 0, 0, false, false});
     if (kind != TILE_TIME_WORK || pipe != Pipe::s) {
         scalar_from_ = events_.size();
     }
@@ -113,6 +132,43 @@ bool TimeLog::widened(const TileTimeAccess& access)
         }
     }
     return false;
+}
+
+bool TimeLog::follows_vector(const Instruction& instruction)
+{
+    bool found = false;
+    const size_t known = std::min(latest_count_, latest_.size());
+    const Operand* const result = find(instruction, true);
+    for (int i = 0; i < instruction.count && !found; ++i) {
+        const Operand& operand = instruction.operands[i];
+        // What an instruction adds to stays in the unit from one to the next.
+        const bool added_to = result != nullptr && operand.name == result->name;
+        const bool read = !operand.write && operand.memory == Memory::ub && !added_to;
+        for (size_t k = 0; k < known && read; ++k) {
+            found = found || share_bytes(operand.region, latest_[k]);
+        }
+    }
+    if (found) {
+        latest_count_ = 0;
+    }
+    for (int i = 0; i < instruction.count; ++i) {
+        const Operand& operand = instruction.operands[i];
+        if (operand.write && operand.memory == Memory::ub) {
+            latest_[latest_count_++ % latest_.size()] = operand.region;
+        }
+    }
+    return found;
+}
+
+bool TimeLog::follows_product(const Instruction& instruction)
+{
+    bool found = false;
+    for (int i = 0; i < instruction.count; ++i) {
+        const Operand& operand = instruction.operands[i];
+        found = found || (!operand.write && operand.memory == Memory::l0c && share_bytes(operand.region, product_));
+    }
+    product_ = find(instruction, true)->region;
+    return found;
 }
 
 // The rules of docs/hardware/timing.md#a-first-model.
@@ -154,20 +210,24 @@ void TimeLog::instruction(const Instruction& instruction, const TileTiming& timi
             return takes(double(event.work) + work, double(event.done) + work);
         }
         case Pipe::v: {
-            const double work = timing.vector_issue + double(instruction.work + bank_conflict_cycles(instruction));
-            return takes(work, instruction.is_sum ? std::max(work, timing.sum_latency) : work + timing.vector_drain);
+            const double work = std::max(
+                timing.vector_issue, double(instruction.work + bank_conflict_cycles(instruction)));
+            event.dependent = follows_vector(instruction);
+            return takes(work, instruction.is_sum ? std::max(work + timing.vector_latency, timing.sum_latency)
+                                                  : work + timing.vector_latency);
         }
         case Pipe::m: {
-            const double work = timing.cube_issue + double(instruction.work);
+            const bool adds = follows_product(instruction);
+            const double more = adds ? timing.cube_addition : timing.cube_issue;
+            const double work = std::max(timing.cube_least, more + double(instruction.work));
             macs += instruction.macs;
             return takes(work, work + timing.cube_latency);
         }
         case Pipe::mte1: {
-            const double bytes = double(bytes_of(*dst));
-            if (dst->memory == Memory::bias || dst->memory == Memory::fixpipe) {
-                const double work = timing.table_issue + bytes / timing.table_rate;
-                return takes(work, work);
+            if (dst->memory == Memory::bias) {
+                break;
             }
+            const double bytes = double(bytes_of(*dst));
             const double work = bytes / (dst->memory == Memory::l0a ? timing.l0a_rate : timing.l0b_rate);
             return takes(timing.load_issue + work,
                 work + (instruction.is_3d ? timing.load_3d_latency : timing.load_latency));
@@ -179,6 +239,10 @@ void TimeLog::instruction(const Instruction& instruction, const TileTiming& timi
         return;
     }
     event.route = src != nullptr ? route_of(*dst, *src) : Route::none;
+    if (dst->memory == Memory::fixpipe || dst->memory == Memory::bias) {
+        const double work = std::max(timing.table_issue, double(bytes_of(*dst)) / timing.table_rate);
+        return takes(work, work + timing.table_latency);
+    }
     if (event.route == Route::none) {
         const double work = instruction.pipe == Pipe::fix
                                 ? timing.fix_issue + double(bytes_of(*src)) / 4 / timing.fix_l1_rate  // L0C to L1
@@ -213,11 +277,13 @@ void TimeLog::wait(const Core& core, Pipe source, Pipe target, int id, Where at)
 void TimeLog::barrier(const Core& core, Pipe pipe, Where at)
 {
     add(core, TILE_TIME_BARRIER, pipe, "PipeBarrier", at);
+    latest_count_ = pipe == Pipe::v ? 0 : latest_count_;
 }
 
 void TimeLog::barrier_all(const Core& core, Where at)
 {
     add(core, TILE_TIME_BARRIER_ALL, Pipe::s, "PipeBarrier", at);
+    latest_count_ = 0;
 }
 
 void TimeLog::cross_set(const Core& core, Pipe pipe, int id, uint32_t mode, Where at)

@@ -1,6 +1,7 @@
 // What a core did, in program order, as the time model replays it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -34,6 +35,7 @@ struct TimeEvent {
     uint8_t mode;  // of a cross-core set
     uint8_t unit_flag;  // of Mmad and Fixpipe: 0, 2 or 3
     bool past_l2;       // a read that L2 does not keep
+    bool dependent;     // needs what its own pipe has not completed yet
 };
 
 class TimeLog {
@@ -61,6 +63,15 @@ private:
     // Widens an access of an event that stands for several by one that differs from it in its bytes only.
     bool widened(const TileTimeAccess& access);
 
+    // Whether a vector instruction reads what none before it is known to have completed, and the same of a product that
+    // adds to the result of the one before. Remembers what the instruction leaves.
+    bool follows_vector(const Instruction& instruction);
+    bool follows_product(const Instruction& instruction);
+
+    // Results of the latest vector instructions since a barrier; those before them are complete by any count.
+    std::array<Region, 8> latest_;
+    size_t latest_count_ = 0;
+    Region product_;
     size_t scalar_from_ = 0;  // events from here on are scalar work
     std::vector<TimeEvent> events_;
     std::vector<Region> regions_;

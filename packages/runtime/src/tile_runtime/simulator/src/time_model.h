@@ -94,7 +94,7 @@ private:
     void proceed(uint32_t core);
     bool step_scalar(uint32_t core);
     bool scalar_event(uint32_t core, uint32_t number);
-    bool issue(CoreState& core, uint32_t number);
+    bool issue(uint32_t core, uint32_t number);
     void pass_barrier_all(CoreState& core, uint32_t number);
     bool step_pipe(uint32_t core, int pipe);
     bool pipe_event(uint32_t core, int pipe, const Queued& queued, double start);

@@ -150,9 +150,11 @@ void vector_binary(BinaryOp op, LocalOperand dst, LocalOperand src0, LocalOperan
         {"src0", src0, size_of(src0.type), p.src0BlkStride, p.src0RepStride, 255},
         {"src1", src1, size_of(src1.type), p.src1BlkStride, p.src1RepStride, 255},
     };
-    const uint64_t rate = op == BinaryOp::div ? slow_rate(size_of(dst.type)) : op == BinaryOp::mul_add_dst ? 2 : 1;
-    const bool updates =
-        op == BinaryOp::fused_mul_add || op == BinaryOp::fused_mul_add_relu || op == BinaryOp::mul_add_dst;
+    const bool fused = op == BinaryOp::fused_mul_add || op == BinaryOp::fused_mul_add_relu;
+    const bool updates = fused || op == BinaryOp::mul_add_dst;
+    // docs/hardware/timing.md#vector-rates.
+    const bool twice = fused || (op == BinaryOp::mul_add_dst && size_of(dst.type) == 4);
+    const uint64_t rate = op == BinaryOp::div ? slow_rate(size_of(dst.type)) : twice ? 2 : 1;
     run_elementwise(core, operands, 3, form, kernel, nullptr, use, rate, updates);
 }
 

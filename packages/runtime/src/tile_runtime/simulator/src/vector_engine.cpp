@@ -276,6 +276,7 @@ void run_elementwise(Core& core, const VectorOperand* operands, int count, const
     const Lanes lanes = resolve_lanes(core, form, widest, use);
     Instruction instruction(core, Pipe::v, use);
     instruction.work = vector_work(lanes, rate);
+    instruction.passes = rate;
     if (lanes.nothing) {
         instruction.issue();
         return;

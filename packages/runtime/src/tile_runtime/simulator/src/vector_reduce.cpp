@@ -235,10 +235,12 @@ void vector_reduce(ReduceOp op, ReduceSpan span, LocalOperand dst, LocalOperand 
     const VectorOperand source = {"src", src, size, strides.src_block, strides.src_repeat, 65535};
     const Lanes lanes = resolve_lanes(core, form, size, use);
     Instruction instruction(core, Pipe::v, use);
-    // docs/hardware/timing.md#vector-rates: 7 cycles per repeat, but for pairs and for the blocks of a float repeat.
+    // docs/hardware/timing.md#vector-rates: 7 cycles per repeat, but for pairs, the blocks of a float repeat and the sum
+    // of one.
     const bool slow = span == ReduceSpan::repeat || (span == ReduceSpan::block && size == 2);
-    instruction.work = vector_work(lanes, slow ? 7 : 1);
-    instruction.is_sum = true;
+    const bool sums_floats = span == ReduceSpan::repeat && op == ReduceOp::sum && size == 4;
+    instruction.work = vector_work(lanes, sums_floats ? 3 : slow ? 7 : 1);
+    instruction.is_sum = span == ReduceSpan::repeat;
     if (lanes.nothing) {
         instruction.issue();
         return;
