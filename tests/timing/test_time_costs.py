@@ -47,7 +47,7 @@ SCENARIOS = {
 def test_bank_conflicts(name: str) -> None:
     *places, more = SCENARIOS[name]
     ((begin, end),) = times(KERNELS.timeline(BANKS, *places), "V")
-    assert end - begin == 10 + 64 + more
+    assert end - begin == 64 + more
 
 
 ND2NZ = KERNELS.add(
@@ -136,14 +136,14 @@ LoadData(a, l1, q);
 
 @pytest.mark.parametrize("fractals", [1, 7, 64])
 def test_loads_to_l0(fractals: int) -> None:
-    """22 cycles beside the bytes; until the result can be used 28, or 50 from an image."""
+    """2 cycles beside the bytes; until the result can be used 28, or 50 from an image."""
     timeline = KERNELS.timeline(LOADS, fractals)
     found = timeline.events[timeline.events["pipe"] == PIPES.index("MTE1")]
     work = found[found["kind"] == 0]
     busy = [float(e["end"] - e["begin"]) for e in work]
     done = [float(e["complete"] - e["begin"]) for e in work]
     size = 512 * fractals
-    assert busy == pytest.approx([22 + size / 256, 22 + size / 128, 22 + size / 256])
+    assert busy == pytest.approx([2 + size / 256, 2 + size / 128, 2 + size / 256])
     assert done == pytest.approx([28 + size / 256, 28 + size / 128, 50 + size / 256])
 
 

@@ -14,7 +14,7 @@ from tile_runtime.simulator.timeline import KINDS, PIPES, Timeline, timeline_fro
 TARGET = TARGETS["Ascend910B1"]
 ROUND = replace(
     TimingTable(),
-    scalar_issue=1, scalar_issue_cube=1, scalar_flag=1, scalar_local=5, vector_issue=1, vector_latency=0, sum_latency=0, cube_issue=10, cube_addition=10, cube_least=0,
+    scalar_issue=1, scalar_issue_cube=1, scalar_flag=1, flag_latency=0, scalar_local=5, vector_issue=2, vector_latency=10, sum_latency=0, cube_issue=10, cube_addition=10, cube_least=0,
     dma_issue=10, gm_load_latency=0, gm_store_latency=0, gm_miss_latency=0, gm_ub_rate=100, gm_ub_cold_rate=50, ub_gm_rate=100, ub_gm_new_rate=50,
     hbm_bandwidth=100_000, hbm_write_bandwidth=100_000, l2_bandwidth=1_000_000,
     cross_flag_latency=20, launch_us=0, launch_core_us=0, start_core_us=0,

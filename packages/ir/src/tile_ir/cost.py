@@ -18,7 +18,7 @@ from tile_ir.footprint import FRACTAL_ROWS, is_run, matrix_footprint, round_up
 from tile_ir.geometry import BLOCK_BYTES, REPEAT_BYTES, contiguous_suffix
 from tile_ir.machine import Memory, Pipe
 from tile_ir.nodes import Op, Region, Stmt, Store
-from tile_ir.opdef import Effect, defined_operands, element_limit, pipe_of
+from tile_ir.opdef import Effect, defined_operands, element_limit, overwriting, pipe_of
 from tile_ir.ops.cube import matrix_sizes
 from tile_ir.ops.movement import is_fractals
 from tile_ir.ops.rules import largest_matrix
@@ -70,7 +70,8 @@ def cost(stmt: Stmt, target: Target, assumed: Assumed = ALONE) -> Cost:
             latency = TIMING.sum_latency if op.opdef.family in _SUMS else TIMING.vector_latency
             return Cost(busy, busy + latency)
         case Pipe.M:
-            busy = max(TIMING.cube_least, TIMING.cube_addition + _fractals(op))
+            more = TIMING.cube_issue if overwriting(op) else TIMING.cube_addition
+            busy = max(TIMING.cube_least, more + _fractals(op))
             return Cost(busy, busy + TIMING.cube_latency)
         case Pipe.MTE1:
             return _load(op.region("dst"))
@@ -92,7 +93,7 @@ def _scalar_access(memory: Memory) -> float:
 def _vector(op: Op) -> float:
     """The elements of the widest operand in whole repeats. What works element by element takes
     them run by run where they do not lie one after another and it has no steps for that, as other
-    instructions have. Of several instructions each reads what the one before has left."""
+    instructions have."""
     operands = _operands(op)
     widest = max(operands, key=_elements)
     size = max(r.dtype.bits for r in operands) / 8
@@ -109,7 +110,8 @@ def _vector(op: Op) -> float:
     pieces = min(runs, (form.issues if form else None) or runs)
     steps = op.opdef.instructions(op)
     least = steps * (pieces if op.opdef.elementwise else 1) * TIMING.vector_issue
-    return max(least, repeats * lanes / rate) + (steps - 1) * TIMING.vector_latency
+    waits = (steps - 1) * TIMING.vector_latency if op.opdef.chained else 0
+    return max(least, repeats * lanes / rate) + waits
 
 
 def _fractals(op: Op) -> int:

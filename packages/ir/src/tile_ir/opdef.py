@@ -101,7 +101,8 @@ class OpDef:
     by the compiler. `namespace` is where the language has it: `tile` for `T.tile.x`, empty for
     `T.x`, None for operations that only passes create. `placement` says core and pipe; `meaning`
     gives the value written, from the values of the operands, in NumPy. For `cost`, those of vectors
-    have a `rate`, elements a cycle of 2 and of 4 bytes, and a number of `instructions`.
+    have a `rate`, elements a cycle of 2 and of 4 bytes, and a number of `instructions`; `chained`
+    says whether each of these reads what the one before has left.
     `elementwise` operations treat every region as the same sequence of elements; `by_rows` says
     whether the instruction also steps from row to row (`row_form.py`). `clip` is for
     operations whose regions may hang over the edge of a tensor. `parameters` is
@@ -144,6 +145,7 @@ class OpDef:
     scratch: Callable[[Op], tuple[Scratch, ...]] = lambda op: ()
     rate: tuple[float, float] | Callable[[Op], tuple[float, float]] = FULL_RATE
     instructions: Callable[[Op], int] = lambda op: 1
+    chained: bool = True
     hidden: tuple[str, ...] = ()
     clip: Callable[[Op], Clipped] | None = None
     parameters: tuple[str, ...] = ()

@@ -27,11 +27,13 @@ class TimingTable:
     queue_depth: float = 32
 
     # Scalar unit. An API call of a vector core; fixed by add case 1: 12 calls in 26 cycles.
-    scalar_issue: float = 2.2
+    scalar_issue: float = 3
     # Of a cube core, whose calls have more parameters; fixed by 8192^3: 11.5 calls in 58 cycles.
     scalar_issue_cube: float = 5
     # A flag or barrier; PTO's cost model.
     scalar_flag: float = 1
+    # From the completion of what a flag stands for until the waiting pipe goes on.
+    flag_latency: float = 30
     # An element of GM; assumption: a hit in the data cache.
     scalar_gm: float = 12
     # An element of UB; fixed by add case 0: 34 cycles for two reads and a write.
@@ -41,7 +43,7 @@ class TimingTable:
     # vendor's instruction curves.
     vector_issue: float = 3
     # From the end of that until its result can be used; fixed by add case 3: 278.5 cycles of 256.
-    vector_latency: float = 22.5
+    vector_latency: float = 25
     # From the start of one whose lanes all come together, at least; fixed by the 100 sums of 256.
     sum_latency: float = 85
 
@@ -115,7 +117,7 @@ class TimingTable:
     same_line_rate: float = 624
 
     # From a cross-core set to the core that waits; assumption, nothing is published.
-    cross_flag_latency: float = 100
+    cross_flag_latency: float = 200
     # Before and after the cores run: of one (add case 1, 8192^3 on one core), and what each AIC and
     # AIV adds (odd rows: 0.8 us for 24 AICs; the same with B laid out by AIVs: 2.8 us for all 72).
     launch_us: float = 0.5

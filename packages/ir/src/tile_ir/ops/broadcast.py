@@ -163,6 +163,7 @@ BROADCAST = OpDef(
     shape_rule=_broadcast_rows,
     scratch=_broadcast_scratch,
     instructions=lambda op: 2,
+    chained=False,
 )
 
 def broadcast_of(dst: Region) -> str:

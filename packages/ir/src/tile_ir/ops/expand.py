@@ -203,6 +203,7 @@ def _row_expand(
         scratch=_scratch,
         rate=(64, 32),
         instructions=lambda op: 3,
+        chained=False,
     )
 
 
@@ -231,6 +232,7 @@ def _column_expand(
         dtype_rule=same_dtype,
         shape_rule=_column_shapes,
         instructions=lambda op: 2,
+        chained=False,
     )
 
 

@@ -93,5 +93,6 @@ OPS = (
         dtype_rule=same_dtype,
         shape_rule=_sizes,
         instructions=_squares,
+        chained=False,
     ),
 )

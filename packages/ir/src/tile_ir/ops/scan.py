@@ -112,5 +112,6 @@ OPS = (
         scratch=_scratch,
         rate=(16, 16),
         instructions=_additions,
+        chained=False,
     ),
 )

@@ -418,8 +418,9 @@ OPS = (
         flat=True,
         dtype_rule=integer_scalars,
         shape_rule=_number_inside,
-        rate=(8, 8),
+        rate=(32, 32),
         instructions=lambda op: 2,
+        chained=False,
         scratch_elsewhere=True,
     ),
 )

@@ -306,8 +306,9 @@ class _Clock:
         for touch, slot in slots:
             for use in self.used[slot]:
                 if use.pipe is not pipe:
-                    if use.until > start and touch.meets(use.touch):
-                        start = use.until
+                    until = use.until + TIMING.flag_latency
+                    if until > start and touch.meets(use.touch):
+                        start = until
                 elif (
                     pipe is Pipe.V
                     and use.number > self.barrier

@@ -137,8 +137,8 @@ class Timeline:
             for pipe in range(1, len(PIPES)):
                 events = of_kind[of_kind["pipe"] == pipe]
                 if len(events):
-                    until = "end" if PIPES[pipe] in TRANSFERS else "complete"
-                    found[kind, PIPES[pipe]] = cycles_covered(events, until) / cores / self.mhz
+                    cycles = cycles_covered(events, held_until(PIPES[pipe]))
+                    found[kind, PIPES[pipe]] = cycles / cores / self.mhz
         return found
 
     def core_microseconds(self, kind: str) -> float:
@@ -231,6 +231,11 @@ def timeline_from(
         target.vector_cores,
         timing_of(target)["hbm_bandwidth"],
     )
+
+
+def held_until(pipe: str) -> str:
+    """The field of an event until which a profiler counts its pipe as busy."""
+    return "end" if pipe in TRANSFERS else "complete"
 
 
 def cycles_covered(events: Any, until: str = "end") -> float:

@@ -10,7 +10,7 @@ extern "C" {
 // and sources is tile_ir/timing.py; fields are passed by name.
 #define TILE_TIMING_FIELDS(X)                                                                                    \
     X(mhz) X(cube_cores) X(vector_cores) X(l2_bytes) X(warm_l2) X(queue_depth)                                    \
-    X(scalar_issue) X(scalar_issue_cube) X(scalar_flag) X(scalar_gm) X(scalar_local)                                                   \
+    X(scalar_issue) X(scalar_issue_cube) X(scalar_flag) X(flag_latency) X(scalar_gm) X(scalar_local)                                                   \
     X(vector_issue) X(vector_latency) X(sum_latency) X(cube_least) X(cube_issue) X(cube_addition) X(cube_latency)  \
     X(load_issue) X(load_latency) X(load_3d_latency) X(l0a_rate) X(l0b_rate) X(table_issue) X(table_latency) X(table_rate) \
     X(fill_rate) X(fix_issue) X(fix_l1_rate)                                                                      \

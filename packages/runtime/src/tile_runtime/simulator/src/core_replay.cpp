@@ -302,7 +302,7 @@ void TimeModel::settle(uint32_t index, uint32_t number, double time, int64_t cau
         cross_set(index, event, time + timing_.cross_flag_latency, cause);
         return;
     }
-    core.flags[flag_key(event.pipe, event.source, event.flag)].push_back({time, cause});
+    core.flags[flag_key(event.pipe, event.source, event.flag)].push_back({time + timing_.flag_latency, cause});
 }
 
 }  // namespace tile_simulator

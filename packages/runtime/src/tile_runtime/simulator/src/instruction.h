@@ -91,7 +91,7 @@ public:
     const Use use;
     uint64_t macs = 0;      // multiply-accumulates, for the rate in reports
     bool is_3d = false;     // a load that gathers from an image
-    uint64_t passes = 1;    // of a vector instruction over the operands of a repeat
+    uint64_t passes = 1;    // over the operands of a vector instruction's repeat, over the squares of a load that turns them
     bool is_sum = false;    // a vector instruction whose lanes come together in fewer
     bool is_nd2nz = false;  // a load that lays rows out in fractals
     bool past_l2 = false;   // a read that L2 is told not to keep

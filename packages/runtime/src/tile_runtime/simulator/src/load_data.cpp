@@ -217,6 +217,7 @@ void load_transposed(LocalOperand dst, LocalOperand src, const AscendC::LoadData
     }
     const uint64_t start = p.addrMode == 1 ? first - walk : first;
     Instruction instruction(core, Pipe::mte1, use);
+    instruction.passes = fractals;
     const int to = instruction.local(
         "dst", true, dst, memory, {dst.address, fractal_bytes, fractals, fractal_step, p.repeatTimes, dst_step}, 512);
     const int from =

@@ -227,7 +227,7 @@ void TimeLog::instruction(const Instruction& instruction, const TileTiming& timi
             if (dst->memory == Memory::bias) {
                 break;
             }
-            const double bytes = double(bytes_of(*dst));
+            const double bytes = double(bytes_of(*dst) * instruction.passes);
             const double work = bytes / (dst->memory == Memory::l0a ? timing.l0a_rate : timing.l0b_rate);
             return takes(timing.load_issue + work,
                 work + (instruction.is_3d ? timing.load_3d_latency : timing.load_latency));

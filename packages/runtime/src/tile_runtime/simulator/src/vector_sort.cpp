@@ -16,6 +16,12 @@ constexpr uint32_t group = 32;  // scores one repeat of Sort32 sorts
 constexpr uint32_t most_lists = 4;
 constexpr const char* names[most_lists] = {"src1", "src2", "src3", "src4"};
 
+// Cycles for so many pairs (docs/time_model.md#vector-pipe).
+uint64_t sort_work(uint64_t pairs)
+{
+    return (5 * pairs + 3) / 4;
+}
+
 struct Pair {
     float score;
     uint64_t bits;  // as it lies in UB
@@ -121,7 +127,7 @@ void vector_sort32(LocalOperand dst, LocalOperand scores, LocalOperand indices, 
     const uint32_t size = size_of(scores.type);
     const uint64_t count = static_cast<uint64_t>(repeats) * group;
     Instruction instruction(core, Pipe::v, use);
-    instruction.work = count;
+    instruction.work = sort_work(count);
     const int to = instruction.local("dst", true, dst, Memory::ub, Region::bytes(dst.address, count * pair_bytes), 32);
     const int from =
         instruction.local("src0", false, scores, Memory::ub, Region::bytes(scores.address, count * size), 32);
@@ -179,7 +185,7 @@ void vector_merge(LocalOperand dst, const LocalOperand* tensors, const AscendC::
         merge(core, lists, dst.type, info.ifExhaustedSuspension, merged);
     }
     Instruction instruction(core, Pipe::v, use);
-    instruction.work = merged.size();
+    instruction.work = sort_work(merged.size());
     std::vector<Run> read;
     for (uint32_t i = 0; i < valid; ++i) {
         // Besides the pairs taken, the next one of every list was compared.
