@@ -29,8 +29,8 @@ def table(rows: Sequence[Compared]) -> str:
     """Markdown: what all rows come to, by what they are for and by group; the rows; those that are missed."""
     sets = {
         "all": list(rows),
-        "fix a constant": [row for row in rows if row.fixes],
-        "only check": [row for row in rows if not row.fixes],
+        "calibrate: pages that fixed a constant": [row for row in rows if not row.checks],
+        "check: all other pages": [row for row in rows if row.checks],
     }
     for group, make in GROUPS.items():
         names = {case.name for case in make()}
@@ -48,7 +48,7 @@ def table(rows: Sequence[Compared]) -> str:
     ]
     lines += [
         f"| {row.case.name} | {row.row.metric}, {row.row.unit} | {row.modelled:.4g} | {row.row.value:g} | {row.error:+.1%} | "
-        f"{'fixes ' + ', '.join(row.fixes) if row.fixes else 'checks'} |"
+        f"{', '.join(['checks' if row.checks else 'calibrates', *row.fixes])} |"
         for row in rows
     ]
     lines += ["", *regime_lines(rows)]

@@ -25,7 +25,11 @@ for (int32_t i = 0; i < times; ++i) {{
     {call};
 }}
 """
-ONE, TWO, NUMBER = "(dst, a, mask, repeats, one)", "(dst, a, b, mask, repeats, two)", "(dst, a, T(1), mask, repeats, one)"
+ONE, TWO, NUMBER = (
+    "(dst, a, mask, repeats, one)",
+    "(dst, a, b, mask, repeats, two)",
+    "(dst, a, T(1), mask, repeats, one)",
+)
 FLOATS, SHORT, NUMBERS = ("f16", "f32"), ("i16", "u16"), ("f16", "f32", "i16", "i32")
 # API, how it is called, and the types of which there are curves.
 _CALLS = {
@@ -65,11 +69,18 @@ VECTOR = {
     for kind in kinds
 }
 VECTOR |= {
-    ("cast", *pair): _add(f"cast_{pair[0]}_{pair[1]}", *pair, f"Cast(dst, a, RoundMode::{mode}, mask, repeats, one)")
+    ("cast", *pair): _add(
+        f"cast_{pair[0]}_{pair[1]}", *pair, f"Cast(dst, a, RoundMode::{mode}, mask, repeats, one)"
+    )
     for pair, mode in _CASTS.items()
 }
 VECTOR |= {
-    ("compare", kind): _add(f"compare_{kind}", kind, "u8", "Compare(dst, a, b, CMPMODE::LT, uint64_t(256 / sizeof(T)), repeats, two)")
+    ("compare", kind): _add(
+        f"compare_{kind}",
+        kind,
+        "u8",
+        "Compare(dst, a, b, CMPMODE::LT, uint64_t(256 / sizeof(T)), repeats, two)",
+    )
     for kind in FLOATS
 }
 

@@ -1,20 +1,23 @@
-"""Which published rows fixed a constant of the time model; all others only check it.
+"""Which published rows fixed a constant of the time model, and the pages that calibrate it: rows of all others check.
 
-Constants by their names in tile_ir/timing.py. What a row did not fix has its source in words. docs/time_model.md says
-how a value was read from a row.
+Constants by their names in tile_ir/timing.py. What a row did not fix has its source in words. fit_constants.py finds a
+constant from its rows; docs/time_model.md says what a row leaves open.
 """
 
 from __future__ import annotations
 
+from case import ASC, GUIDE
+
 # (case, metric) of the rows a constant was read from.
 FIXED_BY = {
-    "scalar_issue": (("add case 1", "aiv_scalar_time"), ("8192^3 basic API", "aic_scalar_time")),
+    "scalar_issue": (("add case 1", "aiv_scalar_time"),),
+    "scalar_issue_cube": (("8192^3 basic API", "aic_scalar_time"),),
+    "flag_latency": (("an element through V", "iteration"), ("an element through S", "iteration")),
     "scalar_local": (("add case 0", "task_duration"),),
-    "vector_issue": (("add case 3", "aiv_vec_time"),),
-    "sum_latency": (("100 sums of 256, WholeReduceSum", "time"), ("100 sums of 256, BlockReduceSum", "time")),
-    "cube_issue": (("8192^3 basic API", "aic_mac_time"),),
+    "vector_latency": (("add case 3", "aiv_vec_time"), ("1000 Adds, read-read conflict", "GetSystemCycle_ticks_50MHz")),
+    "sum_latency": (("100 sums of 256, WholeReduceSum", "time"),),
+    "cube_addition": (("8192^3 basic API", "aic_mac_time"),),
     "cube_latency": (("8 Mmads of 128x256x64", "measured_cycles"), ("8 Mmads of 128x128x64", "measured_cycles")),
-    "load_issue": (("8192^3 basic API", "aic_mte1_time"),),
     "dma_issue": (("read 1x64 to UB", "mte2_time"),),
     "gm_ub_rate": (("read x4 to UB, quarters", "task_duration"),),
     "gm_ub_cold_rate": (("add case 1", "aiv_mte2_time"),),
@@ -41,19 +44,51 @@ FIXED_BY = {
     "start_core_us": (("read 64x1024 to UB", "task_duration"),),
 }  # fmt: skip
 
+# Rates of instructions, which stand with them (docs/hardware/timing.md#vector-rates).
+RATES = {
+    "Sort32 and MrgSort": (("1000 of 1024 in 4800 rows, f32", "task_duration"),),
+    "LoadDataWithTranspose of bytes": (("int8 512x4096x1024", "task_duration"),),
+}
+
+# The pages whose rows fixed something. No row of theirs counts as a check, whatever it says of the other constants.
+CALIBRATING = frozenset(
+    {
+        ASC + "00_vector_compute/add_high_performance/README.md",
+        ASC + "01_matrix_compute/matmul_basic_api_high_performance/README.md",
+        ASC + "01_matrix_compute/matmul_high_performance/README.md",
+        ASC + "04_memory_access/bank_conflict_ub/README.md",
+        ASC + "04_memory_access/data_copy/README.md",
+        GUIDE + "SIMD算子性能优化/矢量计算/选择低延迟指令-优化归约操作性能.md",
+        GUIDE + "优秀实践/Matmul性能调优案例/Matmul算子优化Tiling策略.md",
+        GUIDE + "优秀实践/Matmul性能调优案例/AIV核上的ND2NZ格式转换.md",
+        "asc:docs/zh/api/SIMD-API/基础API/矩阵计算（ISASI）/Mmad计算关键特性说明/UnitFlag.md",  # noqa: RUF001
+        "catlass:docs/zh/1_Practice/11_matmul_optimization.md",
+        "catlass:examples/44_quant_matmul_full_loadA_tla/44_quant_matmul_full_loadA_tla.md",
+        "catlass:examples/52_quant_multi_core_splitk_matmul_tla/52_quant_multi_core_splitk_matmul_tla.md",
+        "hardware.md 4.5",
+        "pto:kernels/manual/a2a3/gemm_performance/README.md",
+        "pto:kernels/manual/a2a3/topk/README.md",
+    }
+)
+
 _TESTS = "vendor's performance tests"
+_CURVES = "vendor's instruction curves"
 _ASSUMED = "assumed, nothing is published"
 
 OTHERWISE = {
     "queue_depth": "vendor's page on constraints",
     "scalar_flag": "PTO's cost model",
     "scalar_gm": _ASSUMED,
-    "vector_drain": "PTO's cost model",
+    "vector_issue": _CURVES,
+    "cube_issue": _CURVES,
+    "cube_least": _CURVES,
+    "load_issue": _CURVES,
     "load_latency": _TESTS,
     "load_3d_latency": _TESTS,
     "l0a_rate": "vendor's table",
     "l0b_rate": "vendor's table",
-    "table_issue": _TESTS,
+    "table_issue": _CURVES,
+    "table_latency": _TESTS,
     "table_rate": _TESTS,
     "fill_rate": _ASSUMED,
     "fix_issue": _TESTS,
@@ -64,10 +99,10 @@ OTHERWISE = {
     "gm_load_latency": "PyPTO's simulator",
     "gm_miss_latency": "PyPTO's simulator",
     "l2_bandwidth": "vendor's page on splitting for L2",
-    "cross_flag_latency": _ASSUMED,
+    "cross_flag_latency": "nothing is published; between 100 and 300 by int8 128x256x16384 with its depth dealt",
 }
 
 
 def fixed(case: str, metric: str) -> list[str]:
-    """The constants a published value of a case fixed."""
-    return [name for name, rows in FIXED_BY.items() if (case, metric) in rows]
+    """The constants and rates a published value of a case fixed."""
+    return [name for name, rows in (FIXED_BY | RATES).items() if (case, metric) in rows]

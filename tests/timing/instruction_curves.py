@@ -29,7 +29,14 @@ APIS = {
     "VECTORDUP": "duplicate", "VCONV": "cast", "VCMPV": "compare", "VCGADD": "block_sum", "VCGMAX": "block_max",
     "VCGMIN": "block_min", "VCMIN": "whole_min", "VCADD": "whole_sum", "VCPADD": "pair_sum",
 }  # fmt: skip
-TYPES = {"FP16": "f16", "FP32": "f32", "INT16": "i16", "INT32": "i32", "UINT16": "u16", "UINT32": "u32"}
+TYPES = {
+    "FP16": "f16",
+    "FP32": "f32",
+    "INT16": "i16",
+    "INT32": "i32",
+    "UINT16": "u16",
+    "UINT32": "u32",
+}
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,9 @@ def points() -> Iterator[Point]:
         if launch is not None and _is_possible(row, rows):
             family, pipe, name, arguments = launch
             words = f"{row['instruction']} {row['types']}".strip()
-            yield Point(family, words, row["size"], float(row["cycles"]), cycles(name, pipe, *arguments))
+            yield Point(
+                family, words, row["size"], float(row["cycles"]), cycles(name, pipe, *arguments)
+            )
 
 
 def _is_possible(row: dict[str, str], rows: list[dict[str, str]]) -> bool:
@@ -66,9 +75,13 @@ def _is_possible(row: dict[str, str], rows: list[dict[str, str]]) -> bool:
     if row["unit"] != "repeats of 256 bytes":
         return True
     size, found = int(row["size"]), float(row["cycles"])
-    curve = [r for r in rows if (r["instruction"], r["types"]) == (row["instruction"], row["types"])]
+    curve = [
+        r for r in rows if (r["instruction"], r["types"]) == (row["instruction"], row["types"])
+    ]
     larger = [float(r["cycles"]) for r in curve if int(r["size"]) > size]
-    return found >= 0.9 * size and all(found <= 1.5 * other for other in larger) and found <= 60 * size
+    return (
+        found >= 0.9 * size and all(found <= 1.5 * other for other in larger) and found <= 60 * size
+    )
 
 
 def _launch(row: dict[str, str]) -> tuple[str, str, str, tuple[int, ...]] | None:
@@ -114,5 +127,7 @@ if __name__ == "__main__":
     all_points = list(points())
     for point in all_points:
         if abs(point.error) > 0.1:
-            print(f"{point.instruction:24} {point.size:>10} {point.published:9.1f} {point.modelled:9.1f} {point.error:+.0%}")
+            print(
+                f"{point.instruction:24} {point.size:>10} {point.published:9.1f} {point.modelled:9.1f} {point.error:+.0%}"
+            )
     print(families(all_points))

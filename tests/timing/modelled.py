@@ -12,10 +12,11 @@ import numpy as np
 import timing_kernels
 from case import Case, Row
 from cases import rows_of_case
-from fixed_constants import fixed
+from fixed_constants import CALIBRATING, fixed
 from measures import Measure, Span, Unit
 
 from tile_ir.chips import TARGETS
+from tile_ir.timing import DEFAULT_TIMING, TimingTable
 from tile_runtime.simulator.timeline import Timeline
 
 
@@ -34,14 +35,19 @@ class Compared:
 
     @property
     def fixes(self) -> list[str]:
-        """The constants that were read from the row; it checks all others."""
+        """The constants that were read from the row."""
         return fixed(self.case.name, self.row.metric)
 
+    @property
+    def checks(self) -> bool:
+        """Whether nothing was read from the page of the row."""
+        return self.row.source not in CALIBRATING
 
-def run_case(case: Case, blocks: int) -> Timeline:
+
+def run_case(case: Case, blocks: int, table: TimingTable = DEFAULT_TIMING) -> Timeline:
     return timing_kernels.timeline(
-        case.kernel, *case.arguments(), blocks=blocks, target=TARGETS[case.soc], warm=case.hot
-    )
+        case.kernel, *case.arguments(), blocks=blocks, target=TARGETS[case.soc], warm=case.hot, table=table
+    )  # fmt: skip
 
 
 def value(case: Case, timeline: Timeline, measure: Measure) -> float:
@@ -74,11 +80,13 @@ def value(case: Case, timeline: Timeline, measure: Measure) -> float:
             return microseconds
 
 
-def compare(cases: Iterable[Case], progress: bool = False) -> Iterator[Compared]:
+def compare(
+    cases: Iterable[Case], progress: bool = False, table: TimingTable = DEFAULT_TIMING
+) -> Iterator[Compared]:
     for case in cases:
         began = time.perf_counter()
-        timeline = run_case(case, case.blocks)
-        less = run_case(case, case.less) if case.less else None
+        timeline = run_case(case, case.blocks, table)
+        less = run_case(case, case.less, table) if case.less else None
         for row, measure in rows_of_case(case):
             off = value(case, less, measure) if less is not None else 0.0
             yield Compared(case, row, value(case, timeline, measure) - off)

@@ -10,7 +10,7 @@ import pytest
 import timing_kernels
 import unmodelled
 from case import Case, published
-from fixed_constants import FIXED_BY, OTHERWISE
+from fixed_constants import CALIBRATING, FIXED_BY, OTHERWISE, RATES
 from measures import Unit
 
 from tile_ir.timing import TimingTable
@@ -30,7 +30,15 @@ def test_every_constant_is_fixed_by_rows_or_has_another_source() -> None:
     constants = [field.name for field in fields(TimingTable)]
     assert sorted([*FIXED_BY, *OTHERWISE]) == sorted(constants)
     of_cases = {(case.name, row.metric) for case in ALL for row, _ in cases.rows_of_case(case)}
-    assert {row for rows in FIXED_BY.values() for row in rows} <= of_cases
+    fixing = {row for rows in (FIXED_BY | RATES).values() for row in rows}
+    assert fixing <= of_cases
+    of_pages = {
+        row.source
+        for case in ALL
+        for row, _ in cases.rows_of_case(case)
+        if (case.name, row.metric) in fixing
+    }
+    assert of_pages == CALIBRATING
 
 
 def test_there_are_rows_enough_of_every_kind() -> None:

@@ -157,7 +157,9 @@ def test_the_query_is_near_the_clock(statements: list[Statement]) -> None:
             continue
         ratios.append(ratio)
         if not 0.5 <= ratio <= 2:
-            wrong.append(f"{s.name}, line {s.line}, {s.pipe.value}: {s.asked:.0f} of {s.held:.0f} to {s.timed:.0f}")
+            wrong.append(
+                f"{s.name}, line {s.line}, {s.pipe.value}: {s.asked:.0f} of {s.held:.0f} to {s.timed:.0f}"
+            )
     assert not wrong, "\n".join(wrong)
     near = sum(0.9 <= r <= 1.1 for r in ratios)
     assert near >= 0.5 * len(ratios) and len(ratios) > 200

@@ -20,7 +20,7 @@ from kernel_set import SANITIZE, SimulatorError, builder, launcher
 
 from tile_ir.chips import DEFAULT_TARGET
 from tile_ir.target import Target
-from tile_ir.timing import timing_of
+from tile_ir.timing import DEFAULT_TIMING, TimingTable, timing_of
 from tile_runtime.simulator.timeline import Timeline, timeline_from
 
 FOLDER = Path(__file__).parent / "kernels"
@@ -100,14 +100,19 @@ def _opened(name: str) -> Any:
 
 
 def timeline(
-    name: str, *arguments: Any, blocks: int, target: Target = DEFAULT_TARGET, warm: bool = False
+    name: str,
+    *arguments: Any,
+    blocks: int,
+    target: Target = DEFAULT_TARGET,
+    warm: bool = False,
+    table: TimingTable = DEFAULT_TIMING,
 ) -> Timeline:
     """The modelled timeline of a run. Nothing is checked: some kernels read into one buffer over
     and over with no order between the loads, as the published ones do."""
     run(
         name, *arguments, blocks=blocks, checks=launcher().CHECKS_OFF,
         cube_cores=target.cube_cores, vector_cores=target.vector_cores,
-        timing=timing_of(target, warm_l2=warm),
+        timing=timing_of(target, table, warm_l2=warm),
     )  # fmt: skip
     return timeline_from(*_opened(name).timeline(), target)
 

@@ -45,7 +45,7 @@ class TimingTable:
     # From the end of that until its result can be used; fixed by add case 3: 278.5 cycles of 256.
     vector_latency: float = 25
     # From the start of one whose lanes all come together, at least; fixed by the 100 sums of 256.
-    sum_latency: float = 85
+    sum_latency: float = 117
 
     # Cube. A product holds the pipe for its fractals and these, at least for the second; the
     # vendor's instruction curves.
