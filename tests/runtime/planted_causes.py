@@ -145,7 +145,7 @@ def short_instructions() -> tuple[Any, list[torch.Tensor]]:
             with T.Scope("V"):
                 T.copy(A[cid * 2 + vid, 0, 0], a)
                 T.barrier_all()
-                for i in T.serial(1500):
+                for i in T.serial(6000):
                     T.tile.add(b[i % 64, :], a[i % 64, :], 1.0)  # planted
                 T.barrier_all()
                 T.copy(b, B[cid * 2 + vid, 0, 0])
@@ -456,7 +456,7 @@ PLANTED = {
     "unaligned": Planted(unaligned, ("unaligned loads", "L2", "HBM"), "pad rows"),
     "small loads": Planted(small_loads, ("small loads",), "move more with each copy"),
     "vector": Planted(vector, ("vector pipe",), "do less there"),
-    "short instructions": Planted(short_instructions, ("short instructions (V)",), "more elements"),
+    "short instructions": Planted(short_instructions, ("scalar",), "longer instructions"),
     "latency": Planted(latency, ("latency", "short instructions (V)"), "several rows at a time"),
     "cube": Planted(cube, ("cube pipe",), "near its peak"),
     "L1 loads": Planted(l1_loads, ("L1 loads",), "L0"),

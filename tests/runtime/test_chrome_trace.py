@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from kept_cases import examples
 
 from tile_ir import KernelError
+from tile_ir.timing import DEFAULT_TIMING
 from tile_runtime.simulator.timeline import KINDS
 from tile_runtime.tools.report.chrome_trace import BLOCK_CAP, chrome_trace, write_chrome_trace
 from tile_runtime.tools.report.flag_pairs import flag_pairs
@@ -202,7 +203,7 @@ def test_a_wait_that_waited_ends_when_its_flag_comes(stem: str) -> None:
     assert len(np.unique(pairs[:, 0])) <= len(pairs) == len(np.unique(pairs[:, 1]))
     sets, waits = events[pairs[:, 0]], events[pairs[:, 1]]
     cross = waits["kind"] == KINDS.index("cross wait")
-    delay = np.where(cross, 100.0, 0.0)
+    delay = np.where(cross, DEFAULT_TIMING.cross_flag_latency, DEFAULT_TIMING.flag_latency)
     assert (sets["complete"] + delay <= waits["end"] + 1e-6).all()
     waited = waits["waited"] > 0
     assert np.allclose((sets["complete"] + delay)[waited], waits["end"][waited])

@@ -10,6 +10,7 @@ import pytest
 
 from page_parser import columns, parse
 from tile_ir.switches import override, switch
+from tile_runtime.simulator.time_error import modelled_text
 from tile_runtime.tools.command_line import main
 from tile_runtime.tools.report.saved_timeline import load_run, save_run
 from tile_runtime.tools.report.timed_run import TimedRun, watch_timed_runs
@@ -83,8 +84,7 @@ def test_a_script(capsys: pytest.CaptureFixture[str], tmp_path: Path, script: Pa
     timed = load_run(saved)
     assert text.splitlines()[:2] == [
         "done",
-        f"{page}: second on Ascend910B2, modelled {timed.timeline.microseconds:.2f} us on the device, "
-        f"{timed.timeline.task_microseconds:.2f} us with launch; source {timed.source_hash}",
+        f"{page}: second on Ascend910B2, modelled {modelled_text(timed.timeline)}; source {timed.source_hash}",
     ]
     slices = [e for e in json.loads(trace.read_text())["traceEvents"] if e["ph"] == "X"]
     cores = len({e["pid"] for e in slices if e["name"].startswith("Add")})

@@ -138,7 +138,10 @@ def test_where_the_time_goes(capsys: pytest.CaptureFixture[str], folder: Path) -
     out = capsys.readouterr().out
     assert out.startswith(plain)
     lines = out.splitlines()[1:]
-    assert re.fullmatch(r"modelled  [\d.]+ us on the device, [\d.]+ us with launch", lines[0])
+    assert re.fullmatch(
+        r"modelled  [\d.]+ us on the device, [\d.]+ us with launch \(half of .+ within \d+%\)",
+        lines[0],
+    )
     assert [line.split()[:2] for line in lines[1:5]] == [
         ["aiv", "S"], ["aiv", "V"], ["aiv", "MTE2"], ["aiv", "MTE3"]
     ]  # fmt: skip

@@ -52,7 +52,7 @@ def run_case(case: Case, blocks: int, table: TimingTable = DEFAULT_TIMING) -> Ti
 
 def value(case: Case, timeline: Timeline, measure: Measure) -> float:
     """What a measure of a case is in the modelled launch, in its unit."""
-    busy = timeline.busy()
+    busy = timeline.busy(unfinished=True)
     body = timeline.body_microseconds * case.part
     core = timeline.core_microseconds(measure.kind)
     pipe = busy.get((measure.kind, measure.pipe), 0.0)

@@ -17,7 +17,7 @@ REGIMES = {
     "e": "Sort32 and MrgSort",
     "f": "cores that read the same lines at a time",
 }
-LIMIT = 0.25
+LIMIT = 0.15
 
 
 def regime_errors(rows: Sequence[Compared]) -> dict[str, float]:

@@ -26,13 +26,15 @@ class TimingTable:
     # Depth of a pipe's queue (vendor's page on constraints: 32).
     queue_depth: float = 32
 
-    # Scalar unit. An API call of a vector core; fixed by add case 1: 12 calls in 26 cycles.
+    # Scalar unit. An API call of a vector core; between add case 1 (4.5) and the instruction curves
+    # (one repeat every 3).
     scalar_issue: float = 3
     # Of a cube core, whose calls have more parameters; fixed by 8192^3: 11.5 calls in 58 cycles.
     scalar_issue_cube: float = 5
     # A flag or barrier; PTO's cost model.
     scalar_flag: float = 1
-    # From the completion of what a flag stands for until the waiting pipe goes on.
+    # From the completion of what a flag stands for until the waiting pipe goes on; fixed by an
+    # element through V and through S.
     flag_latency: float = 30
     # An element of GM; assumption: a hit in the data cache.
     scalar_gm: float = 12
@@ -42,9 +44,11 @@ class TimingTable:
     # Vector pipe. An instruction holds it for the cycles of its repeats, at least for these; the
     # vendor's instruction curves.
     vector_issue: float = 3
-    # From the end of that until its result can be used; fixed by add case 3: 278.5 cycles of 256.
+    # From the end of that until its result can be used; fixed by 1000 Adds that wait for each
+    # other, 24.4 cycles, and add case 3, 278.5 cycles of 256.
     vector_latency: float = 25
-    # From the start of one whose lanes all come together, at least; fixed by the 100 sums of 256.
+    # From the start of one whose lanes all come together, at least; fixed by the 100 sums of 256
+    # by WholeReduceSum.
     sum_latency: float = 117
 
     # Cube. A product holds the pipe for its fractals and these, at least for the second; the
@@ -116,7 +120,7 @@ class TimingTable:
     # What all that read one line past L2 get together; fixed by "all read all to L1".
     same_line_rate: float = 624
 
-    # From a cross-core set to the core that waits; assumption, nothing is published.
+    # From a cross-core set to the core that waits; nothing is published: 100 to 300 serve the same.
     cross_flag_latency: float = 200
     # Before and after the cores run: of one (add case 1, 8192^3 on one core), and what each AIC and
     # AIV adds (odd rows: 0.8 us for 24 AICs; the same with B laid out by AIVs: 2.8 us for all 72).

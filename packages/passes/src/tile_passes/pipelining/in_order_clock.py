@@ -306,9 +306,8 @@ class _Clock:
         for touch, slot in slots:
             for use in self.used[slot]:
                 if use.pipe is not pipe:
-                    until = use.until + TIMING.flag_latency
-                    if until > start and touch.meets(use.touch):
-                        start = until
+                    if use.until > start and touch.meets(use.touch):
+                        start = use.until
                 elif (
                     pipe is Pipe.V
                     and use.number > self.barrier

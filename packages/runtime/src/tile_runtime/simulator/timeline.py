@@ -122,10 +122,11 @@ class Timeline:
         moved = self.totals["read_bytes"] + self.totals["write_bytes"]
         return moved / (self.microseconds * 1e-6) if self.microseconds else 0.0
 
-    def busy(self) -> dict[tuple[str, str], float]:
-        """Microseconds a pipe holds an unfinished instruction, by kind of core ("aic", "aiv") and
-        pipe: mean over the cores that took part, as a profiler reports them. What is on its way
-        from or to gm has left its pipe."""
+    def busy(self, unfinished: bool = False) -> dict[tuple[str, str], float]:
+        """Microseconds in which instructions hold a pipe, by kind of core ("aic", "aiv") and pipe:
+        mean over the cores that took part. With `unfinished` those of pipes on the chip count until
+        their results are there, as a profiler's columns do; what is on its way from or to gm has
+        left its pipe."""
         found: dict[tuple[str, str], float] = {}
         work = self.events[self.events["kind"] == WORK]
         for vector, kind in ((False, "aic"), (True, "aiv")):
@@ -137,7 +138,8 @@ class Timeline:
             for pipe in range(1, len(PIPES)):
                 events = of_kind[of_kind["pipe"] == pipe]
                 if len(events):
-                    cycles = cycles_covered(events, held_until(PIPES[pipe]))
+                    until = "complete" if unfinished and PIPES[pipe] not in TRANSFERS else "end"
+                    cycles = cycles_covered(events, until)
                     found[kind, PIPES[pipe]] = cycles / cores / self.mhz
         return found
 
@@ -231,11 +233,6 @@ def timeline_from(
         target.vector_cores,
         timing_of(target)["hbm_bandwidth"],
     )
-
-
-def held_until(pipe: str) -> str:
-    """The field of an event until which a profiler counts its pipe as busy."""
-    return "end" if pipe in TRANSFERS else "complete"
 
 
 def cycles_covered(events: Any, until: str = "end") -> float:

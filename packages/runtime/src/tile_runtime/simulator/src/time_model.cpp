@@ -150,7 +150,7 @@ void TimeModel::end_block(uint32_t block)
         }
         time = std::max(time, core.time);
         for (const PipeState& pipe : core.pipes) {
-            time = std::max(time, pipe.complete);
+            time = std::max({time, pipe.complete, pipe.turn});
         }
     }
     end_ = std::max(end_, time);

@@ -73,6 +73,7 @@ def _show(text: str, output: Path | None) -> None:
 def _kernel_lines(name: str, options: argparse.Namespace) -> Iterator[str]:
     """What one measures of a kernel; modelled times are the same at every run."""
     from tile_ir.switches import switch
+    from tile_runtime.simulator.time_error import modelled_text
     from tile_runtime.tools.bench.row import repeat
     from tile_runtime.tools.report.roofline import roofline
 
@@ -84,10 +85,7 @@ def _kernel_lines(name: str, options: argparse.Namespace) -> Iterator[str]:
     found = roofline(run)
     spent = kernel.timings
     yield f"{kernel.prim_func.name}, source {kernel.source_hash}"
-    yield (
-        f"modelled  {line.microseconds:.2f} us on the device, "
-        f"{line.task_microseconds:.2f} us with launch"
-    )
+    yield f"modelled  {modelled_text(line)}"
     yield (
         f"host      {statistics.median(seconds) * 1e3:.2f} ms a call on the simulator "
         f"(median of {_RUNS}, checks {switch('check')}), "

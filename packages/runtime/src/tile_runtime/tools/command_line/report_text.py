@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tile_runtime.scripts.columns import columns
+from tile_runtime.simulator.time_error import modelled_text
 from tile_runtime.tools.report.number_text import microseconds, percent, short
 from tile_runtime.tools.report.pipe_shares import PipeShare, pipe_shares
 from tile_runtime.tools.report.timed_run import TimedRun, place_text
@@ -19,10 +20,9 @@ _LONGEST_SOURCE = 60
 
 def headline(run: TimedRun) -> str:
     """Kernel, chip and times."""
-    line = run.timeline
     return (
-        f"{run.kernel} on {run.soc}, modelled {line.microseconds:.2f} us on the device, "
-        f"{line.task_microseconds:.2f} us with launch; source {run.source_hash}"
+        f"{run.kernel} on {run.soc}, modelled {modelled_text(run.timeline)}; "
+        f"source {run.source_hash}"
     )
 
 

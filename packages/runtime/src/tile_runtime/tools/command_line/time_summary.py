@@ -7,6 +7,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from tile_runtime.scripts.columns import columns
+from tile_runtime.simulator.time_error import modelled_text
 
 if TYPE_CHECKING:
     from tile_runtime.simulator.timeline import Stall, Timeline
@@ -23,7 +24,7 @@ def time_summary(timeline: Timeline) -> str:
 
 def _lines(timeline: Timeline) -> Iterator[str]:
     whole = timeline.microseconds
-    yield f"modelled  {whole:.2f} us on the device, {timeline.task_microseconds:.2f} us with launch"
+    yield f"modelled  {modelled_text(timeline)}"
     busy = [
         ("", f"{core} {pipe}", f"{us:.2f} us busy", _percent(us, whole))
         for (core, pipe), us in timeline.busy().items()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tile_runtime.simulator.time_error import error_bar
 from tile_runtime.simulator.timeline import WORK, Timeline
 from tile_runtime.tools.report.number_text import binary, microseconds, percent, rate
 from tile_runtime.tools.report.timed_run import TimedRun
@@ -25,10 +26,12 @@ def figures(run: TimedRun) -> Iterator[Figure]:
     """What one wants to know first."""
     line = run.timeline
     totals = line.totals
+    bar = error_bar(line)
     yield Figure(
         "time on the device",
         microseconds(line.microseconds),
-        f"{totals['cycles']:.0f} cycles at {line.mhz:g} MHz",
+        f"{totals['cycles']:.0f} cycles at {line.mhz:g} MHz; half of the published times "
+        f"{'of ' + bar.regime + ' ' if bar.regime else ''}are within {bar.part:.0%} of the model",
     )
     yield Figure(
         "with launch",

@@ -19,18 +19,20 @@ from tile_runtime.simulator.timeline import (
     WORK,
     Timeline,
     cycles_covered,
-    held_until,
 )
 from tile_runtime.tools.report.why.core_chains import CoreChains
 
-# What starting a transfer costs, by the constant of the time model.
-_START = {"MTE2": "dma_issue", "MTE3": "dma_issue", "FIX": "fix_issue"}
+# What starting an instruction of a pipe costs, by the constant of the time model.
+_START = {
+    "V": "vector_issue", "M": "cube_issue", "MTE1": "load_issue", "MTE2": "dma_issue",
+    "MTE3": "dma_issue", "FIX": "fix_issue",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class PipeLoad:
-    """A pipe of one core ("aic", "aiv0"): cycles it was busy, those of them in which it only started
-    a transfer or held results for the next instruction and that it lost to others who share L2 and HBM, and their count; bytes from or to
+    """A pipe of one core ("aic", "aiv0"): cycles it was busy, those of them that went into starting
+    instructions and that it lost to others who share L2 and HBM, and their count; bytes from or to
     gm in so many runs, and the bytes of transfers of which not all runs start on a line of L2."""
 
     core: str
@@ -62,14 +64,10 @@ def pipe_loads(timeline: Timeline, chains: CoreChains, soc: str) -> list[PipeLoa
                 continue
             e = events[of_pipe]
             moved = e["bytes"].astype(np.int64)
-            busy = cycles_covered(e, held_until(pipe))
-            if pipe in _START:
-                starting = min(busy, costs[_START[pipe]] * len(e))
-            else:
-                starting = busy - cycles_covered(e)  # the next one waits for a result
+            busy = cycles_covered(e)
             found.append(
                 PipeLoad(
-                    name, pipe, busy, starting,
+                    name, pipe, busy, min(busy, costs[_START[pipe]] * len(e)),
                     float(e["slowed"].sum()), len(e), int(moved.sum()), int(runs[of_pipe].sum()),
                     int(moved[off_line[of_pipe]].sum()),
                 )

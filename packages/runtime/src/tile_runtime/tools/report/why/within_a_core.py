@@ -145,13 +145,12 @@ def _short_instructions(load: PipeLoad) -> tuple[str, str, str]:
     mean = load.busy / load.count
     more = (
         f"; its {load.count:,} instructions take {mean:.0f} cycles in the mean, "
-        f"{percents(load.starting / load.busy)} of that because the next one needs their results"
+        f"{percents(load.starting / load.busy)} of that to start"
     )
     return (
         f"short instructions ({load.pipe})",
         more,
-        "work on more elements with each of them, larger tiles or several rows at a time, or put "
-        "independent ones between two that need each other",
+        "work on more elements with each of them: larger tiles, several rows at a time",
     )
 
 
