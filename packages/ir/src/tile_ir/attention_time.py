@@ -60,12 +60,14 @@ def _in_l1(work: Attention, m: int, n: int, versions: int) -> int:
 
 def modelled_cycles(work: Attention, m: int, n: int, target: Target) -> float:
     """Core cycles of the launch: rounds of keys of the busiest core, each as long as its slower
-    half, and the rows through both that vector cores take at a time. Halves follow each other
-    where l1 has no room for the weights of the next round."""
+    half, and the rows through both that vector cores take at a time. Where l1 has no room for the
+    weights of the next round the halves follow each other, and each waits for what is handed over."""
     cube, vector = _halves(work, m, n, target)
-    way = (cube + vector) / math.ceil(m / _rows(m, n))
+    timing = timing_of(target)
+    handover = 2 * timing["cross_flag_latency"] + timing["gm_load_latency"]
+    way = (cube + vector) / math.ceil(m / _rows(m, n)) + handover
     overlap = _in_l1(work, m, n, VERSIONS) <= target.capacity[Memory.L1]
-    a_round = max(cube, vector) if overlap else cube + vector
+    a_round = max(cube, vector) if overlap else cube + vector + handover
     return _rounds(work, m, n, target) * a_round + way
 
 
@@ -97,8 +99,7 @@ def _halves(work: Attention, m: int, n: int, target: Target) -> tuple[float, flo
     half = max(1, rows // 2)
     vector = vector_cycles(weigh, half, n, target) + vector_cycles(add, half, work.width, target)
     back = work.dtype.bytes_of(half * n) / timing["ub_gm_rate"]
-    latency = 2 * timing["cross_flag_latency"] + timing["gm_load_latency"]
-    return max(scores + sums, results, loads), chunks * (vector + back) + keep + latency
+    return max(scores + sums, results, loads), chunks * (vector + back) + keep
 
 
 def _rows(m: int, n: int) -> int:
