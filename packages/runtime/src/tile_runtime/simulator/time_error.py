@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # Median errors by the regimes of tests/timing/regimes.py, in parts of one.
 MEDIAN_ERRORS = {
-    "": 0.08,
+    "": 0.07,
     "rows of GM that are not whole lines of 512 B": 0.09,
     "copies of single elements": 0.14,
     "launch and start of small kernels": 0.10,
