@@ -61,13 +61,15 @@ def _in_l1(work: Attention, m: int, n: int, versions: int) -> int:
 def modelled_cycles(work: Attention, m: int, n: int, target: Target) -> float:
     """Core cycles of the launch: rounds of keys of the busiest core, each as long as its slower
     half, and the rows through both that vector cores take at a time. Where l1 has no room for the
-    weights of the next round the halves follow each other, and each waits for what is handed over."""
+    weights of the next round, the first of these rows and what is handed over are waited for in
+    every round."""
     cube, vector = _halves(work, m, n, target)
     timing = timing_of(target)
     handover = 2 * timing["cross_flag_latency"] + timing["gm_load_latency"]
     way = (cube + vector) / math.ceil(m / _rows(m, n)) + handover
     overlap = _in_l1(work, m, n, VERSIONS) <= target.capacity[Memory.L1]
-    a_round = max(cube, vector) if overlap else cube + vector + handover
+    in_turn = min(cube, vector) / math.ceil(m / _rows(m, n)) + handover
+    a_round = max(cube, vector) + (0 if overlap else in_turn)
     return _rounds(work, m, n, target) * a_round + way
 
 

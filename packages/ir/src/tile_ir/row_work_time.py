@@ -87,16 +87,18 @@ class _Round(NamedTuple):
 
 def _round(work: RowWork, m: int, n: int, columns: int, target: Target) -> _Round:
     """A tile of which so many columns are in the matrix. It takes as long as the pipe that is
-    busiest, or as loads and stores let the next but one begin; stores of a core are in order. Where
+    busiest, or as loads and stores let the next but one begin; stores of a core are in order, and
+    flags hand over from pipe to pipe. Where
     rows are not whole, or end within a block, the tile is filled before it is loaded, and the
     vector core waits for the load."""
     loads, vector, store = _of_a_round(work, m, n, columns, target, Assumed(in_l2=False))
     all_cores = Assumed(in_l2=False, cores=target.vector_cores)
     shared = max(c.busy for c in _of_a_round(work, m, n, columns, target, all_cores))
-    chain = loads.done + vector.done + store.done
+    flag = timing_of(target)["flag_latency"]
+    chain = loads.done + vector.done + store.done + 3 * flag
     overlaps = versions_that_fit(work, m, n, target) > 1
     busy = (loads.busy, vector.busy, store.busy)
-    cycles = max(*busy, store.done, chain / 2) if overlaps else chain
+    cycles = max(*busy, store.done + flag, chain / 2) if overlaps else chain
     wide = _width(min(n, work.columns), work.dtype)
     if columns < wide:
         tile = _buffer(Memory.UB, work.dtype, _of_a_core(m), wide)
