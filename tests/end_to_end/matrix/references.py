@@ -27,7 +27,7 @@ class Reference:
 
 
 def _leaky(x: Any, s: Any) -> Any:
-    return np.where(x >= 0, x, x * s)
+    return np.where(np.signbit(x), x * s, x)
 
 
 def _relu(x: Any) -> Any:

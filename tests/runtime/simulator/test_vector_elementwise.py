@@ -93,7 +93,7 @@ SCALAR: list[tuple[str, tuple[Any, ...], float, Function]] = [
     ("Muls", ARITHMETIC, -2, lambda o, a: a * -2),
     ("Maxs", ARITHMETIC, 1, lambda o, a: np.maximum(a, 1)),
     ("Mins", ARITHMETIC, 1, lambda o, a: np.minimum(a, 1)),
-    ("LeakyRelu", (F16, F32), 0.5, lambda o, a: np.where(a >= 0, a, a * 0.5)),
+    ("LeakyRelu", (F16, F32), 0.5, lambda o, a: np.where(np.signbit(a), a * 0.5, a)),
     ("ShiftLeft", SHIFTS, 3, lambda o, a: a << 3),
     ("ShiftRight", SHIFTS, 3, lambda o, a: a >> 3),
     ("Axpy", (F16, F32), 1.5, lambda o, a: o + a * 1.5),

@@ -229,7 +229,7 @@ def _shift_right(op: Op, a: Any, n: Any) -> Any:
 
 def _leaky_relu(op: Op, a: Any, s: Any) -> Any:
     with np.errstate(all="ignore"):
-        return np.where(a >= 0, a, a * np.asarray(s).astype(a.dtype))
+        return np.where(np.signbit(a), a * np.asarray(s).astype(a.dtype), a)
 
 
 WITH_SCALAR = (
@@ -237,7 +237,7 @@ WITH_SCALAR = (
         "leaky_relu",
         _leaky_relu,
         FLOATS,
-        "dst = src where src >= 0, else src * scalar",
+        "dst = src * scalar where the sign of src is set, as that of -0 is, else src",
         "LeakyRelu",
     ),
     _vector_scalar("bitwise_lshift", _shift_left, SHIFTABLE, "dst = src << n", "ShiftLeft"),

@@ -1,6 +1,8 @@
 // Adds, Muls, Maxs, Mins, LeakyRelu, ShiftLeft, ShiftRight, Axpy.
 #include "ascend_c/vector_scalar.h"
 
+#include <cmath>
+
 #include "elementwise.h"
 
 namespace tile_simulator {
@@ -47,7 +49,7 @@ struct MinsOp : PlainOp {
     }
 };
 struct LeakyReluOp : PlainOp {
-    static float apply(float a, float, float, const Context& c) { return a >= 0.0f ? a : a * c.f; }
+    static float apply(float a, float, float, const Context& c) { return std::signbit(a) ? a * c.f : a; }
 };
 struct AxpyOp : UpdateOp {
     static float apply(float a, float, float old, const Context& c) { return fused(a, c.f, old); }
