@@ -19,6 +19,11 @@ from tile_ir.timing import timing_of
 SCORES = 16384
 # Keys whose values are loaded at a time.
 KEYS = 128
+# Of the shorter half of a round, what is not done beside the longer one; and what moving bytes
+# through L2 takes when all cores do it at some times and none at others. Both are measured on
+# examples/developer/flash_attention.py, on the simulator.
+NOT_OVERLAPPED = 0.2
+UNEVEN = 1.2
 # Over all scores: they are scaled, become weights, and weights of the narrow type.
 _PASSES = ("mul", "exp", "add")
 # Over a number for each row: what the sums before shrink by, the new sums, and two copies.
@@ -60,16 +65,15 @@ def _in_l1(work: Attention, m: int, n: int, versions: int) -> int:
 
 def modelled_cycles(work: Attention, m: int, n: int, target: Target) -> float:
     """Core cycles of the launch: rounds of keys of the busiest core, each as long as its slower
-    half, and the rows through both that vector cores take at a time. Where l1 has no room for the
-    weights of the next round, the first of these rows and what is handed over are waited for in
-    every round."""
-    cube, vector = _halves(work, m, n, target)
+    half or what it moves through L2, and part of the other; and half a round until all pipes have
+    work, and again when the first have none. Where l1 has no room for the weights of the next
+    round, the cube core loads them after the products of this one."""
     timing = timing_of(target)
+    cube, vector = _halves(work, m, n, target)
     handover = 2 * timing["cross_flag_latency"] + timing["gm_load_latency"]
-    way = (cube + vector) / math.ceil(m / _rows(m, n)) + handover
-    overlap = _in_l1(work, m, n, VERSIONS) <= target.capacity[Memory.L1]
-    in_turn = min(cube, vector) / math.ceil(m / _rows(m, n)) + handover
-    a_round = max(cube, vector) + (0 if overlap else in_turn)
+    a_round = max(cube, vector, _through_l2(work, m, n, target))
+    a_round += NOT_OVERLAPPED * min(cube, vector)
+    way = (cube + vector) / 2 + handover + _back(work, m, n, target)
     return _rounds(work, m, n, target) * a_round + way
 
 
@@ -93,15 +97,33 @@ def _halves(work: Attention, m: int, n: int, target: Target) -> tuple[float, flo
     loads = 2 * load_cycles(work.width, n, work.width, work.width, work.dtype, target, True)
     loads += load_cycles(n, m, n, n, work.dtype, target, True)  # of the weights
     results = FLOAT32.bytes_of(m * (n + work.width)) / timing["l0c_gm_rate"]
+    cube = max(scores + sums, results, loads)
+    if _in_l1(work, m, n, VERSIONS) > target.capacity[Memory.L1]:
+        cube += sums + 2 * timing["cross_flag_latency"] + timing["gm_load_latency"]
     rows = _rows(m, n)
-    chunks = math.ceil(m / rows)
     weigh = RowWork(m, n, FLOAT32, 1, ("reduce_max", *_PASSES, "reduce_sum"), ("sub",))
     add = RowWork(m, work.width, FLOAT32, 1, ("add",), ("mul",))
     keep = vector_cycles(RowWork(1, m, FLOAT32, 1, _KEPT), 1, max(1, m // 2), target)
     half = max(1, rows // 2)
     vector = vector_cycles(weigh, half, n, target) + vector_cycles(add, half, work.width, target)
-    back = work.dtype.bytes_of(half * n) / timing["ub_gm_rate"]
-    return max(scores + sums, results, loads), chunks * (vector + back) + keep
+    # Nobody waits for the sums of weights before all are taken.
+    vector -= timing["sum_latency"] - timing["vector_latency"]
+    return cube, math.ceil(m / rows) * vector + keep
+
+
+def _through_l2(work: Attention, m: int, n: int, target: Target) -> float:
+    """Cycles for what a block moves in a round: scores, weights and sums, which one kind of core
+    stores and the other loads, and keys and values."""
+    handed = (FLOAT32.bits + work.dtype.bits) * m * n + FLOAT32.bits * m * work.width
+    moved = (2 * handed + 2 * work.dtype.bits * n * work.width) / 8
+    rate = timing_of(target)["l2_bandwidth"] * 1e3 / target.clock_mhz / target.cube_cores
+    return UNEVEN * moved / rate
+
+
+def _back(work: Attention, m: int, n: int, target: Target) -> float:
+    """Cycles to store the weights of the rows that are taken at a time."""
+    half = max(1, _rows(m, n) // 2)
+    return work.dtype.bytes_of(half * n) / timing_of(target)["ub_gm_rate"]
 
 
 def _rows(m: int, n: int) -> int:
