@@ -424,7 +424,7 @@ def init_sort_buf(dst: _Tile, num: _Value, rsv: Any = 0) -> None:
     num: a scalar, read"""
 
 def leaky_relu(dst: _Tile, src: _Tile, scalar: _Value) -> None:
-    """dst = src where src >= 0, else src * scalar.
+    """dst = src * scalar where the sign of src is set, as that of -0 is, else src.
 
     dst: a buffer in ub, written; float16, float32
     src: a buffer in ub, read
