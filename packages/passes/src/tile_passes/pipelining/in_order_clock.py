@@ -20,7 +20,7 @@ from tile_ir.cost import Assumed, Cost, cost
 from tile_ir.expr import Const, Expr, Var, constant_value, reads_memory, substitute, walk
 from tile_ir.machine import Pipe
 from tile_ir.nodes import Body, Stmt
-from tile_ir.opdef import pipe_of
+from tile_ir.opdef import accesses, pipe_of
 from tile_ir.timing import DEFAULT_TIMING as TIMING
 from tile_ir.walk import bodies, expressions, loads
 from tile_ir.walk import walk as walk_statements
@@ -66,19 +66,21 @@ class Work(NamedTuple):
 
 
 class RoundWork:
-    """The work of each unit in each round, found when it is asked for."""
+    """The work of each unit in each round, found when it is asked for. `handed`: the tensors that
+    the kernel both writes and reads. They lie in L2, as do operands of products, which many blocks
+    load; what else vector cores move comes from HBM once, or is new to L2."""
 
     def __init__(
         self,
         loop: For,
         units: Sequence[Unit],
         owner: Mapping[Buffer, Buffer],
+        handed: frozenset[Buffer],
         core: Core,
         target: Target,
     ) -> None:
         self.loop, self.units, self.owner, self.target = loop, units, owner, target
-        cores = target.cube_cores if core is Core.CUBE else target.vector_cores
-        self.assumed = Assumed(cores=cores)
+        self.core, self.handed = core, handed
         self.costs: dict[Op, Cost] = {}
         self.regions: dict[tuple[Stmt, bool], tuple[tuple[Touch, Region | None], ...]] = {}
         read, written = _tensors(units, False), _tensors(units, True)
@@ -155,15 +157,21 @@ class RoundWork:
         touches = tuple(self._touches(stmt, values, scalar=True))
         whole = stmt if not isinstance(stmt, Op) else None
         each = TIMING.scalar_local * len(touches)
-        cycles = cost(whole, self.target, self.assumed).busy if whole is not None else each
+        cycles = cost(whole, self.target).busy if whole is not None else each
         return Work(Pipe.S, Cost(cycles * times, cycles * times), touches)
 
     def _op(self, op: Op, values: Mapping[Var, Expr], times: float) -> Work:
         if op not in self.costs:
-            self.costs[op] = cost(op, self.target, self.assumed)
+            self.costs[op] = cost(op, self.target, self._assumed(op))
         one = self.costs[op]
         took = Cost(one.busy * times, one.busy * (times - 1) + one.done)
         return Work(pipe_of(op), took, tuple(self._touches(op, values, scalar=False)))
+
+    def _assumed(self, op: Op) -> Assumed:
+        if self.core is Core.CUBE:
+            return Assumed(cores=self.target.cube_cores)
+        moved = [r.buffer for r, _ in accesses(op) if r.memory is Memory.GM]
+        return Assumed(in_l2=self.handed.issuperset(moved), cores=self.target.vector_cores)
 
     def _touches(self, stmt: Stmt, values: Mapping[Var, Expr], scalar: bool) -> Iterator[Touch]:
         key = stmt, scalar

@@ -16,8 +16,8 @@ from itertools import count
 
 from tile_ir import Automatic, Buffer, Func, KernelError, Loc, Target
 from tile_ir.analysis.trip_count import constant_trips
-from tile_ir.opdef import Effect
-from tile_ir.walk import breaks, walk, walk_ops
+from tile_ir.opdef import Effect, accesses
+from tile_ir.walk import breaks, walk, walk_ops, written_buffers
 from tile_passes.analysis.memory_use import memory_max_live
 from tile_passes.memory.overflow import overflow_by_versions
 from tile_passes.memory.side_by_side import fit_side_by_side
@@ -80,6 +80,13 @@ def _have_room(func: Func, schedules: Sequence[Schedule], target: Target) -> boo
     return all(size <= target.capacity[m] for m, size in most.items())
 
 
+def _handed(func: Func) -> frozenset[Buffer]:
+    """What the kernel both writes and reads."""
+    body = func.launch.body
+    read = {r.buffer for op in walk_ops(body) for r, access in accesses(op) if access.reads}
+    return written_buffers(body) & read
+
+
 class _Planner:
     """Plans one loop; `versions` is what all loops have, `inner` the loops that are planned."""
 
@@ -96,7 +103,9 @@ class _Planner:
         self.loop = given.loop
         self.fresh = (*given.handed, *given.others)
         self.round = round_of(func, self.loop, self.fresh)
-        self.work = RoundWork(self.loop, self.round.units, owners(func), given.core, target)
+        self.work = RoundWork(
+            self.loop, self.round.units, owners(func), _handed(func), given.core, target
+        )
         self.trips = constant_trips(self.loop)
 
     def schedule(self) -> Schedule:
