@@ -11,7 +11,8 @@
 
 namespace tile_simulator {
 
-enum class AccessKind : uint8_t { read, write, atomic };
+// `line`: bytes that a data cache fetches for a store beside them, and writes back as they were.
+enum class AccessKind : uint8_t { read, write, atomic, line };
 
 struct Access {
     const char* api;
@@ -49,11 +50,15 @@ inline bool may_agree(const Access& a, const Access& b)
            a.agent / agents_per_core != b.agent / agents_per_core;
 }
 
-// Two accesses of which one writes, unless both are atomic.
-inline bool conflicting(AccessKind a, AccessKind b)
+// Two accesses of which one writes, unless both are atomic. Lines of two data caches are compared as a whole, at the end
+// (grid_races.h).
+inline bool conflicting(const Access& a, const Access& b)
 {
-    return a != AccessKind::read || b != AccessKind::read ? !(a == AccessKind::atomic && b == AccessKind::atomic)
-                                                          : false;
+    const auto writes = [](const Access& x) { return x.kind == AccessKind::write || x.kind == AccessKind::atomic; };
+    if (a.kind == AccessKind::line || b.kind == AccessKind::line) {
+        return (writes(a) || writes(b)) && !(is_cache(a.agent) && is_cache(b.agent));
+    }
+    return (writes(a) || writes(b)) && !(a.kind == AccessKind::atomic && b.kind == AccessKind::atomic);
 }
 
 // Accesses of a block by index; 0 stands for none.

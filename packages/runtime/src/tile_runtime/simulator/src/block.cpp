@@ -68,6 +68,7 @@ void Block::core_main(void* pointer)
             }
             check_flags_at_exit(core);
             check_cache_at_exit(core);
+            core.cache.clean_all();
         }
     } catch (FaultError& error) {
         launch.report(core, std::move(error.fault));

@@ -60,7 +60,7 @@ void Core::begin()
     stored_to_gm = false;
     polling = Polling{};
     composed_call = composed_calls = 0;
-    cache.clear();
+    cache.begin(data_cache_bytes[int(kind)]);
     time_log = block.launch().options().timing != nullptr ? std::make_unique<TimeLog>() : nullptr;
     waiting_id = -1;
     full_id = -1;

@@ -258,17 +258,17 @@ void clean_data_cache(uint64_t address, bool entire, Use use)
     Core& core = core_of(use);
     enter(core, use);
     core.polling.possible = true;
+    const GlobalBuffer* buffer = core.block.launch().buffers().find(address);
+    const uint64_t base = buffer != nullptr ? buffer->begin : 0;
+    const uint64_t line = ScalarCache::line_of(base, address);
+    // GM has the bytes before anybody is told.
+    if (entire) {
+        core.cache.clean_all();
+    }
+    const bool clean = entire || core.cache.clean(base, address);
     if (OrderChecks* order = core.block.order()) {
-        const GlobalBuffer* buffer = core.block.launch().buffers().find(address);
-        const uint64_t base = buffer != nullptr ? buffer->begin : 0;
-        if (entire) {
-            core.cache.clean_all();
-            order->cache_written_back(core, 0, ~uint64_t(0), true);
-        } else {
-            const bool clean = core.cache.clean(base, address);
-            const uint64_t line = ScalarCache::line_of(base, address);
-            order->cache_written_back(core, line, line + ScalarCache::line_bytes, clean);
-        }
+        order->cache_written_back(
+            core, entire ? 0 : line, entire ? ~uint64_t(0) : line + ScalarCache::line_bytes, clean);
     }
 }
 

@@ -1,6 +1,7 @@
 #include "global_accesses.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "launch.h"
 
@@ -98,6 +99,7 @@ bool GlobalAccesses::continue_row(
         return false;
     }
     row.access = access.access;
+    std::copy(std::begin(access.written_back), std::end(access.written_back), row.written_back);
     const uint64_t begin = access.region.start;
     const uint64_t behind = begin + access.region.run;
     if (row.scattered == nullptr && begin >= row.region.start && begin <= end) {
@@ -145,6 +147,7 @@ std::pair<uint32_t, bool> GlobalAccesses::record_apart(
         if (same(earlier.region, access.region) && earlier.interval == access.interval &&
             other.agent == details.agent && other.kind == details.kind && other.line == details.line) {
             earlier.access = access.access;  // the last of equal accesses is ordered before the fewest others
+            std::copy(std::begin(access.written_back), std::end(access.written_back), earlier.written_back);
             return {at->second, true};
         }
     }
@@ -158,7 +161,11 @@ Conflict GlobalAccesses::touch(const GlobalBuffer& buffer, const Region& region,
     const Present& now, uint32_t interval, uint32_t rounds, std::vector<Doubt>& doubts)
 {
     State& state = states_[&buffer];
-    const auto [place, repeated] = record({&buffer, region, index, interval, rounds, 0, nullptr}, log[index], log);
+    GlobalAccess access = {&buffer, region, index, interval, rounds};
+    for (int core = 0; core < cores_per_block; ++core) {
+        access.written_back[core] = now.clock.at[cache_of(core)];
+    }
+    const auto [place, repeated] = record(access, log[index], log);
     // Most buffers are only read. Their reads meet the shadow when the first write comes.
     if (!state.written && log[index].kind == AccessKind::read) {
         if (!repeated) {

@@ -23,6 +23,7 @@ struct GlobalAccess {
     uint32_t rounds;    // index of the grid-wide rounds known to be complete (OrderChecks::rounds_known)
     uint64_t bytes = 0;  // of a write: where its bytes begin in GlobalAccesses::stored(), or `not_known`
     ByteSet* scattered = nullptr;  // the bytes, where they are no region
+    uint32_t written_back[cores_per_block] = {};  // how often each data cache of the block was, by what it knows
 };
 
 constexpr uint64_t not_known = ~uint64_t(0);
@@ -35,6 +36,13 @@ public:
     // Writes that are conflicts unless they write the same are added to `doubts`, with addresses.
     Conflict touch(const GlobalBuffer& buffer, const Region& region, uint32_t index, AccessLog& log,
         const Present& now, uint32_t interval, uint32_t rounds, std::vector<Doubt>& doubts);
+
+    // The same for the rest of a line that a data cache fetches. Who else has the line is seen by what it stores.
+    Conflict touch_line(const GlobalBuffer& buffer, const Region& region, uint32_t index, AccessLog& log,
+        const Present& now, std::vector<Doubt>& doubts)
+    {
+        return touch_region(buffer, region, index, log, now, doubts);
+    }
 
     // Keeps the bytes of the writes since the last call, by core, as they are now: before the block goes on in another
     // interval, and at its end.

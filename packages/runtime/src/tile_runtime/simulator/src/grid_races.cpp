@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <tuple>
 
 #include "launch.h"
@@ -26,7 +27,7 @@ uint64_t line_begin(const GlobalBuffer& buffer, uint64_t address)
 
 }  // namespace
 
-void GridRaces::add(uint32_t block, OrderChecks& order)
+void GridRaces::add(uint32_t block, OrderChecks& order, bool alone)
 {
     stored_.push_back(std::move(order.stored_bytes()));
     scattered_.push_back(std::move(order.scattered_bytes()));
@@ -34,6 +35,9 @@ void GridRaces::add(uint32_t block, OrderChecks& order)
         taken_.insert(taken_.end(), order.taken(core).begin(), order.taken(core).end());
     }
     for (const GlobalAccess& access : order.global().all()) {
+        if (alone && !is_cache(order.log()[access.access].agent)) {
+            continue;
+        }
         Record record;
         record.region = access.region.compact();
         record.buffer = access.buffer;
@@ -44,6 +48,7 @@ void GridRaces::add(uint32_t block, OrderChecks& order)
         record.bytes = known ? stored_.back().data() + access.bytes : nullptr;
         record.scattered = access.scattered;
         record.passed = 0;
+        std::copy(std::begin(access.written_back), std::end(access.written_back), record.written_back);
         const VectorClock& clock = order.rounds_known()[access.rounds];
         for (int slot = 0; slot < grid_slots; ++slot) {
             record.rounds[slot] = clock.at[agent_count + slot];
@@ -78,6 +83,16 @@ bool GridRaces::knows(const Record& later, const Record& earlier)
         }
     }
     return false;
+}
+
+// Of one block: whether the data caches of two cores write back to one place with nothing that orders them.
+bool GridRaces::lines_meet(const Record& a, const Record& b)
+{
+    const auto behind = [](const Record& later, const Record& earlier) {
+        return later.written_back[earlier.access.agent / agents_per_core] >= earlier.access.number;
+    };
+    return is_cache(a.access.agent) && is_cache(b.access.agent) && a.access.agent != b.access.agent && !behind(a, b) &&
+           !behind(b, a);
 }
 
 std::vector<GridRaces::Run> GridRaces::runs_of(const std::vector<uint32_t>& records, uint64_t low, uint64_t high)
@@ -147,7 +162,7 @@ GridRaces::Lines GridRaces::lines_of(const std::vector<Run>& runs) const
             if (addresses.count(address) == 0) {
                 return;
             }
-            const auto [entry, fresh] = lines.try_emplace({address, record.block});
+            const auto [entry, fresh] = lines.try_emplace({address, core_of(record)});
             Line& line = entry->second;
             line.comparable = line.comparable && run.bytes != nullptr && (fresh || line.interval == record.interval);
             line.interval = record.interval;
@@ -176,8 +191,8 @@ bool GridRaces::agree(const Run& a, const Run& b, const Lines& lines) const
         return std::memcmp(a.bytes + (begin - a.start), b.bytes + (begin - b.start), end - begin) == 0;
     }
     for (uint64_t at = line_begin(*first.buffer, begin); at < end; at += ScalarCache::line_bytes) {
-        const auto one = lines.find({at, first.block});
-        const auto other = lines.find({at, second.block});
+        const auto one = lines.find({at, core_of(first)});
+        const auto other = lines.find({at, core_of(second)});
         if (one == lines.end() || other == lines.end() || !one->second.comparable || !other->second.comparable ||
             one->second.known != other->second.known ||
             std::memcmp(one->second.bytes, other->second.bytes, sizeof(Line::bytes)) != 0) {
@@ -228,7 +243,7 @@ bool GridRaces::find_in(const std::vector<Run>& runs, uint64_t start, Fault& fau
             active[kept++] = other;
             const Record& a = records_[other.record];
             const Record& b = records_[run.record];
-            if (a.block == b.block || !conflicting(a.access.kind, b.access.kind) || ordered(a, b)) {
+            if (!conflicting(a.access, b.access) || (a.block == b.block ? !lines_meet(a, b) : ordered(a, b))) {
                 continue;
             }
             const Record& first = a.block < b.block ? a : b;
@@ -237,8 +252,11 @@ bool GridRaces::find_in(const std::vector<Run>& runs, uint64_t start, Fault& fau
                 return bytes_of(*a.buffer, std::max(run.begin, start), std::min({run.end, other.end, a.buffer->end}));
             };
             if (!agree(other, run, lines)) {
-                fault = grid_race_report(first.access, first.block, second.access, second.block, bytes());
+                fault = a.block == b.block ? line_race_report(a.access, b.access, a.block, bytes()) : grid_race_report(first.access, first.block, second.access, second.block, bytes());
                 return true;
+            }
+            if (a.block == b.block) {
+                continue;  // told when it was stored
             }
             const std::string file = second.access.file != nullptr ? second.access.file : "";
             if (told_.insert({file, second.access.line}).second) {

@@ -1,7 +1,8 @@
 // Conflicting GM accesses of different blocks, found once a launch is over.
 //
 // Blocks run on several host threads, so they are compared afterwards and in the order of their numbers: the same
-// launch gives the same report. Only grid-wide flags (mode 0) order accesses of two blocks.
+// launch gives the same report. Only grid-wide flags (mode 0) order accesses of two blocks. The lines of the data caches
+// of one block are compared here too: what each core stores to a line is known at the end.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,9 @@ namespace tile_simulator {
 
 class GridRaces {
 public:
-    // Keeps what the comparison needs of a finished block. Called under the lock of the launch.
-    void add(uint32_t block, OrderChecks& order);
+    // Keeps what the comparison needs of a finished block, which may be the only one. Called under the lock of the
+    // launch.
+    void add(uint32_t block, OrderChecks& order, bool alone);
     // True if two blocks conflict; fills the report. Stores of equal bytes by two blocks are no conflict: they are
     // added to `redundant`, one for each line.
     bool find(Fault& fault, std::vector<Fault>& redundant);
@@ -30,6 +32,7 @@ private:
         const GlobalBuffer* buffer;
         Access access;
         uint32_t block;
+        uint32_t written_back[cores_per_block];  // GlobalAccess::written_back
         uint32_t rounds[grid_slots];  // grid-wide rounds known to be complete before it
         uint32_t until[grid_slots];   // first round that starts after it is complete
         const Foreign* known[cores_per_block];  // of other blocks, by what each core took over; null: nothing
@@ -46,16 +49,22 @@ private:
         uint64_t stop;
         const uint8_t* bytes;
     };
-    // What one block stores to one cache line.
+    // What one core stores to one cache line.
     struct Line {
         uint64_t known = 0;  // a bit per byte
         uint8_t bytes[ScalarCache::line_bytes] = {};
         uint32_t interval = 0;
         bool comparable = true;
     };
-    using Lines = std::map<std::pair<uint64_t, uint32_t>, Line>;  // by address and block
+    using Lines = std::map<std::pair<uint64_t, uint32_t>, Line>;  // by address and core
 
     static bool ordered(const Record& a, const Record& b);
+    static bool lines_meet(const Record& a, const Record& b);
+    // Number of a core among all of the launch.
+    static uint32_t core_of(const Record& record)
+    {
+        return record.block * cores_per_block + record.access.agent / agents_per_core;
+    }
     static bool knows(const Record& later, const Record& earlier);
     // The runs of bytes in a window, cut at its ends, which are those of cache lines. Windows are asked for in order.
     std::vector<Run> runs_of(const std::vector<uint32_t>& records, uint64_t low, uint64_t high);

@@ -343,9 +343,9 @@ void Launch::retire(Block& block)
             time_logs_[block.index()][size_t(i)] = std::move(*block.core(i).time_log);
         }
     }
-    if (block.order() != nullptr && blocks_ > 1 && !block.stopped()) {
+    if (block.order() != nullptr && !block.stopped()) {
         block.order()->keep_stored();
-        grid_races_.add(block.index(), *block.order());
+        grid_races_.add(block.index(), *block.order(), blocks_ == 1);
     }
     all_live_.erase(std::find(all_live_.begin(), all_live_.end(), &block));
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "launch.h"
 #include "race_report.h"
@@ -233,6 +234,28 @@ void OrderChecks::instruction(const Instruction& instruction)
                 stores_at_ = access.number;
             }
             touch_global(instruction, operand, index, now, interval_, rounds_index(now));
+            if (writes && is_cache(access.agent) && !core.cache.dirty(buffer, operand.region.start)) {
+                access.kind = AccessKind::line;
+                fetch_line(instruction, operand, buffer, log_.add_once(access), now);
+            }
+        }
+    }
+}
+
+// What the data cache brings back beside the bytes of a store: the rest of the line.
+void OrderChecks::fetch_line(const Instruction& instruction, const Operand& operand, const GlobalBuffer& buffer,
+    uint32_t index, const Present& now)
+{
+    const uint64_t begin = operand.region.start;
+    const uint64_t end = begin + operand.region.run;
+    const uint64_t line = ScalarCache::line_of(buffer.begin, begin);
+    const uint64_t behind = std::min(line + ScalarCache::line_bytes, buffer.end);
+    for (const auto& [from, to] : {std::pair(line, begin), std::pair(end, behind)}) {
+        const Conflict conflict =
+            from < to ? global_.touch_line(buffer, Region::bytes(from, to - from), index, log_, now, doubts_) : Conflict{};
+        if (conflict.access != 0) {
+            doubts_.clear();
+            raise_race(instruction, operand, AccessKind::line, conflict);
         }
     }
 }
@@ -442,7 +465,7 @@ void OrderChecks::compact_log()
         return next != asked_[core].end() ? *next : back;
     });
     for (int core = 0; core < cores_per_block; ++core) {
-        settled_[core] = issued_[core * agents_per_core + pipe_count];
+        settled_[core] = issued_[cache_of(core)];
         asked_[core].clear();
     }
     std::vector<uint32_t> numbers(log_.size(), 0);

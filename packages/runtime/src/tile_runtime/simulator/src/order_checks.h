@@ -86,6 +86,8 @@ private:
     Present begin_instruction(const Instruction& instruction);
     void touch_global(const Instruction& instruction, const Operand& operand, uint32_t index, const Present& now,
         uint32_t interval, uint32_t rounds);
+    void fetch_line(const Instruction& instruction, const Operand& operand, const GlobalBuffer& buffer, uint32_t index,
+        const Present& now);
     uint32_t rounds_index(const Present& now);
     void settle_poll(const Core& core, uint64_t address, const FlagPoll& poll);
     void settle_polls_before(Core& core, const Region& region, const Present& now);

@@ -14,6 +14,8 @@ const char* verb_of(AccessKind kind)
             return "reads";
         case AccessKind::write:
             return "writes";
+        case AccessKind::line:
+            return "writes back, in the line of its data cache,";
         default:
             return "updates";
     }
@@ -173,6 +175,12 @@ Fault fault_at(const char* kind, const Access& access)
     return fault;
 }
 
+// Whose store stands where.
+std::string line_store(const Access& access)
+{
+    return text_of("%s S stores (%s at %s:%u)", core_name(access.agent), access.api, access.file, access.line);
+}
+
 // Where the other store stands, if it is another line.
 std::string other_place(const Access& first, const Access& second)
 {
@@ -192,6 +200,17 @@ Fault store_race_report(const Access& earlier, const Access& later, const std::s
     const bool same_line = earlier.line == later.line && std::strcmp(earlier.file, later.file) == 0;
     fault.hint = vector_cores(earlier.agent, later.agent) && same_line ? one_program_hint
                                                                        : missing_order(earlier.agent, later.agent);
+    return fault;
+}
+
+Fault line_race_report(const Access& first, const Access& second, uint32_t block, const std::string& bytes)
+{
+    Fault fault = fault_at("race", second);
+    fault.block = block;
+    fault.text = text_of("%s and %s to %s: a data cache writes back lines of 64 bytes, and one brings back what the "
+                         "other one stored over",
+        line_store(first).c_str(), line_store(second).c_str(), bytes.c_str());
+    fault.hint = "give each core lines of its own, or let it store by DataCopyPad from UB";
     return fault;
 }
 

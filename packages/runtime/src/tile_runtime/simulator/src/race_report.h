@@ -24,6 +24,9 @@ std::string bytes_of(const GlobalBuffer& buffer, uint64_t begin, uint64_t end);
 Fault store_race_report(const Access& earlier, const Access& later, const std::string& bytes);
 Fault redundant_store_report(const Access& earlier, const Access& later, const std::string& bytes);
 
+// Two cores of a block whose scalar units store to one line.
+Fault line_race_report(const Access& first, const Access& second, uint32_t block, const std::string& bytes);
+
 // The same for accesses of two blocks.
 Fault grid_race_report(const Access& first, uint32_t first_block, const Access& second, uint32_t second_block,
     const std::string& bytes);

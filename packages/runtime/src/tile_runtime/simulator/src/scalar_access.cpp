@@ -37,17 +37,19 @@ void look_at_global(Core& core, GlobalOperand element, uint32_t bytes, void* val
 {
     Instruction instruction(core, Pipe::s, use);
     const int operand = instruction.global("the element", false, element, Region::bytes(element.address, bytes));
-    const GlobalBuffer* buffer = core.block.launch().buffers().find(element.address);
-    const uint64_t base = buffer != nullptr ? buffer->begin : 0;
-    const bool answered = cached && core.device_checks && core.cache.holds(base, element.address, bytes);
+    const GlobalBuffer& buffer = *core.block.launch().buffers().find(element.address);
+    const bool through = cached && core.device_checks;
+    const bool answered = through && core.cache.holds(buffer, element.address, bytes);
     instruction.polls = !answered;
     instruction.issue();
+    auto* seen = static_cast<uint8_t*>(value);
+    std::memcpy(seen, instruction.data(operand), bytes);
     if (answered) {
-        core.cache.load(base, element.address, bytes, use);
-    } else if (cached && core.device_checks) {
-        core.cache.fill(base, element.address, bytes, instruction.data(operand), use);
+        core.cache.load(buffer, element.address, bytes, seen, use);
+    } else if (through) {
+        core.cache.fill(buffer, element.address, bytes, seen, use);
+        core.cache.overlay(buffer, element.address, bytes, seen);
     }
-    std::memcpy(value, instruction.data(operand), bytes);
     if (!answered) {
         uint64_t seen = 0;
         std::memcpy(&seen, value, bytes);
@@ -95,6 +97,8 @@ uint8_t* global_pointer(GlobalOperand element, uint32_t bytes, Use use)
     if (OrderChecks* order = core.block.order()) {
         order->stored_unseen(core, element.address, bytes);
     }
+    const GlobalBuffer& buffer = *core.block.launch().buffers().find(element.address);
+    core.cache.push_out(ScalarCache::line_of(buffer.begin, element.address));
     return data;
 }
 
@@ -106,6 +110,7 @@ void global_load(GlobalOperand element, uint32_t bytes, void* value, Use use)
         std::memset(value, 0, bytes);
         if (buffer != nullptr && element.address + bytes <= buffer->end) {
             std::memcpy(value, reinterpret_cast<const void*>(element.address), bytes);
+            core.cache.overlay(*buffer, element.address, bytes, static_cast<uint8_t*>(value));
         }
         return;
     }
@@ -115,10 +120,11 @@ void global_load(GlobalOperand element, uint32_t bytes, void* value, Use use)
     Instruction instruction(core, Pipe::s, use);
     const int operand = instruction.global("the element", false, element, Region::bytes(element.address, bytes));
     instruction.issue();
-    if (core.device_checks) {
-        core.cache.load(core.block.launch().buffers().find(element.address)->begin, element.address, bytes, use);
-    }
     std::memcpy(value, instruction.data(operand), bytes);
+    if (core.device_checks) {
+        const GlobalBuffer& buffer = *core.block.launch().buffers().find(element.address);
+        core.cache.load(buffer, element.address, bytes, static_cast<uint8_t*>(value), use);
+    }
 }
 
 void global_load_past_cache(GlobalOperand element, uint32_t bytes, void* value, Use use)
@@ -148,10 +154,12 @@ void global_store(GlobalOperand element, uint32_t bytes, const void* value, Use 
     if (OrderChecks* order = core.block.order()) {
         order->stored(core, data, static_cast<const uint8_t*>(value), bytes);
     }
-    std::memcpy(data, value, bytes);
-    if (core.device_checks) {
-        core.cache.store(core.block.launch().buffers().find(element.address)->begin, element.address, bytes, use);
+    if (!core.device_checks) {
+        std::memcpy(data, value, bytes);
+        return;
     }
+    const GlobalBuffer& buffer = *core.block.launch().buffers().find(element.address);
+    core.cache.store(buffer, element.address, bytes, static_cast<const uint8_t*>(value), use);
 }
 
 void reset_core_state()

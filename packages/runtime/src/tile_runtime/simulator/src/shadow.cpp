@@ -208,7 +208,7 @@ Conflict Shadow::touch_whole(
         for (int slot = 0; slot < slots; ++slot) {
             const uint32_t earlier = since_[slot][at];
             const bool before = earlier == 0 || now.follows(log[earlier]);
-            if (!before && conflicting(kind, log[earlier].kind)) {
+            if (!before && conflicting(log[index], log[earlier])) {
                 if (earlier > write) {
                     return {earlier, at * granule, until * granule};
                 }
@@ -283,7 +283,7 @@ Conflict Shadow::touch_part(
     for (const Part& part : parts) {
         const uint32_t common = part.mask & mask;
         const Access& earlier = log[part.access];
-        if (common == 0 || !conflicting(kind, earlier.kind) || now.follows(earlier)) {
+        if (common == 0 || !conflicting(log[index], earlier) || now.follows(earlier)) {
             continue;
         }
         const uint64_t begin = at * granule + low_byte(common);

@@ -31,6 +31,10 @@ inline int cache_of(const Core& core)
 {
     return core_index(core) * agents_per_core + pipe_count;
 }
+inline int cache_of(int core)
+{
+    return core * agents_per_core + pipe_count;
+}
 inline int bypass_of(const Core& core)
 {
     return cache_of(core) + 1;
