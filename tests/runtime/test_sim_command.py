@@ -264,3 +264,63 @@ def test_page_trace_and_saved_timeline(capsys: pytest.CaptureFixture[str], folde
     assert json.loads((folder / "t.json").read_text())["traceEvents"]
     assert main(["report", "s.npz", "-o", "again.html"]) == 0
     assert (folder / "again.html").read_text() == page
+
+
+LATE = """
+import tile_frontend as T
+
+
+@T.prim_func
+def late(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
+    with T.Kernel(1, is_npu=True) as (cid, vid):
+        x = T.alloc_ub((64,), "float32")
+        with T.Scope("V"):
+            T.copy(X, x)
+            T.copy(x, Y)
+"""
+NAMES = {"kind", "severity", "file", "line", "column", "message", "hint", "block", "core", "api", "places"}
+
+
+def test_findings_as_json(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    assert sim(*F16, "--out", "z=f16[4]", "--json") == 1
+    out, err = capsys.readouterr()
+    said = json.loads(out)
+    assert said["version"] == 1 and said["kernel"] == "copy" and said["exit_code"] == 1
+    (found,) = said["findings"]
+    assert set(found) == NAMES and found["kind"] == "out-of-bounds"
+    assert (found["file"], found["line"], found["column"]) == ("copy.cpp", 10, 12)
+    assert found["severity"] == "error" and found["core"] == "aiv0" and found["block"] == 0
+    assert found["message"] in err and "[aiv0 of block 0]" not in out
+    assert sim(*F16, "--out", "z=f16[8]", "--json") == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["findings"] == [] and "z  f16[8]" in err
+    assert sim("--template", "copy<half>", "--json") == 2
+    assert json.loads(capsys.readouterr().out)["findings"][0]["kind"] == "kernel-arguments"
+
+
+def test_findings_of_a_script(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    (folder / "late.py").write_text(LATE)
+    assert main(["sim", "late.py:late", "--json"]) == 1
+    (found,) = json.loads(capsys.readouterr().out)["findings"]
+    assert found["kind"] == "race" and found["file"].endswith("late.py") and found["line"] == 11
+    assert "T.set_flag" in found["hint"]
+    (folder / "twice.py").write_text(LATE.replace("            T.copy(x, Y)", "            T.barrier_all()\n            T.copy(x, Y)"))
+    assert main(["sim", "twice.py:late", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["findings"]
+    assert found["kind"] == "redundant-store" and found["severity"] == "warning" and found["line"] == 12
+
+
+def test_findings_as_sarif(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    (folder / "late.py").write_text(LATE)
+    assert main(["sim", "late.py:late", "--sarif"]) == 1
+    said = json.loads(capsys.readouterr().out)
+    assert said["version"] == "2.1.0"
+    (run,) = said["runs"]
+    assert run["tool"]["driver"]["rules"] == [{"id": "race", "name": "race"}]
+    (result,) = run["results"]
+    assert result["ruleId"] == "race" and result["ruleIndex"] == 0 and result["level"] == "error"
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"].endswith("late.py")
+    assert place["region"]["startLine"] == 11
+    with pytest.raises(SystemExit):
+        main(["sim", "late.py:late", "--sarif", "--json"])

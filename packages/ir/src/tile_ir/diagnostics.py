@@ -130,7 +130,12 @@ class OutOfBounds(Exception):
 
 
 class KernelWarning(UserWarning):
-    """The kernel is right, but something in it is worth knowing: a remark of a pass."""
+    """The kernel is right, but something in it is worth knowing: a `remark` of a pass or of the
+    simulator."""
+
+    def __init__(self, text: str, remark: Diagnostic) -> None:
+        super().__init__(text)
+        self.remark = remark
 
 
 def warn(remarks: Iterable[Diagnostic]) -> None:
@@ -138,8 +143,9 @@ def warn(remarks: Iterable[Diagnostic]) -> None:
     of the warnings module decide what is seen, and every line is told once."""
     for remark in remarks:
         place = remark.loc
+        text = f"{remark.message}{f'; {remark.hint}' if remark.hint else ''} [{remark.slug}]"
         warnings.warn_explicit(
-            f"{remark.message}{f'; {remark.hint}' if remark.hint else ''} [{remark.slug}]",
+            KernelWarning(text, remark),
             KernelWarning,
             place.file if place else "<kernel>",
             place.line if place else 1,

@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+import warnings
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tile_ir import BuildError, CallError, KernelError, TileError
+from tile_ir import BuildError, CallError, Diagnostic, KernelError, KernelWarning, TileError
 from tile_ir.switches import SWITCHES, override, switch
+from tile_runtime.tools.command_line.finding_formats import Found, as_json, as_sarif, found_by
 from tile_runtime.tools.command_line.kernel_argument import add_kernel_arguments, names_a_kernel
 
 if TYPE_CHECKING:
@@ -88,26 +91,51 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--kernel-type", help="KERNEL_TYPE_..., if the source does not set it")
     parser.add_argument("-I", dest="includes", action="append", default=[], metavar="FOLDER")
     parser.add_argument("-D", dest="defines", action="append", default=[], metavar="NAME[=VALUE]")
+    formats = parser.add_mutually_exclusive_group()
+    for option, what in (("--json", "JSON"), ("--sarif", "SARIF, for code hosts")):
+        formats.add_argument(
+            option, action="store_true", help=f"print the findings as {what}, all else to stderr"
+        )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
+    found: list[Found] = []
+    if not (options.json or options.sarif):
+        return _ended(options, found)
+    with redirect_stdout(sys.stderr), warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", KernelWarning)
+        code = _ended(options, found)
+    for warning in told:
+        if isinstance(warning.message, KernelWarning):
+            found.append(Found(warning.message.remark))
+        print(warning.message, file=sys.stderr)
+    name = options.kernel or Path(options.source).stem
+    level = options.check or switch("check")
+    print(as_sarif(found) if options.sarif else as_json(found, name, level, code))
+    return code
+
+
+def _ended(options: argparse.Namespace, found: list[Found]) -> int:
+    """Run it; the exit code. Adds what was found, which is told on stderr too."""
     try:
-        return _run(options)
-    except (KernelError, BuildError) as error:
+        return _run(options, found)
+    except TileError as error:
         print(error, file=sys.stderr)
+        found.append(found_by(error))
+        return 2 if isinstance(error, (KernelError, BuildError)) else 1
     except OSError as error:
         print(f"error: {error}", file=sys.stderr)
+        found.append(Found(Diagnostic("no-source", str(error))))
     return 2
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace, found: list[Found]) -> int:
     from tile_runtime.tools.command_line.array_argument import as_numpy, split_argument, summary
     from tile_runtime.tools.command_line.time_summary import time_summary
 
-    ran = _run_of_script(options) if names_a_kernel(options.source) else _run_of_source(options)
-    if ran is None:
-        return 1
+    script = names_a_kernel(options.source)
+    ran = _run_of_script(options) if script else _run_of_source(options, found)
     outputs, timed = ran.outputs, ran.timed
     for name in ran.told:
         print(summary(name, outputs[name]))
@@ -142,8 +170,8 @@ class _Ran:
     timed: TimedRun | None
 
 
-def _run_of_source(options: argparse.Namespace) -> _Ran | None:
-    """Run a kernel of an Ascend C source; None if it broke a rule, which is told."""
+def _run_of_source(options: argparse.Namespace, found: list[Found]) -> _Ran:
+    """Run a kernel of an Ascend C source. SimulationError if it broke a rule."""
     from tile_runtime.cache.fingerprint import source_hash
     from tile_runtime.source_kernels.simulate import simulate
     from tile_runtime.tools.report.timed_run import TimedRun
@@ -165,12 +193,9 @@ def _run_of_source(options: argparse.Namespace) -> _Ran | None:
         sys.stdout.flush()
     for warning in result.warnings:
         print(warning.render(), file=sys.stderr)
-    try:
-        result.raise_for_error()
-    except TileError as error:
-        sys.stdout.flush()
-        print(error, file=sys.stderr)
-        return None
+        found.append(Found(warning))
+    sys.stdout.flush()
+    result.raise_for_error()
     hashed = source_hash(source.read_text(errors="replace"))
     print(f"{kernel} for {soc}; source {hashed}", file=sys.stderr)
     if result.timeline is None:

@@ -1,0 +1,105 @@
+"""Findings of a run as data: JSON of our own, and SARIF 2.1.0, which code hosts show at the lines of
+a pull request (docs/simulating.md#findings-as-data)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from tile_ir import Diagnostic, Loc, TileError
+
+# Of the JSON: raised when a name goes or changes its meaning, not when one is added.
+VERSION = 1
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A finding and the other places it is about; block, core and API of the simulated call, where
+    it is one."""
+
+    diagnostic: Diagnostic
+    notes: tuple[Diagnostic, ...] = ()
+    block: int | None = None
+    core: str = ""
+    api: str = ""
+
+
+def found_by(error: TileError) -> Found:
+    """What an error says. Of a simulated kernel it names the call."""
+    fault = getattr(error, "fault", None)
+    if fault is None or not fault.core:
+        return Found(error.diagnostic, error.notes)
+    return Found(error.diagnostic, error.notes, fault.block, fault.core, fault.api)
+
+
+def as_json(found: Sequence[Found], kernel: str, check: str, exit_code: int) -> str:
+    """One object: what ran, how it ended, and its findings."""
+    findings = [
+        {
+            "kind": each.diagnostic.slug,
+            "severity": each.diagnostic.severity,
+            **_place(each.diagnostic.loc),
+            "message": each.diagnostic.message,
+            "hint": each.diagnostic.hint,
+            "block": each.block,
+            "core": each.core or None,
+            "api": each.api or None,
+            "places": [{**_place(n.loc), "message": n.message} for n in each.notes],
+        }
+        for each in found
+    ]
+    whole = {
+        "version": VERSION, "kernel": kernel, "check": check, "exit_code": exit_code,
+        "findings": findings,
+    }  # fmt: skip
+    return json.dumps(whole, indent=2)
+
+
+def as_sarif(found: Sequence[Found]) -> str:
+    """One run of one tool, with a rule for each kind."""
+    kinds = sorted({each.diagnostic.slug for each in found})
+    rules = [{"id": kind, "name": kind} for kind in kinds]
+    driver = {"name": "tile-ascend", "version": version("tile-runtime"), "rules": rules}
+    results = [
+        {
+            "ruleId": each.diagnostic.slug,
+            "ruleIndex": kinds.index(each.diagnostic.slug),
+            "level": each.diagnostic.severity,
+            "message": {"text": _text(each.diagnostic)},
+            "locations": list(_locations(each.diagnostic)),
+            "relatedLocations": [
+                {**place, "message": {"text": note.message}}
+                for note in each.notes
+                for place in _locations(note)
+            ],
+        }
+        for each in found
+    ]
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
+
+
+def _text(diagnostic: Diagnostic) -> str:
+    hint = f"\nhint: {diagnostic.hint}" if diagnostic.hint else ""
+    return diagnostic.message + hint
+
+
+def _place(loc: Loc | None) -> dict[str, Any]:
+    if loc is None:
+        return {"file": None, "line": None, "column": None}
+    return {"file": loc.file, "line": loc.line, "column": loc.column}
+
+
+def _locations(diagnostic: Diagnostic) -> Iterator[dict[str, Any]]:
+    loc = diagnostic.loc
+    if loc is not None:
+        region = {"startLine": max(loc.line, 1), "startColumn": max(loc.column, 1)}
+        artifact = {"uri": loc.file.replace("\\", "/")}
+        yield {"physicalLocation": {"artifactLocation": artifact, "region": region}}
+
+
+__all__ = ["Found", "as_json", "as_sarif", "found_by"]
