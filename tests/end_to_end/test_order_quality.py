@@ -16,9 +16,9 @@ def test_stages_overlap_without_flags_in_the_source() -> None:
     found = example_times(EXAMPLES, ["03_gemm_intrinsic", "11_split_k_gemm"])
     by_hand, automatic = found.values()
     assert by_hand.ratio < 0.6
-    # The second waits for HBM in any order: 10.2 us of 13.5, and 6.4 of 9.7 with its operands in L2.
-    # The same two texts took 7.4 of 10.6 (0.698) before first loads were paid as they are.
-    assert automatic.ratio < 0.76
+    # The second waits for HBM in any order: 10.2 us, and 12.7 back to back. That was 13.5 while the
+    # clock charged start-ups as work; what start-ups cost back to back was overlapped before too.
+    assert automatic.ratio < 0.81 and automatic.automatic < 10.3
     assert by_hand.by_hand is not None and automatic.by_hand is None
     assert by_hand.automatic <= 1.03 * by_hand.by_hand
 

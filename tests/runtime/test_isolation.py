@@ -67,7 +67,7 @@ MISDEEDS = {
     "thread": "std::thread([] { *static_cast<volatile int*>(nullptr) = 1; }).join();",
     "deadlock": "if (GetSubBlockIdx() == 0) { CrossCoreWaitFlag(3); }",
 }  # fmt: skip
-FIRST_LINE = 26
+FIRST_LINE = 27
 BAD = (
     """#include "kernel_operator.h"
 #include <cassert>
@@ -92,6 +92,7 @@ extern "C" __global__ __aicore__ void bad(__gm__ int32_t* x, int32_t what)
     memset(line, 'a', sizeof(line) - 1);
     if (GetBlockIdx() != 0 || g_core() != AIV) { return; }
     g.SetValue(0, 42);
+    DataCacheCleanAndInvalid<int32_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(g);
     // The line of every case below is known to the tests.
     switch (what) {
 """.replace("g_core()", "tile_simulator::core_type()")

@@ -241,7 +241,9 @@ def test_a_flag_costs_what_the_clock_says(op: str) -> None:
 
 
 def test_what_a_record_says_is_asked_for() -> None:
-    """Every field of a record has a reader in the packages, and the two about cost the query."""
+    """Every field of a record has a reader in the packages, and the two about cost the query.
+
+    LineWork of the report has a field `instructions` too."""
     packages = Path(__file__).parent.parent.parent / "packages"
     read: dict[str, set[str]] = defaultdict(set)
     for path in packages.glob("*/src/**/*.py"):
@@ -250,7 +252,7 @@ def test_what_a_record_says_is_asked_for() -> None:
                 read[node.attr].add(path.stem)
     names = {f.name for f in fields(OpDef)}
     assert names <= set(read), names - set(read)
-    assert read["rate"] >= {"cost"} and read["instructions"] == {"cost"}
+    assert read["rate"] >= {"cost"} and read["instructions"] - {"within_a_core"} == {"cost"}
     assert "cost" not in names
 
 

@@ -50,6 +50,15 @@ void Block::begin(Launch& launch, uint32_t index, uint32_t order)
     }
 }
 
+// What a core leaves, however it ends: dirty lines reach gm, and no one waits for it.
+void Block::end(Core& core)
+{
+    core.cache.clean_all();
+    core.waiting_id = core.full_id = -1;
+    core.polling.waiting = false;
+    tell_stores(core);
+}
+
 void Block::core_main(void* pointer)
 {
     Core& core = *static_cast<Core*>(pointer);
@@ -68,7 +77,6 @@ void Block::core_main(void* pointer)
             }
             check_flags_at_exit(core);
             check_cache_at_exit(core);
-            core.cache.clean_all();
         }
     } catch (FaultError& error) {
         launch.report(core, std::move(error.fault));
@@ -90,18 +98,14 @@ void Block::core_main(void* pointer)
         fault.text = "the kernel threw a C++ exception";
         launch.report(core, std::move(fault));
     }
-    core.waiting_id = core.full_id = -1;
-    core.polling.waiting = false;
-    tell_stores(core);
+    end(core);
 }
 
 void Block::abandon(Core& core, Fault fault)
 {
     core.block.launch().report(core, std::move(fault));
     core.site = Where{};
-    core.waiting_id = core.full_id = -1;
-    core.polling.waiting = false;
-    tell_stores(core);
+    end(core);
     core.coroutine.abandon();
 }
 

@@ -62,6 +62,7 @@ private:
     bool can_run(Core& core);
     bool run(Core& core);
     static void core_main(void* core);
+    static void end(Core& core);
 
     Launch* launch_ = nullptr;
     uint32_t index_ = 0;

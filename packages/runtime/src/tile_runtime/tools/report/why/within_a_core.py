@@ -109,7 +109,9 @@ def _pipe(m: Measures, load: PipeLoad, how: str, share: float) -> Finding:
     """A pipe that has too much to do, by what it does."""
     said = f"{NAMES[load.pipe]}, {how}"
     if load.pipe == "S":
-        line = max(m.lines, key=lambda work: work.instructions)
+        line = max(m.lines, key=lambda work: work.instructions, default=None)
+        if line is None:
+            return Finding("scalar", said, _HAND_OVER_LESS, share)
         part = line.instructions / sum(work.instructions for work in m.lines)
         said += f"; {percents(part)} of the instructions are at {m.line_text(line.place)}"
         return Finding("scalar", said, _HAND_OVER_LESS, share, (line.place,))
