@@ -68,7 +68,8 @@ class Work(NamedTuple):
 class RoundWork:
     """The work of each unit in each round, found when it is asked for. `handed`: the tensors that
     the kernel both writes and reads. They lie in L2, as do operands of products, which many blocks
-    load; what else vector cores move comes from HBM once, or is new to L2."""
+    load; what else vector cores move comes from HBM once, or is new to L2. As many cores move bytes
+    at a time as `blocks` keep busy, all of them where their number is known at run time only."""
 
     def __init__(
         self,
@@ -76,11 +77,14 @@ class RoundWork:
         units: Sequence[Unit],
         owner: Mapping[Buffer, Buffer],
         handed: frozenset[Buffer],
+        blocks: Expr,
         core: Core,
         target: Target,
     ) -> None:
         self.loop, self.units, self.owner, self.target = loop, units, owner, target
         self.core, self.handed = core, handed
+        known = constant_value(blocks)
+        self.blocks = target.cube_cores if known is None else min(known, target.cube_cores)
         self.costs: dict[Op, Cost] = {}
         self.regions: dict[tuple[Stmt, bool], tuple[tuple[Touch, Region | None], ...]] = {}
         read, written = _tensors(units, False), _tensors(units, True)
@@ -169,9 +173,10 @@ class RoundWork:
 
     def _assumed(self, op: Op) -> Assumed:
         if self.core is Core.CUBE:
-            return Assumed(cores=self.target.cube_cores)
+            return Assumed(cores=self.blocks)
         moved = [r.buffer for r, _ in accesses(op) if r.memory is Memory.GM]
-        return Assumed(in_l2=self.handed.issuperset(moved), cores=self.target.vector_cores)
+        lanes = self.target.vector_cores // self.target.cube_cores
+        return Assumed(in_l2=self.handed.issuperset(moved), cores=self.blocks * lanes)
 
     def _touches(self, stmt: Stmt, values: Mapping[Var, Expr], scalar: bool) -> Iterator[Touch]:
         key = stmt, scalar

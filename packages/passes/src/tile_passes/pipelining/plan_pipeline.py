@@ -104,8 +104,9 @@ class _Planner:
         self.fresh = (*given.handed, *given.others)
         self.round = round_of(func, self.loop, self.fresh)
         self.work = RoundWork(
-            self.loop, self.round.units, owners(func), _handed(func), given.core, target
-        )
+            self.loop, self.round.units, owners(func), _handed(func), func.launch.blocks,
+            given.core, target,
+        )  # fmt: skip
         self.trips = constant_trips(self.loop)
 
     def schedule(self) -> Schedule:
