@@ -154,11 +154,11 @@ def test_a_crash_is_a_report(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["null", "recursion", "exit", "loop"])
 def test_the_last_call_before_a_crash_is_told(name: str) -> None:
-    """The kernel of all misdeeds calls SetValue before it chooses one."""
-    line = BAD[: BAD.index("g.SetValue(0, 42)")].count("\n") + 1
+    """The kernel of all misdeeds writes a line back before it chooses one."""
+    line = BAD[: BAD.index("DataCacheCleanAndInvalid<")].count("\n") + 1
     result, _ = misdeed(name, timeout=0.5 if name == "loop" else 20)
     assert result.error is not None
-    assert f"the last call of this core was SetValue at <source>:{line}" in result.error.text
+    assert f"the last call of this core was DataCacheCleanAndInvalid at <source>:{line}" in result.error.text
     with pytest.raises(SimulationError) as caught:
         result.raise_for_error()
     assert f"<source>:{line}:7: note: the earlier SetValue" in str(caught.value)
