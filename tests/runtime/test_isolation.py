@@ -161,7 +161,7 @@ def test_the_last_call_before_a_crash_is_told(name: str) -> None:
     assert f"the last call of this core was DataCacheCleanAndInvalid at <source>:{line}" in result.error.text
     with pytest.raises(SimulationError) as caught:
         result.raise_for_error()
-    assert f"<source>:{line}:7: note: the earlier SetValue" in str(caught.value)
+    assert f"<source>:{line}:5: note: the earlier DataCacheCleanAndInvalid" in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["loop", "sleep", "printing"])
