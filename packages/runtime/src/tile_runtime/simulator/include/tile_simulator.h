@@ -44,9 +44,11 @@ struct TileOptions {
     uint32_t vector_cores;  // AIVs of the SoC (48 on 910B1)
     const TileTiming* timing;  // constants of the time model; null: launches are not timed
     double timeout;            // seconds a launch may take; 0: no limit. Seen at the next API call of a core
+    uint32_t first;            // 1: a launch ends at its first error; else it goes on where it can
 };
 
-// The error of a launch: of all blocks that failed, that of the first to start. Strings live until the next launch of this host thread.
+// The error of a launch: of all blocks that failed, the first of the first to start. Strings live until the next launch
+// of this host thread.
 struct TileError {
     const char* kind;  // slug: out-of-bounds, misaligned, bad-argument, deadlock, flag-..., ...
     const char* text;
@@ -80,8 +82,9 @@ int tile_simulator_run(const char* kernel_name, uint32_t blocks, void (*entry)(v
 // printed by kernels, in block order.
 const TileError* tile_simulator_error(void);
 const char* tile_simulator_output(size_t* length);
-// What the latest launches of this thread did that works on a device but is waste, or relies on what no document says;
-// an array of `count`, by line, which lives until the next call of this function.
+// What the latest launches of this thread did that works on a device but is waste, or relies on what no document says,
+// by line; of one with an error, its further errors instead. An array of `count`, which lives until the next call of this
+// function.
 const TileError* tile_simulator_warnings(size_t* count);
 // The timeline of the latest launch of this thread, if it was timed and had no error; else null.
 const TileTimeline* tile_simulator_timeline(void);

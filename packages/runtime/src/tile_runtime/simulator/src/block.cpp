@@ -23,6 +23,7 @@ void Block::begin(Launch& launch, uint32_t index, uint32_t order)
     index_ = index;
     order_of_start_ = order;
     turns_ = 0;
+    errors = 0;
     for (auto& mode : pair_sets) {
         for (auto& flag : mode) {
             flag[0].clear();

@@ -72,7 +72,7 @@ extern "C" {
 void tile_simulator_default_options(TileOptions* options)
 {
     // Core counts of Ascend910B1 (docs/hardware/machine.md#chips).
-    *options = TileOptions{TILE_CHECKS_DEVICE, 0, 0, 0, 24, 48, nullptr, 0};
+    *options = TileOptions{TILE_CHECKS_DEVICE, 0, 0, 0, 24, 48, nullptr, 0, 0};
 }
 
 void tile_simulator_guard(void)
@@ -115,7 +115,7 @@ int tile_simulator_run(const char* kernel_name, uint32_t blocks, void (*entry)(v
     }
     launch.finish();
     now.output += launch.collect_output();
-    for (Fault& warning : launch.take_warnings()) {
+    for (Fault& warning : launch.take_others()) {
         now.warnings.push_back(std::move(warning));
     }
     now.timed = now.options.timing != nullptr && !launch.failed();

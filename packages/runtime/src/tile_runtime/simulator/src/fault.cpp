@@ -3,7 +3,7 @@
 #include <cstdarg>
 #include <cstdio>
 
-#include "core.h"
+#include "launch.h"
 
 namespace tile_simulator {
 
@@ -24,6 +24,19 @@ Fault fault_of(const char* kind, Use use, std::string text)
 void raise(const char* kind, Use use, std::string text)
 {
     throw FaultError{fault_of(kind, use, std::move(text))};
+}
+
+void tell(Core& core, Fault fault)
+{
+    if (core.block.launch().options().first != 0) {
+        throw FaultError{std::move(fault)};
+    }
+    core.block.launch().keep(core, std::move(fault));
+}
+
+void tell(Core& core, const char* kind, Use use, std::string text)
+{
+    tell(core, fault_of(kind, use, std::move(text)));
 }
 
 std::string text_of(const char* format, ...)

@@ -9,6 +9,8 @@
 
 namespace tile_simulator {
 
+class Core;
+
 // One error, as the launcher reports it.
 struct Fault {
     std::string kind;
@@ -19,6 +21,7 @@ struct Fault {
     std::string core;
     std::string api;
     std::string hint;  // what to do about it, or empty
+    Where other{};     // the earlier of two accesses
 };
 
 // Thrown at the instruction that is wrong; caught at the entry of the core's co-routine.
@@ -35,6 +38,10 @@ struct NotTakingPart {};
 // The error of a call, at the place in the kernel it was made from.
 Fault fault_of(const char* kind, Use use, std::string text);
 [[noreturn]] void raise(const char* kind, Use use, std::string text);
+
+// The same where the core can go on: the launch keeps the error, and ends with it. Thrown if it shall end at the first.
+void tell(Core& core, Fault fault);
+void tell(Core& core, const char* kind, Use use, std::string text);
 
 // printf into a string.
 [[gnu::format(printf, 1, 2)]] std::string text_of(const char* format, ...);

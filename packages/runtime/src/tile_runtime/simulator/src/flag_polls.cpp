@@ -119,7 +119,8 @@ void OrderChecks::settle_poll(const Core& core, uint64_t address, const FlagPoll
     instruction.global("the element", false, element, Region::bytes(address, poll.bytes));
     const Access access = {poll.use.api, poll.use.at.file, "the element", {}, poll.use.at.line, poll.now.number,
         poll.now.composed, poll.now.agent, AccessKind::read};
-    touch_global(instruction, instruction.operands[0], log_.add_once(access), poll.now, poll.interval, poll.rounds);
+    Present then = poll.now;
+    touch_global(instruction, instruction.operands[0], log_.add_once(access), then, poll.interval, poll.rounds);
 }
 
 // Before a write: loads that it is ordered after have happened before it.

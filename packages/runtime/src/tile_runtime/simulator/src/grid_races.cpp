@@ -20,6 +20,12 @@ uint32_t first_round_after(const std::vector<VectorClock>& released, const Acces
     return static_cast<uint32_t>(std::find_if(released.begin(), released.end(), covers) - released.begin());
 }
 
+std::tuple<std::string, uint32_t, std::string, uint32_t> places(const Access& first, const Access& second)
+{
+    const auto file = [](const Access& access) { return std::string(access.file != nullptr ? access.file : ""); };
+    return {file(first), first.line, file(second), second.line};
+}
+
 uint64_t line_begin(const GlobalBuffer& buffer, uint64_t address)
 {
     return buffer.begin + (address - buffer.begin) / ScalarCache::line_bytes * ScalarCache::line_bytes;
@@ -202,8 +208,9 @@ bool GridRaces::agree(const Run& a, const Run& b, const Lines& lines) const
     return true;
 }
 
-bool GridRaces::find(Fault& fault, std::vector<Fault>& redundant)
+std::vector<Fault> GridRaces::find(std::vector<Fault>& redundant, size_t most)
 {
+    most_ = most;
     // Blocks were added in the order in which they ended; what is reported must not depend on it.
     std::stable_sort(
         records_.begin(), records_.end(), [](const Record& a, const Record& b) { return a.block < b.block; });
@@ -221,16 +228,14 @@ bool GridRaces::find(Fault& fault, std::vector<Fault>& redundant)
             records.begin(), records.end(), [this](uint32_t i) { return records_[i].scattered != nullptr; });
         const uint64_t end = records_[records.front()].buffer->end;
         const uint64_t step = scattered ? window_bytes : end - start + window_bytes;
-        for (uint64_t low = start; low < end; low += step) {
-            if (find_in(runs_of(records, low, low + step), start, fault, redundant)) {
-                return true;
-            }
+        for (uint64_t low = start; low < end && !enough(); low += step) {
+            find_in(runs_of(records, low, low + step), start, redundant);
         }
     }
-    return false;
+    return std::move(races_);
 }
 
-bool GridRaces::find_in(const std::vector<Run>& runs, uint64_t start, Fault& fault, std::vector<Fault>& redundant)
+void GridRaces::find_in(const std::vector<Run>& runs, uint64_t start, std::vector<Fault>& redundant)
 {
     const Lines lines = lines_of(runs);
     std::vector<Run> active;
@@ -252,8 +257,17 @@ bool GridRaces::find_in(const std::vector<Run>& runs, uint64_t start, Fault& fau
                 return bytes_of(*a.buffer, std::max(run.begin, start), std::min({run.end, other.end, a.buffer->end}));
             };
             if (!agree(other, run, lines)) {
-                fault = a.block == b.block ? line_race_report(a.access, b.access, a.block, bytes()) : grid_race_report(first.access, first.block, second.access, second.block, bytes());
-                return true;
+                ++looked_at_;
+                if (raced_.insert(places(first.access, second.access)).second) {
+                    races_.push_back(a.block == b.block
+                                         ? line_race_report(a.access, b.access, a.block, bytes())
+                                         : grid_race_report(
+                                               first.access, first.block, second.access, second.block, bytes()));
+                }
+                if (enough()) {
+                    return;
+                }
+                continue;
             }
             if (a.block == b.block) {
                 continue;  // told when it was stored
@@ -267,7 +281,6 @@ bool GridRaces::find_in(const std::vector<Run>& runs, uint64_t start, Fault& fau
         active.resize(kept);
         active.push_back(run);
     }
-    return false;
 }
 
 }  // namespace tile_simulator

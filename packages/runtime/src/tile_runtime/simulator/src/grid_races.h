@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -22,9 +23,9 @@ public:
     // Keeps what the comparison needs of a finished block, which may be the only one. Called under the lock of the
     // launch.
     void add(uint32_t block, OrderChecks& order, bool alone);
-    // True if two blocks conflict; fills the report. Stores of equal bytes by two blocks are no conflict: they are
-    // added to `redundant`, one for each line.
-    bool find(Fault& fault, std::vector<Fault>& redundant);
+    // What conflicts, one for each pair of lines and at most so many. Stores of equal bytes by two blocks are no conflict:
+    // they are added to `redundant`, one for each line.
+    std::vector<Fault> find(std::vector<Fault>& redundant, size_t most);
 
 private:
     struct Record {
@@ -68,13 +69,20 @@ private:
     static bool knows(const Record& later, const Record& earlier);
     // The runs of bytes in a window, cut at its ends, which are those of cache lines. Windows are asked for in order.
     std::vector<Run> runs_of(const std::vector<uint32_t>& records, uint64_t low, uint64_t high);
-    bool find_in(const std::vector<Run>& runs, uint64_t start, Fault& fault, std::vector<Fault>& redundant);
+    void find_in(const std::vector<Run>& runs, uint64_t start, std::vector<Fault>& redundant);
+    bool enough() const { return races_.size() >= most_ || looked_at_ >= most_looked_at; }
     Lines lines_of(const std::vector<Run>& runs) const;
     bool agree(const Run& a, const Run& b, const Lines& lines) const;
 
     std::vector<Record> records_;
     std::deque<std::vector<uint8_t>> stored_;  // the bytes of the records, by block
     std::deque<std::deque<ByteSet>> scattered_;  // the same of those that are no regions
+    // Conflicts that are looked at: more come from the same lines.
+    static constexpr size_t most_looked_at = 10000;
+    size_t most_ = 0;
+    size_t looked_at_ = 0;
+    std::vector<Fault> races_;
+    std::set<std::tuple<std::string, uint32_t, std::string, uint32_t>> raced_;  // by the places of both
     std::set<std::pair<std::string, uint32_t>> told_;  // files and lines of redundant stores
     std::vector<ForeignPointer> taken_;        // keeps what records know
 };

@@ -80,7 +80,7 @@ void Instruction::issue()
         const bool held_to_it = !buffer.by_hand || core.block.launch().options().checks >= TILE_CHECKS_STRICT;
         if (core.device_checks && held_to_it && buffer.end != 0 && operand.region.run != 0 &&
             (operand.region.start < buffer.begin || end > buffer.end)) {
-            raise("out-of-bounds", use,
+            tell(core, "out-of-bounds", use,
                 text_of("%s: %s covers bytes [%lld, %lld) of %s, which has %u bytes", use.api, operand.name,
                     static_cast<long long>(operand.region.start) - buffer.begin,
                     static_cast<long long>(end) - buffer.begin, buffer_text(operand.memory, buffer).c_str(),

@@ -12,6 +12,8 @@
 namespace tile_simulator {
 namespace {
 
+// Errors a launch tells.
+constexpr size_t most_errors = 20;
 // Idle blocks of this host thread, kept with their memories and stacks for the next launch.
 constexpr size_t idle_blocks_kept = 32;
 thread_local std::vector<std::unique_ptr<Block>> idle_blocks;
@@ -155,6 +157,23 @@ void Launch::report(const Core& core, Fault fault)
     fail(core.block.order_of_start(), std::move(fault));
 }
 
+void Launch::keep(const Core& core, Fault fault)
+{
+    fault.block = core.block.index();
+    fault.core = core.name();
+    const uint32_t order = core.block.order_of_start();
+    const uint64_t number = ++core.block.errors;
+    const char* other = fault.other.file != nullptr ? fault.other.file : "";
+    const auto key = std::make_tuple(fault.kind, fault.file, fault.line, std::string(other), fault.other.line);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto [entry, fresh] = kept_.try_emplace(key, Kept{order, number, fault});
+    // Blocks run in any order; what is told must not depend on it.
+    Kept& told = entry->second;
+    if (!fresh && std::tie(order, number) < std::tie(told.order, told.number)) {
+        told = {order, number, std::move(fault)};
+    }
+}
+
 bool Launch::warned(const char* kind, const char* file, uint32_t line, uint32_t block)
 {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -183,13 +202,15 @@ void Launch::read_too_early(const Core& core, Fault fault)
     read_too_early_.try_emplace(core.block.order_of_start(), std::move(fault));
 }
 
-std::vector<Fault> Launch::take_warnings()
+std::vector<Fault> Launch::take_others()
 {
+    if (failed_) {
+        others_.resize(std::min(others_.size(), most_errors - 1));
+        return std::move(others_);
+    }
     std::vector<Fault> all;
     for (auto& [place, fault] : warnings_) {
-        if (!failed_) {
-            all.push_back(std::move(fault));
-        }
+        all.push_back(std::move(fault));
     }
     const auto place_of = [](const Fault& fault) { return std::tie(fault.file, fault.line, fault.kind); };
     std::sort(all.begin(), all.end(), [&](const Fault& a, const Fault& b) { return place_of(a) < place_of(b); });
@@ -223,21 +244,61 @@ void Launch::stop_all()
     changed_.notify_all();
 }
 
+// Puts the errors that ended no block before the one that did, if any, in the order of blocks.
+void Launch::choose_first()
+{
+    std::vector<Kept> kept;
+    for (auto& [key, each] : kept_) {
+        if (!failed_ || each.order <= fault_order_) {
+            kept.push_back(std::move(each));
+        }
+    }
+    std::sort(kept.begin(), kept.end(),
+        [](const Kept& a, const Kept& b) { return std::tie(a.order, a.number) < std::tie(b.order, b.number); });
+    for (Kept& each : kept) {
+        others_.push_back(std::move(each.fault));
+    }
+    if (failed_) {
+        others_.push_back(std::move(fault_));
+    }
+    if (!failed_ && !kept.empty()) {
+        // As in `fail`.
+        const auto cause = read_too_early_.find(kept.front().order);
+        if (cause != read_too_early_.end() && others_.front().kind != "race") {
+            others_.insert(others_.begin(), std::move(cause->second));
+        }
+    }
+    if (!others_.empty()) {
+        failed_ = true;
+        fault_ = std::move(others_.front());
+        others_.erase(others_.begin());
+    }
+}
+
 void Launch::finish()
 {
-    if (failed_) {
+    const bool ended = failed_;
+    choose_first();
+    if (ended) {
         return;
     }
     std::vector<Fault> redundant;
-    failed_ = grid_races_.find(fault_, redundant);
-    if (!failed_ && !read_too_early_.empty()) {
-        failed_ = true;
-        fault_ = std::move(read_too_early_.begin()->second);
+    std::vector<Fault> races = grid_races_.find(redundant, options_.first != 0 ? 1 : most_errors);
+    if (races.empty() && !failed_ && !read_too_early_.empty()) {
+        races.push_back(std::move(read_too_early_.begin()->second));
+    }
+    for (Fault& race : races) {
+        if (!failed_) {
+            failed_ = true;
+            fault_ = std::move(race);
+        } else {
+            others_.push_back(std::move(race));
+        }
     }
     for (Fault& fault : redundant) {
-        if (!failed_ && options_.checks >= TILE_CHECKS_STRICT) {
+        if (options_.checks >= TILE_CHECKS_STRICT) {
+            (failed_ ? others_.emplace_back() : fault_) = std::move(fault);
             failed_ = true;
-            fault_ = std::move(fault);
         } else {
             warnings_.try_emplace({fault.kind, fault.file, fault.line}, fault);
         }

@@ -56,6 +56,8 @@ public:
     // The running core has ended in the middle of its kernel; its co-routine is left as it stands.
     [[noreturn]] static void abandon(Core& core, Fault fault);
 
+    uint64_t errors = 0;  // that were kept
+
     std::deque<VectorClock> pair_sets[2][cross_flags][2];  // [mode - 1][flag][aiv]: sets the partner has not matched
 
 private:
@@ -106,7 +108,10 @@ public:
     void tell_store() { stores_told_.fetch_add(1, std::memory_order_acq_rel); }
     uint64_t stores_told() const { return stores_told_.load(std::memory_order_acquire); }
 
+    // An error that ends the run of its block.
     void report(const Core& core, Fault fault);
+    // One that does not: one is kept for each kind and pair of lines.
+    void keep(const Core& core, Fault fault);
     // Something that works on the device but should not be relied on, or is waste. Told once per kind and line, of the
     // first block and core that did it: `warned` says that a line need not be told about once more.
     void warn(const Core& core, Fault fault);
@@ -114,8 +119,8 @@ public:
     // A read of GM that nothing had written by then. Another core or block may have been about to: then the two race,
     // and that is what is told.
     void read_too_early(const Core& core, Fault fault);
-    // In order of lines; none if the launch failed.
-    std::vector<Fault> take_warnings();
+    // Warnings, in order of lines; if the launch failed, its errors but the first, in the order in which they happened.
+    std::vector<Fault> take_others();
     void save_output(const Core& core);
 
     bool past_deadline() const { return options_.timeout > 0 && std::chrono::steady_clock::now() > deadline_; }
@@ -138,6 +143,7 @@ public:
 private:
     bool take_block(uint32_t& order);
     void fail(uint32_t order, Fault fault);
+    void choose_first();
     void stop_all();
     void all_idle();
     // Blocks until another thread may have unblocked something; false, to one worker, if none can go on.
@@ -178,6 +184,14 @@ private:
     bool failed_ = false;
     uint32_t fault_order_ = 0;
     Fault fault_;
+    struct Kept {
+        uint32_t order;   // of the block
+        uint64_t number;  // in it
+        Fault fault;
+    };
+    // By kind and the two places.
+    std::map<std::tuple<std::string, std::string, uint32_t, std::string, uint32_t>, Kept> kept_;
+    std::vector<Fault> others_;  // errors but the first
     std::map<uint32_t, Fault> read_too_early_;  // the first of each block, by the order of their start
     struct Output {
         uint64_t rank;   // block and core

@@ -20,9 +20,8 @@ FaultPointer OrderChecks::read_local(
             columns_.push_back(shadow.written_bytes(at, end) != end - at);
         }
     }
-    const Conflict conflict = touch_local(instruction, operand, now, index);
-    if (conflict.access != 0) {
-        raise_race(instruction, operand, AccessKind::read, conflict);
+    for (Conflict conflict; (conflict = touch_local(instruction, operand, now, index)).access != 0;) {
+        tell_race(instruction, operand, AccessKind::read, conflict, now);
     }
     const Taints& taints = taints_[core_index(instruction.core)][int(operand.memory)];
     if (!taints.empty() && taint == nullptr) {
@@ -54,11 +53,10 @@ void OrderChecks::write_local(
             taint != nullptr ? taints.set(begin, end, taint) : taints.clear(begin, end);
         });
     }
-    const Conflict conflict = touch_local(instruction, operand, now, index);
-    operand.region.compact().for_runs([&](uint64_t begin, uint64_t end) { shadow.mark_written(begin, end); });
-    if (conflict.access != 0) {
-        raise_race(instruction, operand, AccessKind::write, conflict);
+    for (Conflict conflict; (conflict = touch_local(instruction, operand, now, index)).access != 0;) {
+        tell_race(instruction, operand, AccessKind::write, conflict, now);
     }
+    operand.region.compact().for_runs([&](uint64_t begin, uint64_t end) { shadow.mark_written(begin, end); });
 }
 
 // The first conflict. Two writes in no order are none until somebody reads what they left.
@@ -160,7 +158,8 @@ FaultPointer OrderChecks::check_written(const Instruction& instruction, const Op
             static_cast<unsigned long long>(first - (operand.buffer.end != 0 ? operand.buffer.begin : 0))));
     const bool leaves = instruction.pipe == Pipe::mte3 || instruction.pipe == Pipe::s || instruction.pipe == Pipe::fix;
     if (strict_ || leaves) {
-        throw FaultError{std::move(fault)};
+        tell(instruction.core, std::move(fault));
+        return nullptr;
     }
     return without_effect(instruction.core, std::move(fault));
 }

@@ -166,14 +166,16 @@ uint32_t OrderChecks::rounds_index(const Present& now)
 }
 
 void OrderChecks::touch_global(const Instruction& instruction, const Operand& operand, uint32_t index,
-    const Present& now, uint32_t interval, uint32_t rounds)
+    Present& now, uint32_t interval, uint32_t rounds)
 {
     const GlobalBuffer* buffer = instruction.core.block.launch().buffers().find(operand.region.start);
-    const Conflict conflict =
-        global_.touch(*buffer, operand.region, index, log_, now, interval, rounds, doubts_);
-    if (conflict.access != 0) {
+    for (;;) {
+        const Conflict conflict = global_.touch(*buffer, operand.region, index, log_, now, interval, rounds, doubts_);
+        if (conflict.access == 0) {
+            return;
+        }
         doubts_.clear();
-        raise_race(instruction, operand, log_[index].kind, conflict);
+        tell_race(instruction, operand, log_[index].kind, conflict, now);
     }
 }
 
@@ -216,7 +218,8 @@ void OrderChecks::instruction(const Instruction& instruction)
             if (operand.memory != Memory::gm) {
                 const FaultPointer found = read_local(instruction, operand, now, index);
                 if (found != nullptr && !hands_on) {
-                    throw FaultError{*found};
+                    tell(core, *found);
+                    continue;
                 }
                 taint = taint != nullptr ? taint : found;
                 continue;
@@ -244,18 +247,21 @@ void OrderChecks::instruction(const Instruction& instruction)
 
 // What the data cache brings back beside the bytes of a store: the rest of the line.
 void OrderChecks::fetch_line(const Instruction& instruction, const Operand& operand, const GlobalBuffer& buffer,
-    uint32_t index, const Present& now)
+    uint32_t index, Present& now)
 {
     const uint64_t begin = operand.region.start;
     const uint64_t end = begin + operand.region.run;
     const uint64_t line = ScalarCache::line_of(buffer.begin, begin);
     const uint64_t behind = std::min(line + ScalarCache::line_bytes, buffer.end);
     for (const auto& [from, to] : {std::pair(line, begin), std::pair(end, behind)}) {
-        const Conflict conflict =
-            from < to ? global_.touch_line(buffer, Region::bytes(from, to - from), index, log_, now, doubts_) : Conflict{};
-        if (conflict.access != 0) {
+        while (from < to) {
+            const Conflict conflict =
+                global_.touch_line(buffer, Region::bytes(from, to - from), index, log_, now, doubts_);
+            if (conflict.access == 0) {
+                break;
+            }
             doubts_.clear();
-            raise_race(instruction, operand, AccessKind::line, conflict);
+            tell_race(instruction, operand, AccessKind::line, conflict, now);
         }
     }
 }
@@ -296,10 +302,14 @@ void OrderChecks::check_fresh(
     instruction.core.block.launch().read_too_early(instruction.core, std::move(fault));
 }
 
-void OrderChecks::raise_race(
-    const Instruction& instruction, const Operand& operand, AccessKind kind, const Conflict& conflict)
+void OrderChecks::tell_race(const Instruction& instruction, const Operand& operand, AccessKind kind,
+    const Conflict& conflict, Present& now)
 {
-    throw FaultError{race_report(instruction, operand, kind, log_[conflict.access], conflict)};
+    const Access& earlier = log_[conflict.access];
+    tell(instruction.core, race_report(instruction, operand, kind, earlier, conflict));
+    for (uint32_t* known : {&now.clock.at[earlier.agent], &known_[now.agent].at[earlier.agent]}) {
+        *known = std::max(*known, earlier.number);
+    }
 }
 
 void OrderChecks::stored(const Core& core, const uint8_t* target, const uint8_t* source, uint64_t bytes)
@@ -338,12 +348,13 @@ void OrderChecks::settle(const Core& core)
         const StoredBytes& earlier = stored_[log_[doubt.earlier].agent / agents_per_core];
         const StoredBytes& later = stored_[log_[doubt.later].agent / agents_per_core];
         if (!StoredBytes::equal(earlier, later, doubt.begin, doubt.end)) {
-            throw FaultError{report(doubt, false)};
+            tell(core.block.core(core_index(core)), report(doubt, false));
+            return;
         }
     }
     const Doubt& first = doubts.front();
     if (strict_) {
-        throw FaultError{report(first, true)};
+        return tell(core.block.core(core_index(core)), report(first, true));
     }
     const Access& later = log_[first.later];
     if (!launch.warned("redundant-store", later.file, later.line, core.block.index())) {

@@ -20,7 +20,7 @@ class OrderChecks {
 public:
     void begin(bool strict, uint32_t block);
 
-    // Checks the operands of an instruction against all accesses so far; raises race or uninitialised-read.
+    // Checks the operands of an instruction against all accesses so far; tells race and uninitialised-read.
     void instruction(const Instruction& instruction);
     // The bytes that the latest instruction of a core stores to GM.
     void stored(const Core& core, const uint8_t* target, const uint8_t* source, uint64_t bytes);
@@ -84,10 +84,10 @@ public:
 private:
     // The present instruction: counts it, and tells what it may rely on.
     Present begin_instruction(const Instruction& instruction);
-    void touch_global(const Instruction& instruction, const Operand& operand, uint32_t index, const Present& now,
+    void touch_global(const Instruction& instruction, const Operand& operand, uint32_t index, Present& now,
         uint32_t interval, uint32_t rounds);
     void fetch_line(const Instruction& instruction, const Operand& operand, const GlobalBuffer& buffer, uint32_t index,
-        const Present& now);
+        Present& now);
     uint32_t rounds_index(const Present& now);
     void settle_poll(const Core& core, uint64_t address, const FlagPoll& poll);
     void settle_polls_before(Core& core, const Region& region, const Present& now);
@@ -110,8 +110,9 @@ private:
     // An access to a GM buffer that nothing had written before the launch.
     void check_fresh(
         const Instruction& instruction, const Operand& operand, const GlobalBuffer& buffer, bool reads) const;
-    [[noreturn]] void raise_race(
-        const Instruction& instruction, const Operand& operand, AccessKind kind, const Conflict& conflict);
+    // Told once: from then on the two count as ordered.
+    void tell_race(const Instruction& instruction, const Operand& operand, AccessKind kind, const Conflict& conflict,
+        Present& now);
     Shadow& shadow_of(const Core& core, Memory memory);
     void next_interval();
     // Forgets the accesses that nothing remembers, and tells those of a scalar unit apart only as far as anybody's

@@ -146,6 +146,7 @@ Fault race_report(
     const Where at = instruction.core.site.file != nullptr ? instruction.core.site : instruction.use.at;
     fault.file = at.file != nullptr ? at.file : "";
     fault.line = at.line;
+    fault.other = {earlier.file, earlier.line};
     // Where two buffers share the bytes, each access is told by the one that it names.
     const bool shared = operand.memory != Memory::gm && other_buffer(earlier.buffer, operand.buffer);
     const std::string as =
@@ -193,6 +194,7 @@ std::string other_place(const Access& first, const Access& second)
 Fault store_race_report(const Access& earlier, const Access& later, const std::string& bytes)
 {
     Fault fault = fault_at("race", later);
+    fault.other = {earlier.file, earlier.line};
     fault.text = text_of("%s %s %s (%s at %s:%u), %s %s them (%s at %s:%u), and nothing orders the two",
         agent_text(earlier.agent, true).c_str(), verb_of(earlier.kind), bytes.c_str(), earlier.api, earlier.file,
         earlier.line, agent_text(later.agent, true).c_str(), verb_of(later.kind), later.api, fault.file.c_str(),
@@ -217,6 +219,7 @@ Fault line_race_report(const Access& first, const Access& second, uint32_t block
 Fault redundant_store_report(const Access& earlier, const Access& later, const std::string& bytes)
 {
     Fault fault = fault_at("redundant-store", later);
+    fault.other = {earlier.file, earlier.line};
     fault.text = vector_cores(earlier.agent, later.agent)
                      ? "both vector cores do the same work and store it twice; index by GetSubBlockIdx(): twice as fast"
                      : "the cube core and a vector core store the same values twice; let one of them store";

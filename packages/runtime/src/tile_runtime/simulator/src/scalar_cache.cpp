@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "fault.h"
+#include "core.h"
 #include "global_buffers.h"
 
 namespace tile_simulator {
@@ -105,11 +105,12 @@ void ScalarCache::load(const GlobalBuffer& buffer, uint64_t address, uint32_t by
                 // What the core has stored itself is newer than what GM held when it did.
                 const uint8_t then = (line.stored >> i & 1) != 0 ? line.fetched[i] : line.bytes[i];
                 if (now[i] != then && now[i] != line.bytes[i]) {
-                    raise("stale-read", use,
+                    tell(core_of(use), "stale-read", use,
                         text_of("%s: the data cache of the core holds these bytes since %s:%u, and another core or "
                                 "pipe has changed them in GM since: call DataCacheCleanAndInvalid before reading them "
                                 "again",
                             use.api, line.at.file, line.at.line));
+                    break;
                 }
             }
             line.known |= byte_bits(first, length);

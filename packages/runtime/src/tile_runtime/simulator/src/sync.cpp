@@ -111,14 +111,14 @@ bool ignored(const Core& core, const Event& event)
 }
 
 // The device has 16 flags per event, and kernels in production use them (docs/hardware/flags.md#event-ids).
-void report_event_id(const Core& core, int64_t id, Use use)
+void report_event_id(Core& core, int64_t id, Use use)
 {
     const Where at = core.site.file != nullptr ? core.site : use.at;
     Launch& launch = core.block.launch();
     const std::string text = text_of("%s: event id is %lld, but documents name 0..%d only", use.api,
         static_cast<long long>(id), documented_event_ids - 1);
     if (launch.options().checks >= TILE_CHECKS_STRICT) {
-        raise("event-id", use, text);
+        return tell(core, "event-id", use, text);
     }
     if (!launch.warned("event-id", at.file, at.line, core.block.index())) {
         Fault fault;
@@ -160,7 +160,7 @@ void set_flag(AscendC::HardEvent hard_event, int64_t id, Use use)
     enter(core, use);
     Flag& flag = flag_of(core, event, id, use);
     if (flag.set && core.device_checks) {
-        raise("flag-set-twice", use,
+        tell(core, "flag-set-twice", use,
             text_of("%s: flag %s id %lld is already set (at %s:%u) and nothing waited for it since", use.api,
                 event.name, static_cast<long long>(id), flag.at.file, flag.at.line));
     }
@@ -183,10 +183,11 @@ void wait_flag(AscendC::HardEvent hard_event, int64_t id, Use use)
     enter(core, use);
     Flag& flag = flag_of(core, event, id, use);
     if (!flag.set && core.device_checks) {
-        raise("flag-wait-without-set", use,
+        tell(core, "flag-wait-without-set", use,
             text_of("%s: flag %s id %lld is not set, so this wait never ends: a SetFlag<HardEvent::%s>(%lld) must come "
                     "before it in program order",
                 use.api, event.name, static_cast<long long>(id), event.name, static_cast<long long>(id)));
+        return;
     }
     flag.set = false;
     if (OrderChecks* order = core.block.order()) {
@@ -243,7 +244,7 @@ void check_flags_at_exit(Core& core)
         for (int id = 0; id < event_ids; ++id) {
             const Flag& flag = core.flags[int(event.source)][int(event.target)][id];
             if (flag.set) {
-                raise("flag-left-set", {"SetFlag", flag.at},
+                tell(core, "flag-left-set", {"SetFlag", flag.at},
                     text_of("flag %s id %d is still set when the kernel ends: nothing waits for this SetFlag, and the "
                             "next kernel on this core would see it",
                         event.name, id));
@@ -258,7 +259,7 @@ void check_cache_at_exit(Core& core)
         return;
     }
     if (const Where* at = core.cache.uncleaned()) {
-        raise("store-not-written-back", {"SetValue", *at},
+        tell(core, "store-not-written-back", {"SetValue", *at},
             "this scalar store to GM may stay in the core's data cache when the kernel ends: call "
             "DataCacheCleanAndInvalid after it");
     }
