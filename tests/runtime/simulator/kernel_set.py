@@ -182,7 +182,7 @@ class KernelSet:
     def warnings(self, name: str, *arguments: Any, **options: int) -> list[Any]:
         """Runs a kernel that is right, and returns what it was warned of."""
         self.run(name, *arguments, **options)
-        return list(self._opened[name].warnings())
+        return list(self._opened[name].others())
 
     def vendor_check(self) -> None:
         """Type-checks the kernels with CANN's headers, if TILE_CANN_HEADERS names a checkout."""

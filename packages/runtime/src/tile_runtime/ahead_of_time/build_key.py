@@ -29,7 +29,8 @@ SCHEMA = 1
 # Switches that say where things lie or what is told, and not what is built.
 _TOLD = {
     "cache_dir", "cache_limit", "cache", "check", "prove", "time", "threads", "seed", "starve",
-    "timeout", "target", "dump_ir", "debug", "timings", "keep_cpp", "lax_calls", "cxx", "soc",
+    "first", "timeout", "target", "dump_ir", "debug", "timings", "keep_cpp", "lax_calls", "cxx",
+    "soc",
 }  # fmt: skip
 
 

@@ -34,6 +34,8 @@ from tile_runtime.simulator.timeline import Timeline, timeline_from
 
 # The cores a schedule can starve, by the simulator's number.
 STARVED = ("", "aic", "aiv0", "aiv1")
+# Of switches, as `_apply` takes them.
+_SETTINGS = ("check", "threads", "seed", "starve", "time", "timeout", "first")
 
 
 def _fault(error: Any) -> Fault:
@@ -81,7 +83,7 @@ class SimulatorLaunch:
         self._set_options = kernel.set_options
         self._timeline = kernel.timeline
         self._unwritten = kernel.unwritten
-        self._warnings = kernel.warnings
+        self._others = kernel.others
         self._told: set[tuple[str, str, int]] = set()
         self._source = source
         self._func = func
@@ -93,7 +95,7 @@ class SimulatorLaunch:
         return nullcontext()
 
     def __call__(self, call: Bound) -> None:
-        """Run to the end. Raises SimulationError for the first fault found."""
+        """Run to the end. Raises SimulationError for the faults found, the first of them first."""
         self._configure()
         error, text = self._run(call.values, call.sizes, self._fresh(call))
         self._finish(call, error, text)
@@ -124,13 +126,17 @@ class SimulatorLaunch:
             sys.stdout.write(text)
             sys.stdout.flush()
         if error is not None:
-            fault = _fault(error)
-            if fault.kind == "uninitialised-read":
-                fault = replace(fault, hint=read_hint(fault, self._func, call) or fault.hint)
-            raise simulation_error(fault, self._source, self._func)
+            first, *others = (self._error(e, call) for e in (error, *self._others()))
+            raise first.with_others(others)
         self._warn()
         if self._fresh(call):
             self._look_for_gaps(call, strict=switch("check") == "strict")
+
+    def _error(self, found: Any, call: Bound) -> SimulationError:
+        fault = _fault(found)
+        if fault.kind == "uninitialised-read":
+            fault = replace(fault, hint=read_hint(fault, self._func, call) or fault.hint)
+        return simulation_error(fault, self._source, self._func)
 
     def _look_for_gaps(self, call: Bound, strict: bool) -> None:
         """An output of which elements were never written holds anything there: at `device` a
@@ -154,7 +160,7 @@ class SimulatorLaunch:
     def _warn(self) -> None:
         """Tell what the run did that works on a device, but is waste or no document says it: each
         line once in the life of the kernel."""
-        for warning in self._warnings():
+        for warning in self._others():
             if (warning.kind, warning.file, warning.line) not in self._told:
                 self._told.add((warning.kind, warning.file, warning.line))
                 warn([simulation_warning(_fault(warning), self._source, self._func)])
@@ -169,14 +175,15 @@ class SimulatorLaunch:
 
     def _configure(self) -> None:
         """Give the switches to the simulator, if they are not what they were."""
-        settings = tuple(map(switch, ("check", "threads", "seed", "starve", "time", "timeout")))
+        settings = tuple(map(switch, _SETTINGS))
         if settings != self._settings:
             self._apply(*settings)
             self._settings = settings
 
     def _apply(
-        self, check: str, threads: int, seed: int, starve: str, time: bool, timeout: int
-    ) -> None:
+        self, check: str, threads: int, seed: int, starve: str, time: bool, timeout: int,
+        first: bool,
+    ) -> None:  # fmt: skip
         checks = getattr(launcher(), f"CHECKS_{check.upper()}", None)
         if checks is None:
             raise KernelError("check-level", f"this simulator has no check level {check!r}")
@@ -189,4 +196,5 @@ class SimulatorLaunch:
             vector_cores=self._target.vector_cores,
             timing=timing_of(self._target) if time else None,
             timeout=timeout,
+            first=first,
         )

@@ -44,6 +44,7 @@ class _Options(ctypes.Structure):
         ("starved", ctypes.c_uint32), ("cube_cores", ctypes.c_uint32),
         ("vector_cores", ctypes.c_uint32),
         ("timing", ctypes.POINTER(ctypes.c_double)), ("timeout", ctypes.c_double),
+        ("first", ctypes.c_uint32),
     )  # fmt: skip
 
 
@@ -78,7 +79,7 @@ class CtypesLauncher:
     def __init__(self, simulator: Path) -> None:
         library: Any = ctypes.CDLL(str(simulator), mode=ctypes.RTLD_GLOBAL)
         library.tile_simulator_error.restype = ctypes.POINTER(_Error)
-        library.tile_simulator_warnings.restype = ctypes.POINTER(_Error)
+        library.tile_simulator_others.restype = ctypes.POINTER(_Error)
         library.tile_simulator_timeline.restype = ctypes.POINTER(_Timeline)
         library.tile_simulator_unwritten.restype = _Unwritten
         library.tile_simulator_timing_names.restype = ctypes.c_char_p
@@ -128,6 +129,7 @@ class CtypesKernel:
         vector_cores: int = 48,
         timing: dict[str, float] | None = None,
         timeout: float = 0,
+        first: bool = False,
     ) -> None:
         """Options of later runs of this kernel. threads = 0 means all host threads."""
         constants = None
@@ -135,7 +137,7 @@ class CtypesKernel:
             names = self._simulator.tile_simulator_timing_names().decode().split()
             constants = (ctypes.c_double * len(names))(*(timing[name] for name in names))
         self._options = _Options(
-            checks, threads, seed, starved, cube_cores, vector_cores, constants, timeout
+            checks, threads, seed, starved, cube_cores, vector_cores, constants, timeout, first
         )
 
     def timeline(self) -> tuple[dict[str, float], list[str], bytes, bytes] | None:
@@ -185,10 +187,11 @@ class CtypesKernel:
         )
         return found.count, found.first, found.end
 
-    def warnings(self) -> list[Fault]:
-        """What the latest run on this thread only warned of."""
+    def others(self) -> list[Fault]:
+        """Further errors of the latest run on this thread, or what one without an error only
+        warned of."""
         count = ctypes.c_size_t()
-        first = self._simulator.tile_simulator_warnings(ctypes.byref(count))
+        first = self._simulator.tile_simulator_others(ctypes.byref(count))
         return [_fault(first[i]) for i in range(count.value)]
 
 

@@ -136,10 +136,10 @@ Kernel::Kernel(const std::string& path, const std::string& symbol, const std::ve
 }
 
 void Kernel::set_options(uint32_t checks, uint32_t threads, uint64_t seed, uint32_t starved, uint32_t cube_cores,
-    uint32_t vector_cores, const std::optional<py::dict>& timing, double timeout)
+    uint32_t vector_cores, const std::optional<py::dict>& timing, double timeout, bool first)
 {
     options_.values =
-        TileOptions{checks, threads, seed, starved, cube_cores, vector_cores, nullptr, timeout};
+        TileOptions{checks, threads, seed, starved, cube_cores, vector_cores, nullptr, timeout, first};
     options_.timing.reset();
     if (timing) {
         TileTiming& constants = options_.timing.emplace();
@@ -246,10 +246,10 @@ py::object Kernel::timeline()
     return py::make_tuple(totals, strings, events, accesses);
 }
 
-std::vector<LaunchError> Kernel::warnings()
+std::vector<LaunchError> Kernel::others()
 {
     size_t count = 0;
-    const TileError* first = simulator->warnings(&count);
+    const TileError* first = simulator->others(&count);
     std::vector<LaunchError> all;
     for (size_t i = 0; i < count; ++i) {
         all.push_back(as_value(first[i]));
@@ -260,7 +260,7 @@ std::vector<LaunchError> Kernel::warnings()
 bool Kernel::warned()
 {
     size_t count = 0;
-    simulator->warnings(&count);
+    simulator->others(&count);
     return count > 0;
 }
 

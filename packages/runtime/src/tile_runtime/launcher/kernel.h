@@ -89,7 +89,7 @@ public:
         std::vector<std::string> names, bool simulated);
 
     void set_options(uint32_t checks, uint32_t threads, uint64_t seed, uint32_t starved, uint32_t cube_cores,
-        uint32_t vector_cores, const std::optional<py::dict>& timing, double timeout);
+        uint32_t vector_cores, const std::optional<py::dict>& timing, double timeout, bool first);
 
     size_t count() const { return kinds_.size(); }
     Kind kind(size_t i) const { return kinds_[i]; }
@@ -108,7 +108,7 @@ public:
     // (totals, strings, events and accesses as bytes of their structs) of the latest run on this thread, or None.
     static py::object timeline();
     // What the latest run on this thread did that works on a device, but is waste or no document says it.
-    static std::vector<LaunchError> warnings();
+    static std::vector<LaunchError> others();
     static bool warned();
     // How many elements of a fresh buffer the latest run left unwritten, and the first run of them.
     static TileUnwritten unwritten(const void* base, uint64_t element_bytes);

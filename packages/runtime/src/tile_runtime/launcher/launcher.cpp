@@ -36,9 +36,10 @@ PYBIND11_MODULE(_tile_launcher, module)
             py::arg("simulated") = true)
         .def("set_options", &Kernel::set_options, py::kw_only(), py::arg("checks") = int(TILE_CHECKS_DEVICE),
             py::arg("threads") = 0, py::arg("seed") = 0, py::arg("starved") = 0, py::arg("cube_cores") = 24,
-            py::arg("vector_cores") = 48, py::arg("timing") = py::none(), py::arg("timeout") = 0.0)
+            py::arg("vector_cores") = 48, py::arg("timing") = py::none(), py::arg("timeout") = 0.0,
+            py::arg("first") = false)
         .def("timeline", [](const Kernel&) { return Kernel::timeline(); })
-        .def("warnings", [](const Kernel&) { return Kernel::warnings(); })
+        .def("others", [](const Kernel&) { return Kernel::others(); })
         .def("unwritten", unwritten, py::arg("base"), py::arg("element_bytes"))
         .def("run", &Kernel::run, py::arg("values"), py::arg("byte_sizes") = py::none(),
             py::arg("fresh") = py::tuple(), py::arg("stream") = 0);

@@ -75,7 +75,7 @@ struct Simulator {
           set_buffers(library.find<decltype(tile_simulator_set_buffers)>("tile_simulator_set_buffers")),
           set_options(library.find<decltype(tile_simulator_set_options)>("tile_simulator_set_options")),
           error(library.find<decltype(tile_simulator_error)>("tile_simulator_error")),
-          warnings(library.find<decltype(tile_simulator_warnings)>("tile_simulator_warnings")),
+          others(library.find<decltype(tile_simulator_others)>("tile_simulator_others")),
           output(library.find<decltype(tile_simulator_output)>("tile_simulator_output")),
           timeline(library.find<decltype(tile_simulator_timeline)>("tile_simulator_timeline")),
           unwritten(library.find<decltype(tile_simulator_unwritten)>("tile_simulator_unwritten")),
@@ -89,7 +89,7 @@ struct Simulator {
     decltype(tile_simulator_set_buffers)* set_buffers;
     decltype(tile_simulator_set_options)* set_options;
     decltype(tile_simulator_error)* error;
-    decltype(tile_simulator_warnings)* warnings;
+    decltype(tile_simulator_others)* others;
     decltype(tile_simulator_output)* output;
     decltype(tile_simulator_timeline)* timeline;
     decltype(tile_simulator_unwritten)* unwritten;

@@ -24,7 +24,7 @@ from tile_runtime.launcher.tensor_memory import asks_for_wrapper
 Repeat = Callable[[tuple[Any, ...]], Any]
 
 # The switches that are read while a call is made.
-_SWITCHES = ("check", "threads", "seed", "starve", "time", "timeout", "prove", "lax_calls")
+_SWITCHES = ("check", "threads", "seed", "starve", "time", "timeout", "first", "prove", "lax_calls")
 
 
 def remember_call(

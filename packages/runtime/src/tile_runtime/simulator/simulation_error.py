@@ -7,7 +7,7 @@ read from the source that ran.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
@@ -39,8 +39,12 @@ class Fault:
 class SimulationError(TileError):
     """The kernel broke a rule of the device while it was simulated.
 
-    `fault` has the place in the C++ source, `loc` the one in Python.
+    `fault` has the place in the C++ source, `loc` the one in Python. `others` are the further
+    errors of the run, in the order in which they happened: at most 19, and one for each kind and
+    pair of lines.
     """
+
+    others: tuple[SimulationError, ...] = ()
 
     def __init__(
         self,
@@ -53,6 +57,15 @@ class SimulationError(TileError):
     ) -> None:
         super().__init__(fault.kind, message, loc, hint, sources=sources, notes=notes)
         self.fault = fault
+
+    def with_others(self, others: Iterable[SimulationError]) -> SimulationError:
+        """The same error, with further ones of its run told after it."""
+        self.others = tuple(others)
+        self.args = (self._rendered(),)
+        return self
+
+    def _rendered(self) -> str:
+        return "\n".join((super()._rendered(), *map(str, self.others)))
 
 
 def simulation_error(fault: Fault, source: Path, func: Func) -> SimulationError:

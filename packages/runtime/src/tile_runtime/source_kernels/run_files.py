@@ -16,7 +16,7 @@ from tile_runtime.simulator.simulation_error import Fault
 from tile_runtime.simulator.timeline import ACCESS, EVENT, TOTALS
 from tile_runtime.source_kernels.arguments import BUFFER, INTEGER, REAL, Cell
 
-_REQUEST = struct.Struct("<IIIIQIIQII")
+_REQUEST = struct.Struct("<IIIIQIIQIIII")
 _ARGUMENT = struct.Struct("<IIQQQQdII64s")
 _CONSTANT = struct.Struct("<24sd")
 _MOST_FRAMES = 64
@@ -47,13 +47,15 @@ class RunOptions:
     vector_cores: int
     memory_limit: int
     starved: int = 0
+    first: bool = False
     timing: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
     """What the runner left; the fields of the structure Record. `texts` are kind, text, file, core
-    and API of a fault, what was printed, the hint of the fault, and the warnings."""
+    and API of a fault, what was printed, the hint of the fault, and the further faults, or the
+    warnings of a run without one."""
 
     state: int
     signal: int
@@ -77,9 +79,9 @@ class RunRecord:
     last_line: int
 
     @property
-    def warnings(self) -> list[Fault]:
-        """What the run did that works on a device, but is waste or relies on what no document
-        says."""
+    def others(self) -> list[Fault]:
+        """The faults but the first; of a run without one what it did that works on a device, but
+        is waste or relies on what no document says."""
         records = [r.split("\x1f") for r in self.texts[7].split("\x1e")[:-1]]
         return [
             Fault(kind, text, file, int(line), int(block), core, api, hint)
@@ -118,7 +120,7 @@ class RunFiles:
             _REQUEST.pack(
                 len(cells), options.blocks, options.checks, options.threads, options.seed,
                 options.cube_cores, options.vector_cores, options.memory_limit,
-                options.starved, len(constants),
+                options.starved, len(constants), options.first, 0,
             )
         )  # fmt: skip
         places: list[tuple[int, int]] = []

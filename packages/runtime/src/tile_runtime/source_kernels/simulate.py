@@ -36,7 +36,7 @@ from tile_runtime.source_kernels.host_stub import translation_unit
 from tile_runtime.source_kernels.isolated_run import run_isolated
 from tile_runtime.source_kernels.kernel_type import KERNEL_TYPES
 from tile_runtime.source_kernels.kernel_type import kernel_type as inferred_type
-from tile_runtime.source_kernels.run_files import BAD_ARGUMENT, RunFiles, RunOptions
+from tile_runtime.source_kernels.run_files import BAD_ARGUMENT, RUNNING, RunFiles, RunOptions
 from tile_runtime.source_kernels.second_source import file_of_kernel, second_sources
 
 # What a source given as text is called in reports.
@@ -64,6 +64,19 @@ class SimulationResult:
     warnings: tuple[Diagnostic, ...] = ()
     _told: SimulationError | None = field(repr=False, default=None)
 
+    @property
+    def errors(self) -> tuple[SimulationError, ...]:
+        """Everything that was wrong, in the order in which it happened."""
+        return (self._told, *self._told.others) if self._told is not None else ()
+
+    def behind(self, before: SimulationResult) -> SimulationResult:
+        """This run with the errors of another one of the same kernel in front of its own."""
+        told = {(e.slug, e.loc): e for e in (*before.errors, *self.errors)}
+        if not told:
+            return self
+        first, *others = told.values()
+        return replace(self, error=first.fault, _told=first.with_others(others))
+
     def raise_for_error(self) -> None:
         """Raise SimulationError at the C++ line if the run ended with a fault."""
         if self._told is not None:
@@ -83,6 +96,7 @@ def simulate(
     time: bool | None = None,
     soc: str | None = None,
     timeout: float | None = None,
+    first: bool | None = None,
     includes: Sequence[str | os.PathLike[str]] = (),
     defines: Sequence[str] = (),
     template: str | None = None,
@@ -95,7 +109,7 @@ def simulate(
     (ListTensorDesc; the outputs are `x[0]`, `x[1]`, ...), numbers for scalars, bytes or structured
     values for structs, in order or by name. Options left out are the switches of the same name;
     `starve` is a core that runs only when no other of its block can, `time` asks for
-    `result.timeline`.
+    `result.timeline`, and `first` for an end at the first error instead of at the last.
     `kernel` None is the only kernel of the source; `template` instantiates one: `add<half, 64>`.
     `kernel_type`, such as "KERNEL_TYPE_AIV_ONLY", is for kernels that do not say it themselves.
 
@@ -113,7 +127,9 @@ def simulate(
         declared = replace(declared, type=type_)
         cells = bind(declared, args)
         target = _target(switch("soc") if soc is None else soc)
-        options = _run_options(target, blocks, check, seed, starve, threads, time, memory_limit)
+        options = _run_options(
+            target, blocks, check, seed, starve, threads, time, memory_limit, first
+        )
     except KernelError as error:
         raise error.with_sources({name: text}) from None
     seconds = _seconds(timeout)
@@ -125,30 +141,53 @@ def simulate(
     )
     compile_options = CompileOptions(tuple(folders[1:]), tuple(defines), folder)
     compiled = compile_source(unit, name, compile_options, text)
-    files = RunFiles(options, cells)
-    try:
-        ended = run_isolated(compiled.library, files, seconds)
-        record = ended.record
-        if record.state == BAD_ARGUMENT and not ended.timed_out:
-            raise _unfit(declared, record.argument, record.texts[1], {name: text})
-        fault = fault_of(ended, cells, compiled.library, name, seconds)
-        outputs = _outputs(files, cells, write_back=fault is None)
-        told = None
-        kernel_source = KernelSource(name, text, folder)
-        if fault is not None:
-            told = fault_error(fault, kernel_source)
-        timed = files.read_timeline() if fault is None else None
-        return SimulationResult(
-            outputs,
-            record.texts[5] + ended.console,
-            told.fault if told is not None else None,
-            record.elapsed,
-            None if timed is None else timeline_from(*timed, target),
-            () if fault else tuple(fault_warning(w, kernel_source) for w in record.warnings),
-            told,
-        )
-    finally:
-        files.close()
+    program = _Program(
+        compiled.library, cells, declared, KernelSource(name, text, folder), target, seconds
+    )
+    result, lost = program.run(options)
+    if not lost or options.first:
+        return result
+    # The process took along what it had found before.
+    before, _ = program.run(replace(options, first=True))
+    return result.behind(before)
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """A compiled kernel and its arguments; `seconds` is how long it may run."""
+
+    library: Path
+    cells: Sequence[Cell]
+    declared: KernelDeclaration
+    source: KernelSource
+    target: Target
+    seconds: float
+
+    def run(self, options: RunOptions) -> tuple[SimulationResult, bool]:
+        """What the run left, and whether its process ended before it could tell what it found."""
+        source = self.source
+        files = RunFiles(options, self.cells)
+        try:
+            ended = run_isolated(self.library, files, self.seconds)
+            record = ended.record
+            if record.state == BAD_ARGUMENT and not ended.timed_out:
+                texts = {source.name: source.text}
+                raise _unfit(self.declared, record.argument, record.texts[1], texts)
+            fault = fault_of(ended, self.cells, self.library, source.name, self.seconds)
+            outputs = _outputs(files, self.cells, write_back=fault is None)
+            text = record.texts[5] + ended.console
+            if fault is None:
+                times = files.read_timeline()
+                timeline = None if times is None else timeline_from(*times, self.target)
+                warnings = tuple(fault_warning(w, source) for w in record.others)
+                result = SimulationResult(outputs, text, None, record.elapsed, timeline, warnings)
+                return result, False
+            told = fault_error(fault, source)
+            told = told.with_others([fault_error(each, source) for each in record.others])
+            result = SimulationResult(outputs, text, told.fault, record.elapsed, _told=told)
+            return result, ended.timed_out or record.state == RUNNING
+        finally:
+            files.close()
 
 
 def _find(
@@ -208,6 +247,7 @@ def _run_options(
     threads: int | None,
     time: bool | None,
     memory_limit: int,
+    first: bool | None,
 ) -> RunOptions:
     level = switch("check") if check is None else check
     levels = SWITCHES["check"].choices  # in the order of TileChecks
@@ -232,6 +272,7 @@ def _run_options(
         cube_cores=target.cube_cores,
         vector_cores=target.vector_cores,
         starved=cores.index(starved),
+        first=switch("first") if first is None else first,
         timing=timing_of(target) if (switch("time") if time is None else time) else None,
         **{name: int(value) for name, (value, _) in numbers.items()},
     )

@@ -85,7 +85,7 @@ const char* tile_simulator_output(size_t* length);
 // What the latest launches of this thread did that works on a device but is waste, or relies on what no document says,
 // by line; of one with an error, its further errors instead. An array of `count`, which lives until the next call of this
 // function.
-const TileError* tile_simulator_warnings(size_t* count);
+const TileError* tile_simulator_others(size_t* count);
 // The timeline of the latest launch of this thread, if it was timed and had no error; else null.
 const TileTimeline* tile_simulator_timeline(void);
 // What the launches since the buffers were set have left out of the fresh buffer at `base`. Nothing is known of what

@@ -204,6 +204,7 @@ private:
         options.threads = request_.threads;
         options.seed = request_.seed;
         options.starved = request_.starved;
+        options.first = request_.first;
         options.cube_cores = request_.cube_cores;
         options.vector_cores = request_.vector_cores;
         if (request_.constants != 0) {
@@ -284,25 +285,25 @@ private:
         const char* printed = find<decltype(tile_simulator_output)>(simulator_, "tile_simulator_output")(&length);
         out_.write(5, printed, std::min<uint64_t>(length, most_printed));
         out_.write(6, error != nullptr ? error->hint : "");
-        const std::string warnings = warning_text();
-        out_.write(7, warnings.data(), warnings.size());
+        const std::string others = other_text();
+        out_.write(7, others.data(), others.size());
         const Nearest overwritten = memory_.find_overwritten();
         record.nearest_buffer = overwritten.argument;
         record.nearest_offset = overwritten.offset;
         record.state = error == nullptr && overwritten.argument >= 0 ? state_wrote_outside : state_finished;
     }
 
-    // Records that end in '\x1e', with fields that end in '\x1f', as `read_warnings` of run_files.py takes them.
-    std::string warning_text() const
+    // Records that end in '\x1e', with fields that end in '\x1f', as `others` of run_files.py takes them.
+    std::string other_text() const
     {
         size_t count = 0;
-        const TileError* warnings = find<decltype(tile_simulator_warnings)>(simulator_, "tile_simulator_warnings")(&count);
+        const TileError* others = find<decltype(tile_simulator_others)>(simulator_, "tile_simulator_others")(&count);
         std::string text;
         for (size_t i = 0; i < count; ++i) {
-            const TileError& warning = warnings[i];
-            for (const std::string& field : {std::string(warning.kind), std::string(warning.text),
-                     std::string(warning.file), std::to_string(warning.line), std::to_string(warning.block),
-                     std::string(warning.core), std::string(warning.api), std::string(warning.hint)}) {
+            const TileError& other = others[i];
+            for (const std::string& field : {std::string(other.kind), std::string(other.text),
+                     std::string(other.file), std::to_string(other.line), std::to_string(other.block),
+                     std::string(other.core), std::string(other.api), std::string(other.hint)}) {
                 text.append(field).push_back('\x1f');
             }
             text.push_back('\x1e');

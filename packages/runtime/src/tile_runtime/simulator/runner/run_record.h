@@ -34,6 +34,8 @@ struct Request {
     uint64_t memory_limit;  // bytes the run may take besides its buffers
     uint32_t starved;
     uint32_t constants;  // of the time model; 0: the run is not timed
+    uint32_t first;      // the run ends at its first error
+    uint32_t unused;
     // RequestArgument[arguments] and RequestConstant[constants] follow
 };
 

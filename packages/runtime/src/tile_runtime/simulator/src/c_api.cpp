@@ -141,7 +141,7 @@ const TileError* tile_simulator_error(void)
     return &now.error;
 }
 
-const TileError* tile_simulator_warnings(size_t* count)
+const TileError* tile_simulator_others(size_t* count)
 {
     Session& now = session();
     now.told_warnings.clear();

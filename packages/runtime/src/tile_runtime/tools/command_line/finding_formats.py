@@ -28,12 +28,15 @@ class Found:
     api: str = ""
 
 
-def found_by(error: TileError) -> Found:
-    """What an error says. Of a simulated kernel it names the call."""
-    fault = getattr(error, "fault", None)
-    if fault is None or not fault.core:
-        return Found(error.diagnostic, error.notes)
-    return Found(error.diagnostic, error.notes, fault.block, fault.core, fault.api)
+def found_by(error: TileError) -> list[Found]:
+    """What an error says, and the further ones of its run. Those of simulated kernels name the
+    call."""
+    found = []
+    for each in (error, *getattr(error, "others", ())):
+        fault = getattr(each, "fault", None)
+        call = (fault.block, fault.core, fault.api) if fault is not None and fault.core else ()
+        found.append(Found(each.diagnostic, each.notes, *call))
+    return found
 
 
 def as_json(found: Sequence[Found], kernel: str, check: str, exit_code: int) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tile_runtime.tools.report.timed_run import TimedRun
 
 # Options that are switches while a kernel of a script is made and run.
-_SWITCHES = ("check", "seed", "starve", "threads", "soc", "timeout")
+_SWITCHES = ("check", "seed", "starve", "threads", "soc", "timeout", "first")
 # Options that say what a script says itself: where argparse keeps them, and their defaults.
 _OF_SOURCES: dict[str, tuple[str, Any]] = {
     "--kernel": ("kernel", None), "--template": ("template", None), "--blocks": ("blocks", 1),
@@ -77,6 +77,9 @@ def add_parser(commands: Any) -> None:
         help="aic, aiv0 or aiv1 runs only when no other core of its block can",
     )
     parser.add_argument(
+        "--first", action="store_true", default=None, help="end at the first error, do not go on"
+    )
+    parser.add_argument(
         "--time", action="store_true", default=None, help="model the time, and tell where it goes"
     )
     for option, what in (
@@ -122,7 +125,7 @@ def _ended(options: argparse.Namespace, found: list[Found]) -> int:
         return _run(options, found)
     except TileError as error:
         print(error, file=sys.stderr)
-        found.append(found_by(error))
+        found.extend(found_by(error))
         return 2 if isinstance(error, (KernelError, BuildError)) else 1
     except OSError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -183,7 +186,7 @@ def _run_of_source(options: argparse.Namespace, found: list[Found]) -> _Ran:
     result = simulate(
         source, options.kernel, options.blocks, arguments, check=options.check,
         seed=options.seed, starve=options.starve, threads=options.threads, time=_timed(options),
-        soc=options.soc, timeout=options.timeout, includes=options.includes,
+        soc=options.soc, timeout=options.timeout, first=options.first, includes=options.includes,
         defines=options.defines, template=options.template, kernel_type=options.kernel_type,
     )  # fmt: skip
     kernel = options.kernel or source.stem
