@@ -134,6 +134,22 @@ FAULTS = {
 }
 
 
+@pytest.mark.parametrize("name", ["null", "exit", "abort"])
+def test_what_was_found_before_a_crash(name: str) -> None:
+    """The process takes along what it knows, and is run once more."""
+    crash = list(MISDEEDS).index(name)
+    text = BAD.replace(
+        "    // The line", "    GlobalTensor<int32_t> beyond; beyond.SetGlobalBuffer(x, 4); beyond.GetValue(9); // The line"
+    )
+    x = np.zeros(4, np.int32)
+    result = simulate(text, "bad", 1, [x, crash], timeout=20)
+    kinds = [error.slug for error in result.errors]
+    assert kinds == ["out-of-bounds", FAULTS[name][0]]
+    assert result.error is not None and result.error.kind == "out-of-bounds"
+    alone = simulate(text, "bad", 1, [x, crash], timeout=20, first=True)
+    assert [error.slug for error in alone.errors] == kinds[:1]
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_crash_is_a_report(name: str) -> None:
     kind, text, has_line = FAULTS[name]

@@ -113,7 +113,7 @@ def test_bfloat16(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
 def test_a_fault_is_code_1_at_the_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert sim(*F16, "--out", "z=f16[2]") == 1
     out, err = capsys.readouterr()
-    assert out == ""
+    assert out == "[aiv0 of block 0] copied 5\n", "the run goes on"
     lines = err.splitlines()
     assert lines[0].startswith("copy.cpp:10:12: error[out-of-bounds]: SetValue: ")
     assert lines[0].endswith("(SetValue, block 0, aiv0)")
@@ -308,6 +308,27 @@ def test_findings_of_a_script(capsys: pytest.CaptureFixture[str], folder: Path) 
     assert main(["sim", "twice.py:late", "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["findings"]
     assert found["kind"] == "redundant-store" and found["severity"] == "warning" and found["line"] == 12
+
+
+TWO = LATE.replace(
+    "            T.copy(x, Y)\n",
+    """            T.copy(x, Y)
+            T.barrier_all()
+            T.tile.add(x, x, 1.0)
+            T.copy(x, Y)
+""",
+)
+
+
+def test_all_findings_of_a_run(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    (folder / "two.py").write_text(TWO)
+    assert main(["sim", "two.py:late", "--json"]) == 1
+    out, err = capsys.readouterr()
+    found = json.loads(out)["findings"]
+    assert [(f["kind"], f["line"]) for f in found] == [("race", 11), ("race", 14)]
+    assert all(f["message"] in err and f["core"] == "aiv0" for f in found)
+    assert main(["sim", "two.py:late", "--json", "--first"]) == 1
+    assert [f["kind"] for f in json.loads(capsys.readouterr().out)["findings"]] == ["race"]
 
 
 def test_findings_as_sarif(capsys: pytest.CaptureFixture[str], folder: Path) -> None:

@@ -182,6 +182,10 @@ class KernelSet:
     def warnings(self, name: str, *arguments: Any, **options: int) -> list[Any]:
         """Runs a kernel that is right, and returns what it was warned of."""
         self.run(name, *arguments, **options)
+        return self.others(name)
+
+    def others(self, name: str) -> list[Any]:
+        """Further errors of its latest run, or what one without an error was warned of."""
         return list(self._opened[name].others())
 
     def vendor_check(self) -> None:

@@ -23,6 +23,7 @@ void Block::begin(Launch& launch, uint32_t index, uint32_t order)
     index_ = index;
     order_of_start_ = order;
     turns_ = 0;
+    failed_ = false;
     errors = 0;
     for (auto& mode : pair_sets) {
         for (auto& flag : mode) {
@@ -87,7 +88,7 @@ void Block::core_main(void* pointer)
         Fault fault;
         fault.kind = "out-of-memory";
         fault.text = "the kernel and its simulation took more memory than the run may";
-        launch.report(core, std::move(fault));
+        launch.end(core, std::move(fault));
     } catch (const std::exception& error) {
         Fault fault;
         fault.kind = "exception";
@@ -104,7 +105,7 @@ void Block::core_main(void* pointer)
 
 void Block::abandon(Core& core, Fault fault)
 {
-    core.block.launch().report(core, std::move(fault));
+    core.block.launch().end(core, std::move(fault));
     core.site = Where{};
     end(core);
     core.coroutine.abandon();
@@ -129,7 +130,7 @@ bool Block::can_run(Core& core)
 
 bool Block::stopped() const
 {
-    return launch_->stopped(order_of_start_);
+    return failed_ || launch_->stopped(order_of_start_);
 }
 
 bool Block::run(Core& core)

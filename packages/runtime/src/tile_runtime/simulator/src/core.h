@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "ascend_c/atomic.h"
 #include "ascend_c/pipe_buffers.h"
@@ -101,6 +103,9 @@ public:
     Where site{};
 
     bool stored_to_gm = false;  // since the last API
+    // What stands for operands that are not all in their buffers of GM, and whether the latest instruction has such.
+    std::map<int, std::vector<uint8_t>> beyond_gm;
+    bool astray = false;
     Polling polling;            // of flags in GM
     uint8_t polled[8] = {};     // what the latest look showed
 

@@ -157,6 +157,9 @@ void Move::to_global(GlobalOperand dst, LocalOperand src) const
     int from = 0;
     add_source(instruction, src, matrices, from);
     instruction.issue();
+    if (core.astray) {
+        return;
+    }
     std::vector<uint8_t> line(row_bytes);
     for (uint32_t nd = 0; nd < matrices; ++nd) {
         uint8_t* target = instruction.data(to) + nd * nd_pitch;

@@ -1,6 +1,10 @@
 #include "instruction.h"
 
 #include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "launch.h"
 #include "order_checks.h"
@@ -66,13 +70,13 @@ void settle_stores(const Core& core)
 void Instruction::issue()
 {
     enter(core, use);
+    core.astray = false;
     for (int i = 0; i < count; ++i) {
         Operand& operand = operands[i];
         const uint64_t end = operand.region.end();
         if (operand.memory == Memory::gm) {
-            require_global(core, operand, use);
+            core.astray = !reach_global(i) || core.astray;
             core.stored_to_gm = core.stored_to_gm || operand.write;
-            operand.data = reinterpret_cast<uint8_t*>(operand.region.start);
             continue;
         }
         LocalMemory& memory = core.memory(operand.memory);
@@ -94,9 +98,13 @@ void Instruction::issue()
         }
         const uint32_t alignment = core.device_checks ? std::max(operand.alignment, operand.element) : operand.element;
         if (alignment > 1 && operand.region.start % alignment != 0) {
-            raise("misaligned", use,
+            Fault fault = fault_of("misaligned", use,
                 text_of("%s: %s starts at byte %llu of %s, which must be a multiple of %u", use.api, operand.name,
                     static_cast<unsigned long long>(operand.region.start), name_of(operand.memory), alignment));
+            if (operand.element > 1 && operand.region.start % operand.element != 0) {
+                throw FaultError{std::move(fault)};
+            }
+            tell(core, std::move(fault));
         }
         if (operand.write) {
             memory.mark_written(end);
@@ -108,7 +116,7 @@ void Instruction::issue()
     const bool own_memory = operands[0].memory != Memory::gm;
     const bool unchecked = observes && (own_memory || core.block.launch().options().checks < TILE_CHECKS_STRICT);
     if (OrderChecks* order = core.block.order(); order != nullptr && !unchecked) {
-        polls ? order->poll(*this) : order->instruction(*this);
+        polls && !core.astray ? order->poll(*this) : order->instruction(*this);
     }
     if (core.time_log != nullptr) {
         core.time_log->instruction(*this, *core.block.launch().options().timing);
@@ -163,7 +171,10 @@ void raise_type(Use use, const char* operand, DataType found, const char* requir
         text_of("%s: the data type of %s is %s, but must be %s", use.api, operand, name_of(found), required));
 }
 
-void require_global(Core& core, const Operand& operand, Use use)
+namespace {
+
+// Why the bytes of an operand are not all in its buffer of GM, or none; `inside` are those that are.
+std::optional<Fault> outside_of_global(Core& core, const Operand& operand, Use use, std::pair<uint64_t, uint64_t>& inside)
 {
     const GlobalBuffers& buffers = core.block.launch().buffers();
     const uint64_t begin = operand.region.start;
@@ -172,18 +183,59 @@ void require_global(Core& core, const Operand& operand, Use use)
     const GlobalBuffer* buffer = buffers.find(operand.origin);
     buffer = buffer != nullptr ? buffer : buffers.find(begin);
     if (buffer != nullptr && begin >= buffer->begin && end >= begin && end <= buffer->end) {
-        return;
+        return std::nullopt;
     }
+    inside = {begin, begin};
     const char* verb = operand.write ? "writes" : "reads";
     if (buffer == nullptr) {
-        raise("out-of-bounds", use,
+        return fault_of("out-of-bounds", use,
             text_of("%s: %s %s %llu bytes of GM at an address that lies in no buffer of this launch", use.api,
                 operand.name, verb, static_cast<unsigned long long>(end - begin)));
     }
-    raise("out-of-bounds", use,
+    inside = {std::max(begin, buffer->begin), std::min(end, buffer->end)};
+    return fault_of("out-of-bounds", use,
         text_of("%s: %s %s bytes [%lld, %lld) of GM buffer '%s', which has %llu bytes", use.api, operand.name, verb,
             static_cast<long long>(begin - buffer->begin), static_cast<long long>(end - buffer->begin),
             buffer->name.c_str(), static_cast<unsigned long long>(buffer->end - buffer->begin)));
+}
+
+}  // namespace
+
+void require_global(Core& core, const Operand& operand, Use use)
+{
+    std::pair<uint64_t, uint64_t> inside;
+    if (std::optional<Fault> fault = outside_of_global(core, operand, use, inside)) {
+        throw FaultError{std::move(*fault)};
+    }
+}
+
+// Whether all of the operand is in its buffer. If not, it is told, and memory of the core stands for it: what is not
+// there is read as 0 and written nowhere, and nothing else is told of it.
+bool Instruction::reach_global(int index)
+{
+    constexpr uint64_t most_bytes = 64 << 20;
+    Operand& operand = operands[index];
+    const uint64_t begin = operand.region.start;
+    const uint64_t bytes = operand.region.end() - begin;
+    std::pair<uint64_t, uint64_t> inside;
+    std::optional<Fault> fault = outside_of_global(core, operand, use, inside);
+    operand.data = reinterpret_cast<uint8_t*>(begin);
+    if (!fault) {
+        return true;
+    }
+    if (bytes > most_bytes) {
+        throw FaultError{std::move(*fault)};
+    }
+    tell(core, std::move(*fault));
+    std::vector<uint8_t>& there = core.beyond_gm[index];
+    there.assign(bytes, 0);
+    if (inside.first < inside.second) {
+        std::memcpy(there.data() + (inside.first - begin), reinterpret_cast<const void*>(inside.first),
+            inside.second - inside.first);
+    }
+    operand.data = there.data();
+    operand.region = Region::bytes(begin, 0);
+    return false;
 }
 
 }  // namespace tile_simulator

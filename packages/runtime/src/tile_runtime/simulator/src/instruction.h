@@ -105,6 +105,9 @@ public:
     static constexpr int capacity = 10;  // Mmad: A and B in up to four parts each, C twice
     Operand operands[capacity];
     int count = 0;
+
+private:
+    bool reach_global(int index);
 };
 
 // While it lives, the instructions of the core make up one call of an API of several: whether they need barriers among
@@ -144,7 +147,7 @@ void require_range(const Core& core, const char* parameter, int64_t value, int64
 void require_field(const char* parameter, int64_t value, int64_t low, int64_t high, Use use);
 [[noreturn]] void raise_type(Use use, const char* operand, DataType found, const char* required);
 
-// The GM buffer an access lies in; raises out-of-bounds otherwise.
+// That an access lies in its GM buffer; raises out-of-bounds otherwise.
 void require_global(Core& core, const Operand& operand, Use use);
 
 }  // namespace tile_simulator

@@ -152,6 +152,17 @@ void Launch::arrive(CoreKind kind, int id, uint32_t round, const Handover* hando
 
 void Launch::report(const Core& core, Fault fault)
 {
+    if (options_.first != 0 || past_deadline()) {
+        return end(core, std::move(fault));
+    }
+    core.block.fail();
+    keep(core, std::move(fault));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    block_failed_ = true;
+}
+
+void Launch::end(const Core& core, Fault fault)
+{
     fault.block = core.block.index();
     fault.core = core.name();
     fail(core.block.order_of_start(), std::move(fault));
@@ -487,7 +498,7 @@ void Launch::work()
             {
                 const std::lock_guard<std::mutex> lock(mutex_);
                 blocks = all_live_;
-                failed = failed_;
+                failed = failed_ || block_failed_;
             }
             if (!failed) {
                 report_deadlock(blocks);

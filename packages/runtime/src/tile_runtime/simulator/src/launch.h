@@ -50,6 +50,8 @@ public:
     uint32_t index() const { return index_; }
     uint32_t order_of_start() const { return order_of_start_; }
     bool stopped() const;
+    // A core has ended in the middle of its kernel: what the others would do without it means nothing.
+    void fail() { failed_ = true; }
     Core& core(int i) { return *cores_[i]; }
     const Core& core(int i) const { return *cores_[i]; }
     static constexpr int core_count = 3;  // aic, aiv0, aiv1
@@ -73,6 +75,7 @@ private:
     std::unique_ptr<Core> cores_[core_count];
     std::unique_ptr<OrderChecks> order_;
     bool checked_ = false;
+    bool failed_ = false;
 };
 
 class Launch {
@@ -87,8 +90,8 @@ public:
     const GlobalBuffers& buffers() const { return buffers_; }
     const TileOptions& options() const { return options_; }
     uint32_t blocks() const { return blocks_; }
-    // Blocks from the first that failed on do not go on. Those before it do: of all errors the one of the first block
-    // is reported, whatever the number of host threads.
+    // Blocks from the first that ended the launch on do not go on. Those before it do: of all errors that of the first
+    // block comes first, whatever the number of host threads.
     bool stopped(uint32_t order) const { return order >= first_stopped_.load(std::memory_order_relaxed); }
 
     KernelShape shape() const;
@@ -108,8 +111,10 @@ public:
     void tell_store() { stores_told_.fetch_add(1, std::memory_order_acq_rel); }
     uint64_t stores_told() const { return stores_told_.load(std::memory_order_acquire); }
 
-    // An error that ends the run of its block.
+    // An error that ends the run of its block; of the launch, if it shall end at the first or has no time left.
     void report(const Core& core, Fault fault);
+    // One that ends the launch.
+    void end(const Core& core, Fault fault);
     // One that does not: one is kept for each kind and pair of lines.
     void keep(const Core& core, Fault fault);
     // Something that works on the device but should not be relied on, or is waste. Told once per kind and line, of the
@@ -181,6 +186,7 @@ private:
     GlobalFlags flags_;
     GridRaces grid_races_;
     std::vector<std::array<TimeLog, cores_per_block>> time_logs_;  // by block
+    bool block_failed_ = false;
     bool failed_ = false;
     uint32_t fault_order_ = 0;
     Fault fault_;

@@ -123,9 +123,10 @@ void load_2d_from_global(LocalOperand dst, GlobalOperand src, const AscendC::Loa
     const int to = instruction.local("dst", true, dst, memory,
         Region::strided(dst.address, fractal_bytes, p.repeatTimes, (p.dstGap + 1) * fractal_bytes),
         memory == Memory::l1 ? 32 : 512);
-    instruction.global("src", false, src, source_region(start, p));
+    const Region region = source_region(start, p);
+    const int from = instruction.global("src", false, src, region);
     instruction.issue();
-    copy_fractals(reinterpret_cast<const uint8_t*>(start), instruction.data(to), p);
+    copy_fractals(instruction.data(from) + (start - region.start), instruction.data(to), p);
 }
 
 namespace {

@@ -314,13 +314,17 @@ void OrderChecks::tell_race(const Instruction& instruction, const Operand& opera
 
 void OrderChecks::stored(const Core& core, const uint8_t* target, const uint8_t* source, uint64_t bytes)
 {
-    stored_[core_index(core)].store(reinterpret_cast<uint64_t>(target), source, bytes);
-    store_flag(core, reinterpret_cast<uint64_t>(target), bytes, false);
+    if (!core.astray) {
+        stored_[core_index(core)].store(reinterpret_cast<uint64_t>(target), source, bytes);
+        store_flag(core, reinterpret_cast<uint64_t>(target), bytes, false);
+    }
 }
 
 void OrderChecks::updated(const Core& core, const uint8_t* target, uint64_t bytes)
 {
-    store_flag(core, reinterpret_cast<uint64_t>(target), bytes, true);
+    if (!core.astray) {
+        store_flag(core, reinterpret_cast<uint64_t>(target), bytes, true);
+    }
 }
 
 void OrderChecks::stored_unseen(const Core& core, uint64_t address, uint64_t bytes)

@@ -37,18 +37,21 @@ void look_at_global(Core& core, GlobalOperand element, uint32_t bytes, void* val
 {
     Instruction instruction(core, Pipe::s, use);
     const int operand = instruction.global("the element", false, element, Region::bytes(element.address, bytes));
-    const GlobalBuffer& buffer = *core.block.launch().buffers().find(element.address);
-    const bool through = cached && core.device_checks;
-    const bool answered = through && core.cache.holds(buffer, element.address, bytes);
+    const GlobalBuffer* buffer = core.block.launch().buffers().find(element.address);
+    const bool through = cached && core.device_checks && buffer != nullptr;
+    const bool answered = through && core.cache.holds(*buffer, element.address, bytes);
     instruction.polls = !answered;
     instruction.issue();
     auto* seen = static_cast<uint8_t*>(value);
     std::memcpy(seen, instruction.data(operand), bytes);
+    if (core.astray) {
+        return;
+    }
     if (answered) {
-        core.cache.load(buffer, element.address, bytes, seen, use);
+        core.cache.load(*buffer, element.address, bytes, seen, use);
     } else if (through) {
-        core.cache.fill(buffer, element.address, bytes, seen, use);
-        core.cache.overlay(buffer, element.address, bytes, seen);
+        core.cache.fill(*buffer, element.address, bytes, seen, use);
+        core.cache.overlay(*buffer, element.address, bytes, seen);
     }
     if (!answered) {
         uint64_t seen = 0;
@@ -94,6 +97,9 @@ uint8_t* global_pointer(GlobalOperand element, uint32_t bytes, Use use)
     // Who gets a reference may write through it, or not: nobody sees.
     Core& core = core_of(use);
     uint8_t* data = access_global(core, element, bytes, use);
+    if (core.astray) {
+        return data;
+    }
     if (OrderChecks* order = core.block.order()) {
         order->stored_unseen(core, element.address, bytes);
     }
@@ -121,7 +127,7 @@ void global_load(GlobalOperand element, uint32_t bytes, void* value, Use use)
     const int operand = instruction.global("the element", false, element, Region::bytes(element.address, bytes));
     instruction.issue();
     std::memcpy(value, instruction.data(operand), bytes);
-    if (core.device_checks) {
+    if (core.device_checks && !core.astray) {
         const GlobalBuffer& buffer = *core.block.launch().buffers().find(element.address);
         core.cache.load(buffer, element.address, bytes, static_cast<uint8_t*>(value), use);
     }
@@ -154,7 +160,7 @@ void global_store(GlobalOperand element, uint32_t bytes, const void* value, Use 
     if (OrderChecks* order = core.block.order()) {
         order->stored(core, data, static_cast<const uint8_t*>(value), bytes);
     }
-    if (!core.device_checks) {
+    if (!core.device_checks || core.astray) {
         std::memcpy(data, value, bytes);
         return;
     }

@@ -48,17 +48,14 @@ void drain(PipeState& state, Use use)
 
 void wait_for_preset(int id, Use use)
 {
-    try {
-        wait_flag(HardEvent::M_MTE1, id, use);
-    } catch (FaultError& error) {
-        if (error.fault.kind == "flag-wait-without-set") {
-            error.fault.text = text_of(
-                "the TPipe waits for flag M_MTE1 id %d at its end, which is not set: a TPipe presets ids 0..2 of "
-                "M_MTE1, so a kernel must use ids 3..7",
-                id);
-        }
-        throw;
+    Core& core = core_of(use);
+    if (core.device_checks && !core.flags[int(Pipe::m)][int(Pipe::mte1)][id].set) {
+        return tell(core, "flag-wait-without-set", use,
+            text_of("the TPipe waits for flag M_MTE1 id %d at its end, which is not set: a TPipe presets ids 0..2 of "
+                    "M_MTE1, so a kernel must use ids 3..7",
+                id));
     }
+    wait_flag(HardEvent::M_MTE1, id, use);
 }
 
 }  // namespace
