@@ -58,6 +58,7 @@ KERNELS.add(
 KERNELS.add(
     "waited_for", "GM_ADDR d",
     f"{SETUP}if (GetBlockIdx() == 0) {{ {ENDS[0][1]} }}\nif (GetBlockIdx() == 1) {{ {ERRORS[7][1]} }}\nSyncAll();\n{ERRORS[2][1]}",
+    "KERNEL_TYPE_MIX_AIV_1_0",
 )  # fmt: skip
 for kind, statement in ENDS:
     KERNELS.add(f"ends_{kind.replace('-', '_')}", "GM_ADDR d", f"{SETUP}{ERRORS[0][1]}{ALL}\n{statement}\n{ERRORS[2][1]}")
