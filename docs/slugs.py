@@ -1,7 +1,7 @@
 """Finds every slug an error can carry, by reading the sources; nothing is imported or run.
 
 A slug is a constant string handed to an error class, to a record with a field `slug`, or to a
-function with a parameter `slug`; in the simulator, to `raise` or `fault_at`.
+function with a parameter `slug`; in the simulator, to `raise`, `tell`, `fault_of` or `fault_at`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ ERROR_OF = {
     "InterpretError": "InterpretError",
 }
 PYTHON = "packages/*/src/**/*.py"
-SIMULATOR_RAISE = re.compile(r'(?:\b(?:raise|fault_at)\(\s*|\bkind = )"([a-z]+(?:-[a-z]+)*)"')
+SIMULATOR_RAISE = re.compile(
+    r'(?:\b(?:raise|fault_at|fault_of)\(\s*|\btell\([^",;]+,\s*|\bkind = )"([a-z]+(?:-[a-z]+)*)"'
+)
 
 
 @dataclass(frozen=True, order=True)
