@@ -47,8 +47,8 @@ class RunOptions:
     vector_cores: int
     memory_limit: int
     starved: int = 0
-    first: bool = False
     timing: Mapping[str, float] | None = None
+    first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
