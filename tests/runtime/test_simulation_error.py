@@ -13,7 +13,7 @@ import torch
 
 import tile_frontend as T
 from hand_written import FAULT_LINE, SAXPY, SAXPY_CPP, SAXPY_PYTHON, HandWritten, func_of
-from tile_ir import Func
+from tile_ir import Func, Loc
 from tile_ir.switches import override
 from tile_runtime import Fault, SimulationError, compile
 from tile_runtime.simulator.simulation_error import python_place, simulation_error
@@ -190,3 +190,15 @@ def test_a_race_in_a_macro_names_its_calls() -> None:
     ]
     assert [n.loc.line for n in error.notes if n.loc] == [error.loc.line + 5, k.launch.loc.line + 3]
     assert str(error).endswith("    twice(x)\n    ^")
+
+
+def test_lines_of_one_line_in_python_are_told_once() -> None:
+    def error(line: int, text: str) -> SimulationError:
+        fault = Fault("race", text, "kernel.cpp", line, 0, "aiv0", "Add")
+        return SimulationError(fault, text, Loc("a.py", line, 1), None, {})
+
+    first = error(1, "V writes (Add at a.py:3 (kernel.cpp:9))")
+    again = error(1, "V writes (Add at a.py:3 (kernel.cpp:19))")
+    other = error(1, "V writes (Add at a.py:4 (kernel.cpp:21))")
+    assert first.with_others([again, other, error(1, other.message)]).others == (other,)
+    assert str(first) == "\n".join((str(error(1, first.message)), str(other)))

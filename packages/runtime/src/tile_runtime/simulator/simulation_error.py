@@ -36,6 +36,10 @@ class Fault:
     hint: str = ""
 
 
+# A place in a message: `Adds at add.py:12`.
+_MENTIONED = re.compile(r"\bat (\S+:\d+)")
+
+
 class SimulationError(TileError):
     """The kernel broke a rule of the device while it was simulated.
 
@@ -59,10 +63,20 @@ class SimulationError(TileError):
         self.fault = fault
 
     def with_others(self, others: Iterable[SimulationError]) -> SimulationError:
-        """The same error, with further ones of its run told after it."""
-        self.others = tuple(others)
+        """The same error, with further ones of its run told after it. C++ lines that come from one
+        line of a kernel in Python are told of once."""
+        told = {self._parties: self}
+        for error in others:
+            told.setdefault(error._parties, error)
+        self.others = tuple(told.values())[1:]
         self.args = (self._rendered(),)
         return self
+
+    @property
+    def _parties(self) -> tuple[str, str, tuple[str, ...]]:
+        """Its kind, its line, and the lines it mentions."""
+        line = f"{self.loc.file}:{self.loc.line}" if self.loc is not None else ""
+        return self.slug, line, tuple(_MENTIONED.findall(self.message))
 
     def _rendered(self) -> str:
         return "\n".join((super()._rendered(), *map(str, self.others)))
