@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 from kernel_set import KernelSet, SimulatorError
 
+from tile_ir import DEFAULT_TARGET
+from tile_ir.timing import timing_of
+
 DEVICE, STRICT = 1, 2
 KERNELS = KernelSet()
 SETUP = """
@@ -63,6 +66,14 @@ KERNELS.add(
 for kind, statement in ENDS:
     KERNELS.add(f"ends_{kind.replace('-', '_')}", "GM_ADDR d", f"{SETUP}{ERRORS[0][1]}{ALL}\n{statement}\n{ERRORS[2][1]}")
 KERNELS.add("unwritten_line", "GM_ADDR d", f"{SETUP}g.SetValue(512, 1.0f);\n{ERRORS[0][1]}{ALL}")
+# The clock asks where rows lie in their buffer.
+KERNELS.add(
+    "rows_of_no_buffer", "GM_ADDR d",
+    """TBuf<TPosition::A1> buffer; TPipe pipe; pipe.InitBuffer(buffer, 4096);
+    GlobalTensor<half> g; g.SetGlobalBuffer((__gm__ half*)nullptr);
+    DataCopy(buffer.Get<half>(), g, Nd2NzParams(1, 16, 16, 0, 20, 16, 1, 0));""",
+    "KERNEL_TYPE_AIC_ONLY",
+)  # fmt: skip
 KERNELS.add("right", "GM_ADDR d", f"{SETUP}DataCopy(g, x, 64);")
 
 
@@ -87,6 +98,12 @@ def test_neither_of_two_hides_the_other(name: str) -> None:
     assert [fault.kind for fault in found] == [first, second]
     assert found[0].line < found[1].line
     assert kinds(name, first=True) == [first]
+
+
+@pytest.mark.parametrize("name", ["rows_of_no_buffer", "pair_2_3", "pair_4_5", "pair_7_6"])
+def test_timed_runs_tell_the_same(name: str) -> None:
+    timing = timing_of(DEFAULT_TARGET)
+    assert kinds(name, timing=timing) == kinds(name) != []
 
 
 def test_one_for_each_line_and_twenty_at_most() -> None:

@@ -118,7 +118,7 @@ void Instruction::issue()
     if (OrderChecks* order = core.block.order(); order != nullptr && !unchecked) {
         polls && !core.astray ? order->poll(*this) : order->instruction(*this);
     }
-    if (core.time_log != nullptr) {
+    if (core.time_log != nullptr && !core.astray) {
         core.time_log->instruction(*this, *core.block.launch().options().timing);
     }
 }
