@@ -293,23 +293,21 @@ void Launch::finish()
     if (ended) {
         return;
     }
+    const auto add_error = [this](Fault fault) {
+        (failed_ ? others_.emplace_back() : fault_) = std::move(fault);
+        failed_ = true;
+    };
     std::vector<Fault> redundant;
     std::vector<Fault> races = grid_races_.find(redundant, options_.first != 0 ? 1 : most_errors);
     if (races.empty() && !failed_ && !read_too_early_.empty()) {
         races.push_back(std::move(read_too_early_.begin()->second));
     }
     for (Fault& race : races) {
-        if (!failed_) {
-            failed_ = true;
-            fault_ = std::move(race);
-        } else {
-            others_.push_back(std::move(race));
-        }
+        add_error(std::move(race));
     }
     for (Fault& fault : redundant) {
         if (options_.checks >= TILE_CHECKS_STRICT) {
-            (failed_ ? others_.emplace_back() : fault_) = std::move(fault);
-            failed_ = true;
+            add_error(std::move(fault));
         } else {
             warnings_.try_emplace({fault.kind, fault.file, fault.line}, fault);
         }

@@ -34,7 +34,7 @@ public:
     // Empty, of so many bytes.
     void begin(uint32_t bytes);
     // A load of [address, address + bytes), of which `value` is what GM holds: puts what the cache holds in its place.
-    // Raises stale-read if that is out of date.
+    // Tells of a stale-read if that is out of date.
     void load(const GlobalBuffer& buffer, uint64_t address, uint32_t bytes, uint8_t* value, Use use);
     // What the cache holds of these bytes, in place of what GM does.
     void overlay(const GlobalBuffer& buffer, uint64_t address, uint32_t bytes, uint8_t* value) const;
