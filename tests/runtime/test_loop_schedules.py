@@ -8,6 +8,9 @@ import tile_frontend as T
 from tile_ir import TARGETS, Automatic
 from tile_passes import leaving
 from tile_passes.explain.schedules import LoopSchedule, loop_schedules
+from tile_passes.inject_pipeline import inject_pipeline
+from tile_passes.pipeline import taken_to
+from tile_passes.pipelining.plan_pipeline import plan_pipeline
 
 TARGET = TARGETS["Ascend910B2"]
 OURS = (Automatic.SYNC, Automatic.CROSS, Automatic.MEMORY)
@@ -97,3 +100,28 @@ def test_a_pipe_does_one_thing_at_a_time_whatever_the_round() -> None:
         )
         for (_, end), (begin, _) in pairwise(spans):
             assert end <= begin + 1e-6, pipe
+
+
+@T.prim_func
+def pick(X: T.Tensor((4096, 4096), "float16"), Labels: T.Tensor((4096,), "int32"), Y: T.Tensor((4096,), "float16")):  # type: ignore[no-untyped-def]
+    with T.Kernel(24, threads=2, is_npu=True) as cid:
+        x, label = T.alloc_shared((8, 4096), "float16"), T.alloc_shared((8,), "int32")
+        peak, chosen = T.alloc_shared((8,), "float16"), T.alloc_shared((8,), "float16")
+        for n in T.Pipelined(20, num_stages=2):
+            T.copy(X[(cid * 20 + n) * 8, 0], x)
+            T.copy(Labels[(cid * 20 + n) * 8], label)
+            T.reduce_max(x, peak, dim=-1)
+            for i in T.serial(8):
+                chosen[i] = x[i, label[i]]
+            for i in T.Parallel(8):
+                chosen[i] = peak[i] - chosen[i]
+            T.copy(chosen, Y[(cid * 20 + n) * 8])
+
+
+def test_no_round_is_shorter_than_its_busiest_pipe_works() -> None:
+    """The rounds that end while the loop drains are, as none begins any more."""
+    for kernel in (scale, pick):
+        split = taken_to(leaving(kernel, OURS), inject_pipeline, TARGET)
+        (found,) = plan_pipeline(split, TARGET)
+        assert found.times.interval >= 0.999 * found.work.busiest[1]
+    assert found.skewed

@@ -29,7 +29,8 @@ from tile_passes.pipelining.round_units import Unit
 # Rounds of a loop whose number is not known, and how many of an inner one are looked at.
 ASSUMED_ROUNDS = 16
 INNER_ROUNDS = 3
-# Rounds that are run, and after how many of them the interval is taken from the rest.
+# Rounds that are run before the loop drains, and after how many of them the interval is taken from
+# the rest.
 RUN, SETTLED = 10, 5
 
 # Accesses to the bytes of a buffer that are looked back at.
@@ -252,13 +253,14 @@ class Timetable:
 
     @cached_property
     def _run(self) -> _Run:
-        run = max(1, min(self._rounds, RUN))
+        behind = max(self._stage.values(), default=0)
+        run = max(1, min(self._rounds, RUN + behind))
         clock = _Clock(self._versions)
         ends = [0.0] * run
         middle = min(SETTLED, run - 1)
         starts: dict[Unit, float] = {}
         lasts: dict[Unit, float] = {}
-        for turn in range(run + max(self._stage.values(), default=0)):
+        for turn in range(run + behind):
             for unit in self._order:
                 at = turn - self._stage[unit]
                 if 0 <= at < run:
@@ -266,7 +268,8 @@ class Timetable:
                     ends[at] = max(ends[at], end)
                     if at == middle:
                         starts[unit], lasts[unit] = start, end
-        last = run - 1
+        # While the loop drains no round begins any more, so the rounds end closer together.
+        last = max(run - 1 - behind, min(run - 1, middle + 1))
         interval = (ends[last] - ends[middle]) / (last - middle) if last > middle else max(ends)
         whole = max(ends) + (self._rounds - run) * interval if self._rounds else 0.0
         return _Run(interval, whole, starts, lasts)
