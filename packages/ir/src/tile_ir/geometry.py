@@ -30,6 +30,10 @@ BLOCK_BYTES = 32
 REPEAT_BYTES = 8 * BLOCK_BYTES
 MAX_REPEATS = 255
 
+# Bytes that the data cache of the scalar unit writes back together
+# (docs/hardware/scalar.md#data-cache).
+CACHE_LINE_BYTES = 64
+
 # Memories whose matrices lie in fractals, so that elements of one row are apart.
 FRACTAL_MEMORIES = (Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C)
 

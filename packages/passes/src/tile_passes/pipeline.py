@@ -30,6 +30,7 @@ from tile_passes.simplify import simplify
 from tile_passes.split_cube_vector import split_cube_vector
 from tile_passes.split_vector_lanes import split_vector_lanes
 from tile_passes.stage_conversions import stage_conversions
+from tile_passes.stage_scalar_stores import stage_scalar_stores
 from tile_passes.use_unit_flags import use_unit_flags
 from tile_passes.vectorize_parallel import vectorize_parallel
 
@@ -46,6 +47,7 @@ PIPELINE: tuple[Pass, ...] = (
     merge_streams,
     merge_rows,
     vectorize_parallel,
+    stage_scalar_stores,
     deepen_products,
     lower_tile_ops,
     pipeline_across_cores,

@@ -28,6 +28,7 @@ from tile_ir.ops.sync import cores_with
 from tile_ir.walk import bodies, buffers_of, expressions, loads, rewrite, variables_of, with_bodies
 from tile_ir.walk import walk as walk_body
 from tile_passes.analysis.lane_dependence import done_by_lanes
+from tile_passes.analysis.unscoped_stores import unscoped, unscoped_stores_are_of_vector
 from tile_passes.passdef import ir_pass
 
 
@@ -43,11 +44,9 @@ def split_cube_vector(func: Func, target: Target) -> Func:
     by the cube core.
     """
     body = func.launch.body
-    by_lanes, unscoped = done_by_lanes(body, func.launch.lane), list(_unscoped(body))
-    vector_works = any(_works(s, Core.VECTOR) for s in _outside(body, Core.VECTOR)) or any(
-        isinstance(s, Store) and s.buffer.memory is Memory.GM and s in by_lanes for s in unscoped
-    )
-    anybodys = frozenset(s for s in unscoped if _prints(s))
+    by_lanes = done_by_lanes(body, func.launch.lane)
+    vector_works = unscoped_stores_are_of_vector(body, func.launch.lane)
+    anybodys = frozenset(s for s in unscoped(body) if _prints(s))
     sections: list[Section] = []
     for core in (Core.CUBE, Core.VECTOR):
         kept = _keep(body, core, vector_works, target)
@@ -84,34 +83,8 @@ _BARRIERS = (Effect.BARRIER, Effect.SYNC_ALL)
 _ORDER = (*_BARRIERS, Effect.SET_FLAG, Effect.WAIT_FLAG)
 
 
-def _outside(body: Body, core: Core) -> list[Stmt]:
-    """All statements that a core may see: those of the other core's sections are left out."""
-    result: list[Stmt] = []
-    for stmt in body:
-        if isinstance(stmt, Section) and stmt.core is not core:
-            continue
-        result.append(stmt)
-        for inner in bodies(stmt):
-            result.extend(_outside(inner, core))
-    return result
-
-
-def _unscoped(body: Body) -> Iterator[Stmt]:
-    for stmt in body:
-        if not isinstance(stmt, Section):
-            yield stmt
-            for inner in bodies(stmt):
-                yield from _unscoped(inner)
-
-
 def _prints(stmt: Stmt) -> bool:
     return isinstance(stmt, Op) and stmt.opdef.effect in TOLD
-
-
-def _works(stmt: Stmt, core: Core) -> bool:
-    return (isinstance(stmt, Op) and core_of(stmt) is core) or (
-        isinstance(stmt, Store) and CORE_OF_MEMORY.get(stmt.buffer.memory) is core
-    )
 
 
 def _is_work(stmt: Stmt, scoped: bool, anybodys: frozenset[Stmt] = frozenset()) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -11,14 +11,12 @@ from tile_ir.analysis.affine import simplify
 from tile_ir.analysis.intervals import Ranges, launch_ranges, loop_range, ranges_inside, with_ranges
 from tile_ir.analysis.trip_count import constant_trips
 from tile_ir.dtypes import BOOL, FLOAT16
-from tile_ir.expr import Expr, Load, as_expr, binary, cast, select, substitute
+from tile_ir.expr import Expr, Load, as_expr, binary, select, substitute
 from tile_ir.location import Loc
-from tile_ir.machine import Memory
 from tile_ir.nodes import Body, Stmt
 from tile_ir.walk import (
     bodies,
     buffers_of,
-    loads,
     map_expressions,
     walk,
     with_bodies,
@@ -27,12 +25,12 @@ from tile_ir.walk import (
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.made import behind_all, made
 from tile_passes.memory.overflow import overflow_by_tile
-from tile_passes.parallel.by_element import stored_by_copies, stored_by_copy
+from tile_passes.parallel.attempts import Attempts, elements_read
+from tile_passes.parallel.by_element import stored_by_copies
 from tile_passes.parallel.dependence import check_independent
 from tile_passes.parallel.earlier_values import EarlierValues
 from tile_passes.parallel.element_conditions import as_choices
-from tile_passes.parallel.narrow_integers import fitted
-from tile_passes.parallel.nest import Domain, Leaf, NoRoom, Unsuitable, domain_of, leaves
+from tile_passes.parallel.nest import Leaf, NoRoom, Unsuitable, domain_of, leaves
 from tile_passes.parallel.nest_form import (
     check_rank,
     is_loop_of_lines,
@@ -44,7 +42,6 @@ from tile_passes.parallel.serial_forms import around, in_pieces, serial_nest, wh
 from tile_passes.parallel.statement_order import in_statement_order
 from tile_passes.parallel.temporaries import Temporaries
 from tile_passes.parallel.tile_steps import most_extents
-from tile_passes.parallel.vector_statement import VectorStatement
 from tile_passes.passdef import ir_pass
 
 
@@ -71,11 +68,10 @@ class _Vectorizer:
 
     def __post_init__(self) -> None:
         self.builder = Builder.for_func(self.func, self.target)
-        # Trials of lowering rules use up names and scratch; those of this builder are forgotten.
-        self.trial = Builder.for_func(self.func, self.target)
+        trial = Builder.for_func(self.func, self.target)
         self.temporaries = Temporaries(self.builder)
+        self.attempts = Attempts(self.temporaries, trial, elements_read(self.func.launch.body))
         self.values = EarlierValues.of(self.func)
-        self.elements_read = {x.buffer for s in walk(self.func.launch.body) for x in loads(s)}
 
     def run(self) -> Func:
         launch = self.func.launch
@@ -117,7 +113,7 @@ class _Vectorizer:
             serial = serial_nest(loop)
             check_scalar_unit(serial, problem.reason)
             self.remark(problem.loc or loop.loc, problem.reason)
-            steps = stored_by_copies((serial,), known, self.element_copied)
+            steps = stored_by_copies((serial,), known, self.attempts.element_copied)
             self.temporaries.let_go()
             return steps
         self.remarks += remarks
@@ -234,7 +230,7 @@ class _Vectorizer:
         """The store over its whole domain."""
         domain = domain_of(leaf.loops)
         inside = leaf.ranges(known)
-        found = self.attempt(store, domain, inside)
+        found = self.attempts.statement(store, domain, inside)
         if not found.conditions:
             return found.steps
         if fallback is None:
@@ -244,32 +240,6 @@ class _Vectorizer:
             test = binary("and", test, condition)
         self.temporaries.give_back_all()
         return [If(test, tuple(found.steps), tuple(fallback.silently(inside)), store.loc)]
-
-    def attempt(
-        self,
-        store: Store,
-        domain: Domain,
-        known: Ranges,
-        by_element: bool = False,
-        build: Callable[[VectorStatement], object] = VectorStatement.build,
-    ) -> VectorStatement:
-        """The steps with rows between operations packed, or else with rows at whole blocks."""
-        value = fitted(cast(store.value, store.buffer.dtype), known)
-        store = replace(store, value=value)
-        reason: Unsuitable | None = None
-        for dense in (True, False) if len(domain.vars) == 2 else (True,):
-            statement = VectorStatement(
-                store, domain, known, self.temporaries, self.trial, dense, by_element
-            )
-            made = len(self.temporaries.allocs)
-            try:
-                build(statement)
-                return statement
-            except Unsuitable as problem:
-                reason = problem
-                self.temporaries.forget_since(made)
-        assert reason is not None, "at least one attempt was made"
-        raise reason
 
     def some_rows(self, store: Store, leaf: Leaf, known: Ranges, problem: NoRoom) -> list[Stmt]:
         """As many rows at a time as there is room for, with a remark."""
@@ -313,24 +283,8 @@ class _Vectorizer:
         loop = around(leaf)
         check_scalar_unit(loop, reason)
         self.remark(leaf.stmt.loc, reason)
-        (result,) = stored_by_copies((loop,), known, self.element_copied)
+        (result,) = stored_by_copies((loop,), known, self.attempts.element_copied)
         return result
-
-    def element_copied(self, store: Store, known: Ranges) -> list[Stmt]:
-        """The store of one element to gm as a copy; nothing, where that cannot be."""
-        if not self.may_be_copied(store):
-            return []
-        try:
-            steps = self.attempt(store, domain_of(()), known, build=stored_by_copy).steps
-        except Unsuitable:
-            return []
-        self.temporaries.give_back_all()
-        return steps
-
-    def may_be_copied(self, store: Store) -> bool:
-        """Whether the store is to gm, and the data cache of the scalar unit surely does not have
-        the element, where it would be read."""
-        return store.buffer.memory is Memory.GM and store.buffer not in self.elements_read
 
     def overflow(self, problem: Unsuitable, loc: Loc) -> KernelError | None:
         """What to say where room for a tile of the compiler's is all that is missing."""
@@ -373,25 +327,13 @@ class _ScalarLoop:
         if has_foreign_functions(loop):
             try:
                 domain = domain_of(self.leaf.loops)
-                return self.owner.attempt(store, domain, self.leaf.ranges(known), True).steps
+                inside = self.leaf.ranges(known)
+                return self.owner.attempts.statement(store, domain, inside, True).steps
             except Unsuitable as last:
                 problem = problem if isinstance(problem, NoRoom) else last
         check_scalar_unit(loop, problem.reason, self.owner.overflow(problem, store.loc))
-        copied = self.owner.element_copied
-        return self._to_gm(store, known) or [*stored_by_copies((loop,), known, copied)]
-
-    def _to_gm(self, store: Store, known: Ranges) -> list[Stmt]:
-        """Values through a tile, or through one for each row; nothing, where that cannot be."""
         inside = self.leaf.ranges(known)
-        if not self.owner.may_be_copied(store):
-            return []
-        for outside in range(len(self.leaf.loops)):
-            try:
-                domain = domain_of(self.leaf.loops[outside:])
-                steps = self.owner.attempt(store, domain, inside, build=stored_by_copy).steps
-            except Unsuitable:
-                continue
-            for outer in self.leaf.loops[:outside]:
-                steps = [replace(outer, kind=LoopKind.SERIAL, body=tuple(steps))]
-            return steps
-        return []
+        attempts = self.owner.attempts
+        return attempts.values_copied(store, self.leaf.loops, inside) or [
+            *stored_by_copies((loop,), known, attempts.element_copied)
+        ]

@@ -12,7 +12,7 @@ from tile_ir.analysis.intervals import Interval
 from tile_ir.dtypes import INT32, INT64
 from tile_ir.expr import Expr, Load, Var, constant_value
 from tile_ir.expr import walk as walk_expr
-from tile_ir.geometry import strides
+from tile_ir.geometry import CACHE_LINE_BYTES, strides
 from tile_ir.location import Loc
 from tile_ir.nodes import For
 from tile_ir.opdef import Access
@@ -20,9 +20,6 @@ from tile_passes.lanes.choice import Choice
 from tile_passes.lanes.places import Touch, resolved, trips
 from tile_passes.lanes.relations import Dim, Node, Reason, Relations, Site
 
-# Bytes that the data cache of the scalar unit writes back together
-# (docs/hardware/scalar.md#data-cache).
-CACHE_LINE = 64
 SHARED = (Memory.GM, Memory.L1)
 
 
@@ -193,7 +190,7 @@ def _own_lines(buffer: Buffer, access: SharedAccess) -> bool:
     whole."""
     assert access.share is not None, "asked of what is shared out"
     step = constant_value(simplify(strides(buffer)[access.share.dim] * access.share.step))
-    return step is not None and step * buffer.dtype.bits % (8 * CACHE_LINE) == 0
+    return step is not None and step * buffer.dtype.bits % (8 * CACHE_LINE_BYTES) == 0
 
 
 def _meeting(buffer: Buffer, accesses: list[SharedAccess]) -> Conflict | None:

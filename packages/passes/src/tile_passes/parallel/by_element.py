@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from tile_ir import Buffer, For, LoopKind, Region, Store
+from tile_ir import OPS, Buffer, For, LoopKind, Op, Region, Store
 from tile_ir.analysis.affine import simplify
 from tile_ir.analysis.intervals import Ranges, ranges_inside, with_ranges
-from tile_ir.expr import ONE, ZERO, Expr, Load, substitute
+from tile_ir.expr import ONE, ZERO, Expr, Load, is_constant, substitute
 from tile_ir.nodes import Body, Stmt
 from tile_ir.walk import bodies, map_expressions, with_bodies, with_statements
 from tile_passes.parallel.accesses import access
@@ -58,19 +58,33 @@ def scattered(s: VectorSteps) -> None:
 def stored_by_copy(s: VectorSteps) -> None:
     """The value of a store to gm in a tile that the scalar unit fills, and a copy of that; of one
     element if the domain has no variables. Raises Unsuitable."""
+    filling = stored_to_tile(s)
+    s.steps.insert(0, _element_loop(s, s.domain, filling) if s.domain.vars else filling)
+
+
+def stored_to_tile(s: VectorSteps) -> Store:
+    """The store of an element to a tile, which a copy takes to gm. Raises Unsuitable."""
     store, domain = s.store, s.domain
     target = access(store.buffer, store.indices, domain)
     if set(target.used) != set(domain.vars):
         raise Unsuitable(f"all iterations write the same element of `{store.buffer.name}`")
     check_inside(target.region)
-    if domain.vars:
-        tile = s.tile(store.buffer.dtype, domain)
-        filling = Store(tile.buffer, _places(domain), store.value, s.loc)
-        s.steps.append(_element_loop(s, domain, filling))
+    places = _places(domain)
+    dtype, extents = store.buffer.dtype, tuple(d.extent for d in target.region.dims)
+    if not domain.vars:
+        tile = s.temporaries.take(dtype, (ONE,), (1,), True, s.loc)
+        # Copies are cut where the tensor ends; an element beyond that is an error.
+        s.append(Op(OPS["copy_ub_gm"], (tile, target.region), (), s.loc))
+        return Store(tile.buffer, (ZERO,), store.value, s.loc)
+    if len(domain.vars) == 1 and len(extents) > 1 and is_constant(extents[-1], 1):
+        # A column: transfers start each of its rows at a block of its own.
+        rows = s.sizes[domain.vars[0]]
+        tile = s.temporaries.take(dtype, (*domain.extents, ONE), (rows, 1), False, s.loc)
+        places = (*places, ZERO)
     else:
-        tile = s.temporaries.take(store.buffer.dtype, (ONE,), (1,), s.dense, s.loc)
-        s.steps.append(Store(tile.buffer, (ZERO,), store.value, s.loc))
+        tile = s.tile(dtype, domain)
     s.copy(tile, target.region)
+    return Store(tile.buffer, places, store.value, s.loc)
 
 
 def stored_by_copies(

@@ -76,9 +76,13 @@ class Temporaries:
         those of what it is made of."""
         widths = {constant_value(p.buffer.shape[-1]) for p in walk(e) if isinstance(p, Load)}
         buffer = self.take(dtype, extents, sizes, widths == {sizes[-1]}, loc).buffer
+        self.hold(buffer)
+        return buffer
+
+    def hold(self, buffer: Buffer) -> None:
+        """Keep a tile until `let_go`."""
         self.taken.remove(buffer)
         self.held.add(buffer)
-        return buffer
 
     def let_go(self) -> None:
         """Behind a nest."""

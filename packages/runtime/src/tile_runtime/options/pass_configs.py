@@ -30,6 +30,7 @@ class PassConfigKey(str, Enum):
     TL_ASCEND_TAIL_MASK = "tl.ascend_tail_mask"
     TL_ASCEND_VID_REDUCTION = "tl.ascend_vid_reduction"
     TL_ASCEND_VECTOR_MASK_REUSE = "tl.ascend_vector_mask_reuse"
+    TL_ASCEND_SCALAR_STORE_TO_DMA = "tl.ascend_scalar_store_to_dma"
     TL_DISABLE_THREAD_STORAGE_SYNC = "tl.disable_thread_storage_sync"
     TL_ENABLE_FAST_MATH = "tl.enable_fast_math"
     TL_SIMPLIFY = "tl.Simplify"
@@ -61,6 +62,7 @@ _AUTOMATIC_OF_KEY: dict[PassConfigKey, tuple[Automatic, ...]] = {
     PassConfigKey.TL_ASCEND_MEMORY_PLANNING: (Automatic.MEMORY,),
     PassConfigKey.TL_ASCEND_AUTO_CV_SYNC: (Automatic.CROSS,),
     PassConfigKey.TL_ASCEND_PERSISTENT: (Automatic.BLOCKS,),
+    PassConfigKey.TL_ASCEND_SCALAR_STORE_TO_DMA: (Automatic.STORES,),
 }
 # Each can be forced on, whatever the script says.
 _KEY_OF_SWITCH = {
@@ -69,7 +71,7 @@ _KEY_OF_SWITCH = {
     "cv_combine": PassConfigKey.TL_ASCEND_AUTO_CV_COMBINE,
     "cv_sync": PassConfigKey.TL_ASCEND_AUTO_CV_SYNC,
 }
-_SWITCHES = frozenset({*_KEY_OF_SWITCH.values(), PassConfigKey.TL_ASCEND_PERSISTENT})
+_SWITCHES = frozenset({*_KEY_OF_SWITCH.values(), *_AUTOMATIC_OF_KEY})
 # The order of the vector core, which newer versions make alone: here it comes with that of all.
 _MEANS = {PassConfigKey.TL_ASCEND_AUTO_SYNC_VS: PassConfigKey.TL_ASCEND_AUTO_SYNC}
 

@@ -1,0 +1,49 @@
+"""Which kind of core does the scalar stores to gm that stand outside of any scope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tile_ir import Core, Op, Section, Store
+from tile_ir.expr import Var
+from tile_ir.machine import CORE_OF_MEMORY, Memory
+from tile_ir.nodes import Body, Stmt
+from tile_ir.opdef import core_of
+from tile_ir.walk import bodies
+from tile_passes.analysis.lane_dependence import done_by_lanes
+
+
+def unscoped_stores_are_of_vector(body: Body, lane: Var) -> bool:
+    """Whether the vector cores do them: where these have other work that is not the cube core's,
+    or where their number decides a store."""
+    if any(_works(s) for s in outside_of(body, Core.CUBE)):
+        return True
+    by_lanes = done_by_lanes(body, lane)
+    return any(
+        isinstance(s, Store) and s.buffer.memory is Memory.GM and s in by_lanes
+        for s in unscoped(body)
+    )
+
+
+def outside_of(body: Body, core: Core) -> Iterator[Stmt]:
+    """All statements but those in sections of a core."""
+    for stmt in body:
+        if not (isinstance(stmt, Section) and stmt.core is core):
+            yield stmt
+            for inner in bodies(stmt):
+                yield from outside_of(inner, core)
+
+
+def unscoped(body: Body) -> Iterator[Stmt]:
+    """All statements that stand in no section."""
+    for stmt in body:
+        if not isinstance(stmt, Section):
+            yield stmt
+            for inner in bodies(stmt):
+                yield from unscoped(inner)
+
+
+def _works(stmt: Stmt) -> bool:
+    return (isinstance(stmt, Op) and core_of(stmt) is Core.VECTOR) or (
+        isinstance(stmt, Store) and CORE_OF_MEMORY.get(stmt.buffer.memory) is Core.VECTOR
+    )
