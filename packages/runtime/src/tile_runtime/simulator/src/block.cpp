@@ -25,12 +25,7 @@ void Block::begin(Launch& launch, uint32_t index, uint32_t order)
     turns_ = 0;
     failed_ = false;
     errors = 0;
-    for (auto& mode : pair_sets) {
-        for (auto& flag : mode) {
-            flag[0].clear();
-            flag[1].clear();
-        }
-    }
+    cross_sets.clear();
     checked_ = launch.options().checks >= TILE_CHECKS_DEVICE;
     if (checked_) {
         if (order_ == nullptr) {

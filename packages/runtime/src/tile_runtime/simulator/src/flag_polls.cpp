@@ -83,6 +83,7 @@ void OrderChecks::poll(Instruction& instruction)
             take_over(core, *handover);
         }
         poll.flag = true;
+        seen_[core_index(core)][word] = store.number;
         now.clock = present(core, Pipe::s, false);
     }
     operand.data = core.polled;
@@ -179,7 +180,41 @@ void OrderChecks::store_flag(const Core& core, uint64_t address, uint64_t bytes,
             }
         }
     }
-    launch.flags().store(address, bytes, writer, std::move(handover), update);
+    launch.flags().store(address, bytes, writer, std::move(handover), update, continues(core, latest_, update));
+}
+
+GlobalFlags::Continues OrderChecks::continues(const Core& core, const Present& now, bool update) const
+{
+    const auto& all_seen = seen_[core_index(core)];
+    return [this, &all_seen, &now, update](uint64_t word, const GlobalFlags::Store& store) {
+        const auto found = all_seen.find(word);
+        const uint64_t seen = found != all_seen.end() ? found->second : 0;
+        const auto is_behind = [&](const GlobalFlags::Writer& writer) { return behind(now, writer); };
+        return GlobalFlags::continues(store, update, seen, is_behind);
+    };
+}
+
+// A value that was seen says that its own store is complete, and of the stores before it in the chain the same. Clocks can
+// not say it: they would say it of all stores of that core which no barrier parts from this one.
+Present OrderChecks::after_seen_flags(const Core& core, const Region& region, Present now, bool update) const
+{
+    Launch& launch = core.block.launch();
+    if (!small_ || !launch.has_other_cores() || seen_[core_index(core)].empty()) {
+        return now;
+    }
+    VectorClock clock = now.clock;
+    region.for_runs([&](uint64_t begin, uint64_t end) {
+        for (uint64_t word = begin / GlobalFlags::word_bytes * GlobalFlags::word_bytes; word < end;
+             word += GlobalFlags::word_bytes) {
+            launch.flags().for_chain(word, continues(core, now, update), [&](const GlobalFlags::Writer& writer) {
+                if (writer.block == block_) {
+                    clock.at[writer.agent] = std::max(clock.at[writer.agent], writer.number);
+                }
+            });
+        }
+    });
+    now.clock = clock;
+    return now;
 }
 
 std::shared_ptr<const Handover> OrderChecks::hand_over(const Core& core, const VectorClock& clock) const

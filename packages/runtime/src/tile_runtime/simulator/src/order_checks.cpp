@@ -56,6 +56,9 @@ void OrderChecks::begin(bool strict, uint32_t block)
     }
     doubts_.clear();
     polls_.clear();
+    for (auto& seen : seen_) {
+        seen.clear();
+    }
     rewrites_.clear();
     small_ = false;
     for (auto& taken : taken_) {
@@ -236,7 +239,8 @@ void OrderChecks::instruction(const Instruction& instruction)
                 stores_as_ = access.agent;
                 stores_at_ = access.number;
             }
-            touch_global(instruction, operand, index, now, interval_, rounds_index(now));
+            Present after = writes ? after_seen_flags(core, operand.region, now, kind == AccessKind::atomic) : now;
+            touch_global(instruction, operand, index, after, interval_, rounds_index(now));
             if (writes && is_cache(access.agent) && !core.cache.dirty(buffer, operand.region.start)) {
                 access.kind = AccessKind::line;
                 fetch_line(instruction, operand, buffer, log_.add_once(access), now);
@@ -330,6 +334,7 @@ void OrderChecks::updated(const Core& core, const uint8_t* target, uint64_t byte
 void OrderChecks::stored_unseen(const Core& core, uint64_t address, uint64_t bytes)
 {
     stored_[core_index(core)].forget(address, bytes);
+    core.block.launch().flags().break_chains(address, address + bytes);
 }
 
 void OrderChecks::settle(const Core& core)

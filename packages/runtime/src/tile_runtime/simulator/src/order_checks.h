@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "flag_polls.h"
@@ -94,6 +95,9 @@ private:
     bool behind(const Present& now, const GlobalFlags::Writer& writer) const;
     GlobalFlags::Writer writer_of(uint32_t block, int agent, uint32_t number) const;
     void store_flag(const Core& core, uint64_t address, uint64_t bytes, bool update);
+    GlobalFlags::Continues continues(const Core& core, const Present& now, bool update) const;
+    // The present instruction, which stores to `region`, as one that is ordered after the earlier stores to a flag there.
+    Present after_seen_flags(const Core& core, const Region& region, Present now, bool update) const;
     void know(Core& core, const ForeignPointer& foreign, VectorClock clock);
     // Where the next instruction of a pipe may start: all it may rely on.
     VectorClock present(const Core& core, Pipe pipe, bool in_order) const;
@@ -140,6 +144,8 @@ private:
     StoredBytes stored_[cores_per_block];
     std::vector<Doubt> doubts_;
     FlagPolls polls_;
+    // By word, the number of the latest store whose value each core has seen by polling.
+    std::unordered_map<uint64_t, uint64_t> seen_[cores_per_block];
     std::vector<ForeignPointer> taken_[cores_per_block];
     std::vector<uint64_t> hidden_[cores_per_block];  // words stored to the data cache of each core, as flags may be
     Present latest_;        // instruction
