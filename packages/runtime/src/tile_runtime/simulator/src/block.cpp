@@ -31,7 +31,7 @@ void Block::begin(Launch& launch, uint32_t index, uint32_t order)
         if (order_ == nullptr) {
             order_ = std::make_unique<OrderChecks>();
         }
-        order_->begin(launch.options().checks >= TILE_CHECKS_STRICT, index);
+        order_->begin(launch.options().checks >= TILE_CHECKS_STRICT, index, launch.options().timing != nullptr);
     }
     const KernelShape shape = launch.shape();
     for (auto& core : cores_) {

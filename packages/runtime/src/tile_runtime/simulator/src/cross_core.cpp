@@ -164,7 +164,7 @@ void cross_core_set(uint32_t mode, pipe_t pipe, int64_t id, Use use)
     }
     const KernelShape shape = core.block.launch().shape();
     OrderChecks* order = core.block.order();
-    const VectorClock clock = order != nullptr ? order->completed(core, pipe_of(pipe)) : VectorClock{};
+    const VectorClock clock = order != nullptr ? order->handed_on(core, pipe_of(pipe)) : VectorClock{};
     if (mode == 0) {
         set_grid_wide(core, flag, clock, use);
     } else if (mode == 1) {

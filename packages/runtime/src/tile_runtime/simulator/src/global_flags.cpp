@@ -53,7 +53,7 @@ void extend(GlobalFlags::Store& store, const GlobalFlags::Writer& writer, bool u
 
 }  // namespace
 
-void GlobalFlags::store(uint64_t address, uint64_t bytes, const Writer& writer,
+void GlobalFlags::store(uint64_t address, uint64_t bytes, const uint8_t* source, const Writer& writer,
     std::shared_ptr<const Handover> handover, bool update, const Continues& continues)
 {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -64,14 +64,20 @@ void GlobalFlags::store(uint64_t address, uint64_t bytes, const Writer& writer,
         }
         Store& store = found != words_.end() ? found->second : words_[word];
         const bool hidden = found != words_.end() && store.handed.empty();
+        const uint64_t begin = word < address ? address : word;
+        const uint64_t end = word + word_bytes < address + bytes ? word + word_bytes : address + bytes;
         if (!hidden) {
-            const uint64_t begin = word < address ? address : word;
-            const uint64_t end = word + word_bytes < address + bytes ? word + word_bytes : address + bytes;
             // Beside a store of less than a word may lie the end of the buffer.
             std::memcpy(reinterpret_cast<uint8_t*>(&store.before) + (begin - word),
                 reinterpret_cast<const void*>(begin), end - begin);
         }
-        extend(store, writer, update, store.number == 0 || continues(word, store));
+        const bool chained = store.number == 0 || continues(word, store);
+        extend(store, writer, update, chained);
+        const bool same_value = source != nullptr &&
+                                std::memcmp(reinterpret_cast<const void*>(begin), source + (begin - address), end - begin) == 0;
+        if (!same_value || store.same_since == 0) {
+            store.same_since = store.number;
+        }
         if (!update) {
             store.handed.clear();
         }

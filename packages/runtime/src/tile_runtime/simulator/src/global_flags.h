@@ -38,6 +38,7 @@ public:
         // is ordered after the store otherwise. Updates form one link, and need no order among themselves.
         bool chained = true;
         uint64_t number = 0;          // of stores and updates so far
+        uint64_t same_since = 0;      // number of the first of the latest stores that all left this value
         uint64_t last_plain = 0;      // number of the latest store that is no update
         Writer plain_writer{};        // of that store
         std::vector<Writer> updates;  // of the updates since, the latest of each agent but `writer`
@@ -57,9 +58,10 @@ public:
     }
 
     // A store of `bytes` at `address`; memory still holds what was there before. Without a handover it becomes visible
-    // with `publish`. An `update` (atomic) adds to what was handed over before.
-    void store(uint64_t address, uint64_t bytes, const Writer& writer, std::shared_ptr<const Handover> handover,
-        bool update, const Continues& continues);
+    // with `publish`. An `update` (atomic) adds to what was handed over before. `source`: the bytes, or null if they are not
+    // known.
+    void store(uint64_t address, uint64_t bytes, const uint8_t* source, const Writer& writer,
+        std::shared_ptr<const Handover> handover, bool update, const Continues& continues);
     // True if the stores to all words of [begin, end) are chains.
     bool chained(uint64_t begin, uint64_t end) const;
     // Something else may have been stored to [begin, end): its words are no chains.

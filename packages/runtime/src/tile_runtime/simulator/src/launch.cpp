@@ -77,6 +77,7 @@ Launch::Launch(
 {
     if (options_.timing != nullptr) {
         time_logs_.resize(blocks);
+        sync_lines_ = std::make_shared<SyncLines>();
     }
 }
 
@@ -290,7 +291,7 @@ void Launch::finish()
     const bool ended = failed_;
     judge_left_sets();
     choose_first();
-    if (ended) {
+    if (ended || (failed_ && options_.first != 0)) {
         return;
     }
     const auto add_error = [this](Fault fault) {
@@ -414,6 +415,9 @@ void Launch::retire(Block& block)
         }
     }
     if (block.order() != nullptr && !block.stopped()) {
+        if (block.order()->needs() != nullptr) {
+            sync_lines_->add(*block.order()->needs());
+        }
         block.order()->keep_stored();
         grid_races_.add(block.index(), *block.order(), blocks_ == 1);
     }
