@@ -216,7 +216,7 @@ double cycles_at(
     return cycles;
 }
 
-Fault remark(const char* kind, const SyncLine& line, const char* api, std::string text, const char* hint)
+Fault fault_at(const char* kind, const SyncLine& line, const char* api, std::string text, const char* hint)
 {
     Fault fault;
     fault.kind = kind;
@@ -259,7 +259,7 @@ std::vector<Fault> SyncLines::redundant(
         }
         if (line.kind == TILE_TIME_BARRIER || line.kind == TILE_TIME_BARRIER_ALL) {
             const char* pipe = line.kind == TILE_TIME_BARRIER ? pipe_names[int(line.source)] : "ALL";
-            remarks.push_back(remark("redundant-barrier", line, "PipeBarrier",
+            remarks.push_back(fault_at("redundant-barrier", line, "PipeBarrier",
                 text_of("PipeBarrier<PIPE_%s> orders no two accesses that conflict: in this run flags and other "
                         "barriers order all of them; pipes wait here for %.0f modelled cycles",
                     pipe, cycles_at(line, events, strings)),
@@ -274,7 +274,7 @@ std::vector<Fault> SyncLines::redundant(
         const SyncLine& wait = pair->first.second;
         const char* from = pipe_names[int(line.source)];
         const char* to = pipe_names[int(line.target)];
-        Fault fault = remark("redundant-flag", line, "SetFlag",
+        Fault fault = fault_at("redundant-flag", line, "SetFlag",
             text_of("SetFlag<HardEvent::%s_%s> and the WaitFlag at %s:%u order no two accesses that conflict: in this "
                     "run other flags and barriers order all of them; the wait costs %.0f modelled cycles",
                 from, to, wait.file, wait.line, cycles_at(wait, events, strings)),
