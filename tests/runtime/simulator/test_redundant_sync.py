@@ -75,6 +75,13 @@ KERNEL_TEXTS: dict[str, tuple[str, list[str]]] = {
         "WaitFlag<HardEvent::V_MTE2>(0);\nWaitFlag<HardEvent::MTE3_V>(0);",
         [],
     ),
+    # The same where the buffer is not used again: another number of iterations needs the flag.
+    "no_next_use": (
+        "SetFlag<HardEvent::V_MTE2>(0);\n"
+        f"for (int i = 0; i < 1; ++i) {{\nWaitFlag<HardEvent::V_MTE2>(0);\n{LOAD}\n{LOADED}\n{COMPUTE}\n"
+        f"SetFlag<HardEvent::V_MTE2>(0);\n{COMPUTED}\n{STORE}\n}}\nWaitFlag<HardEvent::V_MTE2>(0);",
+        [],
+    ),
     # Only one of many executions of the line is needed.
     "needed_once": (
         f"{LOAD}\n{LOADED}\nfor (int i = 0; i < 3; ++i) {{\nPipeBarrier<PIPE_V>();\n"

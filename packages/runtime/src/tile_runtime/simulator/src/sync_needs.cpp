@@ -26,7 +26,7 @@ void Present::record_need(const Access& earlier) const
 {
     const bool own = earlier.agent == agent && earlier.number == number;
     if (!own) {
-        needs->need(earlier.agent, earlier.number);
+        needs->need(earlier.agent, earlier.number, agent);
     }
 }
 
@@ -74,8 +74,9 @@ void SyncNeeds::instruction(const Instruction& instruction)
     }
 }
 
-void SyncNeeds::need(int agent, uint32_t number)
+void SyncNeeds::need(int agent, uint32_t number, int present_agent)
 {
+    conflicted_[agent][present_agent] = conflicted_[present_agent][agent] = true;
     if (now_.of[agent].at >= number) {
         needed_[now_.of[agent].path] = true;
     }
@@ -90,12 +91,12 @@ void SyncNeeds::set_flag(const Core& core, Pipe source, Pipe target, int id, Use
 void SyncNeeds::wait_flag(const Core& core, Pipe source, Pipe target, int id, Use use)
 {
     const int line = line_of(line_at(core, TILE_TIME_WAIT, source, target, use));
-    Clock& known = known_[agent_of(core, target)];
+    const int agent = agent_of(core, target);
     // What the scalar unit waited for by then is behind this wait, and behind the pipe's next instruction as well.
-    known.join(known_[agent_of(core, Pipe::s)]);
+    known_[agent].join(known_[agent_of(core, Pipe::s)]);
     const auto flag = flags_.find(flag_key(core, source, target, id));
     if (flag != flags_.end() && flag->second.line != none) {
-        join_by(known, flag->second.clock, sync_of(flag->second.line, line));
+        join_by(agent, flag->second.clock, sync_of(flag->second.line, line), true);
     }
 }
 
@@ -117,7 +118,7 @@ void SyncNeeds::barrier_all(const Core& core, Use use)
         all.join(completed(core, Pipe(pipe)));
     }
     for (int pipe = 0; pipe < pipe_count; ++pipe) {
-        join_by(known_[agent_of(core, Pipe(pipe))], all, sync);
+        join_by(agent_of(core, Pipe(pipe)), all, sync, false);
     }
 }
 
@@ -129,12 +130,17 @@ void SyncNeeds::hand_on(const Core& core, Pipe pipe)
     }
 }
 
-void SyncNeeds::join_by(Clock& known, const Clock& clock, int sync)
+void SyncNeeds::join_by(int agent, const Clock& clock, int sync, bool hands_back)
 {
-    for (int agent = 0; agent < agent_count; ++agent) {
-        const Entry& entry = clock.of[agent];
-        if (entry.at > known.of[agent].at) {
-            known.of[agent] = {entry.at, extended(entry.path, sync)};
+    for (int other = 0; other < agent_count; ++other) {
+        const Entry& entry = clock.of[other];
+        Entry& known = known_[agent].of[other];
+        if (entry.at <= known.at) {
+            continue;
+        }
+        known = {entry.at, extended(entry.path, sync)};
+        if (hands_back && conflicted_[other][agent]) {
+            needed_[known.path] = true;
         }
     }
 }

@@ -5,6 +5,9 @@
 // one needs the synchronisations of that path. What no access needs is redundant: without all of it together, each pair
 // of conflicting accesses is still ordered, by a path of what remains.
 //
+// A flag that hands a buffer back to a pipe counts as needed, whether or not this run uses the buffer again: its wait is
+// the first to order accesses of an agent before a pipe that has conflicted with that agent.
+//
 // The clocks follow the rules of the level `strict`, whatever the level of the launch. What leaves a core through a
 // cross-core flag or a grid-wide round counts as needed with all that it carries. Where a kernel orders its cores
 // through flags in GM, nothing is said.
@@ -43,7 +46,7 @@ public:
     // The present instruction, which has been counted.
     void instruction(const Instruction& instruction);
     // The present instruction conflicts with an access of that number, or the record of that access gives way to its own.
-    void need(int agent, uint32_t number);
+    void need(int agent, uint32_t number, int present_agent);
 
     void set_flag(const Core& core, Pipe source, Pipe target, int id, Use use);
     void wait_flag(const Core& core, Pipe source, Pipe target, int id, Use use);
@@ -86,14 +89,16 @@ private:
 
     Clock present(const Core& core, Pipe pipe, bool in_order) const;
     Clock completed(const Core& core, Pipe pipe) const;
-    // Joins `clock` into what a pipe knows; what rises does so by synchronisation `sync`.
-    void join_by(Clock& known, const Clock& clock, int sync);
+    // Joins `clock` into what the pipe of an agent knows; what rises does so by synchronisation `sync`. `hands_back`: that
+    // is needed where the two agents have conflicted.
+    void join_by(int agent, const Clock& clock, int sync, bool hands_back);
     int line_of(const SyncLine& line);
     int sync_of(int first, int second);
     uint32_t extended(uint32_t path, int sync);
 
     const uint32_t* issued_;
     bool known_all_ = true;
+    bool conflicted_[agent_count][agent_count] = {};
     Clock now_;
     Clock known_[agent_count];
     Clock units_[cores_per_block][2];  // what unit flags of L0C order: products, results
