@@ -96,7 +96,12 @@ void SyncNeeds::wait_flag(const Core& core, Pipe source, Pipe target, int id, Us
     known_[agent].join(known_[agent_of(core, Pipe::s)]);
     const auto flag = flags_.find(flag_key(core, source, target, id));
     if (flag != flags_.end() && flag->second.line != none) {
-        join_by(agent, flag->second.clock, sync_of(flag->second.line, line), true);
+        const int sync = sync_of(flag->second.line, line);
+        join_by(agent, flag->second.clock, sync, true);
+        flag_syncs_[flag->first].insert(sync);
+        if (flag->second.clock.of[agent_of(core, source)].at == 0) {
+            handing_out_.insert(flag->first);
+        }
     }
 }
 
@@ -201,6 +206,14 @@ void SyncLines::add(const SyncNeeds& needs)
         if (second >= 0) {
             bool& pair = pairs_[{line, needs.lines_[size_t(second)]}];
             pair = pair || needed[sync];
+            links_.insert({line, needs.lines_[size_t(second)]});
+        }
+    }
+    for (const int flag : needs.handing_out_) {
+        const std::set<int>& syncs = needs.flag_syncs_.at(flag);
+        for (const int sync : syncs) {
+            links_.insert({needs.lines_[size_t(needs.syncs_[size_t(*syncs.begin())].first)],
+                needs.lines_[size_t(needs.syncs_[size_t(sync)].first)]});
         }
     }
 }
@@ -252,9 +265,9 @@ std::vector<Fault> SyncLines::redundant(
     }
     for (bool changed = true; changed;) {
         changed = false;
-        for (const auto& [pair, used] : pairs_) {
-            bool& first = needed[pair.first];
-            bool& second = needed[pair.second];
+        for (const auto& link : links_) {
+            bool& first = needed[link.first];
+            bool& second = needed[link.second];
             changed = changed || first != second;
             first = second = first || second;
         }

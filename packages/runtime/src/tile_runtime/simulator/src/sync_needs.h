@@ -6,7 +6,8 @@
 // of conflicting accesses is still ordered, by a path of what remains.
 //
 // A flag that hands a buffer back to a pipe counts as needed, whether or not this run uses the buffer again: its wait is
-// the first to order accesses of an agent before a pipe that has conflicted with that agent.
+// the first to order accesses of an agent before a pipe that has conflicted with that agent. A flag that is set before its
+// pipe does anything hands out a buffer: it belongs to the others of its id, which hand the buffer back.
 //
 // The clocks follow the rules of the level `strict`, whatever the level of the launch. What leaves a core through a
 // cross-core flag or a grid-wide round counts as needed with all that it carries. Where a kernel orders its cores
@@ -14,6 +15,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -103,6 +105,8 @@ private:
     Clock known_[agent_count];
     Clock units_[cores_per_block][2];  // what unit flags of L0C order: products, results
     std::map<int, SetFlag> flags_;
+    std::map<int, std::set<int>> flag_syncs_;  // by flag, the synchronisations it took part in
+    std::set<int> handing_out_;                // flags that were set before their pipe did anything
     std::map<SyncLine, int> numbers_;
     std::vector<SyncLine> lines_;
     std::map<std::pair<int, int>, int> sync_numbers_;
@@ -125,6 +129,7 @@ private:
     bool known_all_ = true;
     std::map<SyncLine, bool> needed_;
     std::map<std::pair<SyncLine, SyncLine>, bool> pairs_;  // a set and a wait that met
+    std::set<std::pair<SyncLine, SyncLine>> links_;  // lines that are needed together
 };
 
 }  // namespace tile_simulator
