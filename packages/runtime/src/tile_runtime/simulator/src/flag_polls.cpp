@@ -202,8 +202,8 @@ GlobalFlags::Continues OrderChecks::continues(const Core& core, const Present& n
     };
 }
 
-// A value that was seen says that its own store is complete, and of the stores before it in the chain the same. Clocks can
-// not say it: they would say it of all stores of that core which no barrier parts from this one.
+// A core that has seen a value knows that its store is complete, and the stores before it in the chain. A clock can not
+// hold this: its entry would also cover other stores of that core which no barrier separates from this one.
 Present OrderChecks::after_seen_flags(const Core& core, const Region& region, Present now, bool update) const
 {
     Launch& launch = core.block.launch();

@@ -73,8 +73,8 @@ void GlobalFlags::store(uint64_t address, uint64_t bytes, const uint8_t* source,
         }
         const bool chained = store.number == 0 || continues(word, store);
         extend(store, writer, update, chained);
-        const bool same_value = source != nullptr &&
-                                std::memcmp(reinterpret_cast<const void*>(begin), source + (begin - address), end - begin) == 0;
+        const auto* old = reinterpret_cast<const uint8_t*>(begin);
+        const bool same_value = source != nullptr && std::memcmp(old, source + (begin - address), end - begin) == 0;
         if (!same_value || store.same_since == 0) {
             store.same_since = store.number;
         }

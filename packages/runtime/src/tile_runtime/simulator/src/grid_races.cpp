@@ -262,7 +262,8 @@ void GridRaces::find_in(const std::vector<Run>& runs, uint64_t start, std::vecto
             active[kept++] = other;
             const Record& a = records_[other.record];
             const Record& b = records_[run.record];
-            if (!conflicting(a.access, b.access) || (a.block == b.block ? !lines_meet(a, b) : ordered(a, b)) || in_chain(other, run)) {
+            const bool in_order = a.block == b.block ? !lines_meet(a, b) : ordered(a, b);
+            if (!conflicting(a.access, b.access) || in_order || in_chain(other, run)) {
                 continue;
             }
             const Record& first = a.block < b.block ? a : b;

@@ -1,13 +1,13 @@
 // Which flags and barriers of a timed launch carry an order that two conflicting accesses need.
 //
-// Beside the clocks of the order checks, SyncNeeds keeps clocks that also remember, of each entry, by which
-// synchronisations it rose: those of one path, the first that led to the value. An access that conflicts with an earlier
-// one needs the synchronisations of that path. What no access needs is redundant: without all of it together, each pair
-// of conflicting accesses is still ordered, by a path of what remains.
+// Beside the clocks of the order checks, SyncNeeds keeps clocks that also store, for each entry, the synchronisations of
+// one path: the first that raised the entry to its value. An access that conflicts with an earlier one needs the
+// synchronisations of that path. Those that no access needs are redundant: without all of them, each pair of
+// conflicting accesses is still ordered, by a path of the others.
 //
-// A flag that hands a buffer back to a pipe counts as needed, whether or not this run uses the buffer again: its wait is
-// the first to order accesses of an agent before a pipe that has conflicted with that agent. A flag that is set before its
-// pipe does anything hands out a buffer: it belongs to the others of its id, which hand the buffer back.
+// A flag that hands a buffer back to a pipe counts as needed, whether or not this run uses the buffer again: its wait
+// is the first to order accesses of an agent before a pipe that has conflicted with that agent. A flag that is set
+// before its pipe executes anything hands out a buffer: its lines are needed if the others of its id are.
 //
 // The clocks follow the rules of the level `strict`, whatever the level of the launch. What leaves a core through a
 // cross-core flag or a grid-wide round counts as needed with all that it carries. Where a kernel orders its cores
@@ -47,7 +47,7 @@ public:
 
     // The present instruction, which has been counted.
     void instruction(const Instruction& instruction);
-    // The present instruction conflicts with an access of that number, or the record of that access gives way to its own.
+    // The present instruction conflicts with an access of that number, or its record replaces that of the access.
     void need(int agent, uint32_t number, int present_agent);
 
     void set_flag(const Core& core, Pipe source, Pipe target, int id, Use use);
@@ -91,8 +91,8 @@ private:
 
     Clock present(const Core& core, Pipe pipe, bool in_order) const;
     Clock completed(const Core& core, Pipe pipe) const;
-    // Joins `clock` into what the pipe of an agent knows; what rises does so by synchronisation `sync`. `hands_back`: that
-    // is needed where the two agents have conflicted.
+    // Joins `clock` into the clock of an agent's pipe; the entries that rise do so by synchronisation `sync`.
+    // `hands_back`: the synchronisation is needed if the two agents have conflicted.
     void join_by(int agent, const Clock& clock, int sync, bool hands_back);
     int line_of(const SyncLine& line);
     int sync_of(int first, int second);
