@@ -1,7 +1,7 @@
 // Which flags and barriers of a timed launch carry an order that two conflicting accesses need.
 //
-// Beside the clocks of the order checks, SyncNeeds keeps clocks that also store, for each entry, the synchronisations of
-// one path: the first that raised the entry to its value. An access that conflicts with an earlier one needs the
+// Beside the clocks of the order checks, SyncNeeds keeps clocks that also store, for each entry, the synchronisations
+// of one path: the first that raised the entry to its value. An access that conflicts with an earlier one needs the
 // synchronisations of that path. Those that no access needs are redundant: without all of them, each pair of
 // conflicting accesses is still ordered, by a path of the others.
 //
