@@ -77,6 +77,12 @@ HANDOVERS = {
         "while (me > 0 && ReadGmByPassDCache((__gm__ int32_t*)w + me - 1) != 7) {}",
         "t.Stored(); WriteGmByPassDCache((__gm__ int32_t*)w + me, 7);",
     ),
+    # The reader resets the flag for a next round.
+    "reset": (
+        "while (me > 0 && ReadGmByPassDCache((__gm__ int32_t*)w + me - 1) != 7) {}"
+        "if (me > 0) WriteGmByPassDCache((__gm__ int32_t*)w + me - 1, 0);",
+        "t.Stored(); WriteGmByPassDCache((__gm__ int32_t*)w + me, 7);",
+    ),
     "by_copy": (
         "while (me > 0) { Clean(t.gw[(me - 1) * 16]); if (t.gw.GetValue((me - 1) * 16) == 7) break; }",
         "Duplicate(t.words, 7, 8); SetFlag<HardEvent::V_MTE3>(2); WaitFlag<HardEvent::V_MTE3>(2);"
@@ -320,3 +326,87 @@ def test_a_flag_between_the_cores_of_a_block(check: int, starved: int) -> None:
     x, y, w = np.arange(64, dtype=I32), np.zeros(128, I32), np.zeros(64, I32)
     KERNELS.run("within", x, y, w, checks=check, starved=starved)
     np.testing.assert_array_equal(y, np.concatenate([x + 1, x + 2]))
+
+
+# How a flag in GM is set to a value and polled for one.
+PAST_SET = "WriteGmByPassDCache((__gm__ int32_t*)w, {});"
+PAST_POLL = "while (ReadGmByPassDCache((__gm__ int32_t*)w) != {}) {{}}"
+CACHED_SET = "t.gw.SetValue(0, {}); Clean(t.gw[0]);"
+CACHED_POLL = "do {{ Clean(t.gw[0]); }} while (t.gw.GetValue(0) != {});"
+COPY_SET = (
+    "Duplicate(t.words, {}, 8); SetFlag<HardEvent::V_MTE3>(2); WaitFlag<HardEvent::V_MTE3>(2);"
+    "PipeBarrier<PIPE_MTE3>(); DataCopy(t.gw, t.words, 8);"
+)
+# name: the producer's set, the reader's poll, its reset, the producer's poll for that
+ROUNDS = {
+    "past_cache": (PAST_SET, PAST_POLL, PAST_SET, PAST_POLL),
+    "cached": (CACHED_SET, CACHED_POLL, CACHED_SET, CACHED_POLL),
+    "by_copy": (COPY_SET, PAST_POLL, PAST_SET, PAST_POLL),
+    "reset_by_cache": (PAST_SET, PAST_POLL, CACHED_SET, CACHED_POLL),
+}
+BLOCKS = ("KERNEL_TYPE_MIX_AIV_1_0", "", "me == 0", "me == 1")
+VECTOR_CORES = (
+    "KERNEL_TYPE_MIX_AIC_1_2", "if ASCEND_IS_AIC { return; }", "GetSubBlockIdx() == 0", "GetSubBlockIdx() == 1",
+)  # fmt: skip
+for _name, (_set, _poll, _reset, _poll_reset) in ROUNDS.items():
+    for _where, (_kind, _first, _producer, _reader) in {"blocks": BLOCKS, "cores": VECTOR_CORES}.items():
+        for _twin, _trips in {"right": 3, "blind": 1}.items():
+            add(f"rounds_{_twin}_{_name}_{_where}", f"""{_first}
+for (int32_t i = 0; i < {_trips}; ++i) {{
+    if ({_producer}) {{
+        if (i > 0) {{ {_poll_reset.format(0)} }}
+        t.Move(t.gx[i * N], t.gy, 1);
+        t.Stored();
+        {_set.format(7)} // set
+    }} else if ({_reader}) {{
+        {_poll.format(7)}
+        t.Move(t.gy, t.gy[(i + 1) * N], 1);
+        t.Stored();
+        {_reset.format(0)} // reset
+    }}
+}}
+{f"if ({_producer}) {{ {_set.format(7)} }}" if _twin == "blind" else ""}""", _kind)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("check", LEVELS)
+@pytest.mark.parametrize("where", ["blocks", "cores"])
+@pytest.mark.parametrize("name", ROUNDS)
+def test_a_flag_that_its_reader_resets(
+    name: str, where: str, check: int, threads: int, seed: int
+) -> None:
+    """The reader has seen the set, and the producer sees the reset before it sets again."""
+    x, y, w = np.arange(192, dtype=I32), np.zeros(256, I32), np.zeros(64, I32)
+    blocks = 2 if where == "blocks" else 1
+    options: dict[str, Any] = {"checks": check, "threads": threads, "seed": seed}
+    KERNELS.run(f"rounds_right_{name}_{where}", x, y, w, blocks=blocks, **options)
+    np.testing.assert_array_equal(y[64:], x + 2)
+
+
+add("reset_without_a_look", f"""
+if (me == 0) {{ {PAST_SET.format(7)} }}
+if (me == 1) {{ {PAST_SET.format(0)} }}""")
+add("two_producers", f"""
+if (me < 2) {{ {PAST_SET.format("me + 1")} }}
+if (me == 2) {{ while (ReadGmByPassDCache((__gm__ int32_t*)w) == 0) {{}} {PAST_SET.format(0)} }}""")
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", ["reset_without_a_look", "two_producers"])
+def test_stores_to_a_flag_that_nothing_orders(name: str, threads: int, seed: int) -> None:
+    arguments = (np.zeros(64, I32), np.zeros(64, I32), np.zeros(64, I32))
+    options: dict[str, Any] = {"checks": DEVICE, "threads": threads, "seed": seed}
+    fault = KERNELS.fault(name, *arguments, blocks=3, **options)
+    assert fault.kind == "race" and "'w'" in fault.text, fault
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+@pytest.mark.parametrize("where", ["blocks", "cores"])
+def test_a_set_that_does_not_wait_for_the_reset(where: str, seed: int) -> None:
+    x, y, w = np.arange(192, dtype=I32), np.zeros(256, I32), np.zeros(64, I32)
+    blocks = 2 if where == "blocks" else 1
+    """On a device the reader may reset the flag after the second set."""
+    fault = KERNELS.fault(f"rounds_blind_past_cache_{where}", x, y, w, blocks=blocks, checks=DEVICE, seed=seed)
+    assert fault.kind == "race", fault

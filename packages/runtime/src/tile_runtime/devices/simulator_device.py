@@ -27,6 +27,7 @@ from tile_runtime.simulator.build_simulator import include_directory
 from tile_runtime.simulator.simulation_error import (
     Fault,
     SimulationError,
+    concerns_the_kernel,
     simulation_error,
     simulation_warning,
 )
@@ -161,9 +162,12 @@ class SimulatorLaunch:
         """Tell what the run did that works on a device, but is waste or no document says it: each
         line once in the life of the kernel."""
         for warning in self._others():
-            if (warning.kind, warning.file, warning.line) not in self._told:
-                self._told.add((warning.kind, warning.file, warning.line))
-                warn([simulation_warning(_fault(warning), self._source, self._func)])
+            fault = _fault(warning)
+            if (fault.kind, fault.file, fault.line) in self._told:
+                continue
+            self._told.add((fault.kind, fault.file, fault.line))
+            if concerns_the_kernel(fault, self._source, self._func):
+                warn([simulation_warning(fault, self._source, self._func)])
 
     def timeline(self) -> Timeline | None:
         """The modelled timeline of the latest run on this thread, if the switch `time` was on."""

@@ -107,6 +107,23 @@ def simulation_warning(fault: Fault, source: Path, func: Func) -> Diagnostic:
     return replace(error.diagnostic, message=text, severity="warning")
 
 
+# Remarks about synchronisation, and the calls by which a kernel asks for it.
+_ABOUT_ORDER = ("redundant-flag", "redundant-barrier")
+_ASKS_FOR_ORDER = re.compile(r"\b(set_flag|wait_flag|pipe_barrier|barrier_all)\b")
+
+
+def concerns_the_kernel(fault: Fault, source: Path, func: Func) -> bool:
+    """Whether a warning is about what the kernel says. A flag or barrier that the compiler inserted
+    is its own affair: it does not know how long a loop runs."""
+    if fault.kind not in _ABOUT_ORDER:
+        return True
+    loc = simulation_error(fault, source, func).loc
+    lines = func.sources.get(loc.file, "").splitlines() if loc is not None else []
+    return loc is not None and loc.line <= len(lines) and bool(
+        _ASKS_FOR_ORDER.search(lines[loc.line - 1])
+    )
+
+
 # Between the vector cores of a block, between pipes of a core, between the cores of a block, and
 # between blocks.
 _LANES = re.compile(r"CrossCoreSetFlag<1, ")

@@ -11,6 +11,12 @@
 
 namespace tile_simulator {
 
+// Number of a flag between two pipes of a core among those of the block.
+inline int flag_key(const Core& core, Pipe source, Pipe target, int id)
+{
+    return ((core_index(core) * pipe_count + int(source)) * pipe_count + int(target)) * event_ids + id;
+}
+
 // `line`: bytes that a data cache fetches for a store beside them, and writes back as they were.
 enum class AccessKind : uint8_t { read, write, atomic, line };
 
@@ -27,9 +33,12 @@ struct Access {
     uint32_t also = 0;  // an earlier write of the same bytes by another core, which nothing orders before this one
 };
 
+class SyncNeeds;
+
 // The clock of the instruction that is being checked, and who it is.
 struct Present {
     VectorClock clock;
+    SyncNeeds* needs = nullptr;  // of a timed launch: is told which orders accesses need
     uint32_t number = 0;
     uint32_t composed = 0;
     uint8_t agent = 0;
@@ -41,6 +50,16 @@ struct Present {
                (composed != 0 && earlier.composed == composed &&
                    earlier.agent / agents_per_core == agent / agents_per_core);
     }
+    // The order after an access that `follows` is needed.
+    void rely_on(const Access& earlier) const
+    {
+        if (needs != nullptr) {
+            record_need(earlier);
+        }
+    }
+
+private:
+    void record_need(const Access& earlier) const;
 };
 
 // Plain writes of two cores: whether they are in each other's way is a question of the bytes they write.
@@ -83,6 +102,7 @@ public:
     uint32_t unordered(uint32_t index, const Present& now) const
     {
         while (index != 0 && now.follows(accesses_[index])) {
+            now.rely_on(accesses_[index]);
             index = accesses_[index].also;
         }
         return index;

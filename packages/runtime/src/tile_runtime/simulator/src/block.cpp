@@ -25,18 +25,13 @@ void Block::begin(Launch& launch, uint32_t index, uint32_t order)
     turns_ = 0;
     failed_ = false;
     errors = 0;
-    for (auto& mode : pair_sets) {
-        for (auto& flag : mode) {
-            flag[0].clear();
-            flag[1].clear();
-        }
-    }
+    cross_sets.clear();
     checked_ = launch.options().checks >= TILE_CHECKS_DEVICE;
     if (checked_) {
         if (order_ == nullptr) {
             order_ = std::make_unique<OrderChecks>();
         }
-        order_->begin(launch.options().checks >= TILE_CHECKS_STRICT, index);
+        order_->begin(launch.options().checks >= TILE_CHECKS_STRICT, index, launch.options().timing != nullptr);
     }
     const KernelShape shape = launch.shape();
     for (auto& core : cores_) {

@@ -205,7 +205,8 @@ void OrderChecks::hand_word(Core& core, uint64_t address, bool update)
     const int agent = agent_of(core, Pipe::mte3);
     const GlobalFlags::Writer writer = writer_of(block_, agent, issued_[agent]);
     core.block.launch().flags().store(
-        address, sizeof(int32_t), writer, hand_over(core, completed(core, Pipe::mte3)), update);
+        address, sizeof(int32_t), nullptr, writer, hand_over(core, completed(core, Pipe::mte3)), update,
+        [](uint64_t, const GlobalFlags::Store&) { return true; });
 }
 
 void OrderChecks::take_word(Core& core, uint64_t address)

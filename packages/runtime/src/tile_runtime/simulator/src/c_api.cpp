@@ -122,6 +122,9 @@ int tile_simulator_run(const char* kernel_name, uint32_t blocks, void (*entry)(v
     if (now.timed) {
         now.timeline = TileTimeline{};
         launch.time(now.events, now.accesses, now.strings, now.timeline);
+        for (Fault& remark : launch.redundant_syncs(now.events, now.strings)) {
+            now.warnings.push_back(std::move(remark));
+        }
     }
     if (launch.failed()) {
         now.failed = true;

@@ -14,10 +14,17 @@
 namespace tile_simulator {
 namespace {
 
+// A use at the place in the kernel that stands for it.
+Use placed(const Core& core, Use use)
+{
+    return {use.api, core.site.file != nullptr ? core.site : use.at};
+}
+
 void add(Core& target, int id, const VectorClock& clock, Use use)
 {
     CrossFlag& flag = target.cross[id];
     ++flag.count;
+    target.block.cross_sets.raise(core_index(target), id, placed(*current_core, use));
     if (OrderChecks* order = target.block.order()) {
         order->raise_counter(target, id, clock);
     }
@@ -74,6 +81,7 @@ void set_grid_wide(Core& core, int id, const VectorClock& clock, Use use)
                 use.api, core.is_vector() ? "AIVs" : "AICs", launch.participants(core.kind), cores));
     }
     const uint32_t round = core.cross[id].rounds_set++;
+    core.block.cross_sets.join(core_index(core), id, placed(core, use));
     OrderChecks* order = core.block.order();
     std::shared_ptr<const Handover> handover;
     if (order != nullptr) {
@@ -87,17 +95,19 @@ void set_grid_wide(Core& core, int id, const VectorClock& clock, Use use)
 void set_paired(Core& core, int id, uint32_t mode, uint32_t aivs, const VectorClock& clock, Use use)
 {
     Block& block = core.block;
-    std::deque<VectorClock> (&sets)[2] = block.pair_sets[mode - 1][id];
-    sets[core.sub].push_back(clock);
+    CrossSets& sets = block.cross_sets;
+    sets.paired(mode, id, core.sub).push_back({clock, placed(core, use)});
     VectorClock both;
     for (uint32_t sub = 0; sub < aivs; ++sub) {
-        if (sets[sub].empty()) {
+        const std::vector<CrossSets::PairedSet>& own = sets.paired(mode, id, sub);
+        if (own.empty()) {
             return;
         }
-        both.join(sets[sub].front());
+        both.join(own.front().clock);
     }
     for (uint32_t sub = 0; sub < aivs; ++sub) {
-        sets[sub].pop_front();
+        std::vector<CrossSets::PairedSet>& own = sets.paired(mode, id, sub);
+        own.erase(own.begin());
         if (mode == 1) {
             add(block.core(1 + int(sub)), id, both, use);
         }
@@ -131,6 +141,7 @@ bool cross_flag_ready(Core& core, int id)
     CrossFlag& flag = core.cross[id];
     const uint32_t rounds = core.block.launch().rounds(core.kind, id);
     flag.count += rounds - flag.rounds_seen;
+    core.block.cross_sets.complete_rounds(core_index(core), id, rounds - flag.rounds_seen);
     flag.rounds_seen = rounds;
     return flag.count > 0;
 }
@@ -153,7 +164,7 @@ void cross_core_set(uint32_t mode, pipe_t pipe, int64_t id, Use use)
     }
     const KernelShape shape = core.block.launch().shape();
     OrderChecks* order = core.block.order();
-    const VectorClock clock = order != nullptr ? order->completed(core, pipe_of(pipe)) : VectorClock{};
+    const VectorClock clock = order != nullptr ? order->handed_on(core, pipe_of(pipe)) : VectorClock{};
     if (mode == 0) {
         set_grid_wide(core, flag, clock, use);
     } else if (mode == 1) {
@@ -192,6 +203,7 @@ void cross_core_wait(int64_t id, Use use)
         }
     }
     --core.cross[flag].count;
+    core.block.cross_sets.wait(core_index(core), flag);
     if (core.time_log != nullptr) {
         core.time_log->cross_wait(core, flag, use.at);
     }
@@ -204,33 +216,6 @@ void cross_core_wait(int64_t id, Use use)
         const int slot = core.block.launch().grid_slot(core.kind, flag, use);
         const uint32_t round = core.cross[flag].rounds_waited++;
         order->leave_round(core, slot, round, core.block.launch().round_handover(slot, round));
-    }
-}
-
-void check_cross_flags_at_exit(Block& block)
-{
-    const KernelShape shape = block.launch().shape();
-    for (int i = 0; i < Block::core_count; ++i) {
-        Core& core = block.core(i);
-        const bool part = core.is_vector() ? core.sub < shape.aiv : shape.aic > 0;
-        for (int id = 0; part && id < cross_flags; ++id) {
-            if (core.cross[id].count == 0) {
-                continue;
-            }
-            Fault fault;
-            fault.kind = "flag-left-set";
-            fault.text = text_of(
-                "cross-core counter %d is still %u when the kernel ends: every set must be matched by "
-                "a CrossCoreWaitFlag(%d) on this core",
-                id, core.cross[id].count, id);
-            fault.api = "CrossCoreSetFlag";
-            if (block.launch().options().checks < TILE_CHECKS_STRICT) {
-                block.launch().warn(core, std::move(fault));
-                continue;
-            }
-            block.launch().report(core, std::move(fault));
-            return;
-        }
     }
 }
 

@@ -81,6 +81,7 @@ void Launch::report_deadlock(const std::vector<Block*>& blocks)
                 list += text_of("%s block %u %s waits for cross-core flag %d at %s:%u", waiting > 1 ? ";" : "",
                     block->index(), core.name().c_str(), core.waiting_id, core.waiting_use.at.file,
                     core.waiting_use.at.line);
+                list += block->cross_sets.half_set_text(core_index(core), core.waiting_id);
             }
         }
     }

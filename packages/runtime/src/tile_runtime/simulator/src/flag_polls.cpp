@@ -50,6 +50,10 @@ void OrderChecks::poll(Instruction& instruction)
     const uint64_t begin = operand.region.start;
     const uint64_t end = begin + operand.region.run;
     Present now = begin_instruction(instruction);
+    if (needs_ != nullptr) {
+        needs_->give_up();
+        now.needs = nullptr;
+    }
     const auto [entry, first] = polls_.try_emplace({begin, core_index(core)});
     FlagPoll& poll = entry->second;
     const bool may_take = !first || poll.flag;
@@ -83,6 +87,9 @@ void OrderChecks::poll(Instruction& instruction)
             take_over(core, *handover);
         }
         poll.flag = true;
+        // Of stores of one value it may have been the first.
+        uint64_t& seen_store = seen_[core_index(core)][word];
+        seen_store = std::max(seen_store, store.same_since);
         now.clock = present(core, Pipe::s, false);
     }
     operand.data = core.polled;
@@ -156,9 +163,10 @@ void OrderChecks::cache_written_back(Core& core, uint64_t begin, uint64_t end, b
     core.block.launch().flags().publish(shown, writer, hand_over(core, completed(core, Pipe::s)));
 }
 
-// Of the latest instruction; memory still holds what was there before.
-void OrderChecks::store_flag(const Core& core, uint64_t address, uint64_t bytes, bool update)
+// Of the latest instruction; memory still holds what was there before. An update has no source.
+void OrderChecks::store_flag(const Core& core, uint64_t address, uint64_t bytes, const uint8_t* source)
 {
+    const bool update = source == nullptr;
     Launch& launch = core.block.launch();
     if (!small_ || !launch.has_other_cores()) {
         return;
@@ -179,7 +187,42 @@ void OrderChecks::store_flag(const Core& core, uint64_t address, uint64_t bytes,
             }
         }
     }
-    launch.flags().store(address, bytes, writer, std::move(handover), update);
+    launch.flags().store(
+        address, bytes, source, writer, std::move(handover), update, continues(core, latest_, update));
+}
+
+GlobalFlags::Continues OrderChecks::continues(const Core& core, const Present& now, bool update) const
+{
+    const auto& all_seen = seen_[core_index(core)];
+    return [this, &all_seen, &now, update](uint64_t word, const GlobalFlags::Store& store) {
+        const auto found = all_seen.find(word);
+        const uint64_t seen = found != all_seen.end() ? found->second : 0;
+        const auto is_behind = [&](const GlobalFlags::Writer& writer) { return behind(now, writer); };
+        return GlobalFlags::continues(store, update, seen, is_behind);
+    };
+}
+
+// A core that has seen a value knows that its store is complete, and the stores before it in the chain. A clock can not
+// hold this: its entry would also cover other stores of that core which no barrier separates from this one.
+Present OrderChecks::after_seen_flags(const Core& core, const Region& region, Present now, bool update) const
+{
+    Launch& launch = core.block.launch();
+    if (!small_ || !launch.has_other_cores() || seen_[core_index(core)].empty()) {
+        return now;
+    }
+    VectorClock clock = now.clock;
+    region.for_runs([&](uint64_t begin, uint64_t end) {
+        for (uint64_t word = begin / GlobalFlags::word_bytes * GlobalFlags::word_bytes; word < end;
+             word += GlobalFlags::word_bytes) {
+            launch.flags().for_chain(word, continues(core, now, update), [&](const GlobalFlags::Writer& writer) {
+                if (writer.block == block_) {
+                    clock.at[writer.agent] = std::max(clock.at[writer.agent], writer.number);
+                }
+            });
+        }
+    });
+    now.clock = clock;
+    return now;
 }
 
 std::shared_ptr<const Handover> OrderChecks::hand_over(const Core& core, const VectorClock& clock) const
@@ -195,6 +238,9 @@ std::shared_ptr<const Handover> OrderChecks::hand_over(const Core& core, const V
 
 void OrderChecks::take_over(Core& core, const Handover& handover)
 {
+    if (needs_ != nullptr) {
+        needs_->give_up();
+    }
     if (handover.block == block_) {
         start_after(core, handover.clock);
         return;

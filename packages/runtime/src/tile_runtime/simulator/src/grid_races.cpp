@@ -208,8 +208,22 @@ bool GridRaces::agree(const Run& a, const Run& b, const Lines& lines) const
     return true;
 }
 
-std::vector<Fault> GridRaces::find(std::vector<Fault>& redundant, size_t most)
+// True if both store to a flag whose stores are all in order.
+bool GridRaces::in_chain(const Run& a, const Run& b) const
 {
+    const auto sets_flags = [this](const Run& run) {
+        const Record& record = records_[run.record];
+        const bool scalar = is_cache(record.access.agent) || is_bypass(record.access.agent);
+        const Region& region = record.region;
+        const bool small = region.run * region.inner * region.outer <= GlobalFlags::largest_store;
+        return record.access.kind != AccessKind::read && (scalar || small);
+    };
+    return sets_flags(a) && sets_flags(b) && flags_->chained(std::max(a.begin, b.begin), std::min(a.end, b.end));
+}
+
+std::vector<Fault> GridRaces::find(std::vector<Fault>& redundant, size_t most, const GlobalFlags& flags)
+{
+    flags_ = &flags;
     most_ = most;
     // Blocks were added in the order in which they ended; what is reported must not depend on it.
     std::stable_sort(
@@ -248,7 +262,8 @@ void GridRaces::find_in(const std::vector<Run>& runs, uint64_t start, std::vecto
             active[kept++] = other;
             const Record& a = records_[other.record];
             const Record& b = records_[run.record];
-            if (!conflicting(a.access, b.access) || (a.block == b.block ? !lines_meet(a, b) : ordered(a, b))) {
+            const bool in_order = a.block == b.block ? !lines_meet(a, b) : ordered(a, b);
+            if (!conflicting(a.access, b.access) || in_order || in_chain(other, run)) {
                 continue;
             }
             const Record& first = a.block < b.block ? a : b;

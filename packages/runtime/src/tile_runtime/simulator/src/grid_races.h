@@ -25,7 +25,8 @@ public:
     void add(uint32_t block, OrderChecks& order, bool alone);
     // What conflicts, one for each pair of lines and at most so many. Stores of equal bytes by two blocks are no conflict:
     // they are added to `redundant`, one for each line.
-    std::vector<Fault> find(std::vector<Fault>& redundant, size_t most);
+    // Stores to flags in GM, each of which follows the one before (GlobalFlags::chained), are none either.
+    std::vector<Fault> find(std::vector<Fault>& redundant, size_t most, const GlobalFlags& flags);
 
 private:
     struct Record {
@@ -70,6 +71,7 @@ private:
     // The runs of bytes in a window, cut at its ends, which are those of cache lines. Windows are asked for in order.
     std::vector<Run> runs_of(const std::vector<uint32_t>& records, uint64_t low, uint64_t high);
     void find_in(const std::vector<Run>& runs, uint64_t start, std::vector<Fault>& redundant);
+    bool in_chain(const Run& a, const Run& b) const;
     bool enough() const { return races_.size() >= most_ || looked_at_ >= most_looked_at; }
     Lines lines_of(const std::vector<Run>& runs) const;
     bool agree(const Run& a, const Run& b, const Lines& lines) const;
@@ -80,6 +82,7 @@ private:
     // Conflicts that are looked at: more come from the same lines.
     static constexpr size_t most_looked_at = 10000;
     size_t most_ = 0;
+    const GlobalFlags* flags_ = nullptr;
     size_t looked_at_ = 0;
     std::vector<Fault> races_;
     std::set<std::tuple<std::string, uint32_t, std::string, uint32_t>> raced_;  // by the places of both

@@ -6,7 +6,6 @@
 
 #include "crash_guard.h"
 #include "order_checks.h"
-#include "sync_state.h"
 #include "time_model.h"
 
 namespace tile_simulator {
@@ -78,6 +77,7 @@ Launch::Launch(
 {
     if (options_.timing != nullptr) {
         time_logs_.resize(blocks);
+        sync_lines_ = std::make_shared<SyncLines>();
     }
 }
 
@@ -289,8 +289,9 @@ void Launch::choose_first()
 void Launch::finish()
 {
     const bool ended = failed_;
+    judge_left_sets();
     choose_first();
-    if (ended) {
+    if (ended || (failed_ && options_.first != 0)) {
         return;
     }
     const auto add_error = [this](Fault fault) {
@@ -298,7 +299,7 @@ void Launch::finish()
         failed_ = true;
     };
     std::vector<Fault> redundant;
-    std::vector<Fault> races = grid_races_.find(redundant, options_.first != 0 ? 1 : most_errors);
+    std::vector<Fault> races = grid_races_.find(redundant, options_.first != 0 ? 1 : most_errors, flags_);
     if (races.empty() && !failed_ && !read_too_early_.empty()) {
         races.push_back(std::move(read_too_early_.begin()->second));
     }
@@ -399,21 +400,24 @@ bool Launch::wait_for_others(uint64_t seen, uint64_t stores_seen)
 
 void Launch::retire(Block& block)
 {
-    if (!block.stopped() && options_.checks >= TILE_CHECKS_DEVICE) {
-        check_cross_flags_at_exit(block);
-    }
     for (int i = 0; i < Block::core_count; ++i) {
         if (!block.core(i).output.empty()) {
             save_output(block.core(i));
         }
     }
     const std::lock_guard<std::mutex> lock(mutex_);
+    if (!block.stopped() && options_.checks >= TILE_CHECKS_DEVICE) {
+        block.cross_sets.collect(block, left_sets_);
+    }
     for (int i = 0; i < Block::core_count && options_.timing != nullptr; ++i) {
         if (block.core(i).takes_part && block.core(i).time_log != nullptr) {
             time_logs_[block.index()][size_t(i)] = std::move(*block.core(i).time_log);
         }
     }
     if (block.order() != nullptr && !block.stopped()) {
+        if (block.order()->needs() != nullptr) {
+            sync_lines_->add(*block.order()->needs());
+        }
         block.order()->keep_stored();
         grid_races_.add(block.index(), *block.order(), blocks_ == 1);
     }

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "core.h"
+#include "cross_sets.h"
 #include "global_buffers.h"
 #include "global_flags.h"
 #include "grid_races.h"
@@ -22,6 +22,8 @@
 #include "tile_simulator.h"
 
 namespace tile_simulator {
+
+class SyncLines;
 
 // Which cores of a block run, from the kernel type.
 struct KernelShape {
@@ -60,7 +62,7 @@ public:
 
     uint64_t errors = 0;  // that were kept
 
-    std::deque<VectorClock> pair_sets[2][cross_flags][2];  // [mode - 1][flag][aiv]: sets the partner has not matched
+    CrossSets cross_sets;
 
 private:
     bool can_run(Core& core);
@@ -137,6 +139,10 @@ public:
         std::vector<TileTimeEvent>& events, std::vector<TileTimeAccess>& accesses, std::vector<const char*>& strings,
         TileTimeline& timeline) const;
 
+    // Flags and barriers that no access needs, as remarks with the cycles they cost on the timeline (sync_needs.h).
+    std::vector<Fault> redundant_syncs(
+        const std::vector<TileTimeEvent>& events, const std::vector<const char*>& strings) const;
+
     void run_entry() { entry_(closure_); }
     const CodeRange& code() const { return code_; }
     // Seconds until the launch may no longer run; 0 if it may always.
@@ -157,6 +163,8 @@ private:
     // A running block, or null when the host has no memory for it (then the launch has failed).
     std::unique_ptr<Block> start_block(uint32_t order);
     void retire(Block& block);
+    // Adds the errors or warnings for the cross-core sets that the blocks left.
+    void judge_left_sets();
 
     const uint32_t blocks_;
     void (*const entry_)(void*);
@@ -185,6 +193,8 @@ private:
     std::vector<Handover> round_handovers_[grid_slots];
     GlobalFlags flags_;
     GridRaces grid_races_;
+    std::vector<LeftSets> left_sets_;
+    std::shared_ptr<SyncLines> sync_lines_;  // null: the launch is not timed
     std::vector<std::array<TimeLog, cores_per_block>> time_logs_;  // by block
     bool block_failed_ = false;
     bool failed_ = false;

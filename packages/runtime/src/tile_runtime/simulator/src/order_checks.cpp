@@ -14,15 +14,11 @@ namespace {
 // Accesses a block may have logged before it looks which of them still matter.
 constexpr size_t smallest_log = size_t(1) << 17;
 
-int flag_key(const Core& core, Pipe source, Pipe target, int id)
-{
-    return ((core_index(core) * pipe_count + int(source)) * pipe_count + int(target)) * event_ids + id;
-}
-
 }  // namespace
 
-void OrderChecks::begin(bool strict, uint32_t block)
+void OrderChecks::begin(bool strict, uint32_t block, bool timed)
 {
+    needs_ = timed ? std::make_unique<SyncNeeds>(issued_) : nullptr;
     strict_ = strict;
     block_ = block;
     for (int agent = 0; agent < agent_count; ++agent) {
@@ -56,6 +52,9 @@ void OrderChecks::begin(bool strict, uint32_t block)
     }
     doubts_.clear();
     polls_.clear();
+    for (auto& seen : seen_) {
+        seen.clear();
+    }
     rewrites_.clear();
     small_ = false;
     for (auto& taken : taken_) {
@@ -152,6 +151,10 @@ Present OrderChecks::begin_instruction(const Instruction& instruction)
         units[self].join(now.clock);
         units[self].at[now.agent] = now.number;
     }
+    if (needs_ != nullptr) {
+        needs_->instruction(instruction);
+        now.needs = needs_.get();
+    }
     return now;
 }
 
@@ -183,6 +186,9 @@ void OrderChecks::instruction(const Instruction& instruction)
 {
     Core& core = instruction.core;
     Present now = begin_instruction(instruction);
+    if (needs_ != nullptr && instruction.count == 0) {
+        needs_->hand_on(core, instruction.pipe);  // it reads registers, which no shadow remembers
+    }
     const Where at = core.site.file != nullptr ? core.site : instruction.use.at;
     FaultPointer taint;
     columns_.clear();
@@ -236,7 +242,8 @@ void OrderChecks::instruction(const Instruction& instruction)
                 stores_as_ = access.agent;
                 stores_at_ = access.number;
             }
-            touch_global(instruction, operand, index, now, interval_, rounds_index(now));
+            Present after = writes ? after_seen_flags(core, operand.region, now, kind == AccessKind::atomic) : now;
+            touch_global(instruction, operand, index, after, interval_, rounds_index(now));
             if (writes && is_cache(access.agent) && !core.cache.dirty(buffer, operand.region.start)) {
                 access.kind = AccessKind::line;
                 fetch_line(instruction, operand, buffer, log_.add_once(access), now);
@@ -316,20 +323,21 @@ void OrderChecks::stored(const Core& core, const uint8_t* target, const uint8_t*
 {
     if (!core.astray) {
         stored_[core_index(core)].store(reinterpret_cast<uint64_t>(target), source, bytes);
-        store_flag(core, reinterpret_cast<uint64_t>(target), bytes, false);
+        store_flag(core, reinterpret_cast<uint64_t>(target), bytes, source);
     }
 }
 
 void OrderChecks::updated(const Core& core, const uint8_t* target, uint64_t bytes)
 {
     if (!core.astray) {
-        store_flag(core, reinterpret_cast<uint64_t>(target), bytes, true);
+        store_flag(core, reinterpret_cast<uint64_t>(target), bytes, nullptr);
     }
 }
 
 void OrderChecks::stored_unseen(const Core& core, uint64_t address, uint64_t bytes)
 {
     stored_[core_index(core)].forget(address, bytes);
+    core.block.launch().flags().break_chains(address, address + bytes);
 }
 
 void OrderChecks::settle(const Core& core)
@@ -366,13 +374,19 @@ void OrderChecks::settle(const Core& core)
     }
 }
 
-void OrderChecks::set_flag(Core& core, Pipe source, Pipe target, int id)
+void OrderChecks::set_flag(Core& core, Pipe source, Pipe target, int id, Use use)
 {
     flags_[flag_key(core, source, target, id)] = completed(core, source);
+    if (needs_ != nullptr) {
+        needs_->set_flag(core, source, target, id, use);
+    }
 }
 
-void OrderChecks::wait_flag(Core& core, Pipe source, Pipe target, int id)
+void OrderChecks::wait_flag(Core& core, Pipe source, Pipe target, int id, Use use)
 {
+    if (needs_ != nullptr) {
+        needs_->wait_flag(core, source, target, id, use);
+    }
     VectorClock& known = known_[agent_of(core, target)];
     const auto flag = flags_.find(flag_key(core, source, target, id));
     if (flag != flags_.end()) {
@@ -381,24 +395,38 @@ void OrderChecks::wait_flag(Core& core, Pipe source, Pipe target, int id)
     known.join(known_[agent_of(core, Pipe::s)]);
 }
 
-void OrderChecks::barrier(Core& core, Pipe pipe)
+void OrderChecks::barrier(Core& core, Pipe pipe, Use use)
 {
+    if (needs_ != nullptr) {
+        needs_->barrier(core, pipe, use);
+    }
     const int agent = agent_of(core, pipe);
     known_[agent].at[agent] = issued_[agent];
     clock_read(core);
 }
 
-void OrderChecks::barrier_all(Core& core)
+void OrderChecks::barrier_all(Core& core, Use use)
 {
     // That a barrier of the pipes waits for stores past the cache, too, is what kernels rely on; no document says it.
     if (!strict_) {
         bypass_complete(core);
+    }
+    if (needs_ != nullptr) {
+        needs_->barrier_all(core, use);
     }
     VectorClock all;
     for (int pipe = 0; pipe < pipe_count; ++pipe) {
         all.join(completed(core, Pipe(pipe)));
     }
     start_after(core, all);
+}
+
+VectorClock OrderChecks::handed_on(Core& core, Pipe pipe)
+{
+    if (needs_ != nullptr) {
+        needs_->hand_on(core, pipe);
+    }
+    return completed(core, pipe);
 }
 
 VectorClock OrderChecks::completed(Core& core, Pipe pipe)

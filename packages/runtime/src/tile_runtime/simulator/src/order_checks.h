@@ -7,18 +7,21 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "flag_polls.h"
 #include "global_accesses.h"
 #include "global_flags.h"
+#include "sync_needs.h"
 #include "taints.h"
 
 namespace tile_simulator {
 
 class OrderChecks {
 public:
-    void begin(bool strict, uint32_t block);
+    // `timed`: what each synchronisation is for is remembered too.
+    void begin(bool strict, uint32_t block, bool timed);
 
     // Checks the operands of an instruction against all accesses so far; tells race and uninitialised-read.
     void instruction(const Instruction& instruction);
@@ -37,10 +40,12 @@ public:
     // Once the block has ended: what the comparison with other blocks needs.
     void keep_stored() { global_.keep_stored(stored_, log_); }
 
-    void set_flag(Core& core, Pipe source, Pipe target, int id);
-    void wait_flag(Core& core, Pipe source, Pipe target, int id);
-    void barrier(Core& core, Pipe pipe);
-    void barrier_all(Core& core);
+    void set_flag(Core& core, Pipe source, Pipe target, int id, Use use);
+    void wait_flag(Core& core, Pipe source, Pipe target, int id, Use use);
+    void barrier(Core& core, Pipe pipe, Use use);
+    void barrier_all(Core& core, Use use);
+    // Null unless the launch is timed.
+    const SyncNeeds* needs() const { return needs_.get(); }
 
     // The stores of a core to [begin, end) of GM have left its data cache; `all`: it holds none that GM lacks.
     void cache_written_back(Core& core, uint64_t begin, uint64_t end, bool all);
@@ -60,8 +65,8 @@ public:
     void hand_word(Core& core, uint64_t address, bool update);
     void take_word(Core& core, uint64_t address);
 
-    // What is complete when a cross-core set of `pipe` takes effect.
-    VectorClock completed(Core& core, Pipe pipe);
+    // What is complete when a cross-core set of `pipe` takes effect, and leaves the core with it.
+    VectorClock handed_on(Core& core, Pipe pipe);
     // A counter of `target` rises by one once everything in `clock` is complete.
     void raise_counter(const Core& target, int id, const VectorClock& clock);
     void lower_counter(Core& core, int id);
@@ -82,6 +87,8 @@ public:
     const std::vector<ForeignPointer>& taken(int core) const { return taken_[core]; }
 
 private:
+    // What is complete when `pipe` sets a flag.
+    VectorClock completed(Core& core, Pipe pipe);
     // The present instruction: counts it, and tells what it may rely on.
     Present begin_instruction(const Instruction& instruction);
     void touch_global(const Instruction& instruction, const Operand& operand, uint32_t index, Present& now,
@@ -93,7 +100,10 @@ private:
     void settle_polls_before(Core& core, const Region& region, const Present& now);
     bool behind(const Present& now, const GlobalFlags::Writer& writer) const;
     GlobalFlags::Writer writer_of(uint32_t block, int agent, uint32_t number) const;
-    void store_flag(const Core& core, uint64_t address, uint64_t bytes, bool update);
+    void store_flag(const Core& core, uint64_t address, uint64_t bytes, const uint8_t* source);
+    GlobalFlags::Continues continues(const Core& core, const Present& now, bool update) const;
+    // The present instruction, which stores to `region`, as one that is ordered after the earlier stores to a flag there.
+    Present after_seen_flags(const Core& core, const Region& region, Present now, bool update) const;
     void know(Core& core, const ForeignPointer& foreign, VectorClock clock);
     // Where the next instruction of a pipe may start: all it may rely on.
     VectorClock present(const Core& core, Pipe pipe, bool in_order) const;
@@ -140,6 +150,9 @@ private:
     StoredBytes stored_[cores_per_block];
     std::vector<Doubt> doubts_;
     FlagPolls polls_;
+    std::unique_ptr<SyncNeeds> needs_;
+    // By word, the number of the latest store whose value each core has seen by polling.
+    std::unordered_map<uint64_t, uint64_t> seen_[cores_per_block];
     std::vector<ForeignPointer> taken_[cores_per_block];
     std::vector<uint64_t> hidden_[cores_per_block];  // words stored to the data cache of each core, as flags may be
     Present latest_;        // instruction

@@ -208,7 +208,11 @@ Conflict Shadow::touch_whole(
         for (int slot = 0; slot < slots; ++slot) {
             const uint32_t earlier = since_[slot][at];
             const bool before = earlier == 0 || now.follows(log[earlier]);
-            if (!before && conflicting(log[index], log[earlier])) {
+            const bool conflict = earlier != 0 && conflicting(log[index], log[earlier]);
+            if (before && conflict) {
+                now.rely_on(log[earlier]);
+            }
+            if (!before && conflict) {
                 if (earlier > write) {
                     return {earlier, at * granule, until * granule};
                 }
@@ -241,6 +245,9 @@ Conflict Shadow::touch_whole(
                 }
             }
         } else if (free >= 0) {
+            if (const uint32_t replaced = since_[free][at]; replaced != 0 && log[replaced].agent != now.agent) {
+                now.rely_on(log[replaced]);
+            }
             fill(since_[free], index);
         } else {
             for (uint64_t i = at; i < until; ++i) {
@@ -283,7 +290,11 @@ Conflict Shadow::touch_part(
     for (const Part& part : parts) {
         const uint32_t common = part.mask & mask;
         const Access& earlier = log[part.access];
-        if (common == 0 || !conflicting(log[index], earlier) || now.follows(earlier)) {
+        if (common == 0 || !conflicting(log[index], earlier)) {
+            continue;
+        }
+        if (now.follows(earlier)) {
+            now.rely_on(earlier);
             continue;
         }
         const uint64_t begin = at * granule + low_byte(common);
@@ -311,6 +322,9 @@ Conflict Shadow::touch_part(
         const bool covered = kind == AccessKind::write
                                  ? doubts == nullptr || (earlier.kind == AccessKind::write && before)
                                  : same || (earlier.kind != AccessKind::write && before);
+        if (covered && before && !same && (part.mask & mask) != 0) {
+            now.rely_on(earlier);
+        }
         if (covered) {
             part.mask &= ~mask;
         }

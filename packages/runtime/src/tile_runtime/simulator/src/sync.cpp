@@ -166,7 +166,7 @@ void set_flag(AscendC::HardEvent hard_event, int64_t id, Use use)
     }
     flag = {true, core.site.file != nullptr ? core.site : use.at};
     if (OrderChecks* order = core.block.order()) {
-        order->set_flag(core, event.source, event.target, int(id));
+        order->set_flag(core, event.source, event.target, int(id), use);
     }
     if (core.time_log != nullptr) {
         core.time_log->set(core, event.source, event.target, int(id), use.at);
@@ -191,7 +191,7 @@ void wait_flag(AscendC::HardEvent hard_event, int64_t id, Use use)
     }
     flag.set = false;
     if (OrderChecks* order = core.block.order()) {
-        order->wait_flag(core, event.source, event.target, int(id));
+        order->wait_flag(core, event.source, event.target, int(id), use);
     }
     if (core.time_log != nullptr) {
         core.time_log->wait(core, event.source, event.target, int(id), use.at);
@@ -218,7 +218,7 @@ void pipe_barrier(pipe_t pipe, Use use)
     }
     const bool all = pipe == PIPE_ALL;
     if (OrderChecks* order = core.block.order()) {
-        all ? order->barrier_all(core) : order->barrier(core, pipe_of(pipe));
+        all ? order->barrier_all(core, use) : order->barrier(core, pipe_of(pipe), use);
     }
     if (core.time_log != nullptr) {
         all ? core.time_log->barrier_all(core, use.at) : core.time_log->barrier(core, pipe_of(pipe), use.at);

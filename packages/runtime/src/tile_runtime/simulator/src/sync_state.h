@@ -17,8 +17,6 @@ bool cross_flag_has_room(Core& core, int id, uint32_t mode);
 std::string overflow_text(const char* api, const Core& target, int id, uint32_t count);
 // Raises flag-left-set if a flag of the core is still set when its kernel ends.
 void check_flags_at_exit(Core& core);
-// The same for cross-core counters, once every core of the block has ended.
-void check_cross_flags_at_exit(Block& block);
 // At strict level: every scalar store to GM must have been written back.
 void check_cache_at_exit(Core& core);
 
