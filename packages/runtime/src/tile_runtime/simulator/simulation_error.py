@@ -74,9 +74,10 @@ class SimulationError(TileError):
 
     @property
     def _parties(self) -> tuple[str, str, tuple[str, ...]]:
-        """Its kind, its line, and the lines it mentions."""
+        """Its kind, its line, and the lines it mentions; what it says where no call did it."""
         line = f"{self.loc.file}:{self.loc.line}" if self.loc is not None else ""
-        return self.slug, line, tuple(_MENTIONED.findall(self.message))
+        others = _MENTIONED.findall(self.message) if self.fault.api else [self.message]
+        return self.slug, line, tuple(others)
 
     def _rendered(self) -> str:
         return "\n".join((super()._rendered(), *map(str, self.others)))
