@@ -59,7 +59,8 @@ F16 = ("--template", "copy<half>", "--in", "x=f16[2,4]:arange")
 def test_a_run_tells_about_its_outputs(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     assert sim(*F16, "--out", "z=f16[8]", "--save", "z=out.npy") == 0
     out, err = capsys.readouterr()
-    assert re.fullmatch("copy for Ascend910B2; source [0-9a-f]{16}\n", err)
+    assert re.fullmatch("copy for Ascend910B2; source [0-9a-f]{16}", err.splitlines()[-1])
+    assert "warning[output-not-written]: nothing writes [5] to [7] of output `z`" in err
     assert out.splitlines()[0] == "[aiv0 of block 0] copied 5"
     assert out.splitlines()[1].startswith("z  f16[8]  min 0  max 4  mean 2  nan 3  crc32 ")
     saved = np.load(folder / "out.npy")
@@ -293,7 +294,10 @@ def test_findings_as_json(capsys: pytest.CaptureFixture[str], folder: Path) -> N
     assert found["message"] in err and "[aiv0 of block 0]" not in out
     assert sim(*F16, "--out", "z=f16[8]", "--json") == 0
     out, err = capsys.readouterr()
-    assert json.loads(out)["findings"] == [] and "z  f16[8]" in err
+    assert [f["kind"] for f in json.loads(out)["findings"]] == ["output-not-written"]
+    assert "z  f16[8]" in err
+    assert sim(*F16, "--out", "z=f16[5]", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["findings"] == []
     assert sim("--template", "copy<half>", "--json") == 2
     assert json.loads(capsys.readouterr().out)["findings"][0]["kind"] == "kernel-arguments"
 

@@ -409,9 +409,9 @@ BY_HAND.add(
 )
 
 
-def test_the_size_of_a_tensor_placed_by_hand_binds_at_strict_level_only() -> None:
-    BY_HAND.run("beyond", *arrays(), checks=DEVICE)
-    fault = BY_HAND.fault("beyond", *arrays(), checks=STRICT)
+@pytest.mark.parametrize("checks", [DEVICE, STRICT])
+def test_the_size_of_a_tensor_placed_by_hand_binds(checks: int) -> None:
+    fault = BY_HAND.fault("beyond", *arrays(), checks=checks)
     assert fault.kind == "out-of-bounds" and "covers bytes [0, 256)" in fault.text
 
 

@@ -7,7 +7,7 @@ read from the source that ran.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
@@ -16,7 +16,7 @@ from tile_ir import Automatic, Diagnostic, Func, Loc, TileError
 from tile_ir.expansions import calls_to
 from tile_ir.launch_indices import own_block_part, own_lane_part, uses_block, uses_lane
 from tile_runtime.options.pass_configs import CORE_ORDER, PIPE_ORDER, asked_with
-from tile_runtime.simulator.buffer_names import name_buffers
+from tile_runtime.simulator.buffer_names import name_buffers, places_made
 
 # The file may be a cell or a line typed at a prompt, such as `<ipython-input-3-...>`.
 _COMMENT = re.compile(r"//\s*(?P<file>\S.*?):(?P<line>\d+)(?::(?P<column>\d+))?\s*$")
@@ -74,9 +74,10 @@ class SimulationError(TileError):
 
     @property
     def _parties(self) -> tuple[str, str, tuple[str, ...]]:
-        """Its kind, its line, and the lines it mentions."""
+        """Its kind, its line, and the lines it mentions; what it says where no call did it."""
         line = f"{self.loc.file}:{self.loc.line}" if self.loc is not None else ""
-        return self.slug, line, tuple(_MENTIONED.findall(self.message))
+        others = _MENTIONED.findall(self.message) if self.fault.api else [self.message]
+        return self.slug, line, tuple(others)
 
     def _rendered(self) -> str:
         return "\n".join((super()._rendered(), *map(str, self.others)))
@@ -96,7 +97,7 @@ def simulation_error(fault: Fault, source: Path, func: Func) -> SimulationError:
     core = f"block {fault.block}, {fault.core}, " if fault.core else ""
     message = f"{text} ({fault.api}, {core}{place})"
     hint = _hint(fault, func) or None
-    notes = calls_to(loc, func.expansions)
+    notes = (*calls_to(loc, func.expansions), *_where_made(fault, source, lines, func))
     return SimulationError(fault, message, loc or func.loc, hint, func.sources, notes)
 
 
@@ -122,6 +123,14 @@ def concerns_the_kernel(fault: Fault, source: Path, func: Func) -> bool:
     return loc is not None and loc.line <= len(lines) and bool(
         _ASKS_FOR_ORDER.search(lines[loc.line - 1])
     )
+
+
+def _where_made(fault: Fault, source: Path, lines: list[str], func: Func) -> Iterator[Diagnostic]:
+    """Notes at the buffers that an access goes beyond."""
+    for file, line in places_made(fault.text) if fault.kind == "out-of-bounds" else ():
+        loc = python_place(lines, line, func) if _same_file(file, source) else None
+        if loc is not None:
+            yield Diagnostic("", "the buffer is made here", loc, severity="note")
 
 
 # Between the vector cores of a block, between pipes of a core, between the cores of a block, and

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,7 +27,8 @@ class Cell:
     """One argument. `memory` is a flat uint8 array; `target` what is written back after the run;
     `shares` the argument whose memory this is too. `points` is the number of words at the end of
     the memory that are numbers of cells: the run puts their addresses there. A cell that is
-    `listed` is no argument of the kernel but one of a list."""
+    `listed` is no argument of the kernel but one of a list. `fresh` is the bytes of an element of
+    an array that holds nothing yet, and 0 of others."""
 
     name: str
     kind: int
@@ -38,10 +39,16 @@ class Cell:
     shares: int | None = None
     points: int = 0
     listed: bool = False
+    fresh: int = 0
 
 
-def bind(kernel: KernelDeclaration, args: Mapping[str, Any] | Sequence[Any]) -> list[Cell]:
+def bind(
+    kernel: KernelDeclaration,
+    args: Mapping[str, Any] | Sequence[Any],
+    unwritten: Collection[str] = (),
+) -> list[Cell]:
     """Cells for the parameters up to the last one given; those behind it take their default.
+    `unwritten` names the arrays that hold nothing yet.
 
     Raises CallError at the parameter that does not fit.
     """
@@ -67,7 +74,40 @@ def bind(kernel: KernelDeclaration, args: Mapping[str, Any] | Sequence[Any]) -> 
             cells.append(_cell(parameter, value))
     cells += listed
     _share(cells, kernel)
-    return cells
+    return _with_fresh(cells, unwritten, kernel)
+
+
+def _with_fresh(
+    cells: Sequence[Cell], unwritten: Collection[str], kernel: KernelDeclaration
+) -> list[Cell]:
+    """The cells, those that `unwritten` names as memory that holds nothing. A name may be that of
+    a list: all its arrays."""
+    fresh: dict[int, int] = {}
+    for name in unwritten:
+        named = [i for i, c in enumerate(cells) if _is_named(c, name)]
+        if not named:
+            arrays = [c.name for c in cells if c.target is not None]
+            raise CallError(
+                "kernel-arguments",
+                f"{kernel.name}: `{name}` is said to be unwritten, but no array has this name",
+                kernel.loc,
+                did_you_mean(name, arrays),
+            )
+        for i in named:
+            owner = cells[i].shares
+            fresh[i if owner is None else owner] = _element_bytes(cells[i])
+    return [replace(c, fresh=fresh[i]) if i in fresh else c for i, c in enumerate(cells)]
+
+
+def _is_named(cell: Cell, name: str) -> bool:
+    return cell.target is not None and name in (cell.name, cell.name.partition("[")[0])
+
+
+def _element_bytes(cell: Cell) -> int:
+    target = cell.target
+    return int(
+        target.element_size() if isinstance(target, torch.Tensor) else target.dtype.itemsize
+    )
 
 
 def _tensor(parameter: KernelParameter, index: int, value: Any) -> Cell:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
 from tile_ir import Diagnostic, Loc
-from tile_runtime.simulator.buffer_names import name_buffers
+from tile_runtime.simulator.buffer_names import name_buffers, places_made
 from tile_runtime.simulator.build_simulator import include_directory
 from tile_runtime.simulator.simulation_error import Fault, SimulationError
 
@@ -73,6 +73,10 @@ def fault_error(raw: Fault, source: KernelSource) -> SimulationError:
             place = _loc(file, line, api, source, sources)
             what = "another core waits here" if raw.kind == "deadlock" else f"the earlier {api}"
             notes.append(Diagnostic("", what, place, severity="note"))
+    for file, line in places_made(raw.text) if raw.kind == "out-of-bounds" else ():
+        if source.text_of(file) is not None:
+            place = _loc(file, line, "", source, sources)
+            notes.append(Diagnostic("", "the buffer is made here", place, severity="note"))
     message = f"{fault.text} ({told})" if told else fault.text
     return SimulationError(fault, message, loc, fault.hint or None, sources, notes)
 

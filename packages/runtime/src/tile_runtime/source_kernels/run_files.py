@@ -17,15 +17,17 @@ from tile_runtime.simulator.timeline import ACCESS, EVENT, TOTALS
 from tile_runtime.source_kernels.arguments import BUFFER, INTEGER, REAL, Cell
 
 _REQUEST = struct.Struct("<IIIIQIIQIIII")
-_ARGUMENT = struct.Struct("<IIQQQQdII64s")
+_ARGUMENT = struct.Struct("<IIQQQQdIIII64s")
 _CONSTANT = struct.Struct("<24sd")
 _MOST_FRAMES = 64
-_TEXTS = 8
+_TEXTS = 9
 _RECORD = struct.Struct(f"<IiQiIqIIIIIIQIIiI{_MOST_FRAMES}Q{_TEXTS}Q64s512sII")
 _TIMELINE = struct.Struct("<QQQQdddddQQQQQ")
 # GM allocations start at multiples of this (docs/hardware/memories.md#alignment).
 _GM_ALIGNMENT = 512
 _PAGE = os.sysconf("SC_PAGESIZE")
+# What a buffer holds that nothing has written, in every byte.
+_UNWRITTEN = b"\xff"
 # A kernel that overwrote the record can not make the caller read more than this.
 _LONGEST_TEXT = 64 << 20
 
@@ -54,8 +56,8 @@ class RunOptions:
 @dataclass(frozen=True, slots=True)
 class RunRecord:
     """What the runner left; the fields of the structure Record. `texts` are kind, text, file, core
-    and API of a fault, what was printed, the hint of the fault, and the further faults, or the
-    warnings of a run without one."""
+    and API of a fault, what was printed, the hint of the fault, the further faults, or the warnings
+    of a run without one, and what it left unwritten."""
 
     state: int
     signal: int
@@ -87,6 +89,14 @@ class RunRecord:
             Fault(kind, text, file, int(line), int(block), core, api, hint)
             for kind, text, file, line, block, core, api, hint, _ in records
         ]
+
+    @property
+    def gaps(self) -> list[tuple[int, int, int, int]]:
+        """Of every array that held nothing and was not written to its end: its cell, the number of
+        elements left, and the first run of them. Known of a run without a fault."""
+        records = [r.split("\x1f") for r in self.texts[8].split("\x1e")[:-1]]
+        found = [(int(i), int(count), int(first), int(end)) for i, count, first, end, _ in records]
+        return [gap for gap in found if gap[1] > 0]
 
 
 class RunFiles:
@@ -140,7 +150,7 @@ class RunFiles:
             real = float(cell.number) if cell.kind == REAL else 0.0
             header += _ARGUMENT.pack(
                 cell.kind, cell.type, size, start, lead, integer & (1 << 64) - 1, real,
-                integer < 0, shares, cell.name.encode()[:63],
+                integer < 0, shares, cell.fresh, 0, cell.name.encode()[:63],
             )  # fmt: skip
         for name, value in constants.items():
             header += _CONSTANT.pack(name.encode(), value)
@@ -148,7 +158,8 @@ class RunFiles:
         os.pwrite(self.request, header, 0)
         for (start, size), cell in zip(places, cells, strict=True):
             if size and cell.shares is None:
-                _write_all(self.request, memoryview(cell.memory), start)
+                content = _UNWRITTEN * size if cell.fresh else cell.memory
+                _write_all(self.request, memoryview(content), start)
         return places
 
     def memory_after(self, index: int) -> Any:

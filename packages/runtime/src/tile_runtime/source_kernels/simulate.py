@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -38,9 +38,11 @@ from tile_runtime.source_kernels.kernel_type import KERNEL_TYPES
 from tile_runtime.source_kernels.kernel_type import kernel_type as inferred_type
 from tile_runtime.source_kernels.run_files import BAD_ARGUMENT, RUNNING, RunFiles, RunOptions
 from tile_runtime.source_kernels.second_source import file_of_kernel, second_sources
+from tile_runtime.source_kernels.unwritten_arrays import gap_errors
 
 # What a source given as text is called in reports.
 TEXT_NAME = "<source>"
+_STRICT = SWITCHES["check"].choices.index("strict")
 # Besides the arguments: memories and stacks of the blocks that are under way, and the kernel's own.
 MEMORY_LIMIT = 4 << 30
 
@@ -97,6 +99,7 @@ def simulate(
     soc: str | None = None,
     timeout: float | None = None,
     first: bool | None = None,
+    unwritten: Collection[str] = (),
     includes: Sequence[str | os.PathLike[str]] = (),
     defines: Sequence[str] = (),
     template: str | None = None,
@@ -110,6 +113,8 @@ def simulate(
     values for structs, in order or by name. Options left out are the switches of the same name;
     `starve` is a core that runs only when no other of its block can, `time` asks for
     `result.timeline`, and `first` for an end at the first error instead of at the last.
+    `unwritten` names arrays that hold nothing when the kernel starts: reading what it has not
+    written is an error, and they should be written to their end.
     `kernel` None is the only kernel of the source; `template` instantiates one: `add<half, 64>`.
     `kernel_type`, such as "KERNEL_TYPE_AIV_ONLY", is for kernels that do not say it themselves.
 
@@ -125,7 +130,7 @@ def simulate(
         else:
             type_ = _checked_type(kernel_type)
         declared = replace(declared, type=type_)
-        cells = bind(declared, args)
+        cells = bind(declared, args, unwritten)
         target = _target(switch("soc") if soc is None else soc)
         options = _run_options(
             target, blocks, check, seed, starve, threads, time, memory_limit, first
@@ -174,16 +179,25 @@ class _Program:
                 texts = {source.name: source.text}
                 raise _unfit(self.declared, record.argument, record.texts[1], texts)
             fault = fault_of(ended, self.cells, self.library, source.name, self.seconds)
-            outputs = _outputs(files, self.cells, write_back=fault is None)
+            gaps = gap_errors(
+                record.gaps if fault is None else (), self.cells, self.declared, source
+            )
+            failed = fault is not None or (bool(gaps) and options.checks == _STRICT)
+            outputs = _outputs(files, self.cells, write_back=not failed)
             text = record.texts[5] + ended.console
-            if fault is None:
+            if not failed:
                 times = files.read_timeline()
                 timeline = None if times is None else timeline_from(*times, self.target)
-                warnings = tuple(fault_warning(w, source) for w in record.others)
-                result = SimulationResult(outputs, text, None, record.elapsed, timeline, warnings)
+                warned = [fault_warning(w, source) for w in record.others]
+                warned += [replace(e.diagnostic, severity="warning") for e in gaps]
+                result = SimulationResult(
+                    outputs, text, None, record.elapsed, timeline, tuple(warned)
+                )
                 return result, False
-            told = fault_error(fault, source)
-            told = told.with_others([fault_error(each, source) for each in record.others])
+            found = gaps
+            if fault is not None:
+                found = [fault_error(each, source) for each in (fault, *record.others)]
+            told = found[0].with_others(found[1:])
             result = SimulationResult(outputs, text, told.fault, record.elapsed, _told=told)
             return result, ended.timed_out or record.state == RUNNING
         finally:

@@ -19,7 +19,7 @@ struct TileBuffer {
     const void* base;
     uint64_t bytes;
     const char* name;
-    uint32_t fresh = 0;  // 1: nothing has written it yet, and reading what the launch did not write is a fault
+    uint32_t fresh = 0;  // 1: nothing has written its bytes, all 0xFF; reading what the launch did not write is a fault
 };
 
 // Elements of a fresh buffer of which a byte was not written: how many, and the first run of them.

@@ -215,7 +215,8 @@ private:
         std::vector<TileBuffer> buffers;
         for (uint32_t i = 0; i < request_.arguments; ++i) {
             if (arguments_[i].kind == 1 && arguments_[i].shares == i) {
-                buffers.push_back({memory_.address(i), arguments_[i].bytes, arguments_[i].name});
+                const uint32_t fresh = arguments_[i].fresh != 0 ? 1 : 0;
+                buffers.push_back({memory_.address(i), arguments_[i].bytes, arguments_[i].name, fresh});
             }
         }
         find<decltype(tile_simulator_set_buffers)>(simulator_, "tile_simulator_set_buffers")(
@@ -287,6 +288,8 @@ private:
         out_.write(6, error != nullptr ? error->hint : "");
         const std::string others = other_text();
         out_.write(7, others.data(), others.size());
+        const std::string gaps = error == nullptr ? gap_text() : std::string();
+        out_.write(8, gaps.data(), gaps.size());
         const Nearest overwritten = memory_.find_overwritten();
         record.nearest_buffer = overwritten.argument;
         record.nearest_offset = overwritten.offset;
@@ -305,6 +308,25 @@ private:
                      std::string(other.file), std::to_string(other.line), std::to_string(other.block),
                      std::string(other.core), std::string(other.api), std::string(other.hint)}) {
                 text.append(field).push_back('\x1f');
+            }
+            text.push_back('\x1e');
+        }
+        return text;
+    }
+
+    // What the run left unwritten of buffers that held nothing, in records as above: number of the argument, how many
+    // elements, and the first run of them.
+    std::string gap_text() const
+    {
+        const auto unwritten = find<decltype(tile_simulator_unwritten)>(simulator_, "tile_simulator_unwritten");
+        std::string text;
+        for (uint32_t i = 0; i < request_.arguments; ++i) {
+            if (arguments_[i].fresh == 0 || arguments_[i].shares != i) {
+                continue;
+            }
+            const TileUnwritten gap = unwritten(memory_.address(i), arguments_[i].fresh);
+            for (const uint64_t field : {uint64_t(i), gap.count, gap.first, gap.end}) {
+                text.append(std::to_string(field)).push_back('\x1f');
             }
             text.push_back('\x1e');
         }

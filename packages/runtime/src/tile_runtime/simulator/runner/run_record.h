@@ -20,6 +20,8 @@ struct RequestArgument {
     double real;
     uint32_t negative;
     uint32_t shares;  // argument whose buffer this is
+    uint32_t fresh;   // bytes of an element of a buffer, all 0xFF, that holds nothing yet; else 0
+    uint32_t unused;
     char name[name_bytes];
 };
 
@@ -56,7 +58,7 @@ enum State : uint32_t {
 };
 
 constexpr uint32_t most_frames = 64;
-constexpr uint32_t text_count = 8;  // kind, text, file, core, api, printed, hint, warnings
+constexpr uint32_t text_count = 9;  // kind, text, file, core, api, printed, hint, warnings, gaps
 
 struct Record {
     uint32_t state;

@@ -7,7 +7,7 @@ namespace {
 
 bool same_buffer(const Buffer& a, const Buffer& b)
 {
-    return a.begin == b.begin && a.end == b.end && a.made.file == b.made.file && a.made.line == b.made.line;
+    return a.begin == b.begin && a.end == b.end && a.made == b.made;
 }
 
 bool same(const Access& a, const Access& b)

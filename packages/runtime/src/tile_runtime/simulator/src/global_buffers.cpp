@@ -11,7 +11,8 @@ void GlobalBuffers::assign(const TileBuffer* buffers, size_t count)
         sorted_[i].begin = reinterpret_cast<uint64_t>(buffers[i].base);
         sorted_[i].end = sorted_[i].begin + buffers[i].bytes;
         sorted_[i].name.assign(buffers[i].name != nullptr ? buffers[i].name : "?");
-        sorted_[i].written = buffers[i].fresh != 0 ? std::make_unique<WrittenBytes>(buffers[i].bytes) : nullptr;
+        sorted_[i].written =
+            buffers[i].fresh != 0 ? std::make_unique<WrittenBytes>(buffers[i].base, buffers[i].bytes) : nullptr;
     }
     if (count > 1) {
         std::sort(sorted_.begin(), sorted_.end(),

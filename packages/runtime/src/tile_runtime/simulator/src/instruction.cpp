@@ -81,8 +81,7 @@ void Instruction::issue()
         }
         LocalMemory& memory = core.memory(operand.memory);
         const Buffer& buffer = operand.buffer;
-        const bool held_to_it = !buffer.by_hand || core.block.launch().options().checks >= TILE_CHECKS_STRICT;
-        if (core.device_checks && held_to_it && buffer.end != 0 && operand.region.run != 0 &&
+        if (core.device_checks && buffer.end != 0 && operand.region.run != 0 &&
             (operand.region.start < buffer.begin || end > buffer.end)) {
             tell(core, "out-of-bounds", use,
                 text_of("%s: %s covers bytes [%lld, %lld) of %s, which has %u bytes", use.api, operand.name,

@@ -61,7 +61,8 @@ std::string bytes_text(
 bool other_buffer(const Buffer& one, const Buffer& two)
 {
     return one.end != 0 && two.end != 0 && one.made.file != nullptr && two.made.file != nullptr &&
-           (one.made.line != two.made.line || std::strcmp(one.made.file, two.made.file) != 0);
+           (one.made.line != two.made.line || one.made.column != two.made.column ||
+               std::strcmp(one.made.file, two.made.file) != 0);
 }
 
 std::string agent_text(int agent, bool with_core)
@@ -125,7 +126,9 @@ std::string buffer_text(Memory memory, const Buffer& buffer)
     if (buffer.end == 0 || buffer.made.file == nullptr || buffer.made.line == 0) {
         return name_of(memory);
     }
-    return text_of("the %s buffer made at %s:%u", name_of(memory), buffer.made.file, buffer.made.line);
+    const std::string column = buffer.made.column != 0 ? text_of(":%u", buffer.made.column) : std::string();
+    return text_of(
+        "the %s buffer made at %s:%u%s", name_of(memory), buffer.made.file, buffer.made.line, column.c_str());
 }
 
 std::string bytes_of(const GlobalBuffer& buffer, uint64_t begin, uint64_t end)

@@ -11,8 +11,10 @@ constexpr uint64_t block_bytes = 32;
 
 }  // namespace
 
-WrittenBytes::WrittenBytes(uint64_t bytes)
-    : bytes_(bytes), words_(std::make_unique<std::atomic<uint64_t>[]>(bytes / 64 + 1))
+WrittenBytes::WrittenBytes(const void* memory, uint64_t bytes)
+    : memory_(static_cast<const uint8_t*>(memory)),
+      bytes_(bytes),
+      words_(std::make_unique<std::atomic<uint64_t>[]>(bytes / 64 + 1))
 {
 }
 
@@ -35,8 +37,8 @@ uint64_t WrittenBytes::unwritten(uint64_t begin, uint64_t end) const
             const uint64_t written = words_[word].load(std::memory_order_relaxed);
             for (uint64_t half = 0; half < 64; half += block_bytes) {
                 const uint64_t block = 0xffffffffull << half;
-                if ((bits & block) != 0 && (written & block) == 0) {
-                    const uint64_t at = word * 64 + half;
+                const uint64_t at = word * 64 + half;
+                if ((bits & block) != 0 && (written & block) == 0 && !changed(at, at + block_bytes)) {
                     found += std::min(end, at + block_bytes) - std::max(begin, at);
                 }
             }
@@ -51,6 +53,13 @@ bool WrittenBytes::all(uint64_t begin, uint64_t end) const
         [this](uint64_t word, uint64_t bits) { return (words_[word].load(std::memory_order_relaxed) & bits) == bits; });
 }
 
+bool WrittenBytes::changed(uint64_t begin, uint64_t end) const
+{
+    constexpr uint8_t unwritten_byte = 0xFF;
+    return std::any_of(
+        memory_ + begin, memory_ + std::min(end, bytes_), [](uint8_t byte) { return byte != unwritten_byte; });
+}
+
 WrittenBytes::Gaps WrittenBytes::gaps(uint64_t element_bytes) const
 {
     Gaps gaps;
@@ -58,7 +67,9 @@ WrittenBytes::Gaps WrittenBytes::gaps(uint64_t element_bytes) const
         return gaps;
     }
     for (uint64_t element = 0; (element + 1) * element_bytes <= bytes_; ++element) {
-        if (all(element * element_bytes, (element + 1) * element_bytes)) {
+        const uint64_t begin = element * element_bytes;
+        const uint64_t end = begin + element_bytes;
+        if (all(begin, end) || changed(begin, end)) {
             continue;
         }
         if (gaps.count == 0) {

@@ -1,4 +1,5 @@
-// Which bytes of a GM buffer were written since it was allocated: by any block, on any host thread.
+// Which bytes of a GM buffer were written since it was allocated: by any block, on any host thread. All of them were
+// 0xFF then: where one is not, somebody has written it through a pointer that no API sees.
 #pragma once
 
 #include <atomic>
@@ -9,7 +10,7 @@ namespace tile_simulator {
 
 class WrittenBytes {
 public:
-    explicit WrittenBytes(uint64_t bytes);
+    WrittenBytes(const void* memory, uint64_t bytes);
 
     // Bytes [begin, end) from the start of the buffer.
     void mark(uint64_t begin, uint64_t end);
@@ -27,7 +28,9 @@ public:
 
 private:
     bool all(uint64_t begin, uint64_t end) const;
+    bool changed(uint64_t begin, uint64_t end) const;
 
+    const uint8_t* const memory_;
     const uint64_t bytes_;
     std::unique_ptr<std::atomic<uint64_t>[]> words_;  // a bit per byte
 };

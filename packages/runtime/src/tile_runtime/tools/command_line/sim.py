@@ -39,9 +39,12 @@ example:
 
 arrays: dtype[shape] with dtype one of f16 bf16 f32 i8 i16 i32 i64 u8 u16 u32 u64, then `:random`
 (the default, the same every time), `:zeros`, `:arange` or `:file.npy`; `name=file.npy`; or
-`name=@file.bin` for bytes, such as a tiling struct. An array of --out is filled with 0xFF before
-the run (NaN, -1), so that what the kernel leaves out shows. All names are parameters of the kernel;
+`name=@file.bin` for bytes, such as a tiling struct. All names are parameters of the kernel;
 `x[0]=...`, `x[1]=...` are the arrays of a list (ListTensorDesc).
+
+An array of --out NAME=dtype[shape] holds nothing before the run: its bytes are 0xFF (NaN, -1), what
+reads them before it wrote them is an error, and what is not written at the end is told. One that
+holds something is given by --in NAME=..., and --out NAME tells about it.
 """
 
 
@@ -180,14 +183,15 @@ def _run_of_source(options: argparse.Namespace, found: list[Found]) -> _Ran:
     from tile_runtime.tools.report.timed_run import TimedRun
 
     source = Path(options.source)
-    arguments, told = _arguments(options)
+    arguments, told, unwritten = _arguments(options)
     _check_saved(options, arguments)
     soc = options.soc or switch("soc")
     result = simulate(
         source, options.kernel, options.blocks, arguments, check=options.check,
         seed=options.seed, starve=options.starve, threads=options.threads, time=_timed(options),
-        soc=options.soc, timeout=options.timeout, first=options.first, includes=options.includes,
-        defines=options.defines, template=options.template, kernel_type=options.kernel_type,
+        soc=options.soc, timeout=options.timeout, first=options.first, unwritten=unwritten,
+        includes=options.includes, defines=options.defines, template=options.template,
+        kernel_type=options.kernel_type,
     )  # fmt: skip
     kernel = options.kernel or source.stem
     if result.text:
@@ -276,8 +280,8 @@ def _write_timeline(options: argparse.Namespace, timed: TimedRun) -> None:
         save_run(timed, options.save_timeline)
 
 
-def _arguments(options: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
-    """Arguments by name, and the names of the outputs."""
+def _arguments(options: argparse.Namespace) -> tuple[dict[str, Any], list[str], list[str]]:
+    """Arguments by name, the names of the outputs, and of those that hold nothing yet."""
     from tile_runtime.tools.command_line.array_argument import (
         input_array,
         number_argument,
@@ -287,6 +291,7 @@ def _arguments(options: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
 
     arguments: dict[str, Any] = {}
     told: list[str] = []
+    unwritten: list[str] = []
     for number, text in enumerate(options.in_):
         name, value = split_argument(text)
         _once(name, arguments)
@@ -297,13 +302,14 @@ def _arguments(options: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
         if equals:
             _once(name, arguments)
             arguments[name] = output_array(*split_argument(text))
+            unwritten.append(name)
         elif name not in arguments:  # `--out x` tells about an array that is read too
             raise CallError("kernel-arguments", f"--out {name}: expected {name}=dtype[shape]")
     for text in options.scalar_:
         name, value = split_argument(text)
         _once(name, arguments)
         arguments[name] = number_argument(name, value)
-    return _with_lists(arguments), told
+    return _with_lists(arguments), told, unwritten
 
 
 def _with_lists(arguments: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@
 #include "enums.h"
 #include "keywords.h"
 #include "numbers.h"
+#include "source_column.h"
 
 namespace tile_simulator {
 
@@ -72,9 +73,15 @@ constexpr bool is_one_of = (std::is_same_v<T, Allowed> || ...);
 struct Where {
     const char* file;
     uint32_t line;
-    static constexpr Where here(const char* file = __builtin_FILE(), uint32_t line = __builtin_LINE())
+    uint32_t column = 0;  // 0: not known
+    static constexpr Where here(
+        const char* file = __builtin_FILE(), uint32_t line = __builtin_LINE(), uint32_t column = TILE_COLUMN)
     {
-        return {file, line};
+        return {file, line, column};
+    }
+    bool operator==(const Where& other) const
+    {
+        return file == other.file && line == other.line && column == other.column;
     }
 };
 
@@ -102,7 +109,6 @@ struct Buffer {
     uint32_t begin = 0;
     uint32_t end = 0;  // 0: not known
     Where made{};
-    bool by_hand = false;  // placed by the kernel itself, with a size that nothing but strict level holds it to
 };
 
 struct LocalOperand {

@@ -40,7 +40,6 @@ public:
         address_.bufferAddr = address;
         address_.dataLen = bytes(elements);
         own(at);
-        buffer_.by_hand = true;
     }
     explicit LocalTensor(const TBuffAddr& address, Where at = Where::here()) : address_(address) { own(at); }
 
@@ -48,7 +47,6 @@ public:
     {
         address_ = address;
         own(at);
-        buffer_.by_hand = true;
     }
     T GetValue(const uint32_t index, Where at = Where::here()) const
     {
@@ -131,11 +129,13 @@ private:
     {
         return static_cast<uint32_t>(tile_simulator::bytes_of<T>(elements));
     }
-    // The bytes the tensor has now are all that it and its parts may touch. DMA moves whole 32 B blocks.
+    // The bytes the tensor has now are all that it and its parts may touch. DMA moves whole 32 B blocks. Of a tensor
+    // without a length nothing is known.
     void own(Where at)
     {
+        buffer_ = {};
         if (address_.dataLen != 0) {
-            buffer_ = {address_.bufferAddr, address_.bufferAddr + (address_.dataLen + 31u) / 32u * 32u, at, false};
+            buffer_ = {address_.bufferAddr, address_.bufferAddr + (address_.dataLen + 31u) / 32u * 32u, at};
         }
     }
 };
