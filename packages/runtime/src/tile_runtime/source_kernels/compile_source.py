@@ -140,8 +140,8 @@ def _told_at_source(error: BuildError, name: str, text: str) -> BuildError:
             f"there is no header {header}, and the kernel does not compile without it\n"
             + error.message,
             loc,
-            f"give the folder of {header} (includes=, -I); of the vendor's headers the simulator has "
-            "those of the basic API (kernel_operator.h)",
+            f"give the folder of {header} (includes=, -I); of the vendor's headers the simulator "
+            "has those of the basic API (kernel_operator.h)",
             sources={name: text},
         )
     hint = None

@@ -31,7 +31,8 @@ _SYNCHRONISED = {
     "KERNEL_TYPE_AIC_ONLY": "KERNEL_TYPE_MIX_AIC_1_0",
 }
 _NAMED = re.compile(r"\bKERNEL_TASK_TYPE_DEFAULT\s*\(\s*(KERNEL_TYPE_\w+)\s*\)")
-_CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:if|el)", re.MULTILINE)
+_OPENED = re.compile(r"^[ \t]*#[ \t]*if", re.MULTILINE)
+_CLOSED = re.compile(r"^[ \t]*#[ \t]*endif", re.MULTILINE)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
 
 
@@ -65,8 +66,11 @@ def _named_type(text: str, name: str) -> str | None:
         words = [t.text for t in statement.head]
         if statement.body and "__global__" in words and name in words:
             begin, end = statement.body
-            named = set(_NAMED.findall(without_comments(text)[begin:end]))
-            if len(named) == 1 and not _CONDITION.search(text[begin:end]):
+            found = list(_NAMED.finditer(without_comments(text)[begin:end]))
+            named = {match[1] for match in found}
+            before = [text[begin : begin + match.start()] for match in found]
+            certain = all(len(_OPENED.findall(b)) == len(_CLOSED.findall(b)) for b in before)
+            if len(named) == 1 and certain:
                 return named.pop() if named <= set(KERNEL_TYPES) else None
     return None
 
@@ -80,13 +84,19 @@ def _code(text: str, name: str, folders: Sequence[Path]) -> Iterable[str]:
             begin, end = statement.body
             plain = plain[:begin] + " " * (end - begin) + plain[end:]
     yield plain
-    seen: set[Path] = set()
+    for header in included_headers(text, folders).values():
+        yield without_comments(header)
+
+
+def included_headers(text: str, folders: Sequence[Path]) -> dict[Path, str]:
+    """The headers in `folders` that a source includes by quotes, and those that they include."""
+    found: dict[Path, str] = {}
     waiting = [text]
     while waiting:
         for wanted in _INCLUDE.findall(waiting.pop()):
             for path in (folder / wanted for folder in folders):
-                if path.is_file() and path.resolve() not in seen:
-                    seen.add(path.resolve())
-                    waiting.append(path.read_text(errors="replace"))
-                    yield without_comments(waiting[-1])
+                if path.is_file() and path.resolve() not in found:
+                    found[path.resolve()] = path.read_text(errors="replace")
+                    waiting.append(found[path.resolve()])
                     break
+    return found

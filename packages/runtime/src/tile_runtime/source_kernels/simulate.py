@@ -33,12 +33,13 @@ from tile_runtime.source_kernels.compile_source import (
     CompileOptions,
     compile_source,
 )
+from tile_runtime.source_kernels.core_macros import branches_of_no_core, core_macros
 from tile_runtime.source_kernels.crash import fault_of
 from tile_runtime.source_kernels.declaration import KernelDeclaration, find_kernel
 from tile_runtime.source_kernels.fault_report import KernelSource, fault_error, fault_warning
 from tile_runtime.source_kernels.host_stub import translation_unit
 from tile_runtime.source_kernels.isolated_run import run_isolated
-from tile_runtime.source_kernels.kernel_type import KERNEL_TYPES
+from tile_runtime.source_kernels.kernel_type import KERNEL_TYPES, included_headers
 from tile_runtime.source_kernels.kernel_type import kernel_type as inferred_type
 from tile_runtime.source_kernels.run_files import BAD_ARGUMENT, RUNNING, RunFiles, RunOptions
 from tile_runtime.source_kernels.second_source import file_of_kernel, second_sources
@@ -138,7 +139,8 @@ def simulate(
         raise error.with_sources({name: text}) from None
     seconds = _seconds(timeout)
     given = sum(not cell.listed for cell in cells)
-    compile_options = CompileOptions(tuple(folders[1:]), tuple(defines), folder)
+    macros = (*core_macros(declared.type), *defines)
+    compile_options = CompileOptions(tuple(folders[1:]), macros, folder)
 
     def library_of(part: str) -> CompiledSource:
         others = second_sources(text, declared.name, part, folders)
@@ -157,9 +159,12 @@ def simulate(
         # The process took along what it had found before.
         before, _ = program.run(replace(options, first=True))
         result = result.behind(before)
-    if result.error is None and compiled.warnings:
-        return replace(result, warnings=(*compiled.warnings, *result.warnings))
-    return result
+    if result.error is not None:
+        return result
+    headers = included_headers(text, folders)
+    texts = {name: text} | {str(path): header for path, header in headers.items()}
+    branches = branches_of_no_core(declared.type, texts)
+    return replace(result, warnings=(*compiled.warnings, *branches, *result.warnings))
 
 
 @dataclass(frozen=True, slots=True)
