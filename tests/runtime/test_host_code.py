@@ -316,7 +316,8 @@ def test_structs_of_the_host_code_that_the_kernel_names(tmp_path: Path) -> None:
 
 
 def test_the_advanced_api_is_told_to_be_missing() -> None:
-    text = '#include "lib/matmul_intf.h"\n' + DEVICE + "matmul::MatmulType<int> a;\n" + KERNEL
+    own = "__aicore__ inline void multiply() { matmul::MatmulType<int> a; }\n"
+    text = '#include "lib/matmul_intf.h"\n' + DEVICE + own + KERNEL
     with pytest.raises(BuildError) as caught:
         check(text)
     assert "what lib/ has (Matmul, SoftMax, ...) it does not" in (caught.value.hint or "")

@@ -72,11 +72,11 @@ def function_of(api: str, dst: str, src: str) -> Callable[..., Any]:
 
     def run(old: Any, a: Any, b: Any) -> Any:
         with np.errstate(all="ignore"):
-            value = operation(a, b)  # rounded to, or wrapped in, the source's type
+            if src == "int16_t":  # sums stay in range before they become bytes
+                return np.clip(operation(a.astype(np.int32), b), 0, 127).astype(np.int8)
+            value = operation(a, b)  # rounded to the source's type
             if api != "MulCast":
                 value = np.maximum(value, a.dtype.type(0))
-            if src == "int16_t":
-                return np.clip(value, -128, 127).astype(np.int8)
             return value.astype(np.float16) if dst == "half" else narrowed(value, NUMPY[dst])
 
     return run

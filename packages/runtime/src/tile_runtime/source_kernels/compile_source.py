@@ -34,6 +34,9 @@ PREDEFINED = (
     "__NPU_ARCH__=2201", "__CCE_AICORE__=220", "__DAV_C220__",
     "__CCE_KT_TEST__=1", "ASCENDC_CPU_DEBUG=1",
 )  # fmt: skip
+# The slug of an error about a header that is missing.
+NO_SUCH_HEADER = "no-such-header"
+_MISSING = re.compile(r"fatal error: (?:([^:\n]+): No such file|'([^'\n]+)' file not found)")
 # The vendor's advanced API.
 _ADVANCED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<](?:lib|adv_api)/', re.MULTILINE)
 # What is found where neither the user nor the simulator has a header of that name: empty stand-ins
@@ -130,14 +133,19 @@ def _told_at_source(error: BuildError, name: str, text: str) -> BuildError:
     place = re.search(rf"^(?:In file included from )?{re.escape(name)}:(\d+):(?:(\d+):)?",
                       error.message, re.MULTILINE)  # fmt: skip
     loc = Loc(name, int(place[1]), int(place[2] or 1)) if place else None
-    missing = re.search(r"fatal error: ([^:]+): No such file", error.message)
-    hint = None
-    if missing:
-        hint = (
-            f"the simulator has no {missing[1]}: it implements the basic API of kernel_operator.h; "
-            "for a header of yours give its folder (includes=, -I)"
+    if missing := _MISSING.search(error.message):
+        header = missing[1] or missing[2]
+        return BuildError(
+            NO_SUCH_HEADER,
+            f"there is no header {header}, and the kernel does not compile without it\n"
+            + error.message,
+            loc,
+            f"give the folder of {header} (includes=, -I); of the vendor's headers the simulator "
+            "has those of the basic API (kernel_operator.h)",
+            sources={name: text},
         )
-    elif "<<<" in text and "<<<" in error.message:
+    hint = None
+    if "<<<" in text and "<<<" in error.message:
         hint = "launches (<<<...>>>) are host code; put them in functions of their own or under "
         hint += "#ifndef ASCENDC_CPU_DEBUG"
     elif "TILING_KEY_VAR" in error.message:

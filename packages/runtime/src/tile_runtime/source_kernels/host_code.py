@@ -18,10 +18,12 @@ from tile_runtime.source_kernels.cxx_text import (
     without_comments,
 )
 
-# Headers of host libraries: runtime, PyTorch and its bindings, graphs, operator registration.
+# Headers of host libraries: runtime, PyTorch and its bindings, graphs, operator registration, marks
+# of profilers, tests.
 _HOST_INCLUDE = re.compile(
     r'^[ \t]*#[ \t]*include[ \t]*[<"](?:pybind11|torch|torch_npu|ATen|c10|acl|aclnn|aclnnop|graph|'
-    r"ge|exe_graph|external|opdev|runtime|experiment|hccl|nlohmann|third_party|onnx|platform|tiling|"
+    r"ge|exe_graph|mstx|ms_tools_ext\.h|msprof|gtest|gmock|external|opdev|runtime|experiment|hccl|"
+    r"nlohmann|third_party|onnx|platform|tiling|"
     r"all_ops\.h|ascendc/host_api/tiling/(?!template_argument)|ascendcl|op_proto|proto|Python\.h|"
     r"aclrtlaunch_\w*\.h|acl_rtc\.h|version/|register/(?!tilingdata_base))[^\n]*$",
     re.MULTILINE,
@@ -73,7 +75,7 @@ def without_host_code(text: str, wanted: Iterable[str] = (), *, always: bool = F
     of the source if there are none. A source without signs of host code stays as it is, unless
     `always`: then nothing stays but what those names need.
     """
-    if not always and not _HOST_SIGNS.search(text):
+    if not (always or _HOST_SIGNS.search(text) or _HOST_INCLUDE.search(text)):
         return text
     parts = _parts(text)
     names = set(wanted) or {n for p in parts if p.kernel for n in p.declares}

@@ -27,14 +27,19 @@ from tile_ir.timing import timing_of
 from tile_runtime.simulator.simulation_error import Fault, SimulationError
 from tile_runtime.simulator.timeline import Timeline, timeline_from
 from tile_runtime.source_kernels.arguments import BUFFER, Cell, bind
-from tile_runtime.source_kernels.compile_source import CompileOptions, compile_source
+from tile_runtime.source_kernels.compile_kernel_part import compile_kernel_part
+from tile_runtime.source_kernels.compile_source import (
+    CompiledSource,
+    CompileOptions,
+    compile_source,
+)
+from tile_runtime.source_kernels.core_macros import branches_of_no_core, core_macros
 from tile_runtime.source_kernels.crash import fault_of
 from tile_runtime.source_kernels.declaration import KernelDeclaration, find_kernel
 from tile_runtime.source_kernels.fault_report import KernelSource, fault_error, fault_warning
-from tile_runtime.source_kernels.host_code import without_host_code
 from tile_runtime.source_kernels.host_stub import translation_unit
 from tile_runtime.source_kernels.isolated_run import run_isolated
-from tile_runtime.source_kernels.kernel_type import KERNEL_TYPES
+from tile_runtime.source_kernels.kernel_type import KERNEL_TYPES, included_headers
 from tile_runtime.source_kernels.kernel_type import kernel_type as inferred_type
 from tile_runtime.source_kernels.run_files import BAD_ARGUMENT, RUNNING, RunFiles, RunOptions
 from tile_runtime.source_kernels.second_source import file_of_kernel, second_sources
@@ -138,23 +143,33 @@ def simulate(
     except KernelError as error:
         raise error.with_sources({name: text}) from None
     seconds = _seconds(timeout)
-    kernel_part = without_host_code(text, (declared.name, *re.findall(r"\w+", expression)))
     given = sum(not cell.listed for cell in cells)
-    others = second_sources(text, declared.name, kernel_part, folders)
-    unit = translation_unit(
-        kernel_part, name, declared, expression, given, others.before, others.behind
-    )
-    compile_options = CompileOptions(tuple(folders[1:]), tuple(defines), folder)
-    compiled = compile_source(unit, name, compile_options, text)
+    macros = (*core_macros(declared.type), *defines)
+    compile_options = CompileOptions(tuple(folders[1:]), macros, folder)
+
+    def library_of(part: str) -> CompiledSource:
+        others = second_sources(text, declared.name, part, folders)
+        unit = translation_unit(
+            part, name, declared, expression, given, others.before, others.behind
+        )
+        return compile_source(unit, name, compile_options, text)
+
+    wanted = (declared.name, *re.findall(r"\w+", expression))
+    compiled = compile_kernel_part(text, name, wanted, library_of)
     program = _Program(
-        compiled.library, cells, declared, KernelSource(name, text, folder), target, seconds
+        compiled.library.library, cells, declared, KernelSource(name, text, folder), target, seconds
     )
     result, lost = program.run(options)
-    if not lost or options.first:
+    if lost and not options.first:
+        # The process took along what it had found before.
+        before, _ = program.run(replace(options, first=True))
+        result = result.behind(before)
+    if result.error is not None:
         return result
-    # The process took along what it had found before.
-    before, _ = program.run(replace(options, first=True))
-    return result.behind(before)
+    headers = included_headers(text, folders)
+    texts = {name: text} | {str(path): header for path, header in headers.items()}
+    branches = branches_of_no_core(declared.type, texts)
+    return replace(result, warnings=(*compiled.warnings, *branches, *result.warnings))
 
 
 @dataclass(frozen=True, slots=True)

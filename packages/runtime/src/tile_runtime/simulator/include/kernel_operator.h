@@ -23,6 +23,7 @@
 #include "ascend_c/mmad.h"
 #include "ascend_c/pipe_buffers.h"
 #include "ascend_c/queue.h"
+#include "ascend_c/saturation.h"
 #include "ascend_c/scalar_memory.h"
 #include "ascend_c/sparse.h"
 #include "ascend_c/standard_library.h"

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "elementwise.h"
 #include "instruction.h"
 #include "launch.h"
 #include "order_checks.h"
@@ -13,16 +14,18 @@ namespace {
 // Blocks run on several host threads; one lock makes every atomic DMA indivisible.
 std::mutex atomic_mutex;
 
+// Of floats as of vector instructions: NaN wins, and -0 is below +0 (the vendor's tables of edge values of atomics).
 template <class T>
 T combine(AtomicKind kind, T old, T value)
 {
+    using Wide = std::conditional_t<std::is_integral_v<T>, T, float>;
     switch (kind) {
         case AtomicKind::add:
             return static_cast<T>(old + value);
         case AtomicKind::max:
-            return old > value ? old : value;
+            return static_cast<T>(maximum(static_cast<Wide>(old), static_cast<Wide>(value)));
         default:
-            return old < value ? old : value;
+            return static_cast<T>(minimum(static_cast<Wide>(old), static_cast<Wide>(value)));
     }
 }
 
@@ -36,6 +39,18 @@ void combine_array(AtomicKind kind, uint8_t* target, const uint8_t* source, uint
         std::memcpy(&value, source + i, sizeof(T));
         value = combine<T>(kind, old, value);
         std::memcpy(target + i, &value, sizeof(T));
+    }
+}
+
+template <class T>
+void combine_small_floats(const Core& core, uint8_t* target, const uint8_t* source, uint64_t bytes)
+{
+    combine_array<T>(core.atomic, target, source, bytes);
+    for (uint64_t i = 0; i + sizeof(T) <= bytes && core.saturation.floats; i += sizeof(T)) {
+        uint16_t bits;
+        std::memcpy(&bits, target + i, sizeof(T));
+        saturate_small_floats(core.atomic_type, &bits, 1);
+        std::memcpy(target + i, &bits, sizeof(T));
     }
 }
 
@@ -73,9 +88,9 @@ void write_global(const Core& core, uint8_t* target, const uint8_t* source, uint
             return core.atomic == AtomicKind::add ? combine_array<uint32_t>(core.atomic, target, source, bytes)
                                                   : combine_array<int32_t>(core.atomic, target, source, bytes);
         case DataType::f16:
-            return combine_array<half>(core.atomic, target, source, bytes);
+            return combine_small_floats<half>(core, target, source, bytes);
         case DataType::bf16:
-            return combine_array<bfloat16_t>(core.atomic, target, source, bytes);
+            return combine_small_floats<bfloat16_t>(core, target, source, bytes);
         default:
             return combine_array<float>(core.atomic, target, source, bytes);
     }

@@ -42,15 +42,18 @@ float rounded(float value, RoundMode mode)
     }
 }
 
-// Saturates, as all casts to integers do; NaN becomes 0.
-uint8_t to_int4(half value, RoundMode mode)
+// Saturates unless that is switched off, as all casts to integers; NaN becomes 0.
+uint8_t to_int4(half value, RoundMode mode, bool saturates)
 {
     const float whole = rounded(static_cast<float>(value), mode);
+    if (!saturates && std::isfinite(whole)) {
+        return static_cast<uint8_t>(low_bits<int32_t>(whole) & 15);
+    }
     const float inside = whole > 7 ? 7 : whole < -8 ? -8 : whole == whole ? whole : 0;
     return static_cast<uint8_t>(static_cast<int32_t>(inside) & 15);
 }
 
-void convert(uint8_t* halves, uint8_t* pair, bool second, bool widen, RoundMode mode)
+void convert(uint8_t* halves, uint8_t* pair, bool second, bool widen, RoundMode mode, bool saturates)
 {
     const uint32_t shift = second ? 4 : 0;
     half value;
@@ -61,7 +64,7 @@ void convert(uint8_t* halves, uint8_t* pair, bool second, bool widen, RoundMode 
         return;
     }
     std::memcpy(&value, halves, 2);
-    *pair = static_cast<uint8_t>((*pair & ~(15u << shift)) | uint32_t(to_int4(value, mode)) << shift);
+    *pair = static_cast<uint8_t>((*pair & ~(15u << shift)) | uint32_t(to_int4(value, mode, saturates)) << shift);
 }
 
 }  // namespace
@@ -92,7 +95,7 @@ void cast_int4(Core& core, LocalOperand dst, LocalOperand src, RoundMode mode, c
     uint8_t* const four = instruction.data(widen ? from : to);
     if (lanes.contiguous) {
         for (uint64_t i = 0; i < lanes.total; ++i) {
-            convert(halves + 2 * i, four + i / 2, i % 2 != 0, widen, mode);
+            convert(halves + 2 * i, four + i / 2, i % 2 != 0, widen, mode, core.saturation.casts);
         }
         return;
     }
@@ -106,7 +109,8 @@ void cast_int4(Core& core, LocalOperand dst, LocalOperand src, RoundMode mode, c
         for (uint32_t lane = 0; lane < lanes.active(repeat); ++lane) {
             if (lanes.prefix || lanes.lane(lane)) {
                 convert(halves + place(wide, repeat, lane / 16) + lane % 16 * 2,
-                    four + place(narrow, repeat, lane / 64) + lane % 64 / 2, lane % 2 != 0, widen, mode);
+                    four + place(narrow, repeat, lane / 64) + lane % 64 / 2, lane % 2 != 0, widen, mode,
+                    core.saturation.casts);
             }
         }
     }

@@ -47,6 +47,7 @@ void Core::begin()
     atomic = AtomicKind::none;
     atomic_type = DataType::other;
     dequantization_scale = 1.0f;
+    saturation = Saturation{};
     cube = CubeState{};
     compare_mask[0] = compare_mask[1] = 0;
     vector_registers = VectorRegisters{};

@@ -14,6 +14,7 @@
 #include "fault.h"
 #include "memory.h"
 #include "polling.h"
+#include "saturation.h"
 #include "scalar_cache.h"
 #include "vector_registers.h"
 
@@ -76,6 +77,7 @@ public:
     AtomicKind atomic = AtomicKind::none;
     DataType atomic_type = DataType::other;
     float dequantization_scale = 1.0f;
+    Saturation saturation;
     CubeState cube;  // what a TPipe and the cube APIs set and keep
     uint64_t compare_mask[2] = {0, 0};
     VectorRegisters vector_registers;

@@ -18,8 +18,10 @@ namespace tile_simulator {
 #endif
 
 struct ScalarContext {
-    float f;
-    int64_t i;
+    float f = 0.0f;
+    int64_t i = 0;
+    Saturation saturation{};
+    bool in_half = false;  // half sources into a half destination
 };
 
 inline const ScalarContext& scalar_in(const void* context)
@@ -34,7 +36,7 @@ void direct_kernel(uint8_t* const* operands, size_t count, const void* context)
     T* dst = reinterpret_cast<T*>(operands[0]);
     const T* a = reinterpret_cast<const T*>(operands[1]);
     const T* b = sources > 1 ? reinterpret_cast<const T*>(operands[2]) : a;
-    const ScalarContext scalar = context != nullptr ? scalar_in(context) : ScalarContext{0.0f, 0};
+    const ScalarContext scalar = context != nullptr ? scalar_in(context) : ScalarContext{};
     TILE_INDEPENDENT
     for (size_t i = 0; i < count; ++i) {
         dst[i] = static_cast<T>(Op::apply(a[i], b[i], dst[i], scalar));
@@ -51,7 +53,8 @@ void half_kernel(uint8_t* const* operands, size_t count, const void* context)
     D* dst = reinterpret_cast<D*>(operands[0]);
     const uint16_t* a = reinterpret_cast<const uint16_t*>(operands[1]);
     const uint16_t* b = sources > 1 ? reinterpret_cast<const uint16_t*>(operands[2]) : a;
-    const ScalarContext scalar = context != nullptr ? scalar_in(context) : ScalarContext{0.0f, 0};
+    ScalarContext scalar = context != nullptr ? scalar_in(context) : ScalarContext{};
+    scalar.in_half = rounds;
     alignas(64) float fa[half_chunk];
     alignas(64) float fb[half_chunk];
     alignas(64) float fd[half_chunk];
@@ -136,8 +139,40 @@ T rectify(T x)
     return x > 0 ? x : T(0);
 }
 
-// Wrapping integer arithmetic; float arithmetic as it is.
+// Integer arithmetic wraps or saturates; float arithmetic as it is.
 template <class T>
-using wrapping = std::conditional_t<std::is_integral_v<T>, uint32_t, T>;
+T add(T a, T b, const Saturation& saturation)
+{
+    if constexpr (std::is_integral_v<T>) {
+        return integer_result<T>(int64_t(a) + b, saturation);
+    } else {
+        return a + b;
+    }
+}
+template <class T>
+T subtract(T a, T b, const Saturation& saturation)
+{
+    if constexpr (std::is_integral_v<T>) {
+        return integer_result<T>(int64_t(a) - b, saturation);
+    } else {
+        return a - b;
+    }
+}
+template <class T>
+T multiply(T a, T b, const Saturation& saturation)
+{
+    if constexpr (std::is_integral_v<T>) {
+        return integer_result<T>(int64_t(a) * b, saturation);
+    } else {
+        return a * b;
+    }
+}
+
+// a * b + c. A product of halves that is added to a half overflows by itself (the vendor's tables of edge values of
+// Axpy, MulAddDst, FusedMulAdd); whether the device rounds it is not published, one rounding here.
+inline float multiply_add(float a, float b, float c, const ScalarContext& context)
+{
+    return context.in_half ? product_of_halves(a * b, context.saturation) + c : fused(a, b, c);
+}
 
 }  // namespace tile_simulator

@@ -168,12 +168,14 @@ void Move::to_global(GlobalOperand dst, LocalOperand src) const
         for_runs(source, p, [&](uint32_t row, uint32_t column, const uint8_t* values, size_t count) {
             const uint64_t* scale = words(instruction, table, column);
             if (row_major) {
-                quantize(dst.type, src.type, p.reluEn, scale, table >= 0, values, count, line.data() + column * size);
+                quantize(dst.type, src.type, p.reluEn, core.saturation.floats, scale, table >= 0, values, count,
+                    line.data() + column * size);
                 if (column + count == p.nSize) {
                     write_global(core, target + row * pitch, line.data(), row_bytes);
                 }
             } else {
-                quantize(dst.type, src.type, p.reluEn, scale, table >= 0, values, count, converted);
+                quantize(dst.type, src.type, p.reluEn, core.saturation.floats, scale, table >= 0, values, count,
+                    converted);
                 write_nz(blocks, p, row, column, converted, count,
                     [&](uint64_t at, const uint8_t* run, size_t bytes) {
                         write_global(core, target + at, run, bytes);
@@ -196,8 +198,8 @@ void Move::to_l1(LocalOperand dst, LocalOperand src) const
     instruction.issue();
     uint8_t converted[64];
     for_runs(instruction.data(from), p, [&](uint32_t row, uint32_t column, const uint8_t* values, size_t count) {
-        quantize(
-            dst.type, src.type, p.reluEn, words(instruction, table, column), table >= 0, values, count, converted);
+        quantize(dst.type, src.type, p.reluEn, core.saturation.floats, words(instruction, table, column), table >= 0,
+            values, count, converted);
         write_nz(blocks, p, row, column, converted, count,
             [&](uint64_t at, const uint8_t* run, size_t bytes) { std::memcpy(instruction.data(to) + at, run, bytes); });
     });

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "instruction.h"
+#include "launch.h"
 
 namespace tile_simulator {
 namespace {
@@ -27,6 +28,18 @@ uint64_t read_word(uint64_t address, Use use)
     return word;
 }
 
+// The buffer of GM that holds the list; an error if there is none.
+const GlobalBuffer& buffer_of_list(uint64_t address, Use use)
+{
+    const GlobalBuffer* buffer = core_of(use).block.launch().buffers().find(address);
+    if (buffer == nullptr) {
+        raise("out-of-bounds", use,
+            text_of("%s: data is address %#llx, which lies in no buffer of GM: pass the argument that holds the list",
+                use.api, static_cast<unsigned long long>(address)));
+    }
+    return *buffer;
+}
+
 // Words between one tensor's description and the next's; without dimensions there is a filler.
 uint64_t words_of(uint32_t dimensions)
 {
@@ -41,6 +54,59 @@ void require_index(const TensorList& list, uint32_t index, Use use)
     }
 }
 
+// Where the description of a tensor starts.
+uint64_t description_of(const TensorList& list, uint32_t index)
+{
+    return list.address + (1 + index * words_of(list.dimensions)) * word_bytes;
+}
+
+// Elements of a tensor by its shape; 1 if the list has no shapes.
+uint64_t elements_of(const TensorList& list, uint32_t index, Use use)
+{
+    uint64_t elements = 1;
+    for (uint32_t i = 0; i < list.dimensions; ++i) {
+        const uint64_t size = read_word(description_of(list, index) + (1 + i) * word_bytes, use);
+        const bool too_many = size != 0 && elements > UINT64_MAX / size;
+        elements = too_many ? UINT64_MAX : elements * size;
+    }
+    return elements;
+}
+
+// Tells of a pointer that is no tensor of its shape. One without elements may point anywhere.
+void check_pointer(const TensorList& list, uint64_t pointer, uint32_t index, uint64_t size, Use use)
+{
+    Core& core = core_of(use);
+    const bool may_be_null = list.dimensions == 0;
+    if (!core.device_checks || (pointer == 0 && may_be_null)) {
+        return;
+    }
+    const uint64_t elements = elements_of(list, index, use);
+    if (elements == 0) {
+        return;
+    }
+    const GlobalBuffer* buffer = core.block.launch().buffers().find(pointer);
+    if (buffer == nullptr) {
+        return tell(core, "out-of-bounds", use,
+            text_of("%s: pointer %u of the list is address %#llx, which lies in no buffer of GM: the list must hold "
+                    "pointers of the device",
+                use.api, index, static_cast<unsigned long long>(pointer)));
+    }
+    if (pointer % size != 0) {
+        tell(core, "misaligned", use,
+            text_of("%s: pointer %u of the list is byte %llu of GM buffer '%s', where no element of %llu bytes may "
+                    "start: is the element type right?",
+                use.api, index, static_cast<unsigned long long>(pointer - buffer->begin), buffer->name.c_str(),
+                static_cast<unsigned long long>(size)));
+    }
+    if (elements > (buffer->end - pointer) / size) {
+        tell(core, "out-of-bounds", use,
+            text_of("%s: tensor %u of the list has %llu elements of %llu bytes, but GM buffer '%s' has %llu bytes from "
+                    "its pointer on: is the element type right?",
+                use.api, index, static_cast<unsigned long long>(elements), static_cast<unsigned long long>(size),
+                buffer->name.c_str(), static_cast<unsigned long long>(buffer->end - pointer)));
+    }
+}
+
 }  // namespace
 
 TensorList read_tensor_list(const void* data, uint32_t length, uint32_t count, Use use)
@@ -48,6 +114,7 @@ TensorList read_tensor_list(const void* data, uint32_t length, uint32_t count, U
     constexpr uint32_t unchecked = 0xffffffff;
     TensorList list;
     list.address = reinterpret_cast<uint64_t>(data);
+    const GlobalBuffer& buffer = buffer_of_list(list.address, use);
     const uint64_t distance = read_word(list.address, use);
     const uint64_t first = read_word(list.address + word_bytes, use);
     list.dimensions = static_cast<uint32_t>(first);
@@ -60,8 +127,27 @@ TensorList read_tensor_list(const void* data, uint32_t length, uint32_t count, U
             text_of("%s: the list says that its pointers begin at byte %llu, but its first tensor has %u dimensions",
                 use.api, static_cast<unsigned long long>(distance), list.dimensions));
     }
+    if (distance > buffer.end - list.address) {
+        raise("out-of-bounds", use,
+            text_of("%s: the list says that its pointers begin at byte %llu, but its buffer '%s' has %llu bytes from "
+                    "its start on",
+                use.api, static_cast<unsigned long long>(distance), buffer.name.c_str(),
+                static_cast<unsigned long long>(buffer.end - list.address)));
+    }
     list.count =
         repeats != 0 ? repeats : static_cast<uint32_t>(read_word(list.pointers - words * word_bytes, use) >> 32) + 1;
+    const uint64_t described = (distance / word_bytes - 1) / words;
+    if (list.dimensions != 0 && list.count != described) {
+        raise("bad-argument", use,
+            text_of("%s: the list says %u tensors, but there is room for %llu shapes of %u dimensions before its "
+                    "pointers: every tensor needs its own",
+                use.api, list.count, static_cast<unsigned long long>(described), list.dimensions));
+    }
+    if (list.count > (buffer.end - list.pointers) / word_bytes) {
+        raise("out-of-bounds", use,
+            text_of("%s: the list says %u tensors, but its buffer '%s' ends after %llu pointers", use.api, list.count,
+                buffer.name.c_str(), static_cast<unsigned long long>((buffer.end - list.pointers) / word_bytes)));
+    }
     if (count != unchecked && length != unchecked &&
         (count != list.count || length != distance + list.count * word_bytes)) {
         raise("bad-argument", use,
@@ -71,10 +157,12 @@ TensorList read_tensor_list(const void* data, uint32_t length, uint32_t count, U
     return list;
 }
 
-uint64_t tensor_pointer(const TensorList& list, uint32_t index, Use use)
+uint64_t tensor_pointer(const TensorList& list, uint32_t index, uint64_t size, Use use)
 {
     require_index(list, index, use);
-    return read_word(list.pointers + index * word_bytes, use);
+    const uint64_t pointer = read_word(list.pointers + index * word_bytes, use);
+    check_pointer(list, pointer, index, size, use);
+    return pointer;
 }
 
 void tensor_shape(const TensorList& list, uint32_t index, uint64_t* shape, Use use)
@@ -91,7 +179,23 @@ void tensor_shape(const TensorList& list, uint32_t index, uint64_t* shape, Use u
     if (list.dimensions > most_dimensions) {
         raise("bad-argument", use, text_of("%s: the list says %u dimensions", use.api, list.dimensions));
     }
-    read_words(list.address + (1 + index * words_of(list.dimensions) + 1) * word_bytes, list.dimensions, shape, use);
+    const uint64_t described = description_of(list, index);
+    const uint32_t dimensions = static_cast<uint32_t>(read_word(described, use));
+    if (dimensions != list.dimensions) {
+        raise("bad-argument", use,
+            text_of("%s: tensor %u has %u dimensions, but the first has %u: a list has tensors of one rank",
+                use.api, index, dimensions, list.dimensions));
+    }
+    read_words(described + word_bytes, list.dimensions, shape, use);
+}
+
+void require_dimension(uint32_t offset, uint32_t dimensions, bool has_shape, Use use)
+{
+    if (!has_shape || offset >= dimensions) {
+        raise("bad-argument", use,
+            text_of("%s: offset is %u, but the shape has %u dimensions%s", use.api, offset, has_shape ? dimensions : 0,
+                has_shape && dimensions != 0 ? "" : ": call SetShapeAddr and GetDesc first"));
+    }
 }
 
 }  // namespace tile_simulator

@@ -107,6 +107,18 @@ void multiply(const MatrixShape& s, const Panels& panels, int32_t* c, bool start
     }
 }
 
+// With saturation, infinities end at the largest float and NaN at 0 (the vendor's page of Mmad, CTRL[48]).
+void saturate_results(const MatrixShape& s, float* c)
+{
+    for (size_t block = 0; block < s.n_blocks; ++block) {
+        const size_t columns = std::min(block_width, s.n - block * block_width);
+        for (size_t row = 0; row < s.m; ++row) {
+            float* const values = c + (block * s.m_padded + row) * block_width;
+            std::transform(values, values + columns, values, saturate_float);
+        }
+    }
+}
+
 void check_types(LocalOperand c, LocalOperand a, LocalOperand b, Use use)
 {
     const bool floating =
@@ -221,6 +233,9 @@ void run(
     const bool start_from_c = bias != nullptr || !from_zero;
     if (c.type == DataType::f32) {
         multiply(s, panels, reinterpret_cast<float*>(instruction.data(out)), start_from_c);
+        if (core.saturation.floats) {
+            saturate_results(s, reinterpret_cast<float*>(instruction.data(out)));
+        }
     } else {
         multiply(s, panels, reinterpret_cast<int32_t*>(instruction.data(out)), start_from_c);
     }

@@ -7,6 +7,7 @@
 #include "fault.h"
 #include "number_arrays.h"
 #include "rounding.h"
+#include "saturation.h"
 
 namespace tile_simulator {
 namespace {
@@ -86,8 +87,8 @@ bool is_scaled(DataType dst, DataType src)
     return size_of(dst) == 1 || (src == DataType::i32 && dst == DataType::f16);
 }
 
-void quantize(DataType dst, DataType src, bool relu, const uint64_t* words, bool per_value, const uint8_t* values,
-    size_t count, uint8_t* out)
+void quantize(DataType dst, DataType src, bool relu, bool saturates, const uint64_t* words, bool per_value,
+    const uint8_t* values, size_t count, uint8_t* out)
 {
     if (is_scaled(dst, src)) {
         return scale_run(dst, src, relu, words, per_value, values, count, out);
@@ -107,6 +108,9 @@ void quantize(DataType dst, DataType src, bool relu, const uint64_t* words, bool
         buffer[i] = buffer[i] <= 0.0f ? 0.0f : buffer[i];
     }
     from_float(dst, buffer, count, out);
+    if (saturates && is_small_float(dst)) {
+        saturate_small_floats(dst, reinterpret_cast<uint16_t*>(out), count);
+    }
 }
 
 }  // namespace tile_simulator

@@ -20,9 +20,10 @@ struct QuantWord {
 QuantWord quant_word(uint64_t word);
 
 // Converts `count` values of 32 bits from `values` to `out`. `words` holds one word per value if `per_value`, else one
-// for all; it is not read where the pair of types needs no scale.
-void quantize(DataType dst, DataType src, bool relu, const uint64_t* words, bool per_value, const uint8_t* values,
-    size_t count, uint8_t* out);
+// for all; it is not read where the pair of types needs no scale. With `saturates`, floats that become half or bfloat16
+// end at its largest value.
+void quantize(DataType dst, DataType src, bool relu, bool saturates, const uint64_t* words, bool per_value,
+    const uint8_t* values, size_t count, uint8_t* out);
 
 // Whether a pair of types is scaled.
 bool is_scaled(DataType dst, DataType src);

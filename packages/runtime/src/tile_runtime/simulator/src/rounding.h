@@ -44,6 +44,21 @@ inline T saturate(float x)
     return above ? std::numeric_limits<T>::max() : x < low ? std::numeric_limits<T>::min() : value;
 }
 
+// The low bits of an integral float in two's complement. Infinities and NaN have none: as if it saturated.
+template <class T>
+inline T low_bits(float x)
+{
+    constexpr float half_range = 0x1p63f;  // of 64 bits
+    if (!std::isfinite(x)) {
+        return saturate<T>(x);
+    }
+    // A float from 2^63 on has 40 low bits of 0, so one that is beyond 2^64 leaves nothing.
+    const float inside = std::fmod(x, 2 * half_range);
+    const bool wraps = std::fabs(inside) >= half_range;
+    const float folded = wraps ? inside - std::copysign(2 * half_range, inside) : inside;
+    return folded == half_range ? T(std::numeric_limits<int64_t>::min()) : static_cast<T>(static_cast<int64_t>(folded));
+}
+
 struct FloatFormat {
     using Bits = uint32_t;
     static constexpr uint32_t encode(float value) { return bits_of_float(value); }

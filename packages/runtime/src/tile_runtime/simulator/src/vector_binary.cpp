@@ -10,23 +10,23 @@ using Context = ScalarContext;
 
 struct AddOp : PlainOp {
     template <class T>
-    static T apply(T a, T b, T, const Context&)
+    static T apply(T a, T b, T, const Context& c)
     {
-        return T(wrapping<T>(a) + wrapping<T>(b));
+        return add(a, b, c.saturation);
     }
 };
 struct SubOp : PlainOp {
     template <class T>
-    static T apply(T a, T b, T, const Context&)
+    static T apply(T a, T b, T, const Context& c)
     {
-        return T(wrapping<T>(a) - wrapping<T>(b));
+        return subtract(a, b, c.saturation);
     }
 };
 struct MulOp : PlainOp {
     template <class T>
-    static T apply(T a, T b, T, const Context&)
+    static T apply(T a, T b, T, const Context& c)
     {
-        return T(wrapping<T>(a) * wrapping<T>(b));
+        return multiply(a, b, c.saturation);
     }
 };
 struct DivOp : PlainOp {
@@ -54,27 +54,35 @@ struct OrOp : PlainOp {
 };
 struct AddReluOp : PlainOp {
     template <class T>
-    static T apply(T a, T b, T, const Context&)
+    static T apply(T a, T b, T, const Context& c)
     {
-        return rectify(T(wrapping<T>(a) + wrapping<T>(b)));
+        return rectify(add(a, b, c.saturation));
     }
 };
 struct SubReluOp : PlainOp {
     template <class T>
-    static T apply(T a, T b, T, const Context&)
+    static T apply(T a, T b, T, const Context& c)
     {
-        return rectify(T(wrapping<T>(a) - wrapping<T>(b)));
+        return rectify(subtract(a, b, c.saturation));
     }
 };
-// Whether the device rounds the product is not published; one rounding here.
 struct FusedMulAddOp : UpdateOp {
-    static float apply(float a, float b, float old, const Context&) { return fused(a, old, b); }
+    static float apply(float a, float b, float old, const Context& c)
+    {
+        return multiply_add(a, old, b, c);
+    }
 };
 struct FusedMulAddReluOp : UpdateOp {
-    static float apply(float a, float b, float old, const Context&) { return rectify(fused(a, old, b)); }
+    static float apply(float a, float b, float old, const Context& c)
+    {
+        return rectify(multiply_add(a, old, b, c));
+    }
 };
 struct MulAddDstOp : UpdateOp {
-    static float apply(float a, float b, float old, const Context&) { return fused(a, b, old); }
+    static float apply(float a, float b, float old, const Context& c)
+    {
+        return multiply_add(a, b, old, c);
+    }
 };
 
 template <class Op>
@@ -155,7 +163,8 @@ void vector_binary(BinaryOp op, LocalOperand dst, LocalOperand src0, LocalOperan
     // docs/hardware/timing.md#vector-rates.
     const bool twice = fused || (op == BinaryOp::mul_add_dst && size_of(dst.type) == 4);
     const uint64_t rate = op == BinaryOp::div ? slow_rate(size_of(dst.type)) : twice ? 2 : 1;
-    run_elementwise(core, operands, 3, form, kernel, nullptr, use, rate, updates);
+    const ScalarContext scalars = {0.0f, 0, core.saturation, false};
+    run_elementwise(core, operands, 3, form, kernel, &scalars, use, rate, updates);
 }
 
 }  // namespace tile_simulator

@@ -12,6 +12,7 @@ namespace {
 struct CastContext {
     RoundMode mode;
     float scale;
+    bool saturates;  // conversions to integers
 };
 
 const CastContext& cast_in(const void* context)
@@ -20,8 +21,14 @@ const CastContext& cast_in(const void* context)
 }
 
 template <class D, RoundMode mode>
-void float_to_integer_loop(const float* src, D* dst, size_t count)
+void float_to_integer_loop(const float* src, D* dst, size_t count, bool saturates)
 {
+    if (!saturates) {
+        for (size_t i = 0; i < count; ++i) {
+            dst[i] = low_bits<D>(round_to_integral<mode>(src[i]));
+        }
+        return;
+    }
     TILE_INDEPENDENT
     for (size_t i = 0; i < count; ++i) {
         dst[i] = saturate<D>(round_to_integral<mode>(src[i]));
@@ -29,19 +36,19 @@ void float_to_integer_loop(const float* src, D* dst, size_t count)
 }
 
 template <class D>
-void float_to_integer_array(const float* src, D* dst, size_t count, RoundMode mode)
+void float_to_integer_array(const float* src, D* dst, size_t count, const CastContext& context)
 {
-    switch (mode) {
+    switch (context.mode) {
         case RoundMode::CAST_FLOOR:
-            return float_to_integer_loop<D, RoundMode::CAST_FLOOR>(src, dst, count);
+            return float_to_integer_loop<D, RoundMode::CAST_FLOOR>(src, dst, count, context.saturates);
         case RoundMode::CAST_CEIL:
-            return float_to_integer_loop<D, RoundMode::CAST_CEIL>(src, dst, count);
+            return float_to_integer_loop<D, RoundMode::CAST_CEIL>(src, dst, count, context.saturates);
         case RoundMode::CAST_ROUND:
-            return float_to_integer_loop<D, RoundMode::CAST_ROUND>(src, dst, count);
+            return float_to_integer_loop<D, RoundMode::CAST_ROUND>(src, dst, count, context.saturates);
         case RoundMode::CAST_TRUNC:
-            return float_to_integer_loop<D, RoundMode::CAST_TRUNC>(src, dst, count);
+            return float_to_integer_loop<D, RoundMode::CAST_TRUNC>(src, dst, count, context.saturates);
         default:
-            return float_to_integer_loop<D, RoundMode::CAST_RINT>(src, dst, count);
+            return float_to_integer_loop<D, RoundMode::CAST_RINT>(src, dst, count, context.saturates);
     }
 }
 
@@ -49,7 +56,7 @@ template <class D>
 void float_to_integer(uint8_t* const* operands, size_t count, const void* context)
 {
     float_to_integer_array(
-        reinterpret_cast<const float*>(operands[1]), reinterpret_cast<D*>(operands[0]), count, cast_in(context).mode);
+        reinterpret_cast<const float*>(operands[1]), reinterpret_cast<D*>(operands[0]), count, cast_in(context));
 }
 
 using Widen = void (*)(const uint16_t*, float*, size_t);
@@ -62,7 +69,7 @@ void small_to_integer(uint8_t* const* operands, size_t count, const void* contex
     for (size_t start = 0; start < count; start += half_chunk) {
         const size_t n = count - start < half_chunk ? count - start : half_chunk;
         widen(reinterpret_cast<const uint16_t*>(operands[1]) + start, values, n);
-        float_to_integer_array(values, reinterpret_cast<D*>(operands[0]) + start, n, cast_in(context).mode);
+        float_to_integer_array(values, reinterpret_cast<D*>(operands[0]) + start, n, cast_in(context));
     }
 }
 
@@ -165,16 +172,14 @@ void int32_to_half(uint8_t* const* operands, size_t count, const void* context)
 }
 
 template <class S, class D>
-void integer_to_integer(uint8_t* const* operands, size_t count, const void*)
+void integer_to_integer(uint8_t* const* operands, size_t count, const void* context)
 {
     const S* src = reinterpret_cast<const S*>(operands[1]);
     D* dst = reinterpret_cast<D*>(operands[0]);
-    constexpr int64_t low = std::numeric_limits<D>::min();
-    constexpr int64_t high = std::numeric_limits<D>::max();
+    const Saturation saturation = {false, cast_in(context).saturates, false};
     TILE_INDEPENDENT
     for (size_t i = 0; i < count; ++i) {
-        const int64_t value = src[i];
-        dst[i] = static_cast<D>(value < low ? low : value > high ? high : value);
+        dst[i] = integer_result<D>(src[i], saturation);
     }
 }
 
@@ -319,7 +324,7 @@ void vector_cast(LocalOperand dst, LocalOperand src, RoundMode mode, const Vecto
     if (rule.kernel == nullptr) {
         return cast_int4(core, dst, src, mode, form, p, use);
     }
-    const CastContext context = {mode, core.dequantization_scale};
+    const CastContext context = {mode, core.dequantization_scale, core.saturation.casts};
     require_unread_target(core, dst, src, form, p, use);
     const VectorOperand operands[2] = {
         {"dst", dst, size_of(dst.type), p.dstBlkStride, p.dstRepStride, 255},

@@ -267,7 +267,7 @@ uint64_t vector_work(const Lanes& lanes, uint64_t rate)
 }
 
 void run_elementwise(Core& core, const VectorOperand* operands, int count, const VectorForm& form, VectorKernel kernel,
-    const void* context, Use use, uint64_t rate, bool updates)
+    const void* context, Use use, uint64_t rate, bool updates, Elements elements)
 {
     uint32_t widest = 0;
     for (int i = 0; i < count; ++i) {
@@ -293,6 +293,14 @@ void run_elementwise(Core& core, const VectorOperand* operands, int count, const
     }
     instruction.issue();
 
+    const DataType type = operands[0].tensor.type;
+    const bool saturates = core.saturation.floats && elements == Elements::computed && is_small_float(type);
+    const auto compute = [&](uint8_t* const* views, size_t lanes_of_views) {
+        kernel(views, lanes_of_views, context);
+        if (saturates) {
+            saturate_small_floats(type, reinterpret_cast<uint16_t*>(views[0]), lanes_of_views);
+        }
+    };
     uint8_t* data[max_operands];
     bool overlap = false;
     for (int i = 0; i < count; ++i) {
@@ -302,11 +310,11 @@ void run_elementwise(Core& core, const VectorOperand* operands, int count, const
     }
     if (!overlap) {
         if (lanes.contiguous || (unit && lanes.counter)) {
-            kernel(data, lanes.total, context);
+            compute(data, lanes.total);
             return;
         }
         if (unit && lanes.prefix && (lanes.top == lanes.per_repeat || lanes.repeats == 1)) {
-            kernel(data, (lanes.repeats - 1) * lanes.per_repeat + lanes.top, context);
+            compute(data, (lanes.repeats - 1) * lanes.per_repeat + lanes.top);
             return;
         }
     }
@@ -341,7 +349,7 @@ void run_elementwise(Core& core, const VectorOperand* operands, int count, const
                 buffered_target = buffered_target || i == 0;
             }
         }
-        kernel(views, active, context);
+        compute(views, active);
         if (buffered_target) {
             scatter_repeat(data[0], walked[0], repeat, lanes, active, buffers[0]);
         }

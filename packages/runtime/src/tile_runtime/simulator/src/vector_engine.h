@@ -61,9 +61,12 @@ inline uint64_t slow_rate(uint32_t element_size)
     return 256 / element_size / 32;
 }
 
+// Whether the elements an instruction writes are results of arithmetic, which may saturate, or moved as they are.
+enum class Elements : uint8_t { computed, moved };
+
 // The whole instruction for element-wise operations: operands[0] is written (and read first, if it is updated), the
 // others read.
 void run_elementwise(Core& core, const VectorOperand* operands, int count, const VectorForm& form, VectorKernel kernel,
-    const void* context, Use use, uint64_t rate = 1, bool updates = false);
+    const void* context, Use use, uint64_t rate = 1, bool updates = false, Elements elements = Elements::computed);
 
 }  // namespace tile_simulator

@@ -41,7 +41,7 @@ void vector_duplicate(LocalOperand dst, Scalar scalar, const VectorForm& form, u
     }
     const VectorOperand operands[1] = {{"dst", dst, size_of(dst.type), dst_block_stride, dst_repeat_stride, 255}};
     run_elementwise(core, operands, 1, form, size_of(dst.type) == 2 ? &fill_kernel<uint16_t> : &fill_kernel<uint32_t>,
-        &scalar.bits, use);
+        &scalar.bits, use, 1, false, Elements::moved);
 }
 
 // Unlike everywhere else, in counter mode the mask counts the elements of every repeat (the vendor's page of Copy); their
@@ -60,7 +60,7 @@ static void copy_counted(Core& core, LocalOperand dst, LocalOperand src, const V
             {"dst", dst, size_of(dst.type), p.dstStride, blocks_per_repeat * p.dstStride, any_stride},
             {"src", src, size_of(src.type), p.srcStride, blocks_per_repeat * p.srcStride, any_stride},
         };
-        run_elementwise(core, operands, 2, form, kernel, nullptr, use);
+        run_elementwise(core, operands, 2, form, kernel, nullptr, use, 1, false, Elements::moved);
         dst.address += p.dstRepeatSize * 32u;
         src.address += p.srcRepeatSize * 32u;
     }
@@ -84,7 +84,7 @@ void vector_copy(
         {"dst", dst, size_of(dst.type), p.dstStride, p.dstRepeatSize, 4095},
         {"src", src, size_of(src.type), p.srcStride, p.srcRepeatSize, 4095},
     };
-    run_elementwise(core, operands, 2, form, kernel, nullptr, use);
+    run_elementwise(core, operands, 2, form, kernel, nullptr, use, 1, false, Elements::moved);
 }
 
 namespace {

@@ -30,18 +30,22 @@ struct Row {
     float values[max_lanes];
     bool active[max_lanes];
     DataType type;
-    bool whole;  // every lane is active
+    bool saturates;  // halves, at every level of the tree
+    bool whole;      // every lane is active
 };
 
 // One level of the tree: neighbours are added. Half sums are rounded to half at every level.
-void add_neighbours(DataType type, const float* from, float* to, uint32_t pairs)
+void add_neighbours(const Row& row, const float* from, float* to, uint32_t pairs)
 {
     for (uint32_t i = 0; i < pairs; ++i) {
         to[i] = from[2 * i] + from[2 * i + 1];
     }
-    if (type == DataType::f16) {
+    if (row.type == DataType::f16) {
         uint16_t bits[max_lanes];
         float_to_half(to, bits, pairs);
+        if (row.saturates) {
+            saturate_small_floats(row.type, bits, pairs);
+        }
         half_to_float(bits, to, pairs);
     }
 }
@@ -54,10 +58,23 @@ float tree_sum(const Row& row, uint32_t first, uint32_t count)
     }
     int now = 0;
     for (uint32_t n = count; n > 1; n /= 2) {
-        add_neighbours(row.type, levels[now], levels[1 - now], n / 2);
+        add_neighbours(row, levels[now], levels[1 - now], n / 2);
         now = 1 - now;
     }
     return levels[now][0];
+}
+
+// A value as its type holds it, which saturates if that is switched on.
+float settled(const Row& row, float value)
+{
+    if (row.type != DataType::f16) {
+        return value;
+    }
+    uint16_t bits = float_to_half_bits(value);
+    if (row.saturates) {
+        saturate_small_floats(row.type, &bits, 1);
+    }
+    return half_bits_to_float(bits);
 }
 
 // Extremum of the active lanes; the lowest index wins ties, and a NaN wins over every number.
@@ -74,6 +91,7 @@ Result extremum(const Row& row, bool largest, uint32_t first, uint32_t count)
             best = {value, i, true};
         }
     }
+    best.value = settled(row, best.value);
     return best;
 }
 
@@ -263,6 +281,7 @@ void vector_reduce(ReduceOp op, ReduceSpan span, LocalOperand dst, LocalOperand 
 
     Row row;
     row.type = src.type;
+    row.saturates = core.saturation.floats;
     alignas(64) uint8_t elements[256];
     std::memset(elements, 0, sizeof(elements));
     for (uint64_t repeat = 0; repeat < lanes.repeats; ++repeat) {
@@ -302,6 +321,7 @@ void accumulate_sum(Core& core, LocalOperand src, const VectorForm& form, Use us
 
     Row row;
     row.type = src.type;
+    row.saturates = core.saturation.floats;
     alignas(64) uint8_t elements[256];
     std::memset(elements, 0, sizeof(elements));
     float sum = 0.0f;
@@ -311,10 +331,7 @@ void accumulate_sum(Core& core, LocalOperand src, const VectorForm& form, Use us
         load_row(elements, lanes, active, row);
         // The trees of the repeats are added in order (ReduceSum, first way of adding).
         const float tree = tree_sum(row, 0, lanes.per_repeat);
-        sum = repeat == 0 ? tree : sum + tree;
-        if (src.type == DataType::f16) {
-            sum = half_bits_to_float(float_to_half_bits(sum));
-        }
+        sum = settled(row, repeat == 0 ? tree : sum + tree);
     }
     core.vector_registers.sum_type = src.type;
     core.vector_registers.sum = bits_of(src.type, sum);

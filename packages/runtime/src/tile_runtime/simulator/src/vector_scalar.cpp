@@ -24,14 +24,14 @@ struct AddsOp : PlainOp {
     template <class T>
     static T apply(T a, T, T, const Context& c)
     {
-        return T(wrapping<T>(a) + wrapping<T>(scalar_as<T>(c)));
+        return add(a, scalar_as<T>(c), c.saturation);
     }
 };
 struct MulsOp : PlainOp {
     template <class T>
     static T apply(T a, T, T, const Context& c)
     {
-        return T(wrapping<T>(a) * wrapping<T>(scalar_as<T>(c)));
+        return multiply(a, scalar_as<T>(c), c.saturation);
     }
 };
 struct MaxsOp : PlainOp {
@@ -48,11 +48,12 @@ struct MinsOp : PlainOp {
         return minimum(a, scalar_as<T>(c));
     }
 };
+// -0 counts as negative: times a negative number it gives +0, times inf NaN (docs/hardware/vector.md#edge-values).
 struct LeakyReluOp : PlainOp {
     static float apply(float a, float, float, const Context& c) { return std::signbit(a) ? a * c.f : a; }
 };
 struct AxpyOp : UpdateOp {
-    static float apply(float a, float, float old, const Context& c) { return fused(a, c.f, old); }
+    static float apply(float a, float, float old, const Context& c) { return multiply_add(a, c.f, old, c); }
 };
 template <class T>
 constexpr int64_t width = 8 * sizeof(T);
@@ -141,7 +142,8 @@ void vector_scalar(ScalarOp op, LocalOperand dst, LocalOperand src, Scalar scala
         raise("bad-argument", use,
             text_of("%s: dst %s with src %s is not supported on 910B", use.api, name_of(dst.type), name_of(src.type)));
     }
-    const ScalarContext context = {static_cast<float>(scalar.value), static_cast<int64_t>(scalar.bits)};
+    const ScalarContext context = {static_cast<float>(scalar.value), static_cast<int64_t>(scalar.bits),
+        core.saturation, false};
     if (op == ScalarOp::shift_left || op == ScalarOp::shift_right || op == ScalarOp::shift_right_round) {
         require_range(core, "scalar", context.i, 0, 8 * size_of(dst.type), use);
     }

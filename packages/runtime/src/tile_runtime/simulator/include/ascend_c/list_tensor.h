@@ -1,8 +1,8 @@
 // ListTensorDesc: a list of tensors that a kernel gets as one argument (dynamic inputs).
 //
 // In GM, as words of 64 bits: the distance in bytes to the pointers; for every tensor a word of its number of dimensions
-// (low 32 bits) and its index (high 32 bits), the first of which holds the count of tensors with the same shape instead of
-// an index where there are no others, and its dimensions; then the pointers.
+// (low 32 bits) and its index (high 32 bits), and its dimensions; then the pointers. A list without shapes has one word
+// of 0 dimensions (low) and the number of pointers (high), and a filler.
 #pragma once
 
 #include "tensor.h"
@@ -17,8 +17,11 @@ struct TensorList {
 };
 
 TensorList read_tensor_list(const void* data, uint32_t length, uint32_t count, Use use);
-uint64_t tensor_pointer(const TensorList& list, uint32_t index, Use use);
+// `size` is that of an element. The pointer of a list without shapes may be null.
+uint64_t tensor_pointer(const TensorList& list, uint32_t index, uint64_t size, Use use);
+// Writes the dimensions to `shape`.
 void tensor_shape(const TensorList& list, uint32_t index, uint64_t* shape, Use use);
+void require_dimension(uint32_t offset, uint32_t dimensions, bool has_shape, Use use);
 
 }  // namespace tile_simulator
 
@@ -31,7 +34,11 @@ public:
     void SetShapeAddr(uint64_t* shapePtr) { shape_ = shapePtr; }
     uint64_t GetDim() const { return dimensions_; }
     uint64_t GetIndex() const { return index_; }
-    uint64_t GetShape(uint32_t offset) const { return offset < dimensions_ && shape_ != nullptr ? shape_[offset] : 0; }
+    uint64_t GetShape(uint32_t offset, Where at = Where::here()) const
+    {
+        tile_simulator::require_dimension(offset, dimensions_, shape_ != nullptr, {"TensorDesc::GetShape", at});
+        return shape_[offset];
+    }
     __gm__ T* GetDataPtr() const { return data_; }
     GlobalTensor<T> GetDataObj() const
     {
@@ -74,12 +81,13 @@ public:
         tile_simulator::tensor_shape(list_, index, desc.shape_, use);
         desc.dimensions_ = list_.dimensions;
         desc.index_ = index;
-        desc.data_ = reinterpret_cast<T*>(tile_simulator::tensor_pointer(list_, index, use));
+        desc.data_ = reinterpret_cast<T*>(tile_simulator::tensor_pointer(list_, index, sizeof(T), use));
     }
     template <class T>
     __gm__ T* GetDataPtr(uint32_t index, Where at = Where::here())
     {
-        return reinterpret_cast<T*>(tile_simulator::tensor_pointer(list_, index, {"ListTensorDesc::GetDataPtr", at}));
+        return reinterpret_cast<T*>(
+            tile_simulator::tensor_pointer(list_, index, sizeof(T), {"ListTensorDesc::GetDataPtr", at}));
     }
     uint32_t GetSize() const { return list_.count; }
 
