@@ -316,6 +316,9 @@ void vector_cast(LocalOperand dst, LocalOperand src, RoundMode mode, const Vecto
         raise("bad-argument", use,
             text_of("%s: int32 to half needs SetDeqScale(half); the register holds what another form set", use.api));
     }
+    if (scaled) {
+        require_setting(core, Register::dequantization, use);
+    }
     if (rule.kernel == nullptr) {
         return cast_int4(core, dst, src, mode, form, p, use);
     }

@@ -195,6 +195,7 @@ void vector_compare_to_register(
     load_row(src0.type, elements, lanes.top, b);
     uint8_t result[max_lanes];
     compare_row(src0.type, mode, a, b, lanes.top, result);
+    mark_known(core, Register::compare_mask);
     for (uint32_t lane = 0; lane < lanes.top; ++lane) {
         if (lanes.lane(lane)) {
             const uint64_t bit = uint64_t(1) << (lane % 64);

@@ -27,6 +27,9 @@ void select_lanes(Core& core, LocalOperand dst, LocalOperand src0, const Selecti
 {
     const uint32_t size = size_of(src0.type);
     const Lanes lanes = resolve_repeats(core, form, size, use);
+    if (selection.bits == nullptr || selection.tensor == nullptr) {
+        require_setting(core, Register::compare_mask, use);
+    }
     Instruction instruction(core, Pipe::v, use);
     instruction.work = vector_work(lanes, 1);
     if (lanes.nothing) {
@@ -94,6 +97,7 @@ void number_to_register(DataType type, uint64_t bits, bool counted, Use use)
 // The tensor of bits whose address the compare mask register holds: of UB, or of the host as GetPhyAddr gives it.
 LocalOperand bits_in_register(Core& core, Use use)
 {
+    require_setting(core, Register::compare_mask, use);
     const LocalMemory& memory = core.memory(Memory::ub);
     const uint32_t address = static_cast<uint32_t>(core.compare_mask[0]);
     const uint32_t from_host = address - static_cast<uint32_t>(reinterpret_cast<uint64_t>(memory.data()));
