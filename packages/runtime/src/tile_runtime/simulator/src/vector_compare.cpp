@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "number_arrays.h"
+#include "operand_overlap.h"
 #include "touched_bytes.h"
 #include "vector_engine.h"
 
@@ -144,6 +145,12 @@ void vector_compare(LocalOperand dst, LocalOperand src0, const TensorOrScalar& s
         add_vector_operand(instruction, right, false, lanes);
     }
     instruction.issue();
+    const RepeatedBytes written = {"dst", {{dst.address, repeat_bytes}}, {{dst.address, repeat_bytes}}, repeat_bytes,
+        lanes.repeats, false};
+    check_overlap(core, written, repeated_bytes(left, lanes), false, use);
+    if (src1.tensor != nullptr) {
+        check_overlap(core, written, repeated_bytes(right, lanes), false, use);
+    }
     Row a;
     Row b;
     scalar_row(src1.scalar, b);

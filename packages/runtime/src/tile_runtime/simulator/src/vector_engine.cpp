@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "operand_overlap.h"
 #include "touched_bytes.h"
 
 namespace tile_simulator {
@@ -293,6 +294,7 @@ void run_elementwise(Core& core, const VectorOperand* operands, int count, const
         unit = unit && is_unit(operands[i], lanes.per_repeat);
     }
     instruction.issue();
+    check_overlaps(core, operands, count, lanes, use);
 
     uint8_t* data[max_operands];
     bool overlap = false;

@@ -6,6 +6,7 @@
 #include "ascend_c/sync.h"
 #include "ascend_c/vector_fill.h"
 #include "compare_mask.h"
+#include "operand_overlap.h"
 #include "reserved_ub.h"
 #include "touched_bytes.h"
 #include "vector_engine.h"
@@ -52,6 +53,8 @@ void select_lanes(Core& core, LocalOperand dst, LocalOperand src0, const Selecti
             Region::bytes(selection.bits->address, (lanes.repeats - 1) * repeat_bytes + (last + 7) / 8), 32);
     }
     instruction.issue();
+    const VectorOperand walked[] = {target, left, right};
+    check_overlaps(core, walked, selection.tensor != nullptr ? 3 : 2, lanes, use);
     alignas(64) uint8_t a[256];
     alignas(64) uint8_t b[256];
     for (uint32_t lane = 0; lane < lanes.per_repeat; ++lane) {
