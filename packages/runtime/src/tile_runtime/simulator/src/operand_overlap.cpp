@@ -1,6 +1,7 @@
 #include "operand_overlap.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tile_simulator {
 namespace {
@@ -172,9 +173,27 @@ void check_overlap(Core& core, const RepeatedBytes& dst, const RepeatedBytes& sr
     }
 }
 
-void check_overlaps(Core& core, const VectorOperand* operands, int count, const Lanes& lanes, Use use)
+bool may_overlap(const Instruction& instruction)
 {
-    if (!core.device_checks || core.composed_call != 0) {
+    if (!instruction.core.device_checks || instruction.core.composed_call != 0) {
+        return false;
+    }
+    for (int i = 0; i < instruction.count; ++i) {
+        const Operand& dst = instruction.operands[i];
+        for (int j = 0; j < instruction.count && dst.write; ++j) {
+            const Operand& src = instruction.operands[j];
+            if (!src.write && src.memory == dst.memory && std::strcmp(src.name, dst.name) != 0 &&
+                src.region.start < dst.region.end() && dst.region.start < src.region.end()) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+void check_overlaps(const Instruction& instruction, const VectorOperand* operands, int count, const Lanes& lanes)
+{
+    if (!may_overlap(instruction)) {
         return;
     }
     const VectorOperand& dst = operands[0];
@@ -191,7 +210,8 @@ void check_overlaps(Core& core, const VectorOperand* operands, int count, const 
         RepeatedBytes written = repeated_bytes(dst, lanes);
         RepeatedBytes read = repeated_bytes(src, lanes);
         written.lane_for_lane = read.lane_for_lane = dst.size == src.size;
-        check_overlap(core, written, read, src.may_read_results && !lanes.contiguous, use);
+        check_overlap(
+            instruction.core, written, read, src.may_read_results && !lanes.contiguous, instruction.use);
     }
 }
 

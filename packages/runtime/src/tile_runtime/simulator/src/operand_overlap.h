@@ -28,8 +28,11 @@ RepeatedBytes repeated_bytes(const VectorOperand& operand, const Lanes& lanes);
 // Reports operand-overlap if the instruction must not write `dst` while it reads `src`.
 void check_overlap(Core& core, const RepeatedBytes& dst, const RepeatedBytes& src, bool may_read_results, Use use);
 
+// Whether the bytes from the first to the last of a written and of a read operand meet: what is cheap to know first.
+bool may_overlap(const Instruction& instruction);
+
 // Checks the destination, which is the first operand, against every other one.
-void check_overlaps(Core& core, const VectorOperand* operands, int count, const Lanes& lanes, Use use);
+void check_overlaps(const Instruction& instruction, const VectorOperand* operands, int count, const Lanes& lanes);
 
 // Reports operand-overlap for operands of which no byte may be shared.
 void check_apart(Core& core, const char* dst, const std::vector<Run>& written, const char* src,

@@ -145,11 +145,13 @@ void vector_compare(LocalOperand dst, LocalOperand src0, const TensorOrScalar& s
         add_vector_operand(instruction, right, false, lanes);
     }
     instruction.issue();
-    const RepeatedBytes written = {"dst", {{dst.address, repeat_bytes}}, {{dst.address, repeat_bytes}}, repeat_bytes,
-        lanes.repeats, false};
-    check_overlap(core, written, repeated_bytes(left, lanes), false, use);
-    if (src1.tensor != nullptr) {
-        check_overlap(core, written, repeated_bytes(right, lanes), false, use);
+    if (may_overlap(instruction)) {
+        const std::vector<Run> bits = {{dst.address, repeat_bytes}};
+        const RepeatedBytes written = {"dst", bits, bits, repeat_bytes, lanes.repeats, false};
+        check_overlap(core, written, repeated_bytes(left, lanes), false, use);
+        if (src1.tensor != nullptr) {
+            check_overlap(core, written, repeated_bytes(right, lanes), false, use);
+        }
     }
     Row a;
     Row b;

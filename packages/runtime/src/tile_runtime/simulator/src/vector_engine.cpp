@@ -294,7 +294,7 @@ void run_elementwise(Core& core, const VectorOperand* operands, int count, const
         unit = unit && is_unit(operands[i], lanes.per_repeat);
     }
     instruction.issue();
-    check_overlaps(core, operands, count, lanes, use);
+    check_overlaps(instruction, operands, count, lanes);
 
     uint8_t* data[max_operands];
     bool overlap = false;

@@ -268,9 +268,11 @@ void vector_reduce(ReduceOp op, ReduceSpan span, LocalOperand dst, LocalOperand 
     }
     add_vector_operand(instruction, source, false, lanes);
     instruction.issue();
-    const RepeatedBytes results = {"dst", result_runs(dst.address, result_bytes, group, lanes, lanes.top),
-        result_runs(dst.address, result_bytes, group, lanes, last), step, lanes.repeats, false};
-    check_overlap(core, results, repeated_bytes(source, lanes), false, use);
+    if (may_overlap(instruction)) {
+        const RepeatedBytes results = {"dst", result_runs(dst.address, result_bytes, group, lanes, lanes.top),
+            result_runs(dst.address, result_bytes, group, lanes, last), step, lanes.repeats, false};
+        check_overlap(core, results, repeated_bytes(source, lanes), false, use);
+    }
 
     Row row;
     row.type = src.type;

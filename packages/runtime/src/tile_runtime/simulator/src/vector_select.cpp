@@ -54,7 +54,7 @@ void select_lanes(Core& core, LocalOperand dst, LocalOperand src0, const Selecti
     }
     instruction.issue();
     const VectorOperand walked[] = {target, left, right};
-    check_overlaps(core, walked, selection.tensor != nullptr ? 3 : 2, lanes, use);
+    check_overlaps(instruction, walked, selection.tensor != nullptr ? 3 : 2, lanes);
     alignas(64) uint8_t a[256];
     alignas(64) uint8_t b[256];
     for (uint32_t lane = 0; lane < lanes.per_repeat; ++lane) {
