@@ -54,7 +54,7 @@ _DEVICE_FAULTS = frozenset(
         "uninitialised-read", "out-of-bounds", "misaligned", "bad-argument", "stale-read",
         "store-not-written-back", "queue", "queue-full", "queue-empty", "queue-no-buffer",
         "events-exhausted", "unit-flag", "redundant-store", "event-id",
-        "cut-short",
+        "cut-short", "operand-overlap", "register-left-set", "register-not-set",
     }
 )  # fmt: skip
 

@@ -184,7 +184,7 @@ CASES: list[tuple[str, str, str, tuple[str, ...]]] = [
     ("sort_end", "Sort32(x[49152 - 32], x[1024], t, 1);", "out-of-bounds", ("Sort32: dst",)),
     ("length", "info.elementLengths[2] = 4096; MrgSort(x, lists, info);", "bad-argument", ("elementLengths is 4096", "0..4095")),
     ("valid", "info.validBit = 5; MrgSort(x, lists, info);", "bad-argument", ("validBit is 5", "3, 7 or 15")),
-    ("overlap", "MrgSort(x[1024], lists, info);", "bad-argument", ("dst and the lists must not overlap",)),
+    ("overlap", "MrgSort(x[1024], lists, info);", "operand-overlap", ("as dst and reads", "which must share no byte")),
     ("repeats", "info.repeatTimes = 2; lists.src3 = x[2048]; MrgSort(x, lists, info);", "bad-argument", ("four contiguous lists",)),
     ("suspended", "info.repeatTimes = 2; info.ifExhaustedSuspension = true; MrgSort(x, lists, info);", "bad-argument", ("no suspension",)),
     ("list_odd", "lists.src2 = x[1089]; MrgSort(x, lists, info);", "misaligned", ("MrgSort: src2", "multiple of 8")),

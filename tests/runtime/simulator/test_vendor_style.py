@@ -352,7 +352,7 @@ def test_a_cast_over_its_own_source(name: str) -> None:
     KERNELS.run(f"cast_{name}", x, checks=OFF)
     if CASTS[name][1]:
         fault = KERNELS.fault(f"cast_{name}", x, checks=DEVICE)
-        assert "has yet to read: dst of float must not lie over src of half" in fault.text, fault
+        assert fault.kind == "operand-overlap" and "bytes" in fault.text, fault
     else:
         KERNELS.run(f"cast_{name}", x, checks=DEVICE)
 

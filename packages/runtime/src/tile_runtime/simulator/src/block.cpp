@@ -74,6 +74,7 @@ void Block::core_main(void* pointer)
             }
             check_flags_at_exit(core);
             check_cache_at_exit(core);
+            check_registers_at_exit(core);
         }
     } catch (FaultError& error) {
         launch.report(core, std::move(error.fault));

@@ -17,6 +17,7 @@ void load_compare_mask(Core& core, LocalOperand tensor, const char* name, uint64
         instruction.local(name, false, tensor, Memory::ub, Region::bytes(tensor.address, bytes), alignment);
     instruction.issue();
     std::memcpy(core.compare_mask, instruction.data(operand), bytes);
+    mark_known(core, Register::compare_mask);
 }
 
 void move_compare_mask(LocalOperand tensor, bool to_register, Use use)

@@ -44,10 +44,12 @@ void Core::begin()
         }
     }
     mask = MaskRegister{};
+    mask.mode_known = mask.lanes_known = false;
     atomic = AtomicKind::none;
     atomic_type = DataType::other;
     dequantization_scale = 1.0f;
     saturation = Saturation{};
+    settings = RegisterSettings{};
     cube = CubeState{};
     compare_mask[0] = compare_mask[1] = 0;
     vector_registers = VectorRegisters{};

@@ -14,6 +14,7 @@
 #include "fault.h"
 #include "memory.h"
 #include "polling.h"
+#include "registers.h"
 #include "saturation.h"
 #include "scalar_cache.h"
 #include "vector_registers.h"
@@ -40,6 +41,16 @@ struct MaskRegister {
     bool counter = false;
     uint64_t low = ~uint64_t(0);
     uint64_t high = ~uint64_t(0);
+    // False until an API or the kernel has set them: an earlier kernel on the core may have left anything.
+    bool mode_known = true;
+    bool lanes_known = true;
+
+    void set_lanes(uint64_t low_lanes, uint64_t high_lanes)
+    {
+        low = low_lanes;
+        high = high_lanes;
+        lanes_known = true;
+    }
 };
 
 struct Flag {
@@ -78,6 +89,7 @@ public:
     DataType atomic_type = DataType::other;
     float dequantization_scale = 1.0f;
     Saturation saturation;
+    RegisterSettings settings;
     CubeState cube;  // what a TPipe and the cube APIs set and keep
     uint64_t compare_mask[2] = {0, 0};
     VectorRegisters vector_registers;

@@ -39,6 +39,16 @@ void tell(Core& core, const char* kind, Use use, std::string text)
     tell(core, fault_of(kind, use, std::move(text)));
 }
 
+void warn_below_strict(Core& core, Fault fault)
+{
+    Launch& launch = core.block.launch();
+    if (launch.options().checks >= TILE_CHECKS_STRICT) {
+        tell(core, std::move(fault));
+    } else if (!launch.warned(fault.kind.c_str(), fault.file.c_str(), fault.line, core.block.index())) {
+        launch.warn(core, std::move(fault));
+    }
+}
+
 std::string text_of(const char* format, ...)
 {
     char buffer[1024];

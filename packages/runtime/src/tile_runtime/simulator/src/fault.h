@@ -43,6 +43,9 @@ Fault fault_of(const char* kind, Use use, std::string text);
 void tell(Core& core, Fault fault);
 void tell(Core& core, const char* kind, Use use, std::string text);
 
+// A warning, told once per kind and line; at strict level an error.
+void warn_below_strict(Core& core, Fault fault);
+
 // printf into a string.
 [[gnu::format(printf, 1, 2)]] std::string text_of(const char* format, ...);
 

@@ -233,6 +233,7 @@ void for_parts(Core& core, const LocalOperand* scales, const FixpipeParamsV220& 
     if (scales == nullptr || !is_vector_mode(p.quantPre)) {
         if (is_scaled_mode(p.quantPre)) {
             core.cube.pre_quant = p.deqScalar;
+            mark_known(core, Register::pre_quantization);
         }
         pipe_barrier(PIPE_FIX, use);
         return move(p, Scales{core.cube.pre_quant, false, 0}, 0);
@@ -254,12 +255,18 @@ LocalOperand column_of(LocalOperand src, const FixpipeParamsV220& p, uint32_t fi
     return src;
 }
 
-FixpipeParamsV220 params_of(const Core& core, const AscendC::DataCopyCO12DstParams& p, Use use)
+FixpipeParamsV220 params_of(Core& core, const AscendC::DataCopyCO12DstParams& p, Use use)
 {
     if (p.clipReluPre != 0 || p.eltWiseOp != 0) {
         raise("bad-argument", use, text_of("%s: clipReluPre and eltWiseOp do not exist on 910B", use.api));
     }
     require_range(core, "reluPre", p.reluPre, 0, 1, use);
+    if (p.nz2ndEn) {
+        require_setting(core, Register::nd_matrices, use);
+    }
+    if (is_scaled_mode(p.quantPre) && !is_vector_mode(p.quantPre)) {
+        require_setting(core, Register::pre_quantization, use);
+    }
     FixpipeParamsV220 result(p.nSize, p.mSize, p.srcStride, p.dstStride, p.reluPre != 0);
     result.quantPre = p.quantPre;
     result.unitFlag = p.unitFlag;
@@ -353,42 +360,6 @@ void copy_l0c_to_l1(LocalOperand dst, LocalOperand src, const AscendC::DataCopyC
     if (p.nSize != 0 && p.mSize != 0) {
         Move{core, p, CO2Layout::NZ, scales_of(core, p.quantPre), use}.to_l1(dst, src);
     }
-}
-
-void set_fixpipe_tables(const LocalOperand* relu, const LocalOperand* quant, bool reset_unit_flags, Use use)
-{
-    Core& core = core_of(use);
-    if (!runs_here(core, CoreKind::aic)) {
-        return;
-    }
-    if (reset_unit_flags) {
-        core.cube.full_units.reset();
-    }
-    // A call for the unit flags alone may name a tensor of L0C.
-    if (quant != nullptr && !(reset_unit_flags && memory_of(quant->position) == Memory::l0c)) {
-        require_memory(*quant, Memory::fixpipe, "quantPre", use);
-        core.cube.quant_address = quant->address;
-        core.cube.has_quant_table = true;
-    }
-    if (relu != nullptr && memory_of(relu->position) != Memory::gm) {
-        require_memory(*relu, Memory::fixpipe, "reluPre", use);
-    }
-}
-
-void set_fixpipe_matrices(uint32_t count, uint32_t src_stride, uint32_t dst_stride, Use use)
-{
-    Core& core = core_of(use);
-    require_range(core, "ndNum", count, 1, 65535, use);
-    require_range(core, "srcNdStride", src_stride, 0, 512, use);
-    require_range(core, "dstNdStride", dst_stride, 0, 65535, use);
-    core.cube.nd_count = count;
-    core.cube.src_nd_stride = src_stride;
-    core.cube.dst_nd_stride = dst_stride;
-}
-
-void set_fixpipe_scale(uint64_t word)
-{
-    core_of({"SetFixpipePreQuantFlag", {"", 0}}).cube.pre_quant = word;
 }
 
 }  // namespace tile_simulator

@@ -254,14 +254,18 @@ void mmad_with_bias(
     run(c, a, b, &bias, params, use);
 }
 
-void set_hf32(bool enabled)
+void set_hf32(bool enabled, Use use)
 {
-    core_of({"SetHF32Mode", {"", 0}}).cube.hf32 = enabled;
+    Core& core = core_of(use);
+    core.cube.hf32 = enabled;
+    record_setting(core, Register::hf32, use);
 }
 
-void set_hf32_rounding(bool ties_to_zero)
+void set_hf32_rounding(bool ties_to_zero, Use use)
 {
-    core_of({"SetHF32TransMode", {"", 0}}).cube.hf32_to_zero = ties_to_zero;
+    Core& core = core_of(use);
+    core.cube.hf32_to_zero = ties_to_zero;
+    record_setting(core, Register::hf32_rounding, use);
 }
 
 }  // namespace tile_simulator

@@ -8,6 +8,13 @@ namespace {
 
 using AscendC::SaturationMode;
 
+Register register_of(SaturationMode mode)
+{
+    return mode == SaturationMode::FLOAT ? Register::float_saturation
+           : mode == SaturationMode::INT ? Register::integer_saturation
+                                         : Register::cast_saturation;
+}
+
 bool& flag_of(Core& core, SaturationMode mode)
 {
     return mode == SaturationMode::FLOAT ? core.saturation.floats
@@ -19,7 +26,9 @@ bool& flag_of(Core& core, SaturationMode mode)
 
 void set_saturation(SaturationMode mode, bool enabled, Use use)
 {
-    flag_of(core_of(use), mode) = enabled;
+    Core& core = core_of(use);
+    flag_of(core, mode) = enabled;
+    record_setting(core, register_of(mode), use);
 }
 
 bool saturation(SaturationMode mode, Use use)

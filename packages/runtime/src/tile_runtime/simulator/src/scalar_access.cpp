@@ -176,16 +176,21 @@ void reset_core_state()
     core.feature_matrix[0] = core.feature_matrix[1] = 0;
 }
 
-void set_mask_counter(bool counter)
+void set_mask_counter(bool counter, Use use)
 {
-    core_of({"SetMaskCount", {"", 0}}).mask.counter = counter;
+    Core& core = core_of(use);
+    core.mask.counter = counter;
+    core.mask.mode_known = true;
+    record_setting(core, Register::mask_mode, use);
 }
 
-void set_mask_bits(uint64_t high, uint64_t low)
+void set_mask_bits(uint64_t high, uint64_t low, Use use)
 {
-    Core& core = core_of({"SetVectorMask", {"", 0}});
-    core.mask.high = high;
-    core.mask.low = low;
+    Core& core = core_of(use);
+    core.mask.set_lanes(low, high);
+    core.settings.kernel_mask[0] = low;
+    core.settings.kernel_mask[1] = high;
+    record_setting(core, Register::mask, use);
 }
 
 void set_mask_lanes(int64_t lanes, uint32_t element_size, bool counter, Use use)
@@ -193,25 +198,19 @@ void set_mask_lanes(int64_t lanes, uint32_t element_size, bool counter, Use use)
     Core& core = core_of(use);
     if (counter) {
         require_range(core, "len", lanes, 0, 0x7fffffff, use);
-        core.mask.high = 0;
-        core.mask.low = static_cast<uint64_t>(lanes);
-        return;
+        return set_mask_bits(0, static_cast<uint64_t>(lanes), use);
     }
     require_range(core, "len", lanes, 0, element_size >= 8 ? 32 : element_size >= 4 ? 64 : 128, use);
-    core.mask.low = lanes >= 64 ? ~uint64_t(0) : (uint64_t(1) << lanes) - 1;
-    core.mask.high = lanes >= 128 ? ~uint64_t(0) : lanes > 64 ? (uint64_t(1) << (lanes - 64)) - 1 : 0;
+    set_mask_bits(lanes >= 128 ? ~uint64_t(0) : lanes > 64 ? (uint64_t(1) << (lanes - 64)) - 1 : 0,
+        lanes >= 64 ? ~uint64_t(0) : (uint64_t(1) << lanes) - 1, use);
 }
 
-void set_atomic(AtomicKind kind, DataType type)
+void set_atomic(AtomicKind kind, DataType type, Use use)
 {
-    Core& core = core_of({"SetAtomic", {"", 0}});
+    Core& core = core_of(use);
+    record_setting(core, Register::atomic, use);
     core.atomic = kind;
     core.atomic_type = type;
-}
-
-void set_dequantization_scale(float scale)
-{
-    core_of({"SetDeqScale", {"", 0}}).dequantization_scale = scale;
 }
 
 void set_feature_matrix(uint32_t height, uint32_t width, const uint8_t pads[4])

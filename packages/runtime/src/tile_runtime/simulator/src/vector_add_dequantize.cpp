@@ -78,6 +78,7 @@ void add_dequantize_relu(LocalOperand dst, LocalOperand src0, LocalOperand src1,
     if (core.device_checks && core.vector_registers.dequantization != VectorRegisters::Dequantization::half_scale) {
         raise("bad-argument", use, text_of("%s needs SetDeqScale(half) before it", use.api));
     }
+    require_setting(core, Register::dequantization, use);
     if (form.kind == VectorForm::count) {
         require_range(core, "count", form.repeats, 0, INT32_MAX, use);
         for (int64_t done = 0; done < form.repeats; done += temporary_elements) {

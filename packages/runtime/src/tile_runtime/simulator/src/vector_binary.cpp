@@ -1,6 +1,9 @@
 // Add, Sub, Mul, Div, Max, Min, And, Or, AddRelu, SubRelu, FusedMulAdd(Relu), MulAddDst.
 #include "ascend_c/vector_binary.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "elementwise.h"
 
 namespace tile_simulator {
@@ -138,6 +141,16 @@ VectorKernel kernel_of(BinaryOp op, DataType dst, DataType src)
     }
 }
 
+// Sums over repeats: the second source may be the destination (the vendor's page of general constraints).
+bool may_read_results(BinaryOp op, DataType type, const AscendC::BinaryRepeatParams& p)
+{
+    static constexpr BinaryOp ops[] = {BinaryOp::add, BinaryOp::sub, BinaryOp::mul, BinaryOp::max, BinaryOp::min,
+        BinaryOp::add_relu, BinaryOp::sub_relu};
+    const bool typed = type == DataType::f16 || type == DataType::i32 || type == DataType::f32;
+    return typed && (p.dstRepStride == 0 || p.src1RepStride == 0) &&
+           std::find(std::begin(ops), std::end(ops), op) != std::end(ops);
+}
+
 }  // namespace
 
 void vector_binary(BinaryOp op, LocalOperand dst, LocalOperand src0, LocalOperand src1, const VectorForm& form,
@@ -156,7 +169,8 @@ void vector_binary(BinaryOp op, LocalOperand dst, LocalOperand src0, LocalOperan
     const VectorOperand operands[3] = {
         {"dst", dst, size_of(dst.type), p.dstBlkStride, p.dstRepStride, 255},
         {"src0", src0, size_of(src0.type), p.src0BlkStride, p.src0RepStride, 255},
-        {"src1", src1, size_of(src1.type), p.src1BlkStride, p.src1RepStride, 255},
+        {"src1", src1, size_of(src1.type), p.src1BlkStride, p.src1RepStride, 255,
+            may_read_results(op, dst.type, p)},
     };
     const bool fused = op == BinaryOp::fused_mul_add || op == BinaryOp::fused_mul_add_relu;
     const bool updates = fused || op == BinaryOp::mul_add_dst;

@@ -255,56 +255,6 @@ const CastRule& rule_of(DataType dst, DataType src, RoundMode mode, Use use)
     return *found;
 }
 
-// Lanes up to the last that takes part in every repeat.
-uint64_t lanes_of(const Core& core, const VectorForm& form, uint64_t most)
-{
-    const auto top = [](uint64_t low, uint64_t high) {
-        return high != 0 ? 128 - __builtin_clzll(high) : low != 0 ? 64 - __builtin_clzll(low) : 0;
-    };
-    switch (form.kind) {
-        case VectorForm::count:
-            return most;
-        case VectorForm::lanes:
-            return std::min(form.mask[0], most);
-        case VectorForm::bits:
-            return std::min<uint64_t>(top(form.mask[0], form.mask[1]), most);
-        default:
-            return core.mask.counter ? most : std::min<uint64_t>(top(core.mask.low, core.mask.high), most);
-    }
-}
-
-// A repeat must not write what a later one reads (the vendor's rule of overlapping addresses): a cast to a wider type onto
-// its own source does.
-void require_unread_target(Core& core, LocalOperand dst, LocalOperand src, const VectorForm& form,
-    const AscendC::UnaryRepeatParams& p, Use use)
-{
-    const uint64_t widest = std::max(size_of(dst.type), size_of(src.type));
-    const uint64_t lanes = 256 / widest;
-    const bool contiguous = form.kind == VectorForm::count;
-    const uint64_t repeats =
-        form.repeats <= 0 ? 0 : contiguous ? (uint64_t(form.repeats) + lanes - 1) / lanes : uint64_t(form.repeats);
-    if (!core.device_checks || size_of(dst.type) == size_of(src.type) || repeats > uint64_t(1) << 20 ||
-        (!contiguous && (p.dstBlkStride != 1 || p.srcBlkStride != 1))) {
-        return;
-    }
-    const auto stride = [&](uint64_t blocks, uint32_t size) { return contiguous ? lanes * size : blocks * 32; };
-    const uint64_t to = stride(p.dstRepStride, size_of(dst.type));
-    const uint64_t from = stride(p.srcRepStride, size_of(src.type));
-    const uint64_t active = lanes_of(core, form, lanes);
-    for (uint64_t repeat = 1; repeat < repeats && active != 0; ++repeat) {
-        const uint64_t left = contiguous ? std::min(lanes, uint64_t(form.repeats) - repeat * lanes) : active;
-        const uint64_t read = src.address + repeat * from;
-        const uint64_t written = dst.address + (repeat - 1) * to + active * size_of(dst.type);
-        if (dst.address < read + left * size_of(src.type) && read < written) {
-            raise("bad-argument", use,
-                text_of("%s: repeat %llu writes elements of src that repeat %llu has yet to read: dst of %s must not "
-                        "lie over src of %s",
-                    use.api, static_cast<unsigned long long>(repeat - 1), static_cast<unsigned long long>(repeat),
-                    name_of(dst.type), name_of(src.type)));
-        }
-    }
-}
-
 }  // namespace
 
 void vector_cast(LocalOperand dst, LocalOperand src, RoundMode mode, const VectorForm& form,
@@ -321,11 +271,13 @@ void vector_cast(LocalOperand dst, LocalOperand src, RoundMode mode, const Vecto
         raise("bad-argument", use,
             text_of("%s: int32 to half needs SetDeqScale(half); the register holds what another form set", use.api));
     }
+    if (scaled) {
+        require_setting(core, Register::dequantization, use);
+    }
     if (rule.kernel == nullptr) {
         return cast_int4(core, dst, src, mode, form, p, use);
     }
     const CastContext context = {mode, core.dequantization_scale, core.saturation.casts};
-    require_unread_target(core, dst, src, form, p, use);
     const VectorOperand operands[2] = {
         {"dst", dst, size_of(dst.type), p.dstBlkStride, p.dstRepStride, 255},
         {"src", src, size_of(src.type), p.srcBlkStride, p.srcRepStride, 255},

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "number_arrays.h"
+#include "operand_overlap.h"
 #include "touched_bytes.h"
 #include "vector_engine.h"
 
@@ -144,6 +145,14 @@ void vector_compare(LocalOperand dst, LocalOperand src0, const TensorOrScalar& s
         add_vector_operand(instruction, right, false, lanes);
     }
     instruction.issue();
+    if (may_overlap(instruction)) {
+        const std::vector<Run> bits = {{dst.address, repeat_bytes}};
+        const RepeatedBytes written = {"dst", bits, bits, repeat_bytes, lanes.repeats, false};
+        check_overlap(core, written, repeated_bytes(left, lanes), false, use);
+        if (src1.tensor != nullptr) {
+            check_overlap(core, written, repeated_bytes(right, lanes), false, use);
+        }
+    }
     Row a;
     Row b;
     scalar_row(src1.scalar, b);
@@ -195,6 +204,7 @@ void vector_compare_to_register(
     load_row(src0.type, elements, lanes.top, b);
     uint8_t result[max_lanes];
     compare_row(src0.type, mode, a, b, lanes.top, result);
+    mark_known(core, Register::compare_mask);
     for (uint32_t lane = 0; lane < lanes.top; ++lane) {
         if (lanes.lane(lane)) {
             const uint64_t bit = uint64_t(1) << (lane % 64);

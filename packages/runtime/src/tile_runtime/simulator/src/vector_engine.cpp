@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "operand_overlap.h"
 #include "touched_bytes.h"
 
 namespace tile_simulator {
@@ -124,11 +125,9 @@ Lanes resolve_lanes(Core& core, const VectorForm& form, uint32_t widest, Use use
             require_range(core, "mask", wanted, 0, lanes.per_repeat, use);
             uint64_t mask[2];
             set_lane_mask(mask, form.mask[0] > 128 ? 128 : form.mask[0]);
-            core.mask.low = mask[0];
-            core.mask.high = mask[1];
+            core.mask.set_lanes(mask[0], mask[1]);
         } else {
-            core.mask.low = form.mask[0];
-            core.mask.high = form.mask[1];
+            core.mask.set_lanes(form.mask[0], form.mask[1]);
             const bool beyond = (lanes.per_repeat <= 64 && form.mask[1] != 0) ||
                                 (lanes.per_repeat < 64 && form.mask[0] >> lanes.per_repeat != 0);
             if (beyond && core.device_checks) {
@@ -136,6 +135,9 @@ Lanes resolve_lanes(Core& core, const VectorForm& form, uint32_t widest, Use use
                     text_of("%s: mask[] selects lanes beyond the %u of a repeat", use.api, lanes.per_repeat));
             }
         }
+    }
+    if (form.kind == VectorForm::preset) {
+        require_mask(core, use);
     }
     if (core.mask.counter) {
         lanes.counter = true;
@@ -292,6 +294,7 @@ void run_elementwise(Core& core, const VectorOperand* operands, int count, const
         unit = unit && is_unit(operands[i], lanes.per_repeat);
     }
     instruction.issue();
+    check_overlaps(instruction, operands, count, lanes);
 
     const DataType type = operands[0].tensor.type;
     const bool saturates = core.saturation.floats && elements == Elements::computed && is_small_float(type);

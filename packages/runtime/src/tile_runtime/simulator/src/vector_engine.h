@@ -17,6 +17,7 @@ struct VectorOperand {
     int64_t block_stride;   // in 32 B
     int64_t repeat_stride;  // in 32 B
     int64_t repeat_limit;   // largest legal repeat stride
+    bool may_read_results = false;  // a source of which a repeat may read what an earlier one wrote
 };
 
 // Lanes of an instruction after the form and the mask register are resolved.

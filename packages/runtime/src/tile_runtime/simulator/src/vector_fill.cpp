@@ -2,6 +2,7 @@
 #include "ascend_c/vector_fill.h"
 
 #include "elementwise.h"
+#include "operand_overlap.h"
 
 namespace tile_simulator {
 namespace {
@@ -129,6 +130,15 @@ void vector_brcb(LocalOperand dst, LocalOperand src, int64_t repeats, const Asce
     const int from =
         instruction.local("src", false, src, Memory::ub, Region::bytes(src.address, count * elements * size), 32);
     instruction.issue();
+    if (may_overlap(instruction)) {
+        std::vector<Run> blocks;
+        for (uint64_t i = 0; i < elements; ++i) {
+            blocks.push_back({dst.address + i * block_stride, 32});
+        }
+        const std::vector<Run> read = {{src.address, elements * size}};
+        check_overlap(core, {"dst", blocks, blocks, repeat_stride, count, false},
+            {"src", read, read, elements * size, count, false}, false, use);
+    }
     for (uint64_t repeat = 0; repeat < count; ++repeat) {
         uint8_t values[elements * 4];
         std::memcpy(values, instruction.data(from) + repeat * elements * size, elements * size);

@@ -5,6 +5,7 @@
 
 #include "launch.h"
 #include "order_checks.h"
+#include "operand_overlap.h"
 #include "touched_bytes.h"
 #include "vector_engine.h"
 
@@ -70,13 +71,6 @@ uint64_t source_address(Core& core, const GatherSource& source, uint64_t entry, 
     return address;
 }
 
-void require_apart(const Core& core, const std::vector<Run>& written, const std::vector<Run>& read, Use use)
-{
-    if (core.device_checks && share_bytes(written, read)) {
-        raise("bad-argument", use, text_of("%s: dst and the gathered bytes of src must not overlap", use.api));
-    }
-}
-
 }  // namespace
 
 void vector_gather(LocalOperand dst, const GatherSource& source, const VectorForm& form, int64_t dst_repeat, Use use)
@@ -120,7 +114,7 @@ void vector_gather(LocalOperand dst, const GatherSource& source, const VectorFor
                 }
             }
         }
-        require_apart(core, written, read, use);
+        check_apart(core, "dst", written, "src", read, use);
         for (const Region& region : entries) {
             instruction.local("srcOffset", false, source.offsets, Memory::ub, region, 0);
         }
@@ -201,7 +195,7 @@ void vector_gather_blocks(LocalOperand dst, LocalOperand src, LocalOperand offse
             read.push_back({source_address(core, {src, offsets, 0}, i, block, block, "offset", use), block});
             written.push_back({dst.address + i / blocks * repeat_stride + i % blocks * block_stride, block});
         }
-        require_apart(core, written, read, use);
+        check_apart(core, "dst", written, "src", read, use);
         add_reads(instruction, "src", src, regions_of(read));
     }
     instruction.issue();

@@ -244,8 +244,10 @@ void vector_quantize(LocalOperand dst, LocalOperand src, QuantizeTarget target, 
 
 void set_half_scale(float scale, Use use)
 {
-    set_dequantization_scale(scale);
-    core_of(use).vector_registers.dequantization = VectorRegisters::Dequantization::half_scale;
+    Core& core = core_of(use);
+    core.dequantization_scale = scale;
+    core.vector_registers.dequantization = VectorRegisters::Dequantization::half_scale;
+    record_setting(core, Register::dequantization, use);
 }
 
 void set_quantization(float scale, int32_t offset, bool is_signed, Use use)
@@ -254,6 +256,7 @@ void set_quantization(float scale, int32_t offset, bool is_signed, Use use)
     require_range(core, "offset", offset, -256, 255, use);
     core.vector_registers.dequantization = VectorRegisters::Dequantization::one;
     core.vector_registers.dequantization_config = quantization_word(scale, offset, is_signed);
+    record_setting(core, Register::dequantization, use);
 }
 
 void set_quantization_table(LocalOperand table, const AscendC::VdeqInfo& info, Use use)
@@ -271,6 +274,7 @@ void set_quantization_table(LocalOperand table, const AscendC::VdeqInfo& info, U
     }
     core.vector_registers.dequantization = VectorRegisters::Dequantization::table;
     core.vector_registers.dequantization_table = table;
+    record_setting(core, Register::dequantization, use);
 }
 
 }  // namespace tile_simulator

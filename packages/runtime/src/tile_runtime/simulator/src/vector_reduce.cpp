@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "number_arrays.h"
+#include "operand_overlap.h"
 #include "touched_bytes.h"
 #include "vector_engine.h"
 #include "vector_reduction.h"
@@ -191,17 +192,24 @@ bool any_active(const Lanes& lanes, uint32_t first, uint32_t end)
     return false;
 }
 
-// What `repeats` repeats from the first one on write: groups without an active lane leave their result as it was.
-void add_results(Instruction& instruction, const LocalOperand& dst, uint64_t bytes, uint32_t group, const Lanes& lanes,
-    uint32_t active, uint64_t first, uint64_t repeats, uint64_t step)
+// What one repeat with `active` lanes writes from `start` on.
+std::vector<Run> result_runs(uint64_t start, uint64_t bytes, uint32_t group, const Lanes& lanes, uint32_t active)
 {
     std::vector<Run> runs;
     for (uint32_t lane = 0, i = 0; lane < active; lane += group, ++i) {
         if (any_active(lanes, lane, std::min(lane + group, active))) {
-            runs.push_back({dst.address + first * step + i * bytes, bytes});
+            runs.push_back({start + i * bytes, bytes});
         }
     }
-    std::vector<Region> regions = regions_of(runs, repeats, step);
+    return runs;
+}
+
+// What `repeats` repeats from the first one on write: groups without an active lane leave their result as it was.
+void add_results(Instruction& instruction, const LocalOperand& dst, uint64_t bytes, uint32_t group, const Lanes& lanes,
+    uint32_t active, uint64_t first, uint64_t repeats, uint64_t step)
+{
+    std::vector<Region> regions =
+        regions_of(result_runs(dst.address + first * step, bytes, group, lanes, active), repeats, step);
     if (regions.size() > 2) {
         regions = {covering(regions)};
     }
@@ -278,6 +286,11 @@ void vector_reduce(ReduceOp op, ReduceSpan span, LocalOperand dst, LocalOperand 
     }
     add_vector_operand(instruction, source, false, lanes);
     instruction.issue();
+    if (may_overlap(instruction)) {
+        const RepeatedBytes results = {"dst", result_runs(dst.address, result_bytes, group, lanes, lanes.top),
+            result_runs(dst.address, result_bytes, group, lanes, last), step, lanes.repeats, false};
+        check_overlap(core, results, repeated_bytes(source, lanes), false, use);
+    }
 
     Row row;
     row.type = src.type;

@@ -6,6 +6,7 @@
 #include "ascend_c/sync.h"
 #include "ascend_c/vector_fill.h"
 #include "compare_mask.h"
+#include "operand_overlap.h"
 #include "reserved_ub.h"
 #include "touched_bytes.h"
 #include "vector_engine.h"
@@ -27,6 +28,9 @@ void select_lanes(Core& core, LocalOperand dst, LocalOperand src0, const Selecti
 {
     const uint32_t size = size_of(src0.type);
     const Lanes lanes = resolve_repeats(core, form, size, use);
+    if (selection.bits == nullptr || selection.tensor == nullptr) {
+        require_setting(core, Register::compare_mask, use);
+    }
     Instruction instruction(core, Pipe::v, use);
     instruction.work = vector_work(lanes, 1);
     if (lanes.nothing) {
@@ -49,6 +53,8 @@ void select_lanes(Core& core, LocalOperand dst, LocalOperand src0, const Selecti
             Region::bytes(selection.bits->address, (lanes.repeats - 1) * repeat_bytes + (last + 7) / 8), 32);
     }
     instruction.issue();
+    const VectorOperand walked[] = {target, left, right};
+    check_overlaps(instruction, walked, selection.tensor != nullptr ? 3 : 2, lanes);
     alignas(64) uint8_t a[256];
     alignas(64) uint8_t b[256];
     for (uint32_t lane = 0; lane < lanes.per_repeat; ++lane) {
@@ -94,6 +100,7 @@ void number_to_register(DataType type, uint64_t bits, bool counted, Use use)
 // The tensor of bits whose address the compare mask register holds: of UB, or of the host as GetPhyAddr gives it.
 LocalOperand bits_in_register(Core& core, Use use)
 {
+    require_setting(core, Register::compare_mask, use);
     const LocalMemory& memory = core.memory(Memory::ub);
     const uint32_t address = static_cast<uint32_t>(core.compare_mask[0]);
     const uint32_t from_host = address - static_cast<uint32_t>(reinterpret_cast<uint64_t>(memory.data()));

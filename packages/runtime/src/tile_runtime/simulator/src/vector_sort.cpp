@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "operand_overlap.h"
 #include "touched_bytes.h"
 #include "vector_engine.h"
 
@@ -134,6 +135,8 @@ void vector_sort32(LocalOperand dst, LocalOperand scores, LocalOperand indices, 
     const int labels =
         instruction.local("src1", false, indices, Memory::ub, Region::bytes(indices.address, count * 4), 32);
     instruction.issue();
+    check_apart(core, "dst", {{dst.address, count * pair_bytes}}, "src0", {{scores.address, count * size}}, use);
+    check_apart(core, "dst", {{dst.address, count * pair_bytes}}, "src1", {{indices.address, count * 4}}, use);
     std::vector<Pair> pairs(count);
     for (uint64_t i = 0; i < count; ++i) {
         const uint8_t* score = instruction.data(from) + i * size;
@@ -198,10 +201,8 @@ void vector_merge(LocalOperand dst, const LocalOperand* tensors, const AscendC::
         }
     }
     const uint64_t bytes = merged.size() * pair_bytes;
-    if (core.device_checks && share_bytes({{dst.address, bytes}}, read)) {
-        raise("bad-argument", use, text_of("%s: dst and the lists must not overlap", use.api));
-    }
     if (bytes > 0) {
+        check_apart(core, "dst", {{dst.address, bytes}}, "lists", read, use);
         instruction.local("dst", true, dst, Memory::ub, Region::bytes(dst.address, bytes), 0);
     }
     instruction.issue();

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "operand_overlap.h"
 #include "touched_bytes.h"
 #include "vector_engine.h"
 
@@ -257,9 +258,7 @@ void vector_transpose_images(LocalOperand dst, LocalOperand src, LocalOperand te
             text_of("%s: sharedTmpBuffer has %u bytes, but must have %llu", use.api, temporary_bytes,
                 static_cast<unsigned long long>(needed)));
     }
-    if (core.device_checks && share_bytes({{dst.address, bytes}}, {{src.address, bytes}})) {
-        raise("bad-argument", use, text_of("%s: dst and src must not overlap", use.api));
-    }
+    check_apart(core, "dst", {{dst.address, bytes}}, "src", {{src.address, bytes}}, use);
     // The device header makes this of many TransDataTo5HD and copies through the temporary tensor; here it is one
     // instruction that takes as long as moving all bytes three times.
     Instruction instruction(core, Pipe::v, use);

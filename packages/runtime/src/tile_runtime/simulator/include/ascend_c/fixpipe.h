@@ -101,7 +101,7 @@ void copy_l0c_to_global(GlobalOperand dst, LocalOperand src, const AscendC::Data
 void copy_l0c_to_l1(LocalOperand dst, LocalOperand src, const AscendC::DataCopyCO12DstParams& params, Use use);
 void set_fixpipe_tables(const LocalOperand* relu, const LocalOperand* quant, bool reset_unit_flags, Use use);
 void set_fixpipe_matrices(uint32_t count, uint32_t src_stride, uint32_t dst_stride, Use use);
-void set_fixpipe_scale(uint64_t word);
+void set_fixpipe_scale(uint64_t word, Use use);
 
 }  // namespace tile_simulator
 
@@ -171,9 +171,9 @@ inline void SetFixpipeNz2ndFlag(uint32_t ndNum, uint32_t srcNdStride, uint32_t d
 {
     tile_simulator::set_fixpipe_matrices(ndNum, srcNdStride, dstNdStride, {"SetFixpipeNz2ndFlag", at});
 }
-inline void SetFixpipePreQuantFlag(uint64_t config)
+inline void SetFixpipePreQuantFlag(uint64_t config, Where at = Where::here())
 {
-    tile_simulator::set_fixpipe_scale(config);
+    tile_simulator::set_fixpipe_scale(config, {"SetFixpipePreQuantFlag", at});
 }
 
 }  // namespace AscendC

@@ -47,8 +47,8 @@ namespace tile_simulator {
 void mmad(LocalOperand c, LocalOperand a, LocalOperand b, const AscendC::MmadParams& params, Use use);
 void mmad_with_bias(
     LocalOperand c, LocalOperand a, LocalOperand b, LocalOperand bias, const AscendC::MmadParams& params, Use use);
-void set_hf32(bool enabled);
-void set_hf32_rounding(bool ties_to_zero);
+void set_hf32(bool enabled, Use use);
+void set_hf32_rounding(bool ties_to_zero, Use use);
 
 }  // namespace tile_simulator
 
@@ -70,21 +70,21 @@ inline void Mmad(const LocalTensor<C>& dst, const LocalTensor<A>& fm, const Loca
 // Whether float operands are rounded to HF32 first, which doubles the rate.
 enum class HF32Mode { ENABLE, DISABLE };
 enum class HF32TransMode { NEAREST_ZERO, NEAREST_EVEN };
-inline void SetHF32Mode(HF32Mode mode)
+inline void SetHF32Mode(HF32Mode mode, Where at = Where::here())
 {
-    tile_simulator::set_hf32(mode == HF32Mode::ENABLE);
+    tile_simulator::set_hf32(mode == HF32Mode::ENABLE, {"SetHF32Mode", at});
 }
-inline void SetHF32Mode(bool hf32Mode)
+inline void SetHF32Mode(bool hf32Mode, Where at = Where::here())
 {
-    tile_simulator::set_hf32(hf32Mode);
+    tile_simulator::set_hf32(hf32Mode, {"SetHF32Mode", at});
 }
-inline void SetHF32TransMode(HF32TransMode mode)
+inline void SetHF32TransMode(HF32TransMode mode, Where at = Where::here())
 {
-    tile_simulator::set_hf32_rounding(mode == HF32TransMode::NEAREST_ZERO);
+    tile_simulator::set_hf32_rounding(mode == HF32TransMode::NEAREST_ZERO, {"SetHF32TransMode", at});
 }
-inline void SetHF32TransMode(bool hf32TransMode)
+inline void SetHF32TransMode(bool hf32TransMode, Where at = Where::here())
 {
-    tile_simulator::set_hf32_rounding(hf32TransMode);
+    tile_simulator::set_hf32_rounding(hf32TransMode, {"SetHF32TransMode", at});
 }
 
 // In which order an Mmad writes its fractals: nothing but a Fixpipe with unitFlag that overlaps it could tell.

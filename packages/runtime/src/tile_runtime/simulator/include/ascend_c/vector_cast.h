@@ -8,7 +8,6 @@ namespace tile_simulator {
 
 void vector_cast(LocalOperand dst, LocalOperand src, AscendC::RoundMode mode, const VectorForm& form,
     const AscendC::UnaryRepeatParams& strides, Use use);
-void set_dequantization_scale(float scale);
 
 }  // namespace tile_simulator
 

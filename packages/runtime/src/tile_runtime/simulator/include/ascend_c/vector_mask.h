@@ -5,8 +5,8 @@
 
 namespace tile_simulator {
 
-void set_mask_counter(bool counter);
-void set_mask_bits(uint64_t high, uint64_t low);
+void set_mask_counter(bool counter, Use use);
+void set_mask_bits(uint64_t high, uint64_t low, Use use);
 void set_mask_lanes(int64_t lanes, uint32_t element_size, bool counter, Use use);
 
 }  // namespace tile_simulator
@@ -15,23 +15,23 @@ namespace AscendC {
 
 using tile_simulator::Where;
 
-inline void SetMaskNorm()
+inline void SetMaskNorm(Where at = Where::here())
 {
-    tile_simulator::set_mask_counter(false);
+    tile_simulator::set_mask_counter(false, {"SetMaskNorm", at});
 }
-inline void SetMaskCount()
+inline void SetMaskCount(Where at = Where::here())
 {
-    tile_simulator::set_mask_counter(true);
+    tile_simulator::set_mask_counter(true, {"SetMaskCount", at});
 }
-inline void ResetMask()
+inline void ResetMask(Where at = Where::here())
 {
-    tile_simulator::set_mask_bits(~uint64_t(0), ~uint64_t(0));
+    tile_simulator::set_mask_bits(~uint64_t(0), ~uint64_t(0), {"ResetMask", at});
 }
 
 template <class T, MaskMode mode = MaskMode::NORMAL>
-inline void SetVectorMask(const uint64_t maskHigh, const uint64_t maskLow)
+inline void SetVectorMask(const uint64_t maskHigh, const uint64_t maskLow, Where at = Where::here())
 {
-    tile_simulator::set_mask_bits(maskHigh, maskLow);
+    tile_simulator::set_mask_bits(maskHigh, maskLow, {"SetVectorMask", at});
 }
 template <class T, MaskMode mode = MaskMode::NORMAL>
 inline void SetVectorMask(int32_t len, Where at = Where::here())
@@ -42,10 +42,10 @@ inline void SetVectorMask(int32_t len, Where at = Where::here())
 // Of the device headers' inside; operators written like the vendor's own use it.
 struct AscendCUtils {
     template <class T, bool isSetMask = true>
-    static void SetMask(const uint64_t maskHigh, const uint64_t maskLow)
+    static void SetMask(const uint64_t maskHigh, const uint64_t maskLow, Where at = Where::here())
     {
         if constexpr (isSetMask) {
-            SetVectorMask<T>(maskHigh, maskLow);
+            SetVectorMask<T>(maskHigh, maskLow, at);
         }
     }
     template <class T, bool isSetMask = true>
@@ -56,10 +56,10 @@ struct AscendCUtils {
         }
     }
     template <bool isSetMask = true>
-    static void ResetMask()
+    static void ResetMask(Where at = Where::here())
     {
         if constexpr (isSetMask) {
-            AscendC::ResetMask();
+            AscendC::ResetMask(at);
         }
     }
 };
