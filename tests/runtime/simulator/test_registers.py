@@ -89,6 +89,21 @@ CASES = {
         "SetHF32TransMode(HF32TransMode::NEAREST_ZERO);\nSetHF32TransMode(HF32TransMode::NEAREST_EVEN);",
         "HF32 mode still rounds to zero", "call SetHF32TransMode(HF32TransMode::NEAREST_EVEN) after", AIC,
     ),
+    "saturation_of_floats": Case(
+        LEFT, VECTOR, "SetSaturationFlag<SaturationMode::FLOAT>(true); //!",
+        "SetSaturationFlag<SaturationMode::FLOAT>(true);\nSetSaturationFlag<SaturationMode::FLOAT>(false);",
+        "SetSaturationFlag: the saturation of half and bfloat16 differs", "call SetSaturationFlag<SaturationMode::FLOAT>(false)",
+    ),
+    "saturation_of_integers": Case(
+        LEFT, VECTOR, "SetSaturationFlag<SaturationMode::INT>(true); //!",
+        "SetSaturationFlag<SaturationMode::INT>(true);\nSetSaturationFlag<SaturationMode::INT>(false);",
+        "the saturation of integers differs", "call SetSaturationFlag<SaturationMode::INT>(false)",
+    ),
+    "saturation_of_casts": Case(
+        LEFT, VECTOR, "SetSaturationFlag<SaturationMode::CAST>(false); //!",
+        "SetSaturationFlag<SaturationMode::CAST>(false);\nSetSaturationFlag<SaturationMode::CAST>(true);",
+        "the saturation of casts differs", "call SetSaturationFlag<SaturationMode::CAST>(true)",
+    ),
     "mask_of_another_kernel": Case(
         UNSET, f"{TENSOR}SetMaskNorm();", f"{FILL} //!", f"ResetMask();\n{FILL}",
         "Duplicate depends on the lanes in the mask register, which this kernel has not set",

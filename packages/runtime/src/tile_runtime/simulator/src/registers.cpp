@@ -36,10 +36,10 @@ const Description& description_of(Register which)
         {"", "", "the scale of SetFixpipePreQuantFlag", "SetFixpipePreQuantFlag"},
         {"the saturation of half and bfloat16 differs from the start when the kernel ends, and the next kernel on this "
          "core would get other results",
-            "SetSaturationFlag<SaturationMode::FLOAT>(true)", "the saturation of floats", "SetSaturationFlag"},
+            "SetSaturationFlag<SaturationMode::FLOAT>(false)", "the saturation of floats", "SetSaturationFlag"},
         {"the saturation of integers differs from the start when the kernel ends, and the next kernel on this core "
          "would get other results",
-            "SetSaturationFlag<SaturationMode::INT>(true)", "the saturation of integers", "SetSaturationFlag"},
+            "SetSaturationFlag<SaturationMode::INT>(false)", "the saturation of integers", "SetSaturationFlag"},
         {"the saturation of casts differs from the start when the kernel ends, and the next kernel on this core would "
          "get other results",
             "SetSaturationFlag<SaturationMode::CAST>(true)", "the saturation of casts", "SetSaturationFlag"},
