@@ -1,8 +1,8 @@
 // Overlaps of the destination and a source of one vector instruction that leave its result undefined.
 //
-// In one repeat the two must be the same bytes or share none; no repeat may read what an earlier one wrote (the vendor's
-// page of general constraints, overlapping addresses). A repeat reads all its operands before it writes, so a result
-// narrower than its source, or a cast within one repeat, may begin where the source does.
+// In one repeat the two must be the same bytes or share none; no repeat may read what an earlier one wrote (the
+// vendor's page of general constraints, overlapping addresses). A repeat reads all its operands before it writes, so a
+// result narrower than its source, or a cast within one repeat, may begin where the source does.
 #pragma once
 
 #include <vector>

@@ -19,8 +19,8 @@ const Description& description_of(Register which)
         {"this mask is still in the mask register when the kernel ends, and the next kernel on this core would compute "
          "these lanes only",
             "ResetMask()", "the lanes in the mask register", "SetVectorMask"},
-        {"the mask is still in counter mode when the kernel ends, and the next kernel on this core would take its masks "
-         "for element counts",
+        {"the mask is still in counter mode when the kernel ends, and the next kernel on this core would take its "
+         "masks for element counts",
             "SetMaskNorm()", "the mode of the mask", "SetMaskNorm or SetMaskCount"},
         {"the core is still in atomic mode when the kernel ends, and the next kernel on this core would update GM "
          "instead of storing to it",

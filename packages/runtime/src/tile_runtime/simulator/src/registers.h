@@ -1,7 +1,7 @@
 // Registers of a core that keep what a kernel sets: those it leaves set when it ends, and those it relies on unset.
 //
-// The values at the start of a kernel are those of InitSocState, which the constructor of TPipe calls (the vendor's page
-// InitSocState, table 3). No call restores HF32 mode for the next kernel. The other registers have no value of their own.
+// The values at the start of a kernel are those of InitSocState, which the constructor of TPipe calls (the vendor's
+// page InitSocState, table 3). InitSocState does not reset HF32 mode. The other registers have no initial value.
 #pragma once
 
 #include <bitset>

@@ -42,7 +42,8 @@ inline void SetAtomicMin(Where at = Where::here())
 }
 inline void SetAtomicNone(Where at = Where::here())
 {
-    tile_simulator::set_atomic(tile_simulator::AtomicKind::none, tile_simulator::DataType::other, {"SetAtomicNone", at});
+    tile_simulator::set_atomic(
+        tile_simulator::AtomicKind::none, tile_simulator::DataType::other, {"SetAtomicNone", at});
 }
 // The type alone; the kind of operation stays. Set by SetAtomicAdd, SetAtomicMax and SetAtomicMin already.
 template <class T>
