@@ -135,7 +135,7 @@ public:
     // Replays a launch without an error on the time model.
     void time(
         std::vector<TileTimeEvent>& events, std::vector<TileTimeAccess>& accesses, std::vector<const char*>& strings,
-        TileTimeline& timeline) const;
+        std::vector<TileBankPadding>& paddings, TileTimeline& timeline) const;
 
     void run_entry() { entry_(closure_); }
     const CodeRange& code() const { return code_; }
