@@ -25,6 +25,8 @@ KINDS = ("work", "set", "wait", "barrier", "barrier all", "cross set", "cross wa
 REASONS = (
     "", "issue", "flag", "barrier", "cross-core flag", "queue full", "memory", "bank conflict",
 )  # fmt: skip
+# Of these, what an instruction loses while it has its pipe: its `slowed`, not its `waited`.
+WITHIN_WORK = ("memory", "bank conflict")
 WORK = 0
 
 # The layout of TileTimeEvent (tile_timing.h).
@@ -194,11 +196,8 @@ class Timeline:
         waiting = self.events[np.concatenate([wait, slow])]
         if not len(waiting):
             return []
-        waiting["reason"][len(wait) :] = np.where(
-            self.events["pipe"][slow] == PIPES.index("V"),
-            REASONS.index("bank conflict"),
-            REASONS.index("memory"),
-        )
+        reasons = np.array([REASONS.index(lost_to(pipe)) for pipe in PIPES])
+        waiting["reason"][len(wait) :] = reasons[self.events["pipe"][slow]]
         by = self.events[np.concatenate([worker, slow])]
         # Handing over is the scalar unit's work.
         handed = np.append(wait == worker, np.zeros(len(slow), bool))
@@ -256,6 +255,11 @@ def timeline_from(
         timing_of(target)["hbm_bandwidth"],
         np.frombuffer(paddings, PADDING),
     )
+
+
+def lost_to(pipe: str) -> str:
+    """Why an instruction of a pipe lost the cycles that are its `slowed`."""
+    return "bank conflict" if pipe == "V" else "memory"
 
 
 def cycles_covered(events: Any, until: str = "end") -> float:

@@ -131,7 +131,8 @@ public:
         return all;
     }
 
-    // The changes that leave the fewest cycles in all, and fewer at the line; none if there are none.
+    // The changes that leave the fewest cycles in all, of those that remove a quarter of them at the line; empty if
+    // none does.
     Changes best(const Line& line)
     {
         compare_at(line);
@@ -233,7 +234,7 @@ private:
         uint64_t least = compared(best).all;
         for (const Changes& changes : tried) {
             const Cycles after = compared(changes);
-            if (after.all < least && after.line < before.line) {
+            if (after.all < least && 4 * after.line <= 3 * before.line) {
                 least = after.all;
                 best = changes;
             }
