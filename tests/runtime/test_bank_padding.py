@@ -22,6 +22,8 @@ from tile_runtime.tools.report.page import report_page
 from tile_runtime.tools.report.saved_timeline import load_run, save_run
 from tile_runtime.tools.report.timed_run import TimedRun, watch_timed_runs
 from tile_runtime.tools.report.why.bank_padding import bank_conflicts
+from tile_runtime.tools.report.why.measures import Measures
+from tile_runtime.tools.report.why.verdict import verdict
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")
 
@@ -152,15 +154,15 @@ def python_run(tile: int, addresses: tuple[int, int, int] | None = None) -> Time
     return runs[-1]
 
 
-def planted_line() -> int:
+def marked_line(mark: str) -> int:
     lines = Path(__file__).read_text().splitlines()
-    return next(n for n, line in enumerate(lines, 1) if line.endswith("# planted"))
+    return next(n for n, line in enumerate(lines, 1) if line.endswith(mark))
 
 
 def test_a_report_names_the_buffer_and_the_room(tmp_path: Path) -> None:
     run = python_run(N)
     (bank,) = bank_conflicts(run)
-    assert (Path(bank.place[0]).name, bank.place[1]) == (Path(__file__).name, planted_line())
+    assert (Path(bank.place[0]).name, bank.place[1]) == (Path(__file__).name, marked_line("# planted"))
     assert (bank.cycles, bank.left) == (64, 0)
     said = (
         "leave 256 bytes (64 elements) free in front of `b`, at byte 16384 of UB, so that it and "
@@ -183,6 +185,32 @@ def test_the_planned_buffers_moved_as_advised_lose_nothing() -> None:
     assert bank_conflicts(run) == []
     assert "bank conflict" not in report_text(run)
     assert not parse(report_page(run)).all("section", id="banks")
+
+
+def test_the_verdict_says_that_conflicts_make_the_vector_pipe_slow() -> None:
+    @T.prim_func
+    def sums(A: T.Tensor((N,), "float32"), B: T.Tensor((48, N), "float32")):
+        with T.Kernel(24, is_npu=True) as (cid, vid):
+            a = T.alloc_ub((N,), "float32")
+            b = T.alloc_ub((N,), "float32")
+            c = T.alloc_ub((N,), "float32")
+            with T.Scope("V"):
+                T.copy(A, a)
+                T.copy(A, b)
+                T.barrier_all()
+                for _ in T.serial(200):
+                    T.tile.add(c, a, b)  # looped
+                    T.pipe_barrier("v")
+                T.barrier_all()
+                T.copy(c, B[cid * 2 + vid, :])
+
+    runs: list[TimedRun] = []
+    with override(time=True), watch_timed_runs(runs.append):
+        T.compile(sums, out_idx=[1])(torch.zeros(N))
+    found = verdict(Measures(runs[-1]))
+    assert found.bound == "bank conflicts"
+    assert "leave 256 bytes (64 elements) free in front of `b`" in found.text
+    assert [number for _, number in found.places] == [marked_line("# looped")]
 
 
 def test_a_full_memory_has_no_room_that_removes_conflicts() -> None:

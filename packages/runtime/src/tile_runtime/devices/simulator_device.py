@@ -170,7 +170,8 @@ class SimulatorLaunch:
         found = self._timeline()
         if found is None:
             return None
-        return timeline_from(*found, self._target)
+        totals, strings, events, accesses, paddings = found
+        return timeline_from(totals, strings, events, accesses, paddings, self._target)
 
     def _configure(self) -> None:
         """Give the switches to the simulator, if they are not what they were."""
