@@ -174,8 +174,8 @@ class SimulatorLaunch:
         found = self._timeline()
         if found is None:
             return None
-        totals, strings, events, accesses = found
-        return timeline_from(totals, strings, events, accesses, self._target)
+        totals, strings, events, accesses, paddings = found
+        return timeline_from(totals, strings, events, accesses, paddings, self._target)
 
     def _configure(self) -> None:
         """Give the switches to the simulator, if they are not what they were."""

@@ -62,9 +62,9 @@ class Kernel:
         1..3 lets aic, aiv0 or aiv1 run only when no other core can; `timing`
         holds the constants of the time model (tile_ir.timing), None leaves it off."""
 
-    def timeline(self) -> tuple[dict[str, float], list[str], bytes, bytes] | None:
-        """Totals, strings, events and accesses (bytes of TileTimeEvent and TileTimeAccess) of the
-        latest timed run on this thread."""
+    def timeline(self) -> tuple[dict[str, float], list[str], bytes, bytes, bytes] | None:
+        """Totals, strings, events, accesses and paddings (bytes of TileTimeEvent, TileTimeAccess
+        and TileBankPadding) of the latest timed run on this thread."""
 
     def warnings(self) -> list[LaunchError]:
         """What the latest run on this thread did that works on a device, but is waste or relies on

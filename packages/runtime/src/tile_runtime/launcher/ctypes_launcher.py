@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tile_runtime.simulator.simulation_error import Fault
-from tile_runtime.simulator.timeline import ACCESS, EVENT, TOTALS
+from tile_runtime.simulator.timeline import ACCESS, EVENT, PADDING, TOTALS
 
 # Every byte of outputs and workspaces before the kernel writes it: NaN, or -1.
 UNWRITTEN = 0xFF
@@ -60,6 +60,7 @@ class _Timeline(ctypes.Structure):
     _fields_ = (
         ("events", ctypes.c_void_p), ("count", ctypes.c_size_t),
         ("accesses", ctypes.c_void_p), ("access_count", ctypes.c_size_t),
+        ("paddings", ctypes.c_void_p), ("padding_count", ctypes.c_size_t),
         ("strings", ctypes.POINTER(ctypes.c_char_p)), ("string_count", ctypes.c_size_t),
         ("cycles", ctypes.c_double), ("start_cycles", ctypes.c_double),
         ("scalar_aic_cycles", ctypes.c_double), ("scalar_aiv_cycles", ctypes.c_double),
@@ -140,8 +141,8 @@ class CtypesKernel:
             checks, threads, seed, starved, cube_cores, vector_cores, constants, timeout, first
         )
 
-    def timeline(self) -> tuple[dict[str, float], list[str], bytes, bytes] | None:
-        """Totals, strings, events and accesses of the latest timed run on this thread."""
+    def timeline(self) -> tuple[dict[str, float], list[str], bytes, bytes, bytes] | None:
+        """Totals, strings, events, accesses and paddings of the latest timed run on this thread."""
         found = self._simulator.tile_simulator_timeline()
         if not found:
             return None
@@ -149,7 +150,9 @@ class CtypesKernel:
         strings = [line.strings[i].decode(errors="replace") for i in range(line.string_count)]
         events = ctypes.string_at(line.events, line.count * EVENT.itemsize)
         accesses = ctypes.string_at(line.accesses, line.access_count * ACCESS.itemsize)
-        return {name: getattr(line, name) for name in TOTALS}, strings, events, accesses
+        paddings = ctypes.string_at(line.paddings, line.padding_count * PADDING.itemsize)
+        totals = {name: getattr(line, name) for name in TOTALS}
+        return totals, strings, events, accesses, paddings
 
     def run(
         self,

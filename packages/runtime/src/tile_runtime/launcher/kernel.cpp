@@ -243,7 +243,9 @@ py::object Kernel::timeline()
     const py::bytes events(reinterpret_cast<const char*>(line->events), line->count * sizeof(TileTimeEvent));
     const py::bytes accesses(
         reinterpret_cast<const char*>(line->accesses), line->access_count * sizeof(TileTimeAccess));
-    return py::make_tuple(totals, strings, events, accesses);
+    const py::bytes paddings(
+        reinterpret_cast<const char*>(line->paddings), line->padding_count * sizeof(TileBankPadding));
+    return py::make_tuple(totals, strings, events, accesses, paddings);
 }
 
 std::vector<LaunchError> Kernel::others()

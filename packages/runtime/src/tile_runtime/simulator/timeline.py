@@ -6,7 +6,7 @@ Holds the modelled times only; pictures and pages are made of it elsewhere.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
@@ -22,7 +22,11 @@ PIPES = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX")
 TRANSFERS = ("MTE2", "MTE3", "FIX")
 CORES = ("aic", "aiv0", "aiv1")
 KINDS = ("work", "set", "wait", "barrier", "barrier all", "cross set", "cross wait")
-REASONS = ("", "issue", "flag", "barrier", "cross-core flag", "queue full", "memory")
+REASONS = (
+    "", "issue", "flag", "barrier", "cross-core flag", "queue full", "memory", "bank conflict",
+)  # fmt: skip
+# Of these, what an instruction loses while it has its pipe: its `slowed`, not its `waited`.
+WITHIN_WORK = ("memory", "bank conflict")
 WORK = 0
 
 # The layout of TileTimeEvent (tile_timing.h).
@@ -48,6 +52,19 @@ ACCESS = np.dtype(
         ("off_line", "u1"), ("unused", "u1"), ("rows", "u4"),
     ]
 )  # fmt: skip
+# The layout of TileBankChange, and of TileBankPadding.
+_CHANGE = np.dtype(
+    [
+        (name, "u4")
+        for name in ("file", "made", "buffer_begin", "at", "pitch", "bytes", "element", "unused")
+    ]
+)
+PADDING = np.dtype(
+    [
+        ("cycles", "f8"), ("left", "f8"), ("elsewhere", "f8"), ("file", "u4"), ("line", "u4"),
+        ("changes", _CHANGE, (2,)),
+    ]
+)  # fmt: skip
 MEMORIES = ("GM", "UB", "L1", "L0A", "L0B", "L0C", "BT", "FB")
 
 
@@ -71,7 +88,8 @@ class Stall:
 @dataclass(frozen=True)
 class Timeline:
     """Times in cycles of the core clock since the launch; `events` has the dtype EVENT and
-    `accesses`, which names events by index, the dtype ACCESS."""
+    `accesses`, which names events by index, the dtype ACCESS. `paddings` has the dtype PADDING:
+    what removes bank conflicts, by line."""
 
     totals: dict[str, float]
     strings: list[str]
@@ -81,6 +99,7 @@ class Timeline:
     cube_cores: int
     vector_cores: int
     hbm_bandwidth: float
+    paddings: Any = field(default_factory=lambda: np.zeros(0, PADDING))
 
     @property
     def microseconds(self) -> float:
@@ -172,12 +191,13 @@ class Timeline:
     @cached_property
     def _stalls(self) -> list[Stall]:
         wait, worker, shares = shares_of_waits(self.events, WORK)
-        # A transfer that shares the bandwidth waits for nobody.
+        # A transfer that shares the bandwidth waits for nobody, nor do operands that share a bank.
         slow = np.flatnonzero(self.events["slowed"] > 0)
         waiting = self.events[np.concatenate([wait, slow])]
         if not len(waiting):
             return []
-        waiting["reason"][len(wait) :] = REASONS.index("memory")
+        reasons = np.array([REASONS.index(lost_to(pipe)) for pipe in PIPES])
+        waiting["reason"][len(wait) :] = reasons[self.events["pipe"][slow]]
         by = self.events[np.concatenate([worker, slow])]
         # Handing over is the scalar unit's work.
         handed = np.append(wait == worker, np.zeros(len(slow), bool))
@@ -220,6 +240,7 @@ def timeline_from(
     strings: list[str],
     events: bytes | memoryview,
     accesses: bytes | memoryview,
+    paddings: bytes | memoryview,
     target: Target,
 ) -> Timeline:
     """The timeline out of what the simulator hands over."""
@@ -232,7 +253,13 @@ def timeline_from(
         target.cube_cores,
         target.vector_cores,
         timing_of(target)["hbm_bandwidth"],
+        np.frombuffer(paddings, PADDING),
     )
+
+
+def lost_to(pipe: str) -> str:
+    """Why an instruction of a pipe lost the cycles that are its `slowed`."""
+    return "bank conflict" if pipe == "V" else "memory"
 
 
 def cycles_covered(events: Any, until: str = "end") -> float:

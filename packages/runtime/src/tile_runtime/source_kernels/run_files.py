@@ -13,7 +13,7 @@ import numpy as np
 
 from tile_ir import BuildError
 from tile_runtime.simulator.simulation_error import Fault
-from tile_runtime.simulator.timeline import ACCESS, EVENT, TOTALS
+from tile_runtime.simulator.timeline import ACCESS, EVENT, PADDING, TOTALS
 from tile_runtime.source_kernels.arguments import BUFFER, INTEGER, REAL, Cell
 
 _REQUEST = struct.Struct("<IIIIQIIQIIII")
@@ -22,7 +22,8 @@ _CONSTANT = struct.Struct("<24sd")
 _MOST_FRAMES = 64
 _TEXTS = 9
 _RECORD = struct.Struct(f"<IiQiIqIIIIIIQIIiI{_MOST_FRAMES}Q{_TEXTS}Q64s512sII")
-_TIMELINE = struct.Struct("<QQQQdddddQQQQQ")
+_TIMELINE = struct.Struct("<QQQQQdddddQQQQQ")
+TimelineParts = tuple[dict[str, float], list[str], memoryview, memoryview, memoryview]
 # GM allocations start at multiples of this (docs/hardware/memories.md#alignment).
 _GM_ALIGNMENT = 512
 _PAGE = os.sysconf("SC_PAGESIZE")
@@ -174,8 +175,8 @@ class RunFiles:
             done += count
         return result
 
-    def read_timeline(self) -> tuple[dict[str, float], list[str], memoryview, memoryview] | None:
-        """Totals, strings, events and accesses of a timed run without a fault, as
+    def read_timeline(self) -> TimelineParts | None:
+        """Totals, strings, events, accesses and paddings of a timed run without a fault, as
         `timeline_from` takes them. The arrays stay in the file: they may be large."""
         size = os.fstat(self.timeline).st_size if self.timeline >= 0 else 0
         if size == 0:
@@ -183,16 +184,20 @@ class RunFiles:
         content = memoryview(
             mmap.mmap(self.timeline, size, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
         )
-        fields = _TIMELINE.unpack_from(content) if size >= _TIMELINE.size else (0,) * 10
-        lengths = (fields[0] * EVENT.itemsize, fields[1] * ACCESS.itemsize, fields[3])
+        fields = _TIMELINE.unpack_from(content) if size >= _TIMELINE.size else (0,) * 15
+        lengths = (
+            fields[0] * EVENT.itemsize, fields[1] * ACCESS.itemsize,
+            fields[4] * PADDING.itemsize, fields[3],
+        )  # fmt: skip
         if _TIMELINE.size + sum(lengths) != size:
             raise BuildError("timeline", "the timeline of the run is not whole")
         parts, begin = [], _TIMELINE.size
         for length in lengths:
             parts.append(content[begin : begin + length])
             begin += length
-        strings = parts[2].tobytes().decode(errors="replace").split("\0")[:-1]
-        return dict(zip(TOTALS, fields[4:], strict=True)), strings, parts[0], parts[1]
+        strings = parts[3].tobytes().decode(errors="replace").split("\0")[:-1]
+        totals = dict(zip(TOTALS, fields[5:], strict=True))
+        return totals, strings, parts[0], parts[1], parts[2]
 
     def read_record(self) -> RunRecord:
         data = os.pread(self.record, _RECORD.size, 0).ljust(_RECORD.size, b"\0")

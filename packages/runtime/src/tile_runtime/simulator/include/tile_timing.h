@@ -33,7 +33,8 @@ struct TileTimeEvent {
     double end;         // the pipe is free for the next instruction
     double complete;    // others may use the result
     double waited;      // cycles the pipe stood still before, for the reason below
-    double slowed;      // cycles a transfer lost because others share L2 and HBM with it
+    double slowed;      // cycles between `begin` and `end` that are lost: of a transfer, because others share L2 and HBM
+                        // with it; of a vector instruction, because its operands meet in a bank of UB
     uint64_t bytes;     // moved from or to GM
     int64_t cause;      // index of the event that decided when this one began or went on, or -1
     uint32_t api;       // index of its name in the timeline's strings
@@ -78,6 +79,30 @@ enum TileStall : uint8_t {
     TILE_STALL_CROSS,     // a cross-core counter was 0
     TILE_STALL_QUEUE,     // the scalar unit: the queue of a pipe was full
     TILE_STALL_MEMORY,    // a transfer got less than its own rate; its cycles are `slowed`, not `waited`
+    TILE_STALL_BANK,      // operands of a vector instruction met in a bank; its cycles are `slowed`, not `waited`
+};
+
+// More room in UB, by which operands no longer meet in a bank.
+struct TileBankChange {
+    uint32_t file;          // index of a string; with `made` where the kernel made the buffer
+    uint32_t made;          // line, or 0
+    uint32_t buffer_begin;  // offset of the buffer in UB
+    uint32_t at;            // where the room comes before, with all that lies behind; of a row pitch the buffer's begin
+    uint32_t pitch;         // bytes from row to row that become more, or 0 if the room comes before `at`
+    uint32_t bytes;         // of the room, or by which a row becomes longer; 0: no change
+    uint32_t element;       // bytes of an element of the buffer
+    uint32_t unused;
+};
+
+// Bank conflicts of the vector instructions of one line, and the changes that leave the fewest; cycles are summed over
+// all cores.
+struct TileBankPadding {
+    double cycles;
+    double left;       // of these with the changes
+    double elsewhere;  // that the changes add at other lines; below 0 if they remove some
+    uint32_t file;
+    uint32_t line;
+    TileBankChange changes[2];
 };
 
 struct TileTimeline {
@@ -85,6 +110,8 @@ struct TileTimeline {
     size_t count;
     const TileTimeAccess* accesses;
     size_t access_count;
+    const TileBankPadding* paddings;
+    size_t padding_count;
     const char* const* strings;
     size_t string_count;
     double cycles;         // from the start of the first block to the end of the last; infinite if the launch would hang

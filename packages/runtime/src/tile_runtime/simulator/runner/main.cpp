@@ -343,13 +343,14 @@ private:
         for (size_t i = 0; i < line->string_count; ++i) {
             strings.append(line->strings[i]).push_back('\0');
         }
-        const TimelineHead head{line->count, line->access_count, line->string_count, strings.size(), line->cycles,
+        const TimelineHead head{line->count, line->access_count, line->string_count, strings.size(), line->padding_count, line->cycles,
             line->start_cycles, {line->scalar_cycles[0], line->scalar_cycles[1]}, line->launch_us, line->macs, line->read_bytes, line->write_bytes, line->hbm_bytes,
             line->owed_bytes};
         lift_limit(RLIMIT_FSIZE);
         append(timeline_file_, &head, sizeof(head));
         append(timeline_file_, line->events, line->count * sizeof(TileTimeEvent));
         append(timeline_file_, line->accesses, line->access_count * sizeof(TileTimeAccess));
+        append(timeline_file_, line->paddings, line->padding_count * sizeof(TileBankPadding));
         append(timeline_file_, strings.data(), strings.size());
     }
 

@@ -87,12 +87,13 @@ struct Record {
     uint32_t reserved_too;
 };
 
-// The head of the timeline file. Events, accesses and the strings, each with its final zero, follow.
+// The head of the timeline file. Events, accesses, paddings and the strings, each with its final zero, follow.
 struct TimelineHead {
     uint64_t events;
     uint64_t accesses;
     uint64_t strings;
     uint64_t string_bytes;
+    uint64_t paddings;
     double cycles;
     double start_cycles;
     double scalar_cycles[2];

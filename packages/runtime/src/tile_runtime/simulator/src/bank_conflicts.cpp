@@ -97,21 +97,31 @@ uint64_t read_meets_write(const Walks& reads, const Walks& writes, uint64_t repe
 
 }  // namespace
 
+std::vector<BankOperand> bank_operands(const Instruction& instruction)
+{
+    std::vector<BankOperand> operands;
+    for (int i = 0; i < instruction.count; ++i) {
+        const Operand& operand = instruction.operands[i];
+        if (operand.memory == Memory::ub) {
+            operands.push_back({operand.name, operand.write, operand.element, operand.region, operand.buffer});
+        }
+    }
+    return operands;
+}
+
 // Every group serves one read and one write per cycle, on different banks. Where every operand goes on by the same
 // number of groups, the first repeat stands for all; otherwise sixteen repeats do, after which it starts again.
-uint64_t bank_conflict_cycles(const Instruction& instruction)
+uint64_t bank_conflict_cycles(const std::vector<BankOperand>& operands, uint64_t passes)
 {
     Walks reads;
     Walks writes;
     uint64_t repeats = 1;
     const Walk* first = nullptr;
     bool together = true;
-    for (int i = 0; i < instruction.count; ++i) {
-        const Operand& operand = instruction.operands[i];
+    for (size_t i = 0; i < operands.size(); ++i) {
+        const BankOperand& operand = operands[i];
         // A last repeat of its own, with fewer lanes, does not meet the others.
-        const Operand& before = instruction.operands[std::max(i, 1) - 1];
-        const bool last_repeat = i > 0 && operand.name == before.name && operand.write == before.write;
-        if (operand.memory != Memory::ub || last_repeat) {
+        if (i > 0 && operand.name == operands[i - 1].name && operand.write == operands[i - 1].write) {
             continue;
         }
         Walks& walks = operand.write ? writes : reads;
@@ -125,7 +135,7 @@ uint64_t bank_conflict_cycles(const Instruction& instruction)
     uint64_t cycles = 0;
     for (uint64_t repeat = 0; repeat < looked_at; ++repeat) {
         // What takes several passes over a repeat reads its operands in each.
-        const uint64_t again = same_group(reads, repeat) * instruction.passes;
+        const uint64_t again = same_group(reads, repeat) * passes;
         cycles += std::max({again, same_group(writes, repeat), read_meets_write(reads, writes, repeat)});
     }
     return cycles * repeats / looked_at;

@@ -23,6 +23,7 @@ struct Session {
     std::vector<TileTimeEvent> events;
     std::vector<TileTimeAccess> accesses;
     std::vector<const char*> strings;
+    std::vector<TileBankPadding> paddings;
     TileTimeline timeline{};
 
     Session() { tile_simulator_default_options(&options); }
@@ -121,7 +122,7 @@ int tile_simulator_run(const char* kernel_name, uint32_t blocks, void (*entry)(v
     now.timed = now.options.timing != nullptr && !launch.failed();
     if (now.timed) {
         now.timeline = TileTimeline{};
-        launch.time(now.events, now.accesses, now.strings, now.timeline);
+        launch.time(now.events, now.accesses, now.strings, now.paddings, now.timeline);
         for (Fault& remark : launch.redundant_syncs(now.events, now.strings)) {
             now.warnings.push_back(std::move(remark));
         }

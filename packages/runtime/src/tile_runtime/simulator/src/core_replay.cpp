@@ -257,6 +257,7 @@ bool TimeModel::work(uint32_t index, int which, const Queued& queued, double sta
         core.result_open = false;
     }
     out.begin = start;
+    out.slowed = double(event.conflict);
     out.waited = start - pipe.turn;
     out.reason = out.waited <= 0 ? TILE_STALL_NONE : held ? TILE_STALL_BARRIER : queued.late;
     out.cause = out.waited <= 0 ? pipe.turn_cause : held ? pipe.complete_cause : queued.cause;

@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "bank_padding.h"
 #include "crash_guard.h"
 #include "order_checks.h"
 #include "time_model.h"
@@ -316,9 +317,10 @@ void Launch::finish()
 }
 
 void Launch::time(std::vector<TileTimeEvent>& events, std::vector<TileTimeAccess>& accesses,
-    std::vector<const char*>& strings, TileTimeline& timeline) const
+    std::vector<const char*>& strings, std::vector<TileBankPadding>& paddings, TileTimeline& timeline) const
 {
     TimeModel(*options_.timing, buffers_, shape(), time_logs_).run(events, accesses, strings, timeline);
+    find_bank_paddings(time_logs_, *options_.timing, strings, paddings, timeline);
 }
 
 void Launch::save_output(const Core& core)

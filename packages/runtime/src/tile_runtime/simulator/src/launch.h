@@ -137,7 +137,7 @@ public:
     // Replays a launch without an error on the time model.
     void time(
         std::vector<TileTimeEvent>& events, std::vector<TileTimeAccess>& accesses, std::vector<const char*>& strings,
-        TileTimeline& timeline) const;
+        std::vector<TileBankPadding>& paddings, TileTimeline& timeline) const;
 
     // Flags and barriers that no access needs, as remarks with the cycles they cost on the timeline (sync_needs.h).
     std::vector<Fault> redundant_syncs(

@@ -83,6 +83,7 @@ void TimeLog::clear()
     events_.clear();
     regions_.clear();
     accesses_.clear();
+    vector_shapes_.clear();
     latest_count_ = 0;
     product_ = Region{};
     scalar_from_ = 0;
@@ -94,7 +95,7 @@ TimeEvent& TimeLog::add(const Core& core, TileTimeKind kind, Pipe pipe, const ch
     if (core.site.file != nullptr) {
         at = core.site;
     }
-    events_.push_back({api, at.file, 0, 0, 0, at.line, -1, Route::none, kind, uint8_t(pipe), 0, 0, 0, 0, false, false});
+    events_.push_back({api, at.file, 0, 0, 0, 0, at.line, -1, Route::none, kind, uint8_t(pipe), 0, 0, 0, 0, false, false});
     if (kind != TILE_TIME_WORK || pipe != Pipe::s) {
         scalar_from_ = events_.size();
     }
@@ -210,8 +211,13 @@ void TimeLog::instruction(const Instruction& instruction, const TileTiming& timi
             return takes(double(event.work) + work, double(event.done) + work);
         }
         case Pipe::v: {
-            const double work = std::max(
-                timing.vector_issue, double(instruction.work + bank_conflict_cycles(instruction)));
+            std::vector<BankOperand> operands = bank_operands(instruction);
+            const uint64_t conflict = bank_conflict_cycles(operands, instruction.passes);
+            const double least = std::max(timing.vector_issue, double(instruction.work));
+            const double work = std::max(timing.vector_issue, double(instruction.work + conflict));
+            event.conflict = float(work - least);
+            vector_shapes_.add(
+                {{event.file, event.line}, instruction.work, instruction.passes, std::move(operands)});
             event.dependent = follows_vector(instruction);
             return takes(work, instruction.is_sum ? std::max(work + timing.vector_latency, timing.sum_latency)
                                                   : work + timing.vector_latency);

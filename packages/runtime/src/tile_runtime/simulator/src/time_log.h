@@ -7,6 +7,7 @@
 
 #include "instruction.h"
 #include "tile_timing.h"
+#include "vector_shapes.h"
 
 namespace tile_simulator {
 
@@ -24,6 +25,7 @@ struct TimeEvent {
     const char* file;
     float work;  // cycles it occupies its pipe; of a transfer, at least
     float done;  // cycles until its result can be used, both from its start
+    float conflict;  // cycles of a vector instruction's work that it takes because its operands meet in a bank
     uint32_t rows;  // of a transfer that lays rows out in fractals, one by one
     uint32_t line;
     int32_t region;  // index of the GM bytes, or -1
@@ -52,6 +54,7 @@ public:
     const std::vector<TimeEvent>& events() const { return events_; }
     const Region& region(int32_t index) const { return regions_[size_t(index)]; }
     const std::vector<TileTimeAccess>& accesses() const { return accesses_; }
+    const VectorShapes& vector_shapes() const { return vector_shapes_; }
     uint64_t macs = 0;
 
 private:
@@ -73,6 +76,7 @@ private:
     size_t latest_count_ = 0;
     Region product_;
     size_t scalar_from_ = 0;  // events from here on are scalar work
+    VectorShapes vector_shapes_;
     std::vector<TimeEvent> events_;
     std::vector<Region> regions_;
     std::vector<TileTimeAccess> accesses_;

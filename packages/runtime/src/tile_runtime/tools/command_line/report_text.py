@@ -10,6 +10,7 @@ from tile_runtime.simulator.time_error import modelled_text
 from tile_runtime.tools.report.number_text import microseconds, percent, short
 from tile_runtime.tools.report.pipe_shares import PipeShare, pipe_shares
 from tile_runtime.tools.report.timed_run import TimedRun, place_text
+from tile_runtime.tools.report.why.bank_padding import BankConflict
 from tile_runtime.tools.report.why.line_work import LineWork
 from tile_runtime.tools.report.why.measures import Measures
 from tile_runtime.tools.report.why.verdict import verdict
@@ -48,6 +49,11 @@ def _parts(run: TimedRun) -> Iterator[str]:
     yield f"\nlines by work ({len(shown)} of {len(measures.lines)}):"
     head = ("", "place", "cycles", "of all", "path", "on", "source")
     yield columns([head, *(_line(measures, line, whole) for line in shown)], right=(2, 3, 4))
+    if measures.banks:
+        banks = measures.banks[:_MOST_LINES]
+        yield f"\nbank conflicts ({len(banks)} of {len(measures.banks)} lines):"
+        titles = ("", "place", "cycles", "what removes them")
+        yield columns([titles, *map(_bank, banks)], right=(2,))
     yield "\npipes, mean over the cores that took part:"
     yield columns([_pipe(share, run.timeline.microseconds) for share in pipe_shares(run.timeline)])
     remarks = [("", place_text(place), remark) for place, remark in sorted(run.remarks.items())]
@@ -71,6 +77,10 @@ def _line(measures: Measures, line: LineWork, whole: float) -> tuple[str, ...]:
         pipes,
         text,
     )
+
+
+def _bank(bank: BankConflict) -> tuple[str, ...]:
+    return "", place_text(bank.place), short(bank.cycles), bank.advice
 
 
 def _pipe(share: PipeShare, whole: float) -> tuple[str, ...]:

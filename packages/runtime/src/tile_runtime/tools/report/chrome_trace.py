@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tile_ir import KernelError
-from tile_runtime.simulator.timeline import CORES, KINDS, PIPES, REASONS, WORK
+from tile_runtime.simulator.timeline import CORES, KINDS, PIPES, REASONS, WORK, lost_to
 from tile_runtime.tools.report.flag_pairs import flag_pairs
 from tile_runtime.tools.report.timed_run import TimedRun, place_text
 from tile_runtime.tools.report.tracks import lanes
@@ -178,6 +178,10 @@ def _arguments(run: TimedRun, event: Any, index: int) -> dict[str, Any]:
     if event["waited"] > 0:
         found["waited cycles"] = round(float(event["waited"]), 3)
         found["waited for"] = REASONS[event["reason"]]
+    lost = round(float(event["slowed"]), 3)
+    if lost > 0:
+        found["lost cycles"] = lost
+        found["lost to"] = lost_to(PIPES[event["pipe"]])
     if event["complete"] > event["end"]:
         found["complete us"] = round(float(event["complete"]) / run.timeline.mhz, 6)
     found["event"] = index

@@ -81,6 +81,7 @@ def drawing(run: TimedRun, chosen: Any) -> tuple[dict[str, Any], str]:
     columns.add("end", ticks(e["end"]), "u4")
     columns.add("complete", ticks(np.maximum(e["complete"], e["end"])), "u4")
     columns.add("waited", e["waited"], "f4")
+    columns.add("slowed", e["slowed"], "f4")
     columns.add("bytes", e["bytes"], "f8")
     columns.add("cause", place[e["cause"]], "i4")
     columns.add("number", chosen, "u4")

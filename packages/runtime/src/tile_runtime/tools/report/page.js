@@ -78,6 +78,7 @@ function describe(i) {
   const flag = flagText(i);
   if (flag) parts.push(flag);
   if (column.waited[i] > 0) parts.push(`waited ${column.waited[i].toFixed(0)} cycles: ${data.reasons[column.reason[i]]}`);
+  if (column.slowed[i] >= 0.5) parts.push(`${column.slowed[i].toFixed(0)} cycles lost: ${data.pipes[data.tracks[column.track[i]][2]] === "V" ? "bank conflict" : "memory"}`);
   if (column.bytes[i]) parts.push(`${size(column.bytes[i])} from or to GM`);
   parts.push(place(column.line[i]));
   return parts;

@@ -61,6 +61,7 @@ def report_page(
         percent=percent,
         stalls=stall_rows(run, STALL_LIMIT),
         stall_count=len(run.timeline.stalls()),
+        banks=measures.banks[:LINE_LIMIT],
         panes=source_panes(run),
         steps=critical_steps(run, STEP_LIMIT),
         left_out=_left_out(run, len(chosen), len({track[0] for track in contents["tracks"]})),

@@ -19,6 +19,7 @@ from tile_runtime.simulator.timeline import (
     EVENT,
     KINDS,
     MEMORIES,
+    PADDING,
     PIPES,
     REASONS,
     TOTALS,
@@ -53,7 +54,10 @@ def save_run(run: TimedRun, path: Path) -> None:
     }
     text = np.frombuffer(json.dumps(about).encode(), np.uint8)
     with path.open("wb") as file:  # NumPy would add a suffix to a name
-        np.savez_compressed(file, about=text, events=timeline.events, accesses=timeline.accesses)
+        np.savez_compressed(
+            file, about=text, events=timeline.events, accesses=timeline.accesses,
+            paddings=timeline.paddings,
+        )  # fmt: skip
 
 
 def load_run(path: Path) -> TimedRun:
@@ -62,9 +66,12 @@ def load_run(path: Path) -> TimedRun:
         with np.load(path, allow_pickle=False) as archive:
             about = json.loads(archive["about"].tobytes())
             events, accesses = archive["events"], archive["accesses"]
-        if about["format"] != FORMAT or events.dtype != EVENT or accesses.dtype != ACCESS:
+            # Earlier versions had none.
+            paddings = archive["paddings"] if "paddings" in archive else np.zeros(0, PADDING)
+        dtypes = (events.dtype, accesses.dtype, paddings.dtype)
+        if about["format"] != FORMAT or dtypes != (EVENT, ACCESS, PADDING):
             raise _wrong(path, "it was written by another version")
-        run = _run_of(about, events, accesses)
+        run = _run_of(about, events, accesses, paddings)
     except FileNotFoundError:
         raise
     except _UNREADABLE as error:
@@ -75,7 +82,7 @@ def load_run(path: Path) -> TimedRun:
     return run
 
 
-def _run_of(about: dict[str, Any], events: Any, accesses: Any) -> TimedRun:
+def _run_of(about: dict[str, Any], events: Any, accesses: Any, paddings: Any) -> TimedRun:
     timeline = Timeline(
         {str(k): float(v) for k, v in about["totals"].items()},
         [str(s) for s in about["strings"]],
@@ -85,6 +92,7 @@ def _run_of(about: dict[str, Any], events: Any, accesses: Any) -> TimedRun:
         int(about["cube_cores"]),
         int(about["vector_cores"]),
         float(about["hbm_bandwidth"]),
+        paddings,
     )
     places = {(str(a), int(b)): (str(c), int(d)) for a, b, c, d in about["places"]}
     sources = {str(k): str(v) for k, v in about["sources"].items()}
@@ -97,7 +105,7 @@ def _run_of(about: dict[str, Any], events: Any, accesses: Any) -> TimedRun:
 
 def _contradiction(timeline: Timeline) -> str:
     """What keeps others from reading the arrays without looking; "" if nothing."""
-    events, accesses = timeline.events, timeline.accesses
+    events, accesses, paddings = timeline.events, timeline.accesses, timeline.paddings
     for name in TOTALS:
         # Earlier versions had no debt.
         if not 0 <= timeline.totals.get(name, 0 if name == "owed_bytes" else -1) < math.inf:
@@ -116,16 +124,18 @@ def _contradiction(timeline: Timeline) -> str:
         (events, "cause", len(events)),
         (accesses, "event", len(events)),
         (accesses, "memory", len(MEMORIES)),
+        (paddings, "file", len(timeline.strings)),
+        (paddings["changes"].reshape(-1), "file", len(timeline.strings)),
     )
     for array, name, limit in limits:
-        what = "access" if array is accesses else "event"
+        what = "event" if array is events else "access" if array is accesses else "padding"
         if array.ndim != 1:
             return f"the list of {what} records has {array.ndim} dimensions"
         beyond = np.flatnonzero(array[name] >= limit)
         if len(beyond):
             at = int(beyond[0])
             return f"{what} {at}: {array[name][at]} of `{name}` is too large, the limit is {limit}"
-    for name in ("begin", "end", "complete", "waited"):
+    for name in ("begin", "end", "complete", "waited", "slowed"):
         wrong = np.flatnonzero(~np.isfinite(events[name]) | (events[name] < 0))
         if len(wrong):
             return f"event {wrong[0]}: {events[name][wrong[0]]} of `{name}` is no time"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tile_runtime.simulator.timeline import PIPES, WORK
+from tile_runtime.simulator.timeline import PIPES, WITHIN_WORK, WORK
 from tile_runtime.tools.report.timed_run import Place, TimedRun
 from tile_runtime.tools.report.why.decisive_path import DecisivePath
 
@@ -43,6 +43,8 @@ def line_work(run: TimedRun, path: DecisivePath) -> list[LineWork]:
     decisive = path.sums(lambda part: run.shown_place(part.place))
     waited: dict[Place, float] = {}
     for stall in run.timeline.stalls():
+        if stall.reason in WITHIN_WORK:
+            continue
         place = run.shown_place((stall.worker_file, stall.worker_line))
         waited[place] = waited.get(place, 0.0) + stall.cycles
     found = []

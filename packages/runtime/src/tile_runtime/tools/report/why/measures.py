@@ -9,6 +9,7 @@ from functools import cached_property
 from tile_runtime.tools.report.number_text import microseconds
 from tile_runtime.tools.report.roofline import Roofline, roofline
 from tile_runtime.tools.report.timed_run import Place, TimedRun, place_text
+from tile_runtime.tools.report.why.bank_padding import BankConflict, bank_conflicts
 from tile_runtime.tools.report.why.core_chains import CoreChains, core_chains
 from tile_runtime.tools.report.why.decisive_path import DecisivePath, decisive_path
 from tile_runtime.tools.report.why.line_work import LineWork, line_work
@@ -48,6 +49,10 @@ class Measures:
     @cached_property
     def lines(self) -> list[LineWork]:
         return line_work(self.run, self.path)
+
+    @cached_property
+    def banks(self) -> list[BankConflict]:
+        return bank_conflicts(self.run)
 
     @cached_property
     def roofline(self) -> Roofline:

@@ -32,7 +32,8 @@ _START = {
 @dataclass(frozen=True, slots=True)
 class PipeLoad:
     """A pipe of one core ("aic", "aiv0"): cycles it was busy, those of them that went into starting
-    instructions and that it lost to others who share L2 and HBM, and their count; bytes from or to
+    instructions and that it lost because others share L2 and HBM, or operands of the vector pipe a
+    bank, and their count; bytes from or to
     gm in so many runs, and the bytes of transfers of which not all runs start on a line of L2."""
 
     core: str

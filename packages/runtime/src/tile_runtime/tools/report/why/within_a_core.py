@@ -121,6 +121,8 @@ def _pipe(m: Measures, load: PipeLoad, how: str, share: float) -> Finding:
     said += f", above all ({percents(part)} of it) at {m.line_text(line.place)}"
     if load.pipe in ("MTE2", "MTE3"):
         bound, more, change = _transfers(m, load)
+    elif load.pipe == "V" and m.banks and load.slowed >= MOSTLY_SHARED * load.busy:
+        return _banks(m, load, said, share)
     elif load.starting >= MOSTLY_STARTING * load.busy:
         bound, more, change = _short_instructions(load)
     elif load.pipe == "M":
@@ -131,6 +133,23 @@ def _pipe(m: Measures, load: PipeLoad, how: str, share: float) -> Finding:
         bound, more, change = _PIPE_BOUNDS[load.pipe]
     places = tuple(work.place for work, of_it in lines[:3] if of_it >= 0.1)
     return Finding(bound, said + more, change, share, places)
+
+
+def _banks(m: Measures, load: PipeLoad, said: str, share: float) -> Finding:
+    """Vector instructions that take long because their operands meet in a bank."""
+    # Where several lines conflict, one that room helps says what to do.
+    worst = next((bank for bank in m.banks if bank.changes), m.banks[0])
+    said += (
+        f"; {percents(load.slowed / load.busy)} of that because operands of one instruction meet "
+        f"in a bank of UB, such as those at {m.line_text(worst.place)}"
+    )
+    change = (
+        f"{' and '.join(worst.changes)}: {worst.left_text}"
+        if worst.changes
+        else "put the operands of an instruction where they do not meet: no room in UB that fits "
+        "does so at that line"
+    )
+    return Finding("bank conflicts", said, change, share, (worst.place,))
 
 
 _HAND_OVER_LESS = "hand over fewer and longer instructions: larger tiles, several rows at a time"
