@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from tile_frontend._tracing.subscripts import BEFORE_A_TENSOR
-from tile_ir import Automatic, Diagnostic, Func, Loc, TileError
+from tile_ir import Automatic, Diagnostic, Func, Loc, Op, TileError
 from tile_ir.expansions import calls_to
 from tile_ir.launch_indices import own_block_part, own_lane_part, uses_block, uses_lane
+from tile_ir.opdef import Effect
+from tile_ir.walk import walk
 from tile_runtime.options.pass_configs import CORE_ORDER, PIPE_ORDER, asked_with
 from tile_runtime.simulator.buffer_names import name_buffers, places_made
 
@@ -108,9 +110,9 @@ def simulation_warning(fault: Fault, source: Path, func: Func) -> Diagnostic:
     return replace(error.diagnostic, message=text, severity="warning")
 
 
-# Remarks about synchronisation, and the calls by which a kernel asks for it.
+# Remarks about synchronisation, and the operations by which a kernel asks for it.
 _ABOUT_ORDER = ("redundant-flag", "redundant-barrier")
-_ASKS_FOR_ORDER = re.compile(r"\b(set_flag|wait_flag|pipe_barrier|barrier_all)\b")
+_ASKS_FOR_ORDER = (Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER)
 
 
 def concerns_the_kernel(fault: Fault, source: Path, func: Func) -> bool:
@@ -119,10 +121,9 @@ def concerns_the_kernel(fault: Fault, source: Path, func: Func) -> bool:
     if fault.kind not in _ABOUT_ORDER:
         return True
     loc = simulation_error(fault, source, func).loc
-    lines = func.sources.get(loc.file, "").splitlines() if loc is not None else []
-    return loc is not None and loc.line <= len(lines) and bool(
-        _ASKS_FOR_ORDER.search(lines[loc.line - 1])
-    )
+    ops = (s for s in walk(func.launch.body) if isinstance(s, Op))
+    asked = (op.loc for op in ops if op.opdef.effect in _ASKS_FOR_ORDER)
+    return loc is not None and any((a.file, a.line) == (loc.file, loc.line) for a in asked)
 
 
 def _where_made(fault: Fault, source: Path, lines: list[str], func: Func) -> Iterator[Diagnostic]:
