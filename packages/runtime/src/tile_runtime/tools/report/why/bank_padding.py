@@ -44,8 +44,8 @@ class BankConflict:
             return f"{' and '.join(self.changes)}: {self.left_text}"
         if self.tried:
             return (
-                "neither room in front of an operand nor longer rows that fit in UB remove a quarter "
-                "of them"
+                "neither room in front of an operand nor longer rows that fit in UB remove a "
+                "quarter of them"
             )
         return ""
 
