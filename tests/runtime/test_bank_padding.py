@@ -217,5 +217,6 @@ def test_a_full_memory_has_no_room_that_removes_conflicts() -> None:
     (bank,) = bank_conflicts(python_run(16384))
     assert (bank.left, bank.changes) == (bank.cycles, ())
     assert bank.advice == (
-        "neither room in front of an operand nor longer rows that fit in UB remove them"
+        "neither room in front of an operand nor longer rows that fit in UB remove a quarter "
+        "of them"
     )

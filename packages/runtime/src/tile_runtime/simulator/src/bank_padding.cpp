@@ -72,7 +72,6 @@ struct Change {
 };
 
 using Changes = std::vector<Change>;
-
 struct Cycles {
     uint64_t line = 0;  // at the line that is looked at
     uint64_t all = 0;
@@ -89,7 +88,7 @@ bool is_at(const VectorShape& shape, const Line& line)
     return shape.at.line == line.number && std::strcmp(shape.at.file, line.file) == 0;
 }
 
-// Bytes of UB that an instruction of any pipe touches, with their buffer.
+// Begin and end of a buffer, and of bytes of it that an instruction of any pipe touches.
 using Touched = std::set<std::tuple<uint64_t, uint64_t, uint64_t, uint64_t>>;
 
 class Search {
@@ -330,9 +329,10 @@ private:
         }
         const auto last = [&](const auto& bytes) {
             const auto& [buffer_begin, buffer_end, begin, end] = bytes;
-            const bool cut = std::any_of(changes.begin(), changes.end(), [&, first = buffer_begin](const Change& change) {
+            const auto cuts = [first = buffer_begin](const Change& change) {
                 return change.place.buffer.begin == first && change.place.at > first;
-            });
+            };
+            const bool cut = std::any_of(changes.begin(), changes.end(), cuts);
             return cut ? end : std::max(buffer_end, end);
         };
         return std::all_of(touched_.begin(), touched_.end(),
@@ -357,11 +357,11 @@ uint32_t number_of(const char* text, std::vector<const char*>& strings)
     const char* const name = text != nullptr ? text : "";
     const auto found =
         std::find_if(strings.begin(), strings.end(), [&](const char* known) { return std::strcmp(known, name) == 0; });
-    const auto number = uint32_t(found - strings.begin());
-    if (found == strings.end()) {
-        strings.push_back(name);
+    if (found != strings.end()) {
+        return uint32_t(found - strings.begin());
     }
-    return number;
+    strings.push_back(name);
+    return uint32_t(strings.size() - 1);
 }
 
 }  // namespace

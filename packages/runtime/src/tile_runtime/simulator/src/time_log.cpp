@@ -95,7 +95,8 @@ TimeEvent& TimeLog::add(const Core& core, TileTimeKind kind, Pipe pipe, const ch
     if (core.site.file != nullptr) {
         at = core.site;
     }
-    events_.push_back({api, at.file, 0, 0, 0, 0, at.line, -1, Route::none, kind, uint8_t(pipe), 0, 0, 0, 0, false, false});
+    events_.push_back(
+        {api, at.file, 0, 0, 0, 0, at.line, -1, Route::none, kind, uint8_t(pipe), 0, 0, 0, 0, false, false});
     if (kind != TILE_TIME_WORK || pipe != Pipe::s) {
         scalar_from_ = events_.size();
     }

@@ -43,7 +43,10 @@ class BankConflict:
         if self.changes:
             return f"{' and '.join(self.changes)}: {self.left_text}"
         if self.tried:
-            return "neither room in front of an operand nor longer rows that fit in UB remove them"
+            return (
+                "neither room in front of an operand nor longer rows that fit in UB remove a "
+                "quarter of them"
+            )
         return ""
 
 
