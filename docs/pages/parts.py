@@ -63,6 +63,7 @@ _LEFT = {
     Automatic.MEMORY: "which buffers share bytes",
     Automatic.CROSS: "the order between the cores of a block",
     Automatic.BLOCKS: "which core does which blocks of a grid larger than the chip",
+    Automatic.STORES: "what carries single elements to gm: copies, unless the scalar unit may",
 }
 
 
