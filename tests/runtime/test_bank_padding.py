@@ -52,7 +52,6 @@ extern "C" __global__ __aicore__ void add(GM_ADDR x, GM_ADDR y, GM_ADDR z) {
     Add(c, a, b, 64, 8, BinaryRepeatParams(1, 1, B_BLOCK, 8, 8, B_REPEAT));
     PipeBarrier<PIPE_ALL>();
     DataCopy(gz, c, 512);
-    PipeBarrier<PIPE_ALL>();
 }
 """
 ADD_LINE = 19

@@ -48,17 +48,17 @@ private:
             done();
             BlockReduceMax(work, work, 16, 64, 1, 1, 8);
             done();
-            Max(work, work, work[8], 64, 1, halves);
+            Max(work[128], work, work[8], 64, 1, halves);
             done();
-            BlockReduceMax(to, work, 1, 64, 1, 1, 8);
+            BlockReduceMax(to, work[128], 1, 64, 1, 1, 8);
         } else {
             BlockReduceSum(work, x, 128, 64, 1, 1, 8);
             done();
             BlockReduceSum(work, work, 16, 64, 1, 1, 8);
             done();
-            Add(work, work, work[8], 64, 1, halves);
+            Add(work[128], work, work[8], 64, 1, halves);
             done();
-            BlockReduceSum(to, work, 1, 64, 1, 1, 8);
+            BlockReduceSum(to, work[128], 1, 64, 1, 1, 8);
         }
         done();
     }

@@ -102,5 +102,5 @@ def _buffer(run: TimedRun, change: Any) -> str:
     place = run.cpp_place(int(change["file"]), int(change["made"]))
     names = names_made(run.text_at(place))
     if names:
-        return " or ".join(f"`{name}`" for name in names)
+        return " or ".join(f"`{name}`" for _, name in names)
     return f"the buffer made at {place_text(run.shown_place(place))}" if place[1] else "the buffer"
