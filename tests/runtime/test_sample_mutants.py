@@ -68,8 +68,8 @@ def opinions(library: Path, kernel: Mutant) -> tuple[str, set[str]]:
             else:
                 parts = files.read_timeline()
                 assert parts is not None
-                totals, strings, events, accesses = parts
-                line = timeline_from(totals, strings, events, accesses, DEFAULT_TARGET)
+                totals, strings, events, accesses, paddings = parts
+                line = timeline_from(totals, strings, events, accesses, paddings, DEFAULT_TARGET)
                 found = set(problems(line))
         finally:
             files.close()
