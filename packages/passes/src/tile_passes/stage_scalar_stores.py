@@ -143,7 +143,9 @@ class _Stager:
 
     def element(self, store: Store, known: Ranges, place: _Place) -> list[Stmt]:
         """The store as a copy of one element; nothing, where it stays."""
-        if not place.ours or (place.in_loop and self.own_lines.has(store, place.one_lane)):
+        if not place.ours or not self.attempts.may_be_copied(store):
+            return []
+        if place.in_loop and self.own_lines.has(store, place.one_lane):
             return []
         copied = self.attempts.element_copied(store, known)
         self.builder.made.update(made(self.func, tuple(copied)))
