@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from tile_ir import (
     Automatic,
@@ -194,18 +195,18 @@ def _check_all_inside(region: Region, known: Ranges) -> None:
             raise Unsuitable("it may reach outside of the tensor")
 
 
-def _is_to_gm(stmt: Stmt) -> bool:
+def _is_to_gm(stmt: Stmt) -> TypeGuard[Store]:
     return isinstance(stmt, Store) and stmt.buffer.memory is Memory.GM
 
 
 def _stores_in(loop: For) -> Iterator[tuple[tuple[For, ...], Store]]:
     """The stores to gm that every round of a loop does, and of one inside it, with these loops."""
     for stmt in loop.body:
-        if isinstance(stmt, Store) and stmt.buffer.memory is Memory.GM:
+        if _is_to_gm(stmt):
             yield (loop,), stmt
         elif isinstance(stmt, For) and stmt.kind in _LOOPS:
             for inner in stmt.body:
-                if isinstance(inner, Store) and inner.buffer.memory is Memory.GM:
+                if _is_to_gm(inner):
                     yield (loop, stmt), inner
 
 

@@ -16,9 +16,8 @@ from tile_ir.walk import expressions, walk
 
 @dataclass(frozen=True, slots=True)
 class OwnLines:
-    """Of one function: `of_block` are the names of what is another number in each
-    block, `moved` the
-    tensors that transfers store to."""
+    """Of one function: `of_block` are the names of what is another number in each block, `moved`
+    the tensors that transfers store to."""
 
     alone: bool  # there is one block
     same_lanes: bool  # both vector cores of a block do the same
