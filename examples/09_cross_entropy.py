@@ -1,9 +1,11 @@
 """Cross entropy of rows of logits: log(sum(exp(x))) - x[label], in one pass over the columns.
 
 A running maximum and sum as in 04_online_softmax.py, but no flag and no barrier: automatic
-synchronisation orders the pipes. Each tile of logits is asked for before the one before it is
-summed up, across rows too, and labels one round of rows ahead: the scalar unit reads them without
-waiting, to fetch one logit per row. Half and bfloat16 are computed in float.
+synchronisation orders the pipes. All tiles of a core are one loop, so that none waits for the last
+of other rows, and each is asked for before the one before it is summed up. Behind the first tile
+of some rows the scalar unit asks for one logit of each, by labels that it asked for that long ago.
+Half and bfloat16 are computed in float. What is done with one number a row stands beside what is
+done with the tile, where both wait for the same barriers.
 """
 
 import torch
@@ -33,8 +35,8 @@ def cross_entropy(
             raw = T.alloc_ub((slots, rows, block_N), dtype)
             x = T.alloc_ub((rows, block_N), accum)
             label = T.alloc_ub((slots, rows), "int32")
-            raw_chosen = T.alloc_ub((rows, word), dtype)
-            wide_chosen = raw_chosen if dtype == accum else T.alloc_ub((rows, word), accum)
+            raw_chosen = T.alloc_ub((slots, rows, word), dtype)
+            wide_chosen = T.alloc_ub((rows, word), accum)
             chosen = T.alloc_ub((rows,), accum)
             peak = T.alloc_ub((rows,), accum)
             new_peak = T.alloc_ub((rows,), accum)
@@ -46,53 +48,49 @@ def cross_entropy(
                 if mine > 0:
                     T.copy(Label[lane * rows], label[0, :])
                     T.copy(X[lane * rows, 0], raw[0, :, :], pad_value=-T.infinity(dtype))
-                for i in T.serial(mine):
+                for load in T.serial(mine * steps):
+                    i, step, slot = load // steps, load % steps, load % slots
                     row = (lane + i * lanes) * rows
-                    next_row = row + lanes * rows
-                    if i + 1 < mine:
-                        T.copy(Label[next_row], label[(i + 1) % slots, :])
-                    for r in T.serial(rows):
-                        column = label[i % slots, r]
-                        T.copy(X[row + r, column : column + 1], raw_chosen[r, 0:1])
-                    # The lowest float, not -inf: the difference of two -inf is NaN.
-                    T.tile.fill(peak, -3.0e38)
-                    T.tile.fill(total, 0.0)
-                    for step in T.serial(steps):
-                        load = i * steps + step
-                        slot = load % slots
-                        if step + 1 < steps:
-                            T.copy(
-                                X[row, (step + 1) * block_N],
-                                raw[(load + 1) % slots, :, :],
-                                pad_value=-T.infinity(dtype),
-                            )
-                        elif i + 1 < mine:
-                            T.copy(
-                                X[next_row, 0],
-                                raw[(load + 1) % slots, :, :],
-                                pad_value=-T.infinity(dtype),
-                            )
-                        wide = raw[slot, :, :] if dtype == accum else x
-                        if dtype != accum:
-                            T.tile.cast(x, raw[slot, :, :])
-                        T.reduce_max(wide, new_peak, dim=-1)
-                        T.tile.max(new_peak, new_peak, peak)
-                        T.tile.row_expand_sub(x, wide, new_peak)
-                        T.tile.exp(x, x)
-                        T.reduce_sum(x, part, dim=-1)
-                        # What was summed under the old maximum shrinks by e ** (old - new).
-                        T.tile.sub(peak, peak, new_peak)
-                        T.tile.exp(peak, peak)
-                        T.tile.mul(total, total, peak)
-                        T.tile.add(total, total, part)
-                        T.copy(new_peak, peak)
+                    if load + 1 < mine * steps:
+                        next_row = (lane + (load + 1) // steps * lanes) * rows
+                        T.copy(
+                            X[next_row, (load + 1) % steps * block_N],
+                            raw[(load + 1) % slots, :, :],
+                            pad_value=-T.infinity(dtype),
+                        )
+                    if step == 0:
+                        # The lowest float, not -inf: the difference of two -inf is NaN.
+                        T.tile.fill(new_peak, -3.0e38)
+                        T.tile.fill(total, 0.0)
+                        T.tile.fill(part, 0.0)
+                    wide = raw[slot, :, :] if dtype == accum else x
                     if dtype != accum:
-                        T.tile.cast(wide_chosen, raw_chosen)
-                    T.reduce_sum(wide_chosen[:, 0:1], chosen, dim=-1)
-                    T.tile.ln(total, total)
-                    T.tile.add(total, total, peak)
-                    T.tile.sub(total, total, chosen)
-                    T.copy(total, Loss[row])
+                        T.tile.cast(x, raw[slot, :, :])
+                    T.tile.add(total, total, part)
+                    T.copy(new_peak, peak)
+                    T.reduce_max(wide, new_peak, dim=-1)
+                    T.tile.max(new_peak, new_peak, peak)
+                    # What was summed under the old maximum shrinks by e ** (old - new).
+                    T.tile.sub(peak, peak, new_peak)
+                    T.tile.row_expand_sub(x, wide, new_peak)
+                    T.tile.exp(peak, peak)
+                    T.tile.exp(x, x)
+                    T.tile.mul(total, total, peak)
+                    T.reduce_sum(x, part, dim=-1)
+                    if step == 0:
+                        for r in T.serial(rows):
+                            column = label[i % slots, r]
+                            T.copy(X[row + r, column : column + 1], raw_chosen[i % slots, r, 0:1])
+                        if i + 1 < mine:
+                            T.copy(Label[row + lanes * rows], label[(i + 1) % slots, :])
+                    if step == steps - 1:
+                        T.tile.add(total, total, part)
+                        T.copy(raw_chosen[i % slots, :, :], wide_chosen)
+                        T.tile.ln(total, total)
+                        T.reduce_sum(wide_chosen[:, 0:1], chosen, dim=-1)
+                        T.tile.add(total, total, new_peak)
+                        T.tile.sub(chosen, total, chosen)
+                        T.copy(chosen, Loss[row])
 
     return loss
 

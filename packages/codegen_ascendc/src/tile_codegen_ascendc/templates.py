@@ -13,6 +13,7 @@ from tile_ir import Op
 from tile_ir.geometry import transfer_rows
 from tile_ir.ops.broadcast import broadcast_axis
 from tile_ir.ops.debug import printed_format
+from tile_ir.ops.expand import blocks_apart
 from tile_ir.ops.gather import PATTERNS
 from tile_ir.ops.reduce import blocks_fit, kept_results, reduced_axis
 from tile_ir.ops.scan import scanned_axis
@@ -57,6 +58,7 @@ def _environment() -> Environment:
     env.globals["transfer"] = _transfer
     env.globals["printed_format"] = printed_format
     env.globals["reduce_work"] = _reduce_work
+    env.globals["blocks_apart"] = blocks_apart
     env.globals["pattern_number"] = lambda pattern: PATTERNS[pattern][0]
     env.globals["scanned_axis"] = scanned_axis
     env.globals["broadcast_axis"] = broadcast_axis

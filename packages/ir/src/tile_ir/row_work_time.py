@@ -182,7 +182,7 @@ def _reduce(name: str, rows: int, columns: int, dtype: DType, target: Target) ->
         return _reduced(name, rows, columns, dtype, target)
     in_block = dtype.elements_in(BLOCK_BYTES)
     if columns % lanes == 0 and (
-        columns >= in_block * lanes or (columns > 2 * lanes and rows < ROWS_IN_BLOCKS)
+        columns >= in_block * lanes or (columns > 4 * lanes and rows < ROWS_IN_BLOCKS)
     ):
         values = columns // in_block
         return _reduced(name, rows, columns, dtype, target) + _reduce(

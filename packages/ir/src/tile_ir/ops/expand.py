@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tile_ir.dtypes import DType
@@ -11,6 +12,7 @@ from tile_ir.expr import constant_value
 from tile_ir.geometry import (
     BLOCK_BYTES,
     MAX_REPEATS,
+    REPEAT_BYTES,
     active_dims,
     element_count,
     is_contiguous,
@@ -40,6 +42,9 @@ from tile_ir.ops.rules import (
 )
 from tile_ir.target import Target
 
+# The groups of banks of ub, once: what lies so many bytes further is in the same group.
+ALL_GROUPS = 2 * REPEAT_BYTES
+
 
 def column_scratch(region: Region) -> Scratch:
     """A block for each of ceil8(rows) rows, and one for the values behind the last whole block of
@@ -48,6 +53,26 @@ def column_scratch(region: Region) -> Scratch:
     fixed = constant_value(trailing_matrix(region).rows) is not None
     tail = 0 if fixed and rows % block == 0 else 1
     return Scratch(Memory.UB, region.dtype, (-(-rows // 8) * 8 + tail) * block)
+
+
+def _elements_apart(op: Op) -> int:
+    """Elements of scratch with which no row meets the block of its value in a group of banks
+    (`with_column_apart` in expand.h of the device header): rows lie a multiple of 512 bytes apart,
+    and have no more strips of 256 bytes than there are rows; 0 for all others."""
+    src = op.region("src0")
+    rows, columns = largest_matrix(src)
+    matrix, size = trailing_matrix(src), src.dtype.size
+    pitch, fixed = constant_value(matrix.pitch), constant_value(matrix.rows) is not None
+    strips = -(-columns * size // REPEAT_BYTES)
+    if pitch is None or pitch * size % ALL_GROUPS or not fixed or rows < max(8, strips):
+        return 0
+    return ((-(-rows // 8) * 8 + 1) * ALL_GROUPS + REPEAT_BYTES - BLOCK_BYTES) // size
+
+
+def blocks_apart(op: Op) -> bool:
+    """Whether the operation's scratch has room for that."""
+    most, scratch = _elements_apart(op), op.scratch
+    return most > 0 and scratch is not None and most <= elements_bound(scratch)
 
 
 def is_expanded(op: Op) -> bool:
@@ -164,7 +189,8 @@ def _contiguous(op: Op, name: str) -> Problem | None:
 def _scratch(op: Op) -> tuple[Scratch, ...]:
     if is_expanded(op):
         return ()
-    return (column_scratch(op.region("dst")),)
+    one, apart = column_scratch(op.region("dst")), _elements_apart(op)
+    return (replace(one, elements=apart, least=one.elements) if apart else one,)
 
 
 def _row_wise(fn: Callable[[Any, Any], Any]) -> Callable[..., Any]:

@@ -241,7 +241,7 @@ def _values_of_blocks(op: Op) -> int:
     lanes, fixed = REPEAT_BYTES // FLOAT32.size, constant_value(trailing_matrix(src).columns)
     if reduced_axis(op) == 0 or src.dtype is not FLOAT32 or fixed is None or columns % lanes:
         return 0
-    wide = columns >= 8 * lanes or (columns > 2 * lanes and rows < ROWS_IN_BLOCKS)
+    wide = columns >= 8 * lanes or (columns > 4 * lanes and rows < ROWS_IN_BLOCKS)
     return rows * columns // 8 if wide else 0
 
 
@@ -254,11 +254,9 @@ def blocks_fit(op: Op) -> bool:
 
 
 def _in_blocks(op: Op) -> bool:
-    """Whether rows of floats are reduced to eight values first: where there are enough of them
-    that two instructions, one behind the other, are sooner than one of seven cycles a row."""
-    rows, columns = largest_matrix(op.region("src"))
-    floats = op.region("src").dtype is FLOAT32
-    return floats and columns * FLOAT32.size >= REPEAT_BYTES and rows >= ROWS_IN_BLOCKS
+    """Whether rows of floats are reduced to eight values first (`finish_in_blocks`)."""
+    columns = largest_matrix(op.region("src"))[1]
+    return op.region("src").dtype is FLOAT32 and columns * FLOAT32.size >= REPEAT_BYTES
 
 
 def _rate(op: Op) -> tuple[float, float]:

@@ -5,13 +5,6 @@
 
 namespace tile {
 
-// The address of a tensor as the vector unit's registers hold it.
-template <class T>
-__aicore__ inline uint32_t address_of(const AscendC::LocalTensor<T>& t)
-{
-    return static_cast<uint32_t>(reinterpret_cast<uint64_t>(t.GetPhyAddr()));
-}
-
 template <class T>
 __aicore__ inline AscendC::LocalTensor<uint16_t> as_words(const AscendC::LocalTensor<T>& t)
 {

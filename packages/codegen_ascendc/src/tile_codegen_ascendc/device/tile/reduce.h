@@ -20,9 +20,9 @@ struct Sum {
         AscendC::WholeReduceSum(d, a, mask, repeats, 1, 1, pitch_blocks);
     }
     __aicore__ static void blocks(const AscendC::LocalTensor<float>& d, const AscendC::LocalTensor<float>& a,
-        int32_t repeats, int32_t pitch_blocks)
+        int32_t mask, int32_t repeats, int32_t pitch_blocks)
     {
-        AscendC::BlockReduceSum(d, a, repeats, kRepeatBytes / sizeof(float), 1, 1, pitch_blocks);
+        AscendC::BlockReduceSum(d, a, repeats, mask, 1, 1, pitch_blocks);
     }
 };
 
@@ -42,9 +42,9 @@ struct Max {
             d, a, mask, repeats, 1, 1, pitch_blocks, AscendC::ReduceOrder::ORDER_ONLY_VALUE);
     }
     __aicore__ static void blocks(const AscendC::LocalTensor<float>& d, const AscendC::LocalTensor<float>& a,
-        int32_t repeats, int32_t pitch_blocks)
+        int32_t mask, int32_t repeats, int32_t pitch_blocks)
     {
-        AscendC::BlockReduceMax(d, a, repeats, kRepeatBytes / sizeof(float), 1, 1, pitch_blocks);
+        AscendC::BlockReduceMax(d, a, repeats, mask, 1, 1, pitch_blocks);
     }
 };
 
@@ -64,9 +64,9 @@ struct Min {
             d, a, mask, repeats, 1, 1, pitch_blocks, AscendC::ReduceOrder::ORDER_ONLY_VALUE);
     }
     __aicore__ static void blocks(const AscendC::LocalTensor<float>& d, const AscendC::LocalTensor<float>& a,
-        int32_t repeats, int32_t pitch_blocks)
+        int32_t mask, int32_t repeats, int32_t pitch_blocks)
     {
-        AscendC::BlockReduceMin(d, a, repeats, kRepeatBytes / sizeof(float), 1, 1, pitch_blocks);
+        AscendC::BlockReduceMin(d, a, repeats, mask, 1, 1, pitch_blocks);
     }
 };
 
@@ -120,7 +120,9 @@ __aicore__ inline void finish_rows(const AscendC::LocalTensor<T>& dst, const Asc
 }
 
 // The same for rows of 64 floats: eight values of every row in `blocks`, which may be where `partial` begins, then one.
-// That is seven instructions in the time of one for each row (docs/hardware/timing.md#vector-rates).
+// That is seven instructions in the time of one for each row, which takes three times as long until its results are
+// there (docs/hardware/timing.md#vector-rates). Values of rows behind the last eight go by way of `blocks`: an
+// instruction for eight rows would write behind `dst`.
 template <class Fold>
 __aicore__ inline void finish_in_blocks(const AscendC::LocalTensor<float>& dst,
     const AscendC::LocalTensor<float>& partial, const AscendC::LocalTensor<float>& blocks, uint32_t rows,
@@ -128,27 +130,28 @@ __aicore__ inline void finish_in_blocks(const AscendC::LocalTensor<float>& dst,
 {
     constexpr uint32_t lanes = kRepeatBytes / sizeof(float);
     constexpr uint32_t kept = kRepeatBytes / kBlockBytes;
-    constexpr uint32_t least = 24;  // rows for which two instructions, one behind the other, are sooner
-    if (rows < least) {
-        finish_rows<Fold>(dst, partial, rows, lanes, pitch);
-        return;
-    }
     const int32_t pitch_blocks = static_cast<int32_t>(pitch * sizeof(float) / kBlockBytes);
     for (uint32_t row = 0; row < rows; row += kMaxRepeats) {
         const int32_t repeats = static_cast<int32_t>(minimum(rows - row, kMaxRepeats));
-        Fold::blocks(blocks[row * kept], partial[row * pitch], repeats, pitch_blocks);
+        Fold::blocks(blocks[row * kept], partial[row * pitch], lanes, repeats, pitch_blocks);
         if (row + kMaxRepeats < rows) {
             AscendC::PipeBarrier<PIPE_V>();
         }
     }
     AscendC::PipeBarrier<PIPE_V>();
     const uint32_t whole = rows / kept * kept;
+    const uint32_t tail = rows - whole;
+    if (tail != 0) {
+        const auto values = blocks[whole * kept];
+        Fold::blocks(values, values, tail * kept, 1, static_cast<int32_t>(kept));
+    }
     for (uint32_t row = 0; row < whole; row += kMaxRepeats * kept) {
         const int32_t repeats = static_cast<int32_t>(minimum((whole - row) / kept, kMaxRepeats));
-        Fold::blocks(dst[row], blocks[row * kept], repeats, static_cast<int32_t>(kept));
+        Fold::blocks(dst[row], blocks[row * kept], lanes, repeats, static_cast<int32_t>(kept));
     }
-    if (whole < rows) {
-        Fold::whole(dst[whole], blocks[whole * kept], static_cast<int32_t>(kept), static_cast<int32_t>(rows - whole), 1);
+    if (tail != 0) {
+        AscendC::PipeBarrier<PIPE_V>();
+        AscendC::Copy(dst[whole], blocks[whole * kept], static_cast<uint64_t>(tail), 1, {1, 1, 8, 8});
     }
 }
 
@@ -272,8 +275,8 @@ __aicore__ inline void reduce_rows(const AscendC::LocalTensor<T>& dst, const Asc
 __aicore__ inline bool by_blocks(uint32_t rows, uint32_t columns)
 {
     constexpr uint32_t lanes = kRepeatBytes / sizeof(float);
-    constexpr uint32_t few = 24;  // rows that one instruction finishes
-    return columns % lanes == 0 && (columns >= 8 * lanes || (columns > 2 * lanes && rows < few));
+    constexpr uint32_t few = 24;  // rows that are finished by an instruction that takes seven cycles for each
+    return columns % lanes == 0 && (columns >= 8 * lanes || (columns > 4 * lanes && rows < few));
 }
 
 // A value for each block of the rows, one after another, in `values`, which may be where `src` begins if its rows follow
@@ -289,7 +292,7 @@ __aicore__ inline void values_of_blocks(const AscendC::LocalTensor<float>& value
     for (uint32_t run = 0; run < runs; ++run) {
         for (uint32_t at = 0; at < repeats; at += kMaxRepeats) {
             Fold::blocks(values[(run * repeats + at) * kept], src[run * pitch + at * lanes],
-                static_cast<int32_t>(minimum(repeats - at, kMaxRepeats)), static_cast<int32_t>(kept));
+                lanes, static_cast<int32_t>(minimum(repeats - at, kMaxRepeats)), static_cast<int32_t>(kept));
             if (at + kMaxRepeats < repeats) {
                 AscendC::PipeBarrier<PIPE_V>();
             }

@@ -19,6 +19,13 @@ __aicore__ inline AscendC::LocalTensor<typename Bits<T>::type> as_bits(const Asc
     return t.template ReinterpretCast<typename Bits<T>::type>();
 }
 
+// The address of a tensor as the vector unit's registers hold it.
+template <class T>
+__aicore__ inline uint32_t address_of(const AscendC::LocalTensor<T>& t)
+{
+    return static_cast<uint32_t>(reinterpret_cast<uint64_t>(t.GetPhyAddr()));
+}
+
 // `count` consecutive elements; neither a whole number of blocks nor of repeats is needed.
 template <class T>
 __aicore__ inline void copy_ub_ub(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,

@@ -240,7 +240,7 @@ VECTOR = (
     ),
     Schedule(
         "cross entropy 24576x4096 float16 by hand", "09_cross_entropy", "cross_entropy",
-        (24576, 4096, 40, 512, 24), HBM, 0.8,
+        (24576, 4096, 32, 512, 24), HBM, 0.8,
     ),
     Schedule(
         "rope 98304x8x128 float16 by hand", "08_rope", "rope",
