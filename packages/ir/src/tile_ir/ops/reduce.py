@@ -44,7 +44,8 @@ from tile_ir.target import Target
 # A vector instruction works on 256 bytes at a time.
 # What the operations are called that take types and rows which the direct ones do not.
 COMPOSED = "_composed"
-# At least so many rows are reduced in blocks (`least` in reduce.h of the device header).
+# Fewer rows than these, of five to seven repeats each, are reduced in blocks before they are folded
+# (`few` in reduce.h of the device header).
 ROWS_IN_BLOCKS = 24
 _CONVERTED = (BFLOAT16, INT32, INT16, INT8, UINT8)
 

@@ -95,15 +95,11 @@ __aicore__ inline void fold_onto(const AscendC::LocalTensor<T>& acc, const Ascen
 }
 
 // Whether `items` vectors are folded onto each of `groups` accumulators sooner by an instruction for each accumulator
-// than by one for each item, which waits for the one before. Cycles: an instruction, a repeat with its bank conflicts,
-// and until a result can be used.
+// than by one for each item, which waits for the one before: two cycles for an item, or three for an instruction, beside
+// three for two groups, as half of them have bank conflicts, and 25 until a result can be used.
 __aicore__ inline bool sooner_apart(uint32_t groups, uint32_t items)
 {
-    constexpr uint32_t issue = 23;
-    constexpr uint32_t repeat = 2;
-    constexpr uint32_t latency = 85;
-    const uint32_t together = issue + repeat * groups;
-    return groups * (issue + repeat * items) < items * (together < latency ? latency : together);
+    return groups * (items == 1 ? 3 : 2 * items) < items * (groups * 3 / 2 + 25);
 }
 
 // One value per row of `lanes` partial results.
