@@ -71,6 +71,8 @@ SHAPES = {
     "one more round": loop("i", "%n + 1", THREE, 1),
     "two slots, three apart": loop("i", "%n", stages("(%i + 3) % 2", "%i % 2", "%i % 2")),
     "three slots, two apart": loop("i", "%n", THREE),
+    "four slots": loop("i", "%n", stages("%i % 4", "%i % 4", "%i % 4")),
+    "four slots, three apart": loop("i", "%n", stages("(%i + 3) % 4", "%i % 4", "(%i + 1) % 4")),
     "five slots, three apart": loop("i", "%n", stages("(%i + 3) % 5", "%i % 5", "(%i + 1) % 5")),
     "backwards": loop("i", "%n", stages("(4 - %i) % 3", "(5 - %i) % 3", "%i % 2")),
     "by twos": loop("i", "%n", stages("%i * 2 % 5", "(%i * 2 + 1) % 5", "%i % 2")),

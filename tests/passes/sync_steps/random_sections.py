@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from fuzz.kernels.random_kernel import random_kernel
+from fuzz.test_loop_shapes import SHAPES, program
 from random_sync import Anything
 
 from tile_ir import DEFAULT_TARGET, Func, Section
@@ -75,4 +76,11 @@ def kernel_flows(seed: int) -> tuple[Flow, ...]:
     return tuple(f for f in flows if 0 < len(f.tree.instances) <= MOST_INSTANCES)
 
 
-__all__ = ["flows_of", "kernel_flows", "kernel_function", "short_function", "straight_line"]
+def slots_flow(shape: str) -> Flow:
+    """A loop whose rounds use buffers in turn."""
+    func = apply_passes(program(SHAPES[shape]), ["plan_memory"], DEFAULT_TARGET)
+    ((_, flow),) = flows_of(name_scalar_reads(func))
+    return flow
+
+
+__all__ = ["flows_of", "kernel_flows", "kernel_function", "short_function", "slots_flow", "straight_line"]

@@ -18,8 +18,6 @@ from tile_passes.sync.tree import Block, Tree
 
 # What a spill may take longer than another that comes after it: it may make less of others needed.
 TOLERANCE = 1.12
-# More event ids than this are not spent on one flag.
-MOST_TURNS = 4
 
 
 def spill(tree: Tree, plan: Plan, op: Signal, price: Callable[[Plan], float]) -> Plan:
@@ -65,13 +63,27 @@ def _overlap(a: Flag, b: Flag) -> bool:
     return max(a.set_after, b.set_after) < min(a.wait_before, b.wait_before)
 
 
+def fewer_ids(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
+    """Some of the slots share an id: fewer rounds are in flight, but more than one."""
+    loop = op.block.loop
+    if loop is None:
+        return None
+    slots = max((d for d in divisors(loop.modulus) if d < op.slots), default=1)
+    if slots == 1:
+        return None
+    reason = _because(op, f"{slots} event ids for {op.slots} slots: ids allow no more")
+    distance = min(op.distance, slots)
+    less = replace(op, distance=distance, slots=slots, most=slots, reason=reason)
+    return plan.without(op).with_ops(less)
+
+
 def one_id_for_all_slots(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
     """The same order, and more."""
     if op.slots == 1:
         return None
     within = op.set_after < op.wait_before
     reason = _because(op, "one event id for all slots: ids or loops allow no more")
-    single = replace(op, distance=0 if within else 1, slots=1, single=True, reason=reason)
+    single = replace(op, distance=0 if within else 1, slots=1, most=1, reason=reason)
     return plan.without(op).with_ops(single)
 
 
@@ -97,6 +109,7 @@ def full_barrier(tree: Tree, plan: Plan, op: Flag) -> Plan:
 
 SPILLS: tuple[Callable[[Tree, Plan, Flag], Plan | None], ...] = (
     merge,
+    fewer_ids,
     one_id_for_all_slots,
     raise_before_own_loop,
     end_use_before,
@@ -140,9 +153,9 @@ def _hold_back_point_to_point(tree: Tree, plan: Plan, op: PointToPoint) -> Plan:
 def _more_turns(op: Flag) -> int | None:
     """How many ids the rounds of the loop could take instead, if more."""
     loop = op.block.loop
-    if op.single or loop is None or (op.carried and op.block is not loop.body):
+    if loop is None or (op.carried and op.block is not loop.body):
         return None
-    return next((s for s in divisors(loop.modulus) if op.slots < s <= MOST_TURNS), None)
+    return next((s for s in divisors(loop.modulus) if op.slots < s <= op.most), None)
 
 
 def _answer(tree: Tree, plan: Plan, op: Flag) -> Plan | None:

@@ -18,6 +18,9 @@ from tile_passes.sync.tree import Block, Item, Leave, Repeat, Work
 
 Pair: TypeAlias = tuple[Pipe, Pipe]
 
+# More event ids than this are not spent on one flag that has fewer slots.
+MOST_TURNS = 4
+
 
 @dataclass(frozen=True, slots=True)
 class Reason:
@@ -38,7 +41,7 @@ class Flag:
     `distance` 0: the set comes first and the wait follows in the same round. Otherwise the wait of
     a round takes what was set `distance` rounds before: as many flags are raised before the loop,
     and taken back after it; that is the outermost loop, unless the flag is `local`. `slots` event
-    ids are used in turn, by the variable of the loop; a `single` one has no more than one.
+    ids are used in turn, by the variable of the loop; `most` at most.
     """
 
     source: Pipe
@@ -50,7 +53,7 @@ class Flag:
     slots: int
     reason: Reason = field(compare=False)
     local: bool = False
-    single: bool = False
+    most: int = MOST_TURNS
 
     def __hash__(self) -> int:
         """Of what tells most of them apart: plans look them up again and again."""
