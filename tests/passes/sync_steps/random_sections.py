@@ -8,10 +8,9 @@ from dataclasses import replace
 from functools import lru_cache
 
 from fuzz.kernels.random_kernel import random_kernel
-from fuzz.test_loop_shapes import SHAPES, program
 from random_sync import Anything
 
-from tile_ir import DEFAULT_TARGET, Func, Section
+from tile_ir import DEFAULT_TARGET, Func, Section, parse
 from tile_ir.expr import Var
 from tile_ir.nodes import Body, Stmt
 from tile_passes import apply_passes
@@ -76,11 +75,28 @@ def kernel_flows(seed: int) -> tuple[Flow, ...]:
     return tuple(f for f in flows if 0 < len(f.tree.instances) <= MOST_INSTANCES)
 
 
-def slots_flow(shape: str) -> Flow:
-    """A loop whose rounds use buffers in turn."""
-    func = apply_passes(program(SHAPES[shape]), ["plan_memory"], DEFAULT_TARGET)
+def flow_of_slots(slots: int, ahead: int) -> Flow:
+    """A loop whose rounds use rows of buffers in turn; what is loaded is some rows ahead."""
+    text = f"""file 0 "k.py"
+func "k" phase pipelined @0:1:1 {{
+  tensor $x: float32 [6, 8] @0:1:1
+  scalar %n: int32
+  launch blocks(1) %cid %vid threads 1 @0:1:1 {{
+    alloc $u: ub float32 [{slots}, 8] @0:1:1
+    section vector @0:1:1 {{
+      fill($u, 1.0) @0:1:1
+      for %i: int32 in serial(0, %n) @0:1:1 {{
+        copy_gm_ub($x[0:+1, 0:+8], $u[(%i + {ahead}) % {slots}:+1, 0:+8]) {{pad_value=0.0}} @0:2:1
+        exp($u[%i % {slots}:+1, 0:+8], $u[%i % {slots}:+1, 0:+8]) @0:3:1
+        copy_ub_gm($u[%i % {slots}:+1, 0:+8], $x[1:+1, 0:+8]) @0:4:1
+      }}
+    }}
+  }}
+}}
+"""
+    func = apply_passes(parse(text), ["plan_memory"], DEFAULT_TARGET)
     ((_, flow),) = flows_of(name_scalar_reads(func))
     return flow
 
 
-__all__ = ["flows_of", "kernel_flows", "kernel_function", "short_function", "slots_flow", "straight_line"]
+__all__ = ["flow_of_slots", "flows_of", "kernel_flows", "kernel_function", "short_function", "straight_line"]

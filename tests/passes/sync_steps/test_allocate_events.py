@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from sync_steps.random_sections import kernel_flows, slots_flow
+from sync_steps.random_sections import flow_of_slots, kernel_flows
 from tile_ir import DEFAULT_TARGET
 from tile_passes.sync.allocate_events import allocate_events, live_flags
 from tile_passes.sync.confirm import orders
@@ -67,7 +67,7 @@ def test_spills_keep_the_dependences() -> None:
     count: Counter[str] = Counter()
     for seed in range(32):
         # Few random kernels have slots that could share ids.
-        slots = [slots_flow(s) for s in ("four slots", "four slots, three apart") if seed == 0]
+        slots = [flow_of_slots(4, ahead) for ahead in (0, 1, 3) if seed == 0]
         for flow in (*kernel_flows(seed), *slots):
             plan = eliminate(place_all(flow)).plan
             for op in plan.ops:
