@@ -20,8 +20,8 @@ from report import run_and_report
 
 import tile_frontend as T
 
-# Scores that a vector core takes at a time, while the next ones are loaded; half as many under a
-# mask, which all rows of a time take if one does. Keys whose values are loaded at a time.
+# Scores that a vector core takes at a time, while the next ones are loaded, and keys whose values
+# are loaded at a time.
 FLOATS = 8192
 KEYS = 128
 
@@ -95,7 +95,7 @@ def flash_attention(
     tiles, steps = S // block_M, S // block_N
     work = T.ceildiv(B * H * tiles, 2) if causal else B * H * tiles
     turns = steps + T.ceildiv(block_M, block_N) if causal else steps
-    rows = min(block_M, block_N, (1 if causal else 2) * FLOATS // block_N)
+    rows = min(block_M, block_N, 2 * FLOATS // block_N)
     chunks = block_M // rows
     square, part_N = min(block_M, block_N), min(block_N, KEYS)
 
