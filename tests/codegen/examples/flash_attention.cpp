@@ -126,6 +126,7 @@ extern "C" __global__ __aicore__ void attention_kernel(GM_ADDR Q_handle, GM_ADDR
     const AscendC::LocalTensor<float> total = ub.GetWithOffset<float>(32, 90752);  // 05_flash_attention.py:74
     const AscendC::LocalTensor<float> row_sum = ub.GetWithOffset<float>(32, 90880);  // 05_flash_attention.py:75
     const AscendC::LocalTensor<float> scratch = ub.GetWithOffset<float>(2048, 91008);  // 05_flash_attention.py:156
+    const AscendC::LocalTensor<float> scratch_1 = ub.GetWithOffset<float>(4280, 91008);  // 05_flash_attention.py:161
     const int32_t first = cid % 8 * 64;  // 05_flash_attention.py:56
     const int32_t head = cid / 8 % 2;  // 05_flash_attention.py:57
     const int32_t batch = cid / 8 / 2;  // 05_flash_attention.py:58
@@ -155,7 +156,7 @@ extern "C" __global__ __aicore__ void attention_kernel(GM_ADDR Q_handle, GM_ADDR
         AscendC::Max(peak[slot_1 * 32], peak[slot_1 * 32], peak[before * 32], 32);  // 05_flash_attention.py:158
         AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:159
         AscendC::Sub(shrink[place_2 * 32], peak[before * 32], peak[slot_1 * 32], 32);  // 05_flash_attention.py:160
-        tile::with_column<tile::instruction::Sub>(s[slot_1 * 4096], s[slot_1 * 4096], peak[slot_1 * 32], scratch, 32, 128, 128, 128);  // 05_flash_attention.py:161
+        tile::with_column_apart<tile::instruction::Sub>(s[slot_1 * 4096], s[slot_1 * 4096], peak[slot_1 * 32], scratch_1, 32, 128, 128, 128);  // 05_flash_attention.py:161
         AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:162
         AscendC::Exp(shrink[place_2 * 32], shrink[place_2 * 32], 32);  // 05_flash_attention.py:163
         AscendC::Exp(s[slot_1 * 4096], s[slot_1 * 4096], 4096);  // 05_flash_attention.py:164
@@ -167,7 +168,7 @@ extern "C" __global__ __aicore__ void attention_kernel(GM_ADDR Q_handle, GM_ADDR
         tile::copy_ub_gm(probabilities[cid * 24576 + mine * 128 + place_2 * 8192], p[slot_1 * 4096], 32, 128, 128, 128);  // 05_flash_attention.py:171
         AscendC::SetFlag<AscendC::HardEvent::MTE3_V>(slot_1);  // 05_flash_attention.py:172
         AscendC::CrossCoreSetFlag<2, PIPE_MTE3>(1);  // 05_flash_attention.py:173
-        tile::reduce_rows<tile::Sum>(row_sum, s[slot_1 * 4096], scratch, 32, 128, 128);  // 05_flash_attention.py:175
+        tile::reduce_rows<tile::Sum>(row_sum, s[slot_1 * 4096], scratch_1, 32, 128, 128);  // 05_flash_attention.py:175
         AscendC::SetFlag<AscendC::HardEvent::V_MTE2>(slot_1);  // 05_flash_attention.py:176
         AscendC::Mul(total, total, shrink[place_2 * 32], 32);  // 05_flash_attention.py:177
         AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:178
@@ -179,7 +180,7 @@ extern "C" __global__ __aicore__ void attention_kernel(GM_ADDR Q_handle, GM_ADDR
         AscendC::WaitFlag<AscendC::HardEvent::V_MTE2>(2);  // 05_flash_attention.py:183
         tile::copy_gm_ub(part, partial[cid * 24576 + mine * 128 + place_3 * 8192], 32, 128, 128, 128);  // 05_flash_attention.py:184
         AscendC::SetFlag<AscendC::HardEvent::MTE2_V>(2);  // 05_flash_attention.py:185
-        tile::with_column<tile::instruction::Mul>(o, o, shrink[place_3 * 32], scratch, 32, 128, 128, 128);  // 05_flash_attention.py:187
+        tile::with_column_apart<tile::instruction::Mul>(o, o, shrink[place_3 * 32], scratch_1, 32, 128, 128, 128);  // 05_flash_attention.py:187
         AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:188
         AscendC::WaitFlag<AscendC::HardEvent::MTE2_V>(2);  // 05_flash_attention.py:189
         AscendC::Add(o, o, part, 4096);  // 05_flash_attention.py:190
@@ -187,7 +188,7 @@ extern "C" __global__ __aicore__ void attention_kernel(GM_ADDR Q_handle, GM_ADDR
         AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:192
       }
     }
-    tile::with_column<tile::instruction::Div>(o, o, total, scratch, 32, 128, 128, 128);  // 05_flash_attention.py:193
+    tile::with_column_apart<tile::instruction::Div>(o, o, total, scratch_1, 32, 128, 128, 128);  // 05_flash_attention.py:193
     AscendC::PipeBarrier<PIPE_V>();  // 05_flash_attention.py:194
     AscendC::Cast(out, o, AscendC::RoundMode::CAST_RINT, 4096);  // 05_flash_attention.py:195
     AscendC::SetFlag<AscendC::HardEvent::V_MTE3>(2);  // 05_flash_attention.py:196

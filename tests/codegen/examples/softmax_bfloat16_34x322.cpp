@@ -31,7 +31,7 @@ extern "C" __global__ __aicore__ void softmax_kernel(GM_ADDR X_handle, GM_ADDR Y
     const AscendC::LocalTensor<float> new_peak = ub.GetWithOffset<float>(16, 12352);  // 04_online_softmax.py:67
     const AscendC::LocalTensor<float> total = ub.GetWithOffset<float>(16, 12416);  // 04_online_softmax.py:68
     const AscendC::LocalTensor<float> part = ub.GetWithOffset<float>(16, 12480);  // 04_online_softmax.py:69
-    const AscendC::LocalTensor<float> scratch = ub.GetWithOffset<float>(128, 12544);  // 04_online_softmax.py:37
+    const AscendC::LocalTensor<float> scratch = ub.GetWithOffset<float>(128, 12544);  // 04_online_softmax.py:90
     for (int32_t s = 0; s < 2; ++s) {  // 04_online_softmax.py:71
       AscendC::SetFlag<AscendC::HardEvent::V_MTE2>(s);  // 04_online_softmax.py:72
       AscendC::SetFlag<AscendC::HardEvent::MTE3_V>(s);  // 04_online_softmax.py:73
@@ -57,7 +57,7 @@ extern "C" __global__ __aicore__ void softmax_kernel(GM_ADDR X_handle, GM_ADDR Y
         AscendC::Cast(x, raw[slot * 1024], AscendC::RoundMode::CAST_NONE, 1024);  // 04_online_softmax.py:87
         AscendC::SetFlag<AscendC::HardEvent::V_MTE2>(slot);  // 04_online_softmax.py:88
         AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:89
-        tile::reduce_rows<tile::Max>(new_peak, x, AscendC::LocalTensor<float>(), 16, 64, 64);  // 04_online_softmax.py:90
+        tile::reduce_rows<tile::Max>(new_peak, x, scratch, 16, 64, 64);  // 04_online_softmax.py:90
         AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:91
         AscendC::Max(new_peak, new_peak, peak, 16);  // 04_online_softmax.py:92
         AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:93
@@ -65,7 +65,7 @@ extern "C" __global__ __aicore__ void softmax_kernel(GM_ADDR X_handle, GM_ADDR Y
         AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:38
         AscendC::Exp(x, x, 1024);  // 04_online_softmax.py:39
         AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:40
-        tile::reduce_rows<tile::Sum>(part, x, AscendC::LocalTensor<float>(), 16, 64, 64);  // 04_online_softmax.py:97
+        tile::reduce_rows<tile::Sum>(part, x, scratch, 16, 64, 64);  // 04_online_softmax.py:97
         AscendC::Sub(peak, peak, new_peak, 16);  // 04_online_softmax.py:99
         AscendC::PipeBarrier<PIPE_V>();  // 04_online_softmax.py:100
         AscendC::Exp(peak, peak, 16);  // 04_online_softmax.py:101
