@@ -85,9 +85,13 @@ def cross_entropy(
                             T.copy(Label[row + lanes * rows], label[(i + 1) % slots, :])
                     if step == steps - 1:
                         T.tile.add(total, total, part)
-                        T.copy(raw_chosen[i % slots, :, :], wide_chosen)
+                        if dtype != accum:
+                            T.tile.cast(wide_chosen[:, 0:1], raw_chosen[i % slots, :, 0:1])
                         T.tile.ln(total, total)
-                        T.reduce_sum(wide_chosen[:, 0:1], chosen, dim=-1)
+                        if dtype == accum:
+                            T.reduce_sum(raw_chosen[i % slots, :, 0:1], chosen, dim=-1)
+                        else:
+                            T.reduce_sum(wide_chosen[:, 0:1], chosen, dim=-1)
                         T.tile.add(total, total, new_peak)
                         T.tile.sub(chosen, total, chosen)
                         T.copy(chosen, Loss[row])
