@@ -163,7 +163,7 @@ def test_what_a_raw_pointer_writes_is_written() -> None:
     z = np.zeros(16, np.float32)
     assert not simulate(POINTER, None, 1, [z, 16], unwritten=["z"], check="strict").errors
     assert (z == 1).all()
-    (warning,) = simulate(POINTER, None, 1, [z, 12], unwritten=["z"]).warnings
+    (warning,) = simulate(POINTER, None, 1, [z, 12], unwritten="z").warnings
     assert warning.slug == "output-not-written" and "4 of 16 elements" in warning.message
     errors = simulate(POINTER, None, 1, [z, 0], unwritten=["z"]).errors
     assert [e.slug for e in errors] == ["uninitialised-read"]

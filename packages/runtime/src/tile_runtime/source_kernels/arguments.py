@@ -81,9 +81,9 @@ def _with_fresh(
     cells: Sequence[Cell], unwritten: Collection[str], kernel: KernelDeclaration
 ) -> list[Cell]:
     """The cells, those that `unwritten` names as memory that holds nothing. A name may be that of
-    a list: all its arrays."""
+    a list: all its arrays. A string is one name."""
     fresh: dict[int, int] = {}
-    for name in unwritten:
+    for name in (unwritten,) if isinstance(unwritten, str) else unwritten:
         named = [i for i, c in enumerate(cells) if _is_named(c, name)]
         if not named:
             arrays = [c.name for c in cells if c.target is not None]
