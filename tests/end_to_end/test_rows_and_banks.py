@@ -23,6 +23,7 @@ ROWS = (1, 7, 8, 12, 31, 40)
 FEW = (1, 2, 7, 8, 9, 24, 25)
 COLUMNS = (64, 112, 128, 256)
 REDUCED = (64, 128, 192, 320, 512, 1024)
+NARROW = (1, 3, 8)
 TYPES = ("float32", "float16", "int32")
 # Bytes of ub in front of the matrix.
 BEFORE = (0, 32, 224)
@@ -49,20 +50,20 @@ def against(rows: int, columns: int, dtype: str, before: int, left: int = 0) -> 
     return subtract
 
 
-def reduced(rows: int, columns: int, fold: str) -> Func:
-    """A value for each row, between others that stay."""
-    reduce, room = FOLDS[fold], (rows + 7) // 8 * 8
+def reduced(rows: int, columns: int, fold: str, pitch: int = 0) -> Func:
+    """A value for each row, between others that stay; rows may begin further apart."""
+    reduce, room, pitch = FOLDS[fold], (rows + 7) // 8 * 8, pitch or columns
 
     @T.prim_func
     def main(X: T.Tensor((rows, columns), "float32"), Y: T.Tensor((2, room), "float32")):  # type: ignore[no-untyped-def]
         with T.Kernel(1, is_npu=True) as (cid, vid):
-            x = T.alloc_ub((rows, columns), "float32")
+            x = T.alloc_ub((rows, pitch), "float32")
             y = T.alloc_ub((2, room), "float32")
             with T.Scope("V"):
                 if vid == 0:
-                    T.copy(X, x)
+                    T.copy(X, x[:, 0:columns])
                     T.tile.fill(y, 7.0)
-                    reduce(x, y[0, 0:rows], dim=-1)
+                    reduce(x[:, 0:columns], y[0, 0:rows], dim=-1)
                     T.copy(y, Y)
 
     return main
@@ -101,6 +102,10 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Kernels:
         for columns in REDUCED:
             for rows in FEW:
                 made.add((fold, rows, columns), reduced(rows, columns, fold))
+        for columns in NARROW:
+            for rows in (1, 8, 19, 40):
+                for pitch in (8, 24, 64):
+                    made.add((fold, rows, columns, pitch), reduced(rows, columns, fold, pitch))
     made.batch.build()
     return made
 
@@ -148,4 +153,15 @@ def test_any_number_of_rows(kernels: Kernels, columns: int, fold: str) -> None:
         found = kernels.run((fold, rows, columns), [x, y], checks=STRICT).arrays[1]
         assert np.array_equal(found[0, :rows], getattr(x, fold)(axis=1))
         assert (found[0, rows:] == 7).all()
+        assert (found[1] == 7).all()
+
+
+@pytest.mark.parametrize("fold", FOLDS)
+@pytest.mark.parametrize("columns", NARROW)
+def test_rows_of_a_block(kernels: Kernels, columns: int, fold: str) -> None:
+    for key in (k for k in kernels.number if k[0] == fold and k[2:3] == (columns,) and k[3:]):
+        x, y = numbers(key[1], columns), np.zeros((2, (key[1] + 7) // 8 * 8), "float32")
+        found = kernels.run(key, [x, y], checks=STRICT).arrays[1]
+        assert np.array_equal(found[0, : key[1]], getattr(x, fold)(axis=1)), key
+        assert (found[0, key[1] :] == 7).all()
         assert (found[1] == 7).all()

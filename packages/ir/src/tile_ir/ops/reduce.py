@@ -260,9 +260,15 @@ def _in_blocks(op: Op) -> bool:
     return op.region("src").dtype is FLOAT32 and columns * FLOAT32.size >= REPEAT_BYTES
 
 
+def _narrow(op: Op) -> bool:
+    """Whether rows have no more floats than a block (`finish_narrow`)."""
+    columns = largest_matrix(op.region("src"))[1]
+    return op.region("src").dtype is FLOAT32 and columns * FLOAT32.size <= BLOCK_BYTES
+
+
 def _rate(op: Op) -> tuple[float, float]:
     """docs/hardware/timing.md#vector-rates: WholeReduce, and BlockReduce of floats."""
-    in_blocks = reduced_axis(op) == 0 or _in_blocks(op) or _values_of_blocks(op) > 0
+    in_blocks = reduced_axis(op) == 0 or _in_blocks(op) or _narrow(op) or _values_of_blocks(op) > 0
     return 128 / 7, 64 if in_blocks else 64 / 7
 
 

@@ -19,10 +19,11 @@ struct Sum {
     {
         AscendC::WholeReduceSum(d, a, mask, repeats, 1, 1, pitch_blocks);
     }
+    template <class Mask>
     __aicore__ static void blocks(const AscendC::LocalTensor<float>& d, const AscendC::LocalTensor<float>& a,
-        int32_t mask, int32_t repeats, int32_t pitch_blocks)
+        const Mask& mask, int32_t repeats, int32_t pitch_blocks, int32_t step = 1)
     {
-        AscendC::BlockReduceSum(d, a, repeats, mask, 1, 1, pitch_blocks);
+        AscendC::BlockReduceSum(d, a, repeats, mask, 1, step, pitch_blocks);
     }
 };
 
@@ -41,10 +42,11 @@ struct Max {
         AscendC::WholeReduceMax(
             d, a, mask, repeats, 1, 1, pitch_blocks, AscendC::ReduceOrder::ORDER_ONLY_VALUE);
     }
+    template <class Mask>
     __aicore__ static void blocks(const AscendC::LocalTensor<float>& d, const AscendC::LocalTensor<float>& a,
-        int32_t mask, int32_t repeats, int32_t pitch_blocks)
+        const Mask& mask, int32_t repeats, int32_t pitch_blocks, int32_t step = 1)
     {
-        AscendC::BlockReduceMax(d, a, repeats, mask, 1, 1, pitch_blocks);
+        AscendC::BlockReduceMax(d, a, repeats, mask, 1, step, pitch_blocks);
     }
 };
 
@@ -63,10 +65,11 @@ struct Min {
         AscendC::WholeReduceMin(
             d, a, mask, repeats, 1, 1, pitch_blocks, AscendC::ReduceOrder::ORDER_ONLY_VALUE);
     }
+    template <class Mask>
     __aicore__ static void blocks(const AscendC::LocalTensor<float>& d, const AscendC::LocalTensor<float>& a,
-        int32_t mask, int32_t repeats, int32_t pitch_blocks)
+        const Mask& mask, int32_t repeats, int32_t pitch_blocks, int32_t step = 1)
     {
-        AscendC::BlockReduceMin(d, a, repeats, mask, 1, 1, pitch_blocks);
+        AscendC::BlockReduceMin(d, a, repeats, mask, 1, step, pitch_blocks);
     }
 };
 
@@ -112,6 +115,25 @@ __aicore__ inline void finish_rows(const AscendC::LocalTensor<T>& dst, const Asc
     for (uint32_t row = 0; row < rows; row += step) {
         const int32_t repeats = static_cast<int32_t>(minimum(rows - row, step));
         Fold::whole(dst[row], partial[row * pitch], static_cast<int32_t>(lanes), repeats, pitch_blocks);
+    }
+}
+
+// The same for rows of at most eight floats: a block reduction takes eight of them at a time.
+template <class Fold>
+__aicore__ inline void finish_narrow(const AscendC::LocalTensor<float>& dst, const AscendC::LocalTensor<float>& partial,
+    uint32_t rows, uint32_t columns, uint32_t pitch)
+{
+    constexpr uint32_t kept = kRepeatBytes / kBlockBytes;
+    const uint64_t every_block = 0x0101010101010101u;
+    const uint64_t mask[2] = {((uint64_t(1) << columns) - 1) * every_block, 0};
+    const int32_t step = static_cast<int32_t>(pitch * sizeof(float) / kBlockBytes);
+    const uint32_t whole = rows / kept * kept;
+    for (uint32_t row = 0; row < whole; row += kMaxRepeats * kept) {
+        const int32_t repeats = static_cast<int32_t>(minimum((whole - row) / kept, kMaxRepeats));
+        Fold::blocks(dst[row], partial[row * pitch], mask, repeats, step * static_cast<int32_t>(kept), step);
+    }
+    if (whole < rows) {
+        finish_rows<Fold>(dst[whole], partial[whole * pitch], rows - whole, columns, pitch);
     }
 }
 
@@ -201,6 +223,10 @@ __aicore__ inline void rows_native(const AscendC::LocalTensor<T>& dst, const Asc
     if constexpr (Same<T, float>::value) {
         if (columns >= lanes) {
             finish_in_blocks<Fold>(dst, folded, partial, rows, step);
+            return;
+        }
+        if (columns <= kBlockBytes / sizeof(float)) {
+            finish_narrow<Fold>(dst, folded, rows, columns, step);
             return;
         }
     }
