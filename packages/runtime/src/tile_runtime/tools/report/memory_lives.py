@@ -44,6 +44,7 @@ def memory_lives(run: TimedRun, blocks: list[int]) -> list[Life]:
     events, accesses = run.timeline.events, run.timeline.accesses
     wanted = np.isin(events["block"][accesses["event"]], blocks)
     wanted &= np.isin(accesses["memory"], [MEMORIES.index(m) for m in SHOWN])
+    wanted &= accesses["begin"] < accesses["end"]  # who asks for an address touches nothing
     accesses = accesses[wanted]
     accesses = accesses[np.argsort(accesses["event"], kind="stable")]
     rows = accesses[
