@@ -23,7 +23,7 @@ KEYS = 128
 # through L2 takes when all cores do it at some times and none at others. Both are measured on
 # examples/developer/flash_attention.py, on the simulator.
 NOT_OVERLAPPED = 0.2
-UNEVEN = 1.2
+UNEVEN = 1.17
 # Over all scores: they are scaled, become weights, and weights of the narrow type.
 _PASSES = ("mul", "exp", "add")
 # Over a number for each row: what the sums before shrink by, the new sums, and two copies.
