@@ -20,8 +20,9 @@ SCORES = 16384
 # Keys whose values are loaded at a time.
 KEYS = 128
 # Of the shorter half of a round, what is not done beside the longer one; and what moving bytes
-# through L2 takes when all cores do it at some times and none at others. Both are measured on
-# examples/developer/flash_attention.py, on the simulator.
+# through L2 takes when all cores do it at some times and none at others. Both were chosen so that
+# tiles are ranked as the simulator ranks examples/developer/flash_attention.py
+# (tests/runtime/test_recommended_configs.py); 1.12 to 1.18 do so for the second.
 NOT_OVERLAPPED = 0.2
 UNEVEN = 1.17
 # Over all scores: they are scaled, become weights, and weights of the narrow type.

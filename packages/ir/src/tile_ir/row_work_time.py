@@ -18,7 +18,7 @@ from tile_ir.location import Loc
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region, Slice
 from tile_ir.ops import OPS
-from tile_ir.ops.reduce import ROWS_IN_BLOCKS
+from tile_ir.ops.reduce import by_blocks
 from tile_ir.target import Target
 from tile_ir.timing import timing_of
 
@@ -180,11 +180,8 @@ def _reduce(name: str, rows: int, columns: int, dtype: DType, target: Target) ->
     lanes = dtype.elements_in(REPEAT_BYTES)
     if columns <= lanes:
         return _reduced(name, rows, columns, dtype, target)
-    in_block = dtype.elements_in(BLOCK_BYTES)
-    if columns % lanes == 0 and (
-        columns >= in_block * lanes or (columns > 4 * lanes and rows < ROWS_IN_BLOCKS)
-    ):
-        values = columns // in_block
+    if by_blocks(rows, columns):
+        values = columns // dtype.elements_in(BLOCK_BYTES)
         return _reduced(name, rows, columns, dtype, target) + _reduce(
             name, rows, values, dtype, target
         )

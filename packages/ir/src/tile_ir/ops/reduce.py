@@ -234,16 +234,23 @@ def _reduce_scratch(op: Op, sums: bool) -> tuple[Scratch, ...]:
     return (Scratch(Memory.UB, FLOAT32, more + kept, work + kept),)
 
 
+def by_blocks(rows: int, columns: int) -> bool:
+    """Whether rows of floats are sooner reduced to a value for each block of 32 bytes than folded
+    lane by lane (`by_blocks` in reduce.h of the device header)."""
+    lanes = REPEAT_BYTES // FLOAT32.size
+    few = columns > 4 * lanes and rows < ROWS_IN_BLOCKS
+    return columns % lanes == 0 and (columns >= 8 * lanes or few)
+
+
 def _values_of_blocks(op: Op) -> int:
     """How many blocks of 32 bytes a matrix has whose blocks are reduced to a value each before rows
     are folded (`by_blocks` in reduce.h of the device header); 0 for all others."""
     src = op.region("src")
     rows, columns = largest_matrix(src)
-    lanes, fixed = REPEAT_BYTES // FLOAT32.size, constant_value(trailing_matrix(src).columns)
-    if reduced_axis(op) == 0 or src.dtype is not FLOAT32 or fixed is None or columns % lanes:
+    fixed = constant_value(trailing_matrix(src).columns)
+    if reduced_axis(op) == 0 or src.dtype is not FLOAT32 or fixed is None:
         return 0
-    wide = columns >= 8 * lanes or (columns > 4 * lanes and rows < ROWS_IN_BLOCKS)
-    return rows * columns // 8 if wide else 0
+    return rows * columns // 8 if by_blocks(rows, columns) else 0
 
 
 def blocks_fit(op: Op) -> bool:

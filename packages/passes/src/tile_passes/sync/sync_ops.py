@@ -41,7 +41,8 @@ class Flag:
     `distance` 0: the set comes first and the wait follows in the same round. Otherwise the wait of
     a round takes what was set `distance` rounds before: as many flags are raised before the loop,
     and taken back after it; that is the outermost loop, unless the flag is `local`. `slots` event
-    ids are used in turn, by the variable of the loop; `most` at most.
+    ids are used in turn, by the variable of the loop; no change of the plan gives it more than
+    `most`.
     """
 
     source: Pipe

@@ -118,20 +118,29 @@ __aicore__ inline void finish_rows(const AscendC::LocalTensor<T>& dst, const Asc
     }
 }
 
-// The same for rows of at most eight floats: a block reduction takes eight of them at a time.
+// The same for the first `whole` rows, a multiple of eight, of at most eight floats each: a block reduction takes eight
+// rows at a time.
 template <class Fold>
-__aicore__ inline void finish_narrow(const AscendC::LocalTensor<float>& dst, const AscendC::LocalTensor<float>& partial,
-    uint32_t rows, uint32_t columns, uint32_t pitch)
+__aicore__ inline void finish_eights(const AscendC::LocalTensor<float>& dst, const AscendC::LocalTensor<float>& partial,
+    uint32_t whole, uint32_t columns, uint32_t pitch)
 {
     constexpr uint32_t kept = kRepeatBytes / kBlockBytes;
     const uint64_t every_block = 0x0101010101010101u;
     const uint64_t mask[2] = {((uint64_t(1) << columns) - 1) * every_block, 0};
     const int32_t step = static_cast<int32_t>(pitch * sizeof(float) / kBlockBytes);
-    const uint32_t whole = rows / kept * kept;
     for (uint32_t row = 0; row < whole; row += kMaxRepeats * kept) {
         const int32_t repeats = static_cast<int32_t>(minimum((whole - row) / kept, kMaxRepeats));
         Fold::blocks(dst[row], partial[row * pitch], mask, repeats, step * static_cast<int32_t>(kept), step);
     }
+}
+
+// The same for any number of such rows.
+template <class Fold>
+__aicore__ inline void finish_narrow(const AscendC::LocalTensor<float>& dst, const AscendC::LocalTensor<float>& partial,
+    uint32_t rows, uint32_t columns, uint32_t pitch)
+{
+    const uint32_t whole = rows / 8 * 8;
+    finish_eights<Fold>(dst, partial, whole, columns, pitch);
     if (whole < rows) {
         finish_rows<Fold>(dst[whole], partial[whole * pitch], rows - whole, columns, pitch);
     }
@@ -163,10 +172,7 @@ __aicore__ inline void finish_in_blocks(const AscendC::LocalTensor<float>& dst,
         const auto values = blocks[whole * kept];
         Fold::blocks(values, values, tail * kept, 1, static_cast<int32_t>(kept));
     }
-    for (uint32_t row = 0; row < whole; row += kMaxRepeats * kept) {
-        const int32_t repeats = static_cast<int32_t>(minimum((whole - row) / kept, kMaxRepeats));
-        Fold::blocks(dst[row], blocks[row * kept], lanes, repeats, static_cast<int32_t>(kept));
-    }
+    finish_eights<Fold>(dst, blocks, whole, kept, kept);
     if (tail != 0) {
         AscendC::PipeBarrier<PIPE_V>();
         AscendC::Copy(dst[whole], blocks[whole * kept], static_cast<uint64_t>(tail), 1, {1, 1, 8, 8});
