@@ -36,6 +36,28 @@ void for_runs_of(uint32_t mask, const F& f)
     }
 }
 
+// End of the values from `first` that are equal to it.
+uint64_t equal_until(const std::vector<uint32_t>& values, uint64_t first, uint64_t last)
+{
+    const uint32_t value = values[first];
+    constexpr uint64_t step = 16;
+    uint64_t at = first;
+    while (at + step <= last) {
+        uint32_t difference = 0;
+        for (uint64_t i = at; i < at + step; ++i) {
+            difference |= values[i] ^ value;
+        }
+        if (difference != 0) {
+            break;
+        }
+        at += step;
+    }
+    while (at < last && values[at] == value) {
+        ++at;
+    }
+    return at;
+}
+
 }  // namespace
 
 void Shadow::extend(uint64_t more)
@@ -60,6 +82,7 @@ void Shadow::reset()
     clear(written_);
     lists_.clear();
     touched_ = 0;
+    used_ = 0;
 }
 
 void Shadow::keep(std::vector<uint32_t>& kept) const
@@ -154,26 +177,11 @@ uint64_t Shadow::written_bytes(uint64_t begin, uint64_t end, bool blocks) const
 // End of the stretch of granules from `first` that all have the state of the first.
 uint64_t Shadow::same_until(uint64_t first, uint64_t last) const
 {
-    const uint32_t write = last_write_[first];
-    const uint32_t a = since_[0][first];
-    const uint32_t b = since_[1][first];
-    const uint32_t c = since_[2][first];
-    constexpr uint64_t step = 16;
-    uint64_t at = first;
-    while (at + step <= last) {
-        uint32_t difference = 0;
-        for (uint64_t i = at; i < at + step; ++i) {
-            difference |= (last_write_[i] ^ write) | (since_[0][i] ^ a) | (since_[1][i] ^ b) | (since_[2][i] ^ c);
-        }
-        if (difference != 0) {
-            break;
-        }
-        at += step;
+    last = equal_until(last_write_, first, last);
+    for (int slot = 0; slot < used_; ++slot) {
+        last = equal_until(since_[slot], first, last);
     }
-    while (at < last && last_write_[at] == write && since_[0][at] == a && since_[1][at] == b && since_[2][at] == c) {
-        ++at;
-    }
-    return at;
+    return last;
 }
 
 Conflict Shadow::touch(
@@ -217,7 +225,7 @@ Conflict Shadow::touch_whole(
         // not those from before the last write.
         int free = -1;
         uint32_t old = 0;
-        for (int slot = 0; slot < slots; ++slot) {
+        for (int slot = 0; slot < std::min(used_ + 1, slots); ++slot) {
             const uint32_t earlier = since_[slot][at];
             const bool before = earlier == 0 || now.follows(log[earlier]);
             const bool conflict = earlier != 0 && conflicting(log[index], log[earlier]);
@@ -251,16 +259,15 @@ Conflict Shadow::touch_whole(
         };
         if (kind == AccessKind::write) {
             fill(last_write_, beside == 0 ? index : log.join(index, beside, now));
-            for (auto& slot : since_) {
-                if (doubts == nullptr) {
-                    fill(slot, 0);
-                }
+            for (int slot = 0; doubts == nullptr && slot < used_; ++slot) {
+                fill(since_[slot], 0);
             }
         } else if (free >= 0) {
             if (const uint32_t replaced = since_[free][at]; replaced != 0 && log[replaced].agent != now.agent) {
                 now.rely_on(log[replaced]);
             }
             fill(since_[free], index);
+            used_ = std::max(used_, free + 1);
         } else {
             for (uint64_t i = at; i < until; ++i) {
                 list(i, log);
