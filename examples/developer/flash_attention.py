@@ -29,12 +29,14 @@ KEYS = 128
 
 
 @T.macro
-def fill_triangle(later: T.Tensor, rows: int, square: int) -> None:
+def fill_triangle(later: T.Tensor, rows: int, square: int, columns: int) -> None:
     """What hides keys on the diagonal of a square, for its last rows; columns further to the left
-    are those of rows further up. Some columns at a time, which leaves ub to the scores."""
-    for b in T.serial((2 * square - rows) // 16):
-        for i, j in T.Parallel(rows, 16):
-            later[i, b * 16 + j] = T.if_then_else(b * 16 + j > i + square - rows, -1e30, 0.0)
+    are those of rows further up. So many columns at a time, which takes working memory for them."""
+    for b in T.serial((2 * square - rows) // columns):
+        for i, j in T.Parallel(rows, columns):
+            later[i, b * columns + j] = (
+                T.min(T.max(b * columns + j - i - square + rows, 0), 1) * -1e30
+            )
 
 
 @T.macro
@@ -149,7 +151,7 @@ def flash_attention(
             later = T.alloc_shared((rows, 2 * square - rows if causal else 8), accum)
 
             if causal:
-                fill_triangle(later, rows, square)
+                fill_triangle(later, rows, square, 16 if together > 1 else 2 * square - rows)
             for r in T.Pipelined(T.ceildiv(work - cid, cores) * turns * together, num_stages=3):
                 one, step = r % together, r // together
                 mine = step // turns * cores + cid
