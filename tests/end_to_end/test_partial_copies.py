@@ -61,6 +61,43 @@ def test_a_load_keeps_what_lies_behind_it(dtype: str, columns: int | None, first
         np.testing.assert_array_equal(y.double(), want.double())
 
 
+@pytest.mark.parametrize("columns", [1, 2, 4])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
+def test_rows_that_fill_whole_blocks_share_none(dtype: str, columns: int) -> None:
+    """Rows of less than a block, one behind the other, up to the end of a block: what others hold
+    behind them stays without a detour."""
+    shape = (2, 32, columns)
+
+    @T.prim_func
+    def kernel(X: T.Tensor(shape, dtype), Y: T.Tensor(shape, dtype)):
+        with T.Kernel(1, threads=1) as cid:
+            a = T.alloc_ub(shape, dtype)
+            T.copy(Y, a)
+            for r in T.serial(2):
+                T.copy(X[r, :, :], a[r, :, :])
+            T.copy(a, Y)
+
+    x, y = numbers(shape, dtype), torch.zeros(shape, dtype=getattr(torch, dtype))
+    found = compile(kernel, pass_configs=ORDERED)
+    found(x, y)
+    np.testing.assert_array_equal(y.double(), x.double())
+    assert "copy_ub_ub" not in found.get_kernel_source()
+
+
+def test_a_run_of_gm_fills_a_dimension_behind_which_there_is_one_of_one() -> None:
+    @T.prim_func
+    def kernel(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=1) as cid:
+            a = T.alloc_ub((2, 32, 1), "float32")
+            for r in T.serial(2):
+                T.copy(X[r * 32 : r * 32 + 32], a[r, :, 0])
+                T.copy(a[r, :, 0], Y[r * 32 : r * 32 + 32])
+
+    x, y = numbers((64,), "float32"), torch.zeros(64)
+    compile(kernel, pass_configs=ORDERED)(x, y)
+    np.testing.assert_array_equal(y, x)
+
+
 def test_what_hangs_over_the_edge_is_padded_inside_the_part_only() -> None:
     @T.prim_func
     def kernel(X: T.Tensor((6, 20), "float32"), Y: T.Tensor((8, 32), "float32")):

@@ -108,9 +108,9 @@ def test_a_spill_is_about_as_cheap_as_any() -> None:
                 found = [less for step in SPILLS if (less := step(flow.tree, plan, op)) is not None]
                 if not found:
                     stopped = full_barrier(flow.tree, plan, op)
-                    assert spill(flow.tree, plan, op, time).ops == stopped.ops
+                    assert spill(flow.tree, plan, op, (), time).ops == stopped.ops
                     continue
-                chosen = time(spill(flow.tree, plan, op, time))
+                chosen = time(spill(flow.tree, plan, op, (), time))
                 assert chosen <= min(map(time, found)) * TOLERANCE
                 other += chosen < time(found[0])
     assert other > 0

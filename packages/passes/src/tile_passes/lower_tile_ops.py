@@ -11,7 +11,6 @@ from tile_ir.analysis.intervals import Ranges, launch_ranges, ranges_inside, wit
 from tile_ir.nodes import Body, LoopKind, Made, Stmt, While
 from tile_ir.phases import PLAIN_LOOPS
 from tile_ir.walk import bodies, with_bodies, with_statements
-from tile_passes.analysis.earlier_writes import EarlierWrites
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.gemm import tiles_of
 from tile_passes.lowering.made import behind_all, leaves, made, reads_element
@@ -31,9 +30,8 @@ def lower_tile_ops(func: Func, target: Target) -> Func:
     the author's to order. A product too wide for l0c is made, and handed on, in pieces. Limits:
     persistent loops become serial ones.
     """
+    func = in_pieces(func, target)
     builder = Builder.for_func(func, target)
-    func = in_pieces(func, builder, target)
-    builder.writes = EarlierWrites(func)
     body = _body(func.launch.body, launch_ranges(func), builder, func)
     if body is func.launch.body:
         return func

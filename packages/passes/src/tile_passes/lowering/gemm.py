@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from tile_ir import Buffer, For, If, KernelError, Memory, Op, Region, Slice
 from tile_ir.analysis.affine import simplify
 from tile_ir.analysis.intervals import Ranges
+from tile_ir.dtypes import DType
 from tile_ir.expr import Const, Expr, binary, equal, is_constant
 from tile_ir.footprint import k0_elements, round_up
 from tile_ir.machine import Memory as M
@@ -65,22 +66,51 @@ def tiles_of(op: Op, builder: Builder) -> int:
     return tiles if t.steps <= MOST_WRITTEN_OUT else round_up(tiles, t.slots)
 
 
-def _tiling(op: Op, sizes: tuple[int, int, int], builder: Builder) -> _Tiling:
-    m, n, k = sizes
-    dtype = op.region("A").dtype
-    unit = max(16, k0_elements(dtype))
-    rows, columns = round_up(m, unit), round_up(n, unit)
-    room = {
+def fits_one_tile(op: Op, columns: int, builder: Builder) -> bool:
+    """Whether one tile has all of k, as it is of the left operand in half of l0a and of so many
+    columns of the right one in both slots of l0b."""
+    sizes = matrix_sizes(op)
+    assert sizes is not None, "the verifier demands static shapes"
+    m, _, k = sizes
+    dtype, room = op.region("A").dtype, _room(builder)
+    unit = _unit(dtype)
+    tile_k = round_up(k, unit)
+    return (
+        tile_k <= LONGEST_TILE
+        and 2 * round_up(m, unit) * tile_k <= dtype.elements_in(room[M.L0A])
+        and 2 * round_up(columns, unit) * tile_k <= dtype.elements_in(room[M.L0B])
+    )
+
+
+def _room(builder: Builder) -> dict[Memory, int]:
+    return {
         memory: builder.target.capacity[memory] - builder.user_bytes.get(memory, 0)
         for memory in (M.L0A, M.L0B)
     }
+
+
+def _unit(dtype: DType) -> int:
+    return max(16, k0_elements(dtype))
+
+
+def _tiling(op: Op, sizes: tuple[int, int, int], builder: Builder) -> _Tiling:
+    m, n, k = sizes
+    dtype = op.region("A").dtype
+    unit, room = _unit(dtype), _room(builder)
+    rows, columns = round_up(m, unit), round_up(n, unit)
+    if op.region("A").memory is M.L0A:
+        tile_k = round_up(k, unit)
+        return _Tiling(m, n, tile_k, 2, k // tile_k, k % tile_k)
     for slots in (2, 1):
         fits = min(
             dtype.elements_in(room[M.L0A]) // (slots * rows),
             dtype.elements_in(room[M.L0B]) // (slots * columns),
         )
-        k0 = min(fits // unit * unit, LONGEST_TILE, round_up(k, unit))
-        if k0 > 0:
+        most = min(fits // unit * unit, LONGEST_TILE, round_up(k, unit))
+        if most > 0:
+            # Tiles of one length rather than a short one at the end, which costs the same.
+            even = (w for w in range(most, most // 2, -unit) if k % w == 0)
+            k0 = next(even, most)
             return _Tiling(m, n, k0, slots, k // k0, k % k0)
     raise KernelError(
         "memory-overflow",
@@ -99,7 +129,10 @@ class _Gemm:
         self.init = init
         self.bias = op.region("bias") if takes_bias(op) else None
         t, dtype = tiling, op.region("A").dtype
-        self.l0a = builder.scratch("gemm_a", Memory.L0A, dtype, (t.slots, t.m, t.k0), op.loc)
+        # None where the left operand is in l0a already (`wide_products`).
+        self.l0a: Buffer | None = None
+        if op.region("A").memory is not M.L0A:
+            self.l0a = builder.scratch("gemm_a", Memory.L0A, dtype, (t.slots, t.m, t.k0), op.loc)
         self.l0b = builder.scratch("gemm_b", Memory.L0B, dtype, (t.slots, t.k0, t.n), op.loc)
 
     def build(self) -> Body:
@@ -136,12 +169,14 @@ class _Gemm:
         transpose_a, transpose_b = op.attr("transpose_A"), op.attr("transpose_B")
         a = _part(op.region("A"), -2 if transpose_a else -1, k, size)
         w = _part(op.region("B"), -1 if transpose_b else -2, k, size)
-        dst_a, dst_b = _slot(self.l0a, slot, -1, size), _slot(self.l0b, slot, -2, size)
+        dst_a = a if self.l0a is None else _slot(self.l0a, slot, -1, size)
+        dst_b = _slot(self.l0b, slot, -2, size)
+        load = () if self.l0a is None else (b.op("copy_l1_l0a", (a, dst_a), loc, transpose_a),)
         first = binary("and", self.init, equal(index, 0))
         operands = (dst_a, dst_b, op.region("C"), first)
         starts = self.bias is not None and not is_constant(first, False)
         return (
-            b.op("copy_l1_l0a", (a, dst_a), loc, transpose_a),
+            *load,
             b.op("copy_l1_l0b", (w, dst_b), loc, transpose_b),
             b.op("mma_bias", (*operands, self.bias), loc) if starts else b.op("mma", operands, loc),
         )

@@ -6,10 +6,16 @@ compiler's own."""
 from __future__ import annotations
 
 from tile_ir import If, KernelError, Op, Region, Slice
-from tile_ir.analysis.affine import simplify
+from tile_ir.analysis.affine import linear_form, simplify
 from tile_ir.analysis.intervals import Ranges
 from tile_ir.expr import ONE, ZERO, Expr, constant_value, is_constant
-from tile_ir.geometry import BLOCK_BYTES, active_dims, is_contiguous
+from tile_ir.geometry import (
+    BLOCK_BYTES,
+    active_dims,
+    element_count,
+    element_offset,
+    is_contiguous,
+)
 from tile_ir.machine import Memory
 from tile_ir.nodes import AttrValue, Body, Stmt
 from tile_passes.lowering.builder import Builder
@@ -33,7 +39,8 @@ def _behind(named: Region) -> Region | None:
     part = named.dims[last]
     if not dims or dims[-1] == last or pitch == 1:
         if simplify(part.offset + part.extent) == simplify(shape[last]):
-            return _rows_behind(named) if pitch is None or pitch % unit else None
+            packed = pitch is None or pitch % unit != 0
+            return _rows_behind(named) if packed and not _ends_at_a_block(named) else None
         extent = constant_value(part.extent)
         if extent is not None and extent % unit == 0:
             return None
@@ -44,6 +51,18 @@ def _behind(named: Region) -> Region | None:
     if pitch is None or pitch % unit:
         return Region.whole(named.buffer)
     return Region(named.buffer, (*named.dims[:last], rest))
+
+
+def _ends_at_a_block(named: Region) -> bool:
+    """Whether packed rows fill whole blocks, from the first on."""
+    unit = named.dtype.elements_in(BLOCK_BYTES)
+    count = constant_value(element_count(named))
+    terms, constant = linear_form(element_offset(named))
+    return (
+        count is not None
+        and is_contiguous(named)
+        and all(number % unit == 0 for number in (count, constant, *terms.values()))
+    )
 
 
 def _rows_behind(named: Region) -> Region | None:

@@ -1,6 +1,7 @@
 """Products whose result does not fit l0c beside the others: made, and handed on, in pieces of
 columns, each in one of two slots, so that Fixpipe empties one while the next is made. What is
-loaded for the product alone is loaded in such pieces too.
+loaded for the product alone is loaded in such pieces too; what all pieces multiply is loaded to l0a
+once.
 
 Where the order inside the cube core is the author's, and where the result is used for more than to
 be copied to gm, products stay as they are.
@@ -17,8 +18,10 @@ from tile_ir.expr import Const, Expr, is_constant
 from tile_ir.footprint import buffer_bytes
 from tile_ir.nodes import Body, LoopKind, Operand, Stmt
 from tile_ir.opdef import accesses
+from tile_ir.ops.cube import matrix_sizes, takes_bias
 from tile_ir.walk import bodies, buffers_of, rewrite, walk, written_buffers
 from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.gemm import fits_one_tile
 
 SLOTS = 2
 # Pieces that are loaded ahead where l1 has room, so that other loads come between them.
@@ -46,7 +49,7 @@ class _Product:
         return bool(self.made.attr("transpose_B"))
 
 
-def in_pieces(func: Func, builder: Builder, target: Target) -> Func:
+def in_pieces(func: Func, target: Target) -> Func:
     """The function with products in pieces where l0c is too small for all of them."""
     accumulators = [a for a in func.launch.allocs if _is_accumulator(a)]
     taken = sum(map(buffer_bytes, accumulators))
@@ -59,7 +62,7 @@ def in_pieces(func: Func, builder: Builder, target: Target) -> Func:
         width = _width(alloc, room)
         product = _product(func.launch.body, alloc.buffer)
         if width and product:
-            func = _rewritten(func, product, width, builder)
+            func = _rewritten(func, product, width, Builder.for_func(func, target))
             taken += SLOTS * buffer_bytes(_narrow(alloc, -1, width)) - buffer_bytes(alloc)
     return func
 
@@ -176,7 +179,8 @@ def _rewritten(func: Func, product: _Product, width: int, builder: Builder) -> F
     var = builder.scalar("piece")
     loaded = () if product.load is None else (product.load,)
     sources = [r for op in loaded for r, a in accesses(op) if not a.writes]
-    left, right = product.made.region("A"), product.made.region("B")
+    made, before = _left_once(product.made, width, builder)
+    left, right = made.region("A"), made.region("B")
 
     def of_piece(operand: Operand) -> Operand:
         if not isinstance(operand, Region) or operand is left:
@@ -188,7 +192,7 @@ def _rewritten(func: Func, product: _Product, width: int, builder: Builder) -> F
         dims[moved] = Slice(simplify(dims[moved].offset + var * width), Const(width))
         return Region(operand.buffer, tuple(dims))
 
-    parts = (*loaded, product.made, *product.copies)
+    parts = (*loaded, made, *product.copies)
     body = tuple(replace(op, operands=tuple(map(of_piece, op.operands))) for op in parts)
     count = simplify(product.whole.shape[-1] // width)
     loc = product.made.loc
@@ -196,12 +200,30 @@ def _rewritten(func: Func, product: _Product, width: int, builder: Builder) -> F
 
     def placed(stmt: Stmt) -> Stmt | Body:
         if stmt is product.made:
-            return loop
+            return (*before, loop)
         gone = stmt in parts or (isinstance(stmt, Section) and not stmt.body)
         return () if gone else stmt
 
-    allocs = tuple(new.get(a.buffer, a) for a in func.launch.allocs)
+    allocs = (*(new.get(a.buffer, a) for a in func.launch.allocs), *builder.allocs)
     return func.with_body(rewrite(func.launch.body, placed), allocs=allocs)
+
+
+def _left_once(made: Op, width: int, builder: Builder) -> tuple[Op, Body]:
+    """The product with its left operand in l0a, and what loads that, if half of l0a holds all of it
+    and one tile all of k: the other products of the kernel have the other half for theirs."""
+    sizes = matrix_sizes(made)
+    if sizes is None or takes_bias(made) or not fits_one_tile(made, width, builder):
+        return made, ()
+    m, _, k = sizes
+    left = made.region("A")
+    loaded = Region.whole(builder.scratch("left", Memory.L0A, left.dtype, (m, k), made.loc))
+    load = builder.op("copy_l1_l0a", (left, loaded), made.loc, made.attr("transpose_A"))
+    operands = tuple(loaded if o is left else o for o in made.operands)
+    attrs = tuple(
+        False if a.name == "transpose_A" else value
+        for a, value in zip(made.opdef.attrs, made.attrs, strict=True)
+    )
+    return replace(made, operands=operands, attrs=attrs), (load,)
 
 
 __all__ = ["in_pieces"]

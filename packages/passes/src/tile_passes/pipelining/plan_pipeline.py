@@ -16,6 +16,7 @@ from itertools import count
 
 from tile_ir import Automatic, Buffer, Func, KernelError, Loc, Target
 from tile_ir.analysis.trip_count import constant_trips
+from tile_ir.footprint import buffer_bytes
 from tile_ir.opdef import Effect, accesses
 from tile_ir.walk import breaks, walk, walk_ops, written_buffers
 from tile_passes.analysis.memory_use import memory_max_live
@@ -55,9 +56,11 @@ def plan_pipeline(func: Func, target: Target) -> list[Schedule]:
     if Automatic.SYNC not in func.automatic:
         return []
     candidates = version_candidates(func)
-    versions: dict[Buffer, int] = {}
-    for each in candidates:
-        versions = that_fit(func, versions, each.handed, 2, target)
+    # The most bytes first: who moves them is waited for longest.
+    handed = {b for c in candidates for b in c.handed}
+    size = {a.buffer: buffer_bytes(a) for a in func.launch.allocs if a.buffer in handed}
+    in_order = sorted((b for c in candidates for b in c.handed), key=size.__getitem__, reverse=True)
+    versions: Mapping[Buffer, int] = that_fit(func, {}, in_order, 2, target)
     found: list[Schedule] = []
     for each in candidates:
         schedule = _Planner(func, each, versions, found, target).schedule()

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import networkx as nx
 
-from tile_ir import Core, For, Op, Target
+from tile_ir import Core, For, If, Op, Target
 from tile_ir.analysis.trip_count import constant_trips
 from tile_ir.cost import Assumed, Cost, cost
 from tile_ir.machine import Pipe
@@ -33,9 +33,8 @@ def rounds_behind(
     """For each statement and each of those on its kind of core to which what it has handed over
     comes back: the rounds that these are behind it, one at least. Edges of the graph from one kind
     of core to the other say whether they are a `handover`."""
-    costs = {step: [*costs_of(step.stmt, target)] for step in work}
-    interval = _interval(costs)
-    lasts = {step: sum(c.done for _, c in found) for step, found in costs.items()}
+    interval = _interval({step: [*costs_of(step.stmt, target, sure=True)] for step in work})
+    lasts = {step: sum(c.done for _, c in costs_of(step.stmt, target)) for step in work}
     behind: dict[tuple[Step, Step], int] = {}
     for at, given in enumerate(work):
         begins: dict[Step, float] = {}
@@ -65,9 +64,14 @@ def _interval(costs: Mapping[Step, Sequence[tuple[Pipe, Cost]]]) -> float:
     return max(1.0, *busy.values())
 
 
-def costs_of(stmt: Stmt, target: Target, times: float = 1) -> Iterator[tuple[Pipe, Cost]]:
-    """What the operations of a statement cost, with all cores at work."""
+def costs_of(
+    stmt: Stmt, target: Target, times: float = 1, sure: bool = False
+) -> Iterator[tuple[Pipe, Cost]]:
+    """What the operations of a statement cost, with all cores at work; `sure`: those of every
+    round, under no condition."""
     match stmt:
+        case If() if sure:
+            return
         case Op():
             one = cost(stmt, target, Assumed(cores=target.cube_cores))
             yield pipe_of(stmt), Cost(one.busy * times, one.done * times)
@@ -76,7 +80,7 @@ def costs_of(stmt: Stmt, target: Target, times: float = 1) -> Iterator[tuple[Pip
             times *= ASSUMED_ROUNDS if trips is None else trips
     for body in bodies(stmt):
         for inner in body:
-            yield from costs_of(inner, target, times)
+            yield from costs_of(inner, target, times, sure)
 
 
 __all__ = ["costs_of", "rounds_behind"]

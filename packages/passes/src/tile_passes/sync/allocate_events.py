@@ -70,7 +70,9 @@ def allocate_events(solved: Completion, target: Target) -> Allocation:
                 plan = give_up(plan, failed)
             else:
                 for op in failed:
-                    plan = spill(flow.tree, plan, op, price) if op in plan.ops else plan
+                    if op in plan.ops:
+                        rivals = [r for r in live.rivals_of(op) if r in plan.ops]
+                        plan = spill(flow.tree, plan, op, rivals, price)
     where = flow.tree.root.items[0].loc
     raise IRError("sync-events", "no assignment of event ids was found", where)
 
@@ -114,6 +116,12 @@ class LiveFlags(Completion):
             pairs[op.pair] |= self.bits_of(op)
         # The waits of all other flags of the pair.
         self.rivals = [pairs[op.pair] & ~self.bits_of(op) for op in self.signals.values()]
+
+    def rivals_of(self, op: Signal) -> list[Flag]:
+        """The flags of several slots that may be in flight when another is set."""
+        (number,) = (n for n, other in self.signals.items() if other == op)
+        found = (self.signals[n] for n in sorted(self.interference[number]))
+        return [f for f in found if isinstance(f, Flag) and f.slots > 1]
 
     def setting(self) -> Iterator[int]:
         """The blocks in which flags of the plan are set."""

@@ -20,12 +20,17 @@ from tile_passes.sync.tree import Block, Tree
 TOLERANCE = 1.12
 
 
-def spill(tree: Tree, plan: Plan, op: Signal, price: Callable[[Plan], float]) -> Plan:
-    """The plan with fewer ids of the op's pair of pipes in use at once."""
-    if isinstance(op, PointToPoint):
-        return _hold_back_point_to_point(tree, plan, op)
-    found = [less for step in SPILLS if (less := step(tree, plan, op)) is not None]
+def spill(
+    tree: Tree, plan: Plan, op: Signal, rivals: Sequence[Flag], price: Callable[[Plan], float]
+) -> Plan:
+    """The plan with fewer ids of the op's pair of pipes in use at once: the op changes, or one of
+    its `rivals`, flags of several slots that are in flight when it is set."""
+    tried = [step(tree, plan, op) for step in SPILLS if isinstance(op, Flag)]
+    tried += [step(tree, plan, r) for r in rivals for step in (fewer_ids, one_id_for_all_slots)]
+    found = [less for less in tried if less is not None]
     if not found:
+        if isinstance(op, PointToPoint):
+            return _hold_back_point_to_point(tree, plan, op)
         return full_barrier(tree, plan, op)
     first = price(found[0])
     if len(found) == 1 or first <= price(plan.without(op)) * TOLERANCE:

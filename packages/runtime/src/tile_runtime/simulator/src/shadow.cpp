@@ -36,6 +36,28 @@ void for_runs_of(uint32_t mask, const F& f)
     }
 }
 
+// End of the values from `first` that are equal to it.
+uint64_t equal_until(const std::vector<uint32_t>& values, uint64_t first, uint64_t last)
+{
+    const uint32_t value = values[first];
+    constexpr uint64_t step = 16;
+    uint64_t at = first;
+    while (at + step <= last) {
+        uint32_t difference = 0;
+        for (uint64_t i = at; i < at + step; ++i) {
+            difference |= values[i] ^ value;
+        }
+        if (difference != 0) {
+            break;
+        }
+        at += step;
+    }
+    while (at < last && values[at] == value) {
+        ++at;
+    }
+    return at;
+}
+
 }  // namespace
 
 void Shadow::extend(uint64_t more)
@@ -60,6 +82,7 @@ void Shadow::reset()
     clear(written_);
     lists_.clear();
     touched_ = 0;
+    used_ = 0;
 }
 
 void Shadow::keep(std::vector<uint32_t>& kept) const
@@ -129,12 +152,24 @@ void Shadow::mark_written(uint64_t begin, uint64_t end)
 
 uint64_t Shadow::written_bytes(uint64_t begin, uint64_t end, bool blocks) const
 {
+    constexpr uint64_t step = 16;
     uint64_t count = 0;
-    for (uint64_t at = begin / granule; at * granule < end; ++at) {
+    for (uint64_t at = begin / granule; at * granule < end;) {
+        // Mostly all is written, and many granules are looked at together.
+        uint32_t missing = begin <= at * granule && (at + step) * granule <= end ? 0 : all_bytes;
+        for (uint64_t i = at; missing == 0 && i < at + step; i += 4) {
+            missing = ~(written_[i] & written_[i + 1] & written_[i + 2] & written_[i + 3]);
+        }
+        if (missing == 0) {
+            count += step * granule;
+            at += step;
+            continue;
+        }
         const uint64_t low = std::max(begin, at * granule) - at * granule;
         const uint64_t high = std::min(end, (at + 1) * granule) - at * granule;
         const uint32_t written = blocks && written_[at] != 0 ? all_bytes : written_[at];
         count += static_cast<uint64_t>(__builtin_popcount(written & bytes_mask(low, high)));
+        ++at;
     }
     return count;
 }
@@ -142,26 +177,11 @@ uint64_t Shadow::written_bytes(uint64_t begin, uint64_t end, bool blocks) const
 // End of the stretch of granules from `first` that all have the state of the first.
 uint64_t Shadow::same_until(uint64_t first, uint64_t last) const
 {
-    const uint32_t write = last_write_[first];
-    const uint32_t a = since_[0][first];
-    const uint32_t b = since_[1][first];
-    const uint32_t c = since_[2][first];
-    constexpr uint64_t step = 16;
-    uint64_t at = first;
-    while (at + step <= last) {
-        uint32_t difference = 0;
-        for (uint64_t i = at; i < at + step; ++i) {
-            difference |= (last_write_[i] ^ write) | (since_[0][i] ^ a) | (since_[1][i] ^ b) | (since_[2][i] ^ c);
-        }
-        if (difference != 0) {
-            break;
-        }
-        at += step;
+    last = equal_until(last_write_, first, last);
+    for (int slot = 0; slot < used_; ++slot) {
+        last = equal_until(since_[slot], first, last);
     }
-    while (at < last && last_write_[at] == write && since_[0][at] == a && since_[1][at] == b && since_[2][at] == c) {
-        ++at;
-    }
-    return at;
+    return last;
 }
 
 Conflict Shadow::touch(
@@ -205,7 +225,7 @@ Conflict Shadow::touch_whole(
         // not those from before the last write.
         int free = -1;
         uint32_t old = 0;
-        for (int slot = 0; slot < slots; ++slot) {
+        for (int slot = 0; slot < std::min(used_ + 1, slots); ++slot) {
             const uint32_t earlier = since_[slot][at];
             const bool before = earlier == 0 || now.follows(log[earlier]);
             const bool conflict = earlier != 0 && conflicting(log[index], log[earlier]);
@@ -239,16 +259,15 @@ Conflict Shadow::touch_whole(
         };
         if (kind == AccessKind::write) {
             fill(last_write_, beside == 0 ? index : log.join(index, beside, now));
-            for (auto& slot : since_) {
-                if (doubts == nullptr) {
-                    fill(slot, 0);
-                }
+            for (int slot = 0; doubts == nullptr && slot < used_; ++slot) {
+                fill(since_[slot], 0);
             }
         } else if (free >= 0) {
             if (const uint32_t replaced = since_[free][at]; replaced != 0 && log[replaced].agent != now.agent) {
                 now.rely_on(log[replaced]);
             }
             fill(since_[free], index);
+            used_ = std::max(used_, free + 1);
         } else {
             for (uint64_t i = at; i < until; ++i) {
                 list(i, log);

@@ -76,6 +76,7 @@ private:
     std::vector<uint32_t> written_;  // a bit per byte
     std::unordered_map<uint64_t, std::vector<Part>> lists_;
     uint64_t touched_ = 0;  // granules beyond were never touched
+    int used_ = 0;          // slots that were
 };
 
 }  // namespace tile_simulator
