@@ -44,3 +44,12 @@ def test_the_kernels_are_correct_before_they_are_mutated(monkeypatch: pytest.Mon
     monkeypatch.setattr("fuzz_sources.mutate", lambda text, generator: text)
     mutants = run_batch(range(len(BASES)), seed=0)
     assert {m.base.path: m.fault for m in mutants if m.outcome != "success"} == {}
+
+
+def test_a_frame_larger_than_the_stack_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the simulator is asked to fill there lies beyond the guard page."""
+    larger = ("(int32_t, 3, steps)", "(int32_t, 65535, steps)")
+    monkeypatch.setattr("fuzz_sources.mutate", lambda text, generator: text.replace(*larger))
+    number = next(i for i, b in enumerate(BASES) if b.path.endswith("tiling_tour.cpp"))
+    (mutant,) = run_batch([number], seed=0)
+    assert mutant.outcome == "stack-overflow", describe(mutant)

@@ -42,6 +42,7 @@ MISDEEDS = {
     "wild": "*reinterpret_cast<volatile int*>(0x666000) = 1;",
     "null": "*static_cast<volatile int*>(nullptr) = 1;",
     "recursion": "keep = recurse(1);",
+    "large_frame": "keep = large_frame();",
     "abort": "abort();",
     "assertion": "assert(keep == 77);",
     "exit": "exit(0);",
@@ -81,7 +82,7 @@ using namespace AscendC;
 static volatile int keep = 0;
 static char line[1 << 16];
 __attribute__((noinline)) int recurse(int n) { volatile char a[500]; a[1] = n; return recurse(n + 1) + a[1]; }
-
+__attribute__((noinline)) int large_frame() { char a[3 << 20]; memset(a, keep, 9); return a[keep]; }
 __attribute__((noinline)) int no_return(int n) { if (n > 100) { return 1; } }
 
 extern "C" __global__ __aicore__ void bad(__gm__ int32_t* x, int32_t what)
@@ -117,6 +118,7 @@ FAULTS = {
     "wild": ("segmentation-fault", "address 0x666000", True),
     "null": ("segmentation-fault", "null pointer", True),
     "recursion": ("stack-overflow", "stack of its core", None),
+    "large_frame": ("stack-overflow", "stack of its core", None),
     "abort": ("abort", "abort()", True),
     "assertion": ("abort", "Assertion `keep == 77' failed", True),
     "exit": ("exit", "exit code 0", True),
@@ -194,7 +196,7 @@ def test_a_kernel_that_ignores_signals() -> None:
 
 def test_the_limit_is_a_switch() -> None:
     with override(timeout=1):
-        fault = simulate(BAD, "bad", 1, [np.zeros(4, np.int32), 16]).error
+        fault = simulate(BAD, "bad", 1, [np.zeros(4, np.int32), list(MISDEEDS).index("loop")]).error
     assert fault is not None and fault.kind == "time-out"
 
 

@@ -42,6 +42,8 @@ EXAMPLE_ARGUMENTS: dict[str, tuple[Path, dict[str, Any]]] = {
     "split_k_gemm": (EXAMPLES / "11_split_k_gemm.py",
                      dict(M=100, N=200, K=500, block_M=128, block_N=128, block_K=256, splits=2)),
     "top_k": (EXAMPLES / "12_top_k.py", dict(queries=9, N=100, K=8, D=64, cores=2)),
+    "long_attention": (EXAMPLES / "13_long_attention.py",
+                       dict(B=1, H=1, S=128, D=64, block_M=32, block_N=32)),
     "dev_cross_entropy": (DEVELOPER / "cross_entropy.py", dict(M=32, N=64, rows=16)),
     "int8_gemm": (DEVELOPER / "dequantised_gemm.py",
                   dict(M=64, N=64, K=128, block_M=32, block_N=32, block_K=64)),

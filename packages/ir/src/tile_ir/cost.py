@@ -222,7 +222,7 @@ def _rate(src: Region, dst: Region, target: Target, assumed: Assumed) -> float:
         (Memory.L1, Memory.GM): TIMING.l1_gm_rate,
         (Memory.L0C, Memory.GM): TIMING.l0c_gm_rate,
     }[src.memory, dst.memory]
-    if assumed.cores == 1:
+    if assumed.cores <= 1:
         return own  # the chip has more than that for one core
     read_from_hbm = src.memory is Memory.GM and not cached
     chip = TIMING.hbm_bandwidth if read_from_hbm else TIMING.l2_bandwidth

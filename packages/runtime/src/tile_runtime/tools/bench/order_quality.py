@@ -67,6 +67,7 @@ SIZES: dict[str, tuple[str, tuple[Any, ...]]] = {
     "10_gemm_ragged": ("gemm_ragged", (1000, 1008, 1024, 128, 128, 256, 64, 24)),
     "11_split_k_gemm": ("split_k_gemm", (256, 256, 8192, 128, 128, 256, 6)),
     "12_top_k": ("top_k", (512, 1024, 16, 128, 24)),
+    "13_long_attention": ("long_attention", (1, 4, 1024, 128, 128, 256)),
 }
 
 
