@@ -27,8 +27,10 @@ test-all: setup ## run all tests
 test-optimised: setup ## run all tests on kernels compiled as a user's are, an hour
 	$(PYTEST) --all --optimised tests
 
-check: $(STAMP) ## ruff, mypy --strict, layering
+check: $(STAMP) ## ruff, its format, mypy --strict, layering
 	$(BIN)/ruff check packages tests docs examples
+	$(BIN)/ruff format --check --quiet packages tests docs examples \
+	  || { echo "not formatted: $(BIN)/ruff format packages tests docs examples"; exit 1; }
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_layering.py
 

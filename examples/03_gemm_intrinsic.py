@@ -13,8 +13,16 @@ import tile_frontend as T
 
 @T.jit(out_idx=[-1])
 def gemm_intrinsic(
-    M: int, N: int, K: int, block_M: int, block_N: int, block_K: int, tile_K: int, cores: int,
-    dtype: str = "float16", accum_dtype: str = "float32",
+    M: int,
+    N: int,
+    K: int,
+    block_M: int,
+    block_N: int,
+    block_K: int,
+    tile_K: int,
+    cores: int,
+    dtype: str = "float16",
+    accum_dtype: str = "float32",
 ) -> T.PrimFunc:
     m_tiles, n_tiles = T.cdiv(M, block_M), T.cdiv(N, block_N)
     tiles = m_tiles * n_tiles
@@ -66,9 +74,7 @@ def gemm_intrinsic(
                 for wave in T.serial(T.ceildiv(tiles, cores)):
                     index = wave * cores + cid
                     if index < tiles:
-                        tile = T.use_swizzle(
-                            index, M, N, K, block_M, block_N, off=3, in_loop=True
-                        )
+                        tile = T.use_swizzle(index, M, N, K, block_M, block_N, off=3, in_loop=True)
                         bx = tile // n_tiles
                         by = tile % n_tiles
                         T.wait_flag("fix", "m", 0)  # the accumulator has been written out
@@ -99,9 +105,7 @@ def main() -> None:
         a, b = torch.randn(M, K).half(), torch.randn(K, N).half()
         run_and_report(
             f"gemm intrinsic {M}x{N}x{K} float16 on {cores} cores",
-            lambda M=M, N=N, K=K, cores=cores: gemm_intrinsic(
-                M, N, K, 128, 256, 256, 64, cores
-            ),
+            lambda M=M, N=N, K=K, cores=cores: gemm_intrinsic(M, N, K, 128, 256, 256, 64, cores),
             [a, b],
             a.float() @ b.float(),
             tolerance=1e-3,

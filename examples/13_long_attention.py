@@ -98,9 +98,7 @@ def over_sums(o: T.Tensor, sums: T.Tensor, c: T.int32, g: T.int32, rows: int, D:
         o[g, i, j] = o[g, i, j] / sums[c, i]
 
 
-@T.jit(
-    out_idx=[3], workspace_idx=[4], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
-)
+@T.jit(out_idx=[3], workspace_idx=[4], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
 def long_attention(
     B: int, H: int, S: int, D: int, block_M: int, block_N: int, groups: int = 1,
     causal: bool = False, dtype: str = "float16", accum: str = "float32", cores: int = 24,

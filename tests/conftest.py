@@ -15,11 +15,13 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cached_compiler import caching_command, compiled_folder, forget_old
 from kept_cases import PART, PROPERTIES, examples
 
 try:
@@ -30,6 +32,7 @@ except ModuleNotFoundError:  # the tests of one package may run without it
 
 from tile_ir.switches import SWITCHES, override
 
+CACHING = caching_command(tuple(shlex.split(os.environ.get("CXX", "g++"))))
 # So many cases of a test are kept.
 KEPT = 2
 
@@ -55,6 +58,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        forget_old(compiled_folder())
+    os.environ[SWITCHES["cxx"].variable] = CACHING
     os.environ.pop(PART, None)
     if _part(config):
         os.environ[PART] = "1"
@@ -91,14 +97,15 @@ def fresh_switches(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[None]:
-    """Every switch at its default, and an empty kernel cache for this test. What the compiler
-    chose is proven for every kernel that a test builds.
+    """Every switch at its default but for the C++ compiler, which remembers what it made, and an
+    empty kernel cache for this test. What the compiler chose is proven for every kernel that a test
+    builds.
 
     Only kernels go there: the simulator itself is built once, in the usual place, which
     TILE_CACHE_DIR names if the developer has moved it.
     """
     for switch in SWITCHES.values():
-        if switch.name != "cache_dir":
+        if switch.name not in ("cache_dir", "cxx"):
             monkeypatch.delenv(switch.variable, raising=False)
     with override(cache_dir=str(tmp_path_factory.mktemp("cache")), prove=True):
         yield

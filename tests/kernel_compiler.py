@@ -7,6 +7,7 @@ for conftest.py of folders whose tests compile many.
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 import subprocess
 import tempfile
@@ -14,9 +15,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cached_compiler import caching_command, compiled_folder
 
 from tile_codegen_ascendc import DEVICE_HEADER_DIR
 from tile_ir.switches import override
+from tile_runtime.cache.fingerprint import compiler_identity
 from tile_runtime.devices.compile_host import FLAGS, find_compiler
 from tile_runtime.simulator.build_simulator import include_directory
 
@@ -33,27 +36,48 @@ exec {compiler} "$@"
 """
 
 
-def quick_compiler(folder: Path) -> str:
-    """Path of a command, made in the folder, that takes the arguments of the host compiler."""
-    compiler, header, command = find_compiler(), folder / "kernel.h", folder / "c++"
-    header.write_text(_HEADER)
-    includes = [f"-I{f}" for f in (include_directory(), DEVICE_HEADER_DIR)]
-    read = [*compiler, *_UNOPTIMISED, *includes, "-x", "c++-header", str(header)]
-    subprocess.run([*read, "-o", f"{header}.gch"], check=True)
-    words = {
-        "compiler": shlex.join(compiler),
-        "folder": shlex.quote(str(DEVICE_HEADER_DIR)),
-        "header": shlex.quote(str(header)),
-    }
-    command.write_text(_WRAPPER.format(**words))
-    command.chmod(0o755)
+def host_compiler() -> tuple[str, ...]:
+    """The compiler that no test has chosen."""
+    with override(cxx=""):
+        return find_compiler()
+
+
+def quick_compiler(remember: bool = True) -> str:
+    """Path of a command that takes the arguments of the host compiler; it remembers what it made
+    (cached_compiler.py), unless kernels never come again."""
+    compiler = host_compiler()
+    includes = (include_directory(), DEVICE_HEADER_DIR)
+    digest = hashlib.sha256(
+        f"{compiler_identity(compiler[0])}{_UNOPTIMISED}{_WRAPPER}{remember}".encode()
+    )
+    for path in sorted(f for folder in includes for f in folder.rglob("*.h")):
+        digest.update(f"{path}".encode() + path.read_bytes())
+    folder = Path(compiled_folder()) / f"quick-{digest.hexdigest()[:20]}"
+    header, command = folder / "kernel.h", folder / "c++"
+    if command.exists():
+        return str(command)
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as made:
+        (Path(made) / "kernel.h").write_text(_HEADER)
+        (Path(made) / "kernel.h").rename(header)
+        read = [*compiler, *_UNOPTIMISED, *(f"-I{f}" for f in includes), "-x", "c++-header"]
+        subprocess.run([*read, str(header), "-o", f"{made}/kernel.h.gch"], check=True)
+        (Path(made) / "kernel.h.gch").rename(f"{header}.gch")
+        used = [caching_command(compiler)] if remember else compiler
+        words = {
+            "compiler": shlex.join(used),
+            "folder": shlex.quote(str(DEVICE_HEADER_DIR)),
+            "header": shlex.quote(str(header)),
+        }
+        (Path(made) / "c++").write_text(_WRAPPER.format(**words))
+        (Path(made) / "c++").chmod(0o755)
+        (Path(made) / "c++").rename(command)
     return str(command)
 
 
 @pytest.fixture(scope="session")
-def unoptimising() -> Iterator[str]:
-    with tempfile.TemporaryDirectory(prefix="tile-compiler-") as folder:
-        yield quick_compiler(Path(folder))
+def unoptimising() -> str:
+    return quick_compiler()
 
 
 @pytest.fixture

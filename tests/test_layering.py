@@ -107,13 +107,17 @@ def place(path: Path) -> str:
 def imported(tree: ast.Module, checked: bool = False) -> Iterator[tuple[str, int]]:
     """Top-level names of every import, wherever it stands, with its line; the names handed to
     `import_module` too, and what is imported for type checkers only if that is `checked`."""
-    for_types = set() if checked else {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
-        for statement in node.body
-        for inner in ast.walk(statement)
-    }
+    for_types = (
+        set()
+        if checked
+        else {
+            id(inner)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+            for statement in node.body
+            for inner in ast.walk(statement)
+        }
+    )
     for node in ast.walk(tree):
         if id(node) in for_types:
             continue

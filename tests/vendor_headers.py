@@ -31,7 +31,12 @@ def type_check(source: Path, includes: Sequence[Path] = ()) -> None:
     """Fail with the first errors g++ finds in a kernel file, in either pass."""
     root = toolkit()
     for which in PASSES:
-        command = [*_command(root, which), "-fsyntax-only", "-include", str(_read_once(root, which))]
+        command = [
+            *_command(root, which),
+            "-fsyntax-only",
+            "-include",
+            str(_read_once(root, which)),
+        ]
         result = subprocess.run(
             [*command, *(f"-I{f}" for f in includes), str(source)],
             capture_output=True, text=True, check=False,

@@ -24,7 +24,7 @@ NEW_MACRO = """\
 AscendC::Muls({{ op.dst }}, {{ op.src }}, static_cast<{{ op.dst.type }}>(-1), {{ op.dst.count }});
 {%- endmacro %}
 """
-SCRIPT = '''
+SCRIPT = """
 import numpy as np
 
 import tile_frontend as T
@@ -48,7 +48,7 @@ arrays = [np.arange(128, dtype=np.float32).reshape(8, 16), np.zeros((8, 16), np.
 interpret(negated, arrays)
 assert (arrays[1] == -arrays[0]).all()
 print(emit(run_pipeline(negated, DEFAULT_TARGET).func, DEFAULT_TARGET))
-'''
+"""
 
 
 @pytest.fixture

@@ -36,12 +36,16 @@ def main() -> int:
     limits = Limits(options.timeout, int(memory))
     results = []
     with ThreadPoolExecutor(options.jobs) as pool:
-        jobs = [pool.submit(run_task, t, options.check, limits, logs, options.schedules) for t in wanted]
+        jobs = [
+            pool.submit(run_task, t, options.check, limits, logs, options.schedules) for t in wanted
+        ]
         for number, job in enumerate(jobs, 1):
             result = job.result()
             results.append(result)
             o = result.outcome
-            what = " ".join(x for x in (result.orders, o.kind.value, o.slug, o.place, o.detail) if x)
+            what = " ".join(
+                x for x in (result.orders, o.kind.value, o.slug, o.place, o.detail) if x
+            )
             print(f"[{number}/{len(wanted)}] {result.task.title}: {what[:220]}", flush=True)
             # Written as it grows, so that a run that is stopped has told something.
             (options.output / "conformance.md").write_text(markdown(results, options.check))

@@ -42,7 +42,9 @@ _DIAGNOSTIC = re.compile(
 )
 _EXCEPTION = re.compile(r"^(?P<name>[\w.]*(?:Error|Exception|Exit|Interrupt)\b[^:\n]*):? ?(?P<message>.*)$",
                         re.MULTILINE)  # fmt: skip
-_MISMATCH = re.compile(r"not close|not equal|mismatch|\bfailed\b|\bdiffer(s|ed|ent)?\b", re.IGNORECASE)
+_MISMATCH = re.compile(
+    r"not close|not equal|mismatch|\bfailed\b|\bdiffer(s|ed|ent)?\b", re.IGNORECASE
+)
 _MEMORY = re.compile(r"can't allocate memory|MemoryError|bad_alloc|Cannot allocate memory")
 _SYMBOL = re.compile(r"`([^`]+)`")
 

@@ -36,9 +36,7 @@ class Schedules:
     ran: dict[tuple[str, tuple[int, ...]], int] = field(default_factory=dict)
     found: dict[str, None] = field(default_factory=dict)
 
-    def __call__(
-        self, kernel: CompiledKernel, call: Bound, inputs: tuple[Any, ...] = ()
-    ) -> None:
+    def __call__(self, kernel: CompiledKernel, call: Bound, inputs: tuple[Any, ...] = ()) -> None:
         """Run the kernel of a call in all orders; its memory is as the call left it after each."""
         key = kernel.libpath, call.sizes
         if key in self.ran:

@@ -27,7 +27,8 @@ LONGEST = 160
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 # What means something only where the project is written.
 FORBIDDEN = re.compile(
-    r"/work/|/tmp/|/root/|\bsessions?\b|pypi|index-url|pythonhosted|mirror|(?<!language\.)\bproxy\b", re.I
+    r"/work/|/tmp/|/root/|\bsessions?\b|pypi|index-url|pythonhosted|mirror|(?<!language\.)\bproxy\b",
+    re.I,
 )
 
 

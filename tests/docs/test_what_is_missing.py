@@ -89,7 +89,9 @@ def words(path: Path) -> str:
     return " ".join(text.split())
 
 
-@pytest.mark.parametrize(("page", "sentence", "holds"), CLAIMS, ids=lambda v: getattr(v, "__name__", ""))
+@pytest.mark.parametrize(
+    ("page", "sentence", "holds"), CLAIMS, ids=lambda v: getattr(v, "__name__", "")
+)
 def test_what_is_said_to_be_missing_is(page: str, sentence: str, holds: Callable[[], bool]) -> None:
     assert sentence in words(ROOT / page), "the page no longer says so: take it off the table"
     assert holds(), f"{page} is out of date: {sentence}"
@@ -103,7 +105,10 @@ def test_nothing_else_is_said_to_be_missing() -> None:
         for claimed, sentence, _ in CLAIMS:
             text = text.replace(sentence, "") if claimed == page else text
         text = text.replace("## Not here yet", "").replace("`not-lowered-yet`", "")
-        found += [f"{page}: …{text[max(0, m.start() - 60) : m.end() + 40]}…" for m in MISSING.finditer(text)]
+        found += [
+            f"{page}: …{text[max(0, m.start() - 60) : m.end() + 40]}…"
+            for m in MISSING.finditer(text)
+        ]
     assert found == [], "show it in CLAIMS, with the question that decides, or say it otherwise"
 
 

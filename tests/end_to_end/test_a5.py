@@ -20,14 +20,18 @@ AUTOMATIC = PassOptions(automatic=example_kernels.AUTOMATIC_SYNC)
 KERNELS = {**example_kernels.traced(), **example_kernels.automatic()}
 
 
-@pytest.mark.parametrize("name", ["flash_attention", "gemm_ragged", "rms_norm", "split_k_gemm", "top_k"])
+@pytest.mark.parametrize(
+    "name", ["flash_attention", "gemm_ragged", "rms_norm", "split_k_gemm", "top_k"]
+)
 def test_kernels_are_lowered_and_proved(name: str) -> None:
     func = KERNELS[name]
     options = PassOptions() if name in example_kernels.traced() else AUTOMATIC
     slugs = []
     for target in (DEFAULT_TARGET, A5):
         lowered = run_pipeline(func, target, options).func
-        slugs.append([d.slug for d in (*check_memory(lowered, target), *check_sync(lowered, target))])
+        slugs.append(
+            [d.slug for d in (*check_memory(lowered, target), *check_sync(lowered, target))]
+        )
     assert slugs[0] == slugs[1]
 
 
@@ -45,7 +49,9 @@ def test_emission_is_refused_in_one_error() -> None:
 
 def product(dtype: str, wide: str) -> Func:
     @T.prim_func
-    def kernel(A: T.Tensor((32, 64), dtype), B: T.Tensor((64, 32), dtype), C: T.Tensor((32, 32), wide)):  # type: ignore[no-untyped-def,valid-type]
+    def kernel(
+        A: T.Tensor((32, 64), dtype), B: T.Tensor((64, 32), dtype), C: T.Tensor((32, 32), wide)
+    ):  # type: ignore[no-untyped-def,valid-type]
         with T.Kernel(1, is_npu=True) as (cid, vid):
             a = T.alloc_L1((32, 64), dtype)
             b = T.alloc_L1((64, 32), dtype)

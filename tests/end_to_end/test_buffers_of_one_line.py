@@ -14,7 +14,7 @@ from tile_runtime import SimulationError, compile
 
 @T.macro
 def loaded(A: Any, buffer: Any) -> None:
-    t = T.alloc_ub((64,), "float32"); u = T.alloc_ub((64,), "float32")  # noqa: E702
+    t = T.alloc_ub((64,), "float32"); u = T.alloc_ub((64,), "float32")  # noqa: E702  # fmt: skip
     T.copy(A, t)
     T.copy(A, u)
     T.barrier_all()
@@ -25,7 +25,7 @@ def statements(second: bool, ordered: bool) -> Any:
     @T.prim_func
     def main(A: T.Tensor((64,), "float32"), B: T.Tensor((64,), "float32")):
         with T.Kernel(1, is_npu=True, threads=1) as (cid,):
-            a = T.alloc_ub((64,), "float32"); b = T.alloc_ub((64,), "float32")  # noqa: E702
+            a = T.alloc_ub((64,), "float32"); b = T.alloc_ub((64,), "float32")  # noqa: E702  # fmt: skip
             with T.Scope("V"):
                 T.copy(A, b if second else a)
                 if ordered:
@@ -67,7 +67,7 @@ def within_a_macro(second: bool, ordered: bool) -> Any:
     @T.prim_func
     def main(A: T.Tensor((64,), "float32"), B: T.Tensor((64,), "float32")):
         with T.Kernel(1, is_npu=True, threads=1) as (cid,):
-            a = T.alloc_ub((64,), "float32"); b = T.alloc_ub((64,), "float32")  # noqa: E702
+            a = T.alloc_ub((64,), "float32"); b = T.alloc_ub((64,), "float32")  # noqa: E702  # fmt: skip
             with T.Scope("V"):
                 loaded(A, b if second else a)
                 if ordered:
@@ -98,7 +98,7 @@ def test_the_right_one_is_named(made: Any, second: bool) -> None:
 def test_an_access_beyond_a_buffer_shows_where_it_was_made() -> None:
     def main(A: T.Tensor((64,), "float32"), B: T.Tensor((64,), "float32"), n: T.int32):
         with T.Kernel(1, is_npu=True, threads=1) as (cid,):
-            a = T.alloc_ub((64,), "float32"); b = T.alloc_ub((8, 64), "float32")  # noqa: E702
+            a = T.alloc_ub((64,), "float32"); b = T.alloc_ub((8, 64), "float32")  # noqa: E702  # fmt: skip
             with T.Scope("V"):
                 T.copy(A, b[n, :])
                 T.barrier_all()

@@ -167,7 +167,8 @@ def batch(
 ) -> tuple[KernelBatch, dict[int, int]]:
     kernels = KernelBatch(tmp_path_factory.mktemp("formulas"))
     places = {
-        number: kernels.add(kernel(*LISTED[number])) for number in sorted(running(request, "number"))
+        number: kernels.add(kernel(*LISTED[number]))
+        for number in sorted(running(request, "number"))
     }
     kernels.build()
     return kernels, places

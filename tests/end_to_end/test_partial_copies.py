@@ -48,7 +48,9 @@ def partial_load(dtype: str, columns: Any, first: int, pad: Any) -> Any:
     return kernel
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int32", "int16", "int8", "uint8", "int64"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", "float16", "bfloat16", "int32", "int16", "int8", "uint8", "int64"]
+)
 @pytest.mark.parametrize("columns", [1, 5, 13, 31, None])
 @pytest.mark.parametrize("first", [0, 32])
 def test_a_load_keeps_what_lies_behind_it(dtype: str, columns: int | None, first: int) -> None:
@@ -150,7 +152,9 @@ def test_windows_of_any_length_round_by_round() -> None:
     """The second window ends inside a block that the first one has filled."""
 
     @T.prim_func
-    def kernel(X: T.Tensor((2, 32), "float32"), N: T.Tensor((8,), "int32"), Y: T.Tensor((32,), "float32")):
+    def kernel(
+        X: T.Tensor((2, 32), "float32"), N: T.Tensor((8,), "int32"), Y: T.Tensor((32,), "float32")
+    ):
         with T.Kernel(1, threads=1) as cid:
             a = T.alloc_ub((32,), "float32")
             n = T.alloc_ub((8,), "int32")
@@ -201,7 +205,12 @@ PARTS = {
     "rows, front first": [((0, 16), (0, 64)), ((16, 32), (0, 64))],
     "rows, back first": [((16, 32), (0, 64)), ((0, 16), (0, 64))],
     "columns, back first": [((0, 32), (32, 64)), ((0, 32), (0, 32))],
-    "quarters": [((16, 32), (32, 64)), ((0, 16), (32, 64)), ((16, 32), (0, 32)), ((0, 16), (0, 32))],
+    "quarters": [
+        ((16, 32), (32, 64)),
+        ((0, 16), (32, 64)),
+        ((16, 32), (0, 32)),
+        ((0, 16), (0, 32)),
+    ],
     "all, then columns that end inside a block": [((0, 32), (0, 64)), ((0, 32), (16, 29))],
     "all, then a corner": [((0, 32), (0, 64)), ((0, 5), (0, 16))],
 }
@@ -213,7 +222,9 @@ def test_parts_of_a_matrix_in_any_order(name: str, dtype: str) -> None:
     parts = PARTS[name]
 
     @T.prim_func
-    def kernel(A: T.Tensor((32, 64), dtype), B: T.Tensor((64, 32), dtype), C: T.Tensor((32, 32), "float32")):
+    def kernel(
+        A: T.Tensor((32, 64), dtype), B: T.Tensor((64, 32), dtype), C: T.Tensor((32, 32), "float32")
+    ):
         with T.Kernel(1, threads=1) as cid:
             a = T.alloc_L1((32, 64), dtype)
             b = T.alloc_L1((64, 32), dtype)
@@ -225,7 +236,10 @@ def test_parts_of_a_matrix_in_any_order(name: str, dtype: str) -> None:
                 T.gemm_v0(a, b, c, init=True)
                 T.copy(c, C)
 
-    a, b = torch.randint(-3, 4, (32, 64)).to(getattr(torch, dtype)), torch.randint(-3, 4, (64, 32)).to(getattr(torch, dtype))
+    a, b = (
+        torch.randint(-3, 4, (32, 64)).to(getattr(torch, dtype)),
+        torch.randint(-3, 4, (64, 32)).to(getattr(torch, dtype)),
+    )
     c = torch.zeros(32, 32)
     compile(kernel, pass_configs=ORDERED)(a, b, c)
     np.testing.assert_array_equal(c, a.float() @ b.float())
@@ -235,7 +249,11 @@ def test_a_part_hangs_over_the_edge_beside_another() -> None:
     """Rows 0 to 15 of `a` are loaded from the last 5 rows of A: the rest of them is zero."""
 
     @T.prim_func
-    def kernel(A: T.Tensor((21, 64), "float16"), B: T.Tensor((64, 32), "float16"), C: T.Tensor((32, 32), "float32")):
+    def kernel(
+        A: T.Tensor((21, 64), "float16"),
+        B: T.Tensor((64, 32), "float16"),
+        C: T.Tensor((32, 32), "float32"),
+    ):
         with T.Kernel(1, threads=1) as cid:
             a = T.alloc_L1((32, 64), "float16")
             b = T.alloc_L1((64, 32), "float16")
@@ -255,7 +273,11 @@ def test_a_part_hangs_over_the_edge_beside_another() -> None:
 
 def test_a_part_that_would_clear_others_is_told() -> None:
     @T.prim_func
-    def kernel(A: T.Tensor((32, 64), "float16"), B: T.Tensor((32, 64), "float16"), C: T.Tensor((32, 32), "float32")):
+    def kernel(
+        A: T.Tensor((32, 64), "float16"),
+        B: T.Tensor((32, 64), "float16"),
+        C: T.Tensor((32, 32), "float32"),
+    ):
         with T.Kernel(1, threads=1) as cid:
             a = T.alloc_L1((32, 64), "float16")
             c = T.alloc_L0C((32, 32), "float32")

@@ -41,7 +41,9 @@ def scale_any(_: int) -> T.PrimFunc:
 
 def multiply(blocks: int) -> T.PrimFunc:
     @T.prim_func
-    def kernel(X: T.Tensor((blocks * 32, 64), "float16"), Y: T.Tensor((blocks * 32, 64), "float16")):
+    def kernel(
+        X: T.Tensor((blocks * 32, 64), "float16"), Y: T.Tensor((blocks * 32, 64), "float16")
+    ):
         with T.Kernel(blocks, threads=2, is_npu=True) as cid:
             a = T.alloc_shared((32, 32), "float16")
             b = T.alloc_shared((64, 32), "float16")
@@ -58,7 +60,9 @@ def multiply(blocks: int) -> T.PrimFunc:
 
 def multiply_and_clamp(blocks: int) -> T.PrimFunc:
     @T.prim_func
-    def kernel(X: T.Tensor((blocks * 32, 64), "float16"), Y: T.Tensor((blocks * 32, 32), "float32")):
+    def kernel(
+        X: T.Tensor((blocks * 32, 64), "float16"), Y: T.Tensor((blocks * 32, 32), "float32")
+    ):
         with T.Kernel(blocks, threads=2, is_npu=True) as cid:
             a = T.alloc_shared((32, 32), "float16")
             b = T.alloc_shared((32, 32), "float16")

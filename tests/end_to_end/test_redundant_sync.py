@@ -83,4 +83,6 @@ def test_a_flag_that_orders_nothing_is_told_once_at_its_line() -> None:
 
 @pytest.mark.parametrize("sync", ["tl.ascend_auto_sync"])
 def test_flags_of_the_compiler_are_its_own_affair(sync: str) -> None:
-    assert not remarks(ordered_by_the_compiler, True, {sync: True, "tl.ascend_auto_cv_combine": True})
+    assert not remarks(
+        ordered_by_the_compiler, True, {sync: True, "tl.ascend_auto_cv_combine": True}
+    )

@@ -34,7 +34,11 @@ def against(rows: int, columns: int, dtype: str, before: int, left: int = 0) -> 
     """y = x - v[row], with x so many bytes behind the beginning of ub; `left` are taken besides."""
 
     @T.prim_func
-    def subtract(X: T.Tensor((rows, columns), dtype), V: T.Tensor((rows,), dtype), Y: T.Tensor((rows, columns), dtype)):  # type: ignore[no-untyped-def]
+    def subtract(
+        X: T.Tensor((rows, columns), dtype),
+        V: T.Tensor((rows,), dtype),
+        Y: T.Tensor((rows, columns), dtype),
+    ):  # type: ignore[no-untyped-def]
         with T.Kernel(1, is_npu=True) as (cid, vid):
             other = T.alloc_ub((before + 32 + left,), "uint8")
             x = T.alloc_ub((rows, columns), dtype)

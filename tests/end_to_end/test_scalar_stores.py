@@ -83,7 +83,9 @@ def test_a_loop_that_leaves_the_tensor_is_told() -> None:
     """A copy would be cut where the tensor ends."""
 
     @T.prim_func
-    def store(X: T.Tensor((WIDTH,), "float32"), N: T.Tensor((8,), "int32"), Y: T.Tensor((5,), "float32")):  # type: ignore[no-untyped-def]
+    def store(
+        X: T.Tensor((WIDTH,), "float32"), N: T.Tensor((8,), "int32"), Y: T.Tensor((5,), "float32")
+    ):  # type: ignore[no-untyped-def]
         with T.Kernel(1, is_npu=True) as (_, vid):
             x, n = T.alloc_ub((WIDTH,), "float32"), T.alloc_ub((8,), "int32")
             with T.Scope("V"):

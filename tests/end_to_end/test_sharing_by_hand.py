@@ -37,13 +37,18 @@ def program(rng: random.Random) -> Func:
         nonlocal stores
         size, tile = sizes[i], f"$t{i}"
         if rng.random() < 0.5:
-            line(depth, f"copy_gm_ub($X[{rng.randrange(ROWS)}:+1, 0:+{size}], {tile}) {{pad_value=0.0}}")
+            line(
+                depth,
+                f"copy_gm_ub($X[{rng.randrange(ROWS)}:+1, 0:+{size}], {tile}) {{pad_value=0.0}}",
+            )
         else:
             line(depth, f"fill({tile}, {rng.randint(1, 9)}.5)")
         for _ in range(rng.randint(0, 2)):
             line(depth, f"add({tile}, {tile}, {tile})")
         if rng.random() < 0.2:
-            line(depth, f"store {tile}[{rng.randrange(size)}] = {tile}[{rng.randrange(size)}] + 1.0")
+            line(
+                depth, f"store {tile}[{rng.randrange(size)}] = {tile}[{rng.randrange(size)}] + 1.0"
+            )
         if stores < ROWS:
             line(depth, f"copy_ub_gm({tile}, $Y[{stores}:+1, 0:+{size}])")
             stores += 1
@@ -84,9 +89,7 @@ def finished(func: Func) -> Func | None:
 
 
 @pytest.fixture(scope="module")
-def batch(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> KernelBatch:
+def batch(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> KernelBatch:
     batch = KernelBatch(tmp_path_factory.mktemp("shared"))
     count = 1 + max(running(request, "number"))
     for seed in range(3 * KERNELS):

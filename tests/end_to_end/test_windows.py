@@ -28,7 +28,12 @@ def window(name: str) -> Any:
     statement = STATEMENTS[name]
 
     @T.prim_func
-    def kernel(X: T.Tensor((32, 64), "float32"), N: T.Tensor((8,), "int32"), Y: T.Tensor((32, 64), "float32"), c: T.int32):
+    def kernel(
+        X: T.Tensor((32, 64), "float32"),
+        N: T.Tensor((8,), "int32"),
+        Y: T.Tensor((32, 64), "float32"),
+        c: T.int32,
+    ):
         with T.Kernel(1, threads=1) as cid:
             a = T.alloc_ub((32, 64), "float32")
             b = T.alloc_ub((16,), "float32")

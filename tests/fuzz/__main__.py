@@ -43,7 +43,9 @@ def main() -> int:
     firsts = range(given.seed, end, CHUNK)
     sizes = [min(CHUNK, end - f) for f in firsts]
     with ProcessPoolExecutor(given.jobs) as pool:
-        for part in pool.map(run_seeds, firsts, sizes, repeat(given.minimal), repeat(given.pipelined)):
+        for part in pool.map(
+            run_seeds, firsts, sizes, repeat(given.minimal), repeat(given.pipelined)
+        ):
             tally.add(part)
             _progress(tally.kernels, part)
     print(report(tally, time.perf_counter() - start))
@@ -101,9 +103,7 @@ def _show(tally: Tally, pipelined: bool, keep: bool) -> None:
         print(save(small, found.failure) if keep else tile_ir.print_func(small))
 
 
-def mixed(
-    count: int, seed: int, jobs: int, minimal: int, pipelined: bool, keep: bool
-) -> int:
+def mixed(count: int, seed: int, jobs: int, minimal: int, pipelined: bool, keep: bool) -> int:
     start, tally = time.perf_counter(), MixedTally()
     firsts = range(seed, seed + count, CHUNK)
     sizes = [min(CHUNK, seed + count - f) for f in firsts]

@@ -69,7 +69,14 @@ def small(ub: str) -> str:
 
 PRODUCT = copy(tile("A"), "a") + "gemm_v0($a, $b, $c, true) " + MMA + "\n"
 THERE = PRODUCT + copy("c[%vid * 8:+8, 0:+16]", "s")
-BACK = small("s") + copy("s", "p") + copy("p", "w[%vid * 8:+8, 0:+16]") + "gemm_v0($w, $b, $d, true) " + MMA + "\n"
+BACK = (
+    small("s")
+    + copy("s", "p")
+    + copy("p", "w[%vid * 8:+8, 0:+16]")
+    + "gemm_v0($w, $b, $d, true) "
+    + MMA
+    + "\n"
+)
 OWN = "workspace_{0}[%cid:+1, 0:+16, 0:+16]".format
 HALF = "workspace_{0}[%cid:+1, %vid * 8:+8, 0:+16]".format
 QUARTER = "workspace_{0}[%cid:+1, %vid * 8 + %j * 4:+4, 0:+16]".format

@@ -116,7 +116,9 @@ def joined(failures: Sequence[Failure]) -> Failure | None:
 
 def plan(func: Func, tight: bool) -> tuple[Func, Target]:
     """The function with addresses, in the smallest of a few memories that holds it."""
-    passes = ["plan_memory"] if func.phase is Phase.PIPELINED else ["inject_pipeline", "plan_memory"]
+    passes = (
+        ["plan_memory"] if func.phase is Phase.PIPELINED else ["inject_pipeline", "plan_memory"]
+    )
     targets = [small_target(func, share) for share in SHARES] if tight else [DEFAULT_TARGET]
     for target in targets[:-1]:
         try:

@@ -95,8 +95,8 @@ def test_an_alarm_of_fewer_rounds_is_confirmed(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_true_alarm_of_fewer_rounds_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(across, "WHOLE", 10)
-    unordered = ROUNDS.replace("        wait_cross_flag(2) {pipe=\"\"} @0:8:9\n", "").replace(
-        "        set_cross_flag(2) {pipe=\"mte2\", mode=2} @0:14:9\n", ""
+    unordered = ROUNDS.replace('        wait_cross_flag(2) {pipe=""} @0:8:9\n', "").replace(
+        '        set_cross_flag(2) {pipe="mte2", mode=2} @0:14:9\n', ""
     )
     assert unordered.count("cross_flag(2)") == 0
     slugs = {d.slug for d in check_across(parse(unordered), DEFAULT_TARGET)}
@@ -155,7 +155,10 @@ def test_handovers_written_by_hand_pass() -> None:
     for number in range(kept_number(60 * MORE)):
         func = handover(random.Random(rng.random()))
         assert not concrete(func), (number, concrete(func))
-        assert not check_across(func, DEFAULT_TARGET), (number, [d.render() for d in check_across(func, DEFAULT_TARGET)])
+        assert not check_across(func, DEFAULT_TARGET), (
+            number,
+            [d.render() for d in check_across(func, DEFAULT_TARGET)],
+        )
 
 
 @pytest.mark.exhaustive

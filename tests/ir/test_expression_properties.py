@@ -92,9 +92,7 @@ def test_a_linear_form_has_the_value(text: str, numbers: tuple[int, ...]) -> Non
 
 @settings(max_examples=examples(kept_number(500)))
 @given(expressions(), VALUES, VALUES, VALUES, VALUES, VALUES, st.integers(1, 16))
-def test_intervals_hold(
-    text: str, i: int, j: int, k: int, a: int, b: int, stride: int
-) -> None:
+def test_intervals_hold(text: str, i: int, j: int, k: int, a: int, b: int, stride: int) -> None:
     expr = read(text)
     j *= stride
     assume(does_not_wrap(expr, i, j, k))

@@ -82,7 +82,9 @@ print(json.dumps(told))
 
 def test_a_chip_is_one_file(tmp_path: Path) -> None:
     copy = tmp_path / "tile_ir"
-    shutil.copytree(Path(tile_ir.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        Path(tile_ir.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__")
+    )
     (copy / "chips" / "small.py").write_text(CHIP)
     path = [str(tmp_path), *(p for p in sys.path if p)]
     done = subprocess.run(

@@ -24,7 +24,9 @@ class Quick:
     name: str = "x"
 
 
-@pytest.mark.parametrize("args, named", [((1,), {}), ((1, "y"), {}), ((), {"name": "z", "size": 2})])
+@pytest.mark.parametrize(
+    "args, named", [((1,), {}), ((1, "y"), {}), ((), {"name": "z", "size": 2})]
+)
 def test_fields_and_defaults(args, named):
     quick, plain = Quick(*args, **named), Plain(*args, **named)
     assert (quick.size, quick.name) == (plain.size, plain.name)

@@ -66,6 +66,8 @@ def test_every_fact_of_a_chip_has_a_reader(name: str) -> None:
     asked = re.compile(rf"\b(?:target|chip|candidate|self|t)\.{name}\b")
     data = Path(tile_ir.__file__).parent / "chips"
     readers = [
-        p for p in PACKAGES.glob("*/src/**/*.py") if data not in p.parents and asked.search(p.read_text())
+        p
+        for p in PACKAGES.glob("*/src/**/*.py")
+        if data not in p.parents and asked.search(p.read_text())
     ]
     assert readers, f"nothing reads {name}"

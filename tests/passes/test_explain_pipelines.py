@@ -78,7 +78,9 @@ def test_no_room_for_versions() -> None:
 
 def test_no_loop() -> None:
     func = source("there_only")
-    assert told(func.with_body(func.launch.body[:2])) == ["no pipelined loop over both kinds of core"]
+    assert told(func.with_body(func.launch.body[:2])) == [
+        "no pipelined loop over both kinds of core"
+    ]
 
 
 def scheduled(name: str) -> list[str]:

@@ -100,7 +100,10 @@ def assignments(func: Func) -> Iterator[dict[str, Memory]]:
     ]
     for memories in product(*(possible(b.memory) for b in opened)):
         new = {b: replace(b, memory=m) for b, m in zip(opened, memories, strict=True)}
-        if all(check_op(op, DEFAULT_TARGET) is None for op in walk_ops(replace_buffers(func.launch.body, new))):
+        if all(
+            check_op(op, DEFAULT_TARGET) is None
+            for op in walk_ops(replace_buffers(func.launch.body, new))
+        ):
             yield {b.name: m for b, m in zip(opened, memories, strict=True)}
 
 

@@ -155,7 +155,9 @@ class Batch:
             if library is not None or not built:
                 return library
             begin = 1 + _HEADER.count("\n") + 1
-            named = {int(n) for n in re.findall(rf"batch_{attempt}\.cpp:(\d+):\d+: error", self.said)}
+            named = {
+                int(n) for n in re.findall(rf"batch_{attempt}\.cpp:(\d+):\d+: error", self.said)
+            }
             for b in built:
                 end = begin + b.source.count("\n") + 1
                 if any(begin <= line < end for line in named):

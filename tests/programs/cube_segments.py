@@ -9,7 +9,9 @@ from .writer import Writer
 def product(w: Writer) -> None:
     dtype = w.pick(["float16", "float16", "bfloat16", "int8", "float32"])
     m, k, n = (w.pick([16, 32, 48]), w.pick([32, 64]), w.pick([16, 32, 64]))
-    turn_a, turn_b = (w.chance(0.15), w.chance(0.25)) if dtype != "int8" else (False, w.chance(0.25))
+    turn_a, turn_b = (
+        (w.chance(0.15), w.chance(0.25)) if dtype != "int8" else (False, w.chance(0.25))
+    )
     left = _matrix(w, (k, m) if turn_a else (m, k), dtype)
     right = _matrix(w, (n, k) if turn_b else (k, n), dtype)
     sums = "int32" if dtype == "int8" else "float32"
@@ -57,8 +59,13 @@ def _matrix(w: Writer, shape: tuple[int, int], dtype: str) -> str:
     w.rng.shuffle(parts)
     if w.chance(0.3):
         row, column = w.rng.randrange(0, rows, 16), w.rng.randrange(0, columns, block)
-        height, width = w.pick([16, 5, rows - row]), w.pick([block, block, block, block - 3 if w.chance(0.2) else block, columns - column])
-        parts.append((slice(row, min(rows, row + height)), slice(column, min(columns, column + width))))
+        height, width = (
+            w.pick([16, 5, rows - row]),
+            w.pick([block, block, block, block - 3 if w.chance(0.2) else block, columns - column]),
+        )
+        parts.append(
+            (slice(row, min(rows, row + height)), slice(column, min(columns, column + width)))
+        )
     for row, column in parts:
         sizes = (row.stop - row.start, column.stop - column.start)
         extents = [Extent(s, str(s)) for s in sizes]

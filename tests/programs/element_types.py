@@ -63,7 +63,9 @@ def converted(values: Any, dtype: str) -> Any:
     if dtype in FLOATS or values.dtype.kind != "f":
         return wrapped(values, dtype)
     width = bits(dtype)
-    low, high = (0, 2**width - 1) if dtype.startswith("u") else (-(2 ** (width - 1)), 2 ** (width - 1) - 1)
+    low, high = (
+        (0, 2**width - 1) if dtype.startswith("u") else (-(2 ** (width - 1)), 2 ** (width - 1) - 1)
+    )
     nearest = np.clip(np.rint(np.nan_to_num(values.astype(np.float64))), low, high)
     return wrapped(nearest, dtype)
 

@@ -246,11 +246,14 @@ class Executor:
 
     def __init__(self, text: str, symbols: Mapping[str, int]) -> None:
         tree = ast.parse(text)
-        on_cube = any(
-            isinstance(n, ast.Attribute) and n.attr in _ON_CUBE for n in ast.walk(tree)
-        )
+        on_cube = any(isinstance(n, ast.Attribute) and n.attr in _ON_CUBE for n in ast.walk(tree))
         tree.body = [n for n in tree.body if not isinstance(n, (ast.Import, ast.ImportFrom))]
-        code = compile(ast.fix_missing_locations(_Rewriter().visit(tree)), "<program>", "exec", dont_inherit=True)
+        code = compile(
+            ast.fix_missing_locations(_Rewriter().visit(tree)),
+            "<program>",
+            "exec",
+            dont_inherit=True,
+        )
         self.language = _Language(symbols, on_cube)
         names: dict[str, Any] = {"T": self.language}
         exec(code, names)

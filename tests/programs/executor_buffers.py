@@ -74,7 +74,9 @@ class SharedTensor(Buffer):
     def note_read(self, index: Any) -> None:
         self._alone(self._writers[index])
         readers = self._readers[index]
-        self._readers[index] = np.where(readers == _NOBODY, self.core, np.where(readers == self.core, readers, _SEVERAL))
+        self._readers[index] = np.where(
+            readers == _NOBODY, self.core, np.where(readers == self.core, readers, _SEVERAL)
+        )
 
     def note_write(self, index: Any, added: bool = False) -> None:
         self._alone(self._readers[index])

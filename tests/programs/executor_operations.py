@@ -163,7 +163,9 @@ class Reductions:
             self._note(values, dtype)
         with np.errstate(all="ignore"):
             if how == "sum":
-                found = wrapped(values.astype(np.float64 if dtype in FLOATS else np.int64).sum(dim), dtype)
+                found = wrapped(
+                    values.astype(np.float64 if dtype in FLOATS else np.int64).sum(dim), dtype
+                )
             else:
                 found = (np.max if how == "max" else np.min)(values, dim)
             if not clear:
@@ -182,7 +184,13 @@ class Reductions:
             self.inexact = True
 
     def gemm(
-        self, a: Any, b: Any, c: Any, transpose_A: bool = False, transpose_B: bool = False, init: Any = False
+        self,
+        a: Any,
+        b: Any,
+        c: Any,
+        transpose_A: bool = False,
+        transpose_B: bool = False,
+        init: Any = False,
     ) -> None:
         left, right, sums = Place.of(a).read(), Place.of(b).read(), Place.of(c)
         left, right = (v.reshape(v.shape[-2:]).astype(np.float64) for v in (left, right))

@@ -66,7 +66,9 @@ def run_cases(cases: Sequence[Case], blame: bool = True) -> MatrixTally:
 
 def table(tally: MatrixTally) -> str:
     """How many cases of each form were right, by direction."""
-    lines = [f"{sum(tally.outcomes.values())} cases: {', '.join(f'{k} {n}' for k, n in tally.outcomes.most_common())}"]
+    lines = [
+        f"{sum(tally.outcomes.values())} cases: {', '.join(f'{k} {n}' for k, n in tally.outcomes.most_common())}"
+    ]
     lines += [f"{n:6} {form}" for form, n in sorted(tally.covered.items())]
     return "\n".join(lines)
 

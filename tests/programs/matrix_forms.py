@@ -79,7 +79,13 @@ GM_FORMS = {**MATRIX_FORMS, **ROW_FORMS, **PLANE_FORMS}
 TILE_FORMS = ("whole", "head", "rows", "columns", "slot")
 
 # Elements in a row, by blocks of 32 bytes and elements more.
-WIDTHS = {"blocks": (2, 0), "a block": (1, 0), "ragged": (1, 3), "less than a block": (1, -1), "one": (0, 1)}
+WIDTHS = {
+    "blocks": (2, 0),
+    "a block": (1, 0),
+    "ragged": (1, 3),
+    "less than a block": (1, -1),
+    "one": (0, 1),
+}
 
 # When the numbers are known: while compiling, as a parameter, as a loaded byte, as a size.
 TIMES = ("static", "parameter", "loaded", "symbolic")

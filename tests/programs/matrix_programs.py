@@ -106,7 +106,10 @@ def _dimension(w: CaseWriter, token: str, extent: int) -> tuple[int, str]:
     if token[0].islower():
         return size, w.number(start)
     begin = w.number(start)
-    return size, f"{begin}:{begin} + {extent}" if not begin.isdigit() else f"{begin}:{start + extent}"
+    return (
+        size,
+        f"{begin}:{begin} + {extent}" if not begin.isdigit() else f"{begin}:{start + extent}",
+    )
 
 
 def _tile(w: CaseWriter, case: Case, extents: Sequence[int], dtype: str, loaded: bool) -> str:
@@ -155,7 +158,9 @@ def _product(w: CaseWriter, case: Case) -> None:
     """A times B, of which a part of A is loaded as the case says, or a part of the result stored."""
     sums = "int32" if case.dtype == "int8" else "float32"
     m, k, n = CUBE_ROWS, CUBE_DEPTH, CUBE_COLUMNS
-    l1, l0c = ("alloc_L1", "alloc_L0C") if case.style == "expert" else ("alloc_shared", "alloc_fragment")
+    l1, l0c = (
+        ("alloc_L1", "alloc_L0C") if case.style == "expert" else ("alloc_shared", "alloc_fragment")
+    )
     a, b, c = w.name("a"), w.name("b"), w.name("c")
     w.allocations += [
         f'{a} = T.{l1}(({m}, {k}), "{case.dtype}")',
@@ -165,7 +170,10 @@ def _product(w: CaseWriter, case: Case) -> None:
     w.line(f"T.copy({w.tensor((m, k), case.dtype)}, {a})")
     w.line(f"T.copy({w.tensor((k, n), case.dtype)}, {b})")
     block = 256 // bits(case.dtype)
-    left, down = (0 if case.tile in ("whole", "rows", "head") else block), (16 if case.tile == "rows" else 0)
+    left, down = (
+        (0 if case.tile in ("whole", "rows", "head") else block),
+        (16 if case.tile == "rows" else 0),
+    )
     if case.direction == "gm-l1":
         rows = 16 if case.tile != "whole" else m
         columns = k if case.tile == "whole" else block - 3 if case.width == "ragged" else block
@@ -180,7 +188,11 @@ def _product(w: CaseWriter, case: Case) -> None:
     column = 16 if case.tile == "columns" else 0
     part = "" if case.tile == "whole" else f"[{down}:{down + rows}, {column}:{column + columns}]"
     target = _gm(w, case, (rows, columns), sums, "y")
-    w.line(f"T.tile.atomic_add({target}, {c}{part})" if case.direction == "l0c+gm" else f"T.copy({c}{part}, {target})")
+    w.line(
+        f"T.tile.atomic_add({target}, {c}{part})"
+        if case.direction == "l0c+gm"
+        else f"T.copy({c}{part}, {target})"
+    )
 
 
 def _parallel(w: CaseWriter, case: Case) -> None:

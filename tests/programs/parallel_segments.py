@@ -23,11 +23,17 @@ def parallel(w: Writer) -> None:
     dtype = w.pick(COMPUTED)
     block = block_of(dtype)
     inner = w.pick([block, 2 * block, 13, block + 1, 5, 1])
-    axes = [Axis("j", inner)] if w.chance(0.3) else [Axis("i", w.pick([1, 2, 3, 4, 8])), Axis("j", inner)]
+    axes = (
+        [Axis("j", inner)]
+        if w.chance(0.3)
+        else [Axis("i", w.pick([1, 2, 3, 4, 8])), Axis("j", inner)]
+    )
     count = w.pick([1, 1, 1, 2])
     stores = [_statement(w, axes, dtype) for _ in range(count)]
     names = ", ".join(a.name for a in axes)
-    with w.inside(f"for {names} in T.Parallel({', '.join(w.number(a.extent, 0.05) for a in axes)}):"):
+    with w.inside(
+        f"for {names} in T.Parallel({', '.join(w.number(a.extent, 0.05) for a in axes)}):"
+    ):
         for line in stores:
             w.line(line)
 

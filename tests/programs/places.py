@@ -26,7 +26,12 @@ def block_of(dtype: str) -> int:
 
 
 def gm_place(
-    w: Writer, extents: list[Extent], dtype: str, written: bool, letter: str = "x", rows: bool = False
+    w: Writer,
+    extents: list[Extent],
+    dtype: str,
+    written: bool,
+    letter: str = "x",
+    rows: bool = False,
 ) -> tuple[str, str]:
     """A new tensor with a region of these extents, and the name of its form. `rows`: the last
     dimension moves, as the cube core has it."""
@@ -54,7 +59,9 @@ def gm_place(
             form.append("f")
         else:
             cut = d in cuts and (w.chance(0.15) if not start_form else w.chance(0.3))
-            size, text, how = _moving(w, remaining.pop(0), cut and dtype != "int4", start_form, dtype)
+            size, text, how = _moving(
+                w, remaining.pop(0), cut and dtype != "int4", start_form, dtype
+            )
             sizes.append(size)
             texts.append(text)
             form.append(how)
@@ -70,7 +77,9 @@ def _longer(order: list[str], dimension: int, extents: list[Extent]) -> bool:
     return extents[order[:dimension].count("moving")].value != 1
 
 
-def _moving(w: Writer, extent: Extent, cut: bool, start_form: bool, dtype: str) -> tuple[int, str, str]:
+def _moving(
+    w: Writer, extent: Extent, cut: bool, start_form: bool, dtype: str
+) -> tuple[int, str, str]:
     """Size of a dimension, the part of the subscript, and its form: `:` all of it, `r` a range,
     `i` the start alone, and `c` behind what is cut at the edge."""
     value = extent.value
@@ -103,7 +112,9 @@ def tile_place(
     return placed(w, shape, subscript, dtype, filled), "part" if subscript else "whole"
 
 
-def placed(w: Writer, shape: list[int], subscript: str, dtype: str, filled: bool | None = None) -> str:
+def placed(
+    w: Writer, shape: list[int], subscript: str, dtype: str, filled: bool | None = None
+) -> str:
     """A new tile, and a region of it."""
     if filled is not True and w.chance(0.12):
         return w.updated_tile(shape, dtype) + subscript
@@ -137,7 +148,9 @@ def tile_form(w: Writer, extents: list[Extent], dtype: str) -> tuple[list[int], 
             elif begin.isdigit() and extent.text.isdigit():
                 texts.append(f"{begin}:{int(begin) + int(extent.text)}")
             else:
-                texts.append(f"{begin}:{extent.text}" if begin == "0" else f"{begin}:{begin} + {extent.text}")
+                texts.append(
+                    f"{begin}:{extent.text}" if begin == "0" else f"{begin}:{begin} + {extent.text}"
+                )
             shape.append(size)
         if w.chance(0.25) and len(shape) < 3:
             slots = w.rng.randrange(1, 4)

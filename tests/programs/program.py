@@ -44,7 +44,9 @@ class Program:
     def arrays(self, parameters: list[Parameter]) -> dict[str, Any]:
         rng = np.random.default_rng(self.seed)
         return {
-            p.name: _values(rng, p, self.ranges.get(p.name)) for p in parameters if p.shape is not None
+            p.name: _values(rng, p, self.ranges.get(p.name))
+            for p in parameters
+            if p.shape is not None
         }
 
     def executor(self) -> Executor:
@@ -89,7 +91,9 @@ def difference(got: Any, want: Any, dtype: str, inexact: bool) -> str | None:
     if inexact and dtype in FLOATS:
         step = 2.0 ** -(8 if bits(dtype) == 16 else 16)
         scale = np.maximum(np.abs(want), 1.0)
-        wrong = ~(np.isclose(got, want, rtol=step, equal_nan=True) | (np.abs(got - want) <= step * scale))
+        wrong = ~(
+            np.isclose(got, want, rtol=step, equal_nan=True) | (np.abs(got - want) <= step * scale)
+        )
     elif dtype in FLOATS:
         wrong = ~((got == want) | (np.isnan(got) & np.isnan(want)))
     else:

@@ -78,7 +78,9 @@ def _edited(program: Program, edit: Callable[[ast.Module], bool]) -> Program | N
     return replace(program, text=ast.unparse(ast.fix_missing_locations(tree)) + "\n")
 
 
-def _at(program: Program, collect: Callable[[ast.AST], list[Callable[[], None]]]) -> Iterator[Program]:
+def _at(
+    program: Program, collect: Callable[[ast.AST], list[Callable[[], None]]]
+) -> Iterator[Program]:
     """One program for each edit that `collect` finds in a tree."""
     count = len(collect(ast.parse(program.text)))
     for number in range(count):
@@ -100,7 +102,9 @@ def _without_statements(program: Program) -> Iterator[Program]:
             for statements in lists:
                 for first in range(0, len(statements) - size + 1, size):
                     if len(statements) > size and not isinstance(statements[0], ast.FunctionDef):
-                        edits.append(lambda s=statements, f=first, n=size: s.__delitem__(slice(f, f + n)))  # type: ignore[misc]
+                        edits.append(
+                            lambda s=statements, f=first, n=size: s.__delitem__(slice(f, f + n))
+                        )  # type: ignore[misc]
         return edits
 
     yield from _at(program, collect)
@@ -114,7 +118,9 @@ def _unwrapped(program: Program) -> Iterator[Program]:
         for statements in _lists(tree):
             for place, node in enumerate(statements):
                 if _unwraps(node):
-                    edits.append(lambda s=statements, p=place, n=node: s.__setitem__(slice(p, p + 1), n.body))  # type: ignore[misc]
+                    edits.append(
+                        lambda s=statements, p=place, n=node: s.__setitem__(slice(p, p + 1), n.body)
+                    )  # type: ignore[misc]
         return edits
 
     yield from _at(program, collect)
@@ -140,7 +146,11 @@ def _simpler_expressions(program: Program) -> Iterator[Program]:
                     elif isinstance(child, ast.Call) and child.args and _is_number(child):
                         for argument in child.args[-2:]:
                             edits.append(lambda p=put, a=argument: p(a))  # type: ignore[misc]
-            if isinstance(parent, ast.Call) and parent.keywords and "Kernel" not in ast.unparse(parent.func):
+            if (
+                isinstance(parent, ast.Call)
+                and parent.keywords
+                and "Kernel" not in ast.unparse(parent.func)
+            ):
                 edits.append(lambda p=parent: p.keywords.pop())  # type: ignore[misc]
         return edits
 
@@ -155,14 +165,18 @@ def _simpler_expressions(program: Program) -> Iterator[Program]:
         if low == high:
             tile = re.search(rf"T\.copy\({name}, (\w+)\)", program.text)
             if tile:
-                yield replace(program, text=re.sub(rf"\b{tile[1]}\[[^\]]*\]", str(low), program.text))
+                yield replace(
+                    program, text=re.sub(rf"\b{tile[1]}\[[^\]]*\]", str(low), program.text)
+                )
 
 
 def _is_number(call: ast.Call) -> bool:
     return ast.unparse(call.func) in ("T.max", "T.min", "T.if_then_else", "T.cast")
 
 
-def _children(parent: ast.AST, field: str, value: object) -> Iterator[tuple[ast.AST, Callable[[ast.AST], None]]]:
+def _children(
+    parent: ast.AST, field: str, value: object
+) -> Iterator[tuple[ast.AST, Callable[[ast.AST], None]]]:
     if isinstance(value, ast.AST):
         yield value, lambda new: setattr(parent, field, new)
     elif isinstance(value, list):
@@ -202,7 +216,9 @@ def _cleaned(program: Program) -> Program:
             )  # fmt: skip
             for name in re.findall(r"\b(\w+): T\.", text):
                 if words[name] == 1:
-                    text = re.sub(rf"\b{name}: T\.(Tensor\(\([^)]*\), ['\"]\w+['\"]\)|\w+)(, )?", "", text)
+                    text = re.sub(
+                        rf"\b{name}: T\.(Tensor\(\([^)]*\), ['\"]\w+['\"]\)|\w+)(, )?", "", text
+                    )
             text = text.replace(", ):", "):")
             if text == before:
                 break

@@ -35,7 +35,11 @@ def test_a_fixed_index_at_the_end_is_a_stride() -> None:
 
 
 def test_what_is_cut_is_padded_inside_the_region_only() -> None:
-    lines = ("T.tile.fill(t, 1.0)", "T.copy(x[0, 6:9, 0:13], t[0:3, 0:13], pad_value=9.0)", "T.copy(t, y)")
+    lines = (
+        "T.tile.fill(t, 1.0)",
+        "T.copy(x[0, 6:9, 0:13], t[0:3, 0:13], pad_value=9.0)",
+        "T.copy(t, y)",
+    )
     x, _, after = ran(*lines)
     assert np.array_equal(after[:2, :13], x[0, 6:8, :13])
     assert (after[2, :13] == 9).all() and (after[3] == 1).all() and (after[:, 13:] == 1).all()
@@ -52,7 +56,9 @@ def test_only_what_exists_is_stored() -> None:
 
 
 def test_narrow_integers_do_not_wrap_in_expressions() -> None:
-    _, _, after = ran("T.tile.fill(t, 0.0)", "if n * 8 > 300:", "    t[0, 0] = 7", "T.copy(t, y)", n=200)
+    _, _, after = ran(
+        "T.tile.fill(t, 0.0)", "if n * 8 > 300:", "    t[0, 0] = 7", "T.copy(t, y)", n=200
+    )
     assert after[0, 0] == 7
 
 

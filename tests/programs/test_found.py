@@ -27,4 +27,6 @@ def outcomes(request: pytest.FixtureRequest) -> dict[Path, Outcome]:
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f.stem)
 def test_found(file: Any, outcomes: dict[Path, Outcome]) -> None:
     outcome = outcomes[file]
-    assert outcome.kind in ("same", "refused"), f"{outcome.name}: {outcome.message}\n{file.read_text()}"
+    assert outcome.kind in ("same", "refused"), (
+        f"{outcome.name}: {outcome.message}\n{file.read_text()}"
+    )

@@ -19,11 +19,17 @@ def tiled_program(seed: int) -> Program:
     height = rng.choice([1, rows - 1, rows, rows + 1, 2 * rows, 2 * rows + 3, 3 * rows])
     width = rng.choice([columns, columns, 2 * columns, columns - 3, columns + 5, 1])
     own = max(1, rows // 2) if w.style == "expert" else rows
-    tall, wide = w.size(height) if w.chance(0.8) else str(height), w.size(width) if w.chance(0.5) else str(width)
+    tall, wide = (
+        w.size(height) if w.chance(0.8) else str(height),
+        w.size(width) if w.chance(0.5) else str(width),
+    )
     w.launch = f"T.ceildiv({tall}, {rows})"
     w.lanes = w.style == "expert"
     first = f"cid * {rows} + vid * {own}" if w.lanes else f"cid * {rows}"
-    w.parameters += [f'X: T.Tensor(({tall}, {wide}), "{dtype}")', f'Y: T.Tensor(({tall}, {wide}), "{dtype}")']
+    w.parameters += [
+        f'X: T.Tensor(({tall}, {wide}), "{dtype}")',
+        f'Y: T.Tensor(({tall}, {wide}), "{dtype}")',
+    ]
     allocate = "alloc_ub" if w.style == "expert" else "alloc_shared"
     w.allocations.append(f't = T.{allocate}(({own}, {columns}), "{dtype}")')
     w.line(f"row = {first}")
@@ -68,7 +74,13 @@ def _step(w: Writer, dtype: str, rows: int, columns: int, tall: str, wide: str) 
         elif kind == "row mask":
             w.line(f"t[i, j] = T.if_then_else(row + i < {tall}, t[i, j], {w.pick([0, 5])})")
         elif kind == "column mask":
-            side = w.pick([f"k * {columns} + j < {wide}", f"j < {wide} - k * {columns}", f"{wide} > k * {columns} + j"])
+            side = w.pick(
+                [
+                    f"k * {columns} + j < {wide}",
+                    f"j < {wide} - k * {columns}",
+                    f"{wide} > k * {columns} + j",
+                ]
+            )
             w.line(f"t[i, j] = T.if_then_else({side}, t[i, j] + 1, {w.pick([0, 5])})")
         elif kind == "size":
             size = w.pick([f'T.cast({wide}, "{dtype}")' if not wide.isdigit() else wide])

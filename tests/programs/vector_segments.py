@@ -20,7 +20,9 @@ def load(w: Writer) -> None:
     target, part = tile_place(w, extents, dtype)
     pad = ""
     if w.chance(0.25) and dtype in COMPUTED:
-        pad = f", pad_value={w.pick(['-1.0', '2.0', '0.0'] if 'float' in dtype else ['1.0', '9.0'])}"
+        pad = (
+            f", pad_value={w.pick(['-1.0', '2.0', '0.0'] if 'float' in dtype else ['1.0', '9.0'])}"
+        )
     w.line(f"T.copy({source}, {target}{pad})")
     w.note(f"copy gm-ub [{form}] to {part} {dtype} {w.style}")
 
@@ -108,7 +110,9 @@ def reduction(w: Writer) -> None:
     name = w.tile(shape, dtype, filled=False)
     if loaded:
         w.line(f"T.tile.fill({name}, {w.pick([-9, 9])})")
-        extents = [Extent(s, str(s)) for s in shape[:-1]] + [Extent.drawn(w, w.rng.randrange(1, shape[-1] + 1), 0.5)]
+        extents = [Extent(s, str(s)) for s in shape[:-1]] + [
+            Extent.drawn(w, w.rng.randrange(1, shape[-1] + 1), 0.5)
+        ]
         source, form = gm_place(w, extents, dtype, written=False)
         ranges = ", ".join([*(":" for _ in shape[:-1]), f"0:{extents[-1].text}"])
         w.line(f"T.copy({source}, {name}[{ranges}])")
@@ -166,7 +170,9 @@ def elements(w: Writer) -> None:
         elif kind == "divide":
             w.line(f"{other}[{i}] = {one}[{i}] {w.pick(['//', '%'])} {w.number(3)}")
         elif kind == "both":
-            with w.inside(f"if {i} > {w.number(1)} {w.pick(['and', 'or'])} {one}[{i}] < {w.number(9)}:"):
+            with w.inside(
+                f"if {i} > {w.number(1)} {w.pick(['and', 'or'])} {one}[{i}] < {w.number(9)}:"
+            ):
                 w.line(f"{other}[{i}] = T.{w.pick(['max', 'min'])}({one}[{i}], {other}[{i} + 1])")
         elif kind == "shift":
             w.line(f"{other}[{i} + {w.number(2)}] = {one}[{i} * 2] + 1")
@@ -186,7 +192,9 @@ def variables(w: Writer) -> None:
     v, r = w.name("v"), w.name("r")
     w.allocations.append(f'{v} = T.alloc_var("int32", init={w.pick([0, 1, 3])})')
     with w.inside(f"for {r} in T.serial({w.number(w.pick([0, 1, 4]), 0.6)}):"):
-        step = w.pick(["1", f"T.if_then_else({r} % 2 == 0, 1, 2)", f"T.min({r}, 2)", f"T.ceildiv({r}, 2)"])
+        step = w.pick(
+            ["1", f"T.if_then_else({r} % 2 == 0, 1, 2)", f"T.min({r}, 2)", f"T.ceildiv({r}, 2)"]
+        )
         w.line(f"{v} = {v} + {step}")
         if w.chance(0.4):
             w.line(f"{tile}[{v}] = {w.pick([5, 6])}")

@@ -147,7 +147,11 @@ def python_run(tile: int, addresses: tuple[int, int, int] | None = None) -> Time
 
     runs: list[TimedRun] = []
     inputs = [torch.zeros(tile), torch.zeros(tile)]
-    with override(time=True, check="strict"), warnings.catch_warnings(), watch_timed_runs(runs.append):
+    with (
+        override(time=True, check="strict"),
+        warnings.catch_warnings(),
+        watch_timed_runs(runs.append),
+    ):
         warnings.simplefilter("ignore", KernelWarning)
         T.compile(add, out_idx=[2])(*inputs)
     return runs[-1]
@@ -161,7 +165,10 @@ def marked_line(mark: str) -> int:
 def test_a_report_names_the_buffer_and_the_room(tmp_path: Path) -> None:
     run = python_run(N)
     (bank,) = bank_conflicts(run)
-    assert (Path(bank.place[0]).name, bank.place[1]) == (Path(__file__).name, marked_line("# planted"))
+    assert (Path(bank.place[0]).name, bank.place[1]) == (
+        Path(__file__).name,
+        marked_line("# planted"),
+    )
     assert (bank.cycles, bank.left) == (64, 0)
     said = (
         "leave 256 bytes (64 elements) free in front of `b`, at byte 16384 of UB, so that it and "

@@ -27,6 +27,7 @@ def test_no_compiler(saxpy: Func, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     current_device().prepare()  # it needs the compiler too, once for all tests of a process
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.delenv("TILE_CXX")
     with pytest.raises(BuildError) as error:
         compile(saxpy)
     assert str(error.value) == (
@@ -41,6 +42,7 @@ def test_the_compiler_is_chosen_by_switch_then_cxx_then_path(
 ) -> None:
     mine = script(tmp_path / "mine", "exit 0")
     clang = script(tmp_path / "clang++", "exit 0")
+    monkeypatch.delenv("TILE_CXX")
     monkeypatch.setenv("CXX", f"{mine} -m64")
     assert find_compiler() == (mine, "-m64")
     with override(cxx=clang):
@@ -96,7 +98,11 @@ def test_bisheng_is_found_below_cann(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 def test_the_device_command_line() -> None:
     command = device_command(
-        "bisheng", [Path("k.cpp"), Path("e.cpp")], Path("k.so"), [Path("hdr")], Path("/cann"),
+        "bisheng",
+        [Path("k.cpp"), Path("e.cpp")],
+        Path("k.so"),
+        [Path("hdr")],
+        Path("/cann"),
         DEFAULT_TARGET,
     )
     assert command == [

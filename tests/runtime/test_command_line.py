@@ -306,7 +306,9 @@ def test_doctor_starts_the_runner(
     broken.write_text("#!/bin/sh\nexit 127\n")
     broken.chmod(0o755)
     for program, problem in ((broken, "exit code 127"), (tmp_path, "Permission denied")):
-        monkeypatch.setattr("tile_runtime.launcher.native.runner_program", lambda may_build=True, p=program: p)
+        monkeypatch.setattr(
+            "tile_runtime.launcher.native.runner_program", lambda may_build=True, p=program: p
+        )
         assert main(["doctor"]) == 1
         text = capsys.readouterr().out
         assert "BROKEN  runner" in text and f"{program} does not start: " in text
@@ -316,7 +318,10 @@ def test_doctor_starts_the_runner(
 def test_bench_rows(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     output = tmp_path / "deep" / "bench.md"
     # Whether the row is held is the machine's business here.
-    assert main(("bench", "import_frontend", "-o", str(output), "--examples", str(tmp_path))) in (0, 1)
+    assert main(("bench", "import_frontend", "-o", str(output), "--examples", str(tmp_path))) in (
+        0,
+        1,
+    )
     text = capsys.readouterr().out
     assert "| import tile_frontend, fresh process |" in text and output.read_text() == text
     assert "no row is called 'x'" in run(capsys, "bench", "x", code=1)

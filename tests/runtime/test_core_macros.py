@@ -50,14 +50,18 @@ def run(text: str | Path) -> tuple[list[int], list[tuple[str, int]]]:
 
 
 @pytest.mark.parametrize(
-    ("type_", "stored"), [("AIC_ONLY", [1, 0, 0]), ("AIV_ONLY", [0, 2, 0]), ("MIX_AIV_1_0", [0, 2, 0])]
+    ("type_", "stored"),
+    [("AIC_ONLY", [1, 0, 0]), ("AIV_ONLY", [0, 2, 0]), ("MIX_AIV_1_0", [0, 2, 0])],
 )
 def test_a_kernel_for_one_kind_of_core(type_: str, stored: list[int]) -> None:
     assert run(source(type_, BRANCHES)) == (stored, [])
 
 
 def test_a_kernel_for_both_kinds_is_told() -> None:
-    assert run(source("MIX_AIC_1_2", BRANCHES)) == ([0, 0, 0], [("core-macro", 9), ("core-macro", 11)])
+    assert run(source("MIX_AIC_1_2", BRANCHES)) == (
+        [0, 0, 0],
+        [("core-macro", 9), ("core-macro", 11)],
+    )
     assert run(source("MIX_AIC_1_2", RUNNING)) == ([1, 2, 2], [])
 
 

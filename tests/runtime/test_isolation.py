@@ -141,7 +141,8 @@ def test_what_was_found_before_a_crash(name: str) -> None:
     """The process takes along what it knows, and is run once more."""
     crash = list(MISDEEDS).index(name)
     text = BAD.replace(
-        "    // The line", "    GlobalTensor<int32_t> beyond; beyond.SetGlobalBuffer(x, 4); beyond.GetValue(9); // The line"
+        "    // The line",
+        "    GlobalTensor<int32_t> beyond; beyond.SetGlobalBuffer(x, 4); beyond.GetValue(9); // The line",
     )
     x = np.zeros(4, np.int32)
     result = simulate(text, "bad", 1, [x, crash], timeout=20)
@@ -176,7 +177,10 @@ def test_the_last_call_before_a_crash_is_told(name: str) -> None:
     line = BAD[: BAD.index("DataCacheCleanAndInvalid<")].count("\n") + 1
     result, _ = misdeed(name, timeout=0.5 if name == "loop" else 20)
     assert result.error is not None
-    assert f"the last call of this core was DataCacheCleanAndInvalid at <source>:{line}" in result.error.text
+    assert (
+        f"the last call of this core was DataCacheCleanAndInvalid at <source>:{line}"
+        in result.error.text
+    )
     with pytest.raises(SimulationError) as caught:
         result.raise_for_error()
     assert f"<source>:{line}:5: note: the earlier DataCacheCleanAndInvalid" in str(caught.value)

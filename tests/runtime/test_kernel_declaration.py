@@ -138,8 +138,11 @@ def test_errors_have_a_position(text: str) -> None:
         ("KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_1); Mmad();", "KERNEL_TYPE_MIX_AIC_1_1"),
         ("\n#if A\nKERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);\n#endif\n", None),
         ("/* KERNEL_TYPE_AIV_ONLY */ KERNEL_TASK_TYPE_DEFAULT(TYPE);", None),
-        ("if (a) { KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY); } else { "
-         "KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY); }", None),
+        (
+            "if (a) { KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY); } else { "
+            "KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY); }",
+            None,
+        ),
     ],
 )
 def test_kernel_type_is_inferred(body: str, expected: str | None) -> None:

@@ -39,11 +39,22 @@ def scale_twice(X: T.Tensor((1024, 256), "float32"), Y: T.Tensor((1024, 256), "f
 
 
 @T.prim_func
-def attend(Q: T.Tensor((64, 64), "float16"), K: T.Tensor((512, 64), "float16"), Out: T.Tensor((64, 64), "float32")):  # type: ignore[no-untyped-def]
+def attend(
+    Q: T.Tensor((64, 64), "float16"),
+    K: T.Tensor((512, 64), "float16"),
+    Out: T.Tensor((64, 64), "float32"),
+):  # type: ignore[no-untyped-def]
     with T.Kernel(1, threads=2, is_npu=True) as cid:
         q, k = T.alloc_shared((64, 64), "float16"), T.alloc_shared((64, 64), "float16")
-        scores, product = T.alloc_fragment((64, 64), "float32"), T.alloc_fragment((64, 64), "float32")
-        s, part, total = (T.alloc_shared((64, 64), "float32"), T.alloc_shared((64, 64), "float32"), T.alloc_shared((64, 64), "float32"))
+        scores, product = (
+            T.alloc_fragment((64, 64), "float32"),
+            T.alloc_fragment((64, 64), "float32"),
+        )
+        s, part, total = (
+            T.alloc_shared((64, 64), "float32"),
+            T.alloc_shared((64, 64), "float32"),
+            T.alloc_shared((64, 64), "float32"),
+        )
         p, weights = T.alloc_shared((64, 64), "float16"), T.alloc_shared((64, 64), "float16")
         T.copy(Q, q)
         T.tile.fill(total, 0.0)
@@ -103,7 +114,11 @@ def test_a_pipe_does_one_thing_at_a_time_whatever_the_round() -> None:
 
 
 @T.prim_func
-def pick(X: T.Tensor((4096, 4096), "float16"), Labels: T.Tensor((4096,), "int32"), Y: T.Tensor((4096,), "float16")):  # type: ignore[no-untyped-def]
+def pick(
+    X: T.Tensor((4096, 4096), "float16"),
+    Labels: T.Tensor((4096,), "int32"),
+    Y: T.Tensor((4096,), "float16"),
+):  # type: ignore[no-untyped-def]
     with T.Kernel(24, threads=2, is_npu=True) as cid:
         x, label = T.alloc_shared((8, 4096), "float16"), T.alloc_shared((8,), "int32")
         peak, chosen = T.alloc_shared((8,), "float16"), T.alloc_shared((8,), "float16")

@@ -31,7 +31,9 @@ LAST
 LAUNCH = "k<<<1, nullptr, stream>>>(out, 1);"
 
 
-def text_of(headers: str = "", before: str = "", value: str = "7", behind: str = "", last: str = "") -> str:
+def text_of(
+    headers: str = "", before: str = "", value: str = "7", behind: str = "", last: str = ""
+) -> str:
     parts = {"HEADERS": headers, "BEFORE": before, "VALUE": value, "BEHIND": behind, "LAST": last}
     text = SOURCE
     for word, part in parts.items():
@@ -50,7 +52,9 @@ def run(source: str | Path) -> list[str]:
 
 HOST = {
     "launch": text_of(behind=f"void launch(void* stream, uint8_t* out) {{ {LAUNCH} }}"),
-    "standard library": text_of("#include <vector>", behind="int count(std::vector<int> v) { return v.size(); }"),
+    "standard library": text_of(
+        "#include <vector>", behind="int count(std::vector<int> v) { return v.size(); }"
+    ),
     "runtime": text_of(
         '#include "acl/acl.h"',
         behind=f"int run(uint8_t* out) {{ aclrtStream stream; aclrtCreateStream(&stream); {LAUNCH} return 0; }}",
@@ -60,7 +64,9 @@ HOST = {
         behind=f"int run(uint8_t* out) {{ aclrtStream stream; aclrtCreateStream(&stream); {LAUNCH} return 0; }}",
         last="int main() { return own::run(nullptr); }",
     ),
-    "class": text_of(before=f"class Runner {{ int run(); }};\nint Runner::run() {{ {LAUNCH} return 0; }}"),
+    "class": text_of(
+        before=f"class Runner {{ int run(); }};\nint Runner::run() {{ {LAUNCH} return 0; }}"
+    ),
     "marks of a profiler": text_of(
         '#include "ms_tools_ext.h"', last='int main() { mstxRangeStartA("a", nullptr); return 0; }'
     ),
@@ -83,14 +89,21 @@ def test_host_code_is_left_out(name: str) -> None:
 
 
 def test_a_header_that_only_the_host_needs(tmp_path: Path) -> None:
-    (tmp_path / "files.h").write_text('#include "missing_too.h"\ninline Missing* read() { return nullptr; }\n')
+    (tmp_path / "files.h").write_text(
+        '#include "missing_too.h"\ninline Missing* read() { return nullptr; }\n'
+    )
     source = tmp_path / "k.cpp"
     headers = '#include "missing.h"\n#include "files.h"'
-    source.write_text(text_of(headers, behind="int load(uint8_t* p) { return ReadFile(3, p) + !read(); }"))
+    source.write_text(
+        text_of(headers, behind="int load(uint8_t* p) { return ReadFile(3, p) + !read(); }")
+    )
     out = np.zeros(16, np.int32)
     result = simulate(source, "k", 1, [out, 1])
     assert out[0] == 7 and result.error is None
-    told = [(w.slug, w.severity, w.loc.line if w.loc else 0, w.message.split()[0]) for w in result.warnings]
+    told = [
+        (w.slug, w.severity, w.loc.line if w.loc else 0, w.message.split()[0])
+        for w in result.warnings
+    ]
     left_out = ("header-left-out", "warning")
     assert told == [(*left_out, 2, '"missing.h"'), (*left_out, 3, '"files.h"')]
     (tmp_path / "missing.h").write_text("inline int ReadFile(int, void*) { return 0; }")

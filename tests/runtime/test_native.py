@@ -146,7 +146,9 @@ def test_the_first_use_says_what_it_builds(tmp_path: Path) -> None:
     """Before anything else is compiled, the kernel included."""
     script, compiler = tmp_path / "first.py", tmp_path / "c++"
     script.write_text(FIRST)
-    compiler.write_text('#!/bin/sh\ncase "$1" in --version) echo 1;; *) echo no >&2; exit 1;; esac\n')
+    compiler.write_text(
+        '#!/bin/sh\ncase "$1" in --version) echo 1;; *) echo no >&2; exit 1;; esac\n'
+    )
     compiler.chmod(0o755)
     code = f"import runpy; runpy.run_path({str(script)!r})"
     done = in_a_fresh_clone(tmp_path / "cache", code, TILE_CXX=str(compiler))

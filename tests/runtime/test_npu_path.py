@@ -209,9 +209,7 @@ def test_without_cann(machine: NpuDouble, monkeypatch: pytest.MonkeyPatch) -> No
         scaled_sum()
 
 
-def test_tensors_of_another_device(
-    machine: NpuDouble, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tensors_of_another_device(machine: NpuDouble, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their device is the current one while the kernel is queued, and the one before it after."""
     kernel, (a, s, b) = scaled_sum(), inputs()
     seen: list[tuple[int, torch.device]] = []

@@ -29,7 +29,9 @@ def stays_scalar(X: T.Tensor((64,), "int32"), Y: T.Tensor((64,), "int32")):
 
 
 def test_a_scalar_loop_is_a_warning_at_its_line() -> None:
-    with pytest.warns(KernelWarning, match="stays a scalar loop: the left side of `//` may") as caught:
+    with pytest.warns(
+        KernelWarning, match="stays a scalar loop: the left side of `//` may"
+    ) as caught:
         kernel = compile(stays_scalar, out_idx=[-1])
     (warning,) = caught
     with open(warning.filename) as text:

@@ -396,7 +396,10 @@ def test_scalar_work_is_on_the_critical_path_and_to_blame() -> None:
     run = scalar_run()
     text = {p: t.splitlines() for p, t in run.sources.items()}
     (line,) = [
-        (f, n) for f, t in text.items() for n, s in enumerate(t, 1) if s.endswith("3  # the scalar unit")
+        (f, n)
+        for f, t in text.items()
+        for n, s in enumerate(t, 1)
+        if s.endswith("3  # the scalar unit")
     ]
     steps = critical_steps(run, 50)
     loop = max(steps, key=lambda s: s.end - s.begin)
@@ -451,7 +454,10 @@ def test_a_chain_that_was_over_is_not_to_blame() -> None:
         event("GetValue", "S", 0, 100),
         event("Mul", "V", 150, 160, waited=40, reason="issue", cause=0),
     ) == [(1, 1, 40)]
-    assert made_run([event("Mul", "V", 50, 60, waited=40, reason="issue")]).timeline.stalls()[0].worker == "aiv S"
+    assert (
+        made_run([event("Mul", "V", 50, 60, waited=40, reason="issue")]).timeline.stalls()[0].worker
+        == "aiv S"
+    )
 
 
 def test_chains_without_an_end_or_a_start() -> None:

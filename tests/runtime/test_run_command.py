@@ -70,7 +70,9 @@ def test_a_script_runs_as_it_is(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{tmp_path}/script.py x --flag Kernel Output Match!\n"
     warning, line, head, columns, row = done.stderr.splitlines()
-    assert warning.startswith(f"{tmp_path}/script.py:14: KernelWarning: target 'pto' is not supported")
+    assert warning.startswith(
+        f"{tmp_path}/script.py:14: KernelWarning: target 'pto' is not supported"
+    )
     assert line.strip().startswith("def main(")
     assert "modelled time" in head and columns.split()[0] == "kernel"
     assert row.split()[:2] == ["main", "1"] and float(row.split()[2]) > 0

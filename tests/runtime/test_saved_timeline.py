@@ -40,9 +40,7 @@ def test_round_trip(tmp_path: Path, name: str) -> None:
         assert again.timeline.busy() == run.timeline.busy()
 
 
-@settings(
-    max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(run=chance_runs())
 def test_round_trip_of_runs_by_chance(tmp_path: Path, run: TimedRun) -> None:
     save_run(run, tmp_path / "run.npz")
@@ -72,9 +70,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     refused(tmp_path)
 
 
-@settings(
-    max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damaged_files_are_refused(tmp_path: Path, data: st.DataObject) -> None:
     """A byte changed or the end cut off: the checksums of the archive notice, or it is the same."""
@@ -110,7 +106,17 @@ def test_mutants(tmp_path: Path) -> None:
                 text = bytearray(parts["about"].tobytes())
                 at = rng.randrange(len(text))
                 text[at : at + rng.choice((0, 1, 9))] = rng.choice(
-                    (b"null", b"-1", b"1e999", b'"', b"[", b"}", b"9" * 30, b"", about[at : at + 30])
+                    (
+                        b"null",
+                        b"-1",
+                        b"1e999",
+                        b'"',
+                        b"[",
+                        b"}",
+                        b"9" * 30,
+                        b"",
+                        about[at : at + 30],
+                    )
                 )
                 parts["about"] = np.frombuffer(bytes(text), np.uint8)
             else:

@@ -34,8 +34,7 @@ def test_goldens_become_kernels(path: Path) -> None:
     with np.errstate(all="ignore"):
         tile_ir.interpret(made.func, arrays)
     results = [
-        not np.array_equal(before, after)
-        for before, after in zip(made.arrays, arrays, strict=True)
+        not np.array_equal(before, after) for before, after in zip(made.arrays, arrays, strict=True)
     ]
     assert any(results) or not any("_out" in p.name for p in made.func.tensors)
 

@@ -279,7 +279,19 @@ def late(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
             T.copy(X, x)
             T.copy(x, Y)
 """
-NAMES = {"kind", "severity", "file", "line", "column", "message", "hint", "block", "core", "api", "places"}
+NAMES = {
+    "kind",
+    "severity",
+    "file",
+    "line",
+    "column",
+    "message",
+    "hint",
+    "block",
+    "core",
+    "api",
+    "places",
+}
 
 
 def test_findings_as_json(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
@@ -308,13 +320,23 @@ def test_findings_of_a_script(capsys: pytest.CaptureFixture[str], folder: Path) 
     (found,) = json.loads(capsys.readouterr().out)["findings"]
     assert found["kind"] == "race" and found["file"].endswith("late.py") and found["line"] == 11
     assert "T.set_flag" in found["hint"]
-    (folder / "twice.py").write_text(LATE.replace("            T.copy(x, Y)", "            T.barrier_all()\n            T.copy(x, Y)"))
+    (folder / "twice.py").write_text(
+        LATE.replace(
+            "            T.copy(x, Y)", "            T.barrier_all()\n            T.copy(x, Y)"
+        )
+    )
     assert main(["sim", "twice.py:late", "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["findings"]
-    assert found["kind"] == "redundant-store" and found["severity"] == "warning" and found["line"] == 12
+    assert (
+        found["kind"] == "redundant-store"
+        and found["severity"] == "warning"
+        and found["line"] == 12
+    )
 
 
-TWO = LATE.replace("T.Kernel(1, is_npu=True) as (cid, vid)", "T.Kernel(1, threads=1, is_npu=True) as cid").replace(
+TWO = LATE.replace(
+    "T.Kernel(1, is_npu=True) as (cid, vid)", "T.Kernel(1, threads=1, is_npu=True) as cid"
+).replace(
     "            T.copy(x, Y)\n",
     """            T.copy(x, Y)
             T.barrier_all()

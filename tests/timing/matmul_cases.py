@@ -104,9 +104,7 @@ def guide_matmul_cases() -> list[Case]:
     volume = (5120 // 256 * 4096 * 4096 + 4096 // 128 * 4096 * 5120) * 2
     wide = MatmulTiling(128, 30720, 1024, layout_b=K_BY_N, panel_m=128, panel_n=1280)
     tall = MatmulTiling(30720, 4096, 1024, panel_m=1280, panel_n=4096, panels_m=24)
-    reorder = MatmulTiling(
-        768, 2048, 6144, layout_b=K_BY_N, panel_m=128, panel_n=512, panels_m=6
-    )
+    reorder = MatmulTiling(768, 2048, 6144, layout_b=K_BY_N, panel_m=128, panel_n=512, panels_m=6)
     odd = MatmulTiling(1024, 4095, 1024, layout_b=K_BY_N, panel_m=128, panel_n=1408, panels_m=8)
     norm = "matmul high-level API norm"
     return [

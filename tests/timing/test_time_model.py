@@ -321,7 +321,9 @@ DataCopyPad(v.x, global(x)[start / 4], copy, DataCopyPadExtParams<float>(false, 
     (0, 32, 128), (96, 32, 128), (96, 64, 256), (0, 160, 256), (128, 160, 512), (128, 256, 512), (0, 512, 512),
     (128, 384, 512), (128, 512, 1024), (0, 640, 1024), (512, 640, 1024), (256, 1024, 1536),
 ])  # fmt: skip
-def test_a_run_is_asked_for_in_aligned_requests_of_one_size(start: int, bytes: int, moved: int) -> None:
+def test_a_run_is_asked_for_in_aligned_requests_of_one_size(
+    start: int, bytes: int, moved: int
+) -> None:
     """16 runs, 4 KB apart. L2 keeps whole sectors of what a line was asked for."""
     timeline = KERNELS.timeline(REQUESTS, np.zeros(17 * 1024, F32), start, bytes)
     assert timeline.totals["read_bytes"] == timeline.totals["hbm_bytes"] == 16 * moved
@@ -398,7 +400,9 @@ def test_lines_written_in_parts_leave_when_they_are_old() -> None:
     assert timeline.totals["hbm_bytes"] == 32 * 512
 
 
-@pytest.mark.parametrize(("after", "owed"), [(0, 32768 - 655.36 * 5), (100, 32768 - 655.36 * 5 - 110 * 5)])
+@pytest.mark.parametrize(
+    ("after", "owed"), [(0, 32768 - 655.36 * 5), (100, 32768 - 655.36 * 5 - 110 * 5)]
+)
 def test_what_l2_has_not_written_back_is_owed(after: int, owed: float) -> None:
     """The store takes 655.36 cycles, while L2 writes 5 bytes a cycle; what follows takes 10 + 100."""
     constants = {"hbm_bandwidth": 10.0, "hbm_write_bandwidth": 5.0}

@@ -12,5 +12,5 @@ def line_by_line(head: str, text: str, behind: str, first: int = 2) -> Func:
     for number, line in enumerate(text.splitlines(), first):
         opened = line.removesuffix(" {")
         at = "" if line.startswith("}") else f" @0:{number}:1"
-        lines.append(f"{opened}{at}{line[len(opened):]}\n")
+        lines.append(f"{opened}{at}{line[len(opened) :]}\n")
     return tile_ir.parse(head + "".join(lines) + behind)

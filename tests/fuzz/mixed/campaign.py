@@ -75,9 +75,7 @@ def mixed_kernel(seed: int, pipelined: bool = False) -> tuple[Func, Func | None]
     return func, meant
 
 
-def run_mixed(
-    first: int, count: int, minimal: int = 0, pipelined: bool = False
-) -> MixedTally:
+def run_mixed(first: int, count: int, minimal: int = 0, pipelined: bool = False) -> MixedTally:
     """Judge the kernels of `count` seeds, with pipelined loops or without; of every `minimal`th, if
     it is not 0, also which of its cross-core flags are needed."""
     tally = MixedTally()

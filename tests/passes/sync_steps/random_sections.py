@@ -99,4 +99,11 @@ func "k" phase pipelined @0:1:1 {{
     return flow
 
 
-__all__ = ["flow_of_slots", "flows_of", "kernel_flows", "kernel_function", "short_function", "straight_line"]
+__all__ = [
+    "flow_of_slots",
+    "flows_of",
+    "kernel_flows",
+    "kernel_function",
+    "short_function",
+    "straight_line",
+]

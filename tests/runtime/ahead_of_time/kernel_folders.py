@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tile_runtime.tools.command_line import main
 
-SCALE = '''
+SCALE = """
 import tilelang
 import tilelang.language as T
 
@@ -52,7 +52,7 @@ class Scale(TilelangKernel):
         config = {"tl.ascend_auto_sync": True}
         with tilelang.tvm.transform.PassContext(opt_level=3, config=config):
             return tilelang.engine.lower(build(width)).kernel_source
-'''
+"""
 # A source of its own making: quick to emit, and nothing compiles it.
 PLAIN = '''
 from tile_runtime.ahead_of_time import DispatchField, TileKernel, register_kernel

@@ -349,9 +349,14 @@ VECTOR_CORES = (
     "KERNEL_TYPE_MIX_AIC_1_2", "if ASCEND_IS_AIC { return; }", "GetSubBlockIdx() == 0", "GetSubBlockIdx() == 1",
 )  # fmt: skip
 for _name, (_set, _poll, _reset, _poll_reset) in ROUNDS.items():
-    for _where, (_kind, _first, _producer, _reader) in {"blocks": BLOCKS, "cores": VECTOR_CORES}.items():
+    for _where, (_kind, _first, _producer, _reader) in {
+        "blocks": BLOCKS,
+        "cores": VECTOR_CORES,
+    }.items():
         for _twin, _trips in {"right": 3, "blind": 1}.items():
-            add(f"rounds_{_twin}_{_name}_{_where}", f"""{_first}
+            add(
+                f"rounds_{_twin}_{_name}_{_where}",
+                f"""{_first}
 for (int32_t i = 0; i < {_trips}; ++i) {{
     if ({_producer}) {{
         if (i > 0) {{ {_poll_reset.format(0)} }}
@@ -365,7 +370,9 @@ for (int32_t i = 0; i < {_trips}; ++i) {{
         {_reset.format(0)} // reset
     }}
 }}
-{f"if ({_producer}) {{ {_set.format(7)} }}" if _twin == "blind" else ""}""", _kind)
+{f"if ({_producer}) {{ {_set.format(7)} }}" if _twin == "blind" else ""}""",
+                _kind,
+            )
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -384,12 +391,18 @@ def test_a_flag_that_its_reader_resets(
     np.testing.assert_array_equal(y[64:], x + 2)
 
 
-add("reset_without_a_look", f"""
+add(
+    "reset_without_a_look",
+    f"""
 if (me == 0) {{ {PAST_SET.format(7)} }}
-if (me == 1) {{ {PAST_SET.format(0)} }}""")
-add("two_producers", f"""
+if (me == 1) {{ {PAST_SET.format(0)} }}""",
+)
+add(
+    "two_producers",
+    f"""
 if (me < 2) {{ {PAST_SET.format("me + 1")} }}
-if (me == 2) {{ while (ReadGmByPassDCache((__gm__ int32_t*)w) == 0) {{}} {PAST_SET.format(0)} }}""")
+if (me == 2) {{ while (ReadGmByPassDCache((__gm__ int32_t*)w) == 0) {{}} {PAST_SET.format(0)} }}""",
+)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 3])
@@ -408,5 +421,7 @@ def test_a_set_that_does_not_wait_for_the_reset(where: str, seed: int) -> None:
     x, y, w = np.arange(192, dtype=I32), np.zeros(256, I32), np.zeros(64, I32)
     blocks = 2 if where == "blocks" else 1
     """On a device the reader may reset the flag after the second set."""
-    fault = KERNELS.fault(f"rounds_blind_past_cache_{where}", x, y, w, blocks=blocks, checks=DEVICE, seed=seed)
+    fault = KERNELS.fault(
+        f"rounds_blind_past_cache_{where}", x, y, w, blocks=blocks, checks=DEVICE, seed=seed
+    )
     assert fault.kind == "race", fault

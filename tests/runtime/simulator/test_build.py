@@ -36,6 +36,7 @@ def test_variants_do_not_share_a_folder(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_missing_compiler_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.delenv("TILE_CXX", raising=False)
     with pytest.raises(builder().CompilerMissing, match=r"apt-get install g\+\+"):
         builder().find_compiler()
     monkeypatch.setenv("CXX", "no-such-compiler")

@@ -74,18 +74,24 @@ for _name, (_body, _, _) in CASES.items():
 
 # What the two vector cores of a block do, and the words of the objection.
 LANES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "lanes_in_one_line": (f"g.SetValue(GetSubBlockIdx(), 1.0f); {LINE}", (WHOLE, "aiv0 S", "aiv1 S")),
+    "lanes_in_one_line": (
+        f"g.SetValue(GetSubBlockIdx(), 1.0f); {LINE}",
+        (WHOLE, "aiv0 S", "aiv1 S"),
+    ),
     "lanes_in_their_own_lines": (
-        f"g.SetValue(GetSubBlockIdx() * 16, 1.0f); {ALL}", (),
+        f"g.SetValue(GetSubBlockIdx() * 16, 1.0f); {ALL}",
+        (),
     ),
     "lanes_one_after_the_other": (
         f"if (GetSubBlockIdx() == 0) {{ g.SetValue(0, 1.0f); {LINE} {S_MTE3} CrossCoreSetFlag<1, PIPE_MTE3>(3); }} "
         f"else {{ CrossCoreSetFlag<1, PIPE_MTE3>(3); }} CrossCoreWaitFlag(3); "
-        f"if (GetSubBlockIdx() == 1) {{ g.SetValue(1, 1.0f); {LINE} }}", (),
+        f"if (GetSubBlockIdx() == 1) {{ g.SetValue(1, 1.0f); {LINE} }}",
+        (),
     ),
     "dma_of_the_other_lane": (
         f"if (GetSubBlockIdx() == 0) {{ g.SetValue(0, 1.0f); {LINE} }} "
-        f"else {{ {LOAD} DataCopy(g[8], x, 8); }}", (HELD, "aiv1 MTE3"),
+        f"else {{ {LOAD} DataCopy(g[8], x, 8); }}",
+        (HELD, "aiv1 MTE3"),
     ),
 }
 for _name, (_body, _) in LANES.items():

@@ -124,9 +124,14 @@ KERNELS.add(
 
 
 def test_it_hides_no_race_of_two_blocks() -> None:
-    assert [fault.kind for fault in found("beside_a_race", checks=STRICT)] == ["flag-left-set", "race"]
+    assert [fault.kind for fault in found("beside_a_race", checks=STRICT)] == [
+        "flag-left-set",
+        "race",
+    ]
     assert [fault.kind for fault in found("beside_a_race", checks=DEVICE)] == ["race"]
-    assert [fault.kind for fault in found("beside_a_race", checks=STRICT, first=True)] == ["flag-left-set"]
+    assert [fault.kind for fault in found("beside_a_race", checks=STRICT, first=True)] == [
+        "flag-left-set"
+    ]
 
 
 KERNELS.add("cube_waits", "GM_ADDR d", "if ASCEND_IS_AIC { CrossCoreWaitFlag(2); // here\n}", None)

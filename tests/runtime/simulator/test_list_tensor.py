@@ -26,12 +26,22 @@ def lines(*statements: str) -> str:
 KERNELS.add("pointer", ARGUMENTS, lines(BEGIN, LOAD.format("tensors.GetDataPtr<float>(1)")))
 KERNELS.add("halves", ARGUMENTS, lines(BEGIN, "tensors.GetDataPtr<half>(1);"))
 KERNELS.add("doubles", ARGUMENTS, lines(BEGIN, "tensors.GetDataPtr<uint64_t>(1);"))
-KERNELS.add("desc", ARGUMENTS, lines(BEGIN, "tensors.GetDesc(desc, 1); desc.GetShape(1); desc.GetDataObj().GetValue(127);"))
+KERNELS.add(
+    "desc",
+    ARGUMENTS,
+    lines(BEGIN, "tensors.GetDesc(desc, 1); desc.GetShape(1); desc.GetDataObj().GetValue(127);"),
+)
 KERNELS.add("index", ARGUMENTS, lines(BEGIN, "tensors.GetDesc(desc, 2);"))
 KERNELS.add("dimension", ARGUMENTS, lines(BEGIN, "tensors.GetDesc(desc, 0);", "desc.GetShape(2);"))
 KERNELS.add("no_desc", ARGUMENTS, lines(BEGIN, "desc.GetShape(0);"))
-KERNELS.add("no_shape", ARGUMENTS, lines(BEGIN, "TensorDesc<float> other; tensors.GetDesc(other, 0);"))
-KERNELS.add("elsewhere", ARGUMENTS, lines("uint64_t words[8] = {24}; ListTensorDesc tensors((__gm__ void*)words);"))
+KERNELS.add(
+    "no_shape", ARGUMENTS, lines(BEGIN, "TensorDesc<float> other; tensors.GetDesc(other, 0);")
+)
+KERNELS.add(
+    "elsewhere",
+    ARGUMENTS,
+    lines("uint64_t words[8] = {24}; ListTensorDesc tensors((__gm__ void*)words);"),
+)
 KERNELS.add("size", ARGUMENTS, lines("ListTensorDesc tensors((__gm__ void*)list, 72, 2);"))
 
 

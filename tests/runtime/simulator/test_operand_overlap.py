@@ -47,14 +47,22 @@ FORMS = {
     "unary_apart": Form("Abs({to}, {src}, 64, 3, {{1, 1, 16, 8}});", "f", "f", 256, 512, 256, 256),
     "unary_again": Form("Abs({to}, {src}, 64, 3, {{1, 1, 8, 0}});", "f", "f", 256, 256, 256, 0),
     "few_lanes": Form("Abs({to}, {src}, 8, 3, {{1, 1, 8, 8}});", "f", "f", 32, 256, 32, 256),
-    "binary": Form("Div({to}, {src}, f[6144], 64, 3, {{1, 1, 1, 8, 8, 8}});", "f", "f", 256, 256, 256, 256),
+    "binary": Form(
+        "Div({to}, {src}, f[6144], 64, 3, {{1, 1, 1, 8, 8, 8}});", "f", "f", 256, 256, 256, 256
+    ),
     "scalar": Form("Adds({to}, {src}, 2.0f, 64, 3, {{1, 1, 8, 8}});", "f", "f", 256, 256, 256, 256),
     "scalar_count": Form("Adds({to}, {src}, 2.0f, 192);", "f", "f", 256, 256, 256, 256),
     "bits": Form("Not({to}, {src}, 128, 3, {{1, 1, 8, 8}});", "n", "n", 256, 256, 256, 256),
-    "cast_wider": Form("Cast({to}, {src}, RoundMode::CAST_NONE, 192);", "f", "h", 256, 256, 128, 128),
-    "cast_narrower": Form("Cast({to}, {src}, RoundMode::CAST_NONE, 192);", "h", "f", 128, 128, 256, 256),
+    "cast_wider": Form(
+        "Cast({to}, {src}, RoundMode::CAST_NONE, 192);", "f", "h", 256, 256, 128, 128
+    ),
+    "cast_narrower": Form(
+        "Cast({to}, {src}, RoundMode::CAST_NONE, 192);", "h", "f", 128, 128, 256, 256
+    ),
     "reduce": Form("WholeReduceSum({to}, {src}, 64, 3, 1, 1, 8);", "f", "f", 4, 4, 256, 256),
-    "reduce_blocks": Form("BlockReduceMax({to}, {src}, 3, 64, 1, 1, 8);", "f", "f", 32, 32, 256, 256),
+    "reduce_blocks": Form(
+        "BlockReduceMax({to}, {src}, 3, 64, 1, 1, 8);", "f", "f", 32, 32, 256, 256
+    ),
 }
 OFFSETS = [-1024, -768, -512, -256, -128, -32, 0, 32, 128, 256, 288, 512, 768, 1024]
 
@@ -84,7 +92,9 @@ for _name, _offset in CASES:
     _form = FORMS[_name]
     _to = f"{_form.to}[{(SOURCE + _offset) // SIZE[_form.to]}]"
     _from = f"{_form.source}[{SOURCE // SIZE[_form.source]}]"
-    KERNELS.add(kernel_of(_name, _offset), "GM_ADDR d", SETUP + _form.statement.format(to=_to, src=_from))
+    KERNELS.add(
+        kernel_of(_name, _offset), "GM_ADDR d", SETUP + _form.statement.format(to=_to, src=_from)
+    )
 
 # name: statement, whether the page allows it
 SUMS = {
@@ -110,7 +120,9 @@ SUMS = {
 }  # fmt: skip
 for _name, (_body, _) in SUMS.items():
     KERNELS.add(_name, "GM_ADDR d", SETUP + _body)
-KERNELS.add("twice", "GM_ADDR d", SETUP + "Abs(f[8], f, 64);\nPipeBarrier<PIPE_V>();\nAbs(f[16], f, 64);")
+KERNELS.add(
+    "twice", "GM_ADDR d", SETUP + "Abs(f[8], f, 64);\nPipeBarrier<PIPE_V>();\nAbs(f[16], f, 64);"
+)
 
 
 def told(name: str, **options: Any) -> list[Any]:
@@ -136,7 +148,9 @@ def test_every_distance(name: str, offset: int) -> None:
         return
     (fault,) = told(kernel, checks=DEVICE)
     assert (fault.kind, fault.line) == ("operand-overlap", line_of(kernel)), fault
-    assert "as dst" in fault.text and "as src" in fault.text and "exactly those" in fault.hint, fault
+    assert "as dst" in fault.text and "as src" in fault.text and "exactly those" in fault.hint, (
+        fault
+    )
 
 
 def test_both_verdicts_occur_for_every_form() -> None:
@@ -153,7 +167,10 @@ def test_what_the_page_allows_besides(name: str) -> None:
 
 
 def test_the_bytes_of_both_operands_are_named() -> None:
-    shifted, behind = told(kernel_of("unary", 32), checks=DEVICE)[0], told("first_source", checks=DEVICE)[0]
+    shifted, behind = (
+        told(kernel_of("unary", 32), checks=DEVICE)[0],
+        told("first_source", checks=DEVICE)[0],
+    )
     assert shifted.text == (
         "Abs: in repeat 0 it writes bytes [8224, 8480) of UB as dst and reads bytes [8192, 8448) of UB as src, "
         "which overlap without being the same"

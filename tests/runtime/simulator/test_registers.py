@@ -154,7 +154,9 @@ KERNELS.add(
     "mask_of_an_api_last", "GM_ADDR d",
     f"{VECTOR}SetVectorMask<float>(16);\n{ADD}\nAdd(x, x, x, 32, 1, {{1, 1, 1, 8, 8, 8}});",
 )  # fmt: skip
-KERNELS.add("in_the_pipe_again", "GM_ADDR d", f"{VECTOR}SetAtomicAdd<float>();\n{STORE}\npipe.Reset();")
+KERNELS.add(
+    "in_the_pipe_again", "GM_ADDR d", f"{VECTOR}SetAtomicAdd<float>();\n{STORE}\npipe.Reset();"
+)
 
 
 def line_of(name: str) -> int:

@@ -71,7 +71,12 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "Exp": np.exp, "Ln": np.log, "Abs": np.abs, "Reciprocal": lambda a: 1 / a,
     "Sqrt": np.sqrt, "Rsqrt": lambda a: 1 / np.sqrt(a), "Relu": lambda a: np.where(a <= 0, 0.0, a),
 }  # fmt: skip
-SCALAR: dict[str, Function] = {"Adds": np.add, "Muls": np.multiply, "Maxs": np.maximum, "Mins": np.minimum}
+SCALAR: dict[str, Function] = {
+    "Adds": np.add,
+    "Muls": np.multiply,
+    "Maxs": np.maximum,
+    "Mins": np.minimum,
+}
 
 for _t in ("half", "float"):
     for _api in (*BINARY, *RELUS):
@@ -86,7 +91,9 @@ for _t in ("int16_t", "int32_t"):
     for _api in ("Add", "Sub", "Mul", "Max", "Min"):
         add_kernel(f"{_api}_{_t}", f"{_t}, {_t}, {_t}", f"{_api}(dst, src0, src1, 256);")
     for _api in ("Adds", "Muls"):
-        add_kernel(f"{_api}_{_t}", f"{_t}, {_t}, {_t}", f"{_api}(dst, src0, src1.GetValue(0), 256);")
+        add_kernel(
+            f"{_api}_{_t}", f"{_t}, {_t}, {_t}", f"{_api}(dst, src0, src1.GetValue(0), 256);"
+        )
 
 
 def computed(name: str, dst: Any, a: Any, b: Any, mode: int, scalar: float = 0.0) -> Any:
@@ -134,7 +141,9 @@ def test_every_edge_value(dtype: Any, mode: int) -> None:
         result = computed(f"{api}_{CPP[dtype]}", a, a, a, mode)
         expected = settle(ieee(function, a))
         finite = np.isfinite(expected)
-        np.testing.assert_allclose(result[finite], expected[finite], rtol=1e-3 if dtype == F16 else 1e-6)
+        np.testing.assert_allclose(
+            result[finite], expected[finite], rtol=1e-3 if dtype == F16 else 1e-6
+        )
         np.testing.assert_array_equal(result[~finite], expected[~finite], err_msg=api)
     for api, binary in SCALAR.items():
         for scalar in a:
@@ -199,7 +208,9 @@ def test_products_that_are_added(dtype: Any, mode: int) -> None:
         for api, exact in sums.items():
             expected = exact.astype(dtype)
             result = computed(f"{api}_{CPP[dtype]}", grid[2], grid[0], grid[1], mode)
-            np.testing.assert_array_equal(result, saturated(expected) if mode else expected, err_msg=api)
+            np.testing.assert_array_equal(
+                result, saturated(expected) if mode else expected, err_msg=api
+            )
         for scalar in edges:
             x, y = (g.ravel() for g in np.meshgrid(edges, edges, indexing="ij"))
             factor = np.full(x.shape, scalar, np.float64)
@@ -219,8 +230,12 @@ def test_integers(dtype: Any, mode: int) -> None:
         if mode == INTEGERS:
             exact = np.clip(exact, limits.min, limits.max)
         size = 8 * np.dtype(dtype).itemsize
-        expected = np.array([(v + 2 ** (size - 1)) % 2**size - 2 ** (size - 1) for v in exact], dtype)
-        np.testing.assert_array_equal(computed(f"{api}_{CPP[dtype]}", a, a, b, mode), expected, err_msg=api)
+        expected = np.array(
+            [(v + 2 ** (size - 1)) % 2**size - 2 ** (size - 1) for v in exact], dtype
+        )
+        np.testing.assert_array_equal(
+            computed(f"{api}_{CPP[dtype]}", a, a, b, mode), expected, err_msg=api
+        )
         if api in ("Add", "Mul"):
             for scalar in extremes(dtype):
                 chosen = b == scalar
@@ -230,7 +245,14 @@ def test_integers(dtype: Any, mode: int) -> None:
 
 # Conversions -------------------------------------------------------------------------------------
 
-TO = {"half": F16, "int16_t": I16, "int32_t": I32, "int64_t": np.int64, "int8_t": np.int8, "uint8_t": np.uint8}
+TO = {
+    "half": F16,
+    "int16_t": I16,
+    "int32_t": I32,
+    "int64_t": np.int64,
+    "int8_t": np.int8,
+    "uint8_t": np.uint8,
+}
 CASTS_OF = [
     ("float", "half"), ("float", "bfloat16_t"), ("float", "int16_t"), ("float", "int32_t"), ("float", "int64_t"),
     ("half", "int8_t"), ("half", "uint8_t"), ("half", "int16_t"), ("half", "int32_t"),
@@ -250,7 +272,9 @@ def low_bits(value: Any, dtype: Any) -> int:
     return (round(value) - info.min) % 2**size + info.min
 
 
-@pytest.mark.parametrize(("source", "target"), [c for c in CASTS_OF if c[1] not in ("half", "bfloat16_t")])
+@pytest.mark.parametrize(
+    ("source", "target"), [c for c in CASTS_OF if c[1] not in ("half", "bfloat16_t")]
+)
 def test_conversions_to_integers(source: str, target: str) -> None:
     """Table 32 is the same in both modes of floats; CAST decides between ends and low bits."""
     dtype = TO[target]
@@ -272,7 +296,9 @@ def test_conversions_to_integers(source: str, target: str) -> None:
 
 
 def test_conversions_to_small_floats() -> None:
-    a = np.concatenate([extremes(F32), np.array([65504, 65519, 65520, -65520, 1e6, 3.3895314e38], F32)])
+    a = np.concatenate(
+        [extremes(F32), np.array([65504, 65519, 65520, -65520, 1e6, 3.3895314e38], F32)]
+    )
     with np.errstate(all="ignore"):
         expected = a.astype(F16)
     for mode, wanted in ((CASTS, expected), (CASTS | FLOATS, saturated(expected))):
@@ -291,8 +317,16 @@ def test_conversions_to_small_floats() -> None:
 for _op in ("Sum", "Max", "Min"):
     for _t, _n in (("half", 128), ("float", 64)):
         _tail = ", ReduceOrder::ORDER_ONLY_VALUE" if _op != "Sum" else ""
-        add_kernel(f"whole_{_op}_{_t}", f"{_t}, {_t}, {_t}", f"WholeReduce{_op}<{_t}>(dst, src0, {_n}, 1, 1, 1, 8{_tail});")
-        add_kernel(f"block_{_op}_{_t}", f"{_t}, {_t}, {_t}", f"BlockReduce{_op}<{_t}>(dst, src0, 1, {_n}, 1, 1, 8);")
+        add_kernel(
+            f"whole_{_op}_{_t}",
+            f"{_t}, {_t}, {_t}",
+            f"WholeReduce{_op}<{_t}>(dst, src0, {_n}, 1, 1, 1, 8{_tail});",
+        )
+        add_kernel(
+            f"block_{_op}_{_t}",
+            f"{_t}, {_t}, {_t}",
+            f"BlockReduce{_op}<{_t}>(dst, src0, 1, {_n}, 1, 1, 8);",
+        )
 add_kernel("total_half", "half, half, half",
     "ReduceSum<half>(dst, src0, temp.ReinterpretCast<half>(), 256);")  # fmt: skip
 
@@ -414,13 +448,23 @@ def test_products_of_matrices(mode: int) -> None:
         expected = np.nan_to_num(expected)
     np.testing.assert_array_equal(c, expected)
     with np.errstate(all="ignore"):
-        np.testing.assert_array_equal(h, saturated(expected.astype(F16)) if mode else expected.astype(F16))
+        np.testing.assert_array_equal(
+            h, saturated(expected.astype(F16)) if mode else expected.astype(F16)
+        )
 
 
 # What does not compute, and the register ---------------------------------------------------------
 
-add_kernel("moved", "half, half, half", "Copy(dst, src0, 64, 1, {1, 1, 8, 8}); Duplicate(dst[128], src0.GetValue(0), 64);")
-add_kernel("masked", "half, half, half", "uint64_t mask[2] = {0x5555, 0}; Add(dst, src0, src1, mask, 1, {1, 1, 1, 8, 8, 8});")
+add_kernel(
+    "moved",
+    "half, half, half",
+    "Copy(dst, src0, 64, 1, {1, 1, 8, 8}); Duplicate(dst[128], src0.GetValue(0), 64);",
+)
+add_kernel(
+    "masked",
+    "half, half, half",
+    "uint64_t mask[2] = {0x5555, 0}; Add(dst, src0, src1, mask, 1, {1, 1, 1, 8, 8, 8});",
+)
 KERNELS.add("registers", "GM_ADDR d", """
     GlobalTensor<int32_t> g; g.SetGlobalBuffer((__gm__ int32_t*)d);
     g.SetValue(0, GetSaturationFlag<SaturationMode::FLOAT>());

@@ -33,7 +33,10 @@ ERRORS = [
     ("out-of-bounds", "Adds(x, x[1000], 1.0f, 64);"),
     ("misaligned", "Adds(x[1], x[64], 1.0f, 8);"),
     ("uninitialised-read", "DataCopy(g, u, 8);"),
-    ("flag-set-twice", "SetFlag<HardEvent::MTE2_V>(1); SetFlag<HardEvent::MTE2_V>(1); WaitFlag<HardEvent::MTE2_V>(1);"),
+    (
+        "flag-set-twice",
+        "SetFlag<HardEvent::MTE2_V>(1); SetFlag<HardEvent::MTE2_V>(1); WaitFlag<HardEvent::MTE2_V>(1);",
+    ),
     ("flag-wait-without-set", "WaitFlag<HardEvent::V_MTE3>(2);"),
 ]
 # These end the core.
@@ -42,7 +45,8 @@ ENDS = [
     ("assertion", "ascendc_assert(false);"),
 ]
 PAIRS = {
-    f"pair_{i}_{j}": (ERRORS[i], ERRORS[j]) for i, j in itertools.permutations(range(len(ERRORS)), 2)
+    f"pair_{i}_{j}": (ERRORS[i], ERRORS[j])
+    for i, j in itertools.permutations(range(len(ERRORS)), 2)
 }
 for name, ((_, first), (_, second)) in PAIRS.items():
     KERNELS.add(name, "GM_ADDR d", f"{SETUP}{first}\n{ALL}\n{second}\n{ALL}")
@@ -50,7 +54,11 @@ KERNELS.add(
     "many", "GM_ADDR d",
     SETUP + "".join(f"{ALL}\nDataCopy(x, g[{1017 + i % 7}], 8);\n" for i in range(30)),
 )  # fmt: skip
-KERNELS.add("in_a_loop", "GM_ADDR d", f"{SETUP}for (int i = 0; i < 100; ++i) {{ DataCopy(x, g[1016 + i], 16); {ALL} }}")
+KERNELS.add(
+    "in_a_loop",
+    "GM_ADDR d",
+    f"{SETUP}for (int i = 0; i < 100; ++i) {{ DataCopy(x, g[1016 + i], 16); {ALL} }}",
+)
 # Every block has an error of its own line, and the first ends.
 KERNELS.add(
     "by_block", "GM_ADDR d",
@@ -64,7 +72,11 @@ KERNELS.add(
     "KERNEL_TYPE_MIX_AIV_1_0",
 )  # fmt: skip
 for kind, statement in ENDS:
-    KERNELS.add(f"ends_{kind.replace('-', '_')}", "GM_ADDR d", f"{SETUP}{ERRORS[0][1]}{ALL}\n{statement}\n{ERRORS[2][1]}")
+    KERNELS.add(
+        f"ends_{kind.replace('-', '_')}",
+        "GM_ADDR d",
+        f"{SETUP}{ERRORS[0][1]}{ALL}\n{statement}\n{ERRORS[2][1]}",
+    )
 KERNELS.add("unwritten_line", "GM_ADDR d", f"{SETUP}g.SetValue(512, 1.0f);\n{ERRORS[0][1]}{ALL}")
 # The clock asks where rows lie in their buffer.
 KERNELS.add(

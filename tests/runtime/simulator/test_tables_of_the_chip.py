@@ -16,7 +16,14 @@ TYPES = {
     "f16": "float16", "bf16": "bfloat16", "f32": "float32",
 }  # fmt: skip
 MODES = {"N": ("NONE",), "O": ("ODD",), "RFCAT": ("RINT", "FLOOR", "CEIL", "ROUND", "TRUNC")}
-MEMORIES = {"UB": Memory.UB, "L1": Memory.L1, "L0A": Memory.L0A, "L0B": Memory.L0B, "L0C": Memory.L0C, "BT": Memory.BT}
+MEMORIES = {
+    "UB": Memory.UB,
+    "L1": Memory.L1,
+    "L0A": Memory.L0A,
+    "L0B": Memory.L0B,
+    "L0C": Memory.L0C,
+    "BT": Memory.BT,
+}
 
 
 def numbers(text: str, name: str) -> list[str]:
@@ -37,7 +44,9 @@ def test_conversions_and_their_modes() -> None:
 
 def test_sizes_of_memories() -> None:
     text = (SIMULATOR / "src/memory.h").read_text()
-    sizes = dict(zip(numbers(text, "memory_names"), map(int, numbers(text, "memory_bytes")), strict=True))
+    sizes = dict(
+        zip(numbers(text, "memory_names"), map(int, numbers(text, "memory_bytes")), strict=True)
+    )
     assert {MEMORIES[name]: sizes[name] for name in MEMORIES} == DEFAULT_TARGET.capacity
 
 

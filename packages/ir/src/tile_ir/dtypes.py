@@ -89,7 +89,6 @@ class DType:
             return -(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1
         return 0, (1 << self.bits) - 1
 
-
     @property
     def largest(self) -> int | float:
         """The largest finite value."""

@@ -66,9 +66,7 @@ def _renewed(alloc: Alloc, new: dict[Buffer, Buffer]) -> Alloc:
     )
 
 
-def _check_operations(
-    body: Body, core: Core | None, decided: set[Buffer], target: Target
-) -> None:
+def _check_operations(body: Body, core: Core | None, decided: set[Buffer], target: Target) -> None:
     """Rules that depend on memories hold now that those are known."""
     for stmt in body:
         if isinstance(stmt, Op) and not decided.isdisjoint(buffers_of(stmt)):

@@ -43,8 +43,10 @@ def merge_streams(func: Func, target: Target) -> Func:
         except Circular:
             raise _no_order(func, found) from None
     remarks = tuple(_told(h) for h in found if h.by_place)
-    return replace(func.with_body(new), remarks=(*func.remarks, *remarks)) if remarks else (
-        func.with_body(new)
+    return (
+        replace(func.with_body(new), remarks=(*func.remarks, *remarks))
+        if remarks
+        else (func.with_body(new))
     )
 
 

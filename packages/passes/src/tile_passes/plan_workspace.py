@@ -218,9 +218,7 @@ class _Planner:
         return new
 
 
-def _early_use(
-    buffer: Buffer, body: Body, given: frozenset[Buffer], done: Stmt
-) -> Stmt | None:
+def _early_use(buffer: Buffer, body: Body, given: frozenset[Buffer], done: Stmt) -> Stmt | None:
     """The first statement of a loop's body that uses what only this body fetches, before the
     statement `done` that fetches it, where nothing before the loop gives it a value: what stands
     behind it in the text comes before it."""

@@ -52,9 +52,7 @@ class _Stages:
             yield with_bodies(stmt, tuple(self.body(b) for b in bodies(stmt)))
             return
         src, dst = stmt.region("src"), stmt.region("dst")
-        between = type_between_cores(
-            (src.memory, dst.memory), src.dtype, dst.dtype, self.target
-        )
+        between = type_between_cores((src.memory, dst.memory), src.dtype, dst.dtype, self.target)
         assert between is not None, "the record of a copy allows no other types"
         local = src if src.memory is Memory.UB else dst
         if between is local.dtype:

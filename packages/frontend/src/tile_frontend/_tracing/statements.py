@@ -239,8 +239,7 @@ class StatementEvaluator(AssignmentEvaluator):
         def run(variables: tuple[Scalar, ...]) -> None:
             bounds = loop.bounds if isinstance(loop, Loop) else ()
             rounds = [
-                most_rounds(self.trace, v.expr, *b)
-                for v, b in zip(variables, bounds, strict=False)
+                most_rounds(self.trace, v.expr, *b) for v, b in zip(variables, bounds, strict=False)
             ]
             with self.scope.block(BlockKind.NEVER if 0 in rounds else BlockKind.LOOP):
                 for name, var in zip(names, variables, strict=True):

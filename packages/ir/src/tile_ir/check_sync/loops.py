@@ -139,11 +139,7 @@ def plan_of(
     most = max(0, min(trips(loop, known, values).high, -at_least(-count, known, facts)))
     exact = constant_value(count)
     inside = list(walk_statements(loop.body))
-    lets = {
-        s.var: s.value
-        for s in inside
-        if isinstance(s, Let) and not reads_memory(s.value)
-    }
+    lets = {s.var: s.value for s in inside if isinstance(s, Let) and not reads_memory(s.value)}
     depends = _dependent(loop.var, lets)
     first = constant_value(start)
     events, slots, branches = set[int](), set[int](), set[int]()

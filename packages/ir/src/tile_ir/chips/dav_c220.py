@@ -111,9 +111,7 @@ CONVERSIONS = {
     ("int64", "float32"): _ALL,
 }
 # docs/hardware/cube.md#fixpipe, without those that take a scale.
-FIXPIPE = frozenset(
-    {(FLOAT32, FLOAT32), (FLOAT32, FLOAT16), (FLOAT32, BFLOAT16), (INT32, INT32)}
-)
+FIXPIPE = frozenset({(FLOAT32, FLOAT32), (FLOAT32, FLOAT16), (FLOAT32, BFLOAT16), (INT32, INT32)})
 # docs/hardware/cube.md#products.
 ACCUMULATORS = {
     FLOAT16: FLOAT32,

@@ -166,6 +166,7 @@ BROADCAST = OpDef(
     chained=False,
 )
 
+
 def broadcast_of(dst: Region) -> str:
     """The operation that broadcasts to such a region: what no instruction repeats is composed."""
     if dst.dtype in _LONG or (len(dst.dims) > 1 and is_packed(dst)):

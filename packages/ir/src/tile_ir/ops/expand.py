@@ -268,7 +268,8 @@ def _brcb_sizes(op: Op, target: Target) -> Problem | None:
     dst = op.region("dst")
     if not 0 <= repeat <= MAX_REPEATS:
         return Problem(
-            "attribute-value", f"{op.opdef.name}: repeat is {repeat}, expected 0 to {MAX_REPEATS}",
+            "attribute-value",
+            f"{op.opdef.name}: repeat is {repeat}, expected 0 to {MAX_REPEATS}",
             "repeat",
         )
     for name, value, least in (("dst_blk_stride", step, 1), ("dst_rep_stride", pitch, 0)):

@@ -58,8 +58,10 @@ def _interpolation_shape(op: Op, target: Target) -> Problem | None:
         name, what = (
             ("v_r_offset", f"{row}, expected a multiple of 16")
             if row % 16
-            else ("h_repeat", f"{across} with v_repeat {down}, together more than {MAX_REPEATS} "
-                "repeats")
+            else (
+                "h_repeat",
+                f"{across} with v_repeat {down}, together more than {MAX_REPEATS} repeats",
+            )
         )
         return Problem("attribute-value", f"{op.opdef.name}: {name} is {what}", name)
     src1 = op.region("src1")

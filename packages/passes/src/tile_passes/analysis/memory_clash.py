@@ -46,9 +46,7 @@ def _no_way(clash: Clash, target: Target) -> KernelError:
     demand = clash.demand
     between = _likeliest(clash, target)
     exists = between in ways(target)
-    src, dst = (
-        f"{m.value} (`{b.name}`)" for m, b in zip(between, demand.buffers, strict=True)
-    )
+    src, dst = (f"{m.value} (`{b.name}`)" for m, b in zip(between, demand.buffers, strict=True))
     notes = [_note(d, b) for d in clash.earlier for b in d.buffers if b in demand.buffers]
     problem = _told_by_its_record(clash, between, target)
     if problem is not None:

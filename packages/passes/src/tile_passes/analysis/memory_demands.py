@@ -102,9 +102,7 @@ def _of_alloc(alloc: Alloc) -> Iterator[Demand]:
         yield Demand("annotate_layout", alloc.loc, (alloc.buffer,), roles, in_l1)
 
 
-def _of_body(
-    body: Body, core: Core | None, parallel: bool, target: Target
-) -> Iterator[Demand]:
+def _of_body(body: Body, core: Core | None, parallel: bool, target: Target) -> Iterator[Demand]:
     for stmt in body:
         yield from _of_stmt(stmt, core, parallel, target)
         inside_core = stmt.core if isinstance(stmt, Section) else core
@@ -113,9 +111,7 @@ def _of_body(
             yield from _of_body(inner, inside_core, inside, target)
 
 
-def _of_stmt(
-    stmt: Stmt, core: Core | None, parallel: bool, target: Target
-) -> Iterator[Demand]:
+def _of_stmt(stmt: Stmt, core: Core | None, parallel: bool, target: Target) -> Iterator[Demand]:
     if parallel and isinstance(stmt, Store):
         yield from _of_parallel_store(stmt, core, target)
         return
@@ -148,9 +144,7 @@ def _of_op(op: Op, core: Core | None, target: Target) -> Iterator[Demand]:
             yield _operand(op, position, operand.buffer, core, target)
 
 
-def _operand(
-    op: Op, position: int, buffer: Buffer, core: Core | None, target: Target
-) -> Demand:
+def _operand(op: Op, position: int, buffer: Buffer, core: Core | None, target: Target) -> Demand:
     definition = op.opdef.operand_def(position)
     here = {m for m in definition.memories if core is None or CORE_OF_MEMORY.get(m, core) is core}
     allowed = frozenset((m,) for m in here or definition.memories)
@@ -192,9 +186,7 @@ def _move(
     """Ways of the section's own core, if the tile is moved in a section; ways through a workspace
     are everybody's."""
     cores = {way: core for way, (core, _) in directions(target).items()}
-    here = frozenset(
-        (a, b) for a, b in ways if core is None or cores.get((a, b), core) is core
-    )
+    here = frozenset((a, b) for a, b in ways if core is None or cores.get((a, b), core) is core)
     roles = (f"src of {word}", f"dst of {word}")
     blocked = core if here != ways else None
     if between[0] is between[1]:

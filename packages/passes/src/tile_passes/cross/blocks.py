@@ -169,9 +169,7 @@ class _Builder:
             for p in walk_expr(expr)
         )
 
-    def leaf(
-        self, item: Item, block: Block, number: int, path: tuple[Stmt, ...]
-    ) -> Leaf | None:
+    def leaf(self, item: Item, block: Block, number: int, path: tuple[Stmt, ...]) -> Leaf | None:
         stmt = item.stmt
         core = item.core
         if core is Core.EITHER and isinstance(stmt, Op):

@@ -180,5 +180,3 @@ def _in_two_branches(a: Leaf, b: Leaf, block: Block) -> bool:
 def common_block(a: Leaf, b: Leaf) -> Block:
     """The innermost block around both."""
     return _common_blocks(a, b)[0]
-
-

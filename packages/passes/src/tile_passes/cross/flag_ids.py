@@ -16,9 +16,7 @@ from tile_passes.cross.blocks import Block
 from tile_passes.cross.signals import Signal
 
 
-def flag_ids(
-    signals: Sequence[Signal], root: Block, count: int, limit: int
-) -> dict[Signal, int]:
+def flag_ids(signals: Sequence[Signal], root: Block, count: int, limit: int) -> dict[Signal, int]:
     """An id below `count` for every signal, or for what has taken its place; no counter passes
     `limit`.
 
@@ -144,5 +142,3 @@ def _too_many(signals: Sequence[Signal], count: int) -> KernelError:
         last.block.items[last.before].stmt.loc,
         "hand over fewer values in one kernel, or several in one workspace",
     )
-
-

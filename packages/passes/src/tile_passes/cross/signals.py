@@ -75,9 +75,7 @@ def _carried(d: Dependence) -> Signal:
     if _common_knowledge(block) is not block:
         raise _inside(d.earlier.leaf, d.later.leaf, d)
     after, before = place_in(d.earlier.leaf, block), place_in(d.later.leaf, block)
-    return Signal(
-        d.source, d.sink, _pipe(d), block, after, before, max(1, d.distance), covers=(d,)
-    )
+    return Signal(d.source, d.sink, _pipe(d), block, after, before, max(1, d.distance), covers=(d,))
 
 
 def _pipe(d: Dependence) -> Pipe:

@@ -119,5 +119,3 @@ def _cache(region: Region, loc: Loc) -> Op:
     whole = Region.whole(region.buffer)
     attrs = ("entire_data_cache", "cacheline_out")
     return Op(OPS["datacachecleanandinvalid_experiment"], (whole,), attrs, loc)
-
-

@@ -21,9 +21,7 @@ _NAMES = {Core.CUBE: "cube core", Core.VECTOR: "vector cores", Core.EITHER: "bot
 def explain_workspaces(func: Func, target: Target) -> str:
     """A line for each workspace: how large it is, and the copy that it carries."""
     copies = {
-        s.loc: s
-        for s in walk(func.launch.body)
-        if isinstance(s, Op) and goes_through_workspace(s)
+        s.loc: s for s in walk(func.launch.body) if isinstance(s, Op) and goes_through_workspace(s)
     }
     if not copies:
         return "no copy goes from one core to another\n"

@@ -62,9 +62,7 @@ class Builder:
                 end = buffer_bytes(a) + (taken.get(a.buffer.memory, 0) if a.address is None else 0)
                 taken[a.buffer.memory] = max(end, taken.get(a.buffer.memory, 0))
         sizes = _register_sizes(func)
-        return Builder(
-            target, FreeNames.of(func), taken, EarlierWrites(func), register_sizes=sizes
-        )
+        return Builder(target, FreeNames.of(func), taken, EarlierWrites(func), register_sizes=sizes)
 
     def fresh(self, name: str) -> str:
         return self.names.fresh(name)

@@ -19,9 +19,7 @@ from tile_passes.parallel.tile_steps import TileSteps, check_inside
 from tile_passes.parallel.vector_steps import VectorSteps
 
 
-def reachable(
-    s: VectorSteps, buffer: Buffer, indices: tuple[Expr, ...], domain: Domain
-) -> bool:
+def reachable(s: VectorSteps, buffer: Buffer, indices: tuple[Expr, ...], domain: Domain) -> bool:
     """Whether tile operations surely reach the elements: a copy of them is legal."""
     probe = TileSteps(s.store, domain, s.known, s.temporaries, s.trial, s.dense)
     try:

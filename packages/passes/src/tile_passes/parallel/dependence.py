@@ -70,10 +70,7 @@ def overlapping(allocs: Sequence[Alloc]) -> set[tuple[Buffer, Buffer]]:
     aliases = {pair for same in names.values() for pair in permutations(same, 2)}
     fixed = [a for a in allocs if a.address is not None and a.buffer.static_shape() is not None]
     return aliases | {
-        (a.buffer, b.buffer)
-        for a in fixed
-        for b in fixed
-        if a is not b and share_bytes(a, b)
+        (a.buffer, b.buffer) for a in fixed for b in fixed if a is not b and share_bytes(a, b)
     }
 
 

@@ -63,17 +63,13 @@ def version_candidates(func: Func) -> list[Candidates]:
         left = any(breaks(loop.body))
         kept = fixed | taken | set(_filled_in_parts(loop.body))
         fresh = [
-            b
-            for b in own
-            if not left and b not in kept and not needed[loop] >> live.roots[b] & 1
+            b for b in own if not left and b not in kept and not needed[loop] >> live.roots[b] & 1
         ]
         writers, readers = _pipes(loop.body)
         handed = [
             b for b in writers if b in fresh and readers[b] and len(writers[b] | readers[b]) > 1
         ]
-        loaded = frozenset(
-            b for b in handed if Pipe.MTE2 in writers[b] and readers[b] - writers[b]
-        )
+        loaded = frozenset(b for b in handed if Pipe.MTE2 in writers[b] and readers[b] - writers[b])
         taken.update(handed)
         others = tuple(b for b in fresh if b not in handed)
         ordered = tuple(sorted(handed, key=lambda b: b not in loaded))

@@ -159,9 +159,7 @@ def live_flags(flow: Flow, plan: Plan, solved: Completion | None = None) -> Live
     return found
 
 
-def colour(
-    live: LiveFlags, tree: Tree, target: Target
-) -> tuple[dict[Signal, int], list[Signal]]:
+def colour(live: LiveFlags, tree: Tree, target: Target) -> tuple[dict[Signal, int], list[Signal]]:
     """Greedy colouring, the flags of loops first: they have the fewest places to go. A flag of
     several slots takes as many ids in a row, which `networkx.greedy_color` has not. Also those for
     which no id was left."""

@@ -137,9 +137,7 @@ def _carried_by(earlier: Instance, later: Instance) -> tuple[bool, Repeat | None
     """Whether the one may run before the other, and the loop from whose earlier round it does so;
     no loop: from earlier in the same round."""
     block, i, j = nearest_common_ancestor(earlier.item, later.item)
-    for loop, one, two in zip(
-        counted_loops(block), earlier.residues, later.residues, strict=False
-    ):
+    for loop, one, two in zip(counted_loops(block), earlier.residues, later.residues, strict=False):
         if one != two:
             return True, loop
     return (True, None) if i < j else (block.loop is not None, block.loop)

@@ -70,9 +70,7 @@ class _Ops:
     ) -> tuple[SyncOp, ...]:
         if not self.has_flags(self.source, self.target):
             return self.point_to_point(block, then)
-        return (
-            Flag(self.source, self.target, block, first, then, distance, slots, self.reason),
-        )
+        return (Flag(self.source, self.target, block, first, then, distance, slots, self.reason),)
 
     def point_to_point(self, block: Block, position: int) -> tuple[SyncOp, ...]:
         """What makes one pipe wait for all the other was given so far: a set and wait; where there
@@ -150,9 +148,7 @@ def wait_before_branch(tree: Tree, plan: Plan, edge: Edge) -> tuple[Plan, Flag] 
             and (op.source, op.target, op.block) == (edge.source, edge.target, around)
             and position < op.wait_before
             and (op.set_after < position) == (op.set_after < op.wait_before)
-            and not around.bits(position, op.wait_before)
-            & tree.masks[edge.target]
-            & ~tree.seldom
+            and not around.bits(position, op.wait_before) & tree.masks[edge.target] & ~tree.seldom
         ):
             return plan.without(op), replace(op, wait_before=position)
     return None

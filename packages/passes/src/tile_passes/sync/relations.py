@@ -105,9 +105,7 @@ def _relation(earlier: Instance, run: Repeat | None, later: Instance) -> tuple[P
     if run is not None:
         return Place(earlier.item, run.block, run.position, run.position), 0
     block, i, j = nearest_common_ancestor(earlier.item, later.item)
-    for loop, one, two in zip(
-        counted_loops(block), earlier.residues, later.residues, strict=False
-    ):
+    for loop, one, two in zip(counted_loops(block), earlier.residues, later.residues, strict=False):
         apart = (two - one) % loop.modulus
         if apart:
             if loop is not block.loop:

@@ -12,9 +12,7 @@ from tile_passes.sync.tree import Tree
 from tile_passes.sync.write import write_plan
 
 
-def order_sections(
-    func: Func, target: Target, plan: Callable[[Tree, Target], Allocation]
-) -> Func:
+def order_sections(func: Func, target: Target, plan: Callable[[Tree, Target], Allocation]) -> Func:
     """The planned function with the flags and barriers of the plan in each section."""
     func = name_scalar_reads(func)
 

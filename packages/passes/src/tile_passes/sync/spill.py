@@ -184,9 +184,7 @@ def _sync_against(
         return None
     why = f"flags {_words(op)} are set again next, and their last waits must be over"
     against = PointToPoint(op.target, op.source, *where, _for_reuse(op, why), turn)
-    there = any(
-        isinstance(p, PointToPoint) and replace(p, turn=turn) == against for p in plan.ops
-    )
+    there = any(isinstance(p, PointToPoint) and replace(p, turn=turn) == against for p in plan.ops)
     return None if there else plan.with_ops(against)
 
 

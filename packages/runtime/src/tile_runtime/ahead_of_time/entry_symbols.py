@@ -88,9 +88,7 @@ def _function(statement: Statement) -> str | None:
 
 def _is_of_kernel(name: str, found: list[Statement]) -> bool:
     """Whether a function is a device function of the source, or the tiling of one."""
-    device = {
-        _function(s) for s in found if any(token.text == "__global__" for token in s.head)
-    }
+    device = {_function(s) for s in found if any(token.text == "__global__" for token in s.head)}
     return name in device or name.removesuffix("_tiling") in device
 
 

@@ -80,9 +80,7 @@ class Device(Protocol):
         """Make what all kernels need, once for this machine; it may take a while, and says so.
         BuildError if it can not be made."""
 
-    def compile(
-        self, sources: Sequence[Path], output: Path, headers: Path, target: Target
-    ) -> None:
+    def compile(self, sources: Sequence[Path], output: Path, headers: Path, target: Target) -> None:
         """Make a shared object of sources that include from `headers`, for a chip. BuildError if
         the compiler is missing or fails."""
 

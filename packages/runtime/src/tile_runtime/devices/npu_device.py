@@ -41,9 +41,7 @@ class NpuDevice:
     def prepare(self) -> None:
         """CANN has everything."""
 
-    def compile(
-        self, sources: Sequence[Path], output: Path, headers: Path, target: Target
-    ) -> None:
+    def compile(self, sources: Sequence[Path], output: Path, headers: Path, target: Target) -> None:
         command = device_command(
             find_device_compiler(), sources, output, [headers], cann_home(), target, self.flags
         )

@@ -59,9 +59,7 @@ class SimulatorDevice:
     def prepare(self) -> None:
         launcher()
 
-    def compile(
-        self, sources: Sequence[Path], output: Path, headers: Path, target: Target
-    ) -> None:
+    def compile(self, sources: Sequence[Path], output: Path, headers: Path, target: Target) -> None:
         includes = [include_directory(), headers]
         run_compiler(host_command(find_compiler(), sources, output, includes), sources[0].name)
 

@@ -68,6 +68,7 @@ class CompileOptions:
 class JITImplementation:
     """What stands behind a jitted factory, as its `__jit_impl__`: calling it traces and compiles
     without the memo. Scripts ask it for the arguments of `jit`, such as `target`."""
+
     func: Factory
     options: CompileOptions
 

@@ -65,9 +65,7 @@ class _TorchOperator:
         self._library.define(self._schema(short), tags=(torch.Tag.pt2_compliant_tag,))
         self._library.impl(short, self._compute, "CompositeExplicitAutograd")
         torch.library.register_fake(name, self._describe, lib=self._library)
-        self.overload: torch._ops.OpOverload = getattr(
-            getattr(torch.ops, namespace), short
-        ).default
+        self.overload: torch._ops.OpOverload = getattr(getattr(torch.ops, namespace), short).default
         if self.mutated:
             self._library.impl(short, self._in_place, "Autograd")
             torch.library.register_vmap(name, self._map, lib=self._library)

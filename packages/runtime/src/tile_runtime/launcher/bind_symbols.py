@@ -79,7 +79,7 @@ def bind_symbols(
                 f"{size.param.shape_text}",
             )
     composed = [size for size in sizes if isinstance(size.declared, list)]
-    while (solved := next(_solvable(composed, wanted - found.keys(), scalars, found), None)):
+    while solved := next(_solvable(composed, wanted - found.keys(), scalars, found), None):
         name, symbol = solved
         found[name] = symbol
     return found
@@ -124,9 +124,7 @@ def _divides(dim: Dim) -> bool:
     return isinstance(dim, list) and (dim[0] == "//" or _divides(dim[1]) or _divides(dim[2]))
 
 
-def _preimage(
-    dim: Dim, size: int, name: str, values: Mapping[str, int]
-) -> int | NoInteger | None:
+def _preimage(dim: Dim, size: int, name: str, values: Mapping[str, int]) -> int | NoInteger | None:
     """The value of the symbol for which `dim` is `size`; None where that is not decided."""
     linear = _linear(dim, name, values)
     if linear is not None:

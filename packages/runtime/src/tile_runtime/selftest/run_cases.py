@@ -184,9 +184,7 @@ def _replayed(call: KernelCall) -> tuple[list[torch.Tensor], tuple[Any, ...]]:
 
 def _on_device(call: KernelCall) -> tuple[Any, ...]:
     device = call.kernel.device_type
-    return tuple(
-        x.to(device) if isinstance(x, torch.Tensor) else x for x in copies(call.inputs)
-    )
+    return tuple(x.to(device) if isinstance(x, torch.Tensor) else x for x in copies(call.inputs))
 
 
 def _left(made: Any, inputs: tuple[Any, ...]) -> list[torch.Tensor]:

@@ -265,8 +265,9 @@ def _locked(path: Path) -> Iterator[None]:
 
 @lru_cache(maxsize=8)
 def _compiler_version(compiler: str) -> str:
+    """What a compiler says it is: the same wherever it lies, and behind a command that caches."""
     result = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False)
-    return compiler + result.stdout
+    return result.stdout
 
 
 @lru_cache(maxsize=1)

@@ -105,9 +105,7 @@ def _is_named(cell: Cell, name: str) -> bool:
 
 def _element_bytes(cell: Cell) -> int:
     target = cell.target
-    return int(
-        target.element_size() if isinstance(target, torch.Tensor) else target.dtype.itemsize
-    )
+    return int(target.element_size() if isinstance(target, torch.Tensor) else target.dtype.itemsize)
 
 
 def _tensor(parameter: KernelParameter, index: int, value: Any) -> Cell:

@@ -185,9 +185,7 @@ class Accesses:
                 return None
             more = MOST_TRIES if certain else 1
             self.tries[other, site] = self.tries.get((other, site), 0) + more
-        return Meeting(
-            other, site, other.touches[a], site.touches[b], bool(certain), alike, sample
-        )
+        return Meeting(other, site, other.touches[a], site.touches[b], bool(certain), alike, sample)
 
     def _parted_by(
         self, fixed: Mapping[Expr, Expr], other: Site, then: Done, site: Site, now: Done

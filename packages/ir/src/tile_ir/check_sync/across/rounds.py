@@ -62,9 +62,7 @@ class Rounds:
     @cached_property
     def lets(self) -> dict[Var, Expr]:
         return {
-            s.var: s.value
-            for s in self.inside
-            if isinstance(s, Let) and not reads_memory(s.value)
+            s.var: s.value for s in self.inside if isinstance(s, Let) and not reads_memory(s.value)
         }
 
     @cached_property
