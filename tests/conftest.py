@@ -16,6 +16,7 @@ import hashlib
 import os
 import re
 import shlex
+import shutil
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,7 +33,8 @@ except ModuleNotFoundError:  # the tests of one package may run without it
 
 from tile_ir.switches import SWITCHES, override
 
-CACHING = caching_command(tuple(shlex.split(os.environ.get("CXX", "g++"))))
+HOST = os.environ.get("CXX") or next(filter(shutil.which, ("g++", "clang++")), "g++")
+CACHING = caching_command(shlex.split(HOST))
 # So many cases of a test are kept.
 KEPT = 2
 

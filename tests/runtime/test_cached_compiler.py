@@ -1,0 +1,75 @@
+"""The compiler of tests gives what the real one would: a compiler of a test counts its calls."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from cached_compiler import FOLDER, caching_command, forget_old
+
+SOURCE = '#include "value.h"\nextern "C" int value() { return VALUE; }\n'
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    monkeypatch.setenv(FOLDER, str(tmp_path / "kept"))
+    real = tmp_path / "real"
+    real.write_text(f'#!/bin/sh\necho x >> {tmp_path}/calls\nexec g++ "$@"\n')
+    real.chmod(0o755)
+    (tmp_path / "headers").mkdir()
+    (tmp_path / "headers" / "value.h").write_text("#define VALUE 1\n")
+    return caching_command([str(real)])
+
+
+def made(command: str, tmp_path: Path, place: str, text: str = SOURCE, *more: str) -> bytes | None:
+    """The object file of a source in a folder of its own; None where it does not compile."""
+    folder = tmp_path / place
+    folder.mkdir()
+    source, output = folder / "kernel.cpp", folder / "kernel.o"
+    source.write_text(text)
+    words = [command, "-c", f"-I{tmp_path}/headers", *more, str(source), "-o", str(output)]
+    noted = ["-MMD", "-MF", str(folder / "kernel.d")]
+    done = subprocess.run([*words, *noted], capture_output=True, check=False)
+    if done.returncode:
+        return None
+    words = (folder / "kernel.d").read_text().replace("\\\n", " ").split()
+    assert words == [f"{output}:", str(source), f"{tmp_path}/headers/value.h"]
+    return output.read_bytes()
+
+
+def calls(tmp_path: Path) -> int:
+    return len((tmp_path / "calls").read_text().split())
+
+
+def test_what_was_made_is_found_from_elsewhere(command: str, tmp_path: Path) -> None:
+    assert made(command, tmp_path, "a") == made(command, tmp_path, "b")
+    assert calls(tmp_path) == 1
+
+
+def test_all_that_decides_is_looked_at(command: str, tmp_path: Path) -> None:
+    first = made(command, tmp_path, "a")
+    assert made(command, tmp_path, "b", SOURCE.replace("VALUE;", "VALUE + 1;")) != first
+    assert made(command, tmp_path, "c", SOURCE, "-DOTHER") is not None
+    (tmp_path / "headers" / "value.h").write_text("#define VALUE 5\n")
+    assert made(command, tmp_path, "d") != first
+    assert calls(tmp_path) == 4
+
+
+def test_failures_and_what_is_for_one_machine_are_not_kept(command: str, tmp_path: Path) -> None:
+    for place in "ab":
+        assert made(command, tmp_path, place, SOURCE + "int") is None
+    for place in "cd":
+        assert made(command, tmp_path, place, SOURCE, "-march=native") is not None
+    assert calls(tmp_path) == 4
+
+
+def test_old_entries_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cached_compiler.IN_USE_SECONDS", -1.0)
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "output").write_bytes(bytes(100))
+    forget_old(str(tmp_path), most=300)
+    assert len([*tmp_path.iterdir()]) == 2
+    forget_old(str(tmp_path), most=100)
+    assert len([*tmp_path.iterdir()]) == 1
