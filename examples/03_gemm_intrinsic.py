@@ -13,17 +13,9 @@ import tile_frontend as T
 
 @T.jit(out_idx=[-1])
 def gemm_intrinsic(
-    M: int,
-    N: int,
-    K: int,
-    block_M: int,
-    block_N: int,
-    block_K: int,
-    tile_K: int,
-    cores: int,
-    dtype: str = "float16",
-    accum_dtype: str = "float32",
-) -> T.PrimFunc:
+    M: int, N: int, K: int, block_M: int, block_N: int, block_K: int, tile_K: int, cores: int,
+    dtype: str = "float16", accum_dtype: str = "float32",
+) -> T.PrimFunc:  # fmt: skip
     m_tiles, n_tiles = T.cdiv(M, block_M), T.cdiv(N, block_N)
     tiles = m_tiles * n_tiles
     k_steps = T.cdiv(K, block_K)
@@ -74,7 +66,9 @@ def gemm_intrinsic(
                 for wave in T.serial(T.ceildiv(tiles, cores)):
                     index = wave * cores + cid
                     if index < tiles:
-                        tile = T.use_swizzle(index, M, N, K, block_M, block_N, off=3, in_loop=True)
+                        tile = T.use_swizzle(
+                            index, M, N, K, block_M, block_N, off=3, in_loop=True
+                        )  # fmt: skip
                         bx = tile // n_tiles
                         by = tile % n_tiles
                         T.wait_flag("fix", "m", 0)  # the accumulator has been written out

@@ -14,17 +14,9 @@ import tile_frontend as T
 
 @T.jit(out_idx=[-1], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
 def gemm_ragged(
-    M: int,
-    N: int,
-    K: int,
-    block_M: int,
-    block_N: int,
-    block_K: int,
-    tile_K: int,
-    cores: int,
-    dtype: str = "float16",
-    accum_dtype: str = "float32",
-) -> T.PrimFunc:
+    M: int, N: int, K: int, block_M: int, block_N: int, block_K: int, tile_K: int, cores: int,
+    dtype: str = "float16", accum_dtype: str = "float32",
+) -> T.PrimFunc:  # fmt: skip
     n_tiles = T.cdiv(N, block_N)
     tiles = T.cdiv(M, block_M) * n_tiles
     slots = 2

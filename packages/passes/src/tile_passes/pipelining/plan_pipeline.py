@@ -57,10 +57,10 @@ def plan_pipeline(func: Func, target: Target) -> list[Schedule]:
         return []
     candidates = version_candidates(func)
     # The most bytes first: who moves them is waited for longest.
-    handed = {b for c in candidates for b in c.handed}
+    handed = [b for c in candidates for b in c.handed]
     size = {a.buffer: buffer_bytes(a) for a in func.launch.allocs if a.buffer in handed}
-    in_order = sorted((b for c in candidates for b in c.handed), key=size.__getitem__, reverse=True)
-    versions: Mapping[Buffer, int] = that_fit(func, {}, in_order, 2, target)
+    handed.sort(key=size.__getitem__, reverse=True)
+    versions: Mapping[Buffer, int] = that_fit(func, {}, handed, 2, target)
     found: list[Schedule] = []
     for each in candidates:
         schedule = _Planner(func, each, versions, found, target).schedule()

@@ -2,8 +2,8 @@
 transformation keeps the dependences of its op ordered, and may lose what that ordered besides.
 
 Where ids run out, the first of `SPILLS` that the modelled time says is about as good as any: the
-list goes from what mostly costs least to what mostly costs most. All pipes stop only where none of
-them is possible.
+list goes from what mostly costs least to what mostly costs most, and behind it flags of several
+slots give ids of theirs. All pipes stop only where none of that is possible.
 """
 
 from __future__ import annotations
