@@ -63,7 +63,7 @@ CATCHES_ALL = {
     "packages/runtime/src/tile_runtime/tuning/candidates.py": "calls a factory for so long, and hands on what it raises",
     "packages/runtime/src/tile_runtime/tuning/search.py": "ends processes whatever breaks a search off",
 }
-# The rooms of the runtime from below, and what each may use; `tools` are three. Whatever scripts need
+# The rooms of the runtime from below, and what each may use; `tools` are two. Whatever scripts need
 # of them is in `tile_runtime`, of which the tools take their version.
 ROOMS = {
     "options": set(),
@@ -81,10 +81,9 @@ ROOMS = {
     },
     "selftest": {"launcher", "jit_kernels", "scripts"},
     "tools.report": {"simulator", "cache", "jit_kernels"},
-    "tools.bench": {"options", "launcher", "jit_kernels", "tuning", "scripts"},
     "tools.command_line": {
         "options", "simulator", "cache", "launcher", "devices", "jit_kernels", "source_kernels",
-        "tuning", "scripts", "ahead_of_time", "selftest", "tools.report", "tools.bench",
+        "tuning", "scripts", "ahead_of_time", "selftest", "tools.report",
     },
 }  # fmt: skip
 # `import tile_frontend` must stay below 0.15 s, so it may not load any of these.

@@ -7,6 +7,8 @@ import functools
 from dataclasses import replace
 
 import pytest
+from bench.order import peaks_to_bounds
+from bench.order_quality import BACK_TO_BACK, left_to_compiler, ordered_by
 from example_kernels import automatic, traced, unsynchronised
 from fuzz.minimality import Minimality, minimality
 
@@ -25,8 +27,6 @@ from tile_passes.sync.confirm import orders
 from tile_passes.sync.conflicts import conflicts
 from tile_passes.sync.flow import flow_of
 from tile_passes.sync.scalar_reads import name_scalar_reads
-from tile_runtime.tools.bench.order import peaks_to_bounds
-from tile_runtime.tools.bench.order_quality import BACK_TO_BACK, left_to_compiler, ordered_by
 
 # Sizes differ only in how often loops go round.
 KERNELS = {

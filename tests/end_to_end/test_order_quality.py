@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from bench.order import order_scale
+from bench.order_quality import SIZES, example_times
+from bench.row import Examples
 from example_kernels import EXAMPLES, SCRIPTS
-
-from tile_runtime.tools.bench.order import order_scale
-from tile_runtime.tools.bench.order_quality import SIZES, example_times
-from tile_runtime.tools.bench.row import Examples
 
 
 def test_stages_overlap_without_flags_in_the_source() -> None:

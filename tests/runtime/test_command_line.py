@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 
 import pytest
+from bench.measurements import ON_REQUEST, ROWS
 
 import tile_codegen_ascendc
 from hand_written import SAXPY
@@ -13,7 +14,6 @@ from tile_ir import OPS, parse, print_func
 from tile_ir.switches import SWITCHES, override, switch
 from tile_passes import PIPELINE
 from tile_runtime import __version__
-from tile_runtime.tools.bench.measurements import ON_REQUEST, ROWS
 from tile_runtime.tools.command_line import main
 from tile_runtime.tools.command_line.ops import language_name, placements
 
@@ -326,6 +326,15 @@ def test_bench_rows(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "| import tile_frontend, fresh process |" in text and output.read_text() == text
     assert "no row is called 'x'" in run(capsys, "bench", "x", code=1)
     assert all(row.__doc__ for row in (ROWS | ON_REQUEST).values())
+
+
+def test_bench_rows_need_a_checkout(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tile_runtime.tools.command_line.bench._TESTS", tmp_path)
+    text = run(capsys, "bench", "import_frontend", code=1)
+    assert "in a checkout of the sources, not in this installation" in text
+    assert "hint: name a kernel: `tile-ascend bench script.py:factory`" in text
 
 
 def test_emitter_has_its_headers() -> None:

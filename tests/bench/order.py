@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from bench.order_quality import example_times, left_to_compiler
+from bench.row import RUNS, Examples, Row, exactly, summary
+from bench.straight_kernel import loop_nest, straight_kernel
 from tile_ir import DEFAULT_TARGET, Func, KernelError, Memory, Target
 from tile_passes import PASSES, PIPELINE, apply_passes, run_passes
 from tile_passes.analysis.memory_use import memory_bound, memory_max_live, memory_peak
-from tile_runtime.tools.bench.order_quality import example_times, left_to_compiler
-from tile_runtime.tools.bench.row import RUNS, Examples, Row, exactly, summary
-from tile_runtime.tools.bench.straight_kernel import loop_nest, straight_kernel
 
 
 def order_quality(examples: Examples) -> list[Row]:

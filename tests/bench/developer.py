@@ -9,15 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from bench.handover_kernel import handover_kernel
+from bench.order_quality import body_microseconds
+from bench.row import RUNS, Examples, Row, exactly, summary
 from tile_ir import DEFAULT_TARGET, Func
 from tile_passes import run_pipeline
 from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel, record_calls
 from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType, supply_tensors
 from tile_runtime.options.pass_configs import PassConfigKey, pass_options
 from tile_runtime.scripts.module import load_script
-from tile_runtime.tools.bench.handover_kernel import handover_kernel
-from tile_runtime.tools.bench.order_quality import body_microseconds
-from tile_runtime.tools.bench.row import RUNS, Examples, Row, exactly, summary
 
 # Script, factory and arguments in developer style; script, factory and arguments of the expert.
 Made = tuple[str, str, tuple[Any, ...]]

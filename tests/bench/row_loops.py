@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import torch
 
+from bench.row import Examples, Row, exactly
 from tile_ir import DEFAULT_TARGET, Func, parse
 from tile_ir.switches import override
 from tile_passes import PIPELINE, run_passes
 from tile_runtime.jit_kernels.jit_compile import compile
-from tile_runtime.tools.bench.row import Examples, Row, exactly
 
 # Rounds of the kernel, so that moving the tile counts for little.
 ROUNDS = 8

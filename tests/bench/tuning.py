@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
+from bench.row import Examples, Measurement, Row, exactly, summary
 from tile_frontend import recommend_configs
 from tile_ir.switches import override
 from tile_runtime.scripts.module import load_script
-from tile_runtime.tools.bench.row import Examples, Measurement, Row, exactly, summary
 from tile_runtime.tuning.autotuner import autotune
 
 SIZES = (1024, 1024, 1024)

@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 import torch
 
+from bench.row import RUNS, Examples, Row, empty_cache, repeat, summary
 from tile_ir import parse
 from tile_runtime.jit_kernels.jit_compile import compile
 from tile_runtime.jit_kernels.kernel import JITKernel
-from tile_runtime.tools.bench.row import RUNS, Examples, Row, empty_cache, repeat, summary
 
 _FIRST_RESULT = """
 import sys, time, torch

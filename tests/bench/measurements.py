@@ -20,17 +20,10 @@ from typing import Any
 
 import torch
 
-from tile_ir import DEFAULT_TARGET, KernelError, did_you_mean, parse
-from tile_ir.switches import override
-from tile_passes.plan_memory import plan_memory
-from tile_runtime.jit_kernels.build import Timings
-from tile_runtime.jit_kernels.jit_compile import compile
-from tile_runtime.jit_kernels.kernel import JITKernel
-from tile_runtime.scripts.module import load_script
-from tile_runtime.tools.bench.developer import developer_lowering, developer_times
-from tile_runtime.tools.bench.launch_path import call_overhead, cold_start
-from tile_runtime.tools.bench.order import memory_peaks, order_of_slots, order_quality, order_scale
-from tile_runtime.tools.bench.row import (
+from bench.developer import developer_lowering, developer_times
+from bench.launch_path import call_overhead, cold_start
+from bench.order import memory_peaks, order_of_slots, order_quality, order_scale
+from bench.row import (
     RUNS,
     Examples,
     Measurement,
@@ -39,9 +32,16 @@ from tile_runtime.tools.bench.row import (
     repeat,
     summary,
 )  # fmt: skip
-from tile_runtime.tools.bench.row_loops import row_loops
-from tile_runtime.tools.bench.schedules import LONG_SCHEDULES, SCHEDULES
-from tile_runtime.tools.bench.tuning import TUNING
+from bench.row_loops import row_loops
+from bench.schedules import LONG_SCHEDULES, SCHEDULES
+from bench.tuning import TUNING
+from tile_ir import DEFAULT_TARGET, KernelError, did_you_mean, parse
+from tile_ir.switches import override
+from tile_passes.plan_memory import plan_memory
+from tile_runtime.jit_kernels.build import Timings
+from tile_runtime.jit_kernels.jit_compile import compile
+from tile_runtime.jit_kernels.kernel import JITKernel
+from tile_runtime.scripts.module import load_script
 
 
 def import_frontend(examples: Examples) -> list[Row]:
